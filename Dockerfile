@@ -1,0 +1,23 @@
+# The service and the command line in one image. It writes to /data and nowhere else, so it runs with a read-only root.
+FROM python:3.11-slim AS build
+WORKDIR /src
+RUN python -m venv /opt/torchtriage
+ENV PATH=/opt/torchtriage/bin:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
+COPY requirements.lock ./
+RUN pip install --require-hashes --only-binary :all: -r requirements.lock
+COPY pyproject.toml README.md LICENSE ./
+COPY app app
+COPY knowledge_base knowledge_base
+COPY migrations migrations
+RUN pip install --no-deps --no-build-isolation .
+
+FROM python:3.11-slim
+RUN useradd --uid 10001 --create-home torchtriage && install -d -o torchtriage -g torchtriage /data
+COPY --from=build /opt/torchtriage /opt/torchtriage
+ENV PATH=/opt/torchtriage/bin:$PATH PYTHONDONTWRITEBYTECODE=1 TRIAGE_DATA_DIR=/data
+USER torchtriage
+WORKDIR /data
+VOLUME /data
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["python", "-c", "import os, urllib.request as r; r.urlopen(f\"http://127.0.0.1:{os.environ.get('TRIAGE_PORT', '8000')}/healthz\", timeout=2)"]
+CMD ["torchtriage", "serve"]

@@ -1,0 +1,55 @@
+# What a contributor runs. `make` alone lists the targets.
+.DEFAULT_GOAL := help
+.PHONY: help serve test check format kb db lock clean
+
+# From the command line only (make serve PORT=9000): HOST is in the environment of many shells for another purpose.
+HOST =
+PORT =
+ARGS =
+
+BIN := .venv/bin
+RUNTIME := .venv/.installed
+DEV := .venv/.installed-dev
+
+help:  ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+serve: $(RUNTIME)  ## Start the service on http://127.0.0.1:8000 (HOST=… PORT=…)
+	@exec $(BIN)/torchtriage serve $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
+
+test: $(DEV)  ## Run the tests, on a real Postgres and a real browser too (ARGS="tests/web -k upload")
+	@$(BIN)/python -m scripts.test_needs
+	@$(BIN)/pytest $(ARGS)
+
+check: $(DEV)  ## Check format, lint, types, layers and the knowledge base
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/torchtriage kb check
+
+format: $(DEV)  ## Format the code and put imports in order
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+kb: $(RUNTIME)  ## Check every entry of the knowledge base
+	$(BIN)/torchtriage kb check
+
+db: $(RUNTIME)  ## Bring the database to the newest schema (serve does it too)
+	$(BIN)/torchtriage db upgrade
+
+lock: $(DEV)  ## Write both lock files anew, with the newest versions that pyproject.toml allows
+	scripts/lock.sh
+
+clean:  ## Remove .venv and all caches; stored logs and databases stay
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	find app bench migrations scripts tests -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(RUNTIME): requirements.lock pyproject.toml scripts/install.sh
+	@scripts/install.sh requirements.lock
+	@touch $@
+
+# The development lock holds the runtime lock, so this one stands for both.
+$(DEV): requirements-dev.lock requirements.lock pyproject.toml scripts/install.sh
+	@scripts/install.sh requirements-dev.lock
+	@touch $(RUNTIME) $@

@@ -1,0 +1,24 @@
+"""`torchtriage db`: the database's tables."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser("db", help="upgrade or check the database")
+    commands = parser.add_subparsers(dest="db_command", metavar="COMMAND", required=True)
+    commands.add_parser("upgrade", help="bring the tables to this version").set_defaults(run=run, upgrade=True)
+    commands.add_parser("check", help="say whether they are").set_defaults(run=run, upgrade=False)
+
+
+def run(options: argparse.Namespace) -> int:
+    """-> 0. Raises SettingError, WrongVersion, StorageUnavailable."""
+    from app.settings import Settings
+    from app.storage.upgrade import check, head, upgrade
+
+    url = Settings.from_environment(os.environ).database
+    (upgrade if options.upgrade else check)(url)
+    print(f"the database is at version {head()}")
+    return 0

@@ -1,0 +1,1 @@
+"""The words of torchtriage as frozen dataclasses; standard library only."""

@@ -1,0 +1,100 @@
+"""An entry of the knowledge base: a cause or consequence that logs show, or advice that is found by searching."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+Language = Literal["en", "zh"]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The same sentence in English and in Chinese."""
+
+    en: str
+    zh: str
+
+    def in_(self, lang: Language) -> str:
+        return self.zh if lang == "zh" else self.en
+
+
+class Kind(StrEnum):
+    CAUSE = "cause"  # can be the root cause of a failed run
+    CONSEQUENCE = "consequence"  # usually follows from another; root cause only when nothing else is there
+    ADVICE = "advice"  # no log shows it; a person finds it by searching
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A pattern of an entry. Exactly one of `regex`, `text` and `all` is set.
+
+    `regex` is RE2 and Hyperscan syntax, searched in an event's text; `text` is found literally, and nearly by the
+    near matcher. `all` holds signs that must all be found in the run, the first of them in the event itself.
+    `where` narrows which texts are searched ("any": all). `unless`: a regex that must not be found in the same text.
+    `weak`: the line alone does not mean that a run failed.
+    """
+
+    regex: str | None = None
+    text: str | None = None
+    all: tuple[Sign, ...] = ()
+    where: str = "any"
+    unless: str | None = None
+    weak: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    title: Text
+    detail: Text | None = None
+    commands: tuple[str, ...] = ()
+    applies: str = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What a scheduler should do: `retry` is yes, no or once; `exclude_hosts` says whether the failing host is bad."""
+
+    advice: str
+    retry: str
+    exclude_hosts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry; its id is its path under the knowledge base, `area.name`.
+
+    `catch_all` marks an entry that only counts where no other entry matches the same event.
+    `explains` are globs over entry ids: what follows from this one.
+    """
+
+    id: str
+    kind: Kind
+    area: str
+    owner: str
+    title: Text
+    signs: tuple[Sign, ...]
+    action: Advice
+    causes: tuple[Text, ...]
+    fixes: tuple[Fix, ...]
+    explains: tuple[str, ...] = ()
+    capture: tuple[tuple[str, str], ...] = ()
+    checks: tuple[str, ...] = ()
+    prevent: tuple[Text, ...] = ()
+    affected: str | None = None
+    fixed: str | None = None
+    references: tuple[str, ...] = ()
+    asks: tuple[tuple[Language, str], ...] = ()
+    match_examples: tuple[str, ...] = ()
+    no_match_examples: tuple[str, ...] = ()
+    catch_all: bool = False
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBase:
+    """All entries by id, and the digest of the files they came from (`sha256:…`)."""
+
+    entries: dict[str, Entry]
+    digest: str

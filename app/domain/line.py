@@ -1,0 +1,27 @@
+"""A line of a training log, with its prefix taken off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of one file of a run.
+
+    `number` counts from 1 in `file`; `raw` is the line as it stands, decoded; `text` is what its writer printed,
+    without prefixes, colours and carriage returns. `order` is its place in the whole run (files in name order).
+    What the line does not tell is None.
+    """
+
+    number: int
+    raw: str
+    text: str
+    order: int
+    file: str | None = None
+    rank: int | None = None
+    local_rank: int | None = None
+    host: str | None = None
+    time: str | None = None
+    stream: str = ""
+    attempt: int = 0

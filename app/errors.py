@@ -1,0 +1,63 @@
+"""Every error that torchtriage raises on purpose.
+
+TriageError                 status 500, internal_error
+├── SettingError            a setting is missing or wrong; stops the start
+├── KnowledgeError          an entry of the knowledge base is wrong; carries all problems with file:line
+├── BadInput                400, the caller's
+│   ├── UnreadableLog       422, the bytes are no log: broken archive, binary, empty
+│   └── LogTooLarge         413
+└── NotFound                404
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class TriageError(Exception):
+    """Base of all. `code` is for programs, the message for people, `detail` for both."""
+
+    status = 500
+    code = "internal_error"
+
+    def __init__(self, message: str, **detail: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"error": {"code": self.code, "message": self.message, "detail": self.detail}}
+
+
+class SettingError(TriageError):
+    code = "bad_setting"
+
+
+class KnowledgeError(TriageError):
+    """`problems` holds one sentence a problem, each beginning with file:line."""
+
+    code = "bad_knowledge"
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems), problems=problems)
+        self.problems = problems
+
+
+class BadInput(TriageError):
+    status = 400
+    code = "bad_input"
+
+
+class UnreadableLog(BadInput):
+    status = 422
+    code = "unreadable_log"
+
+
+class LogTooLarge(BadInput):
+    status = 413
+    code = "log_too_large"
+
+
+class NotFound(TriageError):
+    status = 404
+    code = "not_found"

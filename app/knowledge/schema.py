@@ -1,0 +1,166 @@
+"""The form of an entry's YAML file, and its translation to `app.domain.entry.Entry`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from app.domain.entry import Advice, Entry, Fix, Kind, Sign, Text
+
+Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*\.[a-z0-9][a-z0-9.-]*$")]
+Glob = Annotated[str, Field(pattern=r"^[a-z0-9*][a-z0-9.*-]*$")]
+Link = Annotated[str, Field(pattern=r"^https://[^\s]+$")]
+Filled = Annotated[str, Field(min_length=1)]
+
+
+def _yes_no(value: Any) -> Any:
+    """YAML 1.1 reads bare `yes` and `no` as booleans."""
+    return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
+
+
+YesNo = Annotated[Literal["yes", "no", "once"], BeforeValidator(_yes_no)]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+
+class TextForm(_Form):
+    en: Filled
+    zh: Filled
+
+    def build(self) -> Text:
+        return Text(self.en.strip(), self.zh.strip())
+
+
+class SignForm(_Form):
+    """One of `regex`, `text`, `all`; where to look (`in`); what must not be in the same text (`unless`)."""
+
+    regex: Filled | None = None
+    text: Filled | None = None
+    all: list[SignForm] = []
+    where: Literal["any", "exception", "line", "exit", "frame"] = Field("any", alias="in")
+    unless: Filled | None = None
+    weak: bool = False
+
+    @model_validator(mode="after")
+    def _one_pattern(self) -> SignForm:
+        if sum((self.regex is not None, self.text is not None, bool(self.all))) != 1:
+            raise ValueError("a sign has exactly one of regex, text and all")
+        return self
+
+    def build(self) -> Sign:
+        return Sign(
+            regex=self.regex,
+            text=self.text,
+            all=tuple(part.build() for part in self.all),
+            where=self.where,
+            unless=self.unless,
+            weak=self.weak,
+        )
+
+
+class FixForm(_Form):
+    title: TextForm
+    detail: TextForm | None = None
+    commands: list[Filled] = []
+    applies: Filled = "any"
+
+    def build(self) -> Fix:
+        detail = self.detail.build() if self.detail else None
+        return Fix(self.title.build(), detail, tuple(self.commands), self.applies)
+
+
+class ActionForm(_Form):
+    advice: Literal["retry", "retry-elsewhere", "fix-first", "none"]
+    retry: YesNo
+    exclude_hosts: bool = False
+
+    def build(self) -> Advice:
+        return Advice(self.advice, self.retry, self.exclude_hosts)
+
+
+class VersionsForm(_Form):
+    affected: str | None = None
+    fixed: str | None = None
+
+
+class AskForm(_Form):
+    en: Filled | None = None
+    zh: Filled | None = None
+
+    @model_validator(mode="after")
+    def _one_language(self) -> AskForm:
+        if self.en is None and self.zh is None:
+            raise ValueError("an ask has en, zh or both")
+        return self
+
+
+class ExamplesForm(_Form):
+    match: list[Filled] = []
+    no_match: list[Filled] = []
+
+
+class EntryForm(_Form):
+    """The whole file."""
+
+    id: Identifier
+    kind: Kind
+    title: TextForm
+    area: Filled
+    owner: Literal["user", "framework", "platform", "hardware"]
+    signs: list[SignForm] = []
+    catch_all: bool = False
+    capture: dict[Annotated[str, Field(pattern=r"^[a-z_]+$")], Filled] = {}
+    explains: list[Glob] = []
+    action: ActionForm
+    causes: Annotated[list[TextForm], Field(min_length=1)]
+    fixes: Annotated[list[FixForm], Field(min_length=1)]
+    checks: list[Filled] = []
+    prevent: list[TextForm] = []
+    versions: VersionsForm = VersionsForm()
+    references: list[Link] = []
+    asks: list[AskForm] = []
+    examples: ExamplesForm = ExamplesForm()
+
+    @model_validator(mode="after")
+    def _whole(self) -> EntryForm:
+        if self.id.split(".")[0] != self.area:
+            raise ValueError(f"area {self.area!r} is not the first part of the id {self.id!r}")
+        if self.kind is Kind.ADVICE:
+            if self.signs:
+                raise ValueError("an entry of kind advice has no signs")
+            if not self.asks:
+                raise ValueError("an entry of kind advice needs asks, or nobody finds it")
+        elif not self.signs:
+            raise ValueError(f"an entry of kind {self.kind} needs signs")
+        elif not self.examples.match:
+            raise ValueError("an entry with signs needs examples that match")
+        return self
+
+    def build(self, file: str) -> Entry:
+        asks = [(lang, words) for ask in self.asks for lang, words in (("en", ask.en), ("zh", ask.zh)) if words]
+        return Entry(
+            id=self.id,
+            kind=self.kind,
+            area=self.area,
+            owner=self.owner,
+            title=self.title.build(),
+            signs=tuple(sign.build() for sign in self.signs),
+            action=self.action.build(),
+            causes=tuple(cause.build() for cause in self.causes),
+            fixes=tuple(fix.build() for fix in self.fixes),
+            explains=tuple(self.explains),
+            capture=tuple(self.capture.items()),
+            checks=tuple(self.checks),
+            prevent=tuple(item.build() for item in self.prevent),
+            affected=self.versions.affected,
+            fixed=self.versions.fixed,
+            references=tuple(self.references),
+            asks=tuple(asks),  # type: ignore[arg-type]
+            match_examples=tuple(self.examples.match),
+            no_match_examples=tuple(self.examples.no_match),
+            catch_all=self.catch_all,
+            file=file,
+        )

@@ -1,0 +1,1 @@
+"""Extractors, one a format, that never import one another: lines in, events out."""

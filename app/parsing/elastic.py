@@ -1,0 +1,124 @@
+"""torchelastic: the agent's lines about ended workers, and the report (table) it prints when it gives up."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from signal import Signals
+
+from app.domain.event import Event, Where
+from app.domain.line import Line
+
+# E1120 15:09:16.037000 1001 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1) local_rank: 0 (pid: 7) of binary: …
+_FAILED = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+) \(pid: (\d+)\)")
+_AGENT_PID = re.compile(r"[WEI]\d{4} [\d:.]+ (\d+) torch/distributed/elastic")
+_FIRST = re.compile(r"^Root Cause(?: \(first observed failure\))?:")
+_OTHERS = re.compile(r"^(?:Other )?Failures:")
+_ITEM = re.compile(r"^\[\d+\]:\s*$")
+_FIELD = re.compile(r"^\s+(time|host|rank|exitcode|error_file|traceback|msg)\s*: ?(.*)")
+_RULE = re.compile(r"^(?:={10,}|\*{10,})\s*$")
+_FILLING = re.compile(r"^\s*(?:$|<NO_OTHER_FAILURES>|-{10,}\s*$|\s{2})")
+_RANK = re.compile(r"(\d+) \(local_rank: (\d+)\)")
+_CODE = re.compile(r"(-?\d+) \(pid: (\d+)\)")
+
+
+@dataclass(slots=True)
+class _Report:
+    first: bool = False
+    fields: dict[str, tuple[str, Line]] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+
+
+def exit_text(code: int, rank: int | None) -> str:
+    """-> the canonical form in which signs look for how a process ended: `exitcode -9 SIGKILL rank 3`."""
+    try:
+        name = f" {Signals(-code).name}" if code < 0 else f" {Signals(code - 128).name}" if 128 < code < 160 else ""
+    except ValueError:
+        name = ""
+    return f"exitcode {code}{name}" + (f" rank {rank}" if rank is not None else "")
+
+
+class Elastic:
+    """Feed it every kept line in order. `attempt` counts the attempts that ended; `given_up` the reports seen."""
+
+    def __init__(self) -> None:
+        self._reports: dict[str, _Report] = {}
+        self._ended: dict[str, int] = {}
+        self.events: list[Event] = []
+        self.attempt = 0
+        self.given_up = 0
+
+    def feed(self, line: Line) -> bool:
+        text = line.text
+        report = self._reports.get(line.stream)
+        if report is not None:
+            return self._in_report(report, line)
+        if _FIRST.match(text) or _OTHERS.match(text):
+            self._reports[line.stream] = _Report(first=bool(_FIRST.match(text)))
+            return True
+        if "failed (exitcode" in text and (found := _FAILED.search(text)):
+            self._agent(line, int(found[1]), int(found[2]))
+            return True
+        return False
+
+    def close(self) -> None:
+        """Ends reports that the log cuts off."""
+        for stream, report in list(self._reports.items()):
+            self._end(stream, report)
+
+    def _agent(self, line: Line, code: int, local_rank: int) -> None:
+        pid = _AGENT_PID.search(line.text)
+        agent = f"{line.stream}{pid[1] if pid else ''}"
+        attempt = line.attempt or self._ended.get(agent, 0)
+        self._ended[agent] = attempt + 1
+        self.attempt = max(self.attempt, attempt + 1)
+        text = exit_text(code, None)
+        host, time = line.host, line.time
+        event = Event(Where.EXIT, text, (line,), "elastic agent", None, local_rank, host, attempt, time, exit_code=code)
+        self.events.append(event)
+
+    def _in_report(self, report: _Report, line: Line) -> bool:
+        text = line.text
+        if _FIRST.match(text) or _OTHERS.match(text):
+            self._item(report)
+            report.first = bool(_FIRST.match(text))
+        elif _ITEM.match(text):
+            self._item(report)
+        elif found := _FIELD.match(text):
+            report.fields[found[1]] = (found[2].strip(), line)
+        elif "traceback" in report.fields and text.startswith("    "):
+            return False  # The worker's own traceback stands inside the report; its extractor reads it.
+        elif _RULE.match(text) or not _FILLING.match(text):
+            self._end(line.stream, report)
+            return bool(_RULE.match(text))
+        return True
+
+    def _end(self, stream: str, report: _Report) -> None:
+        self._item(report)
+        self.events += report.events
+        self.given_up += any(event.source == "elastic first" for event in report.events)
+        del self._reports[stream]
+
+    def _item(self, report: _Report) -> None:
+        fields, report.fields = report.fields, {}
+        code = _CODE.match(fields["exitcode"][0]) if "exitcode" in fields else None
+        if code is None:
+            return
+        rank = _RANK.match(fields["rank"][0]) if "rank" in fields else None
+        number = int(rank[1]) if rank else None
+        order = ("exitcode", "traceback", "rank", "host", "time", "msg")
+        lines = tuple(fields[name][1] for name in order if name in fields)
+        report.events.append(
+            Event(
+                where=Where.EXIT,
+                text=exit_text(int(code[1]), number),
+                lines=lines,
+                source="elastic first" if report.first else "elastic report",
+                rank=number,
+                local_rank=int(rank[2]) if rank else None,
+                host=fields["host"][0] if "host" in fields else lines[0].host,
+                attempt=max(self.attempt - 1, 0),
+                time=fields["time"][0].replace("_", "T") if "time" in fields else None,
+                exit_code=int(code[1]),
+            )
+        )

@@ -1,0 +1,60 @@
+"""How processes ended, outside of Python: C++ terminate, faulthandler's dump, the shell's and spawn's words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from signal import Signals
+
+from app.domain.event import Event, Where
+from app.domain.line import Line
+
+_TERMINATE = re.compile(r"terminate called (?:after throwing an instance of '([^']+)'|recursively|without an active)")
+_WHAT = re.compile(r"^\s*what\(\):\s*(.*)")
+# subprocess.CalledProcessError: … died with <Signals.SIGKILL: 9>. / process 0 terminated with signal SIGKILL
+_DIED = re.compile(r"died with <Signals\.(SIG\w+): \d+>|[Pp]rocess (\d+) terminated with signal (SIG\w+)")
+_SPAWN_CODE = re.compile(r"process (\d+) terminated with exit code (\d+)")
+_OPEN_FOR = 4  # lines in which what() must follow terminate
+
+
+class Processes:
+    """Feed it every kept line; C++ exceptions become events of their own, signals get the canonical form."""
+
+    def __init__(self) -> None:
+        self._terminated: dict[str, Line] = {}
+        self.events: list[Event] = []
+
+    def feed(self, line: Line) -> bool:
+        text = line.text
+        begun = self._terminated.get(line.stream)
+        if begun is not None and (what := _WHAT.match(text)):
+            self._cpp(begun, line, what[1])
+            return True
+        if begun is not None and line.order > begun.order + _OPEN_FOR:
+            self._cpp(begun, None, "")
+        if "terminate called" in text and _TERMINATE.search(text):
+            self._terminated[line.stream] = line
+            return True
+        if " with " in text and (died := _DIED.search(text)):
+            self._signal(line, died[1] or died[3], int(died[2]) if died[2] else None)
+        return False
+
+    def close(self) -> None:
+        """Ends a terminate without its what()."""
+        for line in list(self._terminated.values()):
+            self._cpp(line, None, "")
+
+    def _cpp(self, begun: Line, what: Line | None, message: str) -> None:
+        del self._terminated[begun.stream]
+        found = _TERMINATE.search(begun.text)
+        text = f"terminate called: {found[1] if found and found[1] else 'std::exception'}: {message}"
+        self.events.append(replace(Event.at(begun, text, "process"), lines=(what, begun) if what else (begun,)))
+
+    def _signal(self, line: Line, name: str, rank: int | None) -> None:
+        try:
+            code = -int(Signals[name])
+        except KeyError:
+            return
+        text = f"exitcode {code} {name}" + (f" rank {rank}" if rank is not None else "")
+        event = Event.at(line, text, "process", Where.EXIT)
+        self.events.append(replace(event, rank=rank if line.rank is None else line.rank, exit_code=code))

@@ -1,0 +1,71 @@
+"""The forms of a Python traceback's lines: texts in, frames and exceptions out."""
+
+from __future__ import annotations
+
+import re
+
+from app.domain.event import Frame
+
+HEAD = re.compile(r"Traceback \((?:most recent call last|innermost last)\)")
+FRAME = re.compile(r'^(\s*)File "([^"\n]{1,500})", line (\d+)(?:, in (.+))?')
+RICH_FRAME = re.compile(r"^[│|]\s*(\S+\.pyx?):(\d+) in (\S+)")
+GROUP = re.compile(r"^\s*(?:[|+] ?)+(?:-+ \d+ -+|-+)?")
+CONNECTOR = re.compile(r"(?:During handling of the above exception, another|The above exception was the direct cause)")
+NAME = r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*"
+RAISED = re.compile(rf"^({NAME})(?::\s?(.*))?$", re.S)
+# Without a traceback above it, only a name that ends like an exception's is taken for one.
+BARE = re.compile(
+    r"^((?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception|Interrupt|StopIteration|SystemExit|Fault|OutOfResources)"
+    r"|(?:[A-Za-z_]\w*\.)+(?:error|timeout|Empty|Full|TimeoutExpired))(?::\s(.*)|$)"
+)
+# What people and their tools put before a line that they quote: list and mail marks, backticks, indents.
+MARKS = re.compile(r"^(?:[\s>*`\u2022-]|\d+[.)] ){1,12}")
+TWICE = re.compile(r"^((?:\w+\.)*\w*?(?:Error|Exception|Interrupt))\1+:?(?: :)? ?(.*)", re.S)
+GLUED = re.compile(r"^((?:\w+\.)*\w*?(?:Error|Exception))(?=[a-z'\"(\[])(.+)", re.S)
+LIBRARY = re.compile(r"site-packages|dist-packages|/lib(?:64)?/python\d|^<frozen|^<string>|/torch/|\\lib\\")
+LAUNCHER = re.compile(
+    r"torch/distributed/(?:run|launch|launcher/api)\.py|accelerate/commands/launch\.py|deepspeed/launcher/|/bin/torchrun"
+)
+# KeyError                                  Traceback (most recent call last)
+NOTEBOOK = re.compile(rf"^\W*({NAME})\s{{2,}}Traceback \(")
+# The last source line of a traceback that was cut behind it.
+RAISE = re.compile(rf"^raise ({NAME})(?:\(\s*f?[\"']?([^\"']*))?")
+SPAWNED = re.compile(r"-- Process (\d+) terminated with the following error")
+LOG_LINE = re.compile(
+    r"^(?:\[[^\]\n]{0,80}\]|[WEIF]\d{4} |\d{4}[-/]\d\d[-/]\d\d|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b[: ]|={8}|\*{8}|-{8}|srun:|slurmstepd:"
+    r"|\S+\.pyx?:\d+: |wandb: |\(\w+\) \S+@|Process \S+:$|[Ee]poch\b|.{0,80}\d+%\|)"
+)
+# logger.exception writes its own line above the traceback: somebody caught it.
+LOGGED = re.compile(r"\b(?:ERROR|WARN(?:ING)?|CRITICAL)\b")
+IGNORED = re.compile(r"^Exception ignored in")
+
+
+def may_begin(text: str) -> bool:
+    """-> whether a traceback, or an exception's last line without one, can begin with this line."""
+    if "Traceback (" in text or 'File "' in text or text[:1] == "│":
+        return True
+    text = MARKS.sub("", text)
+    return bool(BARE.match(text) or TWICE.match(text))
+
+
+def frame_of(text: str) -> Frame | None:
+    """-> the frame that a line names, as Python prints it or inside rich's box; None where it names none."""
+    if found := FRAME.match(text):
+        return Frame(found[2], int(found[3]), (found[4] or "").strip(), "", not LIBRARY.search(found[2]))
+    if text[:1] in "│|" and (found := RICH_FRAME.match(text)):
+        return Frame(found[1], int(found[2]), found[3], "", not LIBRARY.search(found[1]))
+    return None
+
+
+def raised_of(text: str) -> tuple[str, str] | None:
+    """-> type and message of an exception's last line, also where two ranks wrote it into one another."""
+    if twice := TWICE.match(text):
+        message = twice[2]
+        half = len(message) // 2
+        return twice[1], message[:half] if message[:half] == message[half:] else message
+    found = RAISED.match(text)
+    if found and ("." in found[1] or not found[1][0].islower()):
+        return found[1], found[2] or ""
+    if glued := GLUED.match(text):
+        return glued[1], glued[2]
+    return None

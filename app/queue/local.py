@@ -1,0 +1,42 @@
+"""A queue in this process: ids of incidents in, each worked by one of a few threads.
+
+It may forget: what is to be done stands in the database, and is put in again at the next start.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+
+class LocalQueue:
+    """Give it what to do with an id; `work` says itself what went wrong."""
+
+    def __init__(self, work: Callable[[str], None], threads: int) -> None:
+        self._work = work
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="triage")
+        self._under_way: dict[str, Future[None]] = {}
+        self._changing = threading.Lock()
+
+    def submit(self, incident_id: str) -> Future[None]:
+        """-> what ends when the work on this id has; the same for an id that is under way already."""
+        with self._changing:
+            known = self._under_way.get(incident_id)
+            if known is not None:
+                return known
+            future = self._under_way[incident_id] = self._pool.submit(self._work, incident_id)
+        future.add_done_callback(lambda _: self._under_way.pop(incident_id, None))
+        return future
+
+    def find(self, incident_id: str) -> Future[None] | None:
+        """-> what ends when the work on this id has; None where it has, or never began."""
+        return self._under_way.get(incident_id)
+
+    def depth(self) -> int:
+        """-> how many ids wait or are worked on."""
+        return len(self._under_way)
+
+    def stop(self) -> None:
+        """Lets what is being worked on end, and forgets what waits."""
+        self._pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,89 @@
+"""One multi-pattern scan over raw bytes with Hyperscan: patterns in, the places where they end out."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import hyperscan
+
+_FLAGS = hyperscan.HS_FLAG_MULTILINE
+PatternError: type[Exception] = hyperscan.error
+
+
+class Scanner:
+    """A compiled set of patterns. Use from any thread; each thread has its own scratch space.
+
+    Compiling hundreds of patterns takes a second; with `cache`, a folder, it is done once for each `key`, which must
+    differ wherever what `patterns` returns does. Without a cache the key is of no use.
+    """
+
+    def __init__(self, patterns: Callable[[], Sequence[bytes]], cache: Path | None = None, key: bytes = b"") -> None:
+        self._database = _cached(patterns, cache, key) if cache else _compiled(patterns())
+        self._threads = threading.local()
+
+    def ends(self, data: bytes) -> list[tuple[int, int]]:
+        """-> (pattern's index, byte after the match) for each match in `data`, in order of the end."""
+        found: list[tuple[int, int]] = []
+
+        def on_match(index: int, start: int, end: int, flags: int, context: object) -> None:
+            found.append((index, end))
+
+        self._database.scan(data, match_event_handler=on_match, scratch=self._scratch())
+        return found
+
+    def which(self, data: bytes) -> set[int]:
+        """-> the indexes of the patterns that occur in `data`."""
+        return {index for index, _ in self.ends(data)}
+
+    def _scratch(self) -> hyperscan.Scratch:
+        if not hasattr(self._threads, "scratch"):
+            self._threads.scratch = hyperscan.Scratch(self._database)
+        scratch: hyperscan.Scratch = self._threads.scratch
+        return scratch
+
+
+def problem(pattern: str) -> str | None:
+    """-> why Hyperscan refuses a pattern, or None where it takes it."""
+    try:
+        _compiled([pattern.encode()])
+    except hyperscan.error as error:
+        return str(error)
+    return None
+
+
+def _compiled(patterns: Sequence[bytes]) -> hyperscan.Database:
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    database.compile(expressions=list(patterns), ids=list(range(len(patterns))), flags=[_FLAGS] * len(patterns))
+    return database
+
+
+def _cached(patterns: Callable[[], Sequence[bytes]], folder: Path, key: bytes) -> hyperscan.Database:
+    """-> the database from the cache, else compiled and kept there; a cache that can't be used is done without."""
+    # The serialised form depends on library and processor.
+    parts = [version("hyperscan").encode(), platform.machine().encode(), platform.processor().encode(), key]
+    path = folder / f"patterns-{hashlib.sha256(bytes(1).join(parts)).hexdigest()[:32]}.hs"
+    try:
+        return hyperscan.loadb(path.read_bytes(), hyperscan.HS_MODE_BLOCK)
+    except (OSError, hyperscan.error):
+        database = _compiled(patterns())
+        keep(path, hyperscan.dumpb(database))
+        return database
+
+
+def keep(path: Path, content: bytes) -> None:
+    """Writes a file of the cache whole or not at all; parallel starts may write the same one."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, name = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(name).replace(path)
+    except OSError:
+        return  # A read-only home: it works as well, only slower to start.

@@ -1,0 +1,119 @@
+"""What a run's log is read from: a path, standard input or stored files in, named streams of bytes out."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import IO, TypeVar
+
+from app.errors import UnreadableLog
+from app.reading.unpack import Budget, Upload, clean_name, unpack
+
+CHUNK = 1 << 20
+_LOG_NAMES = re.compile(
+    r"(?:\.(?:log|out|err|txt|json|stdout|stderr|o\d+|e\d+)|^(?:stdout|stderr|nohup).*|^[^.]+)(?:\.gz|\.zst)?$", re.I
+)
+_MAGIC = {".gz": b"\x1f\x8b", ".tgz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
+_ARCHIVE = re.compile(r"\.(?:tar(?:\.gz|\.zst)?|tgz)$")
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """One file of a run. `name` is its path inside the run; `chunks` yields its bytes, decompressed, once."""
+
+    name: str
+    chunks: Callable[[], Iterator[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The logs of one run. `files` yields each file once, in name order; `several` says that there can be many."""
+
+    name: str
+    files: Callable[[], Iterator[LogFile]]
+    several: bool = False
+
+
+def open_path(path: Path) -> Run:
+    """-> the run that a text file, .gz, .zst, .tar.gz or folder holds; raises UnreadableLog where there is none."""
+    name = str(path)
+    if path.is_dir():
+        found = sorted(file for file in path.rglob("*") if file.is_file() and _LOG_NAMES.search(file.name))
+        if not found:
+            raise UnreadableLog(f"{name}: a folder without logs")
+        return Run(
+            name,
+            lambda: (log for file in found for log in _files(file, file.relative_to(path).as_posix())),
+            several=True,
+        )
+    if not path.exists():
+        raise UnreadableLog(f"{name}: no such file or folder")
+    if not path.is_file():
+        raise UnreadableLog(f"{name}: not a file or folder")
+    return Run(name, lambda: _files(path, path.name), several=bool(_ARCHIVE.search(path.name)))
+
+
+def open_stdin() -> Run:
+    """-> the run that standard input holds; it can be read once."""
+    return Run("-", lambda: _stream(_chunks(sys.stdin.buffer)))
+
+
+def _stream(chunks: Iterator[bytes]) -> Iterator[LogFile]:
+    for inside in _told("-", unpack(Upload("-", chunks), Budget(None), None)):
+        yield LogFile(inside.name, partial(_told, "-", inside.chunks))
+
+
+def from_bytes(data: bytes, name: str = "log") -> Run:
+    """-> a run of one file that is in memory already."""
+    return Run(name, lambda: iter((LogFile(name, lambda: iter((data,))),)))
+
+
+def _files(path: Path, name: str) -> Iterator[LogFile]:
+    """Yields the log files inside of one file on disk; each must be read before the next is asked for."""
+    found = False
+    _refuse_false_name(path)
+    for inside in _told(str(path), unpack(Upload(name, _read(path)), Budget(None), None)):
+        if not clean_name(name).startswith(inside.name) and not _LOG_NAMES.search(PurePosixPath(inside.name).name):
+            deque(inside.chunks, maxlen=0)
+            continue
+        found = True
+        yield LogFile(inside.name, partial(_told, str(path), inside.chunks))
+    if not found:
+        raise UnreadableLog(f"{path}: an archive without logs")
+
+
+def _refuse_false_name(path: Path) -> None:
+    """Raises UnreadableLog where a name promises an archive and the content is none: a broken download, most often."""
+    wanted = next((magic for ending, magic in _MAGIC.items() if path.name.endswith(ending)), None)
+    try:
+        with path.open("rb") as file:
+            begin = file.read(4)
+    except OSError as error:
+        raise UnreadableLog(f"{path}: {error.strerror}") from error
+    if wanted and begin and not begin.startswith(wanted):
+        raise UnreadableLog(f"{path}: not what its name says, a {path.suffix} archive")
+
+
+def _read(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        yield from _chunks(file)
+
+
+def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
+    while chunk := stream.read(CHUNK):
+        yield chunk
+
+
+def _told(name: str, items: Iterator[Item]) -> Iterator[Item]:
+    """Yields the same; what goes wrong on the way is told under the path that was given."""
+    try:
+        yield from items
+    except UnreadableLog as error:
+        reason = error.detail.get("reason")
+        raise UnreadableLog(f"{name}: {reason}") if reason else error from error

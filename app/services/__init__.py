@@ -1,0 +1,1 @@
+"""What one can ask the service for; one function and one transaction each."""

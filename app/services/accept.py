@@ -1,0 +1,97 @@
+"""Takes a log in: uploads in, a durable incident in state received out, or nothing at all."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from app.domain.incident import Job, StoredFile, StoredLog
+from app.errors import UnreadableLog
+from app.reading.blocks import blocks
+from app.reading.unpack import Budget, Upload, unpack
+from app.services.service import Service
+from app.storage import incidents
+from app.storage.blobs import BlobWriter
+from app.storage.database import lock
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """An incident that was accepted; `new` is False for one that was there before."""
+
+    incident_id: str
+    new: bool
+
+
+def accept(service: Service, job: Job, uploads: Iterable[Upload]) -> Accepted:
+    """Keeps the logs of one failed run; when this returns, file and row survive a power loss.
+
+    Raises UnreadableLog, LogTooLarge, StorageUnavailable, and what reading the uploads raises; nothing is kept then.
+    """
+    with ExitStack() as stack:
+        files: list[StoredFile] = []
+        writers: list[BlobWriter] = []
+        for file in logs(uploads, service.settings.max_log_bytes):
+            writer = stack.enter_context(service.blobs.writing())
+            for chunk in file.chunks:
+                writer.write(chunk)
+            files.append(StoredFile(file.name, *writer.finish()))
+            writers.append(writer)
+        refuse_empty(files)
+        for writer in writers:
+            writer.keep()
+        return _record(service, job, StoredLog(_digest(files), tuple(files)), writers)
+
+
+def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
+    """Yields the log files inside of uploads, under names of their own; each must be read before the next.
+
+    Raises UnreadableLog for what is broken or no text, LogTooLarge.
+    """
+    budget = Budget(limit)
+    names: set[str] = set()
+    for upload in uploads:
+        for file in unpack(upload, budget, limit):
+            name, count = file.name, 1
+            while name in names:
+                count += 1
+                name = f"{file.name}#{count}"
+            names.add(name)
+            yield Upload(name, _text(file.chunks, name))
+
+
+def refuse_empty(files: list[StoredFile]) -> None:
+    """Raises UnreadableLog where there is no file, or nothing in any of them."""
+    if not any(file.bytes for file in files):
+        raise UnreadableLog("the log is empty: nothing was sent" if files else "no log was sent")
+
+
+def _text(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
+    """Yields the same chunks; raises UnreadableLog where they begin like no text."""
+    first = next(chunks, b"")
+    next(blocks(iter((first,)), name), None)
+    yield first
+    yield from chunks
+
+
+def _digest(files: list[StoredFile]) -> str:
+    if len(files) == 1:
+        return files[0].sha256
+    listed = sorted(f"{file.sha256} {file.name}\n" for file in files)
+    return hashlib.sha256("".join(listed).encode()).hexdigest()
+
+
+def _record(service: Service, job: Job, log: StoredLog, writers: list[BlobWriter]) -> Accepted:
+    with service.database.transaction() as session:
+        incident_id, new = incidents.add(session, job, log, datetime.now(UTC))
+        for digest, writer in sorted({file.sha256: writer for file, writer in zip(log.files, writers, strict=True)}.items()):
+            # An incident with the same bytes may have been forgotten meanwhile, and its file with it.
+            lock(session, f"file {digest}")
+            if not service.blobs.has(digest):
+                writer.keep()
+    if new:
+        service.queue.submit(incident_id)
+    return Accepted(incident_id, new)

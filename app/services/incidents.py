@@ -1,0 +1,93 @@
+"""Reads, lists and forgets incidents and groups, and reads pieces of their logs."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime, timedelta
+
+from app.domain.incident import Group, GroupFilter, GroupStatus, Incident, IncidentFilter, StoredFile, StoredLine
+from app.errors import NotFound
+from app.reading.redact import redact
+from app.services.service import Service
+from app.storage import groups, incidents
+from app.storage.cursor import Page
+from app.storage.database import lock
+
+log = logging.getLogger(__name__)
+_AT_ONCE = 100  # incidents looked up at a time when old ones are forgotten
+
+
+def read_incident(service: Service, incident_id: str) -> Incident:
+    """Raises NotFound."""
+    with service.database.reading() as session:
+        return incidents.read(session, incident_id)
+
+
+def list_incidents(
+    service: Service, wanted: IncidentFilter, limit: int = 50, cursor: str | None = None
+) -> Page[Incident]:
+    """-> the newest first. Raises BadCursor."""
+    with service.database.reading() as session:
+        return incidents.listed(session, wanted, limit, cursor)
+
+
+def read_log(
+    service: Service, incident: Incident, first: int, count: int, file: str | None = None
+) -> tuple[StoredFile, list[StoredLine]]:
+    """-> the file of the incident's log that is meant, and at most `count` of its lines from `first` on, redacted.
+
+    `file` is a name in the incident's log; None is its first one. Raises NotFound.
+    """
+    files = incident.log.files
+    found = next((known for known in files if known.name == file), None) if file is not None else files[0]
+    if found is None:
+        raise NotFound("the incident's log has no such file", file=(file or "")[:300])
+    lines = service.blobs.lines(found.sha256, first, count)
+    return found, [StoredLine(line.line, redact(line.text), line.cut) for line in lines]
+
+
+def forget_incident(service: Service, incident_id: str) -> None:
+    """Takes an incident away, and its log where no other incident has the same. Raises NotFound."""
+    with service.database.transaction() as session:
+        digests = incidents.remove(session, incident_id)
+        for digest in sorted(digests):
+            # Held until the rows are gone for everyone: nobody may count on a file that is about to go.
+            lock(session, f"file {digest}")
+        for digest in incidents.unused(session, digests):
+            service.blobs.remove(digest)
+
+
+def forget_old(service: Service, now: datetime | None = None) -> int:
+    """Forgets what is older than the settings keep -> how many incidents; each by itself, so it can be interrupted."""
+    days = service.settings.retention_days
+    if not days:
+        return 0
+    moment = (now or datetime.now(UTC)) - timedelta(days=days)
+    forgotten = 0
+    while True:
+        with service.database.reading() as session:
+            old = incidents.received_before(session, moment, _AT_ONCE)
+        for incident_id in old:
+            forget_incident(service, incident_id)
+            forgotten += 1
+        if len(old) < _AT_ONCE:
+            log.info("%d incidents were older than %d days and are forgotten", forgotten, days)
+            return forgotten
+
+
+def read_group(service: Service, group_id: str) -> Group:
+    """Raises NotFound."""
+    with service.database.reading() as session:
+        return groups.read(session, group_id)
+
+
+def list_groups(service: Service, wanted: GroupFilter, limit: int = 50, cursor: str | None = None) -> Page[Group]:
+    """-> the latest seen first. Raises BadCursor."""
+    with service.database.reading() as session:
+        return groups.listed(session, wanted, limit, cursor)
+
+
+def set_group_status(service: Service, group_id: str, status: GroupStatus) -> Group:
+    """-> the group as it is now. Raises NotFound."""
+    with service.database.transaction() as session:
+        return groups.set_status(session, group_id, status)

@@ -1,0 +1,76 @@
+"""Everything that the service works with, opened from settings and closed in the end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from app.domain.entry import KnowledgeBase
+from app.errors import SettingError
+from app.knowledge import BUILT_IN
+from app.knowledge.cache import cache_folder, load
+from app.queue.local import LocalQueue
+from app.settings import Settings
+from app.storage import incidents
+from app.storage.blobs import BlobStore
+from app.storage.database import Database
+from app.storage.upgrade import upgrade
+from app.triage.engine import Engine
+
+log = logging.getLogger(__name__)
+MOST_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What the functions of app.services are given first."""
+
+    settings: Settings
+    database: Database
+    blobs: BlobStore
+    knowledge: KnowledgeBase
+    engine: Engine
+    queue: LocalQueue
+
+
+def open_service(settings: Settings, work: Callable[[Service, str], None]) -> Service:
+    """-> a service that is ready: database migrated, knowledge loaded, what a crash left put back into the queue.
+
+    `work` triages one incident. Raises SettingError, KnowledgeError, StorageUnavailable, WrongVersion.
+    """
+    for folder in settings.knowledge_dirs:
+        if not folder.is_dir():
+            raise SettingError(f"TRIAGE_KNOWLEDGE_DIRS: {folder} is no folder")
+    upgrade(settings.database)
+    blobs = BlobStore(settings.blobs, settings.data_dir)
+    blobs.check()
+    blobs.incoming.sweep()
+    knowledge = load([BUILT_IN, *settings.knowledge_dirs], cache_folder())
+    engine = Engine(knowledge, cache_folder())
+    database = Database(settings.database)
+    # The queue needs the service it works for, so the work looks the service up when it is called.
+    holder: list[Service] = []
+    queue = LocalQueue(lambda incident_id: work(holder[0], incident_id), settings.threads)
+    service = Service(settings, database, blobs, knowledge, engine, queue)
+    holder.append(service)
+    _resume(service)
+    return service
+
+
+def close_service(service: Service) -> None:
+    """Ends what is being worked on and closes everything."""
+    service.queue.stop()
+    service.database.close()
+    service.blobs.incoming.close()
+
+
+def _resume(service: Service) -> None:
+    with service.database.transaction() as session:
+        failure = f"its triage ended {MOST_TRIES} times without an answer, the last time with the service itself"
+        incidents.release_claimed(session, MOST_TRIES, failure)
+        waiting = incidents.waiting(session)
+    if waiting:
+        log.info("%d incidents were waiting for their triage", len(waiting))
+    for incident_id in waiting:
+        service.queue.submit(incident_id)

@@ -1,0 +1,75 @@
+"""The form of a stored file: zstd frames that can be read one by one, and an index of them at the end.
+
+The index is a skippable frame, so `zstd -d` reads the whole as it stands.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+FRAME = 4 << 20  # bytes of the log in one frame
+_SKIPPABLE = struct.Struct("<II")  # magic, bytes that follow
+_ENTRY = struct.Struct("<III")  # bytes compressed, bytes uncompressed, line feeds
+_END = struct.Struct("<IB3x8s")  # entries, whether the file's last line lacks its line feed, form
+_MAGIC = 0x184D2A5E
+_FORM = b"ttlogix1"
+END_BYTES = _END.size
+INDEX_GUESS = 64 << 10  # bytes at the end that hold the index of most files
+
+
+class BrokenIndex(ValueError):
+    """The stored bytes do not end with an index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One frame: its sizes, and how many line feeds it holds."""
+
+    compressed: int
+    uncompressed: int
+    feeds: int
+
+
+class Index:
+    """Where the frames of a stored file are, and which lines they hold."""
+
+    def __init__(self, entries: Sequence[Entry], open_end: bool) -> None:
+        self.entries = tuple(entries)
+        self.starts = (0, *accumulate(entry.compressed for entry in self.entries))
+        self._feeds = (0, *accumulate(entry.feeds for entry in self.entries))
+        self.bytes = sum(entry.uncompressed for entry in self.entries)
+        self.lines = self._feeds[-1] + open_end
+        self._open_end = open_end
+
+    def find(self, line: int) -> tuple[int, int]:
+        """-> (frame, line feeds to skip in it) where a line of 1 … `lines` starts."""
+        frame = max(bisect_left(self._feeds, line - 1) - 1, 0)
+        return frame, line - 1 - self._feeds[frame]
+
+    def dump(self) -> bytes:
+        """-> the index as the end of a stored file."""
+        content = b"".join(_ENTRY.pack(e.compressed, e.uncompressed, e.feeds) for e in self.entries)
+        content += _END.pack(len(self.entries), self._open_end, _FORM)
+        return _SKIPPABLE.pack(_MAGIC, len(content)) + content
+
+
+def index_bytes(end: bytes) -> int:
+    """-> how many bytes at the end of a file are its index, from its last END_BYTES; raises BrokenIndex."""
+    if len(end) < END_BYTES or end[-8:] != _FORM:
+        raise BrokenIndex("no index at the end")
+    entries: int = _END.unpack(end[-END_BYTES:])[0]
+    return _SKIPPABLE.size + entries * _ENTRY.size + END_BYTES
+
+
+def load(end: bytes) -> Index:
+    """-> the index that `end`, at least the last `index_bytes` of a file, holds; raises BrokenIndex."""
+    size = index_bytes(end)
+    if size > len(end):
+        raise BrokenIndex("the index is cut")
+    content = end[len(end) - size + _SKIPPABLE.size : len(end) - END_BYTES]
+    open_end = bool(_END.unpack(end[-END_BYTES:])[1])
+    return Index([Entry(*numbers) for numbers in _ENTRY.iter_unpack(content)], open_end)

@@ -1,0 +1,219 @@
+"""Incidents in the database. Each function is one step of a transaction that its caller opened."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, delete, select, update
+from sqlalchemy.orm import Session, joinedload, selectinload
+
+from app.domain.incident import (
+    Finding,
+    GroupMark,
+    GroupStatus,
+    Incident,
+    IncidentFilter,
+    Job,
+    State,
+    StoredFile,
+    StoredLog,
+)
+from app.errors import NotFound
+from app.storage import groups, search
+from app.storage.cursor import Page, decode, encode, number_of
+from app.storage.database import insert
+from app.storage.tables import FileRow, IncidentRow
+
+
+def add(session: Session, job: Job, log: StoredLog, received_at: datetime) -> tuple[str, bool]:
+    """Keeps a new incident in state received -> (its id, True).
+
+    The same log of the same job and attempt is the incident that exists -> (its id, False).
+    """
+    request = _request(job, log)
+    known = select(IncidentRow.number).where(IncidentRow.request == request)
+    found = session.execute(known).scalar_one_or_none()
+    if found is not None:
+        return str(found), False
+    row = {
+        "request": request,
+        "received_at": received_at,
+        "state": State.RECEIVED,
+        "tries": 0,
+        "job": job.as_dict(),
+        "cluster": job.cluster,
+        "user": job.user,
+        "log_sha256": log.sha256,
+    }
+    adding = insert(session, IncidentRow).values(row).on_conflict_do_nothing(index_elements=["request"])
+    number = session.execute(adding.returning(IncidentRow.number)).scalar_one_or_none()
+    if number is None:  # another transaction was quicker
+        return str(session.execute(known).scalar_one()), False
+    files = [asdict(file) | {"incident_number": number, "position": at} for at, file in enumerate(log.files)]
+    session.execute(insert(session, FileRow), files)
+    search.put(session, number, _job_text(job))
+    return str(number), True
+
+
+def read(session: Session, incident_id: str) -> Incident:
+    """-> the incident; raises NotFound."""
+    row = session.execute(_whole().where(_is(incident_id))).scalar_one_or_none()
+    if row is None:
+        raise _unknown(incident_id)
+    return _incident(row)
+
+
+def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | None) -> Page[Incident]:
+    """-> incidents that fit, the newest first; raises BadCursor."""
+    query = _whole().where(*_conditions(session, wanted)).order_by(IncidentRow.number.desc()).limit(limit + 1)
+    if cursor is not None:
+        query = query.where(IncidentRow.number < decode(cursor, 1)[0])
+    rows = session.execute(query).scalars().all()
+    more = encode(rows[limit - 1].number) if len(rows) > limit else None
+    return Page(tuple(map(_incident, rows[:limit])), more)
+
+
+def waiting(session: Session) -> list[str]:
+    """-> ids of the incidents in state received, the oldest first."""
+    query = select(IncidentRow.number).where(IncidentRow.state == State.RECEIVED).order_by(IncidentRow.number)
+    return [str(number) for number in session.execute(query).scalars()]
+
+
+def received_before(session: Session, moment: datetime, limit: int) -> list[str]:
+    """-> ids of at most `limit` incidents older than `moment`, the oldest first."""
+    query = select(IncidentRow.number).where(IncidentRow.received_at < moment).order_by(IncidentRow.number).limit(limit)
+    return [str(number) for number in session.execute(query).scalars()]
+
+
+def claim(session: Session, incident_id: str) -> bool:
+    """received → triaging -> True; False where the incident is gone or another has it."""
+    changes = {"state": State.TRIAGING, "tries": IncidentRow.tries + 1}
+    return _change(session, [_is(incident_id), IncidentRow.state == State.RECEIVED], changes)
+
+
+def release_claimed(session: Session, most_tries: int, failure: str) -> None:
+    """triaging → received for all, for after a crash; to failed where triage was begun `most_tries` times already."""
+    claimed = IncidentRow.state == State.TRIAGING
+    _change(session, [claimed, IncidentRow.tries >= most_tries], {"state": State.FAILED, "failure": failure})
+    _change(session, [claimed], {"state": State.RECEIVED})
+
+
+def save_verdict(
+    session: Session, incident_id: str, verdict: dict[str, Any], finding: Finding, triaged_at: datetime
+) -> bool:
+    """Keeps a verdict and puts the incident into its group -> True; False where another was quicker or it is gone."""
+    open_states = [State.RECEIVED, State.TRIAGING]
+    changes = {
+        "state": State.TRIAGED,
+        "triaged_at": triaged_at,
+        "verdict": verdict,
+        "outcome": finding.outcome,
+        "entry": finding.entry,
+        "host": finding.host,
+        "fingerprint": finding.fingerprint,
+    }
+    if not _change(session, [_is(incident_id), IncidentRow.state.in_(open_states)], changes):
+        return False
+    row = session.execute(select(IncidentRow).where(_is(incident_id))).scalar_one()
+    if finding.fingerprint:
+        row.group_number = groups.join(session, finding.fingerprint, finding, row.received_at)
+    session.flush()
+    search.remove(session, row.number)
+    search.put(session, row.number, f"{_job_text(Job(**row.job))}\n{finding.text}")
+    return True
+
+
+def save_failure(session: Session, incident_id: str, failure: str, at: datetime) -> bool:
+    """Keeps why an incident could not be triaged -> True; False where another was quicker or it is gone."""
+    changes = {"state": State.FAILED, "failure": failure, "triaged_at": at}
+    open_states = [State.RECEIVED, State.TRIAGING]
+    return _change(session, [_is(incident_id), IncidentRow.state.in_(open_states)], changes)
+
+
+def remove(session: Session, incident_id: str) -> tuple[str, ...]:
+    """Takes an incident away -> digests of its files; raises NotFound."""
+    row = session.execute(select(IncidentRow).where(_is(incident_id)).with_for_update()).scalar_one_or_none()
+    if row is None:
+        raise _unknown(incident_id)
+    files = session.execute(select(FileRow.sha256).where(FileRow.incident_number == row.number)).scalars().all()
+    search.remove(session, row.number)
+    session.execute(delete(FileRow).where(FileRow.incident_number == row.number))
+    session.execute(delete(IncidentRow).where(IncidentRow.number == row.number))
+    if row.group_number is not None:
+        groups.recount(session, row.group_number)
+    return tuple(dict.fromkeys(files))
+
+
+def unused(session: Session, digests: Iterable[str]) -> list[str]:
+    """-> those of `digests` that no incident's log has."""
+    wanted = list(digests)
+    used = set(session.execute(select(FileRow.sha256).where(FileRow.sha256.in_(wanted))).scalars())
+    return [digest for digest in wanted if digest not in used]
+
+
+def _request(job: Job, log: StoredLog) -> str:
+    """-> what a repeat of a request has in common with it. Two clusters can have given out the same job id."""
+    parts = [job.cluster or "", job.job_id or "", str(job.attempt or 0), log.sha256]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _job_text(job: Job) -> str:
+    return "\n".join(str(value) for value in [*job.as_dict().values(), *job.labels.values()])
+
+
+def _is(incident_id: str) -> ColumnElement[bool]:
+    return IncidentRow.number == number_of(incident_id)
+
+
+def _unknown(incident_id: str) -> NotFound:
+    return NotFound("there is no such incident", incident=incident_id[:100])
+
+
+def _change(session: Session, conditions: list[ColumnElement[bool]], changes: dict[str, Any]) -> bool:
+    changing = update(IncidentRow).where(*conditions).values(changes).returning(IncidentRow.number)
+    options = {"synchronize_session": False}
+    return bool(session.execute(changing, execution_options=options).scalars().all())
+
+
+def _whole() -> Select[IncidentRow]:
+    return select(IncidentRow).options(selectinload(IncidentRow.files), joinedload(IncidentRow.group))
+
+
+def _conditions(session: Session, wanted: IncidentFilter) -> list[ColumnElement[bool]]:
+    equal = {
+        IncidentRow.entry: wanted.entry,
+        IncidentRow.outcome: wanted.outcome,
+        IncidentRow.cluster: wanted.cluster,
+        IncidentRow.user: wanted.user,
+        IncidentRow.host: wanted.host,
+        IncidentRow.state: wanted.state,
+    }
+    found: list[ColumnElement[bool]] = [known == value for known, value in equal.items() if value is not None]
+    if wanted.group is not None:
+        found.append(IncidentRow.group_number == number_of(wanted.group))
+    if wanted.since is not None:
+        found.append(IncidentRow.received_at >= wanted.since)
+    if wanted.until is not None:
+        found.append(IncidentRow.received_at < wanted.until)
+    matching = search.matches(session, IncidentRow.number.expression, wanted.q) if wanted.q else None
+    return found if matching is None else [*found, matching]
+
+
+def _incident(row: IncidentRow) -> Incident:
+    files = tuple(StoredFile(f.name, f.sha256, f.bytes, f.lines) for f in row.files)
+    group = row.group
+    return Incident(
+        id=str(row.number),
+        state=State(row.state),
+        received_at=row.received_at,
+        job=Job(**row.job),
+        log=StoredLog(row.log_sha256, files),
+        verdict=row.verdict,
+        group=GroupMark(str(group.number), GroupStatus(group.status), group.count) if group else None,
+        triaged_at=row.triaged_at,
+        failure=row.failure,
+    )

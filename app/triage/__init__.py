@@ -1,0 +1,1 @@
+"""From events and a knowledge base to a verdict."""

@@ -1,0 +1,77 @@
+"""What a machine should do about a verdict, and how ranks and versions are told to people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from app.domain.entry import Entry, Fix, Language
+from app.domain.verdict import Action
+
+_REASONS: dict[str, tuple[str, str]] = {
+    "retry": ("The cause is passing; the same job can succeed as it is.", "原因是暂时性的，原样重试即可成功。"),
+    "retry-elsewhere": (
+        "The host is at fault, not the job; run it again without that host.",
+        "问题在主机而不在任务；排除该主机后重新运行。",
+    ),
+    "fix-first": ("The same job fails again until the cause is removed.", "不先消除原因，同样的任务会再次失败。"),
+    "once": (
+        "It can be passing: one retry is worth it, and if that fails too the causes below need a look.",
+        "可能是暂时性的：值得重试一次；如果仍失败，请按下面的原因排查。",
+    ),
+    "none": ("Nothing to do.", "无需处理。"),
+}
+_UNKNOWN = (
+    "No entry names the cause; one retry tells whether it is passing.",
+    "知识库中没有对应条目；重试一次可判断是否为偶发。",
+)
+
+
+def advise(entry: Entry | None, hosts: Iterable[str], lang: Language) -> Action:
+    """-> the entry's advice, with the failing hosts to leave out where the entry says that the host is bad."""
+    if entry is None:
+        return Action("once", "none", (), _UNKNOWN[lang == "zh"])
+    action = entry.action
+    excluded = tuple(hosts) if action.exclude_hosts else ()
+    key = "once" if action.retry == "once" and action.advice == "retry" else action.advice
+    return Action(action.retry, action.advice, excluded, _REASONS[key][lang == "zh"])
+
+
+def nothing_failed(lang: Language) -> Action:
+    """-> the action of a healthy run."""
+    return Action("no", "none", (), _REASONS["none"][lang == "zh"])
+
+
+def ranges(ranks: Iterable[int]) -> str:
+    """-> ranks folded to ranges: {0, 1, 2, 5} gives `0-2,5`."""
+    parts: list[list[int]] = []
+    for rank in sorted(set(ranks)):
+        if parts and rank == parts[-1][1] + 1:
+            parts[-1][1] = rank
+        else:
+            parts.append([rank, rank])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+
+
+def filled(text: str, values: dict[str, str]) -> str:
+    """-> a text with `{host}`, `{rank}` … filled in; what the log does not tell is left as `HOST` for the reader.
+
+    Other words in braces (an awk program's) stay as they are.
+    """
+    known = {name: name.upper() for name in ("host", "rank", "pid")} | values
+    return re.sub(r"\{([a-z_]+)\}", lambda found: known.get(found[1], found[0]), text)
+
+
+def general(text: str) -> str:
+    """-> a command as an entry shows it to anyone: `{host}` is HOST."""
+    return filled(text, {})
+
+
+def told_fix(fix: Fix, values: dict[str, str], lang: Language) -> dict[str, object]:
+    """-> a fix in the verdict's form."""
+    return {
+        "title": filled(fix.title.in_(lang), values),
+        "detail": filled(fix.detail.in_(lang), values) if fix.detail else "",
+        "commands": [filled(command, values) for command in fix.commands],
+        "applies": fix.applies,
+    }

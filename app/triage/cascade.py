@@ -1,0 +1,109 @@
+"""What follows from what: clean-up is set aside, consequences are tied to what they follow from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from app.domain.entry import Kind
+from app.domain.event import Where
+from app.triage.folding import Finding
+
+# Entries of these areas speak of a peer, a link or a launcher; a worker's own earlier failure is behind them.
+ECHO_AREAS = frozenset({"nccl", "gloo", "network", "elastic", "mpi", "collective", "ray", "perf", "hang"})
+_STOPPED = frozenset({-15, 143})  # SIGTERM: the agent stops the others after the first failure
+
+
+class Grade(IntEnum):
+    """How far a finding can be a root cause; larger is more."""
+
+    CUT = 0  # a traceback without its last line, a scheduler's line that no entry names
+    WEAK = 1
+    ECHO = 2
+    HINT = 3
+    LINE = 4
+    UNNAMED = 5
+    EXIT = 6
+    CAUSE = 7
+
+
+def grade(finding: Finding) -> Grade:
+    """-> how far the finding can be the root cause, by its entry's kind and by what showed it."""
+    match, event = finding.match, finding.event
+    if match is None:
+        if event.source == "launcher" or event.where is Where.EXIT:
+            return Grade.ECHO
+        if event.source in ("cut traceback", "slurm", "process", "alarming"):
+            return Grade.CUT
+        return Grade.UNNAMED if event.source == "traceback" else Grade.LINE
+    if match.weak:
+        # That a process ended in this way is a fact, even where it is often a consequence.
+        return Grade.HINT if event.where is Where.EXIT else Grade.WEAK
+    if match.entry.kind is Kind.CONSEQUENCE and event.where is Where.EXIT and event.exit_code not in (None, 1):
+        return Grade.HINT  # A status of its own: peers that lost a connection leave with 1.
+    if match.entry.kind is Kind.CONSEQUENCE or (event.source == "launcher" and match.entry.id == "usage.subprocess"):
+        return Grade.ECHO
+    if match.entry.catch_all:
+        return Grade.UNNAMED if event.source == "traceback" else Grade.LINE
+    if event.where is Where.EXIT or match.near or event.source == "quoted":
+        return Grade.EXIT
+    return Grade.CAUSE
+
+
+def is_clean_up(finding: Finding, others: list[Finding]) -> bool:
+    """-> whether the exit status is the launcher's doing: SIGTERM to the others, or a plain success."""
+    event = finding.event
+    if event.where is not Where.EXIT or event.exit_code is None:
+        return False
+    if event.exit_code == 0:
+        return True
+    if event.exit_code not in _STOPPED:
+        return False
+    codes = [other.event.exit_code for other in others
+             if other.event.where is Where.EXIT and other.attempt == finding.attempt]  # fmt: skip
+    return any(code not in _STOPPED for code in codes) or not any(
+        other.event.source in ("elastic first", "elastic agent") for other in others if other.event.where is Where.EXIT
+    )
+
+
+def causes(findings: Iterable[Finding]) -> dict[int, list[Finding]]:
+    """-> for each attempt the earliest finding of each entry that can explain others."""
+    earliest: dict[tuple[int, str], Finding] = {}
+    for finding in findings:
+        match = finding.match
+        if match is not None and not match.weak and match.entry.explains:
+            known = earliest.setdefault((finding.attempt, match.entry.id), finding)
+            if finding.order < known.order:
+                earliest[finding.attempt, match.entry.id] = finding
+    found: dict[int, list[Finding]] = {}
+    for (attempt, _), finding in earliest.items():
+        found.setdefault(attempt, []).append(finding)
+    return found
+
+
+def explained_by(effect: Finding, known: dict[int, list[Finding]]) -> Finding | None:
+    """-> the finding of the same attempt whose entry says that this one follows from it; of two that explain one
+    another the earlier explains the later. `known` comes from `causes`."""
+    return next((cause for cause in known.get(effect.attempt, ()) if _explains(cause, effect)), None)
+
+
+def unexplained(findings: list[Finding]) -> list[Finding]:
+    """-> the findings that no other explains."""
+    known = causes(findings)
+    return [finding for finding in findings if explained_by(finding, known) is None]
+
+
+def _explains(first: Finding, second: Finding) -> bool:
+    cause, effect = first.match, second.match
+    if cause is None or effect is None or cause.entry.id == effect.entry.id:
+        return False
+    if not _named(cause.entry.explains, effect.entry.id):
+        return False
+    return first.order <= second.order or effect.weak or not _named(effect.entry.explains, cause.entry.id)
+
+
+@lru_cache(maxsize=65536)
+def _named(patterns: tuple[str, ...], entry: str) -> bool:
+    return any(fnmatchcase(entry, pattern) for pattern in patterns)

@@ -1,0 +1,108 @@
+"""Folds the equal events of many ranks into one finding, so that memory holds failures and not lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+
+from app.domain.event import Event, Where
+from app.triage.masking import mask
+from app.triage.match import Found, Match, Matcher
+
+MOST = 4000  # different findings kept of one run: the first half of them, and the newest
+_SAMPLES = 7  # equal events of other ranks kept for evidence
+
+
+@dataclass(slots=True, eq=False)
+class Finding:
+    """One event with all ranks and hosts that showed an equal one; `matches` is filled when the run was read.
+
+    `samples` are the equal events of a few other ranks, for evidence.
+    """
+
+    found: Found
+    attempt: int = 0
+    fatal: bool = False  # one of the equal events at least ended its process, as far as the text tells
+    samples: list[Event] = field(default_factory=list)
+    ranks: set[int] = field(default_factory=set)
+    hosts: dict[str, None] = field(default_factory=dict)
+    count: int = 0
+    last: int = 0
+    matches: list[Match] = field(default_factory=list)
+
+    @property
+    def event(self) -> Event:
+        return self.found.event
+
+    @property
+    def order(self) -> int:
+        return self.event.line.order
+
+    @property
+    def match(self) -> Match | None:
+        return self.matches[0] if self.matches else None
+
+    @property
+    def entry(self) -> str | None:
+        return self.matches[0].entry.id if self.matches else None
+
+
+class Findings:
+    """Collects events as they are found."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        self._matcher = matcher
+        self._first: dict[tuple[object, ...], Finding] = {}
+        self._newest: dict[tuple[object, ...], Finding] = {}
+        self.dropped = 0
+
+    def add(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._add(event)
+
+    def _add(self, event: Event) -> None:
+        text = event.chain[0].text + event.text if event.chain else event.text
+        # Exit statuses are facts about single ranks; exceptions and lines are equal over ranks.
+        who = (event.source, event.rank, event.local_rank, event.host) if event.where is Where.EXIT else ()
+        key = (event.where, event.attempt, event.source == "launcher", mask(text[:400]), *who)
+        finding = self._first.get(key) or self._newest.get(key)
+        if finding is None:
+            finding = self._keep(key, Finding(self._matcher.look(event), event.attempt))
+        elif len(finding.samples) < _SAMPLES and event.rank not in finding.ranks:
+            finding.samples.append(event)
+        finding.count += 1
+        finding.fatal = finding.fatal or event.fatal
+        finding.last = max(finding.last, event.line.order)
+        if event.rank is not None:
+            finding.ranks.add(event.rank)
+        if event.host is not None:
+            finding.hosts.setdefault(event.host)
+
+    def _keep(self, key: tuple[object, ...], finding: Finding) -> Finding:
+        """Keeps a finding; where there are too many, one from the middle of the log goes: a run's first failure and
+        what stands at its end are worth the most."""
+        if len(self._first) < MOST // 2:
+            self._first[key] = finding
+            return finding
+        if len(self._newest) >= MOST // 2:
+            del self._newest[next(iter(self._newest))]
+            self.dropped += 1
+        self._newest[key] = finding
+        return finding
+
+    def matched(self) -> list[Finding]:
+        """-> all findings in the order of the log, with their entries; a line that shows none is left out."""
+        everywhere = {index for finding in self for index, _, _ in finding.found.hits}
+        for finding in self:
+            finding.matches = self._matcher.matches(finding.found, everywhere)
+        told = (finding for finding in self if finding.matches or _tells(finding.event))
+        return sorted(told, key=lambda finding: finding.order)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return chain(self._first.values(), self._newest.values())
+
+
+def _tells(event: Event) -> bool:
+    """-> whether an event that no entry names still says that something failed."""
+    return event.where is not Where.LINE or event.source in ("slurm", "process", "alarming")

@@ -1,0 +1,132 @@
+"""The signs of all entries, compiled: one scanner for raw blocks, one for the texts of events."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import re2
+
+from app.domain.entry import Entry, KnowledgeBase, Sign
+from app.reading.scan import Scanner
+from app.triage import pointers
+from app.triage.pointers import pointer, unanchored
+
+# Lines that matter whatever the entries say, and what they open: a wide window or a narrow one.
+WIDE_ANCHORS = (
+    r"Traceback \((most|innermost) (recent|last)",
+    r"^[^\n]{0,120}Root Cause( \(first observed failure\))?:",
+    r"^[^\n]{0,120}Failures:$",
+    r"terminate called",
+    r"Fatal Python error",
+)
+ANCHORS = (
+    r"failed \(exitcode",
+    r"Watchdog caught",
+    r"NCCL WARN",
+    r"^(slurmstepd|srun|slurmd)",
+    r"slurmstepd: error",
+    r"\b[A-Z]\w{2,40}(Error|Exception)\b: ",
+    r"\bKeyboardInterrupt\b",
+    r"died with <Signals",
+    r"terminated with (signal|exit code)",
+    r"Setting OMP_NUM_THREADS environment",
+    r"nohup: ignoring input",
+    r"exits successfully",
+    r"(?i)NCCL version",
+    r"(?i)world[_ ]size",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One regex of one entry's sign. `group` numbers the `all:` group it belongs to, None for a sign of its own."""
+
+    entry: Entry
+    sign: Sign
+    group: tuple[int, ...] = ()
+
+    @property
+    def weight(self) -> int:
+        """How much the sign says: the number of literal characters it demands."""
+        source = self.sign.text or re.sub(r"\\[a-zA-Z]|[\\^$.*+?()\[\]{}|]", "", self.sign.regex or "")
+        return len(source)
+
+
+class Patterns:
+    """Compiled once per knowledge base; thread-safe. Hyperscan points at what may match, RE2 decides."""
+
+    def __init__(self, knowledge: KnowledgeBase, cache: Path | None = None) -> None:
+        self.all: list[Pattern] = []
+        for entry in knowledge.entries.values():
+            for sign in entry.signs:
+                self._add(entry, sign)
+        # Exceptions are found by their form, so signs that look only there need no place in the raw scan.
+        self._in_blocks = [index for index, pattern in enumerate(self.all) if pattern.sign.where in ("any", "line")]
+        anchors = [*WIDE_ANCHORS, *ANCHORS]
+        self._anchors = len(anchors)
+        self.wide = frozenset(range(len(WIDE_ANCHORS)))
+        signs = [source(pattern.sign) for pattern in self.all]
+        # Pointers are made from signs by code: both are what the compiled form depends on.
+        key = "\0".join([Path(pointers.__file__).read_text(encoding="utf-8"), *anchors, *signs])
+
+        def in_blocks() -> list[bytes]:
+            return [text.encode() for text in [*anchors, *(pointer(signs[index]) for index in self._in_blocks)]]
+
+        def in_texts() -> list[bytes]:
+            return [pointer(sign).encode() for sign in signs]
+
+        self.blocks = Scanner(in_blocks, cache, f"blocks {self._in_blocks} {key}".encode())
+        self._texts = Scanner(in_texts, cache, f"texts {key}".encode())
+        self._exact: dict[str, re2._Regexp] = {}
+
+    def confirms(self, index: int, line: bytes) -> bool:
+        """-> whether what the scan of a block pointed at, pattern `index` in a raw line, is really there."""
+        if index < self._anchors:
+            return True
+        sign = self.all[self._in_blocks[index - self._anchors]].sign
+        if sign.text is not None:
+            return sign.text.encode() in line
+        return self._search(unanchored(source(sign)), line.decode("utf-8", "replace"))
+
+    def _add(self, entry: Entry, sign: Sign) -> None:
+        if not sign.all:
+            self.all.append(Pattern(entry, sign))
+            return
+        group = tuple(range(len(self.all), len(self.all) + len(sign.all)))
+        self.all += [Pattern(entry, part, group) for part in sign.all]
+
+    def found(self, text: str, where: frozenset[str]) -> list[int]:
+        """-> the patterns that `text` shows, of those that look in one of `where`."""
+        if not text:
+            return []
+        return [
+            index
+            for index in sorted(self._texts.which(text.encode("utf-8", "replace")))
+            if self.all[index].sign.where in where and self._shows(self.all[index].sign, text)
+        ]
+
+    def _shows(self, sign: Sign, text: str) -> bool:
+        if sign.text is not None:
+            return sign.text in text and not (sign.unless and self._search(sign.unless, text))
+        return self._search(source(sign), text) and not (sign.unless and self._search(sign.unless, text))
+
+    def _search(self, pattern: str, text: str) -> bool:
+        if pattern not in self._exact:
+            self._exact[pattern] = re2.compile(f"(?m){pattern}")
+        return bool(self._exact[pattern].search(text))
+
+
+def source(sign: Sign) -> str:
+    """-> the regex of a plain sign."""
+    return sign.regex if sign.regex is not None else re.escape(sign.text or "").replace(r"\ ", " ")
+
+
+def refused_by_re2(pattern: str) -> str | None:
+    """-> why RE2 refuses a pattern, or None where it takes it."""
+    try:
+        re2.compile(f"(?m){pattern}")
+    except re2.error as error:
+        return str(error)
+    return None

@@ -1,0 +1,100 @@
+"""Reads one run: every kept line goes through the extractors once, and findings remain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from app.domain.event import Event
+from app.domain.line import Line
+from app.parsing.collectives import Collectives
+from app.parsing.device import Device
+from app.parsing.elastic import Elastic
+from app.parsing.environment import Environment
+from app.parsing.processes import Processes
+from app.parsing.scheduler import Scheduler
+from app.parsing.tracebacks import Tracebacks
+from app.triage.folding import Findings
+from app.triage.match import Matcher
+from app.triage.second_look import LONGEST, alarming, second_look
+
+_ENDING_TYPES = ("ChildFailedError", "SignalException", "ProcessRaisedException", "ProcessExitedException")
+
+
+@dataclass(slots=True)
+class RunReading:
+    """What was read of one run so far. Feed lines in order, then `close`."""
+
+    matcher: Matcher
+    findings: Findings = field(init=False)
+    environment: Environment = field(default_factory=Environment)
+    elastic: Elastic = field(default_factory=Elastic)
+    tracebacks: Tracebacks = field(default_factory=Tracebacks)
+    collectives: Collectives = field(default_factory=Collectives)
+    device: Device = field(default_factory=Device)
+    processes: Processes = field(default_factory=Processes)
+    scheduler: Scheduler = field(default_factory=Scheduler)
+    first_line: Line | None = None
+    last_order: int = 0
+    ended: bool = False
+    warnings: list[str] = field(default_factory=list)
+    paste: list[Line] | None = field(default_factory=list)  # all lines, as long as they are few
+
+    def __post_init__(self) -> None:
+        self.findings = Findings(self.matcher)
+
+    def feed(self, line: Line) -> None:
+        if self.first_line is None and line.text.strip("\0 \t"):
+            self.first_line = line
+        self.last_order = line.order
+        if self.paste is not None:
+            self.paste.append(line)
+            if len(self.paste) > LONGEST:
+                self.paste = None
+        if self.elastic.attempt and not line.attempt:
+            line = replace(line, attempt=self.elastic.attempt)
+        claimed = self.elastic.feed(line) or self.tracebacks.feed(line)
+        for extractor in (self.device, self.processes, self.collectives, self.scheduler):
+            claimed = extractor.feed(line) or claimed
+        self.environment.feed(line, claimed)
+        if not claimed and line.text and self.matcher.line(line.text):
+            self.findings.add([replace(Event.at(line, line.text, "line"), fatal=False)])
+        self._gather()
+
+    def close(self) -> None:
+        """Ends what is still open."""
+        for extractor in (self.elastic, self.tracebacks, self.processes):
+            extractor.close()
+        self._gather()
+        silent = not any(finding.event.source not in ("slurm", "line") for finding in self.findings)
+        if self.paste and silent and not self.environment.progress and not self.environment.well:
+            named = [event for event in second_look(self.paste) if self.matcher.look(event).hits]
+            self.findings.add(named)
+            if not self.environment.foreign and not any(True for _ in self.findings):
+                self.findings.add(alarming(self.paste))
+
+    def begins_anew(self, line: Line) -> bool:
+        """-> whether this line begins another run of the same file: a launch after a run that had ended."""
+        return self.ended and Environment.begins_at(line.text)
+
+    def is_blank(self) -> bool:
+        """-> whether not a single line with text was read."""
+        return self.first_line is None
+
+    def is_empty(self) -> bool:
+        """-> whether nothing was read but a launcher's banner."""
+        return not self.environment.progress and not self.environment.well and not any(True for _ in self.findings)
+
+    def _gather(self) -> None:
+        extractors = (self.elastic, self.tracebacks, self.device, self.collectives, self.processes, self.scheduler)
+        for extractor in extractors:
+            if extractor.events:
+                self.findings.add(extractor.events)
+                self.ended = self.ended or any(map(_ends_run, extractor.events))
+                extractor.events.clear()
+        self.ended = self.ended or bool(self.environment.well)
+
+
+def _ends_run(event: Event) -> bool:
+    if event.exception is not None:
+        return event.exception.type.endswith(_ENDING_TYPES) or event.source == "launcher"
+    return event.source in ("elastic first", "slurm")

@@ -1,0 +1,103 @@
+"""Says in sentences why the verdict is what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from app.domain.entry import Kind, Language
+from app.domain.event import Where
+from app.domain.verdict import RootCause
+from app.parsing.collectives import suspects
+from app.triage.action import ranges
+from app.triage.reading_run import RunReading
+from app.triage.root_cause import Choice
+
+_Reason = tuple[str, Mapping[str, object]]
+_SAID: dict[str, tuple[str, str]] = {
+    "sign": ("line {line} shows the message of {entry}", "第 {line} 行出现了 {entry} 的报错信息"),
+    "exit": ("line {line} says how the process ended: {text}", "第 {line} 行说明了进程的结束方式：{text}"),
+    "near": ("{near}", "近似匹配：{near}"),
+    "catch_all": (
+        "an exception of the script itself, which no more special entry names",
+        "这是脚本自身的异常，没有更具体的条目",
+    ),
+    "unknown": ("no entry of the knowledge base names this failure", "知识库中没有条目能解释这个失败"),
+    "echo": (
+        "this usually follows from another failure, of which the log shows nothing",
+        "这通常是其他失败的后果，但日志里没有更早的线索",
+    ),
+    "ranks": ("the same failure on ranks {ranks}, folded into one", "rank {ranks} 出现同样的失败，已合并为一条"),
+    "first": ("it stands before every other failure of the run ({count})", "它先于本次运行的其他失败（{count} 个）"),
+    "gave_way": (
+        "{entry} shows as well, but only after a worker had failed on its own",
+        "日志中也有 {entry}，但在此之前已有 worker 自行失败",
+    ),
+    "overruled": (
+        "torchrun names rank {named} as first observed failure, which only followed from rank {rank}",
+        "torchrun 把 rank {named} 报为首个失败，但它只是 rank {rank} 失败的后果",
+    ),
+    "missing": ("ranks {ranks}: {why}; look at them first", "rank {ranks}：{why}；请先查看这些 rank"),
+    "survived": (
+        "the run went on after other alarming messages ({count}), so they were left out",
+        "另有 {count} 条信息被排除，因为之后训练仍在继续",
+    ),
+    "attempts": ("the first of {count} attempts; later ones ended after it", "这是 {count} 次尝试中的第一次失败"),
+}
+
+
+def tell(because: Iterable[tuple[str, Mapping[str, object]]], lang: Language) -> tuple[str, ...]:
+    """-> the sentences of the reasons that `because_of` found; names that this version does not know are left out."""
+    return tuple(_SAID[key][lang == "zh"].format(**values) for key, values in because if key in _SAID)
+
+
+def because_of(choice: Choice, reading: RunReading, root: RootCause) -> tuple[tuple[str, dict[str, object]], ...]:
+    """-> why the verdict is what it is, as names and values, the weightiest first."""
+    told = [*_shown(choice, root), *_placed(choice, root), *_missing(reading)]
+    if len(choice.roots) > 1:
+        told.append(("attempts", {"count": len(choice.roots)}))
+    if choice.survived:
+        told.append(("survived", {"count": len(choice.survived)}))
+    return tuple((key, dict(values)) for key, values in told)
+
+
+def _shown(choice: Choice, root: RootCause) -> Iterator[_Reason]:
+    """Yields what showed the failure."""
+    finding = choice.root
+    assert finding is not None
+    match, line = finding.match, root.evidence[0].line
+    if match is None:
+        yield "unknown", {}
+    elif match.near:
+        yield "near", {"near": match.near}
+    elif finding.event.where is Where.EXIT:
+        yield "exit", {"line": line, "text": finding.event.text}
+    elif match.entry.catch_all:
+        yield "catch_all", {}
+    else:
+        yield "sign", {"line": line, "entry": match.entry.id}
+    if match is not None and match.entry.kind is Kind.CONSEQUENCE:
+        yield "echo", {}
+
+
+def _placed(choice: Choice, root: RootCause) -> Iterator[_Reason]:
+    """Yields how the failure stands to the others of the run."""
+    finding = choice.root
+    assert finding is not None
+    if len(finding.ranks) > 1:
+        yield "ranks", {"ranks": ranges(finding.ranks)}
+    others = [other for other in choice.live if other is not finding and other.order > finding.order]
+    if others:
+        yield "first", {"count": len(others)}
+    if choice.gave_way and finding.entry not in choice.gave_way:
+        yield "gave_way", {"entry": choice.gave_way[0]}
+    named = next((other.event.rank for other in choice.live if other.event.source == "elastic first"), None)
+    if named is not None and root.rank is not None and named != root.rank and named not in finding.ranks:
+        yield "overruled", {"named": named, "rank": root.rank}
+
+
+def _missing(reading: RunReading) -> Iterator[_Reason]:
+    """Yields the ranks that a watchdog or a barrier points at by their absence."""
+    ranks, why = suspects(reading.collectives.waits, reading.environment.world_size)
+    ranks = ranks or reading.collectives.missing
+    if ranks:
+        yield "missing", {"ranks": ranges(ranks), "why": why or "did not reach the barrier"}

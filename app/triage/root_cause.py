@@ -1,0 +1,127 @@
+"""Chooses the finding that explains the others and is explained by none, and says why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from app.domain.event import Where
+from app.reading.lines import FILE_SPAN
+from app.triage.cascade import ECHO_AREAS, Grade, grade, is_clean_up, unexplained
+from app.triage.folding import Finding
+from app.triage.reading_run import RunReading
+from app.triage.survival import ends_badly, survived
+
+
+@dataclass(slots=True)
+class Choice:
+    """The root finding of a run (None where nothing failed), and the rest by what became of them."""
+
+    root: Finding | None = None
+    live: list[Finding] = field(default_factory=list)
+    survived: list[Finding] = field(default_factory=list)
+    roots: dict[int, Finding] = field(default_factory=dict)  # of each attempt
+    gave_way: list[str] = field(default_factory=list)  # entries that a worker's own earlier exception came before
+
+
+def choose(reading: RunReading) -> Choice:
+    """-> the root cause of what was read, over all attempts: the first attempt's, unless that one names nothing."""
+    findings = reading.findings.matched()
+    _clamp_attempts(findings, reading)
+    findings = [finding for finding in findings if not is_clean_up(finding, findings)]
+    terminal = sorted(finding.order for finding in findings if ends_badly(finding))
+    choice = Choice()
+    for finding in findings:
+        lived = survived(finding, reading.environment, terminal)
+        (choice.survived if lived else choice.live).append(finding)
+    _set_logged_aside(choice)
+    failed = _failed(choice, reading)
+    if not failed and not reading.elastic.attempt:
+        choice.survived, choice.live = choice.survived + choice.live, []
+        return choice
+    for attempt in sorted({finding.attempt for finding in choice.live}):
+        root = _root_of([finding for finding in choice.live if finding.attempt == attempt], choice.gave_way)
+        if root is not None:
+            choice.roots[attempt] = root
+    choice.root = _first_telling(choice) if failed else None
+    return choice
+
+
+def _set_logged_aside(choice: Choice) -> None:
+    """Sets exceptions that were caught and logged aside where an uncaught one tells of a failure."""
+    uncaught = [finding for finding in choice.live if finding.fatal and finding.event.source == "traceback"]
+    if any(grade(finding) >= Grade.UNNAMED for finding in uncaught):
+        live, choice.live = choice.live, []
+        for finding in live:
+            logged = not finding.fatal and finding.event.where is Where.EXCEPTION
+            (choice.survived if logged else choice.live).append(finding)
+
+
+def _failed(choice: Choice, reading: RunReading) -> bool:
+    """-> whether anything that is left means that the run failed."""
+    strong = [finding for finding in choice.live if grade(finding) is not Grade.WEAK]
+    environment = reading.environment
+    ended_well = bool(environment.well) and not reading.elastic.given_up
+    if any(map(ends_badly, strong)):
+        return not (ended_well and environment.well[-1] > max(finding.last for finding in strong))
+    if environment.well and (not strong or environment.well[-1] > max(finding.last for finding in strong)):
+        return False
+    if strong:
+        return environment.foreign <= environment.of_field or any(
+            finding.event.source == "traceback" for finding in strong
+        )
+    # Only warnings: they explain a paste that holds nothing else, never a run that trains.
+    return (
+        bool(choice.live)
+        and not environment.progress
+        and reading.last_order % FILE_SPAN <= 40
+        and not environment.foreign
+    )
+
+
+def _clamp_attempts(findings: list[Finding], reading: RunReading) -> None:
+    """After the agent gave up there is no further attempt: what stands behind its last line belongs to the last one."""
+    last = max(reading.elastic.attempt - 1, 0)
+    if reading.elastic.given_up or not reading.environment.progress:
+        for finding in findings:
+            if finding.attempt > last and finding.event.line.file is None:
+                finding.attempt = last
+
+
+def _root_of(findings: list[Finding], gave_way: list[str]) -> Finding | None:
+    """-> the root cause of one attempt; the entry of a stronger finding that it came before goes to `gave_way`."""
+    free = unexplained(findings) or findings
+    best = max(free, key=lambda finding: (grade(finding), -finding.order), default=None)
+    if best is None:
+        return None
+    match = best.match
+    if match is not None and grade(best) >= Grade.UNNAMED:
+        earlier = [finding for finding in free if _came_first(finding, best)]
+        if earlier:
+            best = min(earlier, key=lambda finding: finding.order)
+            gave_way.append(match.entry.id)
+    return _with_traceback(best, findings)
+
+
+def _came_first(finding: Finding, best: Finding) -> bool:
+    """-> whether a worker's own uncaught exception before `best` is the better answer: where `best` speaks of peers,
+    or where both are mistakes of the program, on different ranks."""
+    if finding.order >= best.order or grade(finding) < Grade.UNNAMED or finding.event.source != "traceback":
+        return False
+    if best.match is None or best.match.entry.area in ECHO_AREAS:
+        return best.match is not None
+    alone = bool(finding.ranks) and bool(best.ranks) and not finding.ranks & best.ranks
+    return alone and best.match.entry.owner == "user" and best.event.where is Where.EXCEPTION
+
+
+def _with_traceback(best: Finding, findings: list[Finding]) -> Finding:
+    """-> of the findings that show the same entry, one with a traceback, which tells more."""
+    if best.event.where is not Where.LINE or best.entry is None:
+        return best
+    told = [other for other in findings if other.entry == best.entry and other.event.chain]
+    return told[0] if told else best
+
+
+def _first_telling(choice: Choice) -> Finding | None:
+    """-> the first attempt's root, or the first one that is more than an echo."""
+    telling = [root for root in choice.roots.values() if grade(root) > Grade.ECHO]
+    return telling[0] if telling else next(iter(choice.roots.values()), None)

@@ -1,0 +1,40 @@
+"""A second look at a short paste in which nothing was found: quoted exceptions, lines that speak of errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from app.domain.event import Event, Raised, Where
+from app.domain.line import Line
+
+LONGEST = 300  # lines; a longer text is no paste
+_MOST_ALARMS = 3
+_ALARM = re.compile(
+    r"(?i)(?:^|[\s\]:|*(`])(?:fatal|error|fail(?:ed|ure)|panic|abort(?:ed|ing)?|cannot|can't|unable to)\b"
+)
+_CALM = re.compile(
+    r"(?i)\b(?:0|no|without|zero) (?:errors?|failures?)|error rate|(?:errors?|failed|failures?)[:=]\s*0\b|warn|\bif\b"
+)
+# ASCII letters, as a Chinese sentence runs into the name without a blank.
+_NAME = r"(?:[A-Za-z_][A-Za-z0-9_]*\.)*[A-Z][A-Za-z0-9_]*(?:Error|Exception|Interrupt)"
+_QUOTED = re.compile(rf"(?<![A-Za-z0-9_.'\"/])({_NAME})\s?: ?([^`]{{3,2000}})")
+
+
+def second_look(lines: list[Line]) -> Iterator[Event]:
+    """Yields an event for each line, read as if it were an exception's message; those that no entry names are dropped
+    by who asks."""
+    for line in lines:
+        found = _QUOTED.search(line.text)
+        raised = (
+            Raised(found[1], found[2].strip(), (), (line,)) if found else Raised("", line.text.strip(), (), (line,))
+        )
+        yield Event(Where.EXCEPTION, raised.text, (line,), "quoted", line.rank, time=line.time, chain=(raised,))
+
+
+def alarming(lines: list[Line]) -> Iterator[Event]:
+    """Yields an event for the first lines of a paste that speak of an error: what nobody can name did not go well."""
+    told = (line for line in lines if _ALARM.search(line.text) and not _CALM.search(line.text))
+    for line in islice(told, _MOST_ALARMS):
+        yield Event.at(line, line.text.strip(), "alarming")

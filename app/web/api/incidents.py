@@ -1,0 +1,110 @@
+"""/api/v1/incidents"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Annotated, Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Query, Request, Response
+
+from app.domain.incident import Incident
+from app.services import incidents
+from app.services.accept import accept
+from app.services.service import Service
+from app.web.answers import Answer
+from app.web.api.body import with_uploads
+from app.web.api.forms import IncidentForm, IncidentsForm, IncidentsQuery, LinesForm, LogQuery, SubmitQuery, page_of
+from app.web.deps import ServiceDep
+from app.web.errors import told
+
+router = APIRouter(prefix="/api/v1/incidents", tags=["incidents"])
+
+_FILE = {"type": "string", "format": "binary"}
+BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "The log: text, or gzip, zstd or tar of it; several files as a form, or as one archive. "
+        "Any other Content-Type is taken for text.",
+        "content": {
+            "text/plain": {"schema": {"type": "string"}},
+            "application/gzip": {"schema": _FILE},
+            "application/zstd": {"schema": _FILE},
+            "application/octet-stream": {"schema": _FILE},
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "properties": {"log": {"type": "array", "items": _FILE}},
+                    "required": ["log"],
+                }
+            },
+        },
+    }
+}
+BODY_ERRORS = (400, 403, 408, 413, 415, 422)
+_FORM = {"model": IncidentForm}
+_PLACE = {"Location": {"schema": {"type": "string"}, "description": "Where the incident is read"}}
+
+
+@router.post(
+    "",
+    status_code=201,
+    openapi_extra=BODY,
+    responses={
+        200: _FORM | {"description": "The same log of the same job and attempt was there already", "headers": _PLACE},
+        201: _FORM | {"description": "Kept and triaged", "headers": _PLACE},
+        202: _FORM | {"description": "Kept; the triage goes on", "headers": _PLACE},
+        **told(*BODY_ERRORS),
+    },
+)
+async def submit(request: Request, query: Annotated[SubmitQuery, Query()], service: ServiceDep) -> Response:
+    """Hand in a failed run. It is answered after the log is durable."""
+    accepted = await with_uploads(request, service.settings.max_log_bytes, partial(accept, service, query.job()))
+    incident = await _after(service, accepted.incident_id, query.wait)
+    status = 200 if not accepted.new else 201 if incident.state.final else 202
+    body = incident.as_dict(service.settings.base_url)
+    return Answer(body, status, {"Location": f"/api/v1/incidents/{incident.id}"})
+
+
+@router.get("", responses={200: {"model": IncidentsForm}, **told(400, 422)})
+def list_incidents(query: Annotated[IncidentsQuery, Query()], service: ServiceDep) -> Response:
+    """Incidents, the newest first."""
+    page = incidents.list_incidents(service, query.wanted(), query.limit, query.cursor)
+    return Answer(page_of(page, service.settings.base_url))
+
+
+@router.get("/{incident}", responses={200: _FORM, **told(404, 422)})
+def read_incident(incident: str, service: ServiceDep) -> Response:
+    return Answer(incidents.read_incident(service, incident).as_dict(service.settings.base_url))
+
+
+@router.get("/{incident}/log", responses={200: {"model": LinesForm}, **told(404, 422)})
+def read_log(incident: str, query: Annotated[LogQuery, Query()], service: ServiceDep) -> Response:
+    """A piece of the log."""
+    found = incidents.read_incident(service, incident)
+    file, lines = incidents.read_log(service, found, query.start, query.lines, query.file)
+    after = query.start + len(lines)
+    return Answer(
+        {
+            "file": file.name,
+            "total": file.lines,
+            "lines": [{"line": line.line, "text": line.text, "cut": line.cut} for line in lines],
+            "next": after if lines and after <= file.lines else None,
+        }
+    )
+
+
+@router.delete("/{incident}", status_code=204, responses={204: {"description": "Forgotten"}, **told(403, 404, 422)})
+def forget_incident(incident: str, service: ServiceDep) -> Response:
+    """Forget an incident, and its log where no other incident has the same."""
+    incidents.forget_incident(service, incident)
+    return Response(status_code=204)
+
+
+async def _after(service: Service, incident_id: str, seconds: float) -> Incident:
+    """-> the incident when its triage has ended, or as it is when the time is over."""
+    future = service.queue.find(incident_id)
+    if future is not None and seconds > 0:
+        await asyncio.wait([asyncio.wrap_future(future)], timeout=seconds)
+    return await to_thread.run_sync(incidents.read_incident, service, incident_id)

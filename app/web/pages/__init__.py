@@ -1,0 +1,35 @@
+"""The pages: HTML for people, rendered here, readable without script."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Depends, FastAPI
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from app.web.pages import groups, home, incident, incidents, knowledge
+from app.web.pages.error_page import answer_people
+from app.web.pages.rendering import STATIC
+from app.web.security import SecurityHeaders, refuse_cross_site
+
+router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site)])
+for _part in (home, incidents, incident, groups, knowledge):
+    router.include_router(_part.router)
+
+
+def install(app: FastAPI) -> None:
+    """Adds the pages, their static files and their headers to an application that has its error handlers already."""
+    app.include_router(router)
+    app.mount("/static", _Static(directory=STATIC))
+    app.add_middleware(SecurityHeaders)
+    answer_people(app)
+
+
+class _Static(StaticFiles):
+    """Files whose address names their content, which browsers may keep for good."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        answer = await super().get_response(path, scope)
+        if scope["query_string"].startswith(b"v="):
+            answer.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return answer

@@ -1,0 +1,77 @@
+"""Templates and what they may use: a template's name and a page's dataclass in, an HTML answer out."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import Request, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.responses import HTMLResponse
+
+from app.domain.entry import Language
+from app.triage.action import general
+from app.web.pages import shown
+from app.web.pages.language import language, remember
+from app.web.pages.words import word
+
+_WEB = Path(__file__).resolve().parents[1]
+STATIC = _WEB / "static"
+
+
+def render(request: Request, template: str, page: object, status: int = 200) -> Response:
+    """-> the page in the reader's language; the template sees `page` and the functions below."""
+    lang = language(request)
+    content = (
+        _environment()
+        .get_template(template)
+        .render(
+            page=page,
+            lang=lang,
+            t=partial(word, lang),
+            path=request.url.path,
+            in_language=partial(_in_language, request),
+            asked=request.query_params.get("q", "") if request.url.path == "/incidents" else "",
+        )
+    )
+    # A lone half of a character pair can't be sent; it becomes a question mark.
+    answer = HTMLResponse(content.encode("utf-8", "replace"), status)
+    answer.headers["Cache-Control"] = "private, no-cache"
+    answer.headers["Vary"] = "Accept-Language, Cookie"
+    remember(request, answer)
+    return answer
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_WEB / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"visible": shown.visible, "prose": shown.prose, "size": shown.size, "moment": shown.moment}
+    environment.filters |= {"thousands": lambda number: f"{number:,}", "iso": lambda at: at.isoformat()}
+    environment.filters |= {"log_time": shown.log_time, "general": general}
+    environment.globals["static"] = _static
+    return environment
+
+
+@cache
+def _static(name: str) -> str:
+    """-> a static file's address, which changes with its content, so that browsers may keep it for good."""
+    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()
+    return f"/static/{name}?v={digest[:12]}"
+
+
+def _in_language(request: Request, lang: Language) -> str:
+    """-> the address of this page in another language."""
+    kept: list[tuple[str, Any]] = [
+        (name, value) for name, value in request.query_params.multi_items() if name != "lang"
+    ]
+    path = request.url.path if request.method in ("GET", "HEAD") else "/"
+    return f"{path}?{urlencode([*kept, ('lang', lang)])}"

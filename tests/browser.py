@@ -1,0 +1,38 @@
+"""A real browser for tests: finds a Chromium on the machine, and says what is missing; nothing is downloaded."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+FLAGS = [
+    "--no-sandbox",  # a sandbox needs rights that root in a container lacks; the only pages are our own
+    "--disable-dev-shm-usage",  # /dev/shm is 64 MB in many containers
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # tests use no network
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def find_chromium() -> str | None:
+    """-> the path of the first browser there is."""
+    named = os.environ.get("CHROMIUM")
+    return shutil.which(named) if named else next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def problem() -> str | None:
+    """-> why no test can run in a browser here; None where it can."""
+    if find_chromium() is None:
+        return "no Chromium found ($CHROMIUM, PATH)"
+    # Playwright drives it with a Node.js of its own, which needs a library (libatomic1) that small systems lack.
+    driver = subprocess.run([sys.executable, "-m", "playwright", "--version"], capture_output=True, text=True)
+    if driver.returncode != 0:
+        reason = (driver.stderr or driver.stdout).strip().splitlines() or ["no reason given"]
+        return f"Playwright does not start: {reason[-1]}"
+    return None

@@ -1,0 +1,143 @@
+import gzip
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from app.cli.main import main
+from app.reading.zstd import ZstdFile
+from tests.logs import BANNER, agent, report, steps, text, traceback
+
+FAILED = text(BANNER, steps([0]), traceback("KeyError: 'image'", prefix="[rank0]: "), agent(1), report((0, 1)))
+HEALTHY = text(BANNER, steps([0]), "training finished")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    # One folder for all tests of this run: compiled once, and nothing of the user's is touched.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def write(path: Path, data: bytes) -> Path:
+    if path.name.endswith(".tar.gz"):
+        plain = write(path.parent / "run.log", data)
+        with tarfile.open(path, "w:gz") as archive:
+            archive.add(plain, "run.log")
+    elif path.suffix == ".gz":
+        path.write_bytes(gzip.compress(data))
+    elif path.suffix == ".zst":
+        with ZstdFile(path, "w") as file:
+            file.write(data)
+    else:
+        path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("name", ["run.log", "run.log.gz", "run.log.zst", "run.tar.gz"])
+def test_each_form_gives_the_same_verdict(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / name, FAILED)
+    assert main(["triage", "--json", str(path)]) == 0
+    verdict = json.loads(capsys.readouterr().out)
+    assert (verdict["source"], verdict["root_cause"]["entry"]) == (str(path), "usage.python-error")
+
+
+def test_the_json_has_every_name_of_the_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["triage", "--json", str(write(tmp_path / "run.log", FAILED))])
+    verdict = json.loads(capsys.readouterr().out)
+    assert set(verdict) >= {"source", "outcome", "signature", "fingerprint", "root_cause", "candidates", "cascades", "action",
+                            "run", "attempts", "earlier_runs", "warnings", "stats", "engine", "knowledge"}  # fmt: skip
+    assert set(verdict["root_cause"]) >= {"entry", "title", "confidence", "score", "rank", "local_rank", "host", "attempt", "time",
+                                          "evidence", "exception", "causes", "fixes", "references", "reasons"}  # fmt: skip
+    assert set(verdict["action"]) == {"retry", "advice", "exclude_hosts", "reason"}
+    assert set(verdict["run"]) >= {
+        "launcher",
+        "world_size",
+        "hosts",
+        "attempts",
+        "phase",
+        "step",
+        "versions",
+        "started",
+        "ended",
+        "exit_code",
+    }
+    assert verdict["root_cause"]["time"] is None or "T" in verdict["root_cause"]["time"]
+    assert verdict["run"]["started"] == "2026-05-01T09:00:00.100000"
+
+
+def test_one_line_a_path_in_order_and_the_others_are_still_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, gone, fine = write(tmp_path / "a.log", FAILED), tmp_path / "gone.log", write(tmp_path / "b.log", HEALTHY)
+    assert main(["triage", "--json", str(good), str(gone), str(fine)]) == 2
+    captured = capsys.readouterr()
+    assert [json.loads(line)["outcome"] for line in captured.out.splitlines()] == ["explained", "healthy"]
+    assert captured.err == f"torchtriage: {gone}: no such file or folder\n"
+
+
+def cut(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("empty.log", b"", "empty"),
+        ("core.bin", bytes(range(256)) * 100, "binary data"),
+        ("cut.log.gz", cut(gzip.compress(FAILED)), "ends in the middle"),
+        ("no.log.gz", b"not gzip", "not what its name says"),
+        ("no.log.zst", b"not zstd", "not what its name says"),
+        ("no.tar.gz", b"not a tar", "not what its name says"),
+    ],
+)
+def test_bad_input_is_one_line_that_names_path_and_reason(
+    name: str, data: bytes, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    assert main(["triage", str(path)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.splitlines()
+    assert line.startswith(f"torchtriage: {path}: ")
+    assert reason in line
+
+
+def test_a_folder_without_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["triage", str(tmp_path)]) == 2
+    assert "a folder without logs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("data", "status"), [(HEALTHY, 0), (FAILED, 11), (text(BANNER, steps([0]), agent(-9), report((0, -9))), 11)]
+)
+def test_the_verdict_as_an_exit_status(data: bytes, status: int, tmp_path: Path) -> None:
+    assert main(["triage", "--exit-code", str(write(tmp_path / "run.log", data))]) == status
+
+
+@pytest.mark.parametrize(("lang", "words"), [("en", "What to do"), ("zh", "怎么办")])
+def test_the_page_for_people(lang: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["triage", "--lang", lang, str(write(tmp_path / "run.log", FAILED))])
+    page = capsys.readouterr().out
+    assert words in page
+    assert "[rank0]: KeyError: 'image'" in page
+    assert "\x1b" not in page
+
+
+def test_own_knowledge_beside_the_built_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "kb" / "site"
+    folder.mkdir(parents=True)
+    (folder / "jammed.yaml").write_text(
+        "id: site.jammed\nkind: cause\narea: site\nowner: user\ntitle: {en: The widget jammed, zh: 部件卡住}\n"
+        "signs: [{text: WidgetJammed}]\naction: {advice: fix-first, retry: no}\n"
+        "causes: [{en: It jammed., zh: 卡住了。}]\nfixes: [{title: {en: Free it, zh: 松开它}}]\n"
+        "examples: {match: ['WidgetJammed: spindle']}\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("TRIAGE_KNOWLEDGE_DIRS", str(tmp_path / "kb"))
+    path = write(tmp_path / "run.log", text(BANNER, traceback("frob.WidgetJammed: spindle 4")))
+    main(["triage", "--json", str(path)])
+    assert json.loads(capsys.readouterr().out)["root_cause"]["entry"] == "site.jammed"

@@ -1,0 +1,109 @@
+"""Fixtures that tests of several packages share.
+
+A test that takes `database_url` runs twice, on SQLite and on a real Postgres. A test that takes `page` runs in a real
+browser; `live_server` is what it visits.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import hypothesis
+import pytest
+
+from tests import browser as browsers
+from tests import postgres as servers
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from app.settings import Settings
+
+# Tests are never timed: the machine that runs them is shared.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[servers.PostgresServer]:
+    """One server for the whole run."""
+    programs = servers.find_programs()
+    if programs is None:
+        pytest.skip(servers.MISSING)
+    with servers.PostgresServer(programs) as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A fresh, empty database, of each kind in turn."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'triage.db'}"
+    else:
+        server: servers.PostgresServer = request.getfixturevalue("postgres")
+        with server.database() as url:
+            yield url
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for the whole run; a test takes `page`, or makes contexts with other sizes and colour schemes."""
+    problem = browsers.problem()
+    if problem:
+        pytest.skip(problem)
+    from playwright.sync_api import sync_playwright  # here, as it takes a third of a second
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browsers.find_chromium(), args=browsers.FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page that shares nothing with another test's."""
+    with browser.new_context() as context:
+        yield context.new_page()
+
+
+@dataclass(frozen=True, slots=True)
+class LiveServer:
+    """A service that listens on a port of this machine."""
+
+    url: str
+    settings: Settings
+
+
+@pytest.fixture
+def live_server(tmp_path: Path) -> Iterator[LiveServer]:
+    """The whole service on an empty data directory, in a thread of its own."""
+    import uvicorn  # here, so that tests of the engine do not wait for the web's imports
+
+    from app.settings import Settings
+    from app.web.app import create_app
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        settings = Settings(data_dir=tmp_path, port=listening.getsockname()[1])
+        server = uvicorn.Server(uvicorn.Config(create_app(settings), log_config=None))
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        try:
+            while not server.started:
+                assert thread.is_alive(), "the service did not start; its reason stands in the captured log"
+                time.sleep(0.01)
+            yield LiveServer(settings.base_url, settings)
+        finally:
+            server.should_exit = True
+            thread.join()

@@ -1,0 +1,7 @@
+from app.knowledge import BUILT_IN
+from app.knowledge.checks import problems
+from app.knowledge.loader import load
+
+
+def test_every_entry_is_proved_by_its_own_examples() -> None:
+    assert problems(load([BUILT_IN])) == []

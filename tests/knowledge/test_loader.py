@@ -1,0 +1,49 @@
+from pathlib import Path
+
+import pytest
+
+from app.errors import KnowledgeError
+from app.knowledge import BUILT_IN
+from app.knowledge.cache import load as load_cached
+from app.knowledge.loader import load
+
+MODEL = (BUILT_IN / "dataloader" / "shm-bus-error.yaml").read_text(encoding="utf-8")
+
+
+def write(folder: Path, name: str, source: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(source, encoding="utf-8")
+    return folder
+
+
+def test_all_problems_come_at_once_with_file_and_line(tmp_path: Path) -> None:
+    write(tmp_path, "dataloader/shm-bus-error.yaml", MODEL.replace("owner: user", "owner: nobody"))
+    write(tmp_path, "cuda/broken.yaml", "id: cuda.broken\ntitle: {en: [\n")
+    with pytest.raises(KnowledgeError) as raised:
+        load([tmp_path])
+    assert len(raised.value.problems) == 2
+    line = MODEL.split("\n").index("owner: user") + 1
+    assert any(problem.startswith(f"dataloader/shm-bus-error.yaml:{line}: owner") for problem in raised.value.problems)
+
+
+def test_an_id_that_is_not_its_path_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, "dataloader/other.yaml", MODEL)
+    with pytest.raises(KnowledgeError, match="not the file's path"):
+        load([tmp_path])
+
+
+def test_a_later_folder_replaces_an_entry(tmp_path: Path) -> None:
+    write(tmp_path, "dataloader/shm-bus-error.yaml", MODEL.replace("ran out of shared memory", "met our own limit"))
+    assert "our own limit" in load([BUILT_IN, tmp_path]).entries["dataloader.shm-bus-error"].title.en
+
+
+def test_the_cache_is_keyed_by_content_and_survives_rubbish(tmp_path: Path) -> None:
+    folder, cache = write(tmp_path / "kb", "dataloader/shm-bus-error.yaml", MODEL), tmp_path / "cache"
+    first = load_cached([folder], cache)
+    assert load_cached([folder], cache) == first
+    for kept in cache.iterdir():
+        kept.write_bytes(b"rubbish")
+    assert load_cached([folder], cache) == first
+    write(folder, "dataloader/shm-bus-error.yaml", MODEL.replace("ran out", "ran short"))
+    assert load_cached([folder], cache).digest != first.digest

@@ -1,0 +1,88 @@
+from app.domain.event import Event
+from app.domain.line import Line
+from app.parsing.tracebacks import Tracebacks
+from tests.logs import traceback
+
+
+def read(lines: list[str], streams: list[str] | None = None) -> list[Event]:
+    extractor = Tracebacks()
+    for number, text in enumerate(lines, 1):
+        stream = streams[number - 1] if streams else ""
+        extractor.feed(Line(number, text, text, number, stream=stream))
+    extractor.close()
+    return extractor.events
+
+
+def test_type_message_frames_and_line() -> None:
+    (event,) = read(
+        [*traceback("ValueError: bad 3", [("/job/a.py", 3, "f", "g()"), ("/env/site-packages/b.py", 9, "g", "raise")])]
+    )
+    assert event.exception is not None
+    assert (event.exception.type, event.exception.message) == ("ValueError", "bad 3")
+    assert [(frame.function, frame.user_code) for frame in event.exception.frames] == [("f", True), ("g", False)]
+    assert event.line.number == 6
+
+
+def test_a_chain_keeps_the_first_raised_first() -> None:
+    first = traceback("KeyError: 'lr'")
+    second = traceback("RuntimeError: bad configuration")
+    (event,) = read([*first, "", "The above exception was the direct cause of the following exception:", "", *second])
+    assert [raised.type for raised in event.chain] == ["KeyError", "RuntimeError"]
+
+
+def test_a_worker_processs_own_traceback_stands_before_the_one_that_carries_it() -> None:
+    outer = traceback("KeyError: Caught KeyError in DataLoader worker process 0.")
+    inner = ["Original " + traceback("KeyError: 'image'")[0], *traceback("KeyError: 'image'")[1:]]
+    (event,) = read([*outer, *inner])
+    assert event.chain[0].message == "'image'"
+
+
+def test_streams_that_alternate_line_by_line_are_taken_apart() -> None:
+    first, second = traceback("KeyError: 'a'"), traceback("ValueError: b")
+    mixed = [line for pair in zip(first, second, strict=True) for line in pair]
+    events = read(mixed, ["0", "1"] * len(first))
+    assert sorted(event.text for event in events) == ["KeyError: 'a'", "ValueError: b"]
+
+
+def test_two_ranks_that_wrote_into_one_line() -> None:
+    lines = [*traceback("x")[:-1], "KeyErrorKeyError: : 'weight_decay''weight_decay'"]
+    (event,) = read(lines)
+    assert event.text == "KeyError: 'weight_decay'"
+
+
+def test_an_exception_group_is_read_without_its_bars() -> None:
+    lines = ["  + Exception Group " + traceback("x")[0], '  |   File "/job/a.py", line 3, in main', "  |     run()",
+             "  | ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception)", "  +-+---------------- 1 ----------------",
+             "    | Traceback (most recent call last):", '    |   File "/job/a.py", line 9, in load', "    |     open(p)",
+             "    | FileNotFoundError: [Errno 2] No such file or directory: 'x.tar'"]  # fmt: skip
+    texts = [raised.type for event in read(lines) for raised in event.chain]
+    assert "FileNotFoundError" in texts
+
+
+def test_what_python_ignores_at_exit_is_no_failure() -> None:
+    assert (
+        read(["Exception ignored in: <function _MultiProcessingDataLoaderIter.__del__>", *traceback("RuntimeError: x")])
+        == []
+    )
+
+
+def test_a_spawned_process_tells_its_rank() -> None:
+    lines = [*traceback("torch.multiprocessing.spawn.ProcessRaisedException: "), "", "-- Process 1 terminated with the following error:",
+             *traceback("KeyError: 'image'")]  # fmt: skip
+    (event,) = read(lines)
+    assert event.rank == 1
+    assert any(raised.text == "KeyError: 'image'" for raised in event.chain)
+
+
+def test_healthy_lines_are_not_claimed() -> None:
+    extractor = Tracebacks()
+    lines = ["epoch 1 error rate 0.3", "WARNING: Error in config ignored", "File saved", "UserWarning: careful"]
+    assert [extractor.feed(Line(n, text, text, n)) for n, text in enumerate(lines)] == [False] * 4
+    extractor.close()
+    assert extractor.events == []
+
+
+def test_only_the_traceback_right_behind_it_is_ignored() -> None:
+    lines = ["Exception ignored in: <function f>", "step 1", "step 2", "step 3", "step 4", *traceback("KeyError: 'lr'")]
+    (event,) = read(lines)
+    assert event.text == "KeyError: 'lr'"

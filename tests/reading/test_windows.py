@@ -1,0 +1,57 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.errors import UnreadableLog
+from app.reading.blocks import LONGEST_LINE, blocks
+from app.reading.scan import Scanner
+from app.reading.windows import AFTER, BEFORE, HEAD, TAIL, Windows
+
+SCANNER = Scanner(lambda: [rb"HIT"])
+
+
+def kept(data: bytes, chunk: int = 1 << 20) -> tuple[list[tuple[int, bytes]], Windows]:
+    windows = Windows(SCANNER, frozenset(), lambda index, line: True)
+    chunks = (data[start : start + chunk] for start in range(0, len(data), chunk))
+    return list(windows.read(blocks(chunks, "log"))), windows
+
+
+def test_lines_around_a_hit_are_kept_with_their_numbers() -> None:
+    filler = [b"healthy line number %06d" % number for number in range(40_000)]
+    filler[20_000] = b"a HIT stands here"
+    lines, windows = kept(b"\n".join(filler) + b"\n")
+    found = [number for number, line in lines if number > HEAD // 20 and number < 40_000 - TAIL // 20]
+    assert found == list(range(20_001 - BEFORE, 20_001 + AFTER + 1))
+    assert dict(lines)[20_001] == b"a HIT stands here"
+    assert windows.lines == 40_000
+
+
+@given(st.lists(st.sampled_from([b"", b"x", b"HIT", b"some text", b"y" * 50]), max_size=60), st.integers(1, 70))
+def test_a_small_log_is_kept_whole_however_it_arrives(lines: list[bytes], chunk: int) -> None:
+    data = b"\n".join(lines)
+    found, windows = kept(data, chunk)
+    expected = data.split(b"\n")
+    if expected[-1] == b"":
+        expected.pop()
+    assert found == list(enumerate(expected, 1))
+    assert windows.lines == len(expected)
+    assert windows.size == len(data)
+
+
+def test_a_line_without_an_end_is_cut_and_does_not_grow_forever() -> None:
+    parts = list(blocks((b"x" * (1 << 20) for _ in range(9)), "log"))
+    assert max(map(len, parts)) <= LONGEST_LINE + (1 << 20) + 1
+
+
+def test_utf16_is_read_as_text() -> None:
+    assert b"".join(blocks([("Killed\r\n" * 3).encode("utf-16")], "log")).decode() == "Killed\r\n" * 3
+
+
+@pytest.mark.parametrize("junk", [bytes(range(256)) * 64, b"\x7fELF" + b"\x00\x01\x02\x03" * 4096])
+def test_binary_input_is_refused_by_name(junk: bytes) -> None:
+    with pytest.raises(UnreadableLog, match="core-1: binary data"):
+        list(blocks([junk], "core-1"))
+
+
+def test_a_log_that_starts_with_a_hole_of_nul_bytes_is_a_log() -> None:
+    assert list(blocks([b"\0" * 30_000 + b"Killed\n"], "log"))

@@ -1,0 +1,24 @@
+"""A service on a database of each kind; its triage runs when a test says so, or in its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.services.service import Service, close_service, open_service
+from app.settings import Settings
+
+
+@pytest.fixture
+def settings(database_url: str, tmp_path: Path) -> Settings:
+    return Settings(data_dir=tmp_path, database_url=database_url, max_log_bytes=1_000_000)
+
+
+@pytest.fixture
+def service(settings: Settings) -> Iterator[Service]:
+    """A service whose queue does nothing: what was accepted stays received."""
+    opened = open_service(settings, lambda *_: None)
+    yield opened
+    close_service(opened)

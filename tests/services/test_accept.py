@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from app.domain.incident import IncidentFilter, Job, State
+from app.errors import LogTooLarge, NotFound, UnreadableLog
+from app.reading.unpack import Upload
+from app.services import incidents
+from app.services.accept import accept
+from app.services.service import Service
+from tests.services.logs import HEALTHY, OUT_OF_MEMORY, kept, tar, upload
+
+
+def count(service: Service) -> int:
+    return len(incidents.list_incidents(service, IncidentFilter()).items)
+
+
+def test_an_accepted_log_is_there_byte_for_byte(service: Service) -> None:
+    accepted = accept(service, Job(job_id="1"), [upload(OUT_OF_MEMORY[:9], OUT_OF_MEMORY[9:])])
+    incident = incidents.read_incident(service, accepted.incident_id)
+    assert (accepted.new, incident.state, incident.log.bytes) == (True, State.RECEIVED, len(OUT_OF_MEMORY))
+    assert b"".join(service.blobs.chunks(incident.log.sha256)) == OUT_OF_MEMORY
+
+
+def test_the_same_again_is_the_same_however_it_is_packed(service: Service) -> None:
+    first = accept(service, Job(job_id="1"), [upload(OUT_OF_MEMORY)])
+    again = accept(service, Job(job_id="1", attempt=0), [upload(gzip.compress(OUT_OF_MEMORY))])
+    other = accept(service, Job(job_id="1", attempt=1), [upload(OUT_OF_MEMORY)])
+    assert (again.incident_id, again.new) == (first.incident_id, False)
+    assert other.new
+    assert len(kept(service)) == 1
+
+
+def test_several_files_keep_their_names(service: Service) -> None:
+    bundle = tar({"rank0.log": HEALTHY, "rank1.log": OUT_OF_MEMORY, "empty.log": b""})
+    accepted = accept(service, Job(), [upload(bundle), upload(HEALTHY, name="rank0.log")])
+    files = incidents.read_incident(service, accepted.incident_id).log.files
+    assert [file.name for file in files] == ["rank0.log", "rank1.log", "empty.log", "rank0.log#2"]
+    assert files[0].sha256 == files[3].sha256
+
+
+@pytest.mark.parametrize(
+    ("contents", "error"),
+    [
+        ([], UnreadableLog),
+        ([b""], UnreadableLog),
+        ([b"", b""], UnreadableLog),
+        ([gzip.compress(b"")], UnreadableLog),
+        ([OUT_OF_MEMORY, gzip.compress(OUT_OF_MEMORY)[:100]], UnreadableLog),
+        ([OUT_OF_MEMORY, bytes(range(256)) * 9], UnreadableLog),
+        ([b"x\n" * 400_000, b"y\n" * 400_000], LogTooLarge),
+        ([gzip.compress(b"x\n" * 600_000)], LogTooLarge),
+    ],
+)
+def test_what_is_refused_leaves_nothing(service: Service, contents: list[bytes], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        accept(service, Job(), [upload(content) for content in contents])
+    assert kept(service) == []
+    assert count(service) == 0
+
+
+def test_a_sender_that_goes_away_leaves_nothing(service: Service) -> None:
+    class WentAwayError(Exception):
+        pass
+
+    def chunks() -> Iterator[bytes]:
+        yield OUT_OF_MEMORY
+        raise WentAwayError
+
+    with pytest.raises(WentAwayError):
+        accept(service, Job(), [Upload("log", chunks())])
+    assert kept(service) == []
+
+
+def test_many_at_once_with_the_same_log(service: Service) -> None:
+    together = threading.Barrier(8)
+
+    def send(number: int) -> str:
+        together.wait()
+        return accept(service, Job(job_id=str(number // 2)), [upload(OUT_OF_MEMORY)]).incident_id
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(send, range(8)))) == 4
+    assert len(kept(service)) == 1
+
+
+def test_an_acknowledged_log_is_never_lost_to_a_deletion(service: Service) -> None:
+    def send_and_forget(number: int) -> None:
+        for turn in range(6):
+            accepted = accept(service, Job(job_id=f"{number}-{turn}"), [upload(OUT_OF_MEMORY)])
+            incident = incidents.read_incident(service, accepted.incident_id)
+            assert b"".join(service.blobs.chunks(incident.log.sha256)) == OUT_OF_MEMORY
+            incidents.forget_incident(service, accepted.incident_id)
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(send_and_forget, range(6)))
+    assert kept(service) == []
+
+
+def test_a_forgotten_incident_takes_its_log_along_unless_another_has_it(service: Service) -> None:
+    one = accept(service, Job(job_id="1"), [upload(OUT_OF_MEMORY)]).incident_id
+    two = accept(service, Job(job_id="2"), [upload(OUT_OF_MEMORY)]).incident_id
+    incidents.forget_incident(service, one)
+    assert len(kept(service)) == 1
+    incidents.forget_incident(service, two)
+    assert kept(service) == []
+    with pytest.raises(NotFound):
+        incidents.forget_incident(service, two)
+
+
+def test_old_incidents_are_forgotten_as_the_settings_say(service: Service) -> None:
+    for number in range(3):
+        accept(service, Job(job_id=str(number)), [upload(OUT_OF_MEMORY)])
+    later = datetime.now(UTC) + timedelta(days=8)
+    assert incidents.forget_old(service, later) == 0
+    keeping_a_week = dataclasses.replace(service, settings=dataclasses.replace(service.settings, retention_days=7))
+    assert incidents.forget_old(keeping_a_week, later - timedelta(days=2)) == 0
+    assert incidents.forget_old(keeping_a_week, later) == 3
+    assert kept(service) == []

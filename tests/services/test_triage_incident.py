@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from app.domain.incident import IncidentFilter, Job, State
+from app.errors import UnreadableLog
+from app.services import incidents
+from app.services.accept import accept
+from app.services.service import Service, close_service, open_service
+from app.services.triage_incident import triage_incident
+from app.services.triage_upload import triage_upload
+from app.settings import Settings
+from app.storage import incidents as stored_incidents
+from app.storage.database import StorageUnavailable
+from tests.services.logs import HEALTHY, OUT_OF_MEMORY, kept, tar, upload
+
+
+def sent(service: Service, *uploads: bytes, **job: Any) -> str:
+    return accept(service, Job(**job), [upload(content) for content in uploads]).incident_id
+
+
+def with_engine(service: Service, triage: Callable[..., Any]) -> Service:
+    """-> the same service with another engine."""
+    engine: Any = SimpleNamespace(triage=triage)
+    return dataclasses.replace(service, engine=engine)
+
+
+def test_a_log_becomes_a_verdict_in_a_group(service: Service) -> None:
+    incident_id = sent(service, OUT_OF_MEMORY)
+    triage_incident(service, incident_id)
+    incident = incidents.read_incident(service, incident_id)
+    assert incident.state is State.TRIAGED
+    assert incident.verdict is not None
+    assert incident.verdict["root_cause"]["entry"] == "cuda.oom"
+    assert incident.group is not None
+    assert incidents.read_group(service, incident.group.id).count == 1
+
+
+def test_it_is_found_by_its_cause_in_both_languages(service: Service) -> None:
+    incident_id = sent(service, OUT_OF_MEMORY, job_name="llama-pretrain")
+    triage_incident(service, incident_id)
+    for query in ("OutOfMemoryError", "out of memory", "显存", "cuda.oom", "llama pretrain", "model.py"):
+        found = incidents.list_incidents(service, IncidentFilter(q=query)).items
+        assert [incident.id for incident in found] == [incident_id], query
+
+
+def test_a_healthy_run_is_in_no_group(service: Service) -> None:
+    incident_id = sent(service, HEALTHY)
+    triage_incident(service, incident_id)
+    incident = incidents.read_incident(service, incident_id)
+    assert incident.verdict is not None
+    assert (incident.verdict["outcome"], incident.group) == ("healthy", None)
+
+
+def test_the_stored_log_has_the_verdict_that_the_sent_one_has(service: Service) -> None:
+    bundle = tar({"attempt_0/1/stderr.log": OUT_OF_MEMORY, "attempt_0/0/stderr.log": HEALTHY})
+    incident_id = sent(service, bundle)
+    triage_incident(service, incident_id)
+    verdict = incidents.read_incident(service, incident_id).verdict
+    assert verdict is not None
+    direct = triage_upload(service, [upload(bundle)], "en").as_dict()
+    for known in (verdict, direct):
+        known["stats"].pop("seconds")
+    assert verdict == json.loads(json.dumps(direct))
+    assert verdict["root_cause"]["evidence"][0]["file"] == "attempt_0/1/stderr.log"
+    assert len(kept(service)) == 2  # of what was only triaged nothing is left
+
+
+def test_a_log_that_the_engine_refuses_fails_with_the_reason_and_is_kept(service: Service) -> None:
+    def refuse(*_: object) -> None:
+        raise UnreadableLog("it can't be read")
+
+    incident_id = sent(service, b" \n" * 10)
+    triage_incident(with_engine(service, refuse), incident_id)
+    incident = incidents.read_incident(service, incident_id)
+    assert (incident.state, incident.failure) == (State.FAILED, "it can't be read")
+    assert b"".join(service.blobs.chunks(incident.log.sha256)) == b" \n" * 10
+
+
+def test_an_engine_that_breaks_marks_the_incident_and_nothing_else(service: Service) -> None:
+    def divide(*_: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    incident_id = sent(service, OUT_OF_MEMORY)
+    triage_incident(with_engine(service, divide), incident_id)
+    incident = incidents.read_incident(service, incident_id)
+    assert (incident.state, incident.failure) == (State.FAILED, "the triage broke: ZeroDivisionError: by zero")
+
+
+def test_an_incident_deleted_during_its_triage_stays_away(service: Service) -> None:
+    def forget(*arguments: Any) -> Any:
+        verdict = service.engine.triage(*arguments)
+        incidents.forget_incident(service, incident_id)
+        return verdict
+
+    incident_id = sent(service, OUT_OF_MEMORY)
+    triage_incident(with_engine(service, forget), incident_id)
+    assert incidents.list_incidents(service, IncidentFilter()).items == ()
+    triage_incident(service, incident_id)
+
+
+def test_what_waited_at_the_end_is_triaged_after_the_next_start(settings: Settings) -> None:
+    first = open_service(settings, lambda *_: None)
+    waiting, claimed = sent(first, OUT_OF_MEMORY, job_id="1"), sent(first, OUT_OF_MEMORY, job_id="2")
+    with first.database.transaction() as session:
+        assert stored_incidents.claim(session, claimed)
+    close_service(first)
+    second = open_service(settings, triage_incident)
+    for incident_id in (waiting, claimed):
+        future = second.queue.find(incident_id)
+        if future is not None:
+            future.result(timeout=60)
+        assert incidents.read_incident(second, incident_id).state is State.TRIAGED
+    close_service(second)
+
+
+def test_a_kill_between_acceptance_and_triage_loses_nothing(settings: Settings) -> None:
+    program = (
+        "import os, signal, sys; from pathlib import Path; from app.settings import Settings\n"
+        "from app.domain.incident import Job\n"
+        "from app.services.accept import accept\n"
+        "from app.services.service import open_service\n"
+        "from app.reading.unpack import Upload\n"
+        "def die(service, incident_id):\n"
+        "    from app.storage import incidents\n"
+        "    with service.database.transaction() as session: incidents.claim(session, incident_id)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "service = open_service(Settings(data_dir=Path(sys.argv[1]), database_url=sys.argv[2]), die)\n"
+        "print(accept(service, Job(), [Upload('log', iter([sys.argv[3].encode()]))]).incident_id, flush=True)\n"
+        "signal.pause()\n"
+    )
+    command = [sys.executable, "-c", program, str(settings.data_dir), settings.database, OUT_OF_MEMORY.decode()]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == -9, done.stderr
+    service = open_service(settings, triage_incident)
+    (incident,) = incidents.list_incidents(service, IncidentFilter()).items
+    future = service.queue.find(incident.id)
+    if future is not None:
+        future.result(timeout=60)
+    again = incidents.read_incident(service, incident.id)
+    assert again.state is State.TRIAGED
+    assert b"".join(service.blobs.chunks(again.log.sha256)) == OUT_OF_MEMORY
+    close_service(service)
+
+
+def test_a_log_that_is_gone_does_not_stop_the_service(service: Service, tmp_path: Path) -> None:
+    incident_id = sent(service, OUT_OF_MEMORY)
+    shutil.rmtree(tmp_path / "logs")
+    triage_incident(service, incident_id)
+    assert incidents.read_incident(service, incident_id).state is not State.TRIAGED
+
+
+@pytest.mark.parametrize("broken", ["database", "logs"])
+def test_a_service_that_cannot_work_does_not_start(tmp_path: Path, broken: str) -> None:
+    (tmp_path / "file").touch()
+    place = str(tmp_path / "file" / "inside")
+    wrong = {"database_url": f"sqlite:///{tmp_path}"} if broken == "database" else {"blob_url": place}
+    with pytest.raises(StorageUnavailable) as raised:
+        open_service(Settings(data_dir=tmp_path, **wrong), triage_incident)  # type: ignore[arg-type]
+    assert "\n" not in raised.value.message

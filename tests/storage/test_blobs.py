@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.errors import NotFound
+from app.reading.zstd import decompress
+from app.storage import blobs as blobs_module
+from app.storage import frames
+from app.storage.blobs import BlobStore
+from app.storage.database import StorageUnavailable
+
+
+def keep(blobs: BlobStore, chunks: Iterable[bytes]) -> tuple[str, int, int]:
+    with blobs.writing() as file:
+        for chunk in chunks:
+            file.write(chunk)
+        found = file.finish()
+        file.keep()
+        return found
+
+
+def left_over(blobs: BlobStore) -> list[str]:
+    return sorted(path.name for path in blobs.incoming.folder.iterdir() if path.name != "lock")
+
+
+def test_bytes_come_back_as_they_went_in(blobs: BlobStore) -> None:
+    content = os.urandom(3000) + b"\0\r\n\xff" * 100
+    sha256, size, lines = keep(blobs, [content[:1], content[1:]])
+    assert sha256 == hashlib.sha256(content).hexdigest()
+    assert size == len(content)
+    assert lines == content.count(b"\n") + 1  # the last one has no end
+    assert b"".join(blobs.chunks(sha256)) == content
+    assert left_over(blobs) == []
+
+
+def test_a_stored_file_is_plain_zstd(blobs: BlobStore, tmp_path: Path) -> None:
+    sha256, _, _ = keep(blobs, [b"one\ntwo\n"] * 3)
+    data = (tmp_path / "logs" / sha256[:2] / f"{sha256}.zst").read_bytes()
+    assert decompress(data) == b"one\ntwo\n" * 3
+
+
+@given(
+    lines=st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"")), max_size=40),
+    end=st.booleans(),
+    frame=st.integers(1, 60),
+    first=st.integers(1, 45),
+    count=st.integers(0, 50),
+)
+def test_any_lines_are_found_however_the_frames_fall(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], end: bool, frame: int, first: int, count: int
+) -> None:
+    content = b"\n".join(lines) + (b"\n" if end else b"")
+    folder = tmp_path_factory.mktemp("blobs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frames, "FRAME", frame)
+        patch.setattr(blobs_module, "_READ", 3 * frame)
+        store = BlobStore(str(folder), folder)
+        sha256, _, told = keep(store, [content])
+        expected = content.split(b"\n")
+        expected = expected[:-1] if expected[-1] == b"" else expected
+        found = store.lines(sha256, first, count)
+        assert b"".join(store.chunks(sha256)) == content
+    assert told == len(expected)
+    assert [line.line for line in found] == list(range(first, min(first + count, told + 1)))
+    wanted = [line.decode("utf-8", "replace").removesuffix("\r") for line in expected[first - 1 : first - 1 + count]]
+    assert [line.text for line in found] == wanted
+
+
+def test_only_the_frames_that_are_needed_are_read(blobs: BlobStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    dice = random.Random(1)
+    block = b"".join(b"%d step %d loss %r\n" % (i, i, dice.random()) for i in range(20_000))
+    sha256, size, lines = keep(blobs, [block] * 40)
+    assert size > 5 * frames.FRAME
+    read: list[int] = []
+    decompress = blobs._frames
+
+    def counted(sha: str, index: frames.Index, first: int):  # type: ignore[no-untyped-def]
+        for piece in decompress(sha, index, first):
+            read.append(len(piece))
+            yield piece
+
+    monkeypatch.setattr(blobs, "_frames", counted)
+    for line in (1, lines // 2, lines):
+        read.clear()
+        assert blobs.lines(sha256, line, 1)[0].text.startswith(f"{(line - 1) % 20_000} step")
+        assert len(read) <= 2
+
+
+def test_a_line_without_end_is_cut(blobs: BlobStore) -> None:
+    sha256, _, lines = keep(blobs, [b"x" * 1_000_000] * 10 + [b"\nlast"])
+    first, last = blobs.lines(sha256, 1, 10)
+    assert lines == 2
+    assert (len(first.text), first.cut) == (16 << 10, True)
+    assert (last.line, last.text, last.cut) == (2, "last", False)
+
+
+def test_an_index_longer_than_the_first_guess(blobs: BlobStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "FRAME", 8)
+    monkeypatch.setattr(frames, "INDEX_GUESS", 100)
+    sha256, _, lines = keep(blobs, (b"line %04d\n" % i for i in range(1000)))
+    assert lines == 1000
+    assert blobs.lines(sha256, 777, 1)[0].text == "line 0776"
+
+
+def test_what_is_not_finished_leaves_nothing(blobs: BlobStore) -> None:
+    def chunks() -> Iterator[bytes]:
+        yield b"x" * 10_000_000
+        raise RuntimeError("the sender went away")
+
+    with pytest.raises(RuntimeError):
+        keep(blobs, chunks())
+    assert left_over(blobs) == []
+    assert not blobs.has(hashlib.sha256(b"x" * 10_000_000).hexdigest())
+
+
+def test_the_same_bytes_are_kept_once_by_many_at_once(blobs: BlobStore, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(lambda _: keep(blobs, [b"same\n" * 1000]), range(30)))
+    assert len(found) == 1
+    assert len(list((tmp_path / "logs").rglob("*.zst"))) == 1
+    assert left_over(blobs) == []
+
+
+def test_a_removed_file_is_not_found(blobs: BlobStore) -> None:
+    sha256, _, _ = keep(blobs, [b"gone\n"])
+    blobs.lines(sha256, 1, 1)
+    blobs.remove(sha256)
+    blobs.remove(sha256)
+    assert not blobs.has(sha256)
+    with pytest.raises(NotFound):
+        blobs.lines(sha256, 1, 1)
+    with pytest.raises(NotFound):
+        list(blobs.chunks(sha256))
+
+
+@pytest.mark.parametrize("damage", [b"", b"nonsense", bytes(100)])
+def test_a_damaged_file_is_said(blobs: BlobStore, tmp_path: Path, damage: bytes) -> None:
+    sha256, _, _ = keep(blobs, [b"whole\n"])
+    (tmp_path / "logs" / sha256[:2] / f"{sha256}.zst").write_bytes(damage)
+    with pytest.raises(StorageUnavailable):
+        blobs.lines(sha256, 1, 1)
+
+
+def test_what_a_crash_left_is_swept_and_what_is_under_way_is_not(blobs: BlobStore, tmp_path: Path) -> None:
+    program = (
+        "import os, sys; from pathlib import Path; from app.storage.blobs import BlobStore\n"
+        "blobs = BlobStore(sys.argv[1], Path(sys.argv[1]))\n"
+        "with blobs.writing() as file: file.write(b'half'); os._exit(9)\n"
+    )
+    root = tmp_path / "logs"
+    subprocess.run([sys.executable, "-c", program, str(root)], check=False)
+    assert len(list((root / "incoming").iterdir())) == 2
+    other = BlobStore(str(root), root)
+    with blobs.writing() as file:
+        file.write(b"under way")
+        other.incoming.sweep()
+        assert left_over(blobs) != []
+        file.finish()
+        file.keep()
+    assert set((root / "incoming").iterdir()) == {blobs.incoming.folder, other.incoming.folder}
+    other.incoming.close()
+    assert list((root / "incoming").iterdir()) == [blobs.incoming.folder]
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(blobs: BlobStore) -> None:
+    # The child may write files of 1 MB only; what the kernel then says is an OSError like ENOSPC.
+    program = (
+        "import resource, signal, sys, os; from pathlib import Path; from app.storage.blobs import BlobStore\n"
+        "from app.storage.database import StorageUnavailable\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
+        "blobs = BlobStore(sys.argv[1], Path(sys.argv[1]))\n"
+        "try:\n"
+        "    with blobs.writing() as file:\n"
+        "        file.write(os.urandom(20 << 20)); file.finish()\n"
+        "except StorageUnavailable as error: print(error.message)\n"
+    )
+    root = str(blobs.incoming.folder.parents[1])
+    done = subprocess.run([sys.executable, "-c", program, root], capture_output=True, text=True)
+    assert "File too large" in done.stdout, done.stderr
+    assert left_over(blobs) == []
+
+
+def test_a_store_that_is_no_folder(tmp_path: Path) -> None:
+    # In memory, by the same calls as S3.
+    store = BlobStore("memory:///", tmp_path)
+    sha256, _, _ = keep(store, [b"one\ntwo\n"])
+    assert keep(store, [b"one\ntwo\n"])[0] == sha256
+    assert [line.text for line in store.lines(sha256, 2, 5)] == ["two"]
+    assert b"".join(store.chunks(sha256)) == b"one\ntwo\n"
+    assert left_over(store) == []
+    store.remove(sha256)
+    assert not store.has(sha256)
+    with pytest.raises(NotFound):
+        store.lines(sha256, 1, 1)
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageUnavailable, match="Not a directory"):
+        BlobStore(str(tmp_path / "file" / "logs"), tmp_path)

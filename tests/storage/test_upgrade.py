@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from app.storage import incidents, upgrade
+from app.storage.database import Database, StorageUnavailable, connect
+from tests.storage import values
+
+
+def tables(url: str) -> set[str]:
+    engine = connect(url)
+    kind = "sqlite" if engine.dialect.name == "sqlite" else "postgres"
+    query = {
+        "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+        "postgres": "SELECT tablename FROM pg_tables WHERE schemaname = 'public'",
+    }
+    with engine.connect() as connection:
+        found = set(connection.execute(text(query[kind])).scalars())
+    engine.dispose()
+    return found
+
+
+def test_up_down_and_up_again_with_data(database_url: str) -> None:
+    upgrade.upgrade(database_url)
+    database = Database(database_url)
+    with database.transaction() as session:
+        values.triaged(session)
+    database.close()
+    upgrade.downgrade(database_url, "base")
+    assert tables(database_url) == {"alembic_version"}
+    upgrade.upgrade(database_url)
+    with database.transaction() as session:
+        assert incidents.read(session, values.triaged(session)).verdict is not None
+    database.close()
+
+
+def test_no_migration_is_missing(database_url: str) -> None:
+    upgrade.upgrade(database_url)
+    assert upgrade.missing(database_url) is None
+
+
+def test_a_missing_migration_is_found(database_url: str) -> None:
+    upgrade.upgrade(database_url)
+    engine = connect(database_url)
+    with engine.begin() as connection:
+        connection.execute(text("ALTER TABLE incidents DROP COLUMN failure"))
+    engine.dispose()
+    assert "failure" in (upgrade.missing(database_url) or "")
+
+
+def test_a_database_of_a_newer_version_is_refused(database_url: str) -> None:
+    upgrade.upgrade(database_url)
+    engine = connect(database_url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    with pytest.raises(upgrade.WrongVersion, match="another version"):
+        upgrade.upgrade(database_url)
+    with pytest.raises(upgrade.WrongVersion, match="9999"):
+        upgrade.check(database_url)
+
+
+def test_check_wants_an_upgrade(database_url: str) -> None:
+    with pytest.raises(upgrade.WrongVersion, match="nothing"):
+        upgrade.check(database_url)
+    upgrade.upgrade(database_url)
+    upgrade.check(database_url)
+
+
+def test_four_processes_upgrade_at_once(database_url: str) -> None:
+    program = "import sys; from app.storage.upgrade import upgrade; upgrade(sys.argv[1])"
+    command = [sys.executable, "-c", program, database_url]
+    running = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    ended = [(process.communicate()[1], process.returncode) for process in running]
+    assert ended == [("", 0)] * 4
+    upgrade.check(database_url)
+
+
+def test_an_address_that_nobody_answers_is_said_in_one_line() -> None:
+    with pytest.raises(StorageUnavailable) as raised:
+        upgrade.upgrade("postgresql://nobody@127.0.0.1:1/nothing")
+    assert "\n" not in raised.value.message
+
+
+def test_the_folder_of_the_database_is_made(tmp_path: Path) -> None:
+    upgrade.upgrade(f"sqlite:///{tmp_path / 'a' / 'b' / 'triage.db'}")
+    assert (tmp_path / "a" / "b" / "triage.db").exists()

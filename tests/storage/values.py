@@ -1,0 +1,44 @@
+"""Values of the domain for tests of the storage."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.domain.incident import Finding, Job, StoredFile, StoredLog
+from app.storage import incidents
+
+START = datetime(2026, 5, 1, 9, 5, 11, 123456, tzinfo=UTC)
+
+
+def stored(content: str = "a log", *more: str) -> StoredLog:
+    digests = [hashlib.sha256(text.encode()).hexdigest() for text in (content, *more)]
+    files = tuple(StoredFile(f"rank{i}.log", digest, 10, 2) for i, digest in enumerate(digests))
+    return StoredLog("-".join(digests), files)
+
+
+def finding(fingerprint: str | None = "v1:aa", **other: Any) -> Finding:
+    known: dict[str, Any] = {
+        "outcome": "explained",
+        "signature": "torch.OutOfMemoryError in forward",
+        "entry": "cuda.oom",
+        "title": "The GPU ran out of memory",
+        "host": "gpu-021",
+        "text": "torch.OutOfMemoryError: CUDA out of memory\nGPU 显存不足",
+    }
+    return Finding(fingerprint=fingerprint, **(known | other))
+
+
+def added(session: Session, content: str = "a log", at: int = 0, **job: Any) -> str:
+    """-> the id of a new incident, received `at` seconds after START."""
+    return incidents.add(session, Job(**job), stored(content), START + timedelta(seconds=at))[0]
+
+
+def triaged(session: Session, content: str = "a log", at: int = 0, found: Finding | None = None, **job: Any) -> str:
+    incident = added(session, content, at, **job)
+    verdict = {"outcome": "explained", "text": "nul \0 and half a pair \ud800"}
+    assert incidents.save_verdict(session, incident, verdict, found or finding(), START)
+    return incident

@@ -1,0 +1,67 @@
+"""Rules about the repository itself that no linter knows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import app
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted((ROOT / "app").rglob("*.py"))
+LOCKS = [ROOT / "requirements.lock", ROOT / "requirements-dev.lock"]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_has_at_most_250_lines(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 250
+
+
+def test_every_exception_is_caught_in_at_most_four_places() -> None:
+    blind = re.compile(r"^\s*except( \(?(Base)?Exception\b|:)", re.MULTILINE)
+    places = [str(path.relative_to(ROOT)) for path in SOURCES for _ in blind.findall(path.read_text())]
+    assert len(places) <= 4, places
+
+
+@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
+def test_a_lock_names_no_place_to_download_from(path: Path) -> None:
+    assert not re.findall(r"^--|://|file:|/(?:home|root|tmp|opt|usr)/", path.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
+def test_every_locked_package_has_one_version_and_hashes(path: Path) -> None:
+    packages = re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", path.read_text(), flags=re.MULTILINE))
+    for package in packages:
+        assert re.match(r"[a-z0-9-]+(\[[a-z,]+\])?==\S+ ", package), package.splitlines()[0]
+        assert "--hash=sha256:" in package, package.splitlines()[0]
+
+
+def test_the_development_lock_holds_the_runtime_lock() -> None:
+    runtime, development = (re.findall(r"^\S+==\S+", path.read_text(), re.MULTILINE) for path in LOCKS)
+    assert set(runtime) <= set(development)
+
+
+def test_every_make_target_is_phony_and_has_a_line_of_help() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    assert targets == set(re.findall(r"^([a-z-]+):.*## \S", makefile, re.MULTILINE))
+    phony = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    assert phony is not None
+    assert targets == set(phony[1].split())
+
+
+def test_the_changelog_knows_this_version() -> None:
+    assert f"## {app.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "knowledge_base").glob("*.md")]
+    dead = [
+        f"{document.relative_to(ROOT)}: {target}"
+        for document in documents
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text())
+        if not (document.parent / target).exists()
+    ]
+    assert not dead

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from app.errors import SettingError
+from app.settings import Settings, documentation
+
+DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
+
+
+def test_the_defaults_work_on_a_laptop() -> None:
+    settings = Settings.from_environment({"XDG_DATA_HOME": "/home/ann/data"})
+    assert settings.data_dir == Path("/home/ann/data/torchtriage")
+    assert settings.database == "sqlite:////home/ann/data/torchtriage/torchtriage.db"
+    assert settings.blobs == "/home/ann/data/torchtriage/logs"
+    assert settings.base_url == "http://127.0.0.1:8000"
+
+
+def test_the_environment_sets_every_kind_of_option() -> None:
+    settings = Settings.from_environment(
+        {
+            "TRIAGE_DATA_DIR": "/data",
+            "TRIAGE_DATABASE_URL": "postgresql://triage@db/triage",
+            "TRIAGE_BLOB_URL": "s3://bucket/logs",
+            "TRIAGE_KNOWLEDGE_DIRS": "/a:/b:",
+            "TRIAGE_MAX_LOG_BYTES": "2GiB",
+            "TRIAGE_PORT": "0",
+            "TRIAGE_HOST": "::1",
+            "TRIAGE_PUBLIC_URL": "https://triage.example.org/",
+            "TRIAGE_LOG_LEVEL": "",
+        }
+    )
+    assert settings.database == "postgresql://triage@db/triage"
+    assert settings.blobs == "s3://bucket/logs"
+    assert settings.knowledge_dirs == (Path("/a"), Path("/b"))
+    assert settings.max_log_bytes == 2 * 2**30
+    assert settings.base_url == "https://triage.example.org"
+    assert settings.log_level == "info"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("TRIAGE_DATABASE_URL", "postgres://x"),
+        ("TRIAGE_MAX_LOG_BYTES", "0"),
+        ("TRIAGE_MAX_LOG_BYTES", "ten"),
+        ("TRIAGE_MAX_LOG_BYTES", "-1"),
+        ("TRIAGE_RETENTION_DAYS", "1.5"),
+        ("TRIAGE_PORT", "99999"),
+        ("TRIAGE_PORT", "²"),
+        ("TRIAGE_AUTH", "off"),
+        ("TRIAGE_AUTH", "tokens"),
+        ("TRIAGE_HOST", "0.0.0.0"),
+        ("TRIAGE_HOST", "example.org"),
+        ("TRIAGE_PUBLIC_URL", "triage.example.org"),
+        ("TRIAGE_LOG_LEVEL", "loud"),
+    ],
+)
+def test_a_bad_value_is_said_in_one_line_that_names_the_variable(name: str, value: str) -> None:
+    with pytest.raises(SettingError) as raised:
+        Settings.from_environment({name: value})
+    assert raised.value.message.startswith(f"{name}: ")
+    assert "\n" not in raised.value.message
+
+
+def test_every_option_is_documented_as_it_is_declared() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*) \|$", DOCUMENT.read_text(), re.MULTILINE)
+    declared = [(name, f"`{default}`" if default else "", sentence) for name, default, sentence in documentation()]
+    assert rows == declared

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.settings import Settings
+from app.web.app import create_app
+
+METHODS = {"get", "post", "patch", "delete", "put"}
+
+
+@pytest.fixture
+def document(client: TestClient) -> dict[str, Any]:
+    found: dict[str, Any] = client.get("/openapi.json").json()
+    return found
+
+
+def test_building_the_application_opens_nothing(tmp_path: Path) -> None:
+    create_app(Settings(data_dir=tmp_path / "data"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_alive_and_ready(client: TestClient) -> None:
+    for path in ("/healthz", "/readyz"):
+        assert client.get(path).json() == {"status": "ok"}
+
+
+def test_not_ready_where_logs_cannot_be_written(client: TestClient, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "logs")
+    (tmp_path / "logs").touch()
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "5"
+    assert answer.json()["error"]["code"] == "storage_unavailable"
+    assert client.post("/api/v1/incidents", content=b"a log").status_code == 503
+    assert client.get("/healthz").status_code == 200
+
+
+def test_the_knowledge_is_read(client: TestClient) -> None:
+    items = client.get("/api/v1/knowledge").json()["items"]
+    assert {"id", "kind", "area", "owner", "title"} == set(items[0])
+    assert [item["id"] for item in items] == sorted(item["id"] for item in items)
+    assert all(item["area"] == "cuda" for item in client.get("/api/v1/knowledge?area=cuda").json()["items"])
+    entry = client.get("/api/v1/knowledge/cuda.oom").json()
+    assert entry["title"]["zh"]
+    assert entry["fixes"][0]["title"]["en"]
+
+
+def test_every_route_of_the_api_is_in_the_document_with_its_errors(document: dict[str, Any]) -> None:
+    routes = {
+        (method.upper(), path): operation
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+        if method in METHODS
+    }
+    assert {path for _, path in routes} == {
+        "/api/v1/incidents", "/api/v1/incidents/{incident}", "/api/v1/incidents/{incident}/log", "/api/v1/triage",
+        "/api/v1/groups", "/api/v1/groups/{group}", "/api/v1/knowledge", "/api/v1/knowledge/{entry}",
+        "/healthz", "/readyz",
+    }  # fmt: skip
+    for route, operation in routes.items():
+        assert {"500", "503"} <= set(operation["responses"]), route
+        for status, answer in operation["responses"].items():
+            if int(status) >= 400:
+                schema = answer["content"]["application/json"]["schema"]
+                assert schema == {"$ref": "#/components/schemas/ErrorBody"}, (route, status)
+
+
+def test_the_document_tells_how_a_log_is_sent(document: dict[str, Any]) -> None:
+    post = document["paths"]["/api/v1/incidents"]["post"]
+    assert set(post["requestBody"]["content"]) > {"text/plain", "application/gzip", "multipart/form-data"}
+    assert {"200", "201", "202", "400", "408", "413", "415", "422"} <= set(post["responses"])
+    assert "Location" in post["responses"]["201"]["headers"]
+    names = {parameter["name"] for parameter in post["parameters"]}
+    assert {"job_id", "attempt", "label", "wait"} <= names
+
+
+def test_every_route_is_in_the_documentation(document: dict[str, Any]) -> None:
+    written = (Path(__file__).resolve().parents[2] / "docs" / "api.md").read_text()
+    for path in document["paths"]:
+        assert re.sub(r"\{\w+\}", "{id}", path) in re.sub(r"\{\w+\}", "{id}", written), path

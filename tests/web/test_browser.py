@@ -1,0 +1,176 @@
+"""The pages in a real browser, with script: hand in, look around, both languages, nothing that axe-core objects to."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.web.logs import OOM
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from tests.conftest import LiveServer
+
+UNKNOWN = (
+    "Traceback (most recent call last):\n"
+    '  File "/work/train.py", line 7, in <module>\n'
+    "    widget.turn()\n"
+    "widgets.WidgetJammed: <img src=x onerror=\"document.title='owned'\">\n"
+)
+# Files can't be dragged from outside by a test, so the page is given the event that dragging ends with.
+DROP = """([name, text]) => {
+  const files = new DataTransfer();
+  files.items.add(new File([text], name));
+  const on = (kind) => document.body.dispatchEvent(
+    new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: files }));
+  on("dragenter"); on("dragover"); on("drop");
+}"""
+COPIED = "() => navigator.clipboard.readText()"
+
+
+def hand_in(page: Page, server: LiveServer, text: str = OOM) -> str:
+    """Pastes a log -> the address of its incident."""
+    page.goto(server.url)
+    page.get_by_role("textbox", name="log").fill(text)
+    page.locator("form#paste button[type=submit]").click()
+    page.wait_for_url(re.compile(r"/incidents/\d+$"))
+    return page.url
+
+
+def objections(page: Page) -> list[str]:
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [f"{page.url} {one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
+
+
+def test_a_pasted_log_gets_its_verdict(page: Page, live_server: LiveServer) -> None:
+    failures: list[str] = []
+    page.on("pageerror", lambda error: failures.append(str(error)))
+    page.on("console", lambda said: failures.append(said.text) if said.type == "error" else None)
+    hand_in(page, live_server)
+    assert "memory" in page.locator("h1").inner_text()
+    strip = page.locator(".strip").inner_text()
+    assert "rank 3" in strip
+    evidence = page.locator("ol.evidence").first
+    assert "CUDA out of memory. Tried to allocate" in evidence.inner_text()
+    evidence.get_by_role("link", name="line 4").click()
+    assert page.url.endswith("#L4")
+    assert page.locator("#L4").is_visible()
+    assert not failures
+
+
+def test_nothing_pasted_is_told_without_a_request(page: Page, live_server: LiveServer) -> None:
+    page.goto(live_server.url)
+    page.locator("form#paste button[type=submit]").click()
+    assert page.get_by_role("alert").inner_text() == "Paste a log or choose a file first."
+
+
+def test_a_dropped_file_gets_its_verdict(page: Page, live_server: LiveServer) -> None:
+    page.goto(live_server.url)
+    page.evaluate(DROP, ["rank_3.log", OOM])
+    page.wait_for_url(re.compile(r"/incidents/\d+$"))
+    assert "memory" in page.locator("h1").inner_text()
+
+
+def test_chosen_files_are_sent_and_what_is_wrong_with_them_is_told(
+    page: Page, live_server: LiveServer, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.log.gz"
+    broken.write_bytes(b"\x1f\x8b\x08broken")
+    page.goto(live_server.url)
+    page.locator("#log").set_input_files(broken)
+    page.locator("form#paste button[type=submit]").click()
+    page.get_by_role("alert").wait_for()
+    assert "broken archive" in page.get_by_role("alert").inner_text()
+    assert page.locator("form#paste button[type=submit]").is_enabled()
+
+
+def test_it_all_works_without_script(browser: Browser, live_server: LiveServer) -> None:
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        hand_in(page, live_server)
+        assert "rank 3" in page.locator(".strip").inner_text()
+        assert page.locator("button.copy:visible").count() == 0
+        page.get_by_role("link", name="Group 1").click()
+        page.get_by_role("button", name="Ignore").click()
+        page.locator(".strip .status.ignored").wait_for()
+
+
+def test_a_command_is_copied(browser: Browser, live_server: LiveServer) -> None:
+    with browser.new_context(permissions=["clipboard-read", "clipboard-write"]) as context:
+        page = context.new_page()
+        hand_in(page, live_server)
+        command = page.locator(".fixes .command").first
+        command.get_by_role("button").click()
+        command.get_by_text("Copied").wait_for()
+        assert page.evaluate(COPIED) == command.locator("code").inner_text()
+
+
+def test_the_list_is_filtered_by_a_form_and_its_chips(page: Page, live_server: LiveServer) -> None:
+    hand_in(page, live_server)
+    hand_in(page, live_server, UNKNOWN)
+    assert "owned" not in page.title()
+    page.goto(f"{live_server.url}/incidents")
+    assert page.locator(".row").count() == 2
+    page.get_by_label("Outcome").select_option("unexplained")
+    page.get_by_role("button", name="Filter").click()
+    page.wait_for_url(re.compile("outcome=unexplained"))
+    assert page.locator(".row").count() == 1
+    page.get_by_role("link", name=re.compile("take this filter off")).click()
+    page.wait_for_url(re.compile(r"/incidents$"))
+    assert page.locator(".row").count() == 2
+    page.get_by_role("searchbox", name="Search incidents").fill("WidgetJammed")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("q=WidgetJammed"))
+    assert page.locator(".row").count() == 1
+
+
+def test_a_group_is_resolved(page: Page, live_server: LiveServer) -> None:
+    hand_in(page, live_server)
+    page.get_by_role("link", name="Groups").click()
+    page.locator("ol.groups a.title").click()
+    page.get_by_role("button", name="Resolve").click()
+    page.locator(".strip .status.resolved").wait_for()
+    assert page.get_by_role("button", name="Resolve").is_disabled()
+    assert page.locator(".row").count() == 1
+
+
+def test_an_entry_is_found_and_leads_to_its_incidents(page: Page, live_server: LiveServer) -> None:
+    incident = hand_in(page, live_server)
+    page.goto(f"{live_server.url}/knowledge")
+    page.get_by_label("Words of the message or the cause").fill("cuda.oom")
+    page.keyboard.press("Enter")
+    page.locator('.entries a[href="/knowledge/cuda.oom"]').click()
+    page.wait_for_url(re.compile("/knowledge/cuda.oom"))
+    page.locator(".rows a.title").click()
+    assert page.url == incident
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+def test_axe_finds_nothing_and_nothing_overflows(
+    browser: Browser, live_server: LiveServer, lang: str, width: int, scheme: str
+) -> None:
+    size = {"width": width, "height": 900}
+    locale = {"en": "en-GB", "zh": "zh-CN"}[lang]
+    with browser.new_context(viewport=size, color_scheme=scheme, locale=locale) as context:  # type: ignore[arg-type]
+        page = context.new_page()
+        page.goto(live_server.url)
+        page.locator("#pasted").fill(OOM)
+        page.locator("form#paste button[type=submit]").click()
+        page.wait_for_url(re.compile(r"/incidents/\d+$"))
+        assert page.locator("html").get_attribute("lang") == {"en": "en", "zh": "zh-Hans"}[lang]
+        incident = page.url.removeprefix(live_server.url)
+        found: list[str] = []
+        for address in ("/", incident, "/incidents?user=x", "/incidents", "/groups", "/groups/1", "/knowledge",
+                        "/knowledge/cuda.oom", "/nothing"):  # fmt: skip
+            page.goto(live_server.url + address)
+            found += objections(page)
+            if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                found.append(f"{address} is wider than the window")
+        assert not found

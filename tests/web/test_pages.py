@@ -1,0 +1,306 @@
+"""The pages as a browser without script sees them."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.domain.incident import Job
+from app.reading.unpack import Upload
+from app.services.accept import accept
+from app.services.incidents import read_incident
+from app.services.service import Service
+from app.settings import Settings
+from app.storage import incidents
+from app.web.app import create_app
+from app.web.pages.log_piece import Wanted, log_piece
+from app.web.pages.shown import size, visible
+from app.web.pages.told_verdict import told_verdict
+from app.web.pages.words import catalogue
+from tests.web.logs import OOM
+
+WEB = Path(__file__).resolve().parents[2] / "app" / "web"
+BROWSER = {"accept": "text/html,application/xhtml+xml", "sec-fetch-site": "same-origin"}
+UNKNOWN = (
+    "Traceback (most recent call last):\n"
+    '  File "/work/train.py", line 7, in <module>\n'
+    "    widget.turn()\n"
+    "widgets.WidgetJammed: \x1b[31m<script>alert('owned')</script>\x1b[0m \u202egnp.exe {{ 7*7 }} \x07\n"
+)
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    with TestClient(create_app(Settings(data_dir=tmp_path_factory.mktemp("pages"))), headers=BROWSER) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def service(client: TestClient) -> Service:
+    found = client.app.state.service  # type: ignore[attr-defined]
+    assert isinstance(found, Service)
+    return found
+
+
+def handed_in(client: TestClient, text: str) -> str:
+    """-> the address of the incident that a pasted log led to."""
+    answer = client.post("/", files={"pasted": (None, text), "log": ("", b"")}, follow_redirects=False)
+    assert answer.status_code == 303, answer.text
+    return answer.headers["location"]
+
+
+def test_the_form_needs_no_script_and_leads_to_the_verdict(client: TestClient) -> None:
+    start = client.get("/")
+    assert 'method="post" action="/" enctype="multipart/form-data"' in start.text
+    assert 'name="pasted"' in start.text
+    page = client.get(handed_in(client, OOM))
+    assert page.status_code == 200
+    for expected in ("cuda.oom", "rank 3", "Will a retry help?", "What to do", "CUDA out of memory. Tried", 'id="L4"'):
+        assert expected in page.text
+
+
+def test_several_files_are_one_run(client: TestClient) -> None:
+    files = [("log", ("rank_2.log", b"step 1\n")), ("log", ("rank_3.log", OOM.encode()))]
+    page = client.post("/", files=files)
+    assert page.status_code == 200
+    assert '<option value="rank_3.log" selected>' in page.text
+    assert 'href="#L4"' in page.text
+
+
+@pytest.mark.parametrize("content", [b"", b"\x1f\x8b\x08broken"])
+def test_what_is_no_log_is_told_above_the_form(client: TestClient, content: bytes) -> None:
+    answer = client.post("/", files={"log": ("run.log.gz", content)})
+    assert answer.status_code == 422
+    assert re.search(r'role="alert">[^<]{10,}', answer.text)
+    assert 'name="pasted"' in answer.text
+
+
+def test_foreign_text_is_shown_and_does_nothing(client: TestClient) -> None:
+    page = client.get(handed_in(client, UNKNOWN)).text
+    assert "&lt;script&gt;alert(&#39;owned&#39;)&lt;/script&gt;" in page
+    assert "{{ 7*7 }}" in page
+    assert "<span class=ctl>&lt;U+202E&gt;</span>gnp.exe" in page
+    assert "<span class=ctl>^G</span>" in page
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", page)
+    assert len(re.findall("<script", page)) == 1
+
+
+def test_hostile_job_fields_and_names_are_escaped(client: TestClient, service: Service) -> None:
+    evil = '"><img src=x onerror=alert(1)>'
+    job = Job(job_name=evil, user=evil, cluster=evil, url="javascript:alert(1)", labels={evil: evil})
+    uploads = [Upload(f"{evil}.log", iter([OOM.encode()])), Upload("b.log", iter([b"fine\n"]))]
+    incident_id = accept(service, job, uploads).incident_id
+    for address in (f"/incidents/{incident_id}", "/incidents", f"/incidents?q={evil}&user={evil}"):
+        page = client.get(address).text
+        assert "<img src=x" not in page
+        assert "javascript:" not in page
+
+
+def test_filters_live_in_the_address(client: TestClient) -> None:
+    oom, unknown = handed_in(client, OOM + "filtered\n"), handed_in(client, UNKNOWN + "filtered\n")
+    listed = client.get("/incidents?outcome=unexplained&q=WidgetJammed").text
+    assert f'href="{unknown}"' in listed
+    assert f'href="{oom}"' not in listed
+    assert 'href="/incidents?outcome=unexplained"' in listed
+    assert f'href="{oom}"' in client.get("/incidents?entry=cuda.oom").text
+    assert "No incident fits" in client.get("/incidents?host=nowhere&state=nonsense&cluster=%00").text
+    assert client.get("/unexplained", follow_redirects=False).headers["location"] == "/incidents?outcome=unexplained"
+
+
+def test_the_list_is_paged(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        handed_in(client, f"{OOM}page {number}\n")
+    monkeypatch.setattr("app.web.pages.incidents._AT_ONCE", 2)
+    first = client.get("/incidents?entry=cuda.oom").text
+    older = re.search(r'href="([^"]+)" rel="next"', first)
+    assert older is not None
+    second = client.get(older[1].replace("&amp;", "&")).text
+    ids = [set(re.findall(r'class="title" href="/incidents/(\d+)"', page)) for page in (first, second)]
+    assert [len(page) for page in ids] == [2, 2]
+    assert not ids[0] & ids[1]
+    assert client.get("/incidents?cursor=nonsense").status_code == 400
+
+
+def test_a_group_is_decided_by_a_plain_form(client: TestClient) -> None:
+    page = client.get(handed_in(client, OOM)).text
+    address = re.search(r'href="(/groups/\d+)"', page)
+    assert address is not None
+    assert "Resolve" in client.get(address[1]).text
+    decided = client.post(address[1], data={"status": "resolved"})
+    assert decided.status_code == 200
+    assert "status resolved" in decided.text
+    assert address[1] in client.get("/groups?status=resolved").text
+    assert address[1] not in client.get("/groups?status=open").text
+    assert client.post(address[1], data={"status": "gone"}).status_code == 400
+    assert client.post("/groups/999999", data={"status": "open"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"sec-fetch-site": "", "origin": "https://elsewhere.example"},
+    ],
+)
+def test_forms_of_other_sites_are_refused(client: TestClient, headers: dict[str, str]) -> None:
+    for address in ("/", "/groups/1"):
+        answer = client.post(address, content=b"", headers=headers)
+        assert answer.status_code == 403
+
+
+def test_knowledge_is_browsed_and_filtered(client: TestClient) -> None:
+    whole = client.get("/knowledge").text
+    assert 'href="/knowledge/cuda.oom"' in whole
+    found = client.get("/knowledge", params={"q": "显存 cuda.oom"}).text
+    assert 'href="/knowledge/cuda.oom"' in found
+    assert found.count('href="/knowledge/') < whole.count('href="/knowledge/')
+    assert "No entry has all these words" in client.get("/knowledge?q=nonsense-of-nobody").text
+
+
+def test_every_entry_has_its_page(client: TestClient, service: Service) -> None:
+    for entry in service.knowledge.entries.values():
+        for lang in ("en", "zh"):
+            page = client.get(f"/knowledge/{entry.id}?lang={lang}")
+            assert page.status_code == 200, entry.id
+            assert visible(entry.title.in_(lang)) in page.text
+    client.cookies.clear()
+
+
+def test_the_language_is_asked_for_or_preferred_and_kept(client: TestClient) -> None:
+    address = handed_in(client, OOM)
+    try:
+        preferred = client.get(address, headers={"accept-language": "fr, zh-CN;q=0.9, en;q=0.8"})
+        assert "重试有用吗" in preferred.text
+        assert 'lang="zh-Hans"' in preferred.text
+        asked = client.get(f"{address}?lang=zh")
+        assert "HttpOnly" in asked.headers["set-cookie"]
+        assert "samesite=lax" in asked.headers["set-cookie"].lower()
+        assert "显存" in client.get(address).text
+        assert "Will a retry help?" in client.get(f"{address}?lang=en").text
+    finally:
+        client.cookies.clear()
+
+
+def test_what_the_knowledge_base_forgot_is_told_as_it_was_stored(client: TestClient, service: Service) -> None:
+    found = read_incident(service, handed_in(client, OOM).rsplit("/", 1)[1])
+    assert found.verdict is not None
+    less = replace(service.knowledge, entries={})
+    verdict = told_verdict(found.verdict | {"from_the_future": 1}, less, "zh")
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.title == found.verdict["root_cause"]["title"]
+    assert verdict.action.reason == found.verdict["action"]["reason"]
+
+
+def test_an_incident_without_a_verdict_says_so(client: TestClient, service: Service) -> None:
+    received = accept(replace(service, queue=Asleep()), Job(), [Upload("run.log", iter([b"no verdict yet\n"]))])  # type: ignore[arg-type]
+    page = client.get(f"/incidents/{received.incident_id}").text
+    assert '<noscript><meta http-equiv="refresh"' in page
+    assert "no verdict yet" in page
+    with service.database.transaction() as session:
+        incidents.save_failure(session, received.incident_id, "the triage broke: <b>", datetime.now(UTC))
+    failed = client.get(f"/incidents/{received.incident_id}").text
+    assert "the triage broke: &lt;b&gt;" in failed
+    assert "http-equiv" not in failed
+    assert "Not triaged" in client.get("/incidents?state=failed").text
+
+
+def test_a_long_log_opens_at_the_evidence_and_is_paged(client: TestClient, service: Service) -> None:
+    before = "".join(f"step {number} loss 0.1\n" for number in range(5000))
+    address = handed_in(client, before + OOM + "cleaning up\n" * 5000)
+    page = client.get(address).text
+    assert 'id="L5004" class="evidence"' in page
+    assert 'href="#L5004"' in page
+    assert 'id="L1"' not in page
+    assert 'id="L1"' in client.get(f"{address}?from=1").text
+    assert 'id="L9000" class=" focus"' in client.get(f"{address}?line=9000").text
+    for strange in ("from=0", "from=999999999", "line=-1", "line=x", "file=nothing", "from=" + "9" * 40):
+        assert client.get(f"{address}?{strange}").status_code == 200
+    incident = read_incident(service, address.rsplit("/", 1)[1])
+    pieces, first = [], 1
+    while True:
+        piece = log_piece(service, incident, None, Wanted(first=first))
+        pieces += [line.number for line in piece.lines]
+        if piece.later() is None:
+            break
+        first = piece.last + 1
+    assert pieces == list(range(1, incident.log.lines + 1))
+
+
+def test_long_lines_do_not_make_the_page_heavy(client: TestClient) -> None:
+    wide = "".join(f"{number} " + "x" * 15_000 + "\n" for number in range(200))
+    page = client.get(handed_in(client, wide + OOM + wide))
+    assert 'id="L204" class="evidence"' in page.text
+    assert len(page.content) + sum(path.stat().st_size for path in (WEB / "static").iterdir()) < 100_000
+
+
+def test_the_log_that_is_gone_leaves_the_verdict(client: TestClient, service: Service) -> None:
+    address = handed_in(client, OOM + "gone\n")
+    service.blobs.remove(read_incident(service, address.rsplit("/", 1)[1]).log.files[0].sha256)
+    page = client.get(address)
+    assert page.status_code == 200
+    assert "The log can&#39;t be shown now." in page.text
+
+
+@pytest.mark.parametrize("address", ["/nothing", "/incidents/999999", "/groups/x", "/knowledge/no.entry"])
+def test_what_is_not_there_is_a_page_for_people_and_json_for_programs(client: TestClient, address: str) -> None:
+    page = client.get(address)
+    assert page.status_code == 404
+    assert "There is nothing here" in page.text
+    assert client.get(address, headers={"accept": "*/*"}).json()["error"]["code"] == "not_found"
+    assert client.get(f"/api/v1{address}").headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("address", ["/", "/incidents", "/nothing", "/api/v1/incidents", "/static/page.js"])
+def test_every_answer_carries_the_policy(client: TestClient, address: str) -> None:
+    answer = client.get(address)
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_pages_hold_no_inline_script_or_style(client: TestClient) -> None:
+    for address in ("/", "/incidents", "/groups", "/knowledge", handed_in(client, OOM)):
+        page = client.get(address).text
+        assert not re.search(r"<style|<[^>]*\s(?:style|on\w+)=|<script(?![^>]*\ssrc=)", page)
+
+
+def test_static_files_are_kept_by_the_browser_while_they_stay_the_same(client: TestClient) -> None:
+    for address in re.findall(r'(?:href|src)="(/static/[^"]+)"', client.get("/").text):
+        answer = client.get(address)
+        assert answer.status_code == 200
+        assert "immutable" in answer.headers["cache-control"]
+
+
+def test_every_word_is_there_in_both_languages_and_used() -> None:
+    texts = catalogue()
+    sources = "".join(path.read_text() for path in (WEB / "templates").glob("*.html"))
+    for key, text in texts.items():
+        assert text.en.strip(), key
+        assert text.zh.strip(), key
+        names = [{part[1] for part in string.Formatter().parse(words) if part[1]} for words in (text.en, text.zh)]
+        assert names[0] == names[1], key
+        begin = key.split("_")[0] + "_"
+        assert f"'{key}'" in sources or f"'{begin}' " in sources, f"{key} is used nowhere"
+    used = set(re.findall(r"\bt\('([\w-]+)'[,)]", sources))
+    assert used <= set(texts), used - set(texts)
+
+
+@pytest.mark.parametrize(("count", "shown"), [(0, "0 B"), (1023, "1023 B"), (100_000, "97.7 KB"), (5 << 40, "5.0 TB")])
+def test_size(count: int, shown: str) -> None:
+    assert size(count) == shown
+
+
+class Asleep:
+    """A queue that never works."""
+
+    def submit(self, _: str) -> None:
+        pass
