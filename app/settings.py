@@ -13,6 +13,7 @@ from typing import Any, cast
 from app.errors import SettingError
 
 PREFIX = "TRIAGE_"
+_SHOWN = {"data_dir": "~/.local/share/torchtriage", "max_log_bytes": "20GiB", "triage_memory": "1GiB"}  # in the docs
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
@@ -98,7 +99,11 @@ class Settings:
     retention_days: int = option(
         0, _number(0, 36500), "Incidents and their logs are forgotten after this many days; 0 keeps them for ever."
     )
-    threads: int = option(2, _number(1, 64), "How many logs are triaged at the same time.")
+    workers: int = option(
+        2, _number(0, 64), "How many processes triage logs; 0 triages in the threads of the service itself."
+    )
+    triage_seconds: int = option(900, _number(1, 86400), "A triage that takes longer than this many seconds is ended.")
+    triage_memory: int = option(2**30, _size, "A triage that needs more memory than this is ended.")
     auth: str = option(
         "none", _one_of("none", "tokens"), "`none`: anyone who reaches the port; only on a loopback address."
     )
@@ -152,7 +157,7 @@ def documentation() -> list[tuple[str, str, str]]:
     for declared in fields(Settings):
         default = "" if declared.default is MISSING else declared.default
         shown = "" if default in ("", ()) else str(default)
-        shown = {"data_dir": "~/.local/share/torchtriage", "max_log_bytes": "20GiB"}.get(declared.name, shown)
+        shown = _SHOWN.get(declared.name, shown)
         rows.append((PREFIX + declared.name.upper(), shown, cast(str, declared.metadata["sentence"])))
     return rows
 

@@ -9,23 +9,30 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
+LARGE = 64 << 20  # bytes of a log whose triage takes a while
+
 
 class LocalQueue:
-    """Give it what to do with an id; `work` says itself what went wrong."""
+    """Give it what to do with an id; `work` says itself what went wrong. Large logs do not hold up the others."""
 
     def __init__(self, work: Callable[[str], None], threads: int) -> None:
         self._work = work
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="triage")
+        self._large = ThreadPoolExecutor(max(1, threads - 1), thread_name_prefix="triage-large")
         self._under_way: dict[str, Future[None]] = {}
         self._changing = threading.Lock()
 
-    def submit(self, incident_id: str) -> Future[None]:
-        """-> what ends when the work on this id has; the same for an id that is under way already."""
+    def submit(self, incident_id: str, size: int) -> Future[None]:
+        """-> what ends when the work on this id has; the same for an id that is under way already.
+
+        `size` is that of its log, in bytes.
+        """
         with self._changing:
             known = self._under_way.get(incident_id)
             if known is not None:
                 return known
-            future = self._under_way[incident_id] = self._pool.submit(self._work, incident_id)
+            pool = self._large if size >= LARGE else self._pool
+            future = self._under_way[incident_id] = pool.submit(self._work, incident_id)
         future.add_done_callback(lambda _: self._under_way.pop(incident_id, None))
         return future
 
@@ -39,4 +46,5 @@ class LocalQueue:
 
     def stop(self) -> None:
         """Lets what is being worked on end, and forgets what waits."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        for pool in (self._pool, self._large):
+            pool.shutdown(wait=True, cancel_futures=True)

@@ -14,7 +14,7 @@ from app.reading.blocks import blocks
 from app.reading.unpack import Budget, Upload, unpack
 from app.services.service import Service
 from app.storage import incidents
-from app.storage.blobs import BlobWriter
+from app.storage.blob_writer import BlobWriter
 from app.storage.database import lock
 
 
@@ -87,11 +87,12 @@ def _digest(files: list[StoredFile]) -> str:
 def _record(service: Service, job: Job, log: StoredLog, writers: list[BlobWriter]) -> Accepted:
     with service.database.transaction() as session:
         incident_id, new = incidents.add(session, job, log, datetime.now(UTC))
-        for digest, writer in sorted({file.sha256: writer for file, writer in zip(log.files, writers, strict=True)}.items()):
+        written = {file.sha256: writer for file, writer in zip(log.files, writers, strict=True)}
+        for digest, writer in sorted(written.items()):
             # An incident with the same bytes may have been forgotten meanwhile, and its file with it.
             lock(session, f"file {digest}")
             if not service.blobs.has(digest):
                 writer.keep()
     if new:
-        service.queue.submit(incident_id)
+        service.queue.submit(incident_id, log.bytes)
     return Accepted(incident_id, new)

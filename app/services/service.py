@@ -11,12 +11,12 @@ from app.errors import SettingError
 from app.knowledge import BUILT_IN
 from app.knowledge.cache import cache_folder, load
 from app.queue.local import LocalQueue
+from app.services.triager import InProcess, InProcesses, Triager
 from app.settings import Settings
 from app.storage import incidents
 from app.storage.blobs import BlobStore
 from app.storage.database import Database
 from app.storage.upgrade import upgrade
-from app.triage.engine import Engine
 
 log = logging.getLogger(__name__)
 MOST_TRIES = 3
@@ -30,7 +30,7 @@ class Service:
     database: Database
     blobs: BlobStore
     knowledge: KnowledgeBase
-    engine: Engine
+    triager: Triager
     queue: LocalQueue
 
 
@@ -47,12 +47,12 @@ def open_service(settings: Settings, work: Callable[[Service, str], None]) -> Se
     blobs.check()
     blobs.incoming.sweep()
     knowledge = load([BUILT_IN, *settings.knowledge_dirs], cache_folder())
-    engine = Engine(knowledge, cache_folder())
+    triager = InProcesses(settings) if settings.workers else InProcess(settings)
     database = Database(settings.database)
     # The queue needs the service it works for, so the work looks the service up when it is called.
     holder: list[Service] = []
-    queue = LocalQueue(lambda incident_id: work(holder[0], incident_id), settings.threads)
-    service = Service(settings, database, blobs, knowledge, engine, queue)
+    queue = LocalQueue(lambda incident_id: work(holder[0], incident_id), max(1, settings.workers))
+    service = Service(settings, database, blobs, knowledge, triager, queue)
     holder.append(service)
     _resume(service)
     return service
@@ -61,6 +61,7 @@ def open_service(settings: Settings, work: Callable[[Service, str], None]) -> Se
 def close_service(service: Service) -> None:
     """Ends what is being worked on and closes everything."""
     service.queue.stop()
+    service.triager.close()
     service.database.close()
     service.blobs.incoming.close()
 
@@ -72,5 +73,5 @@ def _resume(service: Service) -> None:
         waiting = incidents.waiting(session)
     if waiting:
         log.info("%d incidents were waiting for their triage", len(waiting))
-    for incident_id in waiting:
-        service.queue.submit(incident_id)
+    for incident_id, size in waiting:
+        service.queue.submit(incident_id, size)

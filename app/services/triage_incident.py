@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from functools import partial
 
-from app.domain.entry import KnowledgeBase
-from app.domain.incident import Finding, Incident, StoredLog
-from app.domain.verdict import Verdict
+from app.domain.incident import Incident, StoredLog
 from app.errors import NotFound, TriageError
-from app.reading.sources import LogFile, Run
 from app.services.service import Service
+from app.services.triager import Order, Triaged
 from app.storage import incidents
-from app.storage.blobs import BlobStore
 from app.storage.database import StorageUnavailable
 
 log = logging.getLogger(__name__)
@@ -33,35 +28,6 @@ def triage_incident(service: Service, incident_id: str) -> None:
         log.info("incident %s was deleted before its triage ended", incident_id)
 
 
-def run_of(blobs: BlobStore, stored: StoredLog) -> Run:
-    """-> a stored log as what the engine reads."""
-
-    def files() -> Iterator[LogFile]:
-        for file in sorted(stored.files, key=lambda file: file.name):
-            yield LogFile(file.name, partial(blobs.chunks, file.sha256))
-
-    return Run(_name(stored), files, several=len(stored.files) > 1)
-
-
-def finding_of(verdict: Verdict, knowledge: KnowledgeBase) -> Finding:
-    """-> what of a verdict is filtered, grouped and searched by, in both languages."""
-    root = verdict.root_cause
-    entry = knowledge.entries.get(root.entry) if root and root.entry else None
-    texts = [verdict.signature, entry and f"{entry.id}\n{entry.title.en}\n{entry.title.zh}", *verdict.run.hosts]
-    if root:
-        texts += [root.title, root.host, *(line.text for line in root.evidence)]
-        texts += [str(value) for key, value in (root.exception or {}).items() if key in ("type", "message")]
-    return Finding(
-        outcome=verdict.outcome,
-        fingerprint=verdict.fingerprint,
-        signature=verdict.signature,
-        entry=root.entry if root else None,
-        title=root.title if root else None,
-        host=root.host if root else None,
-        text="\n".join(text for text in texts if text),
-    )
-
-
 def _triage(service: Service, incident_id: str) -> None:
     # A power loss may take away what is kept from here on: the next start finds the incident waiting.
     with service.database.transaction(durable=False) as session:
@@ -69,7 +35,7 @@ def _triage(service: Service, incident_id: str) -> None:
             return
         incident = incidents.read(session, incident_id)
     try:
-        verdict = service.engine.triage(run_of(service.blobs, incident.log))
+        triaged = service.triager.run(_order(incident.log))
     except (StorageUnavailable, NotFound):
         raise
     except TriageError as error:
@@ -78,19 +44,18 @@ def _triage(service: Service, incident_id: str) -> None:
         log.exception("incident %s: the triage broke", incident_id)
         _fail(service, incident, f"the triage broke: {type(error).__name__}: {error}")
     else:
-        _save(service, incident, verdict)
+        _save(service, incident, triaged)
 
 
-def _save(service: Service, incident: Incident, verdict: Verdict) -> None:
-    finding = finding_of(verdict, service.knowledge)
+def _order(log: StoredLog) -> Order:
+    return Order(tuple((file.name, file.sha256) for file in log.files), log.bytes)
+
+
+def _save(service: Service, incident: Incident, triaged: Triaged) -> None:
     with service.database.transaction(durable=False) as session:
-        incidents.save_verdict(session, incident.id, verdict.as_dict(), finding, datetime.now(UTC))
+        incidents.save_verdict(session, incident.id, triaged.verdict, triaged.finding, datetime.now(UTC))
 
 
 def _fail(service: Service, incident: Incident, failure: str) -> None:
     with service.database.transaction(durable=False) as session:
         incidents.save_failure(session, incident.id, failure, datetime.now(UTC))
-
-
-def _name(stored: StoredLog) -> str:
-    return stored.files[0].name if len(stored.files) == 1 else f"{len(stored.files)} files"

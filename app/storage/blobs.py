@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property, partial
 from io import FileIO
 from pathlib import Path
 
 import obstore
-from obstore.exceptions import BaseError
 from obstore.store import LocalStore, ObjectStore, from_url
 
 from app.domain.incident import StoredLine
-from app.errors import NotFound
-from app.reading.zstd import CompressionParameter, ZstdError, compress, decompress
+from app.reading.zstd import decompress
 from app.storage import frames
-from app.storage.database import StorageUnavailable
+from app.storage.blob_writer import BlobWriter, told
 from app.storage.incoming import Incoming
 
-_OPTIONS = {int(CompressionParameter.compression_level): 3, int(CompressionParameter.checksum_flag): 1}
 _READ = 8 << 20  # compressed bytes read at a time
 _LONGEST_LINE = 16 << 10  # bytes of a line that are shown
 _KNOWN_INDEXES = 256
@@ -35,18 +32,24 @@ class BlobStore:
         """`url` is a folder or `s3://bucket/prefix`. Makes the folders; raises StorageUnavailable where it can't."""
         self._root = None if "://" in url else Path(url)
         self._indexes: OrderedDict[str, frames.Index] = OrderedDict()
-        with _told():
-            self.incoming = Incoming((self._root or data_dir) / "incoming")
-            self._store: ObjectStore = LocalStore(self._root) if self._root else from_url(url)
+        self._data_dir = data_dir
+        with told():
+            self._store: ObjectStore = LocalStore(self._root, mkdir=True) if self._root else from_url(url)
+
+    @cached_property
+    def incoming(self) -> Incoming:
+        """Made when something is first written: who only reads needs none."""
+        with told():
+            return Incoming((self._root or self._data_dir) / "incoming")
 
     @contextmanager
     def writing(self) -> Iterator[BlobWriter]:
         """A file to write; what is not finished at the end leaves nothing behind. Raises StorageUnavailable."""
-        with _told():
+        with told():
             handle, name = tempfile.mkstemp(dir=self.incoming.folder)
         try:
             with FileIO(handle, "wb") as file:
-                yield BlobWriter(self, file, Path(name))
+                yield BlobWriter(file, partial(self.put, Path(name)))
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(name)
@@ -82,12 +85,12 @@ class BlobStore:
     def remove(self, sha256: str) -> None:
         """Forgets a file; one that is not there is no error."""
         self._indexes.pop(sha256, None)
-        with _told(), suppress(FileNotFoundError):
+        with told(), suppress(FileNotFoundError):
             obstore.delete(self._store, _key(sha256))
 
     def chunks(self, sha256: str) -> Iterator[bytes]:
         """Yields the uncompressed bytes, some megabytes at a time. Raises NotFound and StorageUnavailable."""
-        with _told(sha256):
+        with told(sha256):
             yield from self._frames(sha256, self._index(sha256), 0)
 
     def lines(self, sha256: str, first: int, count: int) -> list[StoredLine]:
@@ -95,7 +98,7 @@ class BlobStore:
 
         Raises NotFound and StorageUnavailable.
         """
-        with _told(sha256):
+        with told(sha256):
             index = self._index(sha256)
             if not 1 <= first <= index.lines:
                 return []
@@ -140,57 +143,6 @@ class BlobStore:
             first = after
 
 
-class BlobWriter:
-    """One file that is being written; get it from `BlobStore.writing`."""
-
-    def __init__(self, store: BlobStore, file: FileIO, path: Path) -> None:
-        self._store, self._file, self._path = store, file, path
-        self._digest = hashlib.sha256()
-        self._waiting = bytearray()
-        self._entries: list[frames.Entry] = []
-        self.bytes = 0
-        self._last = b""
-
-    def write(self, data: bytes) -> None:
-        self._digest.update(data)
-        self.bytes += len(data)
-        self._last = data[-1:] or self._last
-        self._waiting += data
-        while len(self._waiting) >= frames.FRAME:
-            self._frame(bytes(self._waiting[: frames.FRAME]))
-            del self._waiting[: frames.FRAME]
-
-    def flush(self) -> None:
-        """Writes what waits for its frame to be full."""
-        if self._waiting:
-            self._frame(bytes(self._waiting))
-            self._waiting.clear()
-
-    def finish(self) -> tuple[str, int, int]:
-        """Ends and syncs the file -> (sha256, bytes, lines) of what was written. Raises StorageUnavailable."""
-        self.flush()
-        index = frames.Index(self._entries, open_end=self._last not in (b"", b"\n"))
-        with _told():
-            _write(self._file, index.dump())
-            os.fsync(self._file.fileno())
-            self._file.close()
-        return self._digest.hexdigest(), self.bytes, index.lines
-
-    def keep(self) -> None:
-        """Puts the finished file in its place, durably; can be done again where it was removed since.
-
-        Raises StorageUnavailable.
-        """
-        with _told():
-            self._store.put(self._path, self._digest.hexdigest())
-
-    def _frame(self, data: bytes) -> None:
-        compressed = compress(data, options=_OPTIONS)
-        with _told():
-            _write(self._file, compressed)
-        self._entries.append(frames.Entry(len(compressed), len(data), data.count(b"\n")))
-
-
 def _key(sha256: str) -> str:
     return f"{sha256[:2]}/{sha256}.zst"
 
@@ -215,30 +167,9 @@ def _shown(begin: bytes, rest: bytes) -> tuple[bytes, bool]:
     return line[:_LONGEST_LINE], len(line) > _LONGEST_LINE
 
 
-def _write(file: FileIO, data: bytes) -> None:
-    # Unbuffered, as a full buffer on a full disk would fail once more when the file is closed.
-    left = memoryview(data)
-    while left:
-        left = left[file.write(left) :]
-
-
 def _sync(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-@contextmanager
-def _told(sha256: str = "") -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise NotFound("the log is not there any more", sha256=sha256) from error
-    except (OSError, BaseError, ZstdError, frames.BrokenIndex) as error:
-        raise StorageUnavailable(f"the log store can't be used now: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) and error.strerror else str(error)).split("\n")[0]

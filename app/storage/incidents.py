@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, delete, select, update
+from sqlalchemy import ColumnElement, Select, delete, func, select, update
 from sqlalchemy.orm import Session, joinedload, selectinload
 
 from app.domain.incident import (
@@ -77,10 +77,11 @@ def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | N
     return Page(tuple(map(_incident, rows[:limit])), more)
 
 
-def waiting(session: Session) -> list[str]:
-    """-> ids of the incidents in state received, the oldest first."""
-    query = select(IncidentRow.number).where(IncidentRow.state == State.RECEIVED).order_by(IncidentRow.number)
-    return [str(number) for number in session.execute(query).scalars()]
+def waiting(session: Session) -> list[tuple[str, int]]:
+    """-> (id, bytes of the log) of the incidents in state received, the oldest first."""
+    total = select(func.sum(FileRow.bytes)).where(FileRow.incident_number == IncidentRow.number).scalar_subquery()
+    query = select(IncidentRow.number, total).where(IncidentRow.state == State.RECEIVED).order_by(IncidentRow.number)
+    return [(str(number), int(size)) for number, size in session.execute(query)]
 
 
 def received_before(session: Session, moment: datetime, limit: int) -> list[str]:

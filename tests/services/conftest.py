@@ -13,7 +13,7 @@ from app.settings import Settings
 
 @pytest.fixture
 def settings(database_url: str, tmp_path: Path) -> Settings:
-    return Settings(data_dir=tmp_path, database_url=database_url, max_log_bytes=1_000_000)
+    return Settings(data_dir=tmp_path, database_url=database_url, max_log_bytes=1_000_000, workers=0)
 
 
 @pytest.fixture

@@ -29,10 +29,10 @@ def sent(service: Service, *uploads: bytes, **job: Any) -> str:
     return accept(service, Job(**job), [upload(content) for content in uploads]).incident_id
 
 
-def with_engine(service: Service, triage: Callable[..., Any]) -> Service:
-    """-> the same service with another engine."""
-    engine: Any = SimpleNamespace(triage=triage)
-    return dataclasses.replace(service, engine=engine)
+def with_triager(service: Service, run: Callable[..., Any]) -> Service:
+    """-> the same service with another triager."""
+    triager: Any = SimpleNamespace(run=run)
+    return dataclasses.replace(service, triager=triager)
 
 
 def test_a_log_becomes_a_verdict_in_a_group(service: Service) -> None:
@@ -68,7 +68,7 @@ def test_the_stored_log_has_the_verdict_that_the_sent_one_has(service: Service) 
     triage_incident(service, incident_id)
     verdict = incidents.read_incident(service, incident_id).verdict
     assert verdict is not None
-    direct = triage_upload(service, [upload(bundle)], "en").as_dict()
+    direct = triage_upload(service, [upload(bundle)], "en")
     for known in (verdict, direct):
         known["stats"].pop("seconds")
     assert verdict == json.loads(json.dumps(direct))
@@ -81,7 +81,7 @@ def test_a_log_that_the_engine_refuses_fails_with_the_reason_and_is_kept(service
         raise UnreadableLog("it can't be read")
 
     incident_id = sent(service, b" \n" * 10)
-    triage_incident(with_engine(service, refuse), incident_id)
+    triage_incident(with_triager(service, refuse), incident_id)
     incident = incidents.read_incident(service, incident_id)
     assert (incident.state, incident.failure) == (State.FAILED, "it can't be read")
     assert b"".join(service.blobs.chunks(incident.log.sha256)) == b" \n" * 10
@@ -92,19 +92,19 @@ def test_an_engine_that_breaks_marks_the_incident_and_nothing_else(service: Serv
         raise ZeroDivisionError("by zero")
 
     incident_id = sent(service, OUT_OF_MEMORY)
-    triage_incident(with_engine(service, divide), incident_id)
+    triage_incident(with_triager(service, divide), incident_id)
     incident = incidents.read_incident(service, incident_id)
     assert (incident.state, incident.failure) == (State.FAILED, "the triage broke: ZeroDivisionError: by zero")
 
 
 def test_an_incident_deleted_during_its_triage_stays_away(service: Service) -> None:
     def forget(*arguments: Any) -> Any:
-        verdict = service.engine.triage(*arguments)
+        verdict = service.triager.run(*arguments)
         incidents.forget_incident(service, incident_id)
         return verdict
 
     incident_id = sent(service, OUT_OF_MEMORY)
-    triage_incident(with_engine(service, forget), incident_id)
+    triage_incident(with_triager(service, forget), incident_id)
     assert incidents.list_incidents(service, IncidentFilter()).items == ()
     triage_incident(service, incident_id)
 

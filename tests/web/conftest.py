@@ -17,7 +17,7 @@ LIMIT = 1_000_000
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
     """On SQLite."""
-    settings = Settings(data_dir=tmp_path, max_log_bytes=LIMIT)
+    settings = Settings(data_dir=tmp_path, max_log_bytes=LIMIT, workers=0)
     with TestClient(create_app(settings), raise_server_exceptions=False) as asked:
         yield asked
 
@@ -25,6 +25,6 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
 @pytest.fixture
 def both(tmp_path: Path, database_url: str) -> Iterator[TestClient]:
     """On SQLite and on Postgres in turn."""
-    settings = Settings(data_dir=tmp_path, database_url=database_url, max_log_bytes=LIMIT)
+    settings = Settings(data_dir=tmp_path, database_url=database_url, max_log_bytes=LIMIT, workers=0)
     with TestClient(create_app(settings), raise_server_exceptions=False) as asked:
         yield asked

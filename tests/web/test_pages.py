@@ -174,6 +174,14 @@ def test_every_entry_has_its_page(client: TestClient, service: Service) -> None:
     client.cookies.clear()
 
 
+def test_an_incident_tells_how_to_prevent_the_next(client: TestClient, service: Service) -> None:
+    address = handed_in(client, OOM)
+    told = service.knowledge.entries["cuda.oom"].prevent[0]
+    for lang in ("en", "zh"):
+        assert visible(told.in_(lang)) in client.get(f"{address}?lang={lang}").text
+    client.cookies.clear()
+
+
 def test_the_language_is_asked_for_or_preferred_and_kept(client: TestClient) -> None:
     address = handed_in(client, OOM)
     try:
@@ -302,5 +310,5 @@ def test_size(count: int, shown: str) -> None:
 class Asleep:
     """A queue that never works."""
 
-    def submit(self, _: str) -> None:
+    def submit(self, *_: object) -> None:
         pass

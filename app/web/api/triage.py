@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -26,8 +26,8 @@ async def triage(
 ) -> Response:
     """The verdict for a log, of which nothing is kept."""
 
-    def work(uploads: Iterator[Upload]) -> Verdict:
+    def work(uploads: Iterator[Upload]) -> dict[str, Any]:
         return triage_upload(service, uploads, lang)
 
     verdict = await with_uploads(request, service.settings.max_log_bytes, work)
-    return Answer(verdict.as_dict())
+    return Answer(verdict)

@@ -1,0 +1,150 @@
+"""One function, called in processes of their own: arguments in, its result out, within limits of time and memory.
+
+A process that dies or takes too long ends nothing but its own call, and the next call starts another.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from queue import LifoQueue
+from typing import Any
+
+from app.errors import TriageError
+
+_SPAWN = multiprocessing.get_context("spawn")  # a fork would copy the locks that other threads hold
+_START = 120  # seconds in which a new process must be ready
+_NICE = 10  # the owner, which answers people and senders, goes first
+_GONE = 5  # seconds in which a process that was told to end does
+
+Make = Callable[..., Callable[..., Any]]
+
+
+class CallFailed(TriageError):
+    """The call did not come back: out of time, out of memory, or its process died."""
+
+    code = "triage_failed"
+
+
+class Processes:
+    """At most `count` processes, started when they are needed. Safe to call from many threads."""
+
+    def __init__(self, make: Make, arguments: tuple[Any, ...], count: int, seconds: float, memory: int) -> None:
+        """`make(*arguments)` is called once in each process, and gives the function; `memory` is in bytes."""
+        self._make, self._arguments, self._seconds, self._memory = make, arguments, seconds, memory
+        # The one that was used last comes first, so that where few are needed the others are never started.
+        self._idle: LifoQueue[_Process | None] = LifoQueue()
+        self._count = count
+        for _ in range(count):
+            self._idle.put(None)
+
+    def call(self, *arguments: Any) -> Any:
+        """-> what the function returns, once a process is free. Raises CallFailed, and what the function raises."""
+        process = self._idle.get()
+        try:
+            if process is None or not process.is_alive():
+                process = _Process(self._make, self._arguments, self._memory)
+            answer = process.ask(arguments, self._seconds)
+        except BaseException:
+            if process is not None:
+                process.end()
+            process = None
+            raise
+        finally:
+            self._idle.put(process)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        """Ends all processes, once their calls have come back."""
+        for _ in range(self._count):
+            process = self._idle.get()
+            if process is not None:
+                process.end()
+
+
+class _Process:
+    def __init__(self, make: Make, arguments: tuple[Any, ...], memory: int) -> None:
+        """Raises CallFailed where it doesn't come up."""
+        self._line, end = _SPAWN.Pipe()
+        self._memory = memory
+        self._process: SpawnProcess = _SPAWN.Process(
+            target=_serve, args=(end, make, arguments, memory), name="triage", daemon=True
+        )
+        with _starting:
+            self._process.start()
+        end.close()
+        problem = self._receive(_START, "start")
+        if isinstance(problem, Exception):
+            self.end()
+            raise problem
+
+    def is_alive(self) -> bool:
+        return self._process.is_alive()
+
+    def ask(self, arguments: tuple[Any, ...], seconds: float) -> Any:
+        """-> what the function returned, or the exception that it raised. Raises CallFailed."""
+        try:
+            self._line.send(arguments)
+        except OSError:
+            raise CallFailed(self._death()) from None
+        return self._receive(seconds, "triage")
+
+    def end(self) -> None:
+        self._line.close()  # an idle one ends by that
+        self._process.kill()
+        self._process.join(_GONE)
+
+    def _receive(self, seconds: float, what: str) -> Any:
+        try:
+            if self._line.poll(seconds):
+                return self._line.recv()
+        except (EOFError, OSError):
+            raise CallFailed(self._death()) from None
+        raise CallFailed(f"the {what} took longer than {seconds:g} seconds and was ended")
+
+    def _death(self) -> str:
+        self._process.join(_GONE)
+        code = self._process.exitcode
+        if code is not None and code < 0:
+            return f"the process of the triage was ended by {signal.Signals(-code).name}"
+        return f"the process of the triage ended with exit code {code}"
+
+
+_starting = threading.Lock()  # multiprocessing starts one process at a time
+
+
+def _serve(line: Connection, make: Make, arguments: tuple[Any, ...], memory: int) -> None:
+    """What runs in the other process, until the pipe is closed: by its owner, or by the owner's death."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal; the service ends them
+    os.nice(_NICE)
+    # Set before anything is loaded: what is loaded counts too.
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    function = _tried(make, arguments, memory)
+    if isinstance(function, Exception):
+        line.send(function)
+        return
+    with suppress(EOFError, BrokenPipeError):
+        line.send(None)
+        while True:
+            line.send(_tried(function, line.recv(), memory))
+
+
+def _tried(function: Callable[..., Any], arguments: tuple[Any, ...], memory: int) -> Any:
+    """-> what the function returns, or an exception that can travel to another process."""
+    try:
+        return function(*arguments)
+    except TriageError as error:
+        return error
+    except MemoryError:
+        return CallFailed(f"the triage needed more memory than its {memory >> 20} MiB")
+    except Exception as error:  # noqa: BLE001  whatever it is, it is told where the call came from
+        return CallFailed(f"the triage broke: {type(error).__name__}: {error}")

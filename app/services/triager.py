@@ -1,0 +1,127 @@
+"""Runs the engine for the service: an order for a run's files in, verdict and finding out.
+
+In processes of their own, as pages must be quick while a log of gigabytes is read, and no log may end the service.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from app.domain.entry import KnowledgeBase, Language
+from app.domain.incident import Finding
+from app.domain.verdict import Verdict
+from app.knowledge import BUILT_IN
+from app.knowledge.cache import cache_folder, load
+from app.queue.local import LARGE
+from app.queue.processes import Processes
+from app.reading.sources import LogFile, Run
+from app.settings import Settings
+from app.storage.blobs import BlobStore
+from app.triage.engine import Engine
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A run to triage: its files as (name, path of a spooled file or sha256 of a stored one), and their bytes."""
+
+    files: tuple[tuple[str, Path | str], ...]
+    bytes: int
+    lang: Language = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class Triaged:
+    """A verdict, as JSON, and what of it is filtered, grouped and searched by."""
+
+    verdict: dict[str, Any]
+    finding: Finding
+
+
+class Triager(Protocol):
+    """What triages for the service."""
+
+    def run(self, order: Order) -> Triaged:
+        """Raises UnreadableLog, NotFound, StorageUnavailable, CallFailed."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class InProcess:
+    """Triages in the thread that asks."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raises KnowledgeError, StorageUnavailable."""
+        self._blobs = BlobStore(settings.blobs, settings.data_dir)
+        self._knowledge = load([BUILT_IN, *settings.knowledge_dirs], cache_folder())
+        self._engine = Engine(self._knowledge, cache_folder())
+
+    def run(self, order: Order) -> Triaged:
+        verdict = self._engine.triage(_run(self._blobs, order), order.lang)
+        return Triaged(verdict.as_dict(), finding_of(verdict, self._knowledge))
+
+    def close(self) -> None:
+        pass
+
+
+class InProcesses:
+    """Triages in as many processes as the settings say; large logs never hold all of them."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._processes = Processes(
+            _triager, (settings,), settings.workers, settings.triage_seconds, settings.triage_memory
+        )
+        self._large = threading.BoundedSemaphore(max(1, settings.workers - 1))
+
+    def run(self, order: Order) -> Triaged:
+        with self._large if order.bytes >= LARGE else nullcontext():
+            return cast(Triaged, self._processes.call(order))
+
+    def close(self) -> None:
+        self._processes.close()
+
+
+def finding_of(verdict: Verdict, knowledge: KnowledgeBase) -> Finding:
+    """-> what of a verdict is filtered, grouped and searched by, in both languages."""
+    root = verdict.root_cause
+    entry = knowledge.entries.get(root.entry) if root and root.entry else None
+    texts = [verdict.signature, entry and f"{entry.id}\n{entry.title.en}\n{entry.title.zh}", *verdict.run.hosts]
+    if root:
+        texts += [root.title, root.host, *(line.text for line in root.evidence)]
+        texts += [str(value) for key, value in (root.exception or {}).items() if key in ("type", "message")]
+    return Finding(
+        outcome=verdict.outcome,
+        fingerprint=verdict.fingerprint,
+        signature=verdict.signature,
+        entry=root.entry if root else None,
+        title=root.title if root else None,
+        host=root.host if root else None,
+        text="\n".join(text for text in texts if text),
+    )
+
+
+def _triager(settings: Settings) -> Any:
+    return InProcess(settings).run
+
+
+def _run(blobs: BlobStore, order: Order) -> Run:
+    def files() -> Iterator[LogFile]:
+        for name, place in sorted(order.files):
+            yield LogFile(name, partial(_spooled, place) if isinstance(place, Path) else partial(blobs.chunks, place))
+
+    several = len(order.files) > 1
+    return Run(f"{len(order.files)} files" if several else order.files[0][0], files, several)
+
+
+def _spooled(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk

@@ -1,0 +1,92 @@
+"""Writes one file of the log store: bytes in, independent zstd frames with an index of their lines out."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import FileIO
+
+from obstore.exceptions import BaseError
+
+from app.errors import NotFound
+from app.reading.zstd import CompressionParameter, ZstdError, compress
+from app.storage import frames
+from app.storage.database import StorageUnavailable
+
+_OPTIONS = {int(CompressionParameter.compression_level): 3, int(CompressionParameter.checksum_flag): 1}
+
+
+class BlobWriter:
+    """One file that is being written; get it from `BlobStore.writing`."""
+
+    def __init__(self, file: FileIO, put: Callable[[str], None]) -> None:
+        """`put` takes the finished file, under the digest it is given."""
+        self._file, self._put = file, put
+        self._digest = hashlib.sha256()
+        self._waiting = bytearray()
+        self._entries: list[frames.Entry] = []
+        self.bytes = 0
+        self._last = b""
+
+    def write(self, data: bytes) -> None:
+        self._digest.update(data)
+        self.bytes += len(data)
+        self._last = data[-1:] or self._last
+        self._waiting += data
+        while len(self._waiting) >= frames.FRAME:
+            self._frame(bytes(self._waiting[: frames.FRAME]))
+            del self._waiting[: frames.FRAME]
+
+    def flush(self) -> None:
+        """Writes what waits for its frame to be full."""
+        if self._waiting:
+            self._frame(bytes(self._waiting))
+            self._waiting.clear()
+
+    def finish(self) -> tuple[str, int, int]:
+        """Ends and syncs the file -> (sha256, bytes, lines) of what was written. Raises StorageUnavailable."""
+        self.flush()
+        index = frames.Index(self._entries, open_end=self._last not in (b"", b"\n"))
+        with told():
+            _write(self._file, index.dump())
+            os.fsync(self._file.fileno())
+            self._file.close()
+        return self._digest.hexdigest(), self.bytes, index.lines
+
+    def keep(self) -> None:
+        """Puts the finished file in its place, durably; can be done again where it was removed since.
+
+        Raises StorageUnavailable.
+        """
+        with told():
+            self._put(self._digest.hexdigest())
+
+    def _frame(self, data: bytes) -> None:
+        compressed = compress(data, options=_OPTIONS)
+        with told():
+            _write(self._file, compressed)
+        self._entries.append(frames.Entry(len(compressed), len(data), data.count(b"\n")))
+
+
+@contextmanager
+def told(sha256: str = "") -> Iterator[None]:
+    """Turns what the log store raises into NotFound and StorageUnavailable."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise NotFound("the log is not there any more", sha256=sha256) from error
+    except (OSError, BaseError, ZstdError, frames.BrokenIndex) as error:
+        raise StorageUnavailable(f"the log store can't be used now: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) and error.strerror else str(error)).split("\n")[0]
+
+
+def _write(file: FileIO, data: bytes) -> None:
+    # Unbuffered, as a full buffer on a full disk would fail once more when the file is closed.
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]

@@ -1,0 +1,149 @@
+"""Loads the service with 50 KB logs: `python bench/service_load.py [--seconds 15] [--database postgresql://…]`.
+
+One row a server: the service with its triage, and beside it, in the same run, a route that only writes the body to a
+synced file. Rate, median and 99th percentile of the answers' times at full load, then the percentiles at half of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import itertools
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+CLIENTS = 8
+PLAIN = """
+import os, sys, tempfile, uvicorn
+from fastapi import FastAPI, Request
+app = FastAPI()
+@app.post("/api/v1/incidents", status_code=201)
+async def keep(request: Request):
+    handle, name = tempfile.mkstemp(dir=sys.argv[1])
+    os.write(handle, await request.body())
+    os.fsync(handle)
+    os.close(handle)
+    return {"id": name}
+uvicorn.run(app, port=int(sys.argv[2]), log_level="warning")
+"""
+
+
+def logs() -> Iterator[bytes]:
+    """Yields logs of 50 KB, no two alike: progress, then a rank that runs out of memory."""
+    dice = random.Random(1)
+    progress = "".join(
+        f"step {step} loss {dice.random():.6f} tokens/s {dice.randint(1, 9999)}\n" for step in range(1300)
+    ).encode()
+    for number in itertools.count():
+        yield (
+            b"run %d\n%b" % (number, progress)
+            + (
+                f'[rank3]: Traceback (most recent call last):\n[rank3]:   File "/job/{number}/model.py", line 44, in forward\n'
+                f"[rank3]:     x = self.attention(x)\n[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {number} MiB.\n"
+            ).encode()
+        )
+
+
+@contextmanager
+def serving(command: list[str], port: int, environment: dict[str, str]) -> Iterator[None]:
+    process = subprocess.Popen(command, env=os.environ | environment, stdout=subprocess.DEVNULL)
+    try:
+        while True:
+            assert process.poll() is None, "the server did not start"
+            try:
+                ask(port, "GET", "/healthz", b"")
+                break
+            except OSError:
+                time.sleep(0.05)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def ask(port: int, method: str, path: str, body: bytes) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request(method, path, body)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def load(port: int, seconds: float, rate: float | None) -> tuple[float, list[float], int]:
+    """-> answers a second, their times in seconds, and how many were no 2xx; `rate` is asked for, or all there is."""
+    source, lock = logs(), threading.Lock()
+    times: list[float] = []
+    bad = 0
+    began = time.perf_counter()
+    turn = 0
+
+    def work() -> None:
+        nonlocal bad, turn
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        while True:
+            with lock:
+                body = next(source)
+                due = began + turn / rate if rate else 0
+                turn += 1
+            time.sleep(max(0.0, due - time.perf_counter()))
+            sent = time.perf_counter()
+            if sent - began > seconds:
+                return
+            connection.request("POST", "/api/v1/incidents?wait=0", body)
+            answer = connection.getresponse()
+            answer.read()
+            with lock:
+                times.append(time.perf_counter() - sent)
+                bad += answer.status >= 300
+
+    threads = [threading.Thread(target=work) for _ in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return len(times) / (time.perf_counter() - began), times, bad
+
+
+def row(name: str, port: int, seconds: float) -> str:
+    rate, times, bad = load(port, seconds, None)
+    _, half_times, half_bad = load(port, seconds, rate / 2)
+    cells = [
+        f"{rate:.0f}",
+        *map(percentile, (times, times, half_times, half_times), (50, 99, 50, 99)),
+        str(bad + half_bad),
+    ]
+    return f"| {name} | " + " | ".join(cells) + " |"
+
+
+def percentile(times: list[float], share: int) -> str:
+    return f"{statistics.quantiles(times, n=100)[share - 1] * 1000:.0f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=15)
+    parser.add_argument("--database", default="", help="address of an empty Postgres database (SQLite)")
+    options = parser.parse_args()
+    print(
+        "| server | posts/s | p50 ms | p99 ms | p50 ms at half | p99 ms at half | errors |\n|---|---|---|---|---|---|---|"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        serve = [str(Path(sys.executable).with_name("torchtriage")), "serve", "--port", "18431"]
+        settings = {"TRIAGE_DATA_DIR": folder, "TRIAGE_LOG_LEVEL": "error", "TRIAGE_DATABASE_URL": options.database}
+        with serving(serve, 18431, settings):
+            print(row("torchtriage", 18431, options.seconds), flush=True)
+        with serving([sys.executable, "-c", PLAIN, folder, "18432"], 18432, {}):
+            print(row("a route that stores the body", 18432, options.seconds), flush=True)
+
+
+if __name__ == "__main__":
+    main()

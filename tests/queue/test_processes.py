@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from app.errors import UnreadableLog
+from app.queue.processes import CallFailed, Processes
+
+MIB = 1 << 20
+
+
+def make(offset: int) -> Callable[[str, Any], Any]:
+    """-> what the tests ask of the other process."""
+    kept = bytearray()
+
+    def do(what: str, value: Any = None) -> Any:
+        match what:
+            case "add":
+                return value + offset
+            case "pid":
+                return os.getpid()
+            case "die":
+                os.kill(os.getpid(), value)
+            case "exit":
+                os._exit(value)
+            case "sleep":
+                time.sleep(value)
+            case "fill":
+                kept.extend(bytes(value))
+            case "refuse":
+                raise UnreadableLog("it can't be read", where="here")
+            case "break":
+                raise ZeroDivisionError("by zero")
+        return None
+
+    return do
+
+
+def refuse_to_start() -> Callable[..., Any]:
+    raise UnreadableLog("no knowledge")
+
+
+@pytest.fixture
+def processes() -> Iterator[Processes]:
+    opened = Processes(make, (1,), 2, 60, 512 * MIB)
+    yield opened
+    opened.close()
+
+
+def test_a_call_has_its_result_from_another_process_which_is_used_again(processes: Processes) -> None:
+    assert processes.call("add", 2) == 3
+    pid = processes.call("pid")
+    assert pid != os.getpid()
+    assert processes.call("pid") == pid
+
+
+def test_what_the_function_raises_arrives(processes: Processes) -> None:
+    with pytest.raises(UnreadableLog) as raised:
+        processes.call("refuse")
+    assert (raised.value.message, raised.value.detail) == ("it can't be read", {"where": "here"})
+    with pytest.raises(CallFailed, match="the triage broke: ZeroDivisionError: by zero"):
+        processes.call("break")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (("die", signal.SIGKILL), "the process of the triage was ended by SIGKILL"),
+        (("exit", 3), "the process of the triage ended with exit code 3"),
+        (("fill", 1 << 30), "the triage needed more memory than its 512 MiB"),
+    ],
+)
+def test_a_call_that_does_not_come_back_fails_alone(processes: Processes, asked: tuple[Any, ...], told: str) -> None:
+    with pytest.raises(CallFailed, match=told):
+        processes.call(*asked)
+    assert processes.call("add", 2) == 3
+
+
+def test_a_call_that_takes_too_long_is_ended() -> None:
+    processes = Processes(make, (1,), 1, 0.3, 512 * MIB)
+    with pytest.raises(CallFailed, match=r"longer than 0.3 seconds"):
+        processes.call("sleep", 60)
+    assert processes.call("add", 2) == 3
+    processes.close()
+
+
+def test_a_process_that_died_between_two_calls_is_replaced(processes: Processes) -> None:
+    pid = processes.call("pid")
+    os.kill(pid, signal.SIGKILL)
+    while alive(pid):
+        time.sleep(0.01)
+    assert processes.call("pid") != pid
+
+
+def test_many_threads_share_the_processes(processes: Processes) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda number: processes.call("add", number), range(100))) == list(range(1, 101))
+
+
+def test_one_that_cannot_start_says_why() -> None:
+    processes = Processes(refuse_to_start, (), 1, 60, 512 * MIB)
+    for _ in range(2):
+        with pytest.raises(UnreadableLog, match="no knowledge"):
+            processes.call()
+    processes.close()
+
+
+def test_it_ends_with_the_process_that_started_it() -> None:
+    program = (
+        "import os, signal\n"
+        "from app.queue.processes import Processes\n"
+        "from tests.queue.test_processes import make\n"
+        "if __name__ == '__main__':\n"
+        "    print(Processes(make, (1,), 1, 60, 512 << 20).call('pid'), flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == -9, done.stderr
+    waiting = threading.Event()
+    while alive(int(done.stdout)):
+        waiting.wait(0.01)
+
+
+def alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(") ", 1)[1][0] != "Z"
+    except FileNotFoundError:
+        return False
