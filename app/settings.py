@@ -10,6 +10,9 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, cast
 
+from limits import RateLimitItem
+from limits import parse as parse_limit
+
 from app.errors import SettingError
 
 PREFIX = "TRIAGE_"
@@ -65,6 +68,13 @@ def _url(*beginnings: str) -> Callable[[str], str]:
     return parse
 
 
+def _rate(text: str) -> RateLimitItem:
+    try:
+        return parse_limit(text)
+    except ValueError:
+        raise ValueError("not a rate such as 600/minute") from None
+
+
 def _blob_url(text: str) -> str:
     return text if text.startswith("s3://") else str(_path(text.removeprefix("file://")))
 
@@ -105,7 +115,12 @@ class Settings:
     triage_seconds: int = option(900, _number(1, 86400), "A triage that takes longer than this many seconds is ended.")
     triage_memory: int = option(2**30, _size, "A triage that needs more memory than this is ended.")
     auth: str = option(
-        "none", _one_of("none", "tokens"), "`none`: anyone who reaches the port; only on a loopback address."
+        "none",
+        _one_of("none", "tokens"),
+        "`none`: anyone who reaches the port, only on a loopback address. `tokens`: who shows a token.",
+    )
+    rate_limit: RateLimitItem | None = option(  # noqa: RUF009  as the ones around it
+        None, _rate, "How often one token may ask, as in `600/minute`. Default: as often as it likes."
     )
     host: str = option("127.0.0.1", str.strip, "The address to listen on.")
     port: int = option(8000, _number(0, 65535), "The port to listen on; 0 takes a free one.")
@@ -117,9 +132,7 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
-        if self.auth == "tokens":
-            raise SettingError(f"{PREFIX}AUTH: tokens are not there yet in this version")
-        if not _is_loopback(self.host):
+        if self.auth == "none" and not _is_loopback(self.host):
             raise SettingError(f"{PREFIX}HOST: {self.host} is no loopback address, which {PREFIX}AUTH=none needs")
 
     @classmethod
@@ -156,7 +169,7 @@ def documentation() -> list[tuple[str, str, str]]:
     rows = []
     for declared in fields(Settings):
         default = "" if declared.default is MISSING else declared.default
-        shown = "" if default in ("", ()) else str(default)
+        shown = "" if default in ("", (), None) else str(default)
         shown = _SHOWN.get(declared.name, shown)
         rows.append((PREFIX + declared.name.upper(), shown, cast(str, declared.metadata["sentence"])))
     return rows

@@ -1,4 +1,4 @@
-"""What is kept: incidents (a stored log with its verdict) and groups of them."""
+"""Incidents: a stored log with its verdict, and what is known of the job that wrote it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+from app.domain.group import GroupMark
+from app.domain.moment import iso
 
 
 class State(StrEnum):
@@ -19,12 +22,6 @@ class State(StrEnum):
     @property
     def final(self) -> bool:
         return self in (State.TRIAGED, State.FAILED)
-
-
-class GroupStatus(StrEnum):
-    OPEN = "open"
-    RESOLVED = "resolved"
-    IGNORED = "ignored"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +92,17 @@ class StoredLine:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupMark:
-    """What an incident tells of its group."""
+class Feedback:
+    """What somebody said of a verdict; `entry` is what it should have been where they know."""
 
-    id: str
-    status: GroupStatus
-    count: int
+    verdict: str  # right or wrong
+    by: str
+    at: datetime
+    entry: str | None = None
+    note: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"verdict": self.verdict, "entry": self.entry, "note": self.note, "by": self.by, "at": iso(self.at)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,8 @@ class Incident:
     group: GroupMark | None = None
     triaged_at: datetime | None = None
     failure: str | None = None
+    gpu_hours_lost: float | None = None
+    feedback: tuple[Feedback, ...] = ()
 
     def as_dict(self, base_url: str) -> dict[str, Any]:
         """The form that outsiders rely on; `url` is the incident's page."""
@@ -126,45 +130,14 @@ class Incident:
             "url": f"{base_url}/incidents/{self.id}",
             "state": self.state.value,
             "failure": self.failure,
-            "received_at": _iso(self.received_at),
-            "triaged_at": _iso(self.triaged_at),
+            "received_at": iso(self.received_at),
+            "triaged_at": iso(self.triaged_at),
             "job": self.job.as_dict(),
             "group": mark,
             "verdict": self.verdict,
             "log": self.log.as_dict(),
-            "gpu_hours_lost": None,
-            "feedback": [],
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Incidents of one fingerprint, or joined. `title` and `signature` are the latest incident's."""
-
-    id: str
-    status: GroupStatus
-    count: int
-    signature: str | None
-    title: str | None
-    entry: str | None
-    outcome: str
-    first_seen: datetime
-    last_seen: datetime
-    fingerprints: tuple[str, ...] = ()
-
-    def as_dict(self, base_url: str) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "url": f"{base_url}/groups/{self.id}",
-            "status": self.status.value,
-            "count": self.count,
-            "signature": self.signature,
-            "title": self.title,
-            "entry": self.entry,
-            "outcome": self.outcome,
-            "first_seen": _iso(self.first_seen),
-            "last_seen": _iso(self.last_seen),
-            "fingerprints": list(self.fingerprints),
+            "gpu_hours_lost": self.gpu_hours_lost,
+            "feedback": [feedback.as_dict() for feedback in self.feedback],
         }
 
 
@@ -179,6 +152,8 @@ class Finding:
     title: str | None
     host: str | None
     text: str
+    hardware: bool = False  # the host is to be left out of the next try
+    gpu_hours: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,16 +170,3 @@ class IncidentFilter:
     group: str | None = None
     since: datetime | None = None
     until: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GroupFilter:
-    """Which groups to list; None leaves a property open."""
-
-    status: GroupStatus | None = None
-    entry: str | None = None
-    outcome: str | None = None
-
-
-def _iso(moment: datetime | None) -> str | None:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z") if moment else None

@@ -1,15 +1,16 @@
-"""Reads, lists and forgets incidents and groups, and reads pieces of their logs."""
+"""Reads, lists and forgets incidents, reads pieces of their logs, and takes what people say of their verdicts."""
 
 from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime, timedelta
 
-from app.domain.incident import Group, GroupFilter, GroupStatus, Incident, IncidentFilter, StoredFile, StoredLine
+from app.domain.access import Change
+from app.domain.incident import Feedback, Incident, IncidentFilter, StoredFile, StoredLine
 from app.errors import NotFound
 from app.reading.redact import redact
 from app.services.service import Service
-from app.storage import groups, incidents
+from app.storage import feedback, incidents, trail
 from app.storage.cursor import Page
 from app.storage.database import lock
 
@@ -46,10 +47,21 @@ def read_log(
     return found, [StoredLine(line.line, redact(line.text), line.cut) for line in lines]
 
 
-def forget_incident(service: Service, incident_id: str) -> None:
+def say(service: Service, incident_id: str, said: Feedback) -> Incident:
+    """Keeps what somebody says of an incident's verdict -> the incident. Raises NotFound."""
+    if said.entry is not None and said.entry not in service.knowledge.entries:
+        raise NotFound("there is no such entry", entry=said.entry[:100])
+    with service.database.transaction() as session:
+        feedback.add(session, incident_id, said)
+        trail.add(session, Change(said.at, said.by, "feedback", f"incident {incident_id}", {"verdict": said.verdict}))
+        return incidents.read(session, incident_id)
+
+
+def forget_incident(service: Service, incident_id: str, by: str) -> None:
     """Takes an incident away, and its log where no other incident has the same. Raises NotFound."""
     with service.database.transaction() as session:
         digests = incidents.remove(session, incident_id)
+        trail.add(session, Change(datetime.now(UTC), by, "forget", f"incident {incident_id}", {}))
         for digest in sorted(digests):
             # Held until the rows are gone for everyone: nobody may count on a file that is about to go.
             lock(session, f"file {digest}")
@@ -68,26 +80,8 @@ def forget_old(service: Service, now: datetime | None = None) -> int:
         with service.database.reading() as session:
             old = incidents.received_before(session, moment, _AT_ONCE)
         for incident_id in old:
-            forget_incident(service, incident_id)
+            forget_incident(service, incident_id, "retention")
             forgotten += 1
         if len(old) < _AT_ONCE:
             log.info("%d incidents were older than %d days and are forgotten", forgotten, days)
             return forgotten
-
-
-def read_group(service: Service, group_id: str) -> Group:
-    """Raises NotFound."""
-    with service.database.reading() as session:
-        return groups.read(session, group_id)
-
-
-def list_groups(service: Service, wanted: GroupFilter, limit: int = 50, cursor: str | None = None) -> Page[Group]:
-    """-> the latest seen first. Raises BadCursor."""
-    with service.database.reading() as session:
-        return groups.listed(session, wanted, limit, cursor)
-
-
-def set_group_status(service: Service, group_id: str, status: GroupStatus) -> Group:
-    """-> the group as it is now. Raises NotFound."""
-    with service.database.transaction() as session:
-        return groups.set_status(session, group_id, status)

@@ -9,7 +9,7 @@ from app.domain.incident import Incident, StoredLog
 from app.errors import NotFound, TriageError
 from app.services.service import Service
 from app.services.triager import Order, Triaged
-from app.storage import incidents
+from app.storage import incidents, verdicts
 from app.storage.database import StorageUnavailable
 
 log = logging.getLogger(__name__)
@@ -53,9 +53,9 @@ def _order(log: StoredLog) -> Order:
 
 def _save(service: Service, incident: Incident, triaged: Triaged) -> None:
     with service.database.transaction(durable=False) as session:
-        incidents.save_verdict(session, incident.id, triaged.verdict, triaged.finding, datetime.now(UTC))
+        verdicts.save(session, incident.id, triaged.verdict, triaged.finding, datetime.now(UTC))
 
 
 def _fail(service: Service, incident: Incident, failure: str) -> None:
     with service.database.transaction(durable=False) as session:
-        incidents.save_failure(session, incident.id, failure, datetime.now(UTC))
+        verdicts.save_failure(session, incident.id, failure, datetime.now(UTC))

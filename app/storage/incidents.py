@@ -11,22 +11,20 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, delete, func, select, update
 from sqlalchemy.orm import Session, joinedload, selectinload
 
-from app.domain.incident import (
-    Finding,
-    GroupMark,
-    GroupStatus,
-    Incident,
-    IncidentFilter,
-    Job,
-    State,
-    StoredFile,
-    StoredLog,
-)
+from app.domain.group import GroupMark, GroupStatus
+from app.domain.incident import Feedback, Incident, IncidentFilter, Job, State, StoredFile, StoredLog
 from app.errors import NotFound
-from app.storage import groups, search
+from app.storage import grouping, search
 from app.storage.cursor import Page, decode, encode, number_of
 from app.storage.database import insert
 from app.storage.tables import FileRow, IncidentRow
+
+# What an incident holds of other tables.
+_PARTS = (
+    selectinload(IncidentRow.files),
+    selectinload(IncidentRow.feedback),
+    joinedload(IncidentRow.group),
+)
 
 
 def add(session: Session, job: Job, log: StoredLog, received_at: datetime) -> tuple[str, bool]:
@@ -55,13 +53,13 @@ def add(session: Session, job: Job, log: StoredLog, received_at: datetime) -> tu
         return str(session.execute(known).scalar_one()), False
     files = [asdict(file) | {"incident_number": number, "position": at} for at, file in enumerate(log.files)]
     session.execute(insert(session, FileRow), files)
-    search.put(session, number, _job_text(job))
+    search.put(session, number, job_text(job))
     return str(number), True
 
 
 def read(session: Session, incident_id: str) -> Incident:
     """-> the incident; raises NotFound."""
-    row = session.execute(_whole().where(_is(incident_id))).scalar_one_or_none()
+    row = session.execute(_whole().where(is_id(incident_id))).scalar_one_or_none()
     if row is None:
         raise _unknown(incident_id)
     return _incident(row)
@@ -93,51 +91,19 @@ def received_before(session: Session, moment: datetime, limit: int) -> list[str]
 def claim(session: Session, incident_id: str) -> bool:
     """received → triaging -> True; False where the incident is gone or another has it."""
     changes = {"state": State.TRIAGING, "tries": IncidentRow.tries + 1}
-    return _change(session, [_is(incident_id), IncidentRow.state == State.RECEIVED], changes)
+    return change(session, [is_id(incident_id), IncidentRow.state == State.RECEIVED], changes)
 
 
 def release_claimed(session: Session, most_tries: int, failure: str) -> None:
     """triaging → received for all, for after a crash; to failed where triage was begun `most_tries` times already."""
     claimed = IncidentRow.state == State.TRIAGING
-    _change(session, [claimed, IncidentRow.tries >= most_tries], {"state": State.FAILED, "failure": failure})
-    _change(session, [claimed], {"state": State.RECEIVED})
-
-
-def save_verdict(
-    session: Session, incident_id: str, verdict: dict[str, Any], finding: Finding, triaged_at: datetime
-) -> bool:
-    """Keeps a verdict and puts the incident into its group -> True; False where another was quicker or it is gone."""
-    open_states = [State.RECEIVED, State.TRIAGING]
-    changes = {
-        "state": State.TRIAGED,
-        "triaged_at": triaged_at,
-        "verdict": verdict,
-        "outcome": finding.outcome,
-        "entry": finding.entry,
-        "host": finding.host,
-        "fingerprint": finding.fingerprint,
-    }
-    if not _change(session, [_is(incident_id), IncidentRow.state.in_(open_states)], changes):
-        return False
-    row = session.execute(select(IncidentRow).where(_is(incident_id))).scalar_one()
-    if finding.fingerprint:
-        row.group_number = groups.join(session, finding.fingerprint, finding, row.received_at)
-    session.flush()
-    search.remove(session, row.number)
-    search.put(session, row.number, f"{_job_text(Job(**row.job))}\n{finding.text}")
-    return True
-
-
-def save_failure(session: Session, incident_id: str, failure: str, at: datetime) -> bool:
-    """Keeps why an incident could not be triaged -> True; False where another was quicker or it is gone."""
-    changes = {"state": State.FAILED, "failure": failure, "triaged_at": at}
-    open_states = [State.RECEIVED, State.TRIAGING]
-    return _change(session, [_is(incident_id), IncidentRow.state.in_(open_states)], changes)
+    change(session, [claimed, IncidentRow.tries >= most_tries], {"state": State.FAILED, "failure": failure})
+    change(session, [claimed], {"state": State.RECEIVED})
 
 
 def remove(session: Session, incident_id: str) -> tuple[str, ...]:
     """Takes an incident away -> digests of its files; raises NotFound."""
-    row = session.execute(select(IncidentRow).where(_is(incident_id)).with_for_update()).scalar_one_or_none()
+    row = session.execute(select(IncidentRow).where(is_id(incident_id)).with_for_update()).scalar_one_or_none()
     if row is None:
         raise _unknown(incident_id)
     files = session.execute(select(FileRow.sha256).where(FileRow.incident_number == row.number)).scalars().all()
@@ -145,7 +111,7 @@ def remove(session: Session, incident_id: str) -> tuple[str, ...]:
     session.execute(delete(FileRow).where(FileRow.incident_number == row.number))
     session.execute(delete(IncidentRow).where(IncidentRow.number == row.number))
     if row.group_number is not None:
-        groups.recount(session, row.group_number)
+        grouping.leave(session, row.group_number)
     return tuple(dict.fromkeys(files))
 
 
@@ -162,11 +128,11 @@ def _request(job: Job, log: StoredLog) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _job_text(job: Job) -> str:
+def job_text(job: Job) -> str:
     return "\n".join(str(value) for value in [*job.as_dict().values(), *job.labels.values()])
 
 
-def _is(incident_id: str) -> ColumnElement[bool]:
+def is_id(incident_id: str) -> ColumnElement[bool]:
     return IncidentRow.number == number_of(incident_id)
 
 
@@ -174,14 +140,14 @@ def _unknown(incident_id: str) -> NotFound:
     return NotFound("there is no such incident", incident=incident_id[:100])
 
 
-def _change(session: Session, conditions: list[ColumnElement[bool]], changes: dict[str, Any]) -> bool:
+def change(session: Session, conditions: list[ColumnElement[bool]], changes: dict[str, Any]) -> bool:
     changing = update(IncidentRow).where(*conditions).values(changes).returning(IncidentRow.number)
     options = {"synchronize_session": False}
     return bool(session.execute(changing, execution_options=options).scalars().all())
 
 
 def _whole() -> Select[IncidentRow]:
-    return select(IncidentRow).options(selectinload(IncidentRow.files), joinedload(IncidentRow.group))
+    return select(IncidentRow).options(*_PARTS)
 
 
 def _conditions(session: Session, wanted: IncidentFilter) -> list[ColumnElement[bool]]:
@@ -217,4 +183,6 @@ def _incident(row: IncidentRow) -> Incident:
         group=GroupMark(str(group.number), GroupStatus(group.status), group.count) if group else None,
         triaged_at=row.triaged_at,
         failure=row.failure,
+        gpu_hours_lost=row.gpu_hours,
+        feedback=tuple(Feedback(f.verdict, f.by, f.at, f.entry, f.note) for f in row.feedback),
     )

@@ -44,7 +44,11 @@ class Base(DeclarativeBase):
 
 
 class GroupRow(Base):
-    """Incidents of one cause. `count` is kept with every change of its incidents, in the same transaction."""
+    """Incidents of one cause. `count` is kept with every change of its incidents, in the same transaction.
+
+    A group that was merged into another keeps its fingerprints, so that the merge can be undone; its incidents are the
+    other's.
+    """
 
     __tablename__ = "groups"
     __table_args__ = (Index("ix_groups_last_seen", "last_seen", "number"), {"sqlite_autoincrement": True})
@@ -58,15 +62,32 @@ class GroupRow(Base):
     outcome: Mapped[str]
     first_seen: Mapped[datetime]
     last_seen: Mapped[datetime]
+    resolved_at: Mapped[datetime | None]
+    regressed_at: Mapped[datetime | None]
+    owner: Mapped[str | None]
+    note: Mapped[str | None]
+    gpu_hours: Mapped[float | None]
+    merged_into: Mapped[int | None] = mapped_column(Number, ForeignKey("groups.number"), index=True)
 
 
 class FingerprintRow(Base):
-    """Which group a fingerprint belongs to; a group can have many."""
+    """Which group a fingerprint belongs to, merges aside; a group can have many."""
 
     __tablename__ = "fingerprints"
 
     fingerprint: Mapped[str] = mapped_column(primary_key=True)
     group_number: Mapped[int] = mapped_column(Number, ForeignKey("groups.number", ondelete="CASCADE"), index=True)
+
+
+class SplitRow(Base):
+    """Incidents of this fingerprint in which `field` is `value` have a fingerprint of their own."""
+
+    __tablename__ = "splits"
+
+    number: Mapped[int] = mapped_column(Number, primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(index=True)
+    field: Mapped[str]
+    value: Mapped[str]
 
 
 class IncidentRow(Base):
@@ -94,11 +115,15 @@ class IncidentRow(Base):
     outcome: Mapped[str | None]
     entry: Mapped[str | None] = mapped_column(index=True)
     host: Mapped[str | None] = mapped_column(index=True)
-    fingerprint: Mapped[str | None]
+    hardware: Mapped[bool | None]
+    gpu_hours: Mapped[float | None]
+    knowledge: Mapped[str | None] = mapped_column(index=True)
+    fingerprint: Mapped[str | None] = mapped_column(index=True)
     group_number: Mapped[int | None] = mapped_column(Number, ForeignKey("groups.number", ondelete="SET NULL"))
 
     files: Mapped[list[FileRow]] = relationship(order_by="FileRow.position", lazy="raise")
     group: Mapped[GroupRow | None] = relationship(lazy="raise")
+    feedback: Mapped[list[FeedbackRow]] = relationship(order_by="FeedbackRow.number", lazy="raise")
 
 
 class FileRow(Base):
@@ -114,3 +139,61 @@ class FileRow(Base):
     sha256: Mapped[str] = mapped_column(index=True)
     bytes: Mapped[int] = mapped_column(BigInteger)
     lines: Mapped[int] = mapped_column(BigInteger)
+
+
+class EarlierVerdictRow(Base):
+    """A verdict that a newer one, of other knowledge, replaced."""
+
+    __tablename__ = "earlier_verdicts"
+
+    number: Mapped[int] = mapped_column(Number, primary_key=True)
+    incident_number: Mapped[int] = mapped_column(Number, ForeignKey("incidents.number", ondelete="CASCADE"), index=True)
+    verdict: Mapped[dict[str, Any]]
+    triaged_at: Mapped[datetime | None]
+    replaced_at: Mapped[datetime]
+
+
+class FeedbackRow(Base):
+    """What somebody said of an incident's verdict."""
+
+    __tablename__ = "feedback"
+
+    number: Mapped[int] = mapped_column(Number, primary_key=True)
+    incident_number: Mapped[int] = mapped_column(Number, ForeignKey("incidents.number", ondelete="CASCADE"), index=True)
+    about: Mapped[str | None] = mapped_column(index=True)  # the entry that the verdict named
+    verdict: Mapped[str]
+    entry: Mapped[str | None]
+    note: Mapped[str | None]
+    by: Mapped[str]
+    at: Mapped[datetime]
+
+
+class TokenRow(Base):
+    """A token, known by the sha256 of its secret."""
+
+    __tablename__ = "tokens"
+    __table_args__ = ({"sqlite_autoincrement": True},)
+
+    number: Mapped[int] = mapped_column(Number, primary_key=True)
+    sha256: Mapped[str] = mapped_column(unique=True)
+    name: Mapped[str]
+    scopes: Mapped[str]  # parted by blanks
+    session: Mapped[bool]
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
+
+
+class ChangeRow(Base):
+    """One line of the trail of changes; rows are only ever added."""
+
+    __tablename__ = "changes"
+    __table_args__ = (Index("ix_changes_subject", "subject", "number"), {"sqlite_autoincrement": True})
+
+    number: Mapped[int] = mapped_column(Number, primary_key=True)
+    at: Mapped[datetime]
+    by: Mapped[str]
+    action: Mapped[str]
+    subject: Mapped[str]
+    detail: Mapped[dict[str, Any]]

@@ -11,13 +11,16 @@ from anyio import to_thread
 from fastapi import Depends, FastAPI
 
 from app import __version__
+from app.domain.access import Scope
 from app.errors import TriageError
 from app.services.incidents import forget_old
 from app.services.service import Service, close_service, open_service
 from app.services.triage_incident import triage_incident
 from app.settings import Settings
 from app.web import errors, pages
+from app.web.access import needs
 from app.web.api import groups, health, incidents, knowledge, triage
+from app.web.limits import RateLimit
 from app.web.security import refuse_cross_site
 
 log = logging.getLogger(__name__)
@@ -31,6 +34,7 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service = await to_thread.run_sync(open_service, settings, triage_incident) if opened is None else opened
         app.state.service = service
+        app.state.rate_limit = RateLimit(settings.rate_limit)
         upkeep = asyncio.create_task(_keep_up(service))
         yield
         upkeep.cancel()
@@ -41,8 +45,9 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
     # No page of Swagger UI or ReDoc: both load scripts from elsewhere.
     app = FastAPI(title="torchtriage", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     errors.add_handlers(app)
-    for part in (incidents, triage, groups, knowledge, health):
+    for part in (incidents, triage, groups, health):
         app.include_router(part.router, dependencies=[Depends(refuse_cross_site)])
+    app.include_router(knowledge.router, dependencies=[Depends(needs(Scope.READ))])
     pages.install(app)
     return app
 

@@ -47,9 +47,13 @@ class TooSlow(BadInput):
     code = "too_slow"
 
 
-def told(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """-> what a route says in the OpenAPI document about the errors it can give; 500 and 503 any can."""
-    return {status: {"model": ErrorBody, "description": HTTPStatus(status).phrase} for status in (*statuses, 500, 503)}
+def told(*statuses: int, guarded: bool = True) -> dict[int | str, dict[str, Any]]:
+    """-> what a route says in the OpenAPI document about the errors it can give; 500 and 503 any can.
+
+    A `guarded` one asks for a token where the service wants tokens.
+    """
+    every = sorted({*statuses, *((401, 403, 429) if guarded else ()), 500, 503})
+    return {status: {"model": ErrorBody, "description": HTTPStatus(status).phrase} for status in every}
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -62,10 +66,21 @@ def add_handlers(app: FastAPI) -> None:
 
 def _known(request: Request, error: Exception) -> Response:
     error = cast(TriageError, error)
-    headers = {"Retry-After": _RETRY_AFTER} if error.status == HTTPStatus.SERVICE_UNAVAILABLE else None
+    headers = _headers(error)
     if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("%s %s: %s", request.method, request.url.path, error.message, exc_info=error)
     return Answer(error.as_dict(), error.status, headers)
+
+
+def _headers(error: TriageError) -> dict[str, str]:
+    match error.status:
+        case HTTPStatus.SERVICE_UNAVAILABLE:
+            return {"Retry-After": _RETRY_AFTER}
+        case HTTPStatus.TOO_MANY_REQUESTS:
+            return {"Retry-After": str(error.detail["retry_after"])}
+        case HTTPStatus.UNAUTHORIZED:
+            return {"WWW-Authenticate": "Bearer"}
+    return {}
 
 
 def _http(_: Request, error: Exception) -> Response:

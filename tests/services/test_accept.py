@@ -97,7 +97,7 @@ def test_an_acknowledged_log_is_never_lost_to_a_deletion(service: Service) -> No
             accepted = accept(service, Job(job_id=f"{number}-{turn}"), [upload(OUT_OF_MEMORY)])
             incident = incidents.read_incident(service, accepted.incident_id)
             assert b"".join(service.blobs.chunks(incident.log.sha256)) == OUT_OF_MEMORY
-            incidents.forget_incident(service, accepted.incident_id)
+            incidents.forget_incident(service, accepted.incident_id, "ann")
 
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(send_and_forget, range(6)))
@@ -107,12 +107,12 @@ def test_an_acknowledged_log_is_never_lost_to_a_deletion(service: Service) -> No
 def test_a_forgotten_incident_takes_its_log_along_unless_another_has_it(service: Service) -> None:
     one = accept(service, Job(job_id="1"), [upload(OUT_OF_MEMORY)]).incident_id
     two = accept(service, Job(job_id="2"), [upload(OUT_OF_MEMORY)]).incident_id
-    incidents.forget_incident(service, one)
+    incidents.forget_incident(service, one, "ann")
     assert len(kept(service)) == 1
-    incidents.forget_incident(service, two)
+    incidents.forget_incident(service, two, "ann")
     assert kept(service) == []
     with pytest.raises(NotFound):
-        incidents.forget_incident(service, two)
+        incidents.forget_incident(service, two, "ann")
 
 
 def test_old_incidents_are_forgotten_as_the_settings_say(service: Service) -> None:

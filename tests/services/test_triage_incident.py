@@ -14,7 +14,7 @@ import pytest
 
 from app.domain.incident import IncidentFilter, Job, State
 from app.errors import UnreadableLog
-from app.services import incidents
+from app.services import groups, incidents
 from app.services.accept import accept
 from app.services.service import Service, close_service, open_service
 from app.services.triage_incident import triage_incident
@@ -43,7 +43,7 @@ def test_a_log_becomes_a_verdict_in_a_group(service: Service) -> None:
     assert incident.verdict is not None
     assert incident.verdict["root_cause"]["entry"] == "cuda.oom"
     assert incident.group is not None
-    assert incidents.read_group(service, incident.group.id).count == 1
+    assert groups.read_group(service, incident.group.id).count == 1
 
 
 def test_it_is_found_by_its_cause_in_both_languages(service: Service) -> None:
@@ -100,7 +100,7 @@ def test_an_engine_that_breaks_marks_the_incident_and_nothing_else(service: Serv
 def test_an_incident_deleted_during_its_triage_stays_away(service: Service) -> None:
     def forget(*arguments: Any) -> Any:
         verdict = service.triager.run(*arguments)
-        incidents.forget_incident(service, incident_id)
+        incidents.forget_incident(service, incident_id, "ann")
         return verdict
 
     incident_id = sent(service, OUT_OF_MEMORY)

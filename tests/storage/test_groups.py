@@ -5,7 +5,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
-from app.domain.incident import Group, GroupFilter, GroupStatus, IncidentFilter
+from app.domain.group import Group, GroupChange, GroupFilter, GroupStatus
+from app.domain.incident import IncidentFilter
 from app.storage import groups, incidents
 from app.storage.database import Database
 from tests.storage import values
@@ -72,7 +73,7 @@ def test_an_empty_group_goes_unless_somebody_decided_about_it(database: Database
         second = values.triaged(session, "b", found=values.finding("v1:bb"))
         mark = incidents.read(session, second).group
         assert mark is not None
-        groups.set_status(session, mark.id, GroupStatus.IGNORED)
+        groups.change(session, mark.id, GroupChange(GroupStatus.IGNORED), values.START)
         incidents.remove(session, first)
         incidents.remove(session, second)
     assert [(group.id, group.status, group.count) for group in every(database)] == [(mark.id, GroupStatus.IGNORED, 0)]
@@ -97,6 +98,6 @@ def test_pages_and_filters(database: Database) -> None:
                 break
         assert sorted(seen) == sorted({group.id for group in groups.listed(session, GroupFilter(), 9, None).items})
         assert len(groups.listed(session, GroupFilter(entry="entry.1"), 9, None).items) == 2
-        groups.set_status(session, seen[0], GroupStatus.RESOLVED)
+        groups.change(session, seen[0], GroupChange(GroupStatus.RESOLVED), values.START)
         resolved = groups.listed(session, GroupFilter(status=GroupStatus.RESOLVED), 9, None)
         assert [group.id for group in resolved.items] == seen[:1]

@@ -8,7 +8,7 @@ import pytest
 
 from app.domain.incident import IncidentFilter, Job, State
 from app.errors import NotFound
-from app.storage import groups, incidents
+from app.storage import groups, incidents, verdicts
 from app.storage.cursor import BadCursor
 from app.storage.database import Database
 from tests.storage import values
@@ -101,8 +101,8 @@ def test_only_one_of_many_claims_an_incident(database: Database) -> None:
 def test_a_verdict_is_kept_once(database: Database) -> None:
     with database.transaction() as session:
         incident = values.triaged(session)
-        assert not incidents.save_verdict(session, incident, {}, values.finding(), values.START)
-        assert not incidents.save_failure(session, incident, "too late", values.START)
+        assert not verdicts.save(session, incident, {}, values.finding(), values.START)
+        assert not verdicts.save_failure(session, incident, "too late", values.START)
         assert not incidents.claim(session, incident)
     with database.reading() as session:
         found = incidents.read(session, incident)

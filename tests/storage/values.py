@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.domain.incident import Finding, Job, StoredFile, StoredLog
-from app.storage import incidents
+from app.storage import incidents, verdicts
 
 START = datetime(2026, 5, 1, 9, 5, 11, 123456, tzinfo=UTC)
 
@@ -40,5 +40,5 @@ def added(session: Session, content: str = "a log", at: int = 0, **job: Any) -> 
 def triaged(session: Session, content: str = "a log", at: int = 0, found: Finding | None = None, **job: Any) -> str:
     incident = added(session, content, at, **job)
     verdict = {"outcome": "explained", "text": "nul \0 and half a pair \ud800"}
-    assert incidents.save_verdict(session, incident, verdict, found or finding(), START)
+    assert verdicts.save(session, incident, verdict, found or finding(), START)
     return incident

@@ -2,34 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from app.services import incidents
+from app.domain.group import GroupChange
+from app.services import groups
+from app.web.access import Reader, Writer
 from app.web.answers import Answer
-from app.web.api.forms import GroupChange, GroupForm, GroupsForm, GroupsQuery, page_of
+from app.web.api.forms import GroupForm, GroupsForm, page_of
+from app.web.api.questions import GroupChangeBody, GroupsQuery, MergeBody, SplitBody
 from app.web.deps import ServiceDep
 from app.web.errors import told
 
 router = APIRouter(prefix="/api/v1/groups", tags=["groups"])
+_ONE: dict[int | str, dict[str, Any]] = {200: {"model": GroupForm}}
 
 
 @router.get("", responses={200: {"model": GroupsForm}, **told(400, 422)})
-def list_groups(query: Annotated[GroupsQuery, Query()], service: ServiceDep) -> Response:
+def list_groups(query: Annotated[GroupsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
     """Groups, the latest seen first; their fingerprints are only told when one is read."""
-    page = incidents.list_groups(service, query.wanted(), query.limit, query.cursor)
+    page = groups.list_groups(service, query.wanted(), query.limit, query.cursor)
     return Answer(page_of(page, service.settings.base_url))
 
 
-@router.get("/{group}", responses={200: {"model": GroupForm}, **told(404, 422)})
-def read_group(group: str, service: ServiceDep) -> Response:
+@router.get("/{group}", responses={**_ONE, **told(404, 422)})
+def read_group(group: str, service: ServiceDep, _: Reader) -> Response:
     """One group; its incidents are `/api/v1/incidents?group=`."""
-    return Answer(incidents.read_group(service, group).as_dict(service.settings.base_url))
+    return Answer(groups.read_group(service, group).as_dict(service.settings.base_url))
 
 
-@router.patch("/{group}", responses={200: {"model": GroupForm}, **told(400, 403, 404, 422)})
-def change_group(group: str, change: GroupChange, service: ServiceDep) -> Response:
-    """Set a group's status."""
-    changed = incidents.set_group_status(service, group, change.status)
+@router.patch("/{group}", responses={**_ONE, **told(400, 403, 404, 422)})
+def change_group(group: str, change: GroupChangeBody, service: ServiceDep, caller: Writer) -> Response:
+    """Set a group's status, owner or note; what is not given stays."""
+    wanted = GroupChange(change.status, change.owner, change.note)
+    changed = groups.change_group(service, group, wanted, caller.name)
+    return Answer(changed.as_dict(service.settings.base_url))
+
+
+@router.post("/{group}/merge", responses={**_ONE, **told(400, 403, 404, 409, 422)})
+def merge_groups(group: str, body: MergeBody, service: ServiceDep, caller: Writer) -> Response:
+    """Make other groups part of this one, for the incidents that are there and those that come. `split` undoes it."""
+    return Answer(groups.merge_groups(service, group, body.groups, caller.name).as_dict(service.settings.base_url))
+
+
+@router.post("/{group}/split", responses={**_ONE, **told(400, 403, 404, 409, 422)})
+def split_group(group: str, body: SplitBody, service: ServiceDep, caller: Writer) -> Response:
+    """Undo merges of `groups` into this one; or give those of its incidents, there and to come, a group of their own
+    in which `by` is `value`. The new group is answered; merging it into this one undoes that.
+    """
+    if body.by and body.value:
+        changed = groups.split_group(service, group, body.by, body.value, caller.name)
+    else:
+        changed = groups.unmerge_groups(service, group, body.groups, caller.name)
     return Answer(changed.as_dict(service.settings.base_url))

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request, Response
 
-from app.domain.incident import Incident
+from app.domain.incident import Feedback, Incident
 from app.services import incidents
 from app.services.accept import accept
 from app.services.service import Service
+from app.web.access import Reader, Submitter, Writer
 from app.web.answers import Answer
 from app.web.api.body import with_uploads
-from app.web.api.forms import IncidentForm, IncidentsForm, IncidentsQuery, LinesForm, LogQuery, SubmitQuery, page_of
+from app.web.api.forms import IncidentForm, IncidentsForm, LinesForm, page_of
+from app.web.api.questions import FeedbackBody, IncidentsQuery, LogQuery, SubmitQuery
 from app.web.deps import ServiceDep
 from app.web.errors import told
 
@@ -58,7 +61,9 @@ _PLACE = {"Location": {"schema": {"type": "string"}, "description": "Where the i
         **told(*BODY_ERRORS),
     },
 )
-async def submit(request: Request, query: Annotated[SubmitQuery, Query()], service: ServiceDep) -> Response:
+async def submit(
+    request: Request, query: Annotated[SubmitQuery, Query()], service: ServiceDep, _: Submitter
+) -> Response:
     """Hand in a failed run. It is answered after the log is durable."""
     accepted = await with_uploads(request, service.settings.max_log_bytes, partial(accept, service, query.job()))
     incident = await _after(service, accepted.incident_id, query.wait)
@@ -68,19 +73,19 @@ async def submit(request: Request, query: Annotated[SubmitQuery, Query()], servi
 
 
 @router.get("", responses={200: {"model": IncidentsForm}, **told(400, 422)})
-def list_incidents(query: Annotated[IncidentsQuery, Query()], service: ServiceDep) -> Response:
+def list_incidents(query: Annotated[IncidentsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
     """Incidents, the newest first."""
     page = incidents.list_incidents(service, query.wanted(), query.limit, query.cursor)
     return Answer(page_of(page, service.settings.base_url))
 
 
 @router.get("/{incident}", responses={200: _FORM, **told(404, 422)})
-def read_incident(incident: str, service: ServiceDep) -> Response:
+def read_incident(incident: str, service: ServiceDep, _: Reader) -> Response:
     return Answer(incidents.read_incident(service, incident).as_dict(service.settings.base_url))
 
 
 @router.get("/{incident}/log", responses={200: {"model": LinesForm}, **told(404, 422)})
-def read_log(incident: str, query: Annotated[LogQuery, Query()], service: ServiceDep) -> Response:
+def read_log(incident: str, query: Annotated[LogQuery, Query()], service: ServiceDep, _: Reader) -> Response:
     """A piece of the log."""
     found = incidents.read_incident(service, incident)
     file, lines = incidents.read_log(service, found, query.start, query.lines, query.file)
@@ -96,10 +101,17 @@ def read_log(incident: str, query: Annotated[LogQuery, Query()], service: Servic
 
 
 @router.delete("/{incident}", status_code=204, responses={204: {"description": "Forgotten"}, **told(403, 404, 422)})
-def forget_incident(incident: str, service: ServiceDep) -> Response:
+def forget_incident(incident: str, service: ServiceDep, caller: Writer) -> Response:
     """Forget an incident, and its log where no other incident has the same."""
-    incidents.forget_incident(service, incident)
+    incidents.forget_incident(service, incident, caller.name)
     return Response(status_code=204)
+
+
+@router.post("/{incident}/feedback", responses={200: _FORM, **told(400, 403, 404, 422)})
+def say(incident: str, said: FeedbackBody, service: ServiceDep, caller: Writer) -> Response:
+    """Say whether the verdict was right, and what it should have been."""
+    feedback = Feedback(said.verdict, caller.name, datetime.now(UTC), said.entry, said.note)
+    return Answer(incidents.say(service, incident, feedback).as_dict(service.settings.base_url))
 
 
 async def _after(service: Service, incident_id: str, seconds: float) -> Incident:

@@ -7,14 +7,17 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from app.web.pages import groups, home, incident, incidents, knowledge
+from app.domain.access import Scope as Permission
+from app.web.access import needs
+from app.web.pages import groups, home, incident, incidents, knowledge, login
 from app.web.pages.error_page import answer_people
 from app.web.pages.rendering import STATIC
 from app.web.security import SecurityHeaders, refuse_cross_site
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site)])
 for _part in (home, incidents, incident, groups, knowledge):
-    router.include_router(_part.router)
+    router.include_router(_part.router, dependencies=[Depends(needs(Permission.READ))])
+router.include_router(login.router)
 
 
 def install(app: FastAPI) -> None:

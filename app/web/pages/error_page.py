@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import cast
+from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request, Response
+from starlette.responses import RedirectResponse
 
 from app.errors import TriageError
 from app.web.pages.rendering import render
@@ -39,6 +42,9 @@ def _wrapped(handler: _Handler) -> _Handler:
         answer = handler(request, error)
         if not wants_page(request):
             return answer
+        if answer.status_code == HTTPStatus.UNAUTHORIZED:
+            here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            return RedirectResponse(f"/login?{urlencode({'next': here})}", HTTPStatus.SEE_OTHER)
         message = error.message if isinstance(error, TriageError) else None
         page = render(request, "error.html", ErrorPage(answer.status_code, message), answer.status_code)
         for name in ("retry-after", "allow"):

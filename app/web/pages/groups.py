@@ -10,9 +10,12 @@ from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
-from app.domain.incident import GroupFilter, GroupStatus, IncidentFilter
+from app.domain.group import GroupChange, GroupFilter, GroupStatus
+from app.domain.incident import IncidentFilter
 from app.errors import BadInput
-from app.services.incidents import list_groups, list_incidents, read_group, set_group_status
+from app.services.groups import change_group, list_groups, read_group
+from app.services.incidents import list_incidents
+from app.web.access import Writer
 from app.web.deps import ServiceDep
 from app.web.pages.items import GroupItem, IncidentItem, group_item, group_items, incident_items
 from app.web.pages.language import language
@@ -76,10 +79,10 @@ def group(request: Request, service: ServiceDep, group_id: str) -> Response:
 
 
 @router.post("/groups/{group_id}")
-async def decide(request: Request, service: ServiceDep, group_id: str) -> Response:
+async def decide(request: Request, service: ServiceDep, group_id: str, caller: Writer) -> Response:
     """Sets the group's status to what the form says."""
-    status = await _status(request)
-    changed = await to_thread.run_sync(set_group_status, service, group_id, status)
+    change = GroupChange(await _status(request))
+    changed = await to_thread.run_sync(change_group, service, group_id, change, caller.name)
     return RedirectResponse(f"/groups/{changed.id}", HTTPStatus.SEE_OTHER)
 
 

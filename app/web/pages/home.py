@@ -16,6 +16,7 @@ from app.errors import BadInput
 from app.services.accept import accept
 from app.services.incidents import list_incidents
 from app.services.service import Service
+from app.web.access import Submitter
 from app.web.api.body import with_uploads
 from app.web.deps import ServiceDep
 from app.web.pages.error_page import wants_page
@@ -46,7 +47,7 @@ def home(request: Request, service: ServiceDep) -> Response:
 
 
 @router.post("/")
-async def hand_in(request: Request, service: ServiceDep) -> Response:
+async def hand_in(request: Request, service: ServiceDep, _: Submitter) -> Response:
     """Keeps the log of the form and leads to its incident; what is wrong with it is told above the form."""
     try:
         accepted = await with_uploads(

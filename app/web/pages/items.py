@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from app.domain.entry import KnowledgeBase, Language
-from app.domain.incident import Group, Incident
+from app.domain.group import Group
+from app.domain.incident import Incident
 from app.web.pages.told_verdict import title_of
 
 

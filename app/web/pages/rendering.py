@@ -12,6 +12,7 @@ from fastapi import Request, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
+from app.domain.access import ANYONE
 from app.domain.entry import Language
 from app.triage.action import general
 from app.web.pages import shown
@@ -34,6 +35,8 @@ def render(request: Request, template: str, page: object, status: int = 200) -> 
             t=partial(word, lang),
             path=request.url.path,
             in_language=partial(_in_language, request),
+            caller=getattr(request.state, "caller", ANYONE),
+            anyone=ANYONE,
             asked=request.query_params.get("q", "") if request.url.path == "/incidents" else "",
         )
     )

@@ -1,0 +1,93 @@
+"""Groups of incidents: those of one fingerprint, or of several that somebody joined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from app.domain.moment import iso
+
+
+class GroupStatus(StrEnum):
+    OPEN = "open"
+    RESOLVED = "resolved"
+    IGNORED = "ignored"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMark:
+    """What an incident tells of its group."""
+
+    id: str
+    status: GroupStatus
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Incidents that count as one. `title` and `signature` are the latest incident's.
+
+    `regressed_at` is when an incident came after the group had been resolved, which opened it again. A group that was
+    merged into another has no incidents, and names it in `merged_into`; `merged` are those that were merged into this.
+    """
+
+    id: str
+    status: GroupStatus
+    count: int
+    signature: str | None
+    title: str | None
+    entry: str | None
+    outcome: str
+    first_seen: datetime
+    last_seen: datetime
+    resolved_at: datetime | None = None
+    regressed_at: datetime | None = None
+    owner: str | None = None
+    note: str | None = None
+    gpu_hours_lost: float | None = None
+    merged_into: str | None = None
+    merged: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
+
+    def as_dict(self, base_url: str) -> dict[str, Any]:
+        """The form that outsiders rely on; `url` is the group's page."""
+        return {
+            "id": self.id,
+            "url": f"{base_url}/groups/{self.id}",
+            "status": self.status.value,
+            "count": self.count,
+            "signature": self.signature,
+            "title": self.title,
+            "entry": self.entry,
+            "outcome": self.outcome,
+            "first_seen": iso(self.first_seen),
+            "last_seen": iso(self.last_seen),
+            "resolved_at": iso(self.resolved_at),
+            "regressed_at": iso(self.regressed_at),
+            "owner": self.owner,
+            "note": self.note,
+            "gpu_hours_lost": self.gpu_hours_lost,
+            "merged_into": self.merged_into,
+            "merged": list(self.merged),
+            "fingerprints": list(self.fingerprints),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChange:
+    """What somebody decided about a group; None leaves it as it is, an empty text takes it away."""
+
+    status: GroupStatus | None = None
+    owner: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFilter:
+    """Which groups to list; None leaves a property open."""
+
+    status: GroupStatus | None = None
+    entry: str | None = None
+    outcome: str | None = None

@@ -1,0 +1,38 @@
+"""Feedback in the database. Each function is one step of a transaction that its caller opened."""
+
+from __future__ import annotations
+
+from sqlalchemy import case, func, select
+from sqlalchemy.orm import Session
+
+from app.domain.incident import Feedback
+from app.errors import NotFound
+from app.storage.incidents import is_id
+from app.storage.tables import FeedbackRow, IncidentRow
+
+
+def add(session: Session, incident_id: str, said: Feedback) -> None:
+    """Raises NotFound."""
+    row = session.execute(select(IncidentRow.number, IncidentRow.entry).where(is_id(incident_id))).one_or_none()
+    if row is None:
+        raise NotFound("there is no such incident", incident=incident_id[:100])
+    session.add(
+        FeedbackRow(
+            incident_number=row.number,
+            about=row.entry,
+            verdict=said.verdict,
+            entry=said.entry,
+            note=said.note,
+            by=said.by,
+            at=said.at,
+        )
+    )
+    session.flush()
+
+
+def of_entry(session: Session, entry: str) -> tuple[int, int]:
+    """-> how often people said that verdicts that named this entry were right, and wrong."""
+    right = func.sum(case((FeedbackRow.verdict == "right", 1), else_=0))
+    query = select(func.coalesce(right, 0), func.count()).where(FeedbackRow.about == entry)
+    agreed, all_of_them = session.execute(query).one()
+    return int(agreed), int(all_of_them - agreed)

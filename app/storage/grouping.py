@@ -1,0 +1,243 @@
+"""Which group an incident belongs to: by its fingerprint, and by what people merged and split.
+
+A fingerprint has a group of its own from the first incident on. A merge hangs a group under another and moves its
+incidents there; the fingerprints stay where they are, so that it can be undone. A split tells incidents of one
+fingerprint apart by a property, which becomes part of the fingerprint. Each function is one step of a
+transaction that its caller opened; whoever changes the incidents of a group holds the locks of its fingerprints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy import case, delete, func, select, update
+from sqlalchemy.orm import Session
+
+from app.domain.group import GroupStatus
+from app.domain.incident import Finding, Job
+from app.errors import BadInput
+from app.storage.database import lock
+from app.storage.groups import row_of
+from app.storage.tables import FingerprintRow, GroupRow, IncidentRow, SplitRow
+
+SPLIT_BY = {"cluster": IncidentRow.cluster, "user": IncidentRow.user, "host": IncidentRow.host}
+_REGROUPING = "regrouping"  # what people decide goes one by one
+_UNSYNCHRONIZED = {"synchronize_session": False}
+
+
+class CannotRegroup(BadInput):
+    """The groups are not such that this merge or split makes sense."""
+
+    status = 409
+    code = "cannot_regroup"
+
+
+def join(session: Session, fingerprint: str, finding: Finding, seen: datetime) -> int:
+    """Counts one more incident to the group of a fingerprint, which is made where there is none -> its number.
+
+    A resolved group is open again where the incident is younger than the decision.
+    """
+    hold(session, [fingerprint])
+    known = select(FingerprintRow.group_number).where(FingerprintRow.fingerprint == fingerprint)
+    own = session.execute(known).scalar_one_or_none()
+    if own is None:
+        return _new(session, [fingerprint], finding, seen)
+    number = _root(session, own)
+    latest = seen >= GroupRow.last_seen
+    regressed = (GroupRow.status == GroupStatus.RESOLVED) & (GroupRow.resolved_at < seen)
+    changes = {
+        "count": GroupRow.count + 1,
+        "status": case((regressed, GroupStatus.OPEN), else_=GroupRow.status),
+        "regressed_at": case((regressed, seen), else_=GroupRow.regressed_at),
+        "first_seen": case((seen < GroupRow.first_seen, seen), else_=GroupRow.first_seen),
+        "last_seen": case((latest, seen), else_=GroupRow.last_seen),
+        "title": case((latest, finding.title), else_=GroupRow.title),
+        "signature": case((latest, finding.signature), else_=GroupRow.signature),
+        "entry": case((latest, finding.entry), else_=GroupRow.entry),
+        "outcome": case((latest, finding.outcome), else_=GroupRow.outcome),
+    }
+    if finding.gpu_hours is not None:
+        changes["gpu_hours"] = func.coalesce(GroupRow.gpu_hours, 0) + finding.gpu_hours
+    session.execute(
+        update(GroupRow).where(GroupRow.number == number).values(changes), execution_options=_UNSYNCHRONIZED
+    )
+    return number
+
+
+def leave(session: Session, number: int) -> None:
+    """Sets a group's count, times and cost after incidents left it.
+
+    An empty group is taken away, unless somebody decided something about it: that holds for what comes later.
+    """
+    fingerprints = _hold_all(session, [number])
+    row = _recount(session, number)
+    if row is None or row.count or row.owner or row.note or row.status != GroupStatus.OPEN:
+        return
+    under = session.execute(select(func.count()).where(GroupRow.merged_into == number)).scalar_one()
+    if not under and len(fingerprints) == 1 and row.merged_into is None:
+        session.execute(delete(FingerprintRow).where(FingerprintRow.group_number == number))
+        session.execute(delete(GroupRow).where(GroupRow.number == number))
+
+
+def merge(session: Session, group_id: str, others: Iterable[str]) -> None:
+    """Hangs other groups under one: their incidents, and those that come, are its. Raises NotFound, CannotRegroup."""
+    lock(session, _REGROUPING)
+    into = row_of(session, group_id)
+    rows = [row_of(session, other) for other in others]
+    _hold_all(session, [into.number, *(row.number for row in rows)])
+    for row in (into, *rows):
+        session.refresh(row)
+        if row.merged_into is not None:
+            raise CannotRegroup(f"group {row.number} is merged into group {row.merged_into}", group=str(row.number))
+    if into in rows or len(set(rows)) != len(rows):
+        raise CannotRegroup("a group can't be merged with itself")
+    for row in rows:
+        row.merged_into = into.number
+        _move(session, _fingerprints(session, _tree(session, [row.number])), into.number)
+        _recount(session, row.number)
+    _recount(session, into.number)
+
+
+def unmerge(session: Session, group_id: str, others: Iterable[str]) -> None:
+    """Takes back merges into a group: the others have their incidents again. Raises NotFound, CannotRegroup."""
+    lock(session, _REGROUPING)
+    into = row_of(session, group_id)
+    rows = [row_of(session, other) for other in others]
+    _hold_all(session, [_root(session, into.number)])
+    for row in rows:
+        session.refresh(row)
+        if row.merged_into != into.number:
+            raise CannotRegroup(f"group {row.number} is not merged into group {into.number}", group=str(row.number))
+        row.merged_into = None
+        session.flush()
+        _move(session, _fingerprints(session, _tree(session, [row.number])), row.number)
+        _recount(session, row.number)
+    _recount(session, _root(session, into.number))
+
+
+def split(session: Session, group_id: str, field: str, value: str) -> int:
+    """Gives those incidents of a group a group of their own whose `field`, one of SPLIT_BY, has this value, for what is
+    there and what comes -> its number. Raises NotFound, CannotRegroup.
+    """
+    lock(session, _REGROUPING)
+    row = row_of(session, group_id)
+    _hold_all(session, [row.number])
+    member = IncidentRow.group_number == row.number
+    theirs = session.execute(
+        select(IncidentRow.fingerprint).where(member, SPLIT_BY[field] == value).distinct()
+    ).scalars()
+    moved = {fingerprint: _apart(fingerprint, field, value) for fingerprint in theirs if fingerprint}
+    if not moved:
+        raise CannotRegroup(f"no incident of the group has the {field} {value}")
+    if not session.execute(select(IncidentRow.number).where(member, SPLIT_BY[field] != value).limit(1)).scalar():
+        raise CannotRegroup(f"all incidents of the group have the {field} {value}")
+    words = Finding(row.outcome, None, row.signature, row.entry, row.title, None, "")
+    number = _new(session, sorted(moved.values()), words, row.last_seen)
+    for whole, part in moved.items():
+        session.add(SplitRow(fingerprint=whole, field=field, value=value))
+        them = member & (IncidentRow.fingerprint == whole) & (SPLIT_BY[field] == value)
+        changes = {"fingerprint": part, "group_number": number}
+        session.execute(update(IncidentRow).where(them).values(changes), execution_options=_UNSYNCHRONIZED)
+    _recount(session, number)
+    _recount(session, row.number)
+    return number
+
+
+def told_apart(session: Session, finding: Finding, job: Job) -> Finding:
+    """-> the finding with the fingerprint that it has after what people split."""
+    values = {"cluster": job.cluster, "user": job.user, "host": finding.host}
+    query = select(SplitRow).where(SplitRow.fingerprint == finding.fingerprint).order_by(SplitRow.number)
+    for rule in session.execute(query).scalars():
+        if values[rule.field] == rule.value:
+            return told_apart(
+                session, replace(finding, fingerprint=_apart(rule.fingerprint, rule.field, rule.value)), job
+            )
+    return finding
+
+
+def hold(session: Session, fingerprints: Iterable[str]) -> None:
+    """Holds fingerprints, in an order that is the same for everyone: nobody else changes their groups meanwhile."""
+    for fingerprint in sorted(fingerprints):
+        lock(session, f"fingerprint {fingerprint}")
+
+
+def _apart(fingerprint: str, field: str, value: str) -> str:
+    return f"{fingerprint} {field}={value}"
+
+
+def _hold_all(session: Session, numbers: list[int]) -> list[str]:
+    found = _fingerprints(session, _tree(session, numbers))
+    hold(session, found)
+    return found
+
+
+def _root(session: Session, number: int) -> int:
+    while (
+        above := session.execute(select(GroupRow.merged_into).where(GroupRow.number == number)).scalar()
+    ) is not None:
+        number = above
+    return number
+
+
+def _tree(session: Session, numbers: list[int]) -> set[int]:
+    """-> the groups and all that are merged into them."""
+    found, new = set(numbers), set(numbers)
+    while new:
+        under = select(GroupRow.number).where(GroupRow.merged_into.in_(new))
+        new = set(session.execute(under).scalars()) - found
+        found |= new
+    return found
+
+
+def _fingerprints(session: Session, numbers: set[int]) -> list[str]:
+    return list(
+        session.execute(select(FingerprintRow.fingerprint).where(FingerprintRow.group_number.in_(numbers))).scalars()
+    )
+
+
+def _move(session: Session, fingerprints: Iterable[str], number: int) -> None:
+    moving = update(IncidentRow).where(
+        IncidentRow.fingerprint.in_(list(fingerprints)), IncidentRow.group_number.is_not(None)
+    )
+    session.execute(moving.values(group_number=number), execution_options=_UNSYNCHRONIZED)
+
+
+def _recount(session: Session, number: int) -> GroupRow | None:
+    """-> the group with count, times and cost as its incidents say; the times stay where there are none."""
+    session.flush()
+    known = select(
+        func.count(),
+        func.min(IncidentRow.received_at),
+        func.max(IncidentRow.received_at),
+        func.sum(IncidentRow.gpu_hours),
+    )
+    count, first, last, gpu_hours = session.execute(known.where(IncidentRow.group_number == number)).one()
+    row = session.get(GroupRow, number, with_for_update=True)
+    if row is None:
+        return None
+    row.count, row.gpu_hours = count, gpu_hours
+    if count:
+        row.first_seen, row.last_seen = first, last
+    session.flush()
+    return row
+
+
+def _new(session: Session, fingerprints: list[str], finding: Finding, seen: datetime) -> int:
+    row = GroupRow(
+        status=GroupStatus.OPEN,
+        count=1,
+        signature=finding.signature,
+        title=finding.title,
+        entry=finding.entry,
+        outcome=finding.outcome,
+        first_seen=seen,
+        last_seen=seen,
+        gpu_hours=finding.gpu_hours,
+    )
+    session.add(row)
+    session.flush()
+    session.add_all(FingerprintRow(fingerprint=fingerprint, group_number=row.number) for fingerprint in fingerprints)
+    session.flush()
+    return row.number

@@ -1,0 +1,84 @@
+"""Tokens in the database. Each function is one step of a transaction that its caller opened."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, or_, select, update
+from sqlalchemy.orm import Session
+
+from app.domain.access import Scope, Token
+from app.errors import NotFound
+from app.storage.cursor import number_of
+from app.storage.tables import TokenRow
+
+_USE_KEPT_EVERY = timedelta(minutes=1)  # a write for every request would cost more than the request
+
+
+def add(session: Session, sha256: str, token: Token) -> Token:
+    """Keeps a new token under the digest of its secret -> the token with its id."""
+    row = TokenRow(
+        sha256=sha256,
+        name=token.name,
+        scopes=" ".join(sorted(token.scopes)),
+        session=token.session,
+        created_at=token.created_at,
+        expires_at=token.expires_at,
+    )
+    session.add(row)
+    session.flush()
+    return _token(row)
+
+
+def valid(session: Session, sha256: str, now: datetime) -> Token | None:
+    """-> the token of a secret's digest, if there is one that is neither expired nor revoked."""
+    query = select(TokenRow).where(
+        TokenRow.sha256 == sha256,
+        TokenRow.revoked_at.is_(None),
+        or_(TokenRow.expires_at.is_(None), TokenRow.expires_at > now),
+    )
+    row = session.execute(query).scalar_one_or_none()
+    return _token(row) if row else None
+
+
+def is_use_stale(token: Token, now: datetime) -> bool:
+    """-> whether the last use that is written down is old enough to be written anew."""
+    return token.last_used_at is None or now - token.last_used_at > _USE_KEPT_EVERY
+
+
+def used(session: Session, token_id: str, now: datetime) -> None:
+    session.execute(update(TokenRow).where(TokenRow.number == number_of(token_id)).values(last_used_at=now))
+
+
+def listed(session: Session) -> list[Token]:
+    """-> all tokens that people made, the latest first; sessions of the page are left out."""
+    query = select(TokenRow).where(TokenRow.session.is_(False)).order_by(TokenRow.number.desc())
+    return [_token(row) for row in session.execute(query).scalars()]
+
+
+def revoke(session: Session, token_id: str, now: datetime) -> Token:
+    """-> the token, which lets nobody in any more. Raises NotFound."""
+    row = session.get(TokenRow, number_of(token_id))
+    if row is None:
+        raise NotFound("there is no such token", token=token_id[:100])
+    row.revoked_at = row.revoked_at or now
+    session.flush()
+    return _token(row)
+
+
+def sweep(session: Session, before: datetime) -> None:
+    """Takes sessions of the page away that ended before this time."""
+    session.execute(delete(TokenRow).where(TokenRow.session, TokenRow.expires_at < before))
+
+
+def _token(row: TokenRow) -> Token:
+    return Token(
+        id=str(row.number),
+        name=row.name,
+        scopes=frozenset(map(Scope, row.scopes.split())),
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        last_used_at=row.last_used_at,
+        revoked_at=row.revoked_at,
+        session=row.session,
+    )

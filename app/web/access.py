@@ -1,0 +1,74 @@
+"""Who asks, and whether they may: a token in the header or a login's cookie in, a Caller out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, cast
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
+
+from app.domain.access import ANYONE, Caller, Scope
+from app.errors import BadInput
+from app.services import access
+from app.services.service import Service
+from app.web.limits import RateLimit
+
+COOKIE = "torchtriage_session"
+# Says in the OpenAPI document how to be let in; the check itself is below.
+_bearer = HTTPBearer(auto_error=False, description="A token of `torchtriage token create`")
+
+
+class Unauthorized(BadInput):
+    """There is no valid token."""
+
+    status = 401
+    code = "unauthorized"
+
+
+class Forbidden(BadInput):
+    """The token does not allow this."""
+
+    status = 403
+    code = "forbidden"
+
+
+def secret_of(request: Request) -> str | None:
+    """-> the secret that a request shows: of the header, else of the cookie."""
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer" and secret.strip():
+        return secret.strip()
+    return request.cookies.get(COOKIE)
+
+
+def needs(scope: Scope) -> Callable[..., Caller]:
+    """-> a dependency that gives the Caller. Raises Unauthorized, Forbidden, TooMany."""
+
+    def find(request: Request, _: Annotated[Any, Depends(_bearer)] = None) -> Caller:
+        service = cast(Service, request.app.state.service)
+        caller = _caller(service, request)
+        cast(RateLimit, request.app.state.rate_limit).count(caller, request.client.host if request.client else "")
+        if not caller.may(scope):
+            raise Forbidden(f"the token of {caller.name} does not allow this: it needs the scope {scope}", scope=scope)
+        request.state.caller = caller
+        return caller
+
+    return find
+
+
+def _caller(service: Service, request: Request) -> Caller:
+    if service.settings.auth == "none":
+        return ANYONE
+    secret = secret_of(request)
+    if secret is None:
+        raise Unauthorized("a token is needed: Authorization: Bearer …")
+    caller = access.caller_of(service.database, secret)
+    if caller is None:
+        raise Unauthorized("the token is not known, expired or revoked")
+    return caller
+
+
+Submitter = Annotated[Caller, Depends(needs(Scope.SUBMIT))]
+Reader = Annotated[Caller, Depends(needs(Scope.READ))]
+Writer = Annotated[Caller, Depends(needs(Scope.WRITE))]
+Admin = Annotated[Caller, Depends(needs(Scope.ADMIN))]

@@ -1,0 +1,76 @@
+"""`/login` and `/logout`: a token in, a cookie of a session out, where the service wants tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Form, Request, Response
+from starlette.responses import RedirectResponse
+
+from app.services import access
+from app.web.access import COOKIE
+from app.web.deps import ServiceDep
+from app.web.pages.rendering import render
+
+router = APIRouter()
+_SESSION = timedelta(hours=12)
+
+
+@dataclass(frozen=True, slots=True)
+class LoginPage:
+    """`after` is where the login leads; `refused` says that the token was not valid."""
+
+    after: str
+    refused: bool = False
+
+
+@router.get("/login")
+def login(request: Request, service: ServiceDep, next: str = "/") -> Response:
+    if service.settings.auth == "none":
+        return RedirectResponse("/", HTTPStatus.SEE_OTHER)
+    return render(request, "login.html", LoginPage(_inside(next)))
+
+
+@router.post("/login")
+def enter(
+    request: Request,
+    service: ServiceDep,
+    token: Annotated[str, Form(max_length=200)] = "",
+    next: Annotated[str, Form(max_length=2000)] = "/",
+) -> Response:
+    """Starts a session with the rights of the token; the token itself is not kept in the browser."""
+    caller = access.caller_of(service.database, token.strip())
+    if caller is None:
+        return render(request, "login.html", LoginPage(_inside(next), refused=True), HTTPStatus.UNAUTHORIZED)
+    secret, _ = access.create(service.database, caller.name, caller.scopes, _SESSION, caller.name, session=True)
+    answer = RedirectResponse(_inside(next), HTTPStatus.SEE_OTHER)
+    answer.set_cookie(
+        COOKIE,
+        secret,
+        max_age=int(_SESSION.total_seconds()),
+        httponly=True,
+        samesite="lax",
+        secure=service.settings.base_url.startswith("https:"),
+    )
+    return answer
+
+
+@router.post("/logout")
+def leave(request: Request, service: ServiceDep) -> Response:
+    secret = request.cookies.get(COOKIE)
+    if secret:
+        access.end_session(service.database, secret)
+    answer = RedirectResponse("/login", HTTPStatus.SEE_OTHER)
+    answer.delete_cookie(COOKIE)
+    return answer
+
+
+def _inside(address: str) -> str:
+    """-> the address where it is one of this service, else the first page: a login must not lead to other sites."""
+    parts = urlsplit(address)
+    inside = not parts.scheme and not parts.netloc and address.startswith("/") and "\\" not in address
+    return address if inside and not address.startswith("//") else "/"

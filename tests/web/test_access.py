@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from limits import parse
+
+from app.domain.access import Scope
+from app.services import access
+from app.services.service import Service
+from app.settings import Settings
+from app.web.app import create_app
+from tests.services.logs import OUT_OF_MEMORY
+
+PEOPLE = {"accept": "text/html"}
+
+
+@pytest.fixture
+def guarded(tmp_path: Path, database_url: str) -> Iterator[TestClient]:
+    """A service that wants tokens, on SQLite and on Postgres in turn."""
+    settings = Settings(data_dir=tmp_path, database_url=database_url, workers=0, auth="tokens", host="0.0.0.0")
+    with TestClient(create_app(settings), follow_redirects=False) as asked:
+        yield asked
+
+
+def service_of(client: TestClient) -> Service:
+    service: Service = client.app.state.service  # type: ignore[attr-defined]
+    return service
+
+
+def token(client: TestClient, *scopes: Scope, lifetime: timedelta | None = None) -> dict[str, str]:
+    """-> the header of a new token."""
+    secret, _ = access.create(service_of(client).database, "ann", scopes, lifetime, "a test")
+    return {"authorization": f"Bearer {secret}"}
+
+
+ASKED = [
+    ("POST", "/api/v1/incidents", Scope.SUBMIT),
+    ("POST", "/api/v1/triage", Scope.SUBMIT),
+    ("GET", "/api/v1/incidents", Scope.READ),
+    ("GET", "/api/v1/incidents/1", Scope.READ),
+    ("GET", "/api/v1/incidents/1/log", Scope.READ),
+    ("DELETE", "/api/v1/incidents/1", Scope.WRITE),
+    ("POST", "/api/v1/incidents/1/feedback", Scope.WRITE),
+    ("GET", "/api/v1/groups", Scope.READ),
+    ("GET", "/api/v1/groups/1", Scope.READ),
+    ("PATCH", "/api/v1/groups/1", Scope.WRITE),
+    ("POST", "/api/v1/groups/1/merge", Scope.WRITE),
+    ("POST", "/api/v1/groups/1/split", Scope.WRITE),
+    ("GET", "/api/v1/knowledge", Scope.READ),
+    ("GET", "/api/v1/knowledge/cuda.oom", Scope.READ),
+    ("GET", "/api/v1/knowledge/search", Scope.READ),
+    ("GET", "/", Scope.READ),
+    ("POST", "/", Scope.SUBMIT),
+    ("GET", "/incidents", Scope.READ),
+    ("GET", "/groups", Scope.READ),
+    ("POST", "/groups/1", Scope.WRITE),
+    ("GET", "/knowledge", Scope.READ),
+]
+
+
+def test_every_route_asks_for_its_scope(guarded: TestClient) -> None:
+    for method, path, scope in ASKED:
+        refused = guarded.request(method, path)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (401, "unauthorized"), path
+        assert refused.headers["www-authenticate"] == "Bearer"
+        others = [other for other in Scope if other not in (scope, Scope.ADMIN)]
+        answer = guarded.request(method, path, headers=token(guarded, *others))
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden"), path
+        for scopes in ([scope, Scope.READ], [Scope.ADMIN]):  # a page's form asks for a right to read as well
+            assert guarded.request(method, path, headers=token(guarded, *scopes)).status_code not in (401, 403), path
+
+
+def test_no_route_is_forgotten(guarded: TestClient) -> None:
+    documented = guarded.get("/openapi.json").json()["paths"]
+    open_to_all = {"/healthz", "/readyz"}
+    for path, methods in documented.items():
+        for method in methods:
+            status = guarded.request(method, path.replace("{", "").replace("}", "")).status_code
+            assert (status == 401) != (path in open_to_all), (method, path)
+
+
+def test_health_needs_no_token(guarded: TestClient) -> None:
+    assert guarded.get("/healthz").status_code == guarded.get("/readyz").status_code == 200
+
+
+def test_expired_revoked_and_made_up_tokens_let_nobody_in(guarded: TestClient) -> None:
+    database = service_of(guarded).database
+    expired = token(guarded, Scope.READ, lifetime=timedelta(seconds=-1))
+    secret, known = access.create(database, "bob", [Scope.READ], None, "a test")
+    revoked = {"authorization": f"Bearer {secret}"}
+    assert guarded.get("/api/v1/groups", headers=revoked).status_code == 200
+    assert access.listed(database)[0].last_used_at is not None
+    access.revoke(database, known.id, "a test")
+    for header in (expired, revoked, {"authorization": "Bearer tt_x"}, {"authorization": "Basic YTpi"}):
+        assert guarded.get("/api/v1/groups", headers=header).status_code == 401
+
+
+def test_people_log_in_with_a_token_and_out_again(guarded: TestClient) -> None:
+    sent_away = guarded.get("/groups?status=open", headers=PEOPLE)
+    assert (sent_away.status_code, sent_away.headers["location"]) == (303, "/login?next=%2Fgroups%3Fstatus%3Dopen")
+    assert "Log in" in guarded.get(sent_away.headers["location"], headers=PEOPLE).text
+    assert guarded.post("/login", data={"token": "tt_wrong"}, headers=PEOPLE).status_code == 401
+    secret = token(guarded, Scope.READ, Scope.SUBMIT)["authorization"].split()[1]
+    entered = guarded.post("/login", data={"token": secret, "next": "/groups?status=open"}, headers=PEOPLE)
+    assert (entered.status_code, entered.headers["location"]) == (303, "/groups?status=open")
+    assert "httponly" in entered.headers["set-cookie"].lower()
+    assert secret not in entered.headers["set-cookie"]
+    assert guarded.get("/groups", headers=PEOPLE).status_code == 200
+    kept = guarded.cookies["torchtriage_session"]
+    assert guarded.post("/logout", headers=PEOPLE).headers["location"] == "/login"
+    guarded.cookies.set("torchtriage_session", kept)
+    assert guarded.get("/groups", headers=PEOPLE).status_code == 303
+
+
+@pytest.mark.parametrize("elsewhere", ["https://example.org/", "//example.org/", "/\\example.org", "javascript:1"])
+def test_a_login_leads_to_no_other_site(guarded: TestClient, elsewhere: str) -> None:
+    secret = token(guarded, Scope.READ)["authorization"].split()[1]
+    entered = guarded.post("/login", data={"token": secret, "next": elsewhere}, headers=PEOPLE)
+    assert entered.headers["location"] == "/"
+
+
+def test_who_changed_what_is_written_down(guarded: TestClient) -> None:
+    sender, writer = token(guarded, Scope.SUBMIT), token(guarded, Scope.WRITE)
+    incident = guarded.post("/api/v1/incidents", content=OUT_OF_MEMORY, headers=sender).json()
+    group = incident["group"]["id"]
+    assert guarded.patch(f"/api/v1/groups/{group}", json={"owner": "bob"}, headers=writer).json()["owner"] == "bob"
+    said = {"verdict": "wrong", "entry": "cuda.driver-mismatch", "note": "no"}
+    answer = guarded.post(f"/api/v1/incidents/{incident['id']}/feedback", json=said, headers=writer)
+    assert [(told["verdict"], told["by"]) for told in answer.json()["feedback"]] == [("wrong", "ann")]
+    assert guarded.delete(f"/api/v1/incidents/{incident['id']}", headers=writer).status_code == 204
+    trail = access.changes(service_of(guarded).database, None, 10)
+    done = [(change.by, change.action, change.subject.split()[0]) for change in trail.items]
+    assert done[:3] == [("ann", "forget", "incident"), ("ann", "feedback", "incident"), ("ann", "change", "group")]
+
+
+def test_who_asks_too_often_has_to_wait(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, workers=0, rate_limit=parse("3/hour"))
+    with TestClient(create_app(settings)) as client:
+        statuses = [client.get("/api/v1/groups").status_code for _ in range(5)]
+        assert statuses == [200, 200, 200, 429, 429]
+        assert int(client.get("/api/v1/groups").headers["retry-after"]) > 3000
