@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from app import __version__
 from app.errors import BadInput, KnowledgeError, NotFound, SettingError, TriageError
 
-COMMANDS = ("triage", "serve", "kb", "db", "token")
+COMMANDS = ("triage", "serve", "kb", "db", "token", "retriage")
 _WRONG_INPUT = (BadInput, NotFound, SettingError)
 
 

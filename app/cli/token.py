@@ -45,7 +45,7 @@ def _create(options: argparse.Namespace) -> int:
 
     lifetime = timedelta(days=options.days) if options.days else None
     with closing(_database()) as database:
-        secret, token = access.create(database, options.name, {*map(Scope, options.scope)}, lifetime, _me())
+        secret, token = access.create(database, options.name, {*map(Scope, options.scope)}, lifetime, me())
     print(json.dumps({"secret": secret, **token.as_dict()}) if options.json else secret)
     return 0
 
@@ -69,7 +69,7 @@ def _revoke(options: argparse.Namespace) -> int:
     from app.services import access
 
     with closing(_database()) as database:
-        token = access.revoke(database, options.id, _me())
+        token = access.revoke(database, options.id, me())
     print(json.dumps(token.as_dict()) if options.json else f"{token.name}: revoked")
     return 0
 
@@ -91,7 +91,8 @@ def _days(text: str) -> int:
     return int(text)
 
 
-def _me() -> str:
+def me() -> str:
+    """-> who runs a command, for the trail of changes."""
     try:
         return f"{getpass.getuser()} (command line)"
     except (KeyError, OSError):

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from app.domain.incident import Job, StoredFile, StoredLog
 from app.errors import UnreadableLog
 from app.reading.blocks import blocks
+from app.reading.redact import redacted
 from app.reading.unpack import Budget, Upload, unpack
 from app.services.service import Service
 from app.storage import incidents
@@ -47,7 +48,8 @@ def accept(service: Service, job: Job, uploads: Iterable[Upload]) -> Accepted:
 
 
 def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
-    """Yields the log files inside of uploads, under names of their own; each must be read before the next.
+    """Yields the log files inside of uploads, under names of their own, in UTF-8 and without secrets; each must be read
+    before the next.
 
     Raises UnreadableLog for what is broken or no text, LogTooLarge.
     """
@@ -60,21 +62,13 @@ def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
                 count += 1
                 name = f"{file.name}#{count}"
             names.add(name)
-            yield Upload(name, _text(file.chunks, name))
+            yield Upload(name, redacted(blocks(file.chunks, name)))
 
 
 def refuse_empty(files: list[StoredFile]) -> None:
     """Raises UnreadableLog where there is no file, or nothing in any of them."""
     if not any(file.bytes for file in files):
         raise UnreadableLog("the log is empty: nothing was sent" if files else "no log was sent")
-
-
-def _text(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
-    """Yields the same chunks; raises UnreadableLog where they begin like no text."""
-    first = next(chunks, b"")
-    next(blocks(iter((first,)), name), None)
-    yield first
-    yield from chunks
 
 
 def _digest(files: list[StoredFile]) -> str:

@@ -34,10 +34,11 @@ class Service:
     queue: LocalQueue
 
 
-def open_service(settings: Settings, work: Callable[[Service, str], None]) -> Service:
+def open_service(settings: Settings, work: Callable[[Service, str], None], resume: bool = True) -> Service:
     """-> a service that is ready: database migrated, knowledge loaded, what a crash left put back into the queue.
 
-    `work` triages one incident. Raises SettingError, KnowledgeError, StorageUnavailable, WrongVersion.
+    `work` triages one incident; where `resume` is False, what waits is left to another process.
+    Raises SettingError, KnowledgeError, StorageUnavailable, WrongVersion.
     """
     for folder in settings.knowledge_dirs:
         if not folder.is_dir():
@@ -54,7 +55,8 @@ def open_service(settings: Settings, work: Callable[[Service, str], None]) -> Se
     queue = LocalQueue(lambda incident_id: work(holder[0], incident_id), max(1, settings.workers))
     service = Service(settings, database, blobs, knowledge, triager, queue)
     holder.append(service)
-    _resume(service)
+    if resume:
+        _resume(service)
     return service
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from app.domain.incident import Incident, StoredLog
 from app.errors import NotFound, TriageError
+from app.services.cost import gpu_hours_lost
 from app.services.service import Service
 from app.services.triager import Order, Triaged
 from app.storage import incidents, verdicts
@@ -35,7 +37,7 @@ def _triage(service: Service, incident_id: str) -> None:
             return
         incident = incidents.read(session, incident_id)
     try:
-        triaged = service.triager.run(_order(incident.log))
+        triaged = service.triager.run(order_of(incident.log))
     except (StorageUnavailable, NotFound):
         raise
     except TriageError as error:
@@ -47,13 +49,15 @@ def _triage(service: Service, incident_id: str) -> None:
         _save(service, incident, triaged)
 
 
-def _order(log: StoredLog) -> Order:
+def order_of(log: StoredLog) -> Order:
+    """-> a stored log as what the triager takes."""
     return Order(tuple((file.name, file.sha256) for file in log.files), log.bytes)
 
 
 def _save(service: Service, incident: Incident, triaged: Triaged) -> None:
+    finding = replace(triaged.finding, gpu_hours=gpu_hours_lost(incident.job, triaged.verdict))
     with service.database.transaction(durable=False) as session:
-        verdicts.save(session, incident.id, triaged.verdict, triaged.finding, datetime.now(UTC))
+        verdicts.save(session, incident.id, triaged.verdict, finding, datetime.now(UTC))
 
 
 def _fail(service: Service, incident: Incident, failure: str) -> None:

@@ -105,6 +105,7 @@ def finding_of(verdict: Verdict, knowledge: KnowledgeBase) -> Finding:
         title=root.title if root else None,
         host=root.host if root else None,
         text="\n".join(text for text in texts if text),
+        hardware=bool(verdict.action.exclude_hosts),
     )
 
 
@@ -118,7 +119,8 @@ def _run(blobs: BlobStore, order: Order) -> Run:
             yield LogFile(name, partial(_spooled, place) if isinstance(place, Path) else partial(blobs.chunks, place))
 
     several = len(order.files) > 1
-    return Run(f"{len(order.files)} files" if several else order.files[0][0], files, several)
+    names = tuple(sorted(name for name, _ in order.files))
+    return Run(f"{len(names)} files" if several else names[0], files, several, names)
 
 
 def _spooled(path: Path) -> Iterator[bytes]:

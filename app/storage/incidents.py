@@ -65,6 +65,13 @@ def read(session: Session, incident_id: str) -> Incident:
     return _incident(row)
 
 
+def many(session: Session, incident_ids: list[str]) -> list[Incident]:
+    """-> those of the incidents that are there, in the order of their ids."""
+    numbers = [number_of(incident_id) for incident_id in incident_ids]
+    query = _whole().where(IncidentRow.number.in_(numbers)).order_by(IncidentRow.number)
+    return [_incident(row) for row in session.execute(query).scalars()]
+
+
 def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | None) -> Page[Incident]:
     """-> incidents that fit, the newest first; raises BadCursor."""
     query = _whole().where(*_conditions(session, wanted)).order_by(IncidentRow.number.desc()).limit(limit + 1)

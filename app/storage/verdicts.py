@@ -32,6 +32,17 @@ def save(session: Session, incident_id: str, verdict: dict[str, Any], finding: F
     return True
 
 
+def of_knowledge(verdict: dict[str, Any]) -> str:
+    """-> what tells verdicts of today's engine and knowledge from older ones."""
+    return f"{verdict.get('engine')} {verdict.get('knowledge')}"
+
+
+def confirm(session: Session, incident_ids: list[str], knowledge: str) -> None:
+    """Notes that today's knowledge says the same of these incidents."""
+    numbers = [number_of(incident_id) for incident_id in incident_ids]
+    change(session, [IncidentRow.number.in_(numbers), IncidentRow.state.in_(_ENDED)], {"knowledge": knowledge})
+
+
 def replace(session: Session, incident_id: str, verdict: dict[str, Any], finding: Finding, now: datetime) -> bool:
     """Keeps a verdict of other knowledge, and the one before it too -> True; False where there is none to replace."""
     row = session.execute(_locked(incident_id).where(IncidentRow.state.in_(_ENDED))).scalar_one_or_none()
@@ -96,7 +107,7 @@ def _set(row: IncidentRow, verdict: dict[str, Any], finding: Finding, at: dateti
         "host": finding.host,
         "hardware": finding.hardware,
         "gpu_hours": finding.gpu_hours,
-        "knowledge": verdict.get("knowledge"),
+        "knowledge": of_knowledge(verdict),
         "fingerprint": finding.fingerprint,
     }
     for name, value in columns.items():

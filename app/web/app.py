@@ -19,7 +19,7 @@ from app.services.triage_incident import triage_incident
 from app.settings import Settings
 from app.web import errors, pages
 from app.web.access import needs
-from app.web.api import groups, health, incidents, knowledge, triage
+from app.web.api import groups, health, incidents, knowledge, stats, triage
 from app.web.limits import RateLimit
 from app.web.security import refuse_cross_site
 
@@ -45,7 +45,7 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
     # No page of Swagger UI or ReDoc: both load scripts from elsewhere.
     app = FastAPI(title="torchtriage", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     errors.add_handlers(app)
-    for part in (incidents, triage, groups, health):
+    for part in (incidents, triage, groups, stats, health):
         app.include_router(part.router, dependencies=[Depends(refuse_cross_site)])
     app.include_router(knowledge.router, dependencies=[Depends(needs(Scope.READ))])
     pages.install(app)

@@ -51,6 +51,25 @@ def test_the_knowledge_is_read(client: TestClient) -> None:
     assert entry["fixes"][0]["title"]["en"]
 
 
+@pytest.mark.parametrize(("lang", "title"), [("en", "Every process loads"), ("zh", "每个进程都")])
+def test_entries_are_found_by_symptom(client: TestClient, lang: str, title: str) -> None:
+    query = {"q": "0号卡 uses more memory than the other gpus", "lang": lang, "limit": 3}
+    answer = client.get("/api/v1/knowledge/search", params=query).json()
+    assert answer["next"] is None
+    assert len(answer["items"]) == 3
+    assert set(answer["items"][0]) == {"entry", "title", "score"}
+    assert answer["items"][0]["entry"] == "checkpoint.load-on-gpu0"
+    assert answer["items"][0]["title"].startswith(title)
+
+
+def test_a_search_that_finds_nothing_is_empty_and_a_wrong_one_refused(client: TestClient) -> None:
+    search = "/api/v1/knowledge/search"
+    assert client.get(search).json() == {"items": [], "next": None}
+    assert client.get(search, params={"q": "zzzqq"}).json()["items"] == []
+    for wrong in ({"q": "x" * 501}, {"lang": "fr"}, {"limit": "0"}, {"query": "oom"}):
+        assert client.get(search, params=wrong).status_code == 422
+
+
 def test_every_route_of_the_api_is_in_the_document_with_its_errors(document: dict[str, Any]) -> None:
     routes = {
         (method.upper(), path): operation
@@ -61,6 +80,8 @@ def test_every_route_of_the_api_is_in_the_document_with_its_errors(document: dic
     assert {path for _, path in routes} == {
         "/api/v1/incidents", "/api/v1/incidents/{incident}", "/api/v1/incidents/{incident}/log", "/api/v1/triage",
         "/api/v1/groups", "/api/v1/groups/{group}", "/api/v1/knowledge", "/api/v1/knowledge/{entry}",
+        "/api/v1/knowledge/search", "/api/v1/incidents/{incident}/feedback", "/api/v1/groups/{group}/merge",
+        "/api/v1/groups/{group}/split", "/api/v1/stats", "/api/v1/hosts",
         "/healthz", "/readyz",
     }  # fmt: skip
     for route, operation in routes.items():

@@ -6,12 +6,12 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
-from app.domain.entry import Entry, Kind, Text
+from app.domain.entry import Entry, Kind, Language, Text
 from app.errors import NotFound
 from app.web.answers import Answer
-from app.web.deps import ServiceDep
+from app.web.deps import SearchDep, ServiceDep
 from app.web.errors import told
 
 router = APIRouter(prefix="/api/v1/knowledge", tags=["knowledge"])
@@ -38,6 +38,27 @@ class EntriesForm(BaseModel):
     next: str | None
 
 
+class SearchQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    q: str = Field("", max_length=500, description="What happens, in English, Chinese or both; misspellings are fine")
+    lang: Language = Field("en", description="The language of the titles")
+    limit: int = Field(10, ge=1, le=50)
+
+
+class HitForm(BaseModel):
+    """`score` is from 0 to 1: how much of the question the entry covers."""
+
+    entry: str
+    title: str
+    score: float
+
+
+class HitsForm(BaseModel):
+    items: list[HitForm]
+    next: str | None
+
+
 @router.get("", responses={200: {"model": EntriesForm}, **told(422)})
 def list_entries(query: Annotated[KnowledgeQuery, Query()], service: ServiceDep) -> Response:
     """All entries, by id."""
@@ -45,6 +66,17 @@ def list_entries(query: Annotated[KnowledgeQuery, Query()], service: ServiceDep)
     entries = service.knowledge.entries
     fitting = (entries[name] for name in sorted(entries))
     items = [_line(entry) for entry in fitting if all(getattr(entry, key) == value for key, value in wanted.items())]
+    return Answer({"items": items, "next": None})
+
+
+@router.get("/search", responses={200: {"model": HitsForm}, **told(422)})
+def search_entries(query: Annotated[SearchQuery, Query()], service: ServiceDep, index: SearchDep) -> Response:
+    """Entries by symptom, best first; none where nothing fits."""
+    entries = service.knowledge.entries
+    items = [
+        {"entry": hit.entry, "title": entries[hit.entry].title.in_(query.lang), "score": hit.score}
+        for hit in index.search(query.q, query.limit)
+    ]
     return Answer({"items": items, "next": None})
 
 

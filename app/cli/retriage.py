@@ -1,0 +1,65 @@
+"""`torchtriage retriage`: stored logs against today's knowledge."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from app.services.retriage import Retriage
+
+_SHOWN = 50  # differences that are shown one by one
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser("retriage", help="run stored logs against today's knowledge")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would change")
+    parser.add_argument("--yes", action="store_true", help="change it without asking")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """-> 0. Raises SettingError, KnowledgeError, StorageUnavailable."""
+    from app.cli.token import me
+    from app.services.retriage import Retriage
+    from app.services.service import close_service, open_service
+    from app.settings import Settings
+
+    service = open_service(Settings.from_environment(os.environ), lambda *_: None, resume=False)
+    retriage = Retriage(service)
+    try:
+        if _look(retriage) and not options.dry_run and (options.yes or _agreed()):
+            print(f"{retriage.change(me())} incidents have a new verdict; the ones before are kept")
+    finally:
+        retriage.close()
+        close_service(service)
+    return 0
+
+
+def _look(retriage: Retriage) -> bool:
+    """Prints what would change -> whether anything was looked at."""
+    kinds: Counter[str] = Counter()
+    for number, difference in enumerate(retriage.look()):
+        change = f"{_told(difference.before)} → {_told(difference.after)}"
+        kinds[change] += 1
+        if number < _SHOWN:
+            print(f"incident {difference.incident_id}: {change}")
+    if kinds.total() > _SHOWN:
+        print(f"… and {kinds.total() - _SHOWN} more")
+    for change, count in kinds.most_common():
+        print(f"{count:>7} × {change}")
+    print(f"{retriage.looked_at} incidents had a verdict of other knowledge; {kinds.total()} would change")
+    if retriage.failed:
+        print(f"{retriage.failed} can't be triaged now and stay as they are")
+    return bool(retriage.looked_at)
+
+
+def _agreed() -> bool:
+    return sys.stdin.isatty() and input("Change them? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _told(said: tuple[str, str | None]) -> str:
+    return said[1] or said[0]

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from app.domain.incident import Job
+from app.domain.stats import StatsFilter
+from app.services import stats
+from app.services.accept import accept
+from app.services.cost import gpu_hours_lost
+from app.services.service import Service
+from app.services.triage_incident import triage_incident
+from tests.services.logs import HEALTHY, OUT_OF_MEMORY, upload
+
+ECC = b"Nov 16 10:00:00 gpu-7 kernel: NVRM: Xid (PCI:0000:3b:00): 48, pid=4711, name=python, DBE (double bit error)\n"
+
+
+def run(**facts: Any) -> dict[str, Any]:
+    return {"outcome": "explained", "run": {"world_size": None, "versions": {}, "started": None, "ended": None} | facts}
+
+
+@pytest.mark.parametrize(
+    ("job", "verdict", "hours"),
+    [
+        (Job(gpus=8, started_at="2026-05-01T09:00:00Z", ended_at="2026-05-01T10:30:00Z"), run(), 12.0),
+        (Job(gpus=8), run(started="2026-05-01T09:00:00", ended="2026-05-01T09:30:00"), 4.0),
+        (
+            Job(),
+            run(world_size=4, versions={"nccl": "2.21"}, started="2026-05-01T09:00:00", ended="2026-05-01T10:00:00"),
+            4.0,
+        ),
+        (Job(), run(world_size=4, started="2026-05-01T09:00:00", ended="2026-05-01T10:00:00"), None),  # CPUs perhaps
+        (Job(gpus=8), run(checkpoint="2026-05-01T09:50:00", ended="2026-05-01T10:20:00"), 4.0),
+        (
+            Job(gpus=2, started_at="2026-05-01T00:00:00Z", ended_at="2026-05-01T10:20:00Z"),
+            run(checkpoint="2026-05-01T09:50:00", ended="2026-05-01T10:20:00"),
+            1.0,
+        ),
+        (Job(gpus=8, started_at="2026-05-01T09:00:00Z"), run(ended="2026-05-01T10:00:00"), None),  # two clocks
+        (Job(gpus=8), run(started="2026-05-01T09:00:00", ended="2026-05-01T08:00:00"), None),
+        (Job(gpus=8, started_at="soon", ended_at="2026-05-01T10:30:00Z"), run(), None),
+        (Job(started_at="2026-05-01T09:00:00Z", ended_at="2026-05-01T10:30:00Z"), run(), None),
+    ],
+)
+def test_gpu_hours_lost(job: Job, verdict: dict[str, Any], hours: float | None) -> None:
+    assert gpu_hours_lost(job, verdict) == hours
+
+
+def test_a_healthy_run_lost_nothing() -> None:
+    job = Job(gpus=8, started_at="2026-05-01T09:00:00Z", ended_at="2026-05-01T10:30:00Z")
+    assert gpu_hours_lost(job, run() | {"outcome": "healthy"}) is None
+
+
+def triaged(service: Service, content: bytes, **job: Any) -> None:
+    times: dict[str, Any] = {"gpus": 8, "started_at": "2026-05-01T09:00:00Z", "ended_at": "2026-05-01T10:00:00Z"}
+    triage_incident(service, accept(service, Job(**(times | job)), [upload(content)]).incident_id)
+
+
+def test_hosts_that_fail_for_reasons_of_their_own_come_first(service: Service) -> None:
+    for number in range(3):
+        triaged(service, OUT_OF_MEMORY, job_id=str(number))
+    for job_id in ("a", "b", "b"):
+        triaged(service, ECC + job_id.encode() + b"\n", job_id=job_id, attempt=len(job_id))
+    triaged(service, HEALTHY)
+    first = stats.hosts(service, StatsFilter(), 10)[0]
+    assert (first.host, first.hardware, first.jobs) == ("gpu-7", 2, 2)
+    assert sum(first.entries.values()) == first.count == 2
+    assert first.gpu_hours_lost == 16.0
+    assert stats.hosts(service, StatsFilter(since=datetime.now(UTC) + timedelta(hours=1)), 10) == []
+
+
+def test_counts_over_time(service: Service) -> None:
+    triaged(service, OUT_OF_MEMORY, job_id="1", cluster="blue")
+    triaged(service, OUT_OF_MEMORY, job_id="2", cluster="green")
+    triaged(service, HEALTHY, job_id="3", cluster="green")
+    today = datetime.now(UTC)
+    counted = stats.count(service, StatsFilter(), "cluster", "day")
+    assert [(stat.value, stat.count, stat.gpu_hours_lost) for stat in counted] == [("green", 2, 8.0), ("blue", 1, 8.0)]
+    assert {datetime.fromisoformat(stat.at) for stat in counted} <= {
+        moment.replace(hour=0, minute=0, second=0, microsecond=0) for moment in (today, today - timedelta(hours=1))
+    }
+    by_entry = stats.count(service, StatsFilter(cluster="green"), "entry", "hour")
+    assert {(stat.value, stat.count) for stat in by_entry} == {("cuda.oom", 1), (None, 1)}
