@@ -1,15 +1,59 @@
-"""How the service speaks about itself: one line a message, to standard error."""
+"""How the service speaks about itself: one line a message, to standard error, as text or as JSON.
+
+What is bound to the context (the request's id) stands in every line that is written within it.
+"""
 
 from __future__ import annotations
 
 import logging
+import re
 import sys
+from collections.abc import Callable
 
-_FORM = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_ITS_OWN = ("timestamp", "level", "logger")  # written by us: nothing of a caller's is in them
+_QUIET = "alembic"  # what it says is told by our own messages already
 
 
-def configure(level: str = "info") -> None:
-    """Sends all messages from `level` on to standard error."""
-    logging.basicConfig(stream=sys.stderr, level=level.upper(), format=_FORM, force=True)
-    # Each is told by our own messages already, or by the access log.
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+def configure(level: str = "info", form: str = "text", clean: Callable[[str], str] = str) -> None:
+    """Sends all messages from `level` on to standard error. `form` is text or json; `clean` takes secrets out."""
+
+    def cleaned(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+        return {
+            name: clean(value) if isinstance(value, str) and name not in _ITS_OWN else value
+            for name, value in event.items()
+        }
+
+    before: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.ExtraAdder(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    render = structlog.processors.JSONRenderer(ensure_ascii=False) if form == "json" else _text
+    formatter = structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=before,
+        processors=[
+            structlog.processors.format_exc_info,
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            cleaned,
+            render,
+        ],
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(formatter)
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.getLogger(_QUIET).setLevel(logging.WARNING)
+
+
+def _text(_: WrappedLogger, __: str, event: EventDict) -> str:
+    """-> one line for people: what a caller sent can't begin another; a traceback follows on lines of its own."""
+    trace = event.pop("exception", None)
+    parts = [event.pop("timestamp"), event.pop("level").upper(), f"{event.pop('logger')}:", event.pop("event")]
+    line = " ".join([*map(str, parts), *(f"{name}={value}" for name, value in event.items())])
+    line = _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", line)
+    return f"{line}\n{trace}" if trace else line

@@ -9,14 +9,21 @@ from dataclasses import MISSING, dataclass, field, fields
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from limits import RateLimitItem
 from limits import parse as parse_limit
 
+from app.domain.access import Scope
 from app.errors import SettingError
 
 PREFIX = "TRIAGE_"
-_SHOWN = {"data_dir": "~/.local/share/torchtriage", "max_log_bytes": "20GiB", "triage_memory": "1GiB"}  # in the docs
+_SHOWN = {  # in the docs
+    "data_dir": "~/.local/share/torchtriage",
+    "max_log_bytes": "20GiB",
+    "triage_memory": "1GiB",
+    "oidc_scopes": "read,submit",
+}
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
@@ -75,13 +82,36 @@ def _rate(text: str) -> RateLimitItem:
         raise ValueError("not a rate such as 600/minute") from None
 
 
+def _issuer(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(parts.hostname or "")):
+        raise ValueError("does not begin with https://")
+    return text.strip()
+
+
+def _scopes(text: str) -> frozenset[Scope]:
+    names = [name.strip() for name in text.split(",")]
+    try:
+        return frozenset(() if names == ["none"] else map(Scope, names))
+    except ValueError:
+        raise ValueError(f"not none, or some of {', '.join(Scope)} with commas between") from None
+
+
+def _group_scopes(text: str) -> tuple[tuple[str, frozenset[Scope]], ...]:
+    """Names of groups can hold almost anything, so that the last `=` counts."""
+    parts = [part.strip().rpartition("=") for part in text.split(";") if part.strip()]
+    if not all(group.strip() for group, _, _ in parts):
+        raise ValueError("not GROUP=SCOPE,SCOPE; GROUP=SCOPE")
+    return tuple((group.strip(), _scopes(scopes)) for group, _, scopes in parts)
+
+
 def _blob_url(text: str) -> str:
     return text if text.startswith("s3://") else str(_path(text.removeprefix("file://")))
 
 
-def option(default: Any, parse: Callable[[str], Any], sentence: str) -> Any:
+def option(default: Any, parse: Callable[[str], Any], sentence: str, secret: bool = False) -> Any:
     """Declares an option: its default, how its text becomes its value (ValueError says why not), what it is for."""
-    return field(default=default, metadata={"parse": parse, "sentence": sentence})
+    return field(default=default, metadata={"parse": parse, "sentence": sentence}, repr=not secret)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +149,18 @@ class Settings:
         _one_of("none", "tokens"),
         "`none`: anyone who reaches the port, only on a loopback address. `tokens`: who shows a token.",
     )
+    oidc_issuer: str = option(
+        "", _issuer, "The address of an OpenID Connect provider; people can then log in to the page with it."
+    )
+    oidc_client_id: str = option("", str.strip, "The client as which the provider knows this service.")
+    oidc_client_secret: str = option("", str.strip, "The client's secret, where it has one.", secret=True)
+    oidc_claim: str = option("groups", str.strip, "The claim of the ID token that tells somebody's groups.")
+    oidc_group_scopes: tuple[tuple[str, frozenset[Scope]], ...] = option(
+        (), _group_scopes, "What groups may, as in `ml-admins=admin; research=submit,read,write`."
+    )
+    oidc_scopes: frozenset[Scope] = option(
+        frozenset({Scope.SUBMIT, Scope.READ}), _scopes, "What everybody may whom the provider lets in, or `none`."
+    )
     rate_limit: RateLimitItem | None = option(  # noqa: RUF009  as the ones around it
         None, _rate, "How often one token may ask, as in `600/minute`. Default: as often as it likes."
     )
@@ -130,10 +172,18 @@ class Settings:
     log_level: str = option(
         "info", _one_of("debug", "info", "warning", "error"), "How much the service says about itself."
     )
+    log_format: str = option(
+        "text", _one_of("text", "json"), "How it says it: lines for people, or one JSON object a line."
+    )
 
     def __post_init__(self) -> None:
         if self.auth == "none" and not _is_loopback(self.host):
             raise SettingError(f"{PREFIX}HOST: {self.host} is no loopback address, which {PREFIX}AUTH=none needs")
+        if self.oidc_issuer:
+            needed = {"AUTH": self.auth == "tokens", "OIDC_CLIENT_ID": self.oidc_client_id, "PUBLIC_URL": self.public_url}
+            for name, there in needed.items():
+                if not there:
+                    raise SettingError(f"{PREFIX}{name}: {PREFIX}OIDC_ISSUER needs it{' to be tokens' * (name == 'AUTH')}")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:

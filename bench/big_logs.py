@@ -1,23 +1,24 @@
-"""Times `torchtriage triage` on big logs made from a seed: `python bench/big_logs.py [--rounds 5] [--megabytes 1000]`.
+"""Times `torchtriage triage` beside its rivals on logs made from a seed: `python -m bench.big_logs [--rounds 5]`.
 
-Prints one row a log and program: median seconds of the whole process, bytes a second, peak memory. `wc -l` on
-the same file in the same run stands beside it, so that a slow machine shows.
+Rivals: `rg -c` with the signs of the same knowledge base, `wc -l`, and Drain3 (`--drain3 PYTHON`, an interpreter that
+has it). They take turns on the same log, so a busy machine slows all alike; what counts is the ratio. Medians of whole
+processes with their start; the compiled patterns are in the cache. 10 GB come from a pipe and are never stored.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import random
-import statistics
+import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
-TRIAGE = [str(Path(sys.executable).with_name("torchtriage")), "triage", "--json"]
+from bench.measuring import TRIAGE, Measured, medians, run
+
 FRAMES = "".join(
     f'[rank{{rank}}]:   File "/env/lib/python3.11/site-packages/torch/part{number}.py", line {100 + number}, in call_{number}\n'
     f"[rank{{rank}}]:     return self._call_impl(*args, **kwargs)\n"
@@ -65,43 +66,108 @@ def failed(size: int) -> Iterator[str]:
             written += len(part)
 
 
-def measure(command: list[str], rounds: int) -> tuple[float, int]:
-    """-> median wall seconds and peak memory in bytes of a command run `rounds` times after one warm-up."""
-    seconds, peak = [], 0
-    for turn in range(rounds + 1):
-        began = time.perf_counter()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        _, _, usage = os.wait4(process.pid, 0)
-        if turn:
-            seconds.append(time.perf_counter() - began)
-        peak = max(peak, usage.ru_maxrss * 1024)
-    return statistics.median(seconds), peak
+# In a process of its own: what this one holds would be counted as the peak of those that it starts.
+ENGINE = [sys.executable, "-m", "bench.engine_alone"]
+DRAIN = """
+import sys
+from drain3 import TemplateMiner
+from drain3.template_miner_config import TemplateMinerConfig
+miner = TemplateMiner(config=TemplateMinerConfig())
+for line in open(sys.argv[1], errors="replace"):
+    miner.add_log_message(line.rstrip())
+"""
+DRAIN_MOST = 20_000_000  # bytes of a log that Drain3 gets; it is timed by the megabyte
+
+
+def rivals(drain3: str, patterns: Path) -> dict[str, list[str]]:
+    """-> name and command of each rival that is installed; says which one is not."""
+    run([*ENGINE, "signs", str(patterns)])
+    found = {"wc -l": ["wc", "-l"]}
+    if shutil.which("rg"):
+        found["rg -c -f signs"] = [
+            "rg",
+            "-c",
+            "--dfa-size-limit",
+            "1G",
+            "--regex-size-limit",
+            "1G",
+            "-f",
+            str(patterns),
+        ]
+    else:
+        print("ripgrep is not installed, so rg is left out", file=sys.stderr)
+    if subprocess.run([drain3, "-c", "import drain3"], capture_output=True, check=False).returncode == 0:
+        found["Drain3"] = [drain3, "-c", DRAIN]
+    else:
+        print(
+            "Drain3 is not installed, so it is left out: --drain3 PYTHON names an interpreter that has it",
+            file=sys.stderr,
+        )
+    return found
+
+
+def rows(name: str, size: int, done: dict[str, Measured], sizes: dict[str, int]) -> Iterator[str]:
+    """Yields a row of the table for each program; the ratio is that of the seconds a megabyte to torchtriage's."""
+    ours = done["torchtriage triage"].seconds / size
+    for program, one in done.items():
+        each = one.seconds / sizes.get(program, size)
+        failed = "" if one.status in (0, 1) else f" (exit status {one.status})"
+        yield (f"| {name} | {program}{failed} | {sizes.get(program, size) / 1e6:.2f} | {one.seconds:.3f} | {1e-6 / each:.0f} "
+               f"| {each / ours:.2f} | {one.peak / 1e6:.0f} |")  # fmt: skip
+
+
+def stored(
+    name: str, make: Callable[[int], Iterable[str]], size: int, others: dict[str, list[str]], rounds: int
+) -> None:
+    """Prints the rows of one log that is written to a temporary file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, short = Path(folder) / "run.log", Path(folder) / "short.log"
+        with path.open("w") as file:
+            file.writelines(make(size))
+        if size < 2_000_000:
+            path.write_bytes(path.read_bytes()[:size])
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            short.write_bytes(file.read(DRAIN_MOST))
+        commands = {program: [*command, str(short if program == "Drain3" else path)]
+                    for program, command in {"torchtriage triage": TRIAGE, **others}.items()}  # fmt: skip
+        done = medians(commands, rounds)
+        if size < 2_000_000:
+            alone = float(run([*ENGINE, "times", str(path), str(rounds * 5)]).output)
+            done["the engine alone"] = Measured(alone, 0, 0, b"")
+        print(*rows(name, size, done, {"Drain3": short.stat().st_size}), sep="\n", flush=True)
+
+
+def streamed(size: int, others: dict[str, list[str]], rounds: int) -> None:
+    """Prints the rows of a log that is made while it is read."""
+    block = next(healthy(1)).encode()
+    commands = {"torchtriage triage": [*TRIAGE, "-"], **others}
+    commands.pop("Drain3", None)
+    done = medians(commands, rounds, lambda: islice(iter(lambda: block, b""), size // len(block)))
+    print(*rows("healthy, from a pipe", size // len(block) * len(block), done, {}), sep="\n", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--megabytes", type=int, default=1000)
+    parser.add_argument("--drain3", default=sys.executable, metavar="PYTHON")
+    parser.add_argument("--gigabytes", type=float, default=1.0, help="of the big logs; ten times as many are streamed")
     options = parser.parse_args()
-    size = options.megabytes * 1_000_000
-    logs: list[tuple[str, Callable[[int], Iterator[str]], int]] = [
-        ("healthy", healthy, size),
-        ("an error line every 1,000", noisy, size),
-        ("512 ranks, 511 waiting", failed, size // 10),
-    ]
-    print("| log | program | MB | median s | MB/s | peak MB |\n|---|---|---|---|---|---|")
-    for name, make, wanted in logs:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "run.log"
-            with path.open("w") as file:
-                file.writelines(make(wanted))
-            megabytes = path.stat().st_size / 1e6
-            for command in (TRIAGE, ["wc", "-l"]):
-                seconds, peak = measure([*command, str(path)], options.rounds)
-                program = "torchtriage triage" if command is TRIAGE else " ".join(command)
-                print(
-                    f"| {name} | {program} | {megabytes:.0f} | {seconds:.2f} | {megabytes / seconds:.0f} | {peak / 1e6:.0f} |"
-                )
+    big = int(options.gigabytes * 1e9)
+    logs: list[tuple[str, Callable[[int], Iterable[str]], int]] = [
+        ("healthy", healthy, 50_000), ("512 ranks, 511 waiting", failed, 50_000),
+        ("healthy", healthy, 1_000_000), ("512 ranks, 511 waiting", failed, 1_000_000),
+        ("512 ranks, 511 waiting", failed, big // 10), ("healthy", healthy, big),
+        ("an error line every 1,000", noisy, big),
+    ]  # fmt: skip
+    with tempfile.NamedTemporaryFile() as patterns:
+        others = rivals(options.drain3, Path(patterns.name))
+        print(
+            "| log | program | MB | median s | MB/s | time per MB, triage = 1 | peak MB |\n|---|---|---|---|---|---|---|"
+        )
+        for name, make, size in logs:
+            stored(name, make, size, others, options.rounds)
+        streamed(big * 10, others, 1)
 
 
 if __name__ == "__main__":

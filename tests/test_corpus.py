@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,8 @@ def test_the_labelled_cause_is_found(engine: Engine, name: str) -> None:
     assert root is not None
     assert root.entry in accepted, (root.entry, root.reasons)
     if case["first_failing_rank"] is not None:
-        assert root.rank == case["first_failing_rank"], root.reasons
+        # Where the log does not tell the rank, saying nothing is right and guessing another is wrong.
+        assert root.rank in {case["first_failing_rank"], *([] if case["rank_told"] else [None])}, root.reasons
     if case["evidence"]:
         assert quoted(verdict, case["evidence"].strip()), root.evidence
 
@@ -68,7 +70,7 @@ def test_no_case_names_this_machine_or_is_large() -> None:
     assert not [
         path
         for path in files
-        if b"/site-packages" in path.read_bytes().replace(b"/opt/venv/lib/python3.11/site-packages", b"")
+        if b"/site-packages" in re.sub(rb"/opt/venv/lib/python3\.\d+/site-packages", b"", path.read_bytes())
     ]
 
 

@@ -22,6 +22,8 @@ _WORDS: dict[str, tuple[str, str]] = {
     "why": ("Cause", "原因"),
     "do": ("What to do", "怎么办"),
     "check": ("To be sure", "如何确认"),
+    "shown": ("this log shows", "本日志显示"),
+    "prevent": ("To prevent it", "如何预防"),
     "followed": ("What followed", "连带后果"),
     "reasons": ("Why this verdict", "判断依据"),
     "others": ("Also seen", "其他候选"),
@@ -53,8 +55,9 @@ def report(verdict: Verdict, lang: Language, colour: bool) -> str:
         page.part("evidence", [f"{line.file + ':' if line.file else ''}{line.line}: {ANSI.sub('', line.text).strip()}"
                                for line in root.evidence])  # fmt: skip
         page.part("why", list(root.causes), numbered=True)
-        page.part("do", [_fix(fix) for fix in root.fixes], numbered=True)
+        page.part("do", [_fix(fix, page.word("shown")) for fix in root.fixes], numbered=True)
         page.part("check", [f"$ {check}" for check in root.checks])
+        page.part("prevent", list(root.prevent))
         page.part("followed", [_cascade(verdict, number) for number in range(len(verdict.cascades))])
         page.part("reasons", list(root.reasons))
         page.part("more", list(root.references))
@@ -94,9 +97,10 @@ def _place(verdict: Verdict) -> str:
     return " on ".join(part for part in (rank, root.host or "") if part)
 
 
-def _fix(fix: dict[str, object]) -> str:
+def _fix(fix: dict[str, object], shown: str) -> str:
     commands = fix["commands"] if isinstance(fix["commands"], list) else []
-    applies = f" [{fix['applies']}]" if fix["applies"] not in ("any", "") else ""
+    version = f"; {shown} {fix['shown']}" if fix.get("shown") else ""
+    applies = f" [{fix['applies']}{version}]" if fix["applies"] not in ("any", "") else ""
     detail = f"\n{fix['detail']}" if fix["detail"] else ""
     return f"{fix['title']}{applies}{detail}" + "".join(f"\n$ {command}" for command in commands)
 

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     """Serves until it is stopped. Raises TriageError, before anything is served, where something is wrong."""
     import uvicorn
 
-    from app.logging_config import configure
+    from app.cli.start_logging import start_logging
     from app.services.service import open_service
     from app.services.triage_incident import triage_incident
     from app.settings import Settings
@@ -35,11 +35,12 @@ def run(options: argparse.Namespace) -> int:
 
     given = {"TRIAGE_HOST": options.host, "TRIAGE_PORT": options.port}
     settings = Settings.from_environment(os.environ | {name: value for name, value in given.items() if value})
-    configure(settings.log_level)
+    start_logging(settings)
     with _listening(settings) as listening:
         settings = replace(settings, port=listening.getsockname()[1])
         service = open_service(settings, triage_incident)
-        config = uvicorn.Config(create_app(settings, service), log_config=None, timeout_graceful_shutdown=_GRACE)
+        app = create_app(settings, service)
+        config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE)
         print(f"torchtriage listens on {settings.base_url}, data in {settings.data_dir}", flush=True)
         uvicorn.Server(config).run([listening])
     return 0

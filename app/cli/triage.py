@@ -17,7 +17,7 @@ _STATUS = {"healthy": 0, "unexplained": 12}
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = subparsers.add_parser("triage", help="say what failed in a log, and what to do")
     parser.add_argument(
-        "paths", nargs="*", metavar="PATH", help="a log, .gz, .zst, .tar.gz or folder; - is standard input"
+        "paths", nargs="*", metavar="PATH", help="a log, .gz, .zst, .tar.gz, .zip or folder; - is standard input"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a line and per PATH")
     parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of causes and fixes")

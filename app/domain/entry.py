@@ -33,7 +33,8 @@ class Sign:
     `regex` is RE2 and Hyperscan syntax, searched in an event's text; `text` is found literally, and nearly by the
     near matcher. `all` holds signs that must all be found in the run, the first of them in the event itself.
     `where` narrows which texts are searched ("any": all). `unless`: a regex that must not be found in the same text.
-    `weak`: the line alone does not mean that a run failed.
+    `weak`: the line alone does not mean that a run failed. `broad`: it tells no more than who refused; it counts only
+    where no other sign matches the same event, and before catch-alls.
     """
 
     regex: str | None = None
@@ -42,6 +43,7 @@ class Sign:
     where: str = "any"
     unless: str | None = None
     weak: bool = False
+    broad: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,3 +25,5 @@ class Line:
     time: str | None = None
     stream: str = ""
     attempt: int = 0
+    pod: str | None = None
+    node: int | None = None  # the rank of its host among the run's hosts

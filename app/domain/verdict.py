@@ -37,6 +37,7 @@ class RootCause:
     causes: tuple[str, ...] = ()
     fixes: tuple[dict[str, Any], ...] = ()
     checks: tuple[str, ...] = ()
+    prevent: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     owner: str | None = None
     captured: dict[str, str] = field(default_factory=dict)
@@ -97,7 +98,12 @@ class EarlierRun:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What the log tells of the run itself; None where it does not."""
+    """What the log tells of the run itself; None where it does not.
+
+    `versions` are printed ones; `versions_inferred` holds ranges (`>=2.3,<2.5`) that the forms of lines leave open.
+    `phase` is what the run did when its root cause happened; `seconds_after_failure` is the time from there to the
+    last line that tells one.
+    """
 
     launcher: str | None = None
     world_size: int | None = None
@@ -106,9 +112,11 @@ class RunFacts:
     phase: str | None = None
     step: int | None = None
     versions: dict[str, str] = field(default_factory=dict)
+    versions_inferred: dict[str, str] = field(default_factory=dict)
     started: str | None = None
     ended: str | None = None
     exit_code: int | None = None
+    seconds_after_failure: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

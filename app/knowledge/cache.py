@@ -1,17 +1,23 @@
-"""The user's cache folder, and the parsed knowledge base kept there from one start to the next."""
+"""The user's cache folder, and what is kept there from one start to the next: parsed knowledge, the search index."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import pickle
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from app import __version__
 from app.domain.entry import KnowledgeBase
 from app.errors import KnowledgeError
 from app.reading.scan import keep
+
+if TYPE_CHECKING:
+    from app.knowledge.search import SearchIndex
+
+T = TypeVar("T")
 
 
 def cache_folder() -> Path:
@@ -32,15 +38,36 @@ def load(folders: Iterable[Path], cache: Path) -> KnowledgeBase:
             raise KnowledgeError([f"{folder}: no such folder of knowledge"])
         for path in sorted(folder.glob("*/*.yaml")):
             digest.update(str(path).encode() + path.read_bytes())
-    path = cache / f"knowledge-{digest.hexdigest()[:32]}.pickle"
-    try:
-        known = pickle.loads(path.read_bytes())  # The user's own folder, like compiled bytecode.
-    except (OSError, pickle.UnpicklingError, AttributeError, EOFError, ImportError, TypeError):
-        known = None
-    if isinstance(known, KnowledgeBase):
-        return known
-    from app.knowledge import loader
 
-    knowledge = loader.load(folders)
-    keep(path, pickle.dumps(knowledge, protocol=5))
-    return knowledge
+    def parsed() -> KnowledgeBase:
+        from app.knowledge import loader
+
+        return loader.load(folders)
+
+    return _kept(cache / f"knowledge-{digest.hexdigest()[:32]}.pickle", KnowledgeBase, parsed)
+
+
+def load_index(knowledge: KnowledgeBase, cache: Path) -> SearchIndex:
+    """-> the search index of `knowledge`, made once per content of its entries, the synonyms and the code that cuts.
+
+    Raises KnowledgeError where the synonyms are not well-formed.
+    """
+    from app.knowledge.search import SOURCES, SearchIndex
+
+    digest = hashlib.sha256(knowledge.digest.encode())
+    for path in SOURCES:
+        digest.update(path.read_bytes())
+    return _kept(cache / f"search-{digest.hexdigest()[:32]}.pickle", SearchIndex, lambda: SearchIndex(knowledge))
+
+
+def _kept(path: Path, kind: type[T], make: Callable[[], T]) -> T:
+    """-> what lies pickled at `path`; else what `make` makes, kept there for the next start."""
+    try:
+        kept = pickle.loads(path.read_bytes())  # The user's own folder, like compiled bytecode.
+    except (OSError, pickle.UnpicklingError, AttributeError, EOFError, ImportError, TypeError):
+        kept = None
+    if isinstance(kept, kind):
+        return kept
+    made = make()
+    keep(path, pickle.dumps(made, protocol=5))
+    return made

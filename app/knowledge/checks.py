@@ -2,74 +2,155 @@
 
 from __future__ import annotations
 
-from app.domain.entry import Entry, KnowledgeBase, Sign
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from app.domain.entry import Entry, Kind, KnowledgeBase, Sign, Text
+from app.knowledge import BUILT_IN
+from app.knowledge.places import Path as Place
+from app.knowledge.places import line_of
 from app.reading.scan import PatternError
 from app.reading.scan import problem as refused_by_hyperscan
 from app.reading.sources import from_bytes
 from app.triage.engine import Engine
-from app.triage.patterns import refused_by_re2, source
+from app.triage.patterns import Patterns, refused_by_re2, source
+
+HEALTHY = BUILT_IN / "healthy.log"
+LEFT = "TODO"  # what a new entry still has to say
+_PROOFS, _NEAR_MISSES = 2, 1  # the fewest examples of a cause or consequence
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+_EVERYWHERE = frozenset({"any", "line", "exception"})
+_Problem = tuple[Entry, Place, str]
 
 
-def problems(knowledge: KnowledgeBase) -> list[str]:
-    """-> one sentence a problem, each beginning with the entry's file; empty where the base is sound."""
-    found = _unknown_explains(knowledge.entries)
-    found += [problem for entry in knowledge.entries.values() for problem in _refused_by_re2(entry)]
+def problems(knowledge: KnowledgeBase, folders: Sequence[Path] = (BUILT_IN,)) -> list[str]:
+    """-> one sentence a problem, each beginning with file:line; empty where the base is sound.
+
+    `folders` are those that `knowledge` was loaded from.
+    """
+    entries = list(knowledge.entries.values())
+    refused = [problem for entry in entries for problem in _refused_by_re2(entry)]
+    found = [problem for entry in entries for problem in _of_one(entry, knowledge.entries)]
+    found += [*refused, *_claimed_twice(entries)]
+    if not refused:  # no engine can be built otherwise
+        found += _proved(knowledge, entries)
+    return [_told(problem, folders) for problem in found]
+
+
+def _proved(knowledge: KnowledgeBase, entries: Sequence[Entry]) -> list[_Problem]:
+    """-> what the engine itself says of the entries: their patterns, their examples, and a healthy log."""
     try:
         engine = Engine(knowledge)
     except PatternError:
-        return found + [problem for entry in knowledge.entries.values() for problem in _refused_by_hyperscan(entry)]
-    if found:
-        return found
+        return [problem for entry in entries for problem in _refused_by_hyperscan(entry)]
+    return [problem for entry in entries for problem in _examples(entry, engine)] + [*_on_healthy(knowledge)]
+
+
+def _of_one(entry: Entry, entries: dict[str, Entry]) -> Iterator[_Problem]:
+    for number, name in enumerate(entry.explains):
+        if not any(fnmatchcase(other, name) for other in entries):
+            yield entry, ("explains", number), f"explains {name!r}, which no entry has"
+    yield from _languages(entry)
+    if entry.kind is not Kind.ADVICE:
+        if len(entry.match_examples) < _PROOFS:
+            yield entry, ("examples", "match"), f"fewer than {_PROOFS} examples that match"
+        if len(entry.no_match_examples) < _NEAR_MISSES:
+            yield entry, ("examples",), "no near miss in examples.no_match"
+
+
+def _languages(entry: Entry) -> Iterator[_Problem]:
+    for place, text in _texts(entry):
+        if not _CHINESE.search(text.zh):
+            yield entry, (*place, "zh"), f"no Chinese in {_short(text.zh)!r}"
+        if _CHINESE.search(text.en):
+            yield entry, (*place, "en"), f"Chinese in {_short(text.en)!r}"
+        for lang, words in (("en", text.en), ("zh", text.zh)):
+            if LEFT in words:
+                yield entry, (*place, lang), f"left to do: {_short(words)!r}"
+    if any(LEFT in question for _, question in entry.asks):
+        yield entry, ("asks",), "left to do: asks"
+
+
+def _refused_by_re2(entry: Entry) -> Iterator[_Problem]:
+    for place, pattern in _patterns(entry):
+        if reason := refused_by_re2(pattern):
+            yield entry, place, f"RE2 refuses {pattern!r}: {reason}"
+
+
+def _patterns(entry: Entry) -> Iterator[tuple[Place, str]]:
+    for place, sign in _signs(entry):
+        yield (*place, "regex" if sign.regex is not None else "text"), source(sign)
+        if sign.unless:
+            yield (*place, "unless"), sign.unless
+    for name, pattern in entry.capture:
+        yield ("capture", name), pattern
+
+
+def _signs(entry: Entry) -> Iterator[tuple[Place, Sign]]:
+    for number, sign in enumerate(entry.signs):
+        if sign.all:
+            yield from ((("signs", number, "all", at), part) for at, part in enumerate(sign.all))
+        else:
+            yield ("signs", number), sign
+
+
+def _texts(entry: Entry) -> Iterator[tuple[Place, Text]]:
+    yield ("title",), entry.title
+    yield from ((("causes", number), cause) for number, cause in enumerate(entry.causes))
+    yield from ((("prevent", number), text) for number, text in enumerate(entry.prevent))
+    for number, fix in enumerate(entry.fixes):
+        yield ("fixes", number, "title"), fix.title
+        if fix.detail and re.search(r"[a-z] [a-z]+ [a-z]+ ", fix.detail.en):  # a detail can be code and nothing else
+            yield ("fixes", number, "detail"), fix.detail
+
+
+def _claimed_twice(entries: Iterable[Entry]) -> Iterator[_Problem]:
     claimed: dict[str, str] = {}
-    for entry in knowledge.entries.values():
-        found += _examples(entry, engine)
-        for example in entry.match_examples:
+    for entry in entries:
+        for number, example in enumerate(entry.match_examples):
             if (other := claimed.setdefault(example.strip(), entry.id)) != entry.id:
-                found.append(f"{entry.file}:1: claims an example of {other}: {_short(example)}")
-    return found
+                yield entry, ("examples", "match", number), f"claims an example of {other}: {_short(example)}"
 
 
-def _refused_by_re2(entry: Entry) -> list[str]:
-    patterns = [pattern for sign in _flat(entry.signs) for pattern in (source(sign), sign.unless) if pattern]
-    patterns += [pattern for _, pattern in entry.capture]
-    reasons = ((pattern, refused_by_re2(pattern)) for pattern in patterns)
-    return [f"{entry.file}:1: RE2 refuses {pattern!r}: {reason}" for pattern, reason in reasons if reason]
-
-
-def _refused_by_hyperscan(entry: Entry) -> list[str]:
+def _refused_by_hyperscan(entry: Entry) -> Iterator[_Problem]:
     """One pattern at a time takes seconds, so this is asked only once it is known that one is refused."""
-    reasons = ((source(sign), refused_by_hyperscan(source(sign))) for sign in _flat(entry.signs))
-    return [f"{entry.file}:1: Hyperscan refuses {pattern!r}: {reason}" for pattern, reason in reasons if reason]
+    for place, sign in _signs(entry):
+        if reason := refused_by_hyperscan(source(sign)):
+            yield entry, place, f"Hyperscan refuses {source(sign)!r}: {reason}"
 
 
-def _examples(entry: Entry, engine: Engine) -> list[str]:
-    found: list[str] = []
-    for example in entry.match_examples:
+def _examples(entry: Entry, engine: Engine) -> Iterator[_Problem]:
+    for number, example in enumerate(entry.match_examples):
         verdict = engine.triage(from_bytes(example.encode()))
         winner = verdict.root_cause.entry if verdict.root_cause else verdict.outcome
         if winner != entry.id:
-            found.append(f"{entry.file}:1: its example is won by {winner}: {_short(example)}")
-    for example in entry.no_match_examples:
+            yield entry, ("examples", "match", number), f"its example is won by {winner}: {_short(example)}"
+    for number, example in enumerate(entry.no_match_examples):
         verdict = engine.triage(from_bytes(example.encode()))
         if verdict.root_cause and verdict.root_cause.entry == entry.id:
-            found.append(f"{entry.file}:1: it matches its counter-example: {_short(example)}")
-    return found
+            yield entry, ("examples", "no_match", number), f"it matches its counter-example: {_short(example)}"
 
 
-def _flat(signs: tuple[Sign, ...]) -> list[Sign]:
-    return [part for sign in signs for part in (sign.all or (sign,))]
+def _on_healthy(knowledge: KnowledgeBase) -> Iterator[_Problem]:
+    """Weak signs and parts of `all:` may show in a healthy run: neither says alone that it failed."""
+    patterns = Patterns(knowledge)
+    for line in HEALTHY.read_text(encoding="utf-8").splitlines():
+        for index in patterns.found(line, _EVERYWHERE):
+            pattern = patterns.all[index]
+            if not pattern.sign.weak and not pattern.group:
+                place = next(place for place, sign in _signs(pattern.entry) if sign is pattern.sign)
+                yield pattern.entry, place, f"{source(pattern.sign)!r} fires on a healthy line: {_short(line)}"
+
+
+def _told(problem: _Problem, folders: Sequence[Path]) -> str:
+    entry, place, text = problem
+    files = (folder / entry.file for folder in reversed(folders))
+    file = next((file for file in files if file.is_file()), None)
+    return f"{entry.file}:{line_of(file.read_bytes(), place) if file else 1}: {text}"
 
 
 def _short(example: str) -> str:
     text = " ".join(example.split())
     return text if len(text) <= 120 else f"{text[:117]}…"
-
-
-def _unknown_explains(entries: dict[str, Entry]) -> list[str]:
-    """-> a problem for each id (not glob) in `explains` that no entry has."""
-    return [
-        f"{entry.file}:1: explains {name!r}, which no entry has"
-        for entry in entries.values()
-        for name in entry.explains
-        if "*" not in name and name not in entries
-    ]

@@ -13,9 +13,8 @@ from pydantic import ValidationError
 from app.domain.entry import Entry, KnowledgeBase
 from app.errors import KnowledgeError
 from app.knowledge import BUILT_IN
+from app.knowledge.places import LOADER, line_of
 from app.knowledge.schema import EntryForm
-
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def load(folders: Iterable[Path] = (BUILT_IN,)) -> KnowledgeBase:
@@ -44,7 +43,7 @@ def _read(path: Path, source: bytes, problems: list[str]) -> Entry | None:
     """-> the entry of one file; what is wrong with it goes to `problems`."""
     name = f"{path.parent.name}/{path.name}"
     try:
-        data = yaml.load(source, Loader=_Loader)
+        data = yaml.load(source, Loader=LOADER)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problems.append(f"{name}:{mark.line + 1 if mark else 1}: {getattr(error, 'problem', error)}")
@@ -52,7 +51,7 @@ def _read(path: Path, source: bytes, problems: list[str]) -> Entry | None:
     try:
         form = EntryForm.model_validate(data)
     except ValidationError as error:
-        problems += [f"{name}:{_line_of(source, found['loc'])}: {_place(found['loc'])}: {found['msg']}"
+        problems += [f"{name}:{line_of(source, found['loc'])}: {_place(found['loc'])}: {found['msg']}"
                      for found in error.errors(include_url=False)]  # fmt: skip
         return None
     if form.id != f"{path.parent.name}.{path.stem}":
@@ -63,19 +62,3 @@ def _read(path: Path, source: bytes, problems: list[str]) -> Entry | None:
 
 def _place(location: tuple[Any, ...]) -> str:
     return ".".join(str(part) for part in location) or "entry"
-
-
-def _line_of(source: bytes, location: tuple[Any, ...]) -> int:
-    """-> the line, from 1, of the deepest node on `location` that the file has."""
-    node = yaml.compose(source, Loader=_Loader)
-    for part in location:
-        if isinstance(node, yaml.MappingNode):
-            found = next((value for key, value in node.value if key.value == part), None)
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-            found = node.value[part]
-        else:
-            found = None
-        if found is None:
-            break
-        node = found
-    return int(node.start_mark.line) + 1 if node is not None else 1

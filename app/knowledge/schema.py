@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -10,7 +11,7 @@ from app.domain.entry import Advice, Entry, Fix, Kind, Sign, Text
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*\.[a-z0-9][a-z0-9.-]*$")]
 Glob = Annotated[str, Field(pattern=r"^[a-z0-9*][a-z0-9.*-]*$")]
-Link = Annotated[str, Field(pattern=r"^https://[^\s]+$")]
+Link = Annotated[str, Field(pattern=r"^https://[a-zA-Z0-9.-]+\.[a-z]{2,}(:\d+)?(/\S*)?$")]
 Filled = Annotated[str, Field(min_length=1)]
 
 
@@ -43,6 +44,7 @@ class SignForm(_Form):
     where: Literal["any", "exception", "line", "exit", "frame"] = Field("any", alias="in")
     unless: Filled | None = None
     weak: bool = False
+    broad: bool = False
 
     @model_validator(mode="after")
     def _one_pattern(self) -> SignForm:
@@ -58,6 +60,7 @@ class SignForm(_Form):
             where=self.where,
             unless=self.unless,
             weak=self.weak,
+            broad=self.broad,
         )
 
 
@@ -164,3 +167,8 @@ class EntryForm(_Form):
             catch_all=self.catch_all,
             file=file,
         )
+
+
+def json_schema() -> str:
+    """-> the JSON Schema of an entry's file, for editors; `knowledge_base/schema.json` holds it."""
+    return json.dumps(EntryForm.model_json_schema(by_alias=True), indent=2, ensure_ascii=False) + "\n"

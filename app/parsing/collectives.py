@@ -1,4 +1,4 @@
-"""NCCL, Gloo and watchdog lines: which rank waited in which collective."""
+"""NCCL, Gloo, watchdog and barrier lines: which rank waited in which collective, and who was named as missing."""
 
 from __future__ import annotations
 
@@ -8,63 +8,182 @@ from dataclasses import dataclass, replace
 from app.domain.event import Event
 from app.domain.line import Line
 
-# [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=78, OpType=BROADCAST, …) ran for 600029 milliseconds
+# [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=8, NumelOut=8, …
 _WATCHDOG = re.compile(
-    r"\[?[Rr]ank (\d+)\]?\]?:? ?Watchdog caught collective operation timeout:? ?"
-    r"(?:WorkNCCL\((?:SeqNum=(\d+), )?OpType=(\w+))?"
+    r"\[?[Rr]ank (\d{1,6})\]?\]?:? ?Watchdog caught collective operation timeout:? ?"
+    r"(?:WorkNCCL\((?:SeqNum=(\d{1,19}), )?OpType=(\w+)(?:, NumelIn=(\d{1,19}))?)?"
+)
+# [PG ID 1 PG GUID 7(tp) Rank 0] … detected by watchdog at work: 2847 · [PG 1 Rank 0] Timeout at NCCL work: 2847, …
+_AT_WORK = re.compile(
+    r"\[PG (?:ID )?(\w+)[^\]\n]{0,120}?Rank (\d{1,6})\].{0,120}?"
+    r"(?:detected by watchdog at work(?: sequence id)?|Timeout at NCCL work): (\d{1,19})"
 )
 # [Rank 0]: Rank 2 failed to pass monitoredBarrier in 5000 ms
 _MONITORED = re.compile(r"Ranks? ([\d, ]+) failed to pass monitoredBarrier")
+# … in store based barrier … rank: 0, key: store_based_barrier_key:1 (world_size=2, worker_count=1, timeout=0:30:00)
+_STORE_BARRIER = re.compile(
+    r"store based barrier .{0,60}?rank: (\d{1,6}), .{0,80}?\(world_size=(\d{1,6}), worker_count=(\d{1,6}),"
+)
+# Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=5, OpType=ALLREDUCE, TensorShape=[10], …)
+_FINGERPRINT = re.compile(
+    r"Rank (\d{1,6}) is running (?:inconsistent )?collective: CollectiveFingerPrint\((?:SequenceNumber=(\d{1,19}),? ?)?"
+    r"OpType=(\w+)(?:, TensorShape=(\[[\d, ]*\]))?"
+)
+# The desync report: `ranks [3] are the lagging ranks`, `[3] finished collective #77, but didn't join collective #78`,
+# `[0,1] started ALLREDUCE`; the flight recorder's: `missing ranks: {3}`.
+_LAGGING = re.compile(
+    r"ranks \[([\d, ]+)\] are the lagging ranks|\[([\d, ]+)\] finished collective #\d+, but didn't join|missing ranks: \{([\d, ]+)\}"
+)
+_STARTED = re.compile(r"^\s*\[([\d, ]+)\] started (\w+)")
 _NCCL_WARN = re.compile(r"^([\w.-]+):(\d+):\d+ \[\d+\] .{0,200}?NCCL WARN ")
+_WORDS = ("Watchdog", "NCCL", "watchdog", "arrier", "CollectiveFingerPrint", "ranks", "collective #", "] started ")
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A rank that waited in vain: the collective's sequence number and its operation."""
+    """A rank that waited in vain: the collective's sequence number, operation and size, as far as the line tells."""
 
     rank: int
     sequence: int | None
     operation: str | None
+    size: str | None
     line: Line
 
 
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    """The ranks that the waiting of others points at. `why` is `named`, `absent`, `torn` (it called
+    something else than the many) or `behind`, the latter with both sequence numbers."""
+
+    ranks: frozenset[int]
+    why: str
+    sequence: int | None = None
+    others: int | None = None
+
+
 class Collectives:
-    """Feed it every kept line; it keeps who waited, and who was named as missing."""
+    """Feed it every kept line; it keeps who waited where, and who was named as missing."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self.waits: list[Wait] = []
+        self._waits: dict[int, Wait] = {}  # of each rank the one with the lowest number: what is behind it never began
         self.missing: set[int] = set()
+        self.timed_out: set[int] = set()  # ranks of which a watchdog said that they waited in vain
+        self._groups: set[str] = set()
+        self._barrier: set[int] = set()
+        self._barrier_sizes: tuple[int, int] = (0, 0)  # of the world, and of those who came
 
     def feed(self, line: Line) -> bool:
         text = line.text
+        if not any(word in text for word in _WORDS):
+            return False
         if "Watchdog caught" in text and (found := _WATCHDOG.search(text)):
             rank, sequence = int(found[1]), int(found[2]) if found[2] else None
-            self.waits.append(Wait(rank, sequence, found[3], line))
+            self._wait(Wait(rank, sequence, found[3], found[4], line))
+            self.timed_out.add(rank)
             event = Event.at(line, text[found.start() :], "collective")
             self.events.append(replace(event, rank=rank))
             return True
         if "NCCL WARN" in text and (warned := _NCCL_WARN.match(text)):
             self.events.append(replace(Event.at(line, text, "collective"), host=line.host or warned[1]))
             return True
-        if "monitoredBarrier" in text and (named := _MONITORED.search(text)):
-            self.missing.update(int(rank) for rank in re.findall(r"\d+", named[1]))
+        self._note(line, text)
         return False
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Where ranks waited in different collectives under the same number, that becomes an event of its own."""
+        sides = self.sides()
+        if len(sides) > 1 and len(self._groups) < 2:
+            torn = {rank for _, ranks in sides for rank in ranks}
+            lines = tuple(dict.fromkeys(wait.line for wait in self._waits.values() if wait.rank in torn))
+            event = Event.at(lines[0], f"ranks disagree on a collective: {told(sides)}", "torn")
+            self.events.append(replace(event, lines=lines, rank=None, local_rank=None))
 
+    def sides(self) -> list[tuple[str, frozenset[int]]]:
+        """-> what ranks called under the same sequence number, with the ranks of each, the many first; empty where
+        they agree or nobody tells."""
+        by_number: dict[int | None, dict[str, set[int]]] = {}
+        for wait in self._waits.values():
+            if wait.operation is not None:
+                what = wait.operation + (f" of {wait.size}" if wait.size else "")
+                by_number.setdefault(wait.sequence, {}).setdefault(what, set()).add(wait.rank)
+        torn = [calls for calls in by_number.values() if len(calls) > 1]
+        # Gather, scatter and the uneven collectives have other sizes on each rank by their nature.
+        torn = [calls for calls in torn if len({what.split()[0] for what in calls}) > 1 or _even(calls)]
+        return sorted(
+            ((what, frozenset(ranks)) for calls in torn[:1] for what, ranks in calls.items()), key=_many_first
+        )
 
-def suspects(waits: list[Wait], world_size: int | None) -> tuple[set[int], str | None]:
-    """-> the ranks that a watchdog's lines point at by their absence or by the lowest sequence number, and why."""
-    ranks = {wait.rank for wait in waits}
-    numbers = {wait.rank: wait.sequence for wait in waits if wait.sequence is not None}
-    if len(ranks) >= 2 and numbers and len(set(numbers.values())) > 1:
+    def suspects(self, world_size: int | None) -> Suspects | None:
+        """-> the ranks at which the waiting of others points: named by a barrier or report, absent, or behind."""
+        if self.missing:
+            return Suspects(frozenset(self.missing), "named")
+        size, came = self._barrier_sizes
+        if self._barrier and len(self._barrier) == came < size:
+            return Suspects(frozenset(range(size)) - self._barrier, "absent")
+        ranks = set(self._waits)
+        if len(ranks) < 2:
+            return None
+        return self._torn() or self._behind(len(ranks)) or self._absent(ranks, world_size)
+
+    def _torn(self) -> Suspects | None:
+        """-> the few that called something else than the many."""
+        sides = self.sides()
+        few = sides[-1][1] if sides else frozenset()
+        return Suspects(few, "torn") if few and len(few) < len(sides[0][1]) else None
+
+    def _behind(self, count: int) -> Suspects | None:
+        """-> the few that stopped at a lower number than the others."""
+        numbers = {wait.rank: wait.sequence for wait in self._waits.values() if wait.sequence is not None}
+        if len(set(numbers.values())) < 2 or len(self._groups) > 1:
+            return None
         lowest = min(numbers.values())
-        behind = {rank for rank, number in numbers.items() if number == lowest}
-        if len(behind) * 2 <= len(ranks):
-            return behind, f"stopped at collective {lowest}, others at {max(numbers.values())}"
-    absent = set(range(world_size or max(ranks, default=-1) + 1)) - ranks
-    if len(ranks) >= 2 and 0 < len(absent) <= len(ranks):
-        return absent, "never reported this collective"
-    return set(), None
+        behind = frozenset(rank for rank, number in numbers.items() if number == lowest)
+        return Suspects(behind, "behind", lowest, max(numbers.values())) if len(behind) * 2 <= count else None
+
+    @staticmethod
+    def _absent(ranks: set[int], world_size: int | None) -> Suspects | None:
+        """-> those of whom no watchdog spoke."""
+        absent = frozenset(range(world_size or max(ranks) + 1)) - ranks
+        # Without the world's size a paste may have been cut: only a single gap among many tells.
+        told_enough = len(absent) <= len(ranks) if world_size else len(absent) == 1 and len(ranks) > 2
+        return Suspects(absent, "absent") if absent and told_enough else None
+
+    def _note(self, line: Line, text: str) -> None:
+        if at := _AT_WORK.search(text):
+            self._groups.add(at[1])
+            if int(at[2]) not in self._waits:
+                self._wait(Wait(int(at[2]), int(at[3]), None, None, line))
+        if named := _MONITORED.search(text) or _LAGGING.search(text):
+            self.missing.update(_ranks(next(filter(None, named.groups()))))
+        if barrier := _STORE_BARRIER.search(text):
+            self._barrier.add(int(barrier[1]))
+            self._barrier_sizes = int(barrier[2]), int(barrier[3])
+        for print_ in _FINGERPRINT.finditer(text):
+            sequence = int(print_[2]) if print_[2] else None
+            self._wait(Wait(int(print_[1]), sequence, print_[3], print_[4], line))
+        if started := _STARTED.match(text):
+            for rank in _ranks(started[1]):
+                self._wait(Wait(rank, None, started[2], None, line))
+
+    def _wait(self, wait: Wait) -> None:
+        known = self._waits.get(wait.rank)
+        if known is None or (wait.sequence or 0) < (known.sequence or 0):
+            self._waits[wait.rank] = wait
+
+
+def told(sides: list[tuple[str, frozenset[int]]]) -> str:
+    """-> `ALLREDUCE of 1024 (ranks 0,1), BROADCAST of 8 (ranks 2)`."""
+    return ", ".join(f"{what} (ranks {','.join(map(str, sorted(ranks)))})" for what, ranks in sides)
+
+
+def _even(calls: dict[str, set[int]]) -> bool:
+    return all(re.match(r"_?(?:ALLREDUCE|BROADCAST|REDUCE(?!_SCATTER))", what) for what in calls)
+
+
+def _many_first(side: tuple[str, frozenset[int]]) -> tuple[int, int]:
+    return -len(side[1]), min(side[1])
+
+
+def _ranks(text: str) -> set[int]:
+    return {int(number) for number in re.findall(r"\b\d{1,6}\b", text)}

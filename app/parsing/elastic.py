@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from signal import Signals
 
-from app.domain.event import Event, Where
+from app.domain.event import Event, Raised, Where
 from app.domain.line import Line
 
 # E1120 15:09:16.037000 1001 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1) local_rank: 0 (pid: 7) of binary: …
-_FAILED = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+) \(pid: (\d+)\)")
+_FAILED = re.compile(r"failed \(exitcode: (-?\d{1,10})\) local_rank: (\d{1,6})\b")
 _AGENT_PID = re.compile(r"[WEI]\d{4} [\d:.]+ (\d+) torch/distributed/elastic")
 _FIRST = re.compile(r"^Root Cause(?: \(first observed failure\))?:")
 _OTHERS = re.compile(r"^(?:Other )?Failures:")
 _ITEM = re.compile(r"^\[\d+\]:\s*$")
 _FIELD = re.compile(r"^\s+(time|host|rank|exitcode|error_file|traceback|msg)\s*: ?(.*)")
 _RULE = re.compile(r"^(?:={10,}|\*{10,})\s*$")
+# torch 1.9:       "message": "ValueError: no such split",
+_MESSAGE = re.compile(r'^\s+"message": "([A-Za-z_][\w.]*): ((?:[^"\\]|\\.)*)"')
 _FILLING = re.compile(r"^\s*(?:$|<NO_OTHER_FAILURES>|-{10,}\s*$|\s{2})")
-_RANK = re.compile(r"(\d+) \(local_rank: (\d+)\)")
-_CODE = re.compile(r"(-?\d+) \(pid: (\d+)\)")
+_RANK = re.compile(r"(\d{1,6}) \(local_rank: (\d{1,6})\)")
+_CODE = re.compile(r"(-?\d{1,10}) \(pid: (\d+)\)")
 
 
 @dataclass(slots=True)
@@ -27,6 +29,11 @@ class _Report:
     first: bool = False
     fields: dict[str, tuple[str, Line]] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
+
+    def rank(self) -> int | None:
+        """-> the rank of the item that is being read."""
+        found = _RANK.match(self.fields["rank"][0]) if "rank" in self.fields else None
+        return int(found[1]) if found else None
 
 
 def exit_text(code: int, rank: int | None) -> str:
@@ -61,6 +68,13 @@ class Elastic:
             return True
         return False
 
+    def placed(self, line: Line) -> Line:
+        """-> the line with its attempt; with its rank too, where it belongs to a worker's traceback inside of a report."""
+        report = self._reports.get(line.stream)
+        attempt = line.attempt or (self.attempt if report is None else self._last())
+        rank = report.rank() if report is not None and line.rank is None else line.rank
+        return line if (attempt, rank) == (line.attempt, line.rank) else replace(line, attempt=attempt, rank=rank)
+
     def close(self) -> None:
         """Ends reports that the log cuts off."""
         for stream, report in list(self._reports.items()):
@@ -86,12 +100,25 @@ class Elastic:
             self._item(report)
         elif found := _FIELD.match(text):
             report.fields[found[1]] = (found[2].strip(), line)
-        elif "traceback" in report.fields and text.startswith("    "):
+        elif "msg" in report.fields and (told := _MESSAGE.match(text)):
+            report.events.append(self._told(line, report.rank(), told[1], told[2]))
+        elif "traceback" in report.fields and text.startswith("  "):
             return False  # The worker's own traceback stands inside the report; its extractor reads it.
         elif _RULE.match(text) or not _FILLING.match(text):
             self._end(line.stream, report)
             return bool(_RULE.match(text))
         return True
+
+    def _told(self, line: Line, rank: int | None, kind: str, message: str) -> Event:
+        """-> the exception that a worker left in its error file, which torch 1.9 prints as JSON."""
+        text = message.encode("latin-1", "backslashreplace").decode("unicode_escape", "replace")
+        raised = Raised(kind, text.encode(errors="replace").decode(), (), (line,))
+        event = Event.at(line, raised.text, "exception line", Where.EXCEPTION)
+        return replace(event, rank=rank, attempt=self._last(), chain=(raised,))
+
+    def _last(self) -> int:
+        """-> the attempt that the reports speak of."""
+        return max(self.attempt - 1, 0)
 
     def _end(self, stream: str, report: _Report) -> None:
         self._item(report)
@@ -117,7 +144,7 @@ class Elastic:
                 rank=number,
                 local_rank=int(rank[2]) if rank else None,
                 host=fields["host"][0] if "host" in fields else lines[0].host,
-                attempt=max(self.attempt - 1, 0),
+                attempt=self._last(),
                 time=fields["time"][0].replace("_", "T") if "time" in fields else None,
                 exit_code=int(code[1]),
             )

@@ -10,10 +10,13 @@ from app.domain.event import Event, Where
 from app.domain.line import Line
 
 _TERMINATE = re.compile(r"terminate called (?:after throwing an instance of '([^']+)'|recursively|without an active)")
+_SAME_LINE = re.compile(r"what\(\):\s*(.+)")  # pasted without its line feeds
 _WHAT = re.compile(r"^\s*what\(\):\s*(.*)")
 # subprocess.CalledProcessError: … died with <Signals.SIGKILL: 9>. / process 0 terminated with signal SIGKILL
-_DIED = re.compile(r"died with <Signals\.(SIG\w+): \d+>|[Pp]rocess (\d+) terminated with signal (SIG\w+)")
-_SPAWN_CODE = re.compile(r"process (\d+) terminated with exit code (\d+)")
+_DIED = re.compile(r"died with <Signals\.(SIG\w+): \d+>|[Pp]rocess (\d{1,6}) terminated with signal (SIG\w+)")
+_SPAWN_CODE = re.compile(r"[Pp]rocess (\d{1,6}) terminated with exit code (\d{1,3})")
+# The old launcher's last words name the command of its last worker, whichever of them failed.
+_LAST_WORKER = re.compile(r"CalledProcessError: Command .{0,400}--local[_-]rank=(\d{1,3})\b")
 _OPEN_FOR = 4  # lines in which what() must follow terminate
 
 
@@ -23,6 +26,7 @@ class Processes:
     def __init__(self) -> None:
         self._terminated: dict[str, Line] = {}
         self.events: list[Event] = []
+        self.workers: int | None = None  # of one host, where a launcher tells
 
     def feed(self, line: Line) -> bool:
         text = line.text
@@ -34,9 +38,15 @@ class Processes:
             self._cpp(begun, None, "")
         if "terminate called" in text and _TERMINATE.search(text):
             self._terminated[line.stream] = line
+            if same := _SAME_LINE.search(text):
+                self._cpp(line, None, same[1])
             return True
         if " with " in text and (died := _DIED.search(text)):
             self._signal(line, died[1] or died[3], int(died[2]) if died[2] else None)
+        if "terminated with exit code" in text and (left := _SPAWN_CODE.search(text)):
+            self._exited(line, left[2], int(left[2]), int(left[1]))
+        if "CalledProcessError" in text and (last := _LAST_WORKER.search(text)):
+            self.workers = int(last[1]) + 1
         return False
 
     def close(self) -> None:
@@ -55,6 +65,9 @@ class Processes:
             code = -int(Signals[name])
         except KeyError:
             return
-        text = f"exitcode {code} {name}" + (f" rank {rank}" if rank is not None else "")
+        self._exited(line, f"{code} {name}", code, rank)
+
+    def _exited(self, line: Line, told: str, code: int, rank: int | None) -> None:
+        text = f"exitcode {told}" + (f" rank {rank}" if rank is not None else "")
         event = Event.at(line, text, "process", Where.EXIT)
         self.events.append(replace(event, rank=rank if line.rank is None else line.rank, exit_code=code))

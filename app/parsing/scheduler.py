@@ -33,7 +33,7 @@ class Scheduler:
         host, rank, time = line.host, line.rank, line.time
         if found := _SRUN.match(text):
             host = found[1]
-            rank = int(found[2]) if found[2].isdigit() else rank
+            rank = int(found[2]) if found[2].isdigit() and len(found[2]) < 7 else rank
         if on := _ON.search(text):
             host, time = on[1] if "[" not in on[1] else host, on[2] or time
         if node := _NODE.search(text):

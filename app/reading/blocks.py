@@ -6,9 +6,9 @@ import codecs
 from collections.abc import Iterable, Iterator
 
 from app.errors import UnreadableLog
+from app.reading.decoding import utf16
 
 LONGEST_LINE = 4 << 20  # bytes; a longer line is cut here
-_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _SAMPLE = 64 << 10  # bytes looked at to tell text from binary
 _BINARY_SHARE = 0.05  # control bytes above this share of the sample mean that it is no text
 _TEXT_BYTES = bytes(range(32, 256)) + b"\t\n\r\x0b\x0c\x1b\x08\x07"
@@ -18,15 +18,16 @@ def blocks(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
     """Yields blocks that end with a line feed (the last may not). Raises UnreadableLog for binary and empty input."""
     stream = iter(chunks)
     first = next(stream, b"")
-    encoding = _UTF16.get(first[:2])
-    if encoding:
-        first, stream = _recoded(first[2:], stream, encoding)
+    wide = utf16(first)
+    if wide:
+        encoding, mark = wide
+        first, stream = _recoded(first[mark:], stream, encoding)
     _refuse_binary(first[:_SAMPLE], name)
     rest = first.removeprefix(codecs.BOM_UTF8)
     for chunk in stream:
         cut = chunk.rfind(b"\n") + 1
         if cut:
-            yield rest + chunk[:cut]
+            yield b"".join((rest, memoryview(chunk)[:cut]))
             rest = chunk[cut:]
         else:
             rest += chunk

@@ -7,13 +7,14 @@ import os
 import platform
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
-from importlib.metadata import version
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import hyperscan
 
 _FLAGS = hyperscan.HS_FLAG_MULTILINE
+_VERSION: str = hyperscan.__version__  # type: ignore[attr-defined]  # its stub leaves it out
+_MOST_KEPT = 12  # files of the cache of one kind
 PatternError: type[Exception] = hyperscan.error
 
 
@@ -25,22 +26,37 @@ class Scanner:
     """
 
     def __init__(self, patterns: Callable[[], Sequence[bytes]], cache: Path | None = None, key: bytes = b"") -> None:
+        self._patterns = patterns
         self._database = _cached(patterns, cache, key) if cache else _compiled(patterns())
         self._threads = threading.local()
 
-    def ends(self, data: bytes) -> list[tuple[int, int]]:
-        """-> (pattern's index, byte after the match) for each match in `data`, in order of the end."""
+    def without(self, deaf: Collection[int]) -> Scanner:
+        """-> a scanner for the other patterns, of the same indexes."""
+        patterns = self._patterns()
+        fewer = Scanner.__new__(Scanner)
+        fewer._patterns, fewer._threads = self._patterns, threading.local()
+        fewer._database = _compiled(patterns, [index for index in range(len(patterns)) if index not in deaf])
+        return fewer
+
+    def ends(self, data: bytes, deaf: Collection[int] = ()) -> tuple[list[tuple[int, int]], int]:
+        """-> (pattern's index, byte after the match) for each match in `data`, in order of the end, but for the
+        patterns in `deaf`; and how many matches of those there were."""
         found: list[tuple[int, int]] = []
+        ignored = 0
 
         def on_match(index: int, start: int, end: int, flags: int, context: object) -> None:
-            found.append((index, end))
+            nonlocal ignored
+            if index in deaf:
+                ignored += 1
+            else:
+                found.append((index, end))
 
         self._database.scan(data, match_event_handler=on_match, scratch=self._scratch())
-        return found
+        return found, ignored
 
     def which(self, data: bytes) -> set[int]:
         """-> the indexes of the patterns that occur in `data`."""
-        return {index for index, _ in self.ends(data)}
+        return {index for index, _ in self.ends(data)[0]}
 
     def _scratch(self) -> hyperscan.Scratch:
         if not hasattr(self._threads, "scratch"):
@@ -58,16 +74,17 @@ def problem(pattern: str) -> str | None:
     return None
 
 
-def _compiled(patterns: Sequence[bytes]) -> hyperscan.Database:
+def _compiled(patterns: Sequence[bytes], indexes: Sequence[int] | None = None) -> hyperscan.Database:
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-    database.compile(expressions=list(patterns), ids=list(range(len(patterns))), flags=[_FLAGS] * len(patterns))
+    ids = list(range(len(patterns)) if indexes is None else indexes)
+    database.compile(expressions=[patterns[index] for index in ids], ids=ids, flags=[_FLAGS] * len(ids))
     return database
 
 
 def _cached(patterns: Callable[[], Sequence[bytes]], folder: Path, key: bytes) -> hyperscan.Database:
     """-> the database from the cache, else compiled and kept there; a cache that can't be used is done without."""
     # The serialised form depends on library and processor.
-    parts = [version("hyperscan").encode(), platform.machine().encode(), platform.processor().encode(), key]
+    parts = [_VERSION.encode(), platform.machine().encode(), platform.processor().encode(), key]
     path = folder / f"patterns-{hashlib.sha256(bytes(1).join(parts)).hexdigest()[:32]}.hs"
     try:
         return hyperscan.loadb(path.read_bytes(), hyperscan.HS_MODE_BLOCK)
@@ -81,9 +98,21 @@ def keep(path: Path, content: bytes) -> None:
     """Writes a file of the cache whole or not at all; parallel starts may write the same one."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, name = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).replace(path)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            Path(name).replace(path)
+        finally:
+            Path(name).unlink(missing_ok=True)
+        _forget_old(path)
     except OSError:
-        return  # A read-only home: it works as well, only slower to start.
+        return  # A read-only home or a full disk: it works as well, only slower to start.
+
+
+def _forget_old(path: Path) -> None:
+    """Removes what older knowledge and versions left in the cache; the newest of each kind stay."""
+    alike = path.parent.glob(f"{path.name.partition('-')[0]}-*")
+    newest = sorted(((file.stat().st_mtime, file) for file in alike), reverse=True)
+    for _, file in newest[_MOST_KEPT:]:
+        file.unlink(missing_ok=True)

@@ -16,41 +16,52 @@ from app.reading.unpack import Budget, Upload, clean_name, unpack
 
 CHUNK = 1 << 20
 _LOG_NAMES = re.compile(
-    r"(?:\.(?:log|out|err|txt|json|stdout|stderr|o\d+|e\d+)|^(?:stdout|stderr|nohup).*|^[^.]+)(?:\.gz|\.zst)?$", re.I
+    r"(?:\.(?:log(?:\.\d[\d-]*)?|out|err|txt|json|jsonl|ndjson|stdout|stderr|o\d+|e\d+)|^(?:stdout|stderr|nohup).*|^[^.]+)"
+    r"(?:\.gz|\.zst)?$",
+    re.I,
 )
-_MAGIC = {".gz": b"\x1f\x8b", ".tgz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
-_ARCHIVE = re.compile(r"\.(?:tar(?:\.gz|\.zst)?|tgz)$")
+_ERROR_FILE = "error.json"  # torchelastic's copy of what a worker's log tells with its lines: read behind the logs
+_MAGIC = {".zip": b"PK", ".gz": b"\x1f\x8b", ".tgz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
+_ARCHIVE = re.compile(r"\.(?:tar(?:\.gz|\.zst)?|tgz|zip)$")
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """One file of a run. `name` is its path inside the run; `chunks` yields its bytes, decompressed, once."""
+    """One file of a run. `name` is its path inside the run; `chunks` yields its bytes, decompressed, once.
+    `member`: it came out of an archive, where others can be beside it."""
 
     name: str
     chunks: Callable[[], Iterator[bytes]]
+    member: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The logs of one run. `files` yields each file once, in name order; `several` says that there can be many."""
+    """The logs of one run. `files` yields each file once, in name order; `several` says that there can be many.
+    `names` are those of the files, as far as they are known before they are read."""
 
     name: str
     files: Callable[[], Iterator[LogFile]]
     several: bool = False
+    names: tuple[str, ...] = ()
 
 
 def open_path(path: Path) -> Run:
     """-> the run that a text file, .gz, .zst, .tar.gz or folder holds; raises UnreadableLog where there is none."""
     name = str(path)
     if path.is_dir():
-        found = sorted(file for file in path.rglob("*") if file.is_file() and _LOG_NAMES.search(file.name))
+        found = sorted(
+            (file for file in path.rglob("*") if file.is_file() and _LOG_NAMES.search(file.name)),
+            key=lambda file: (file.name == _ERROR_FILE, file),
+        )
         if not found:
             raise UnreadableLog(f"{name}: a folder without logs")
         return Run(
             name,
-            lambda: (log for file in found for log in _files(file, file.relative_to(path).as_posix())),
+            lambda: (log for file in found for log in _each(file, file.relative_to(path).as_posix())),
             several=True,
+            names=tuple(file.relative_to(path).as_posix() for file in found),
         )
     if not path.exists():
         raise UnreadableLog(f"{name}: no such file or folder")
@@ -66,12 +77,24 @@ def open_stdin() -> Run:
 
 def _stream(chunks: Iterator[bytes]) -> Iterator[LogFile]:
     for inside in _told("-", unpack(Upload("-", chunks), Budget(None), None)):
-        yield LogFile(inside.name, partial(_told, "-", inside.chunks))
+        yield LogFile(inside.name, partial(_told, "-", inside.chunks), inside.member)
 
 
 def from_bytes(data: bytes, name: str = "log") -> Run:
     """-> a run of one file that is in memory already."""
     return Run(name, lambda: iter((LogFile(name, lambda: iter((data,))),)))
+
+
+def _each(path: Path, name: str) -> Iterator[LogFile]:
+    """Yields the same as `_files`; one that can't be read at all is told by its bytes, as the others still can be."""
+    try:
+        yield from _files(path, name)
+    except UnreadableLog as error:
+        yield LogFile(name, partial(_raise, error))
+
+
+def _raise(error: UnreadableLog) -> Iterator[bytes]:
+    raise error
 
 
 def _files(path: Path, name: str) -> Iterator[LogFile]:
@@ -83,7 +106,7 @@ def _files(path: Path, name: str) -> Iterator[LogFile]:
             deque(inside.chunks, maxlen=0)
             continue
         found = True
-        yield LogFile(inside.name, partial(_told, str(path), inside.chunks))
+        yield LogFile(inside.name, partial(_told, str(path), inside.chunks), inside.member)
     if not found:
         raise UnreadableLog(f"{path}: an archive without logs")
 

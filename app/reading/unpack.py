@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import gzip
 import tarfile
+import tempfile
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,15 +27,19 @@ _LONGEST_NAME = 300
 _HEADERS = 1 << 20  # bytes of a tar archive between two files; long headers would be read into memory
 _ZSTD_OPTIONS = {int(DecompressionParameter.window_log_max): 26}  # what a frame may make us allocate: 64 MiB
 _GZIP, _ZSTD, _TAR = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"ustar"
-_BROKEN = (OSError, EOFError, zlib.error, ZstdError, tarfile.TarError, UnicodeError)
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+# RuntimeError: a zip that wants a password; NotImplementedError, which is one too: packed in a way that is not known.
+_BROKEN = (OSError, EOFError, zlib.error, ZstdError, tarfile.TarError, zipfile.BadZipFile, RuntimeError, UnicodeError)
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """One thing that was sent or found on disk: its name, as far as it has one, and its bytes, to be read once."""
+    """One thing that was sent or found on disk: its name, as far as it has one, and its bytes, to be read once.
+    `member`: it came out of an archive, where others can be beside it."""
 
     name: str
     chunks: Iterator[bytes]
+    member: bool = False
 
 
 class Budget:
@@ -59,7 +65,7 @@ def unpack(upload: Upload, budget: Budget, limit: int | None) -> Iterator[Upload
     Raises UnreadableLog for what is broken, LogTooLarge.
     """
     for file in _unwrapped(upload, limit, _DEPTH):
-        yield Upload(clean_name(file.name), budget.spend(_told(file.chunks, file.name)))
+        yield Upload(clean_name(file.name), budget.spend(_told(file.chunks, file.name)), file.member)
 
 
 def clean_name(name: str) -> str:
@@ -105,15 +111,16 @@ def _unwrapped(upload: Upload, limit: int | None, depth: int) -> Iterator[Upload
     source = _Source(_told(upload.chunks, upload.name))
     begin = source.peek(262)
     opened = _gunzipped if begin[:2] == _GZIP else _unzstd if begin[:4] == _ZSTD else None
-    if (opened or begin[257:262] == _TAR) and not depth:
+    archive = _members if begin[257:262] == _TAR else _zipped if begin[:4] in _ZIP else None
+    if (opened or archive) and not depth:
         raise UnreadableLog(f"{clean_name(upload.name)}: packed more than {_DEPTH} times")
     if opened:
-        inside = Upload(_without_ending(upload.name), Budget(limit and limit + _OVERHEAD).spend(opened(source)))
-        yield from _unwrapped(inside, limit, depth - 1)
-    elif begin[257:262] == _TAR:
-        yield from _members(source, upload.name, limit, depth - 1)
+        chunks = Budget(limit and limit + _OVERHEAD).spend(opened(source))
+        yield from _unwrapped(Upload(_without_ending(upload.name), chunks, upload.member), limit, depth - 1)
+    elif archive:
+        yield from archive(source, upload.name, limit, depth - 1)
     else:
-        yield Upload(upload.name, source.all())
+        yield Upload(upload.name, source.all(), upload.member)
 
 
 def _gunzipped(source: _Source) -> Iterator[bytes]:
@@ -142,13 +149,33 @@ def _members(source: _Source, name: str, limit: int | None, depth: int) -> Itera
                 raise UnreadableLog(f"{clean_name(name)}: more than {_MOST_FILES} files")
             source.headers_left = None
             chunks = iter(partial(content.read, _CHUNK), b"")
-            yield from _unwrapped(Upload(member.name, chunks), limit, depth)
+            yield from _unwrapped(Upload(member.name, chunks, member=True), limit, depth)
             source.headers_left = _HEADERS
         source.headers_left = None
         for _ in source.all():
             pass  # what stands behind the end is read too: a cut of the whole shows there only
     if not found:
         raise UnreadableLog(f"{clean_name(name)}: an archive without files")
+
+
+def _zipped(source: _Source, name: str, limit: int | None, depth: int) -> Iterator[Upload]:
+    """Yields what a zip archive holds, in the order of a folder; its list of contents stands at its end, so it is kept on disk."""
+    with _naming(name), tempfile.TemporaryFile() as kept:
+        for chunk in Budget(limit and limit + _OVERHEAD).spend(source.all()):
+            kept.write(chunk)
+        with zipfile.ZipFile(kept) as archive:
+            members = sorted((each for each in archive.infolist() if not each.is_dir()), key=_place)
+            if not 0 < len(members) <= _MOST_FILES:
+                told = f"more than {_MOST_FILES} files" if members else "an archive without files"
+                raise UnreadableLog(f"{clean_name(name)}: {told}")
+            for member in members:
+                with archive.open(member) as content:
+                    chunks = iter(partial(content.read, _CHUNK), b"")
+                    yield from _unwrapped(Upload(member.filename, chunks, member=True), limit, depth)
+
+
+def _place(member: zipfile.ZipInfo) -> tuple[bool, str]:
+    return member.filename.endswith("error.json"), member.filename
 
 
 def _without_ending(name: str) -> str:

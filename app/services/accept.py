@@ -88,5 +88,6 @@ def _record(service: Service, job: Job, log: StoredLog, writers: list[BlobWriter
             if not service.blobs.has(digest):
                 writer.keep()
     if new:
+        service.counters.accepted()
         service.queue.submit(incident_id, log.bytes)
     return Accepted(incident_id, new)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.domain.entry import KnowledgeBase
 from app.errors import SettingError
 from app.knowledge import BUILT_IN
 from app.knowledge.cache import cache_folder, load
 from app.queue.local import LocalQueue
+from app.services.counters import Counters
 from app.services.triager import InProcess, InProcesses, Triager
 from app.settings import Settings
 from app.storage import incidents
@@ -32,6 +33,7 @@ class Service:
     knowledge: KnowledgeBase
     triager: Triager
     queue: LocalQueue
+    counters: Counters = field(default_factory=Counters)
 
 
 def open_service(settings: Settings, work: Callable[[Service, str], None], resume: bool = True) -> Service:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -36,6 +37,7 @@ def _triage(service: Service, incident_id: str) -> None:
         if not incidents.claim(session, incident_id):
             return
         incident = incidents.read(session, incident_id)
+    began = time.monotonic()
     try:
         triaged = service.triager.run(order_of(incident.log))
     except (StorageUnavailable, NotFound):
@@ -46,7 +48,7 @@ def _triage(service: Service, incident_id: str) -> None:
         log.exception("incident %s: the triage broke", incident_id)
         _fail(service, incident, f"the triage broke: {type(error).__name__}: {error}")
     else:
-        _save(service, incident, triaged)
+        _save(service, incident, triaged, time.monotonic() - began)
 
 
 def order_of(log: StoredLog) -> Order:
@@ -54,12 +56,15 @@ def order_of(log: StoredLog) -> Order:
     return Order(tuple((file.name, file.sha256) for file in log.files), log.bytes)
 
 
-def _save(service: Service, incident: Incident, triaged: Triaged) -> None:
+def _save(service: Service, incident: Incident, triaged: Triaged, seconds: float) -> None:
     finding = replace(triaged.finding, gpu_hours=gpu_hours_lost(incident.job, triaged.verdict))
     with service.database.transaction(durable=False) as session:
-        verdicts.save(session, incident.id, triaged.verdict, finding, datetime.now(UTC))
+        kept = verdicts.save(session, incident.id, triaged.verdict, finding, datetime.now(UTC))
+    if kept:
+        service.counters.triaged(finding, seconds)
 
 
 def _fail(service: Service, incident: Incident, failure: str) -> None:
     with service.database.transaction(durable=False) as session:
         verdicts.save_failure(session, incident.id, failure, datetime.now(UTC))
+    service.counters.failed()

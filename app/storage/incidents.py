@@ -89,6 +89,13 @@ def waiting(session: Session) -> list[tuple[str, int]]:
     return [(str(number), int(size)) for number, size in session.execute(query)]
 
 
+def queued(session: Session) -> tuple[int, datetime | None]:
+    """-> how many incidents have no final state, and when the oldest of them was received."""
+    open_states = IncidentRow.state.in_([State.RECEIVED, State.TRIAGING])
+    depth, oldest = session.execute(select(func.count(), func.min(IncidentRow.received_at)).where(open_states)).one()
+    return depth, oldest
+
+
 def received_before(session: Session, moment: datetime, limit: int) -> list[str]:
     """-> ids of at most `limit` incidents older than `moment`, the oldest first."""
     query = select(IncidentRow.number).where(IncidentRow.received_at < moment).order_by(IncidentRow.number).limit(limit)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from app.domain.entry import Entry, Fix, Language
 from app.domain.verdict import Action
+from app.triage.versions import shown
 
 _REASONS: dict[str, tuple[str, str]] = {
     "retry": ("The cause is passing; the same job can succeed as it is.", "原因是暂时性的，原样重试即可成功。"),
@@ -19,8 +20,18 @@ _REASONS: dict[str, tuple[str, str]] = {
         "It can be passing: one retry is worth it, and if that fails too the causes below need a look.",
         "可能是暂时性的：值得重试一次；如果仍失败，请按下面的原因排查。",
     ),
+    "once-elsewhere": (
+        "The host may be at fault: try once on another one; if it fails there too, the causes below need a look.",
+        "可能是主机的问题：换一台主机试一次；如果仍失败，请按下面的原因排查。",
+    ),
     "none": ("Nothing to do.", "无需处理。"),
+    "symptom": (
+        "The log holds only what followed from the failure; find its cause first. One retry tells if it is passing.",
+        "日志里只有失败的后果，先找到真正的原因；重试一次可判断是否为偶发。",
+    ),
 }
+_ONCE = {"retry": "once", "retry-elsewhere": "once-elsewhere", "none": "symptom"}  # how "worth one try" is put
+_PLACES = ("host", "rank", "pid", "job", "node", "master", "port", "pci", "name")  # what entries leave room for
 _UNKNOWN = (
     "No entry names the cause; one retry tells whether it is passing.",
     "知识库中没有对应条目；重试一次可判断是否为偶发。",
@@ -33,7 +44,7 @@ def advise(entry: Entry | None, hosts: Iterable[str], lang: Language) -> Action:
         return Action("once", "none", (), _UNKNOWN[lang == "zh"])
     action = entry.action
     excluded = tuple(hosts) if action.exclude_hosts else ()
-    key = "once" if action.retry == "once" and action.advice == "retry" else action.advice
+    key = _ONCE.get(action.advice, action.advice) if action.retry == "once" else action.advice
     return Action(action.retry, action.advice, excluded, _REASONS[key][lang == "zh"])
 
 
@@ -58,7 +69,7 @@ def filled(text: str, values: dict[str, str]) -> str:
 
     Other words in braces (an awk program's) stay as they are.
     """
-    known = {name: name.upper() for name in ("host", "rank", "pid")} | values
+    known = {name: name.upper() for name in _PLACES} | values
     return re.sub(r"\{([a-z_]+)\}", lambda found: known.get(found[1], found[0]), text)
 
 
@@ -67,11 +78,21 @@ def general(text: str) -> str:
     return filled(text, {})
 
 
-def told_fix(fix: Fix, values: dict[str, str], lang: Language) -> dict[str, object]:
-    """-> a fix in the verdict's form."""
+def told_fixes(
+    entry: Entry, values: dict[str, str], versions: dict[str, str], lang: Language
+) -> tuple[dict[str, object], ...]:
+    """-> an entry's fixes in the verdict's form; those for other versions than the log shows come last."""
+    fixes = [_told_fix(fix, values, versions, lang) for fix in entry.fixes]
+    return tuple(sorted(fixes, key=lambda fix: fix["fits"] is False))
+
+
+def _told_fix(fix: Fix, values: dict[str, str], versions: dict[str, str], lang: Language) -> dict[str, object]:
+    version, fits = shown(fix.applies, versions)
     return {
         "title": filled(fix.title.in_(lang), values),
         "detail": filled(fix.detail.in_(lang), values) if fix.detail else "",
         "commands": [filled(command, values) for command in fix.commands],
         "applies": fix.applies,
+        "shown": version,
+        "fits": fits,
     }

@@ -45,7 +45,7 @@ def grade(finding: Finding) -> Grade:
         return Grade.HINT  # A status of its own: peers that lost a connection leave with 1.
     if match.entry.kind is Kind.CONSEQUENCE or (event.source == "launcher" and match.entry.id == "usage.subprocess"):
         return Grade.ECHO
-    if match.entry.catch_all:
+    if match.broad:
         return Grade.UNNAMED if event.source == "traceback" else Grade.LINE
     if event.where is Where.EXIT or match.near or event.source == "quoted":
         return Grade.EXIT
@@ -73,7 +73,7 @@ def causes(findings: Iterable[Finding]) -> dict[int, list[Finding]]:
     earliest: dict[tuple[int, str], Finding] = {}
     for finding in findings:
         match = finding.match
-        if match is not None and not match.weak and match.entry.explains:
+        if match is not None and not (match.weak or match.broad) and match.entry.explains:
             known = earliest.setdefault((finding.attempt, match.entry.id), finding)
             if finding.order < known.order:
                 earliest[finding.attempt, match.entry.id] = finding

@@ -8,11 +8,7 @@ from pathlib import Path
 
 from app.domain.entry import KnowledgeBase, Language
 from app.domain.verdict import EarlierRun, Stats, Verdict
-from app.errors import UnreadableLog
-from app.reading.blocks import blocks
-from app.reading.lines import FILE_SPAN, lines, place
 from app.reading.sources import Run
-from app.reading.windows import Windows
 from app.triage.action import advise, nothing_failed
 from app.triage.fingerprint import fingerprint, signature
 from app.triage.match import Matcher
@@ -20,7 +16,10 @@ from app.triage.patterns import Patterns
 from app.triage.reading_run import RunReading
 from app.triage.reasons import because_of, tell
 from app.triage.root_cause import Choice, choose
-from app.triage.verdict_of import attempts, candidates, cascades, root_cause, run_facts
+from app.triage.run_facts import run_facts
+from app.triage.verdict_of import attempts, candidates, cascades, root_cause
+from app.triage.walk import Walk
+from app.triage.why import Why, why
 
 VERSION = "1"
 
@@ -37,40 +36,21 @@ class Engine:
     def triage(self, run: Run, lang: Language = "en") -> Verdict:
         """-> what failed in `run` and what to do. Raises UnreadableLog where it is empty, broken or no text."""
         began = time.perf_counter()
-        readings, stats = self._read(run)
-        *earlier, last = readings
+        walk = Walk(self._patterns, self._matcher, run)
+        walk.read()
+        *earlier, last = walk.readings
         choice = choose(last)
         verdict = self._verdict(run, last, choice, lang)
         before = tuple(self._earlier(reading) for reading in earlier)
-        stats = replace(stats, seconds=round(time.perf_counter() - began, 3))
+        stats = replace(walk.stats, seconds=round(time.perf_counter() - began, 3))
         return replace(verdict, earlier_runs=before, stats=stats)
 
-    def _read(self, run: Run) -> tuple[list[RunReading], Stats]:
-        """-> one reading for each run that the log holds (several stand in a file that was appended to)."""
-        readings = [RunReading(self._matcher)]
-        size = count = number = skimmed = 0
-        for number, file in enumerate(run.files(), 1):
-            windows = Windows(self._patterns.blocks, self._patterns.wide, self._patterns.confirms)
-            sampled = 0
-            kept = windows.read(blocks(file.chunks(), run.name if not run.several else f"{run.name}/{file.name}"))
-            for line in lines(kept, place(file.name, run.several), number * FILE_SPAN):
-                if not run.several and readings[-1].begins_anew(line):
-                    readings[-1].close()
-                    readings.append(RunReading(self._matcher))
-                readings[-1].feed(line)
-                for at, text in windows.sampled[sampled:]:
-                    readings[-1].environment.sample(number * FILE_SPAN + at, text.decode("utf-8", "replace"))
-                sampled = len(windows.sampled)
-            size, count = size + windows.size, count + windows.lines
-            skimmed += windows.skimmed
-        if readings[0].is_blank():
-            raise UnreadableLog(f"{run.name}: empty" if number else f"{run.name}: no logs")
-        readings[-1].close()
-        if len(readings) > 1 and readings[-1].is_empty():
-            readings.pop()  # A launcher's banner that was written late; no run of its own.
-        if skimmed:
-            readings[-1].warnings.append(f"{skimmed} of very many alike lines were passed over")
-        return readings, Stats(size, count)
+    def why(self, run: Run, entry: str) -> Why:
+        """-> why the entry with this id did or did not match `run`, which must be one that can be read twice.
+
+        Raises UnreadableLog, and KeyError where there is no such entry.
+        """
+        return why(self._patterns, self._matcher, run, self.knowledge.entries[entry])
 
     def _verdict(self, run: Run, reading: RunReading, choice: Choice, lang: Language) -> Verdict:
         root = root_cause(choice, reading, lang) if choice.root else None
@@ -108,4 +88,5 @@ class Engine:
 def _warnings(reading: RunReading) -> tuple[str, ...]:
     dropped = reading.findings.dropped
     told = [f"{dropped} further different failures were not looked at"] if dropped else []
-    return (*reading.warnings, *told)
+    deep = ["of very deep tracebacks only the innermost frames were read"] if reading.tracebacks.deep else []
+    return (*reading.warnings, *told, *deep)

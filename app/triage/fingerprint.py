@@ -1,15 +1,26 @@
-"""The same cause in another job has the same fingerprint: a name for people (signature) and one for the database."""
+"""The same cause in another job has the same fingerprint: a name for people (signature) and one for the database.
+
+What counts is told in docs/decisions/0003-what-counts-in-a-fingerprint.md.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import PurePosixPath
 
+from app.domain.entry import Entry
 from app.domain.event import Frame, Raised, Where
+from app.triage.cascade import ECHO_AREAS
 from app.triage.folding import Finding
-from app.triage.masking import mask
+from app.triage.masking import essence, mask
 
 VERSION = "v1"
+_LONGEST_MESSAGE = 300  # characters of a masked message that count
+# Since Python 3.12 comprehensions have no frames of their own.
+_INLINED = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"})
+# ipykernel_31/2405811347.py, <ipython-input-5-8f2a6c0d1b7e>
+_NUMBERED_FILE = re.compile(r"(?:-\d+-)?[0-9a-f]{8,}|\d{4,}")
 
 
 def raised_of(finding: Finding) -> Raised | None:
@@ -21,7 +32,8 @@ def raised_of(finding: Finding) -> Raised | None:
 
 def innermost(raised: Raised) -> Frame | None:
     """-> the innermost frame of the user's code, else the innermost frame."""
-    own = [frame for frame in raised.frames if frame.user_code] or raised.frames
+    named = [frame for frame in raised.frames if frame.function not in _INLINED] or raised.frames
+    own = [frame for frame in named if frame.user_code] or named
     return own[-1] if own else None
 
 
@@ -31,26 +43,59 @@ def signature(finding: Finding) -> str:
     if raised is not None:
         what, frame = raised.type, innermost(raised)
         if frame is not None and frame.function:
-            what += f" in {frame.function} ({PurePosixPath(frame.file.replace(chr(92), '/')).name})"
+            what += f" in {frame.function} ({_file_of(frame)})"
     elif finding.event.where is Where.EXIT:
-        what = " ".join(finding.event.text.split()[:3]).split(" rank")[0]
+        what = _exit_of(finding)
     else:
         what = mask(finding.event.text)[:100]
     return f"{what} · {finding.entry}" if finding.entry else what
 
 
 def fingerprint(finding: Finding) -> str:
-    """-> `v1:` and 32 hex digits over entry, exception type and innermost user frame; without an entry of its own
-    (none, or a catch-all) the masked message counts too."""
+    """-> `v1:` and 32 hex digits over the entry; where that names a mistake in the program, over the place too; where
+    no entry names the failure itself (none, or a catch-all), over place, exception type and message."""
+    entry = finding.match.entry if finding.match else None
     raised = raised_of(finding)
-    parts = [finding.entry or ""]
+    parts = [entry.id if entry else ""]
+    if entry is None or finding.match is None or finding.match.broad:
+        parts += _failure(finding, raised)
+    elif raised is not None and _of_the_program(entry):
+        parts += _place(raised, foreign=False)
+    return f"{VERSION}:{hashlib.sha256(chr(0).join(parts).encode(errors='replace')).hexdigest()[:32]}"
+
+
+def _of_the_program(entry: Entry) -> bool:
+    """-> whether what the entry names is mended in the program, so that each place in it is a failure of its own.
+
+    A lost peer, a time-out, a node without memory shows wherever the program happens to be.
+    """
+    return entry.owner == "user" and entry.area not in ECHO_AREAS
+
+
+def _failure(finding: Finding, raised: Raised | None) -> list[str]:
+    """-> what tells a failure without an entry of its own from others."""
     if raised is not None:
-        frame = innermost(raised)
-        parts.append(raised.type)
-        if frame is not None and frame.user_code:
-            parts += [PurePosixPath(frame.file.replace("\\", "/")).name, frame.function]
-        if finding.match is None or finding.match.entry.catch_all:
-            parts.append(mask(raised.message.split("\n")[0])[:300])
-    elif finding.match is None:
-        parts.append(mask(finding.event.text)[:300])
-    return f"{VERSION}:{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:32]}"
+        told = next((line for line in raised.message.split("\n") if line.strip()), "")
+        # The module of a class depends on how the program was started: `__main__.Bug`, `train.Bug`.
+        kind = raised.type.rpartition(".")[2]
+        return [*_place(raised, foreign=True), kind, essence(told)[:_LONGEST_MESSAGE]]
+    if finding.event.where is Where.EXIT:
+        return [_exit_of(finding)]
+    return [essence(finding.event.text)[:_LONGEST_MESSAGE]]
+
+
+def _place(raised: Raised, foreign: bool) -> list[str]:
+    """-> file and function of the innermost frame of the user's code; of a library's where `foreign` and none is."""
+    frame = innermost(raised)
+    if frame is None or not (frame.user_code or foreign):
+        return []
+    return [_NUMBERED_FILE.sub("<num>", _file_of(frame)), frame.function]
+
+
+def _file_of(frame: Frame) -> str:
+    return PurePosixPath(frame.file.replace("\\", "/")).name
+
+
+def _exit_of(finding: Finding) -> str:
+    """-> `exitcode -9 SIGKILL`, without its rank."""
+    return " ".join(finding.event.text.split()[:3]).split(" rank")[0]

@@ -11,6 +11,7 @@ from app.triage.masking import mask
 from app.triage.match import Found, Match, Matcher
 
 MOST = 4000  # different findings kept of one run: the first half of them, and the newest
+MOST_NEAR_LOOKS = 100  # findings of one run that no entry knows and that are compared with the messages of all
 _SAMPLES = 7  # equal events of other ranks kept for evidence
 
 
@@ -69,6 +70,10 @@ class Findings:
         finding = self._first.get(key) or self._newest.get(key)
         if finding is None:
             finding = self._keep(key, Finding(self._matcher.look(event), event.attempt))
+        elif event.line.order < finding.order:
+            # A stream that was closed later had begun earlier.
+            finding.samples = [finding.event, *finding.samples][:_SAMPLES]
+            finding.found = self._matcher.look(event)
         elif len(finding.samples) < _SAMPLES and event.rank not in finding.ranks:
             finding.samples.append(event)
         finding.count += 1
@@ -94,8 +99,14 @@ class Findings:
     def matched(self) -> list[Finding]:
         """-> all findings in the order of the log, with their entries; a line that shows none is left out."""
         everywhere = {index for finding in self for index, _, _ in finding.found.hits}
+        looks = 0
         for finding in self:
             finding.matches = self._matcher.matches(finding.found, everywhere)
+            own = any(not (match.broad or match.weak) for match in finding.matches)
+            if not own and finding.event.where is Where.EXCEPTION and looks < MOST_NEAR_LOOKS:
+                looks += 1
+                near = self._matcher.nearly(finding.event)
+                finding.matches = [near, *finding.matches] if near else finding.matches
         told = (finding for finding in self if finding.matches or _tells(finding.event))
         return sorted(told, key=lambda finding: finding.order)
 

@@ -1,4 +1,7 @@
-"""Takes out of a message what differs from job to job: numbers, paths, addresses, hosts, quoted values."""
+"""Takes out of a message what differs from job to job: numbers, paths, addresses; for fingerprints hosts and values.
+
+Every pattern is linear: no part of one can give back what the next could take.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,32 @@ _MASKS = (
     (
         "<path>",
         re.compile(
-            r"(?:[A-Za-z]:\\|~?/|\.{1,2}/)[\w.+@%=~-]+(?:[/\\][\w.+@%=~-]+)*/?|\b[\w.+-]+(?:/[\w.+-]+){1,}\.\w{1,12}\b"
+            r"(?:[A-Za-z]:\\|~?/|\.{1,2}/)[\w.+@%=~-]+(?:[/\\][\w.+@%=~-]+)*/?"
+            r"|(?<![\w.+-])(?=\w)[\w.+-]+(?:/[\w.+-]+)+\.\w{1,12}\b"
         ),
     ),
-    ("<shape>", re.compile(r"\[\s*-?\d+(?:\s*[,x]\s*-?\d+)*\s*,?\s*\]")),
-    ("<num>", re.compile(r"(?<![A-Za-z_])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?:\s?(?:[KMGT]i?B|ms|GiB|MiB)\b)?")),
+    ("<shape>", re.compile(r"\[\s*+-?\d++(?:\s*+[,x]\s*+-?\d++)*+\s*+(?:,\s*+)?\]|\b\d+(?:x\d+)+\b")),
+    ("<num>", re.compile(r"(?<![A-Za-z_\d])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?:\s?(?:[KMGT]i?B|ms|GiB|MiB)\b)?")),
 )
+# What remains of one job in a masked message; again in this order.
+_DOMAINS = "local|internal|lan|com|net|org|edu"
+_NUMBERED = "node|host|rank|gpu|worker|shard|step|epoch|iter|batch|job|part|layer|user"
+_TRACES = (
+    # connect to [gpu-3.rack2]:29500, gpu-3:29500, dgx01:29500; not cuda:0
+    (
+        "<host>",
+        re.compile(r"\[[A-Za-z][\w.<>-]*\]:<num>|\b(?<![.-])[A-Za-z]\w*(?:(?<=\d)|(?:[.-]+\w+|[.-]*<num>)+):<num>"),
+    ),
+    ("<host>", re.compile(rf"\b(?<![.-])[A-Za-z][\w-]*(?:<num>[\w-]*)?(?:\.[\w-]+)*\.(?:{_DOMAINS})\b")),
+    # node12, rank_3, img_00123; float16 and conv2d say what went wrong
+    (r"\1<num>", re.compile(rf"(?i)(?<![a-z])({_NUMBERED})[_-]?\d+\b")),
+    ("<num>", re.compile(r"\d{4,}")),
+    # 'img_7.jpg', "runs/ann/last": a quoted value with a number or a path in it is one job's own, a word is not.
+    ("<value>", re.compile(r"'[^'\"]*?[\d<>/][^'\"]*'|\"[^'\"]*?[\d<>/][^'\"]*\"")),
+    # How many there are differs as well.
+    (r"\1", re.compile(r"(<num>|<shape>|<value>)(?:\s*[,x×]\s*\1)+")),
+)
+_LONGEST = 1000  # characters of a message that count
 
 
 @lru_cache(maxsize=4096)
@@ -29,3 +52,11 @@ def mask(text: str) -> str:
     for name, pattern in _MASKS:
         text = pattern.sub(name, text)
     return text
+
+
+def essence(text: str) -> str:
+    """-> what `mask` leaves, and without hosts, numbered names and quoted values: the same in every job."""
+    text = mask(text[:_LONGEST])
+    for name, pattern in _TRACES:
+        text = pattern.sub(name, text)
+    return " ".join(text.split())

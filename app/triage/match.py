@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field, replace
-
-from rapidfuzz import fuzz, process
+from dataclasses import dataclass, field
 
 from app.domain.entry import Entry, Kind
 from app.domain.event import Event, Raised, Where
-from app.triage.masking import mask
+from app.triage.near import Near, NearSigns
 from app.triage.patterns import Patterns
 
 EXACT, CATCH_ALL, ECHO, NEAR, WEAK = 0.96, 0.72, 0.6, 0.55, 0.42
-NEAR_ENOUGH = 92.0  # of 100; similarity of masked messages
 _PROBES = frozenset(
     {"FileNotFoundError", "KeyError", "AttributeError", "ImportError", "ModuleNotFoundError", "IndexError"}
 )
 _LINES_KEPT = 4096
-_SHORTEST_NEAR = 30  # characters; shorter messages are near to too much
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +23,18 @@ class Match:
     entry: Entry
     score: float
     weak: bool = False
+    broad: bool = False
     weight: int = 0
     depth: int = 0
     raised: Raised | None = None
-    near: str | None = None
+    near: Near | None = None
 
     @property
-    def strength(self) -> tuple[bool, bool, bool, int, int]:
-        """Sorts the matches of one event: own entries before catch-alls, causes before echoes, inner before outer."""
+    def strength(self) -> tuple[bool, bool, bool, bool, int, int]:
+        """Sorts the matches of one event: exact signs before broad ones and those before catch-alls, causes before
+        echoes, inner before outer."""
         entry = self.entry
-        return (not self.weak, not entry.catch_all, entry.kind is Kind.CAUSE, -self.depth, self.weight)
+        return (not self.weak, not entry.catch_all, not self.broad, entry.kind is Kind.CAUSE, -self.depth, self.weight)
 
 
 @dataclass(slots=True)
@@ -53,11 +50,8 @@ class Matcher:
 
     def __init__(self, patterns: Patterns) -> None:
         self._patterns = patterns
-        self._near: dict[str, Entry] = {}
+        self._near = NearSigns(patterns)
         self._lines: dict[str, bool] = {}
-        for pattern in patterns.all:
-            if pattern.sign.text and not pattern.sign.weak and len(pattern.sign.text) >= _SHORTEST_NEAR:
-                self._near[mask(pattern.sign.text)] = pattern.entry
 
     def look(self, event: Event) -> Found:
         """-> the event with every pattern that its texts show."""
@@ -83,6 +77,11 @@ class Matcher:
             shows = self._lines[text] = bool(self._patterns.found(text, frozenset({"line", "any"})))
         return shows
 
+    def names(self, event: Event) -> bool:
+        """-> whether the event's texts show a whole sign, and not only a part of one."""
+        shown = {index for index, _, _ in self.look(event).hits}
+        return any(shown.issuperset(self._patterns.all[index].group) for index in shown)
+
     def matches(self, found: Found, everywhere: set[int]) -> list[Match]:
         """-> the entries that the event shows, strongest first; `everywhere` holds the patterns seen in the run."""
         best: dict[str, Match] = {}
@@ -90,28 +89,19 @@ class Matcher:
             pattern = self._patterns.all[index]
             if pattern.group and (index != pattern.group[0] or not everywhere.issuperset(pattern.group)):
                 continue
-            entry, weak = pattern.entry, pattern.sign.weak
-            score = WEAK if weak else CATCH_ALL if entry.catch_all else EXACT if entry.kind is Kind.CAUSE else ECHO
-            match = Match(entry, score, weak, pattern.weight, depth, raised)
+            entry, weak, broad = pattern.entry, pattern.sign.weak, pattern.sign.broad or pattern.entry.catch_all
+            score = WEAK if weak else CATCH_ALL if broad else EXACT if entry.kind is Kind.CAUSE else ECHO
+            match = Match(entry, score, weak, broad, pattern.weight, depth, raised)
             if entry.id not in best or match.strength > best[entry.id].strength:
                 best[entry.id] = match
-        matches = sorted(best.values(), key=lambda match: match.strength, reverse=True)
-        own = [match for match in matches if not match.entry.catch_all]
-        if not own and found.event.where is Where.EXCEPTION and (near := self._nearly(found.event)):
-            return [near, *matches]
-        return matches
+        return sorted(best.values(), key=lambda match: match.strength, reverse=True)
 
-    def _nearly(self, event: Event) -> Match | None:
-        """-> the entry whose message is nearly that of the event's exception: wrapped, mistyped, reworded."""
+    def nearly(self, event: Event) -> Match | None:
+        """-> the entry whose message is nearly that of the event: wrapped, escaped, mistyped, reworded, cut."""
         for depth, raised in enumerate(event.chain):
-            text = re.sub(r"\s+", " ", mask(raised.message))[:600]
-            if len(text) < _SHORTEST_NEAR:
-                continue
-            best = process.extractOne(text, self._near.keys(), scorer=fuzz.partial_ratio, score_cutoff=NEAR_ENOUGH)
-            if best is not None and len(text) >= 0.6 * len(best[0]):
-                entry = self._near[best[0]]
-                near = f"near match ({best[1]:.0f} of 100) with “{best[0][:120]}”"
-                return replace(Match(entry, NEAR, depth=depth, raised=raised), near=near)
+            near = self._near.look(raised.message) if not _probed(event.chain, depth) else None
+            if near is not None:
+                return Match(near.entry, NEAR, depth=depth, raised=raised, near=near)
         return None
 
 

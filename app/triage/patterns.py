@@ -27,7 +27,7 @@ ANCHORS = (
     r"NCCL WARN",
     r"^(slurmstepd|srun|slurmd)",
     r"slurmstepd: error",
-    r"\b[A-Z]\w{2,40}(Error|Exception)\b: ",
+    r"(\b|\\[nrt])[A-Z]\w{2,40}(Error|Exception)\b: ",  # also behind a line feed as JSON spells it
     r"\bKeyboardInterrupt\b",
     r"died with <Signals",
     r"terminated with (signal|exit code)",
@@ -85,6 +85,7 @@ class Patterns:
         """-> whether what the scan of a block pointed at, pattern `index` in a raw line, is really there."""
         if index < self._anchors:
             return True
+        line = line.replace(b'\\"', b'"')  # as JSON spells it
         sign = self.all[self._in_blocks[index - self._anchors]].sign
         if sign.text is not None:
             return sign.text.encode() in line

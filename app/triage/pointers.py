@@ -7,6 +7,7 @@ from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
+_SPELLED_OTHERWISE = frozenset(map(ord, '\n\t"\\'))  # by JSON
 _SHORTEST = 5  # characters; a shorter literal is in too many lines
 _BOUNDED = re.compile(r"(\[[^\]]+\]|(?<!\\)\.|\\[dwsDWS])\{(\d+),(\d+)\}")
 _LONG_REPEAT = 32
@@ -39,7 +40,7 @@ def _demanded(tokens: list[tuple[Any, Any]]) -> list[str]:
     best: list[str] = []
     run = ""
     for code, value in [*tokens, (None, None)]:
-        if code is codes.LITERAL and value < 128 and value != 10:
+        if code is codes.LITERAL and value < 128 and value not in _SPELLED_OTHERWISE:
             run += chr(value)
             continue
         best = max(best, [run] if run else [], key=_worth)

@@ -15,7 +15,7 @@ from app.parsing.scheduler import Scheduler
 from app.parsing.tracebacks import Tracebacks
 from app.triage.folding import Findings
 from app.triage.match import Matcher
-from app.triage.second_look import LONGEST, alarming, second_look
+from app.triage.second_look import LONGEST, alarming, passages, second_look
 
 _ENDING_TYPES = ("ChildFailedError", "SignalException", "ProcessRaisedException", "ProcessExitedException")
 
@@ -33,6 +33,7 @@ class RunReading:
     device: Device = field(default_factory=Device)
     processes: Processes = field(default_factory=Processes)
     scheduler: Scheduler = field(default_factory=Scheduler)
+    ranks: set[int] = field(default_factory=set)  # that lines name as their own
     first_line: Line | None = None
     last_order: int = 0
     ended: bool = False
@@ -46,13 +47,15 @@ class RunReading:
         if self.first_line is None and line.text.strip("\0 \t"):
             self.first_line = line
         self.last_order = line.order
+        if line.rank is not None:
+            self.ranks.add(line.rank)
         if self.paste is not None:
             self.paste.append(line)
             if len(self.paste) > LONGEST:
                 self.paste = None
-        if self.elastic.attempt and not line.attempt:
-            line = replace(line, attempt=self.elastic.attempt)
-        claimed = self.elastic.feed(line) or self.tracebacks.feed(line)
+        claimed = self.elastic.feed(line)
+        line = self.elastic.placed(line)
+        claimed = claimed or self.tracebacks.feed(line)
         for extractor in (self.device, self.processes, self.collectives, self.scheduler):
             claimed = extractor.feed(line) or claimed
         self.environment.feed(line, claimed)
@@ -62,15 +65,16 @@ class RunReading:
 
     def close(self) -> None:
         """Ends what is still open."""
-        for extractor in (self.elastic, self.tracebacks, self.processes):
+        for extractor in (self.elastic, self.tracebacks, self.processes, self.collectives):
             extractor.close()
         self._gather()
-        silent = not any(finding.event.source not in ("slurm", "line") for finding in self.findings)
+        silent = all(finding.event.source in ("slurm", "line", "cut traceback") for finding in self.findings)
         if self.paste and silent and not self.environment.progress and not self.environment.well:
-            named = [event for event in second_look(self.paste) if self.matcher.look(event).hits]
+            named = [event for event in second_look(self.paste) if self.matcher.names(event)]
             self.findings.add(named)
-            if not self.environment.foreign and not any(True for _ in self.findings):
-                self.findings.add(alarming(self.paste))
+            if not self.environment.foreign and not self.findings.matched():
+                near = [event for event in passages(self.paste) if self.matcher.nearly(event)]
+                self.findings.add(near or alarming(self.paste))
 
     def begins_anew(self, line: Line) -> bool:
         """-> whether this line begins another run of the same file: a launch after a run that had ended."""

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from app.domain.entry import Kind, Language
 from app.domain.event import Where
 from app.domain.verdict import RootCause
-from app.parsing.collectives import suspects
+from app.parsing.collectives import told
+from app.reading.redact import redact
 from app.triage.action import ranges
 from app.triage.reading_run import RunReading
 from app.triage.root_cause import Choice
@@ -16,7 +17,15 @@ _Reason = tuple[str, Mapping[str, object]]
 _SAID: dict[str, tuple[str, str]] = {
     "sign": ("line {line} shows the message of {entry}", "第 {line} 行出现了 {entry} 的报错信息"),
     "exit": ("line {line} says how the process ended: {text}", "第 {line} 行说明了进程的结束方式：{text}"),
-    "near": ("{near}", "近似匹配：{near}"),
+    "near": (
+        "it is near to the message of {entry} ({similarity} of 100): "
+        "the log says “{log}” where the entry has “{expected}”",
+        "与 {entry} 的报错信息近似（{similarity}/100）：日志中是“{log}”，条目中是“{expected}”",
+    ),
+    "tidied": (
+        "it is the message of {entry} once line breaks, quote marks and escapes are undone",
+        "去掉换行、引用符号和转义后，就是 {entry} 的报错信息",
+    ),
     "catch_all": (
         "an exception of the script itself, which no more special entry names",
         "这是脚本自身的异常，没有更具体的条目",
@@ -36,13 +45,27 @@ _SAID: dict[str, tuple[str, str]] = {
         "torchrun names rank {named} as first observed failure, which only followed from rank {rank}",
         "torchrun 把 rank {named} 报为首个失败，但它只是 rank {rank} 失败的后果",
     ),
-    "missing": ("ranks {ranks}: {why}; look at them first", "rank {ranks}：{why}；请先查看这些 rank"),
+    "torn": ("the ranks called different collectives: {sides}", "各 rank 调用了不同的集合通信：{sides}"),
+    "few": (
+        "ranks {ranks} called something else than the others; look at them first",
+        "rank {ranks} 调用的集合通信与其他 rank 不同；请先查看这些 rank",
+    ),
+    "behind": (
+        "ranks {ranks} stopped at collective {sequence}, others at {others}; look at them first",
+        "rank {ranks} 停在第 {sequence} 次集合通信，其他 rank 已到第 {others} 次；请先查看这些 rank",
+    ),
+    "missing": (
+        "the others waited for ranks {ranks}, which never came; look at them first",
+        "其他 rank 在等待 rank {ranks}，而它们一直没有到达；请先查看这些 rank",
+    ),
     "survived": (
         "the run went on after other alarming messages ({count}), so they were left out",
         "另有 {count} 条信息被排除，因为之后训练仍在继续",
     ),
     "attempts": ("the first of {count} attempts; later ones ended after it", "这是 {count} 次尝试中的第一次失败"),
 }
+
+_WHY = {"named": "missing", "absent": "missing", "torn": "few", "behind": "behind"}
 
 
 def tell(because: Iterable[tuple[str, Mapping[str, object]]], lang: Language) -> tuple[str, ...]:
@@ -52,7 +75,7 @@ def tell(because: Iterable[tuple[str, Mapping[str, object]]], lang: Language) ->
 
 def because_of(choice: Choice, reading: RunReading, root: RootCause) -> tuple[tuple[str, dict[str, object]], ...]:
     """-> why the verdict is what it is, as names and values, the weightiest first."""
-    told = [*_shown(choice, root), *_placed(choice, root), *_missing(reading)]
+    told = [*_shown(choice, root), *_placed(choice, reading, root), *_missing(reading)]
     if len(choice.roots) > 1:
         told.append(("attempts", {"count": len(choice.roots)}))
     if choice.survived:
@@ -68,7 +91,9 @@ def _shown(choice: Choice, root: RootCause) -> Iterator[_Reason]:
     if match is None:
         yield "unknown", {}
     elif match.near:
-        yield "near", {"near": match.near}
+        near = match.near
+        told = {"similarity": round(near.similarity), "log": redact(near.log), "expected": near.expected}
+        yield ("near" if near.log or near.expected else "tidied"), {"entry": match.entry.id, **told}
     elif finding.event.where is Where.EXIT:
         yield "exit", {"line": line, "text": finding.event.text}
     elif match.entry.catch_all:
@@ -79,25 +104,35 @@ def _shown(choice: Choice, root: RootCause) -> Iterator[_Reason]:
         yield "echo", {}
 
 
-def _placed(choice: Choice, root: RootCause) -> Iterator[_Reason]:
+def _placed(choice: Choice, reading: RunReading, root: RootCause) -> Iterator[_Reason]:
     """Yields how the failure stands to the others of the run."""
     finding = choice.root
     assert finding is not None
     if len(finding.ranks) > 1:
         yield "ranks", {"ranks": ranges(finding.ranks)}
+    reported = [other.event for other in reading.findings if other.event.source == "elastic first"]
     others = [other for other in choice.live if other is not finding and other.order > finding.order]
     if others:
         yield "first", {"count": len(others)}
     if choice.gave_way and finding.entry not in choice.gave_way:
         yield "gave_way", {"entry": choice.gave_way[0]}
-    named = next((other.event.rank for other in choice.live if other.event.source == "elastic first"), None)
+    named = next((event.rank for event in reported if event.attempt == finding.attempt), None)
     if named is not None and root.rank is not None and named != root.rank and named not in finding.ranks:
         yield "overruled", {"named": named, "rank": root.rank}
 
 
 def _missing(reading: RunReading) -> Iterator[_Reason]:
-    """Yields the ranks that a watchdog or a barrier points at by their absence."""
-    ranks, why = suspects(reading.collectives.waits, reading.environment.world_size)
-    ranks = ranks or reading.collectives.missing
-    if ranks:
-        yield "missing", {"ranks": ranges(ranks), "why": why or "did not reach the barrier"}
+    """Yields on what ranks disagreed, and the ranks at which the waiting of the others points."""
+    sides = reading.collectives.sides()
+    if len(sides) > 1:
+        yield "torn", {"sides": told(sides)}
+    suspects = reading.collectives.suspects(reading.environment.world_size)
+    if suspects is not None:
+        yield (
+            _WHY[suspects.why],
+            {
+                "ranks": ranges(suspects.ranks),
+                "sequence": suspects.sequence,
+                "others": suspects.others,
+            },
+        )

@@ -38,8 +38,11 @@ def choose(reading: RunReading) -> Choice:
     if not failed and not reading.elastic.attempt:
         choice.survived, choice.live = choice.survived + choice.live, []
         return choice
-    for attempt in sorted({finding.attempt for finding in choice.live}):
-        root = _root_of([finding for finding in choice.live if finding.attempt == attempt], choice.gave_way)
+    attempts: dict[int, list[Finding]] = {}
+    for finding in choice.live:
+        attempts.setdefault(finding.attempt, []).append(finding)
+    for attempt, live in sorted(attempts.items()):
+        root = _root_of(live, choice.gave_way)
         if root is not None:
             choice.roots[attempt] = root
     choice.root = _first_telling(choice) if failed else None

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import groupby, islice
 
 from app.domain.event import Event, Raised, Where
 from app.domain.line import Line
 
 LONGEST = 300  # lines; a longer text is no paste
 _MOST_ALARMS = 3
+_PASSAGE = 6  # lines of a passage that are read as one message
 _ALARM = re.compile(
     r"(?i)(?:^|[\s\]:|*(`])(?:fatal|error|fail(?:ed|ure)|panic|abort(?:ed|ing)?|cannot|can't|unable to)\b"
 )
 _CALM = re.compile(
-    r"(?i)\b(?:0|no|without|zero) (?:errors?|failures?)|error rate|(?:errors?|failed|failures?)[:=]\s*0\b|warn|\bif\b"
+    r"(?i)\b(?:0|no|without|zero) (?:errors?|failures?)|error rate|guard failures?"
+    r"|(?:errors?|failed|failures?)[:=]\s*0\b|warn|\bif\b"
 )
 # ASCII letters, as a Chinese sentence runs into the name without a blank.
 _NAME = r"(?:[A-Za-z_][A-Za-z0-9_]*\.)*[A-Z][A-Za-z0-9_]*(?:Error|Exception|Interrupt)"
-_QUOTED = re.compile(rf"(?<![A-Za-z0-9_.'\"/])({_NAME})\s?: ?([^`]{{3,2000}})")
+_QUOTED = re.compile(rf"(?:(?<![A-Za-z0-9_.'\"/])|(?<= ['\"]))({_NAME})\s?: ?([^`]{{3,2000}})")
 
 
 def second_look(lines: list[Line]) -> Iterator[Event]:
@@ -33,8 +35,22 @@ def second_look(lines: list[Line]) -> Iterator[Event]:
         yield Event(Where.EXCEPTION, raised.text, (line,), "quoted", line.rank, time=line.time, chain=(raised,))
 
 
+def passages(lines: list[Line]) -> Iterator[Event]:
+    """Yields an event for each passage without a blank line, read as one message that a mail or a chat has wrapped."""
+    for full, group in groupby(lines, key=lambda line: bool(line.text.strip("> \t"))):
+        block = list(group)
+        for start in range(0, len(block) if full else 0, _PASSAGE):
+            part = block[start : start + _PASSAGE]
+            raised = Raised("", "\n".join(line.text for line in part), (), tuple(part))
+            yield Event(Where.EXCEPTION, raised.text, tuple(part), "quoted", part[0].rank, chain=(raised,), fatal=False)
+
+
 def alarming(lines: list[Line]) -> Iterator[Event]:
     """Yields an event for the first lines of a paste that speak of an error: what nobody can name did not go well."""
-    told = (line for line in lines if _ALARM.search(line.text) and not _CALM.search(line.text))
+    told = (line for line in lines if _speaks_of_an_error(line.text))
     for line in islice(told, _MOST_ALARMS):
         yield Event.at(line, line.text.strip(), "alarming")
+
+
+def _speaks_of_an_error(text: str) -> bool:
+    return bool(_ALARM.search(text) or _QUOTED.search(text)) and not _CALM.search(text)

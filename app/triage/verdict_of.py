@@ -7,17 +7,18 @@ from dataclasses import asdict, replace
 import re2
 
 from app.domain.entry import Entry, Language
-from app.domain.event import Event, Raised, Where
+from app.domain.event import Raised
 from app.domain.line import Line
-from app.domain.verdict import Attempt, Candidate, Cascade, Evidence, RootCause, RunFacts
-from app.parsing.collectives import suspects
+from app.domain.verdict import Attempt, Candidate, Cascade, Evidence, RootCause
 from app.reading.redact import redact
-from app.triage.action import filled, ranges, told_fix
+from app.triage.action import filled, ranges, told_fixes
 from app.triage.cascade import causes, explained_by
 from app.triage.fingerprint import raised_of, signature
 from app.triage.folding import Finding
+from app.triage.place import place_of
 from app.triage.reading_run import RunReading
 from app.triage.root_cause import Choice
+from app.triage.run_facts import dated
 
 _MOST_EVIDENCE = 10
 _CERTAIN, _LIKELY = 0.9, 0.55
@@ -52,9 +53,7 @@ def root_cause(choice: Choice, reading: RunReading, lang: Language) -> RootCause
     entry = match.entry if match else None
     score = match.score if match else 0.5
     captured = _captured(entry, alike(finding, choice))
-    rank, local_rank, host = _where(finding, choice, captured.get("rank"))
-    if finding.ranks and finding.ranks <= {wait.rank for wait in reading.collectives.waits}:
-        rank, local_rank, host = _missing(reading), None, None  # Who waited in vain did not fail first.
+    rank, local_rank, host = place_of(finding, choice, reading, captured.get("rank"))
     values = captured | {name: str(value) for name, value in (("rank", rank), ("host", host)) if value is not None}
     return RootCause(
         entry=entry.id if entry else None,
@@ -69,12 +68,19 @@ def root_cause(choice: Choice, reading: RunReading, lang: Language) -> RootCause
         evidence=evidence(finding, choice),
         exception=_exception(raised_of(finding)),
         causes=tuple(cause.in_(lang) for cause in entry.causes) if entry else (),
-        fixes=tuple(told_fix(fix, values, lang) for fix in entry.fixes) if entry else (),
+        fixes=told_fixes(entry, values, _versions(reading), lang) if entry else (),
         checks=tuple(filled(check, values) for check in entry.checks) if entry else (),
+        prevent=tuple(item.in_(lang) for item in entry.prevent) if entry else (),
         references=entry.references if entry else (),
         owner=entry.owner if entry else None,
         captured=values,
     )
+
+
+def _versions(reading: RunReading) -> dict[str, str]:
+    """-> the versions that the log prints, and the range that its forms leave open for torch."""
+    env = reading.environment
+    return ({"torch": env.torch_range} if env.torch_range else {}) | env.versions
 
 
 def candidates(choice: Choice, lang: Language) -> tuple[Candidate, ...]:
@@ -122,36 +128,6 @@ def attempts(choice: Choice) -> tuple[Attempt, ...]:
     )
 
 
-def run_facts(reading: RunReading, choice: Choice) -> RunFacts:
-    """-> what the log tells of the run."""
-    env = reading.environment
-    hosts = dict(env.hosts)
-    for finding in reading.findings:
-        if finding.event.host and finding.event.host != "localhost":
-            hosts.setdefault(finding.event.host)
-    return RunFacts(
-        launcher=env.launcher,
-        world_size=env.world_size,
-        hosts=tuple(hosts),
-        attempts=max([1, reading.elastic.attempt, *(number + 1 for number in choice.roots)]),
-        phase=env.phase,
-        step=env.step,
-        versions=dict(env.versions),
-        started=dated(env.started, reading),
-        ended=dated(env.ended, reading),
-    )
-
-
-def dated(time: str | None, reading: RunReading) -> str | None:
-    """-> an ISO 8601 time; one without a year takes it from another time of the log, or is not told."""
-    if time is None or not time.startswith("--"):
-        return time
-    reported = (finding.event.time for finding in reading.findings)
-    known = (reading.environment.started, reading.environment.ended, *reported)
-    year = next((other[:4] for other in known if other and other[:4].isdigit()), None)
-    return f"{year}{time[1:]}" if year else None
-
-
 def _unfold(text: str) -> list[int]:
     parts = [part.split("-") for part in text.split(",") if part]
     return [rank for part in parts for rank in range(int(part[0]), int(part[-1]) + 1)]
@@ -175,38 +151,3 @@ def _exception(raised: Raised | None) -> dict[str, object] | None:
         return None
     frames = [asdict(frame) for frame in raised.frames]
     return {"type": raised.type, "message": redact(raised.message), "frames": frames}
-
-
-def _where(finding: Finding, choice: Choice, captured: str | None) -> tuple[int | None, int | None, str | None]:
-    """-> rank, local rank, host: what the message names, the event's own, else those of the exit status it led to."""
-    event = finding.event
-    rank, local, host = event.rank, event.local_rank, event.host
-    if captured is not None and captured.isdigit():
-        rank, local = int(captured), None if int(captured) != rank else local
-    elif (rank is None or event.where is Where.EXIT) and event.source not in ("launcher", "slurm"):
-        told = _exit_of(finding, choice)
-        if told is not None:
-            # With a single host the local rank is the rank.
-            rank = told.local_rank if told.rank is None else told.rank
-            local, host = told.local_rank, host or told.host
-    if host is None:
-        exits = (other.event for other in choice.live if other.event.where is Where.EXIT and other.event.rank == rank)
-        host = next((other.host for other in exits if other.rank is not None and other.host), None)
-    return rank, local, None if host == "localhost" else host
-
-
-def _missing(reading: RunReading) -> int | None:
-    """-> the rank for which the others waited, where the watchdog's lines point at a single one."""
-    ranks, _ = suspects(reading.collectives.waits, reading.environment.world_size)
-    return next(iter(ranks)) if len(ranks) == 1 else None
-
-
-def _exit_of(finding: Finding, choice: Choice) -> Event | None:
-    """-> the exit status that belongs to a finding without a rank: of the same entry, else the first observed one."""
-    exits = [other for other in choice.live if other.attempt == finding.attempt and other.event.where is Where.EXIT]
-    same = [other.event for other in exits if other.entry == finding.entry]
-    local = finding.event.local_rank
-    events = same or [other.event for other in exits if local is None or other.event.local_rank == local]
-    order = ("elastic first", "process", "elastic agent", "elastic report")
-    known = [event for event in events if event.rank is not None or event.source == "elastic agent"]
-    return min(known, key=lambda event: order.index(event.source), default=None)

@@ -21,6 +21,7 @@ from app.web import errors, pages
 from app.web.access import needs
 from app.web.api import groups, health, incidents, knowledge, stats, triage
 from app.web.limits import RateLimit
+from app.web.metrics import router as metrics
 from app.web.security import refuse_cross_site
 
 log = logging.getLogger(__name__)
@@ -47,6 +48,7 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
     errors.add_handlers(app)
     for part in (incidents, triage, groups, stats, health):
         app.include_router(part.router, dependencies=[Depends(refuse_cross_site)])
+    app.include_router(metrics)
     app.include_router(knowledge.router, dependencies=[Depends(needs(Scope.READ))])
     pages.install(app)
     return app

@@ -1,8 +1,11 @@
 import json
+from pathlib import Path
 
 import pytest
 
 from app.cli.main import main
+from app.knowledge import BUILT_IN
+from app.knowledge.loader import load
 
 
 def test_check_counts_the_entries(capsys: pytest.CaptureFixture[str]) -> None:
@@ -18,6 +21,15 @@ def test_show_prints_an_entry(lang: str, word: str, capsys: pytest.CaptureFixtur
     assert word in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("lang", "word"), [("en", "To prevent it"), ("zh", "如何预防")])
+def test_show_tells_how_to_prevent_it(lang: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    told = load([BUILT_IN]).entries["cuda.oom"].prevent[0]
+    main(["kb", "show", "cuda.oom", "--lang", lang])
+    shown = capsys.readouterr().out
+    assert word in shown
+    assert getattr(told, lang) in shown
+
+
 def test_an_unknown_entry_is_one_line_with_near_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "show", "gpu.oom"]) == 2
     assert capsys.readouterr().err.startswith("torchtriage: no entry gpu.oom; near: cuda.oom, ")
@@ -27,3 +39,71 @@ def test_wrong_usage_is_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["triage", "--nope"])
     assert left.value.code == 2
+
+
+@pytest.mark.parametrize(("lang", "title"), [("en", "The loss became NaN or infinite"), ("zh", "loss 变成")])
+def test_search_lists_entries_best_first(lang: str, title: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kb", "search", "loss", "变成", "nan", "--json", "--lang", lang]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"entry", "title", "score"} == set(found[0])
+    assert found[0]["entry"] == "numerics.nan-loss"
+    assert found[0]["title"].startswith(title)
+    assert [hit["score"] for hit in found] == sorted((hit["score"] for hit in found), reverse=True)
+
+
+def test_search_is_told_to_people_too(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["kb", "search", "cuda out of memory"])
+    assert "cuda.oom " in capsys.readouterr().out.splitlines()[0]
+    main(["kb", "search", "zzzqq"])
+    assert "nothing found" in capsys.readouterr().out
+    main(["kb", "search", "zzzqq", "--json"])
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_the_schema_is_the_one_that_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kb", "schema"]) == 0
+    assert capsys.readouterr().out == (BUILT_IN / "schema.json").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of one's own knowledge."""
+    monkeypatch.setenv("TRIAGE_KNOWLEDGE_DIRS", str(tmp_path))
+    return tmp_path
+
+
+def test_new_writes_a_template_to_fill_in(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kb", "new", "quantum.flux-lost"]) == 0
+    path = own / "quantum" / "flux-lost.yaml"
+    assert capsys.readouterr().out.startswith(f"{path}\n")
+    assert load([own]).entries["quantum.flux-lost"].title.en.startswith("TODO")
+
+
+def test_new_takes_sign_and_example_from_a_log(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = own / "run.log"
+    log.write_text(
+        'Traceback (most recent call last):\n  File "t.py", line 1, in <module>\nflux.Lost: tube 17 is empty now\n'
+    )
+    assert main(["kb", "new", "quantum.flux-lost", "--from", str(log), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["entry"] == "quantum.flux-lost"
+    entry = load([own]).entries["quantum.flux-lost"]
+    assert entry.match_examples == ("flux.Lost: tube 17 is empty now",)
+    assert entry.signs[0].text == "flux.Lost: tube"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["cuda.oom"], "cuda.oom exists already"),
+        (["Cuda/oom"], "is no name for an entry"),
+        (["new.entry", "--from", "/nowhere.log"], "/nowhere.log"),
+    ],
+)
+def test_new_refuses_in_one_line(
+    arguments: list[str], reason: str, own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["kb", "new", *arguments]) == 2
+    told = capsys.readouterr().err
+    assert reason in told
+    assert told.count("\n") == 1
+    assert not list(own.iterdir())

@@ -66,6 +66,17 @@ def test_the_json_has_every_name_of_the_contract(tmp_path: Path, capsys: pytest.
     assert verdict["run"]["started"] == "2026-05-01T09:00:00.100000"
 
 
+def test_how_to_prevent_it_is_told_to_people_and_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(write(tmp_path / "run.log", text(BANNER, steps([0]), "torch.OutOfMemoryError: CUDA out of memory.")))
+    main(["triage", "--json", path])
+    prevent = json.loads(capsys.readouterr().out)["root_cause"]["prevent"]
+    assert prevent
+    main(["triage", path])
+    shown = capsys.readouterr().out
+    assert "To prevent it" in shown
+    assert prevent[0] in shown
+
+
 def test_one_line_a_path_in_order_and_the_others_are_still_done(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

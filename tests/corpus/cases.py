@@ -52,13 +52,31 @@ class Case:
     kill: Kill | None = None
     run_as: str = "train.py"
     extra: tuple[str, ...] = ()
+    rank_told: bool = True  # False: the log does not tell it, so that nobody can do better than leave it open
     seconds: int = 75
+    torch: str = "2.13"  # the version that writes the log, as far as the release
     notes: str = ""
 
 
 def torchrun(ranks: int, arguments: str = "", options: str = "--standalone", run_as: str = "train.py") -> str:
     """-> the command that starts `ranks` ranks of the script on this host."""
     return f"{TORCHRUN} {options} --nproc-per-node {ranks} {run_as} {arguments}".strip()
+
+
+def spelled_out(ranks: int, arguments: str = "", options: str = "--standalone") -> str:
+    """-> the same in the spelling of options that torch 1.10 to 1.13 want and later versions still take."""
+    return f"{TORCHRUN} {options} --nproc_per_node {ranks} train.py {arguments}".strip()
+
+
+def launch_1_9(ranks: int, arguments: str = "") -> str:
+    """-> the same before there was a program of the name."""
+    return f"{PYTHON} -m torch.distributed.run --standalone --nproc_per_node {ranks} train.py {arguments}".strip()
+
+
+def launch_1_7(ranks: int, arguments: str = "") -> str:
+    """-> the same before torchelastic came into torch."""
+    options = f"--use_env --master_port {{port}} --nproc_per_node {ranks}"
+    return f"{PYTHON} -m torch.distributed.launch {options} train.py {arguments}".strip()
 
 
 def one(command: str, **env: str) -> tuple[tuple[Proc, ...], ...]:
@@ -73,6 +91,17 @@ def two_hosts(first: str = "node-a: ", second: str = "node-b: ", ranks: int = 2)
         (
             Proc(torchrun(ranks, options=options.format(0)), first),
             Proc(torchrun(ranks, options=options.format(1)), second, delay=0.5),
+        ),
+    )
+
+
+def two_hosts_spelled_out() -> tuple[tuple[Proc, ...], ...]:
+    """-> the same for torch 1.12, two ranks a host, with labels as pdsh writes them."""
+    options = "--nnodes 2 --node_rank {} --master_addr 127.0.0.1 --master_port {{port}}"
+    return (
+        (
+            Proc(spelled_out(2, options=options.format(0)), "node-a1: "),
+            Proc(spelled_out(2, options=options.format(1)), "node-b1: ", delay=0.5),
         ),
     )
 

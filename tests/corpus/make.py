@@ -1,9 +1,11 @@
 """Makes the corpus anew: scenarios in, a folder with log.txt (or log/) and case.json for each case out.
 
-    python -m tests.corpus.make --python VENV/bin/python [CASE...]
+    python -m tests.corpus.make [CASE...] --python VENVS/*/bin/python
 
-The Python given must have torch (on the CPU) and, for some cases, rich, loguru, tqdm, pillow, omegaconf, transformers,
-accelerate and lightning. Each case runs by itself in a folder of its own; paths of this machine are replaced in its log.
+Each Python given must have torch (on the CPU); the one with torch 2.13 also has, for some cases, rich, loguru, tqdm,
+pillow, omegaconf, transformers, accelerate and lightning. A case is made by the version of torch that it names, and
+skipped where none of the Pythons has it (1.7: Python 3.8; 1.9: 3.9; 1.12 and 2.1: 3.10). Each case runs by itself in a
+folder of its own; paths of this machine are replaced in its log.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from typing import Any
 from tests.corpus.cases import SUCCESS, Case, Kill
 from tests.corpus.recorder import Recorder
 from tests.corpus.table import CASES
+from tests.corpus.table_older import OLDER_CASES
 
 HERE = Path(__file__).resolve().parent
 SCENARIOS = HERE / "scenarios"
@@ -146,6 +149,7 @@ def label(case: Case, log: str, version: str) -> dict[str, Any]:
         "also_ok": list(case.also),
         "cascades": list(case.cascades),
         "first_failing_rank": case.rank,
+        "rank_told": case.rank_told,
         "exit_code": case.exit_code,
         "signal": case.signal,
         "host": None,
@@ -176,25 +180,33 @@ def make(case: Case, python: Path, version: str) -> None:
     (HERE / case.name / "case.json").write_text(f"{text}\n", encoding="utf-8")
 
 
+def torch_of(python: Path) -> str:
+    """-> the version of torch that a Python has."""
+    ask = [str(python), "-c", "import torch; print(torch.__version__)"]
+    return str(subprocess.run(ask, capture_output=True, text=True, check=True).stdout).strip()
+
+
 def main() -> int:
     """Makes the named cases, or all; -> 1 where one of them did not do what its label says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--python", type=Path, default=Path(sys.executable), help="the Python that has torch")
+    here = [Path(sys.executable)]
+    parser.add_argument("--python", type=Path, nargs="+", default=here, help="Pythons that have torch, of any version")
     parser.add_argument("case", nargs="*")
     args = parser.parse_args()
-    python = args.python.absolute()
     for number in (signal.SIGINT, signal.SIGHUP):  # What a shell ignores in the background would be ignored below too.
         signal.signal(number, signal.default_int_handler)
-    asked = subprocess.run(
-        [python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True, check=True
-    )
+    versions = {torch_of(python): python.absolute() for python in args.python}
     bad = 0
-    for case in CASES:
+    for case in (*CASES, *OLDER_CASES):
         if args.case and case.name not in args.case:
             continue
         began = time.monotonic()
+        version = next((known for known in versions if known.startswith(f"{case.torch}.")), None)
+        if version is None:
+            sys.stdout.write(f"{case.name:28} skipped: no Python with torch {case.torch} was given\n")
+            continue
         try:
-            make(case, python, asked.stdout.strip())
+            make(case, versions[version], version)
             outcome = "made"
         except (Failed, OSError, TimeoutError) as error:
             bad += 1

@@ -1,3 +1,4 @@
+from app.domain.event import Where
 from app.domain.line import Line
 from app.parsing.elastic import Elastic, exit_text
 from tests.logs import agent, report
@@ -27,6 +28,11 @@ def test_each_line_of_the_agent_ends_an_attempt() -> None:
     assert elastic.attempt == 3
 
 
+def test_the_agents_line_counts_without_its_pid() -> None:
+    quoted = "it says: ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -11) local_rank: 0"
+    assert [event.exit_code for event in read([quoted]).events] == [-11]
+
+
 def test_a_report_that_the_log_cuts_off_still_counts() -> None:
     lines = report((0, -9))
     assert [event.exit_code for event in read(lines[:-2]).events] == [-9]
@@ -43,3 +49,25 @@ def test_exit_codes_have_one_form() -> None:
     assert exit_text(-9, 3) == "exitcode -9 SIGKILL rank 3"
     assert exit_text(137, None) == "exitcode 137 SIGKILL"
     assert exit_text(1, 0) == "exitcode 1 rank 0"
+
+
+def test_a_traceback_inside_of_a_report_is_that_of_the_items_rank() -> None:
+    elastic = Elastic()
+    open_report = [agent(1), "Root Cause (first observed failure):", "[0]:", "  rank      : 3 (local_rank: 1)"]
+    for number, text in enumerate(open_report, 1):
+        elastic.feed(Line(number, text, text, number))
+    line = Line(9, "x", "x", 9)
+    assert (elastic.placed(line).rank, elastic.placed(line).attempt) == (3, 0)
+    assert elastic.placed(Line(9, "x", "x", 9, stream="other")) == Line(9, "x", "x", 9, stream="other", attempt=1)
+
+
+def test_the_json_that_torch_1_9_prints_tells_the_ranks_exception() -> None:
+    item = ["Other Failures:", "[1]:", "  rank: 1 (local_rank: 1)", "  exitcode: 1 (pid: 71)", "  msg: ", "    {"]
+    elastic = read([*item, r'      "message": "ValueError: no \"split\" of that name\n",', "    }"])
+    raised = next(event for event in elastic.events if event.where is Where.EXCEPTION)
+    assert (raised.rank, raised.text) == (1, 'ValueError: no "split" of that name\n')
+
+
+def test_numbers_beyond_all_runs_are_no_numbers() -> None:
+    huge = "9" * 5000
+    assert not read([f"failed (exitcode: {huge}) local_rank: {huge} (pid: 1)"]).events

@@ -86,3 +86,57 @@ def test_only_the_traceback_right_behind_it_is_ignored() -> None:
     lines = ["Exception ignored in: <function f>", "step 1", "step 2", "step 3", "step 4", *traceback("KeyError: 'lr'")]
     (event,) = read(lines)
     assert event.text == "KeyError: 'lr'"
+
+
+def test_what_a_compilers_backend_raised_belongs_to_the_message() -> None:
+    raised = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:"
+    (event,) = read([*traceback(raised), "RuntimeError: Triton Error [CUDA]: device kernel image is invalid"])
+    assert event.exception is not None
+    assert event.exception.message.endswith("device kernel image is invalid")
+
+
+def test_nccls_status_is_no_exception_of_its_own() -> None:
+    (event,) = read(
+        [
+            *traceback("torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:268, unhandled cuda error"),
+            "ncclUnhandledCudaError: Call to CUDA function failed.",
+            "Last error:",
+            "Cuda failure 1 'invalid argument'",
+        ]
+    )
+    assert event.exception is not None
+    assert event.exception.message.endswith("Cuda failure 1 'invalid argument'")
+
+
+def test_frames_at_the_very_end_remain_where_head_and_message_were_cut_off() -> None:
+    frames = [(f"/job/{name}.py", 3, name, f"{name}()") for name in ("a", "b", "c")]
+    lines = traceback("KeyError: 'x'", frames)[1:-1]
+    (event,) = read(lines)
+    assert event.source == "cut traceback"
+    assert event.exception is not None
+    assert [frame.function for frame in event.exception.frames] == ["a", "b", "c"]
+    assert read([*lines[:2], "step 4 loss 0.1"]) == []
+
+
+def test_a_frame_wrapped_inside_of_its_path_is_joined() -> None:
+    lines = traceback("KeyError: 'x'", [("/env/lib/python3.11/site-packages/torch/x.py", 12, "fetch", "get()")])
+    (event,) = read([lines[0], lines[1][:30], lines[1][30:], *lines[2:]])
+    assert event.exception is not None
+    assert [(frame.line, frame.function) for frame in event.exception.frames] == [(12, "fetch")]
+
+
+def test_a_wrapped_remainder_with_a_dot_is_no_exception() -> None:
+    lines = traceback("KeyError: 'x'", [("/job/feed_forward.py", 32, "PositionwiseFeedForw", "w()")])
+    (event,) = read([*lines[:2], "ard.forward", *lines[2:]])
+    assert event.exception is not None
+    assert event.exception.type == "KeyError"
+
+
+def test_the_innermost_frames_own_lines_are_kept_behind_the_message() -> None:
+    (event,) = read(traceback("KeyError: 'x'", [("/job/a.py", 3, "f", "g()"), ("/job/b.py", 9, "g", "x['x']")]))
+    assert event.exception is not None
+    assert [line.text.strip() for line in event.exception.lines] == [
+        "KeyError: 'x'",
+        'File "/job/b.py", line 9, in g',
+        "x['x']",
+    ]

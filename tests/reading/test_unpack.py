@@ -6,6 +6,7 @@ import itertools
 import random
 import tarfile
 import tracemalloc
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
@@ -50,6 +51,36 @@ def test_several_members_and_frames_in_a_row_are_one_file() -> None:
 def test_an_archive_is_its_files_each_unpacked(mode: str) -> None:
     content = tar({"a/0.log": LINES, "./a/1.log.gz": gzip.compress(b"one\n"), "empty.log": b""}, mode)
     assert unpacked(content, "run.tar.gz") == {"a/0.log": LINES, "a/1.log": b"one\n", "empty.log": b""}
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return made.getvalue()
+
+
+def test_a_zip_is_its_files_each_unpacked() -> None:
+    content = zipped({"b/1.log.gz": gzip.compress(b"one\n"), "a/error.json": b"{}", "a/0.log": LINES, "../c": b""})
+    assert list(unpacked(content, "run.zip").items()) == [
+        ("c", b""),
+        ("a/0.log", LINES),
+        ("b/1.log", b"one\n"),
+        ("a/error.json", b"{}"),
+    ]
+    with pytest.raises(UnreadableLog, match="without files"):
+        unpacked(zipped({}), "run.zip")
+
+
+@given(data=st.data())
+def test_a_damaged_zip_is_said(data: st.DataObject) -> None:
+    whole = bytearray(zipped({"a.log": LINES, "b.log": b"two\n"}))
+    whole[data.draw(st.integers(4, len(whole) - 1))] ^= data.draw(st.integers(1, 255))
+    with suppress(UnreadableLog):
+        unpacked(bytes(whole))
+    with pytest.raises(UnreadableLog, match="broken archive"):
+        unpacked(bytes(whole[: data.draw(st.integers(10, len(whole) - 23))]))
 
 
 def test_names_and_folders_in_an_archive_lead_nowhere() -> None:
@@ -105,6 +136,7 @@ def bomb(pack: Callable[[bytes], bytes]) -> bytes:
         gzip.compress(bomb(gzip.compress)),
         gzip.compress(bomb(zstd)),
         tar({"a.log": b"x" * 600_000, "b.log": b"x" * 600_000}),
+        zipped({"a.log": b"x" * 50_000_000}),
     ],
 )
 def test_a_bomb_ends_at_the_limit_in_little_memory(packed: bytes) -> None:

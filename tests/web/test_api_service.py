@@ -53,7 +53,7 @@ def test_the_knowledge_is_read(client: TestClient) -> None:
 
 @pytest.mark.parametrize(("lang", "title"), [("en", "Every process loads"), ("zh", "每个进程都")])
 def test_entries_are_found_by_symptom(client: TestClient, lang: str, title: str) -> None:
-    query = {"q": "0号卡 uses more memory than the other gpus", "lang": lang, "limit": 3}
+    query: dict[str, str | int] = {"q": "0号卡 uses more memory than the other gpus", "lang": lang, "limit": 3}
     answer = client.get("/api/v1/knowledge/search", params=query).json()
     assert answer["next"] is None
     assert len(answer["items"]) == 3
@@ -81,7 +81,7 @@ def test_every_route_of_the_api_is_in_the_document_with_its_errors(document: dic
         "/api/v1/incidents", "/api/v1/incidents/{incident}", "/api/v1/incidents/{incident}/log", "/api/v1/triage",
         "/api/v1/groups", "/api/v1/groups/{group}", "/api/v1/knowledge", "/api/v1/knowledge/{entry}",
         "/api/v1/knowledge/search", "/api/v1/incidents/{incident}/feedback", "/api/v1/groups/{group}/merge",
-        "/api/v1/groups/{group}/split", "/api/v1/stats", "/api/v1/hosts",
+        "/api/v1/groups/{group}/split", "/api/v1/stats", "/api/v1/hosts", "/metrics",
         "/healthz", "/readyz",
     }  # fmt: skip
     for route, operation in routes.items():

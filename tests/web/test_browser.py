@@ -143,12 +143,23 @@ def test_a_group_is_resolved(page: Page, live_server: LiveServer) -> None:
 def test_an_entry_is_found_and_leads_to_its_incidents(page: Page, live_server: LiveServer) -> None:
     incident = hand_in(page, live_server)
     page.goto(f"{live_server.url}/knowledge")
-    page.get_by_label("Words of the message or the cause").fill("cuda.oom")
+    page.get_by_label("What happens, or words of the message").fill("cuda.oom")
     page.keyboard.press("Enter")
-    page.locator('.entries a[href="/knowledge/cuda.oom"]').click()
+    page.locator('.found a[href="/knowledge/cuda.oom"]').click()
     page.wait_for_url(re.compile("/knowledge/cuda.oom"))
     page.locator(".rows a.title").click()
     assert page.url == incident
+
+
+def test_answers_follow_a_symptom_while_it_is_typed(page: Page, live_server: LiveServer) -> None:
+    page.goto(f"{live_server.url}/knowledge")
+    question = page.get_by_label("What happens, or words of the message")
+    question.press_sequentially("训练卡住 no eror")
+    page.locator('.found a[href="/knowledge/perf.hang"]').wait_for()
+    page.wait_for_url(re.compile("/knowledge\\?q="))
+    assert question.input_value() == "训练卡住 no eror"
+    question.fill("")
+    page.locator(".entries").first.wait_for()
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -168,6 +179,7 @@ def test_axe_finds_nothing_and_nothing_overflows(
         incident = page.url.removeprefix(live_server.url)
         found: list[str] = []
         for address in ("/", incident, "/incidents?user=x", "/incidents", "/groups", "/groups/1", "/knowledge",
+                        "/knowledge?q=gpu0",
                         "/knowledge/cuda.oom", "/nothing"):  # fmt: skip
             page.goto(live_server.url + address)
             found += objections(page)

@@ -18,7 +18,7 @@ from app.services.accept import accept
 from app.services.incidents import read_incident
 from app.services.service import Service
 from app.settings import Settings
-from app.storage import incidents
+from app.storage import verdicts
 from app.web.app import create_app
 from app.web.pages.log_piece import Wanted, log_piece
 from app.web.pages.shown import size, visible
@@ -156,13 +156,26 @@ def test_forms_of_other_sites_are_refused(client: TestClient, headers: dict[str,
         assert answer.status_code == 403
 
 
-def test_knowledge_is_browsed_and_filtered(client: TestClient) -> None:
+def test_knowledge_is_browsed_by_area(client: TestClient) -> None:
     whole = client.get("/knowledge").text
+    assert 'href="#cuda"' in whole
     assert 'href="/knowledge/cuda.oom"' in whole
-    found = client.get("/knowledge", params={"q": "显存 cuda.oom"}).text
-    assert 'href="/knowledge/cuda.oom"' in found
-    assert found.count('href="/knowledge/') < whole.count('href="/knowledge/')
-    assert "No entry has all these words" in client.get("/knowledge?q=nonsense-of-nobody").text
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_knowledge_is_found_by_symptom_best_first(client: TestClient, lang: str) -> None:
+    asked = {"q": "显存 higher on gpu0 than others"}
+    found = client.get("/knowledge", params=asked, headers={"Accept-Language": lang}).text
+    first, *others = re.findall(r'<li><a href="/knowledge/([a-z0-9.-]+)"', found)
+    assert first in ("checkpoint.load-on-gpu0", "cuda.context-on-gpu0")
+    assert 3 <= len(others) < 20
+    assert 'href="#cuda"' not in found
+
+
+def test_a_symptom_that_nobody_knows_is_told(client: TestClient) -> None:
+    page = client.get("/knowledge", params={"q": "<zzzqq>"}).text
+    assert "Nothing found" in page
+    assert "<zzzqq>" not in page
 
 
 def test_every_entry_has_its_page(client: TestClient, service: Service) -> None:
@@ -213,7 +226,7 @@ def test_an_incident_without_a_verdict_says_so(client: TestClient, service: Serv
     assert '<noscript><meta http-equiv="refresh"' in page
     assert "no verdict yet" in page
     with service.database.transaction() as session:
-        incidents.save_failure(session, received.incident_id, "the triage broke: <b>", datetime.now(UTC))
+        verdicts.save_failure(session, received.incident_id, "the triage broke: <b>", datetime.now(UTC))
     failed = client.get(f"/incidents/{received.incident_id}").text
     assert "the triage broke: &lt;b&gt;" in failed
     assert "http-equiv" not in failed

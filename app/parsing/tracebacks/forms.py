@@ -7,8 +7,9 @@ import re
 from app.domain.event import Frame
 
 HEAD = re.compile(r"Traceback \((?:most recent call last|innermost last)\)")
-FRAME = re.compile(r'^(\s*)File "([^"\n]{1,500})", line (\d+)(?:, in (.+))?')
-RICH_FRAME = re.compile(r"^[│|]\s*(\S+\.pyx?):(\d+) in (\S+)")
+FRAME = re.compile(r'^(\s*)File "([^"\n]{1,500})", line (\d{1,9})(?:, in (.+))?')
+CUT_FRAME = re.compile(r'^File(?: ?$| "[^"]*$)')  # where the log ends
+RICH_FRAME = re.compile(r"^[│|]\s*(\S+\.pyx?):(\d{1,9}) in (\S+)")
 GROUP = re.compile(r"^\s*(?:[|+] ?)+(?:-+ \d+ -+|-+)?")
 CONNECTOR = re.compile(r"(?:During handling of the above exception, another|The above exception was the direct cause)")
 NAME = r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*"
@@ -30,7 +31,7 @@ LAUNCHER = re.compile(
 NOTEBOOK = re.compile(rf"^\W*({NAME})\s{{2,}}Traceback \(")
 # The last source line of a traceback that was cut behind it.
 RAISE = re.compile(rf"^raise ({NAME})(?:\(\s*f?[\"']?([^\"']*))?")
-SPAWNED = re.compile(r"-- Process (\d+) terminated with the following error")
+SPAWNED = re.compile(r"-- Process (\d{1,6}) terminated with the following error")
 LOG_LINE = re.compile(
     r"^(?:\[[^\]\n]{0,80}\]|[WEIF]\d{4} |\d{4}[-/]\d\d[-/]\d\d|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b[: ]|={8}|\*{8}|-{8}|srun:|slurmstepd:"
     r"|\S+\.pyx?:\d+: |wandb: |\(\w+\) \S+@|Process \S+:$|[Ee]poch\b|.{0,80}\d+%\|)"
@@ -64,8 +65,14 @@ def raised_of(text: str) -> tuple[str, str] | None:
         half = len(message) // 2
         return twice[1], message[:half] if message[:half] == message[half:] else message
     found = RAISED.match(text)
-    if found and ("." in found[1] or not found[1][0].islower()):
+    if found and _is_class(found[1]):
         return found[1], found[2] or ""
     if glued := GLUED.match(text):
         return glued[1], glued[2]
     return None
+
+
+def _is_class(name: str) -> bool:
+    """-> whether a dotted name can be an exception's: `socket.timeout`, `zlib.error`, else a class's capital letter."""
+    last = name.rpartition(".")[2].lstrip("_")
+    return not last[:1].islower() or ("." in name and last.startswith(("error", "timeout")))

@@ -1,4 +1,4 @@
-"""`/knowledge` and `/knowledge/{entry}`: what torchtriage knows, by area, and an entry whole."""
+"""`/knowledge` and `/knowledge/{entry}`: what torchtriage knows, by area or found by symptom, and an entry whole."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from app.domain.entry import Entry, Language, Sign
 from app.domain.incident import IncidentFilter
 from app.errors import NotFound
 from app.services.incidents import list_incidents
-from app.web.deps import ServiceDep
+from app.web.deps import SearchDep, ServiceDep
 from app.web.pages.items import IncidentItem, incident_items
 from app.web.pages.language import language
 from app.web.pages.rendering import render
 
 router = APIRouter()
 _RECENT = 6
+_FOUND = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +31,12 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgePage:
-    """`asked` is the filter's text; `total` counts all entries, `found` those shown."""
+    """All entries by area, or those that answer the question `asked`, best first; `total` counts all entries."""
 
     areas: tuple[Area, ...]
+    found: tuple[Entry, ...]
     asked: str
     total: int
-    found: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,17 @@ class EntryPage:
 
 
 @router.get("/knowledge")
-def knowledge(request: Request, service: ServiceDep) -> Response:
+def knowledge(request: Request, service: ServiceDep, index: SearchDep) -> Response:
     asked = request.query_params.get("q", "")[:300].strip()
     entries = service.knowledge.entries
-    found = [entries[name] for name in sorted(entries) if fits(entries[name], asked)]
-    areas = tuple(Area(name, tuple(members)) for name, members in groupby(found, key=lambda entry: entry.area))
-    return render(request, "knowledge.html", KnowledgePage(areas, asked, len(entries), len(found)))
+    by_area = groupby(sorted(entries.values(), key=lambda entry: entry.id), key=lambda entry: entry.area)
+    page = KnowledgePage(
+        areas=() if asked else tuple(Area(name, tuple(members)) for name, members in by_area),
+        found=tuple(entries[hit.entry] for hit in index.search(asked, _FOUND)),
+        asked=asked,
+        total=len(entries),
+    )
+    return render(request, "knowledge.html", page)
 
 
 @router.get("/knowledge/{entry_id}")
@@ -82,14 +88,6 @@ def entry(request: Request, service: ServiceDep, entry_id: str) -> Response:
         recent=incident_items(recent, service.knowledge, lang),
     )
     return render(request, "entry.html", page)
-
-
-def fits(candidate: Entry, asked: str) -> bool:
-    """-> whether every word stands somewhere in the entry's id, titles, questions or patterns, whatever its case."""
-    texts = [candidate.id, candidate.title.en, candidate.title.zh, *(question for _, question in candidate.asks)]
-    texts += [line.pattern for sign in candidate.signs for line in _flat(sign)]
-    text = "\n".join(texts).casefold()
-    return all(word in text for word in asked.casefold().split())
 
 
 def _flat(sign: Sign, joined: bool = False) -> list[SignLine]:

@@ -21,7 +21,7 @@ from app.domain.verdict import (
     Stats,
     Verdict,
 )
-from app.triage.action import advise, filled, nothing_failed, told_fix
+from app.triage.action import advise, filled, nothing_failed, told_fixes
 from app.triage.reasons import tell
 
 Part = TypeVar("Part")
@@ -35,7 +35,7 @@ def told_verdict(stored: dict[str, Any], knowledge: KnowledgeBase, lang: Languag
     if root and root.because:
         root = replace(root, reasons=tell(root.because, lang))
     if root and entry:
-        root = _in_language(root, entry, lang)
+        root = _in_language(root, entry, verdict.run.versions_inferred | verdict.run.versions, lang)
     candidates = tuple(_candidate(candidate, knowledge, lang) for candidate in verdict.candidates)
     action = _action(verdict, entry, lang)
     return replace(verdict, root_cause=root, candidates=candidates, action=action)
@@ -47,13 +47,14 @@ def title_of(entry: str | None, knowledge: KnowledgeBase, lang: Language, stored
     return known.title.in_(lang) if known else stored or entry
 
 
-def _in_language(root: RootCause, entry: Entry, lang: Language) -> RootCause:
+def _in_language(root: RootCause, entry: Entry, versions: dict[str, str], lang: Language) -> RootCause:
     return replace(
         root,
         title=entry.title.in_(lang),
         causes=tuple(cause.in_(lang) for cause in entry.causes),
-        fixes=tuple(told_fix(fix, root.captured, lang) for fix in entry.fixes),
+        fixes=told_fixes(entry, root.captured, versions, lang),
         checks=tuple(filled(check, root.captured) for check in entry.checks),
+        prevent=tuple(item.in_(lang) for item in entry.prevent),
         references=entry.references,
         owner=entry.owner,
     )

@@ -109,3 +109,23 @@ if (document.querySelector("[data-wait]")) {
   };
   setTimeout(ask, 700);
 }
+
+// Search of the knowledge base: the answer follows the question while it is typed.
+const question = document.querySelector("form#ask input");
+if (question) {
+  let typed = 0;
+  const answer = async () => {
+    const mine = typed;
+    const address = `/knowledge?${new URLSearchParams({ q: question.value })}`;
+    const page = await fetch(address).then((got) => (got.ok ? got.text() : null), () => null);
+    if (page === null || mine !== typed) return;
+    const fresh = new DOMParser().parseFromString(page, "text/html").querySelector("#answer");
+    document.querySelector("#answer").replaceChildren(...fresh.childNodes);
+    history.replaceState(null, "", question.value ? address : "/knowledge");
+  };
+  question.addEventListener("input", () => {
+    typed += 1;
+    const mine = typed;
+    setTimeout(() => { if (mine === typed) answer(); }, 200);
+  });
+}

@@ -1,0 +1,24 @@
+"""Where in an entry's YAML something stands: a path of keys and numbers in, a line out."""
+
+from __future__ import annotations
+
+import yaml
+
+Path = tuple[int | str, ...]
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def line_of(source: bytes, path: Path) -> int:
+    """-> the line, from 1, of the deepest node on `path` that the file has."""
+    node = yaml.compose(source, Loader=LOADER)
+    for part in path:
+        if isinstance(node, yaml.MappingNode):
+            found = next((value for key, value in node.value if key.value == part), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            found = node.value[part]
+        else:
+            found = None
+        if found is None:
+            break
+        node = found
+    return int(node.start_mark.line) + 1 if node is not None else 1

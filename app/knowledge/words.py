@@ -1,0 +1,48 @@
+"""How search cuts a text into words: English words and their stems, parts of names, single Chinese characters."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+_CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_UNIT = re.compile(rf"[{_CJK}]|(?<![^\s(:=])-\d+\b|[^\W_{_CJK}]+")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_ENDINGS = ("ing", "ed", "es", "s", "ly")
+LONGEST = 20_000  # characters of a text that are read
+
+
+def units(text: str) -> list[str]:
+    """-> words in lower case and single Chinese characters, in order; of camelCase the whole and its parts."""
+    found: list[str] = []
+    for unit in _UNIT.findall(unicodedata.normalize("NFKC", text[:LONGEST])):
+        found += _with_parts(unit)
+    return found
+
+
+@lru_cache(maxsize=1 << 16)
+def _with_parts(unit: str) -> tuple[str, ...]:
+    """-> the unit; of "gpu0" and "ChildFailedError" the parts as well, of "A100" or "OOM" nothing more."""
+    parts = _PARTS.findall(unit)
+    if len(parts) < 2 or unit[0].isdigit() or (len(unit) < 5 and not unit.lower().startswith("gpu")):
+        return (unit.lower(),)
+    return (unit.lower(), *(part.lower() for part in parts))
+
+
+def is_chinese(unit: str) -> bool:
+    return "\u3400" <= unit[0] <= "\u9fff" or "\uf900" <= unit[0] <= "\ufaff"
+
+
+@lru_cache(maxsize=1 << 16)
+def stem(word: str) -> str:
+    """-> the word without its English ending, so that saves, saved and saving are one; Chinese stays as it is."""
+    if len(word) < 4 or not word.isalpha() or not word.isascii() or word.endswith(("ss", "us", "is")):
+        return word
+    for ending in _ENDINGS:
+        bare = word.removesuffix(ending)
+        if bare != word and len(bare) >= 3:
+            if ending in ("ing", "ed") and len(bare) > 3 and bare[-1] == bare[-2] and bare[-1] not in "sl":
+                bare = bare[:-1]
+            return bare.removesuffix("e") if len(bare) > 3 else bare
+    return word.removesuffix("e") if len(word) > 3 else word

@@ -1,0 +1,39 @@
+"""What was read so far of the traceback that one writer is printing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from app.domain.event import Frame, Raised
+from app.domain.line import Line
+
+
+@dataclass(slots=True)
+class Stream:
+    """One writer's traceback as it comes in. `heads` counts tracebacks that were begun and not ended."""
+
+    frames: list[Frame] = field(default_factory=list)
+    chain: list[Raised] = field(default_factory=list)
+    reading: str = "nothing"  # nothing, frames, message
+    heads: int = 0
+    indent: int = 0
+    type: str = ""
+    message: list[str] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    place: list[Line] = field(default_factory=list)  # the innermost frame's own lines
+    half: str = ""  # a frame's line that a terminal wrapped inside of the path
+    blank: bool = False
+    linked: bool = False
+    implicit: bool = False
+    logged: bool = False
+    inner: bool = False
+    ignored: int | None = None  # the order of the line that says so
+    head: Line | None = None
+    cut: bool = False
+    cut_type: str = ""
+    spawned: int | None = None
+    missed: int = 0
+
+    def forget(self) -> None:
+        """Makes the stream as it was before anything was read."""
+        Stream.__init__(self)

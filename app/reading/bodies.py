@@ -1,0 +1,58 @@
+"""Recognises a traceback whose frames were read before, whatever rank wrote it: 512 ranks print one 512 times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+_READ_WHOLE = 4  # equal tracebacks that are read whole, so that a few ranks show theirs
+_MOST = 256  # different tracebacks known of one file
+_MOST_ALIKE = 8  # of these, with the same outermost frame
+_LONGEST = 64 << 10  # bytes of frames that are compared
+_LONGEST_LABEL = 64  # bytes that a rank's label has at most
+_LABEL = b"\0"  # stands for the label before each line of a body
+
+
+@dataclass(slots=True)
+class _Body:
+    frames: bytes
+    seen: int = 1
+
+
+@dataclass(slots=True)
+class Bodies:
+    """The frames of the tracebacks of one file. Comparing is done by memcmp, not by the line."""
+
+    _known: dict[bytes, list[_Body]] = field(default_factory=dict)
+    _count: int = 0
+
+    def repeated(self, block: bytes, start: int, end: int) -> int:
+        """-> where the frames of the traceback, whose head is the line from `start` to `end`, are over, where equal
+        ones were read often enough; else 0. Frames that `block` cuts off are not known again."""
+        label = block[start : block.find(b"Traceback", start, end)]
+        begin, first_end = end + 1, block.find(b"\n", end + 1)
+        if first_end < 0 or len(label) > _LONGEST_LABEL or not block.startswith(label + b" ", begin):
+            return 0
+        known = self._known.setdefault(block[begin + len(label) : first_end], [])
+        for body in known:
+            over = begin + len(body.frames) + body.frames.count(_LABEL) * (len(label) - 1)
+            if block.startswith(body.frames.replace(_LABEL, label), begin) and not _in_frames(block, over, label):
+                body.seen += 1
+                return over if body.seen > _READ_WHOLE else 0
+        if self._count < _MOST and len(known) < _MOST_ALIKE:
+            self._learn(known, block, begin, label)
+        return 0
+
+    def _learn(self, known: list[_Body], block: bytes, begin: int, label: bytes) -> None:
+        over = begin
+        while over and over - begin < _LONGEST and _in_frames(block, over, label):
+            over = block.find(b"\n", over) + 1
+        frames = block[begin:over]
+        # A launcher's own traceback is told from a worker's by its frames, so it is always read.
+        if frames and len(frames) < _LONGEST and _LABEL not in frames and b"launch" not in frames:
+            known.append(_Body((b"\n" + frames).replace(b"\n" + label, b"\n" + _LABEL)[1:] if label else frames))
+            self._count += 1
+
+
+def _in_frames(block: bytes, start: int, label: bytes) -> bool:
+    """-> whether the line at `start` is the same writer's and indented, as frames are."""
+    return block.startswith(label + b"  ", start)

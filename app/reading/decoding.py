@@ -1,0 +1,59 @@
+"""Bytes of a log → text: which UTF-16 a file is in, and what a line is in that is no UTF-8."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+_MARKS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_SAMPLE = 4096  # bytes
+_SHARE = 0.4  # of the bytes at even or at odd places that are nul in UTF-16 without a mark; Chinese text has fewer
+_VALID = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_HIGH = re.compile(rb"[\x80-\xff]+")
+_MOSTLY = 0.75  # of the bytes above 127 are UTF-8 in a line that was meant to be; in Chinese of another kind some are
+_ERASED = re.compile(r"[^\x08]\x08")
+_MOST_ERASED = 200  # characters in a row
+
+
+def utf16(first: bytes) -> tuple[str, int] | None:
+    """-> the UTF-16 encoding that a file's first bytes are in, and the bytes of its mark; None where it is none."""
+    if first[:2] in _MARKS:
+        return _MARKS[first[:2]], 2
+    sample = first[: min(len(first) & ~1, _SAMPLE)]
+    if b"\n" not in sample or sample.count(0) * 10 < len(sample):
+        return None
+    even, odd, half = sample[::2].count(0), sample[1::2].count(0), len(sample) / 2
+    if odd > _SHARE * half and not even:
+        return "utf-16-le", 0
+    return ("utf-16-be", 0) if even > _SHARE * half and not odd else None
+
+
+def decoded(raw: bytes) -> str:
+    """-> one line as text, without nul bytes and what a backspace took back. Bytes that are no UTF-8 are read as
+    GB18030 or Latin-1 where the whole line can be."""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        text = _in_another(raw)
+    if "\0" in text:
+        text = text.replace("\0", "")
+    return _typed(text) if "\x08" in text else text
+
+
+def _in_another(raw: bytes) -> str:
+    runs = _HIGH.findall(raw)
+    if sum(map(len, _VALID.findall(raw))) > _MOSTLY * sum(map(len, runs)):
+        return raw.decode("utf-8", "replace")  # UTF-8 that was cut or damaged
+    # Letters with accents stand alone in a word; Chinese characters seldom do.
+    try:
+        return raw.decode("gb18030" if any(len(run) > 2 for run in runs) else "cp1252")
+    except UnicodeDecodeError:
+        return raw.decode("utf-8", "replace")
+
+
+def _typed(text: str) -> str:
+    for _ in range(_MOST_ERASED):
+        text, erased = _ERASED.subn("", text)
+        if not erased:
+            break
+    return text.replace("\x08", "")

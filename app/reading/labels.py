@@ -1,0 +1,61 @@
+"""Line labels too plain to be taken for a prefix on sight: a file has them where most of its first lines do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_SHARE = 0.8  # of a file's first lines that carry a label
+_FEWEST = 4  # lines
+_MOST = 64  # different names; more are no names
+# Each takes from the start of a line what stands for one writer. Order matters: the surer come first.
+FORMS: dict[str, re.Pattern[str]] = {
+    "number": re.compile(r"\s*(?P<rank>\d{1,6}): ?"),  # srun -l
+    "bracket": re.compile(r"\s?\[(?P<rank>\d{1,5})\] ?"),  # mpiexec -l, -prepend-rank
+    "compose": re.compile(r"\s?(?P<host>[A-Za-z][\w.-]*[-_.]\d+)\s*\| ?"),  # docker compose, honcho
+    "kubetail": re.compile(r"\s?\[(?=[a-z0-9.]*-[a-z0-9.-])(?P<pod>[a-z0-9][a-z0-9.-]*+)(?: [a-z][a-z0-9-]*)?\] ?"),
+    "stern": re.compile(
+        r"(?:[+-] )?(?=[a-z0-9.]*-[a-z.-]*\d)(?P<pod>[a-z0-9][a-z0-9.-]*+) [›>]? ?(?!\d)(?P<container>[a-z][a-z0-9-]*)(?: |$)"
+    ),
+    "host": re.compile(r"(?P<host>[A-Za-z][\w.-]*): ?"),  # pdsh, clush
+    "stream": re.compile(
+        r"(?=[\w.:$]*[/-](?:[^\W\d]|[.:/\[\]$-])*\d)(?P<writer>[A-Za-z][\w.:/\[\]$-]*+)(?: |$)"
+    ),  # aws logs tail, torchx
+}
+_NO_HOST = re.compile(
+    r"^[A-Z0-9]+$|(?:Error|Exception|Warning|Interrupt|Exit|Fault)$|\.pyx?$"
+    r"|^(?:srun|sbatch|slurmstepd|kernel|NVRM|mpirun|torchrun|python\d?|bash|sh|npm|wandb|docker|kubelet)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The labels that the lines of a file carry, by their names in FORMS, outer ones first."""
+
+    forms: tuple[str, ...] = ()
+
+
+def learned(lines: Sequence[str]) -> str | None:
+    """-> the label that nearly all of a file's first lines begin with, or None."""
+    told = [line for line in lines if line.strip()]
+    if len(told) < _FEWEST:
+        return None
+    return next((name for name, form in FORMS.items() if _fits(name, form, told)), None)
+
+
+def _fits(name: str, form: re.Pattern[str], lines: list[str]) -> bool:
+    found = [hit for hit in map(form.match, lines) if hit]
+    names = [next(value for value in hit.groups() if value) for hit in found]
+    if name == "host":
+        names = [host for host in names if not _NO_HOST.search(host)]
+        # `srun: ` is a program's name.
+        if len(set(names)) < 2 and not any(re.search(r"[\d.-]", host) for host in names):
+            return False
+    if len(names) < _SHARE * len(lines) or not names:
+        return False
+    if name == "number":
+        return True
+    if name == "stern" and len({hit["container"] for hit in found}) > max(3, len(lines) // 20):
+        return False
+    return len(set(names)) <= min(_MOST if name != "bracket" else 4096, len(lines) / 2)

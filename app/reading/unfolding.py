@@ -1,0 +1,133 @@
+"""One line of a file → the lines that writers printed: out of JSON records and out of pieces that log drivers cut."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from app.reading.labels import Labels
+from app.reading.prefixes import NOWHERE, Origin, take_off
+from app.reading.records import Record, record_of
+
+LONGEST_TEXT = 16 << 10  # characters of a line that are looked at; evidence shows the same
+_LONGEST_RECORD = 1 << 20  # characters
+_DEEPEST = 3  # a record in a record in a record
+_FAR = 200  # characters of prefixes before a record
+_CRI = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d)) (std(?:out|err)) ([FP])(?::\w+)* ?")
+_BAR = re.compile(r"\d+%\|")
+_GLUED = re.compile(r"(?<=\S)(?=(?:\[rank\d+\]: ?)?Traceback \(most recent call last\))")
+# A traceback whose line feeds a web form took away.
+_FLAT = "Traceback (most recent call last): File "
+_IN_ONE_LINE = re.compile(
+    r"(?<=:)(?= File \")| (?= ?File \"[^\"]+\", line \d)|(?<=[\s)\]]) ?(?=(?:\w+\.)*[A-Z]\w*(?:Error|Exception): )"
+)
+
+
+class Unfolded(NamedTuple):
+    """A line that a writer printed: its number in the file, the line as it stands, what its prefixes tell."""
+
+    number: int
+    raw: str
+    origin: Origin
+
+
+class Unfolding:
+    """Give it a file's lines in order; it holds back the pieces of a cut line until the last one came.
+
+    `verbatim` is False where the lines are none of the file's own, so that what they hold is shown in their place.
+    """
+
+    def __init__(self, known: Labels, verbatim: bool = True) -> None:
+        self._known = known
+        self._verbatim = verbatim
+        self._pieces: dict[str, tuple[int, str, Origin]] = {}
+
+    def lines(self, number: int, text: str) -> Iterable[Unfolded]:
+        """-> the lines in line `number`, `text` without its line end."""
+        if text[-1:] == "}" and "{" in text[:_FAR]:
+            return self._record(number, text, text[:_LONGEST_RECORD], NOWHERE, 0)
+        if text[:4].isdigit() and (cut := _CRI.match(text)):
+            outer = NOWHERE._replace(time=cut[1], stream=f"{cut[2]}/")
+            return self._joined(number, text, text[cut.end() :], outer, cut[3] == "F")
+        if "\r" in text or "Traceback (" in text:
+            return self._plain(number, text, NOWHERE)
+        shown = text[:LONGEST_TEXT]
+        return (Unfolded(number, shown, take_off(shown, self._known)),)
+
+    def rest(self) -> Iterator[Unfolded]:
+        """Yields what is held back; the lines that follow are no neighbours of the last one."""
+        pieces, self._pieces = self._pieces, {}
+        for number, text, outer in pieces.values():
+            yield from self._record(number, None, text, outer, 1)
+
+    def _joined(
+        self, number: int, raw: str, text: str, outer: Origin, whole: bool, depth: int = 0
+    ) -> Iterator[Unfolded]:
+        """Yields the line that a log driver wrote in pieces, when its last one is there."""
+        first, before, _ = self._pieces.pop(outer.stream, (number, "", outer))
+        if before:
+            number, text = first, before + text
+        if whole or len(text) > _LONGEST_RECORD:
+            yield from self._record(number, None if before else raw, text, outer, depth + 1)
+        else:
+            self._pieces[outer.stream] = number, text, outer
+
+    def _record(self, number: int, raw: str | None, text: str, outer: Origin, depth: int) -> Iterator[Unfolded]:
+        """Yields the lines of the record that `text` may be; `raw` is None where the text is no line of the file."""
+        record = None
+        if text[-1:] == "}" and depth < _DEEPEST:
+            origin = take_off(text, self._known, outer)
+            record = record_of(origin.text) if origin.text[:1] == "{" else None
+        if record is None:
+            yield from self._plain(number, text, outer, raw)
+            return
+        outer = _around(record, origin)
+        if not record.whole:
+            yield from self._joined(number, text, record.lines[0], outer, whole=False)
+            return
+        if outer.stream in self._pieces:
+            yield from self._joined(number, text, record.lines[0], outer, whole=True)
+            return
+        whole = raw if self._verbatim and len(record.lines) == 1 and _legible(record.said, text) else None
+        for line in record.lines:
+            yield from self._record(number, whole, line, outer, depth + 1)
+
+    def _plain(self, number: int, text: str, outer: Origin, raw: str | None = None) -> Iterator[Unfolded]:
+        parts = _parts(text)
+        for part in parts:
+            cut = part[:LONGEST_TEXT]
+            shown = raw[:LONGEST_TEXT] if raw is not None and len(parts) == 1 else cut
+            yield Unfolded(number, shown, take_off(cut, self._known, outer))
+
+
+def _legible(said: str, text: str) -> bool:
+    """-> whether people can read in a record's text what it says; a journal can hold it as numbers."""
+    return json.dumps(said[:80], ensure_ascii=False)[1:-1] in text or json.dumps(said[:80])[1:-1] in text
+
+
+def _around(record: Record, origin: Origin) -> Origin:
+    """-> what is known of all lines of a record: what its fields tell, else the prefixes before it."""
+    named = "/".join(part for part in (record.pod, record.host if not record.pod else None, record.writer) if part)
+    return Origin(
+        text="",
+        rank=record.rank if record.rank is not None else origin.rank,
+        local_rank=record.local_rank if record.local_rank is not None else origin.local_rank,
+        host=record.host or record.pod or origin.host,
+        time=record.time or origin.time,
+        stream=f"{origin.stream}{named}/" if named else origin.stream,
+        pod=record.pod or origin.pod,
+    )
+
+
+def _parts(text: str) -> list[str]:
+    """Parts a line that progress bars rewrote, and one into which two writers wrote."""
+    parts = [text]
+    if "\r" in text:
+        every = [part for part in text.split("\r") if part.strip()]
+        parts = [part for part in every[:-1] if not _BAR.search(part)] + every[-1:]
+    if "Traceback (" in text:
+        parts = [piece for part in parts for piece in _GLUED.split(part)]
+        parts = [piece for part in parts for piece in (_IN_ONE_LINE.split(part) if _FLAT in part else [part])]
+    return parts

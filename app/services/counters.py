@@ -1,0 +1,37 @@
+"""What this process counts of its work, for Prometheus; each service counts for itself."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from app.domain.incident import Finding
+
+_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300)
+
+
+class Counters:
+    """`registry` holds them all; nothing is shared with another service in the same process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._accepted = Counter("torchtriage_accepted", "Incidents that were accepted", registry=self.registry)
+        self._failed = Counter("torchtriage_failed", "Incidents that could not be triaged", registry=self.registry)
+        self._triaged = Counter(
+            "torchtriage_triaged", "Incidents that were triaged", ["outcome", "entry"], registry=self.registry
+        )
+        self._seconds = Histogram(
+            "torchtriage_triage_seconds",
+            "Seconds that a triage took, waiting for a process included",
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+
+    def accepted(self) -> None:
+        self._accepted.inc()
+
+    def failed(self) -> None:
+        self._failed.inc()
+
+    def triaged(self, finding: Finding, seconds: float) -> None:
+        self._triaged.labels(finding.outcome, finding.entry or "").inc()
+        self._seconds.observe(seconds)

@@ -1,0 +1,170 @@
+"""Near matches: a message that is an entry's but for wrapping, quoting, escapes, typing or a cut; and what differs."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from math import log
+
+from rapidfuzz import fuzz
+from rapidfuzz.distance import Levenshtein
+
+from app.domain.entry import Entry
+from app.triage.masking import mask
+from app.triage.patterns import Patterns
+
+NEAR_ENOUGH = 90.0  # of 100; bench/near_matches.py measures what other values find and what they get wrong
+AHEAD = 3.0  # by so much the best entry must be nearer than the next one
+SHORTEST = 30  # characters; shorter messages are near to too much
+LONGEST = 600  # characters of a message that are compared
+_LEAST_COVERED = 0.6  # of the entry's message; what was cut further can be anybody's
+_LONG_ENOUGH = 100  # characters; so much of a message is its own, whatever was cut off
+_FEWEST_WORDS = 4  # that both have
+_MOST_COMPARED = 12  # messages that share the most words with the log's
+_SHOWN = 60  # characters of a difference that are told
+_TYPE = re.compile(r"^(?:\[[\w-]+\]: ?)*(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\s?: ?")
+# What every internal assertion says, so that it makes no two of them alike.
+_ASSERTED = re.compile(r" ?INTERNAL ASSERT FAILED at [^\n]{0,300}(?:please report a bug to PyTorch\.?)?")
+_QUOTES = str.maketrans("“”‘’«»\u00a0", '""\'\'"" ')
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_ANYWHERE = frozenset({"any", "exception", "line"})
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """An entry that a message nearly shows: how near (of 100), what the log has and what the entry has in its place;
+    both are empty where only breaks, quotes and escapes differ."""
+
+    entry: Entry
+    similarity: float
+    log: str = ""
+    expected: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    entry: Entry
+    text: str
+    words: frozenset[str]
+
+
+class NearSigns:
+    """The messages of all entries, to be compared with one that shows no sign; they are read at the first look."""
+
+    def __init__(self, patterns: Patterns) -> None:
+        self._patterns = patterns
+
+    def look(self, text: str, threshold: float = NEAR_ENOUGH) -> Near | None:
+        """-> the entry whose message `text` nearly is, else None."""
+        plain = tidied(text)
+        if plain != text and (entry := self._shown(plain)):
+            return Near(entry, 100.0)
+        query = comparable(plain)
+        words = frozenset(_WORD.findall(query))
+        if len(query) < SHORTEST or len(words) < _FEWEST_WORDS:
+            return None
+        best: dict[str, tuple[float, _Message]] = {}
+        for message in self._alike(words):
+            if len(query) < min(_LEAST_COVERED * len(message.text), _LONG_ENOUGH):
+                continue
+            similarity = fuzz.partial_ratio(query, message.text, score_cutoff=threshold - AHEAD)
+            if similarity > best.get(message.entry.id, (0.0, message))[0]:
+                best[message.entry.id] = similarity, message
+        ranked = sorted(best.values(), key=lambda found: -found[0])
+        if not ranked or ranked[0][0] < threshold or (len(ranked) > 1 and ranked[0][0] - ranked[1][0] < AHEAD):
+            return None
+        similarity, message = ranked[0]
+        if any(fuzz.partial_ratio(query, counter) >= similarity for counter in _counters(message.entry)):
+            return None
+        return Near(message.entry, similarity, *_difference(query, message.text))
+
+    def _shown(self, text: str) -> Entry | None:
+        """-> the entry whose sign the tidied text shows, the most telling one."""
+        found = (self._patterns.all[index] for index in self._patterns.found(text, _ANYWHERE))
+        own = [pattern for pattern in found if not (pattern.group or pattern.sign.weak or pattern.sign.broad
+                                                    or pattern.entry.catch_all)]  # fmt: skip
+        return max(own, key=lambda pattern: pattern.weight).entry if own else None
+
+    def _alike(self, words: frozenset[str]) -> list[_Message]:
+        """-> the messages that share the most words, rare ones counting more."""
+        shared: dict[int, float] = defaultdict(float)
+        common: dict[int, int] = defaultdict(int)
+        for word in words:
+            holders = self._holders.get(word, ())
+            for number in holders:
+                shared[number] += log(len(self._messages) / len(holders))
+                common[number] += 1
+        ranked = sorted(shared, key=shared.__getitem__, reverse=True)
+        enough = (number for number in ranked if common[number] >= _FEWEST_WORDS)
+        return [self._messages[number] for number in islice(enough, _MOST_COMPARED)]
+
+    @cached_property
+    def _messages(self) -> list[_Message]:
+        texts: dict[tuple[str, str], Entry] = {}
+        for pattern in self._patterns.all:
+            if pattern.sign.text and not (pattern.sign.weak or pattern.group or pattern.entry.catch_all):
+                texts.setdefault((comparable(pattern.sign.text), pattern.entry.id), pattern.entry)
+        for entry in {pattern.entry.id: pattern.entry for pattern in self._patterns.all}.values():
+            if not entry.catch_all:
+                for example in entry.match_examples:
+                    texts.setdefault((comparable(self._telling(entry, example)), entry.id), entry)
+        named = [_Message(entry, text, frozenset(_WORD.findall(text))) for (text, _), entry in texts.items()]
+        return [message for message in named if len(message.text) >= SHORTEST and len(message.words) >= _FEWEST_WORDS]
+
+    @cached_property
+    def _holders(self) -> dict[str, list[int]]:
+        holders: dict[str, list[int]] = defaultdict(list)
+        for number, message in enumerate(self._messages):
+            for word in message.words:
+                holders[word].append(number)
+        return dict(holders)
+
+    def _telling(self, entry: Entry, example: str) -> str:
+        """-> the line of an example that shows the entry by itself, else the last one."""
+        lines = [line for line in example.strip().split("\n") if line.strip()]
+        for line in lines if len(lines) > 1 else ():
+            shown = (self._patterns.all[index] for index in self._patterns.found(line, _ANYWHERE))
+            if any(pattern.entry is entry and not pattern.group and not pattern.sign.weak for pattern in shown):
+                return line
+        return lines[-1]
+
+
+def _whole_words(text: str, start: int, end: int) -> str:
+    """-> a part of a text, to the ends of the words that it cuts."""
+    behind = text.find(" ", end)
+    return text[text.rfind(" ", 0, start + 1) + 1 : behind if behind >= 0 else len(text)]
+
+
+def _counters(entry: Entry) -> list[str]:
+    """-> the messages that are near to the entry's and mean something else."""
+    lines = (line for example in entry.no_match_examples for line in example.split("\n"))
+    return [text for text in map(comparable, lines) if len(text) >= SHORTEST]
+
+
+def tidied(text: str) -> str:
+    """-> a text without what chats and web pages do to it: line breaks, quote marks, HTML escapes, curly quotes."""
+    text = html.unescape(text) if "&" in text else text
+    lines = (re.sub(r"^(?:\s*>)+ ?", "", line) for line in text.translate(_QUOTES).split("\n"))
+    return " ".join(" ".join(lines).split())
+
+
+def comparable(text: str) -> str:
+    """-> a message in the form in which messages are compared: masked, without its exception's type, one line."""
+    return _TYPE.sub("", " ".join(mask(_ASSERTED.sub("", text[: 2 * LONGEST])).split()))[:LONGEST]
+
+
+def _difference(query: str, message: str) -> tuple[str, str]:
+    """-> the words that only the log has, and those that only the entry has, in the part that both cover."""
+    part = fuzz.partial_ratio_alignment(query, message)
+    if part is not None:
+        query = _whole_words(query, part.src_start, part.src_end)
+        message = _whole_words(message, part.dest_start, part.dest_end)
+    log_words, words = query.split(), message.split()
+    changes = [step for step in Levenshtein.opcodes(log_words, words) if step.tag != "equal"]
+    said = " … ".join(" ".join(log_words[step.src_start : step.src_end]) or "nothing" for step in changes)
+    expected = " … ".join(" ".join(words[step.dest_start : step.dest_end]) or "nothing" for step in changes)
+    return said[:_SHOWN], expected[:_SHOWN]

@@ -1,0 +1,106 @@
+"""Where a failure happened: rank, local rank and host, from the failure itself or from what stands around it."""
+
+from __future__ import annotations
+
+import re
+
+from app.domain.entry import Kind
+from app.domain.event import Event, Where
+from app.triage.cascade import Grade, grade
+from app.triage.folding import Finding
+from app.triage.reading_run import RunReading
+from app.triage.root_cause import Choice
+
+Place = tuple[int | None, int | None, str | None]
+# Ranks as people and their loggers write them inside a line: [rank3], [Rank 3], (rank=3), RANK:3.
+_WRITTEN = re.compile(r"(?i)[\[( ]\[?rank[ =:]{0,2}(\d{1,6})[\]):,]")
+# Before torch 2.2 the agent looked every five seconds only.
+_SELDOM = re.compile(r"torch\.distributed\.elastic\.multiprocessing\.api(?:: \[ERROR\] |:)failed")
+_WHOLE_RUN = ("launcher", "slurm")  # sources that speak of all processes
+_MOST_LOCAL = 16  # processes of one host; a larger world spans several
+
+
+def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: str | None) -> Place:
+    """-> rank, local rank, host of a finding; None each where the log does not tell."""
+    echo = finding.match is not None and finding.match.entry.kind is Kind.CONSEQUENCE
+    waited = echo and bool(finding.ranks) and finding.ranks <= reading.collectives.timed_out
+    if waited or finding.event.source == "torn":
+        return _missed(reading), None, None  # Who waited in vain did not fail first.
+    rank, local, host = _own(finding, choice, captured)
+    if rank is None and len(finding.ranks) == 1:
+        rank = min(finding.ranks)  # An equal one tells it: the report repeats a traceback with its rank.
+    if rank is None and finding.event.source not in _WHOLE_RUN:
+        rank = _written(finding)
+        rank = local if rank is None and local is not None and _one_host(reading) else rank
+        rank = _missed(reading) if rank is None else rank
+        rank = _alone(reading) if rank is None else rank
+    if host is None:
+        exits = (other.event for other in choice.live if other.event.where is Where.EXIT and other.event.rank == rank)
+        host = next((other.host for other in exits if other.rank is not None and other.host), None)
+    return rank, local, None if host == "localhost" else host
+
+
+def _own(finding: Finding, choice: Choice, captured: str | None) -> Place:
+    """-> what the message names, the event's own, else those of the exit status it led to."""
+    event = finding.event
+    rank, local, host = event.rank, event.local_rank, event.host
+    if captured is not None and captured.isdecimal() and len(captured) < 7:
+        rank, local = int(captured), None if int(captured) != rank else local
+    elif (not (finding.ranks or rank is not None) or event.where is Where.EXIT) and event.source not in _WHOLE_RUN:
+        told = _exit_of(finding, choice)
+        if told is not None:
+            # With a single host the local rank is the rank.
+            rank = told.local_rank if told.rank is None else told.rank
+            local, host = told.local_rank, host or told.host
+    return rank, local, host
+
+
+def _exit_of(finding: Finding, choice: Choice) -> Event | None:
+    """-> the exit status that belongs to a finding without a rank: of the same entry, else the first observed one."""
+    exits = [other for other in choice.live if other.attempt == finding.attempt and other.event.where is Where.EXIT]
+    same = [other.event for other in exits if other.entry == finding.entry]
+    local = finding.event.local_rank
+    events = same or [other.event for other in exits if local is None or other.event.local_rank == local]
+    order = ("elastic first", "process", "elastic agent", "elastic report")
+    known = [event for event in events if event.rank is not None or event.source == "elastic agent"]
+    if not same and _at_once(known) and any(_lost_a_peer(other, finding) for other in choice.live):
+        return None
+    return min(known, key=lambda event: order.index(event.source), default=None)
+
+
+def _at_once(exits: list[Event]) -> bool:
+    """-> whether the agent met several ranks ended alike when it looked: its first is only the first it looked at."""
+    seldom = any(_SELDOM.search(event.line.text) for event in exits if event.source == "elastic agent")
+    ends = [(event.exit_code, event.time) for event in exits if event.rank is not None]
+    return seldom and len(ends) > len(set(ends))
+
+
+def _lost_a_peer(other: Finding, finding: Finding) -> bool:
+    """-> whether another exception of the same attempt is that of a rank which the failing one left alone."""
+    alike = other.attempt == finding.attempt and other.entry != finding.entry
+    return alike and other.event.source == "traceback" and grade(other) is Grade.ECHO
+
+
+def _written(finding: Finding) -> int | None:
+    """-> the rank that the lines which show the failure name in their midst."""
+    found = (_WRITTEN.search(line.raw) for line in finding.event.lines[:3])
+    return next((int(one[1]) for one in found if one), None)
+
+
+def _missed(reading: RunReading) -> int | None:
+    """-> the rank at which the waiting of the others points, where it is a single one."""
+    suspects = reading.collectives.suspects(reading.environment.world_size)
+    return next(iter(suspects.ranks)) if suspects is not None and len(suspects.ranks) == 1 else None
+
+
+def _one_host(reading: RunReading) -> bool:
+    """-> whether all that the log tells is of one host, so that the local rank is the rank."""
+    size = reading.environment.world_size
+    return len(reading.environment.hosts) < 2 and (size is None or size <= _MOST_LOCAL)
+
+
+def _alone(reading: RunReading) -> int | None:
+    """-> the rank of a log that names only one. Rank 0 tells nothing: in most runs it is the one that writes."""
+    if reading.environment.world_size == 1 or (reading.processes.workers == 1 and _one_host(reading)):
+        return 0
+    return next(iter(reading.ranks)) if len(reading.ranks) == 1 and 0 not in reading.ranks else None

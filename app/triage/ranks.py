@@ -1,0 +1,65 @@
+"""Works out the ranks of lines that tell node and local rank only: lines in, the same with their ranks out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+from app.domain.line import Line
+
+_PER_NODE = re.compile(
+    r"(?:nproc[_-]per[_-]node|local_world_size|num_local_procs|ntasks[_-]per[_-]node)['\"]?\s?[=: ]\s?(\d{1,3})\b", re.I
+)
+_GROUP = re.compile(r"\b(group_rank|local_ranks|global_ranks)=(?:\[(\d+)[\d, ]*\]|(\d+))")
+_FIRST_POD = re.compile(r"-(?:master|launcher|chief)-\d{1,5}(?:-[a-z0-9]{5})?$")
+# train-worker-3, js-workers-0-3-x7k2p, job-3-x7k2p
+_POD = re.compile(r"-(\d{1,5})(?:-[a-z0-9]{5})?$")
+
+
+@dataclass(slots=True)
+class Ranks:
+    """Feed it every kept line of a run in order; it learns how many workers a node has, and which node a host is."""
+
+    per_node: int | None = None
+    _master: bool = False  # a pod called master takes the first place, the first worker the second
+    _nodes: dict[str, int] = field(default_factory=dict)
+
+    def settled(self, line: Line) -> Line:
+        """-> the line, with its rank where the run has told enough."""
+        self._learn(line)
+        if line.rank is not None and (line.local_rank is None or self.per_node):
+            return line
+        node = self._node(line)
+        if node is None:
+            return line
+        if line.rank is not None and line.local_rank is not None:
+            if node and (line.rank - line.local_rank) % node == 0:
+                self.per_node = (line.rank - line.local_rank) // node
+            return line
+        local = 0 if self.per_node == 1 else line.local_rank
+        if local is None or self.per_node is None:
+            return line
+        return replace(line, rank=node * self.per_node + local, local_rank=local)
+
+    def _learn(self, line: Line) -> None:
+        text = line.text
+        if "_ranks=[" in text or "group_rank=" in text:
+            for name, first, number in _GROUP.findall(text):
+                if name == "group_rank":
+                    self._nodes[line.host or line.stream] = int(number)
+                elif name == "global_ranks" and (node := self._nodes.get(line.host or line.stream)):
+                    self.per_node = int(first) // node
+        elif self.per_node is None and ("per_node" in text or "ocal_world" in text.lower() or "local_procs" in text):
+            told = _PER_NODE.search(text)
+            self.per_node = int(told[1]) or None if told else None
+
+    def _node(self, line: Line) -> int | None:
+        if line.node is not None:
+            return line.node
+        if line.pod is not None:
+            if _FIRST_POD.search(line.pod):
+                self._master = True
+                return 0
+            if found := _POD.search(line.pod):
+                return int(found[1]) + (self._master and "-worker-" in line.pod)
+        return self._nodes.get(line.host or line.stream)

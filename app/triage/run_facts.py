@@ -1,0 +1,119 @@
+"""What the log tells of the run itself, seen from its root cause: phase, exit status, time, versions."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from app.domain.event import Event, Where
+from app.domain.verdict import RunFacts
+from app.triage.fingerprint import raised_of
+from app.triage.folding import Finding
+from app.triage.reading_run import RunReading
+from app.triage.root_cause import Choice
+
+# What a traceback's functions say of the phase; the innermost frame that says something counts.
+_FUNCTIONS = (
+    ("teardown", r"^(?:destroy_process_group|shutdown|teardown)$"),
+    ("rendezvous", r"rendezvous|^init_process_group$|store_based_barrier|^_create_c10d_store$|^init_distributed$"),
+    ("save", r"^_?save(?:_checkpoint|_model|_pretrained|_state|_state_dict|$)|^_legacy_save$"),
+    ("load", r"^_?load(?:_checkpoint|_model|_pretrained_model|_state_dict|_weights|$)|^from_pretrained$|^resume"),
+    ("evaluate", r"^_?(?:eval|evaluate|evaluation_loop|validate|validation_step|run_validation|predict)$"),
+    ("train", r"^_?(?:backward|train|fit|train(?:ing)?_(?:step|epoch|one_epoch|loop)|inner_training_loop"
+              r"|optimizer_step)$"),
+    ("init", r"^(?:build|create|setup|get)_(?:model|optimizer|dataloaders?|datasets?)$|^prepare(?:_model)?$"),
+)  # fmt: skip
+_STORAGE = re.compile(r"torch/serialization\.py$")
+_AT_LAUNCH = ("SyntaxError", "IndentationError", "ModuleNotFoundError", "ImportError")
+_SOURCES = ("elastic first", "elastic report", "process", "elastic agent")  # of exit statuses, the surest first
+
+
+def run_facts(reading: RunReading, choice: Choice) -> RunFacts:
+    """-> what the log tells of the run; None for each fact that it does not."""
+    env = reading.environment
+    hosts = dict(env.hosts)
+    for finding in reading.findings:
+        if finding.event.host and finding.event.host != "localhost":
+            hosts.setdefault(finding.event.host)
+    started, ended = dated(env.started, reading), dated(env.ended, reading)
+    failed = dated(_failed_at(choice, reading), reading)
+    guessed = {"torch": env.torch_range} if env.torch_range and "torch" not in env.versions else {}
+    return RunFacts(
+        launcher=env.launcher,
+        world_size=env.world_size,
+        hosts=tuple(hosts),
+        attempts=max([1, reading.elastic.attempt, *(number + 1 for number in choice.roots)]),
+        phase=_phase(choice.root, reading) if choice.root else env.phase_at(reading.last_order),
+        step=env.step,
+        versions=dict(env.versions),
+        versions_inferred=guessed,
+        started=started,
+        ended=ended,
+        exit_code=_exit_code(choice, reading),
+        seconds_after_failure=_between(failed, ended),
+    )
+
+
+def dated(time: str | None, reading: RunReading) -> str | None:
+    """-> an ISO 8601 time; one without a year takes it from another time of the log, or is not told."""
+    if time is None or not time.startswith("--"):
+        return time
+    reported = (finding.event.time for finding in reading.findings)
+    known = (reading.environment.started, reading.environment.ended, *reported)
+    year = next((other[:4] for other in known if other and other[:4].isdigit()), None)
+    return f"{year}{time[1:]}" if year else None
+
+
+def _phase(root: Finding, reading: RunReading) -> str | None:
+    """-> what the run did when it failed: by the traceback, else by what the log showed last before it."""
+    raised = raised_of(root)
+    for frame in reversed(raised.frames if raised else ()):
+        if _STORAGE.search(frame.file) and "save" in frame.function:
+            return "save"
+        told = next((phase for phase, sign in _FUNCTIONS if re.search(sign, frame.function)), None)
+        if told is not None:
+            return told
+    before = reading.environment.phase_at(root.order)
+    if before is None and raised is not None and raised.type.rpartition(".")[2] in _AT_LAUNCH:
+        return "launch"
+    return "launch" if before is None and root.event.source == "launcher" else before
+
+
+def _exit_code(choice: Choice, reading: RunReading) -> int | None:
+    """-> the status of the process that failed first: its own, else what lines tell."""
+    ended = _exit(choice, reading)
+    return ended.exit_code if ended else reading.environment.exit_code if choice.root else None
+
+
+def _failed_at(choice: Choice, reading: RunReading) -> str | None:
+    """-> the time of the first failure, or the one at which its process ended."""
+    ended = _exit(choice, reading)
+    own = choice.root.event.time if choice.root else None
+    return own or (ended.time if ended else None)
+
+
+def _exit(choice: Choice, reading: RunReading) -> Event | None:
+    """-> how the process that failed first ended: its own exit status, else the one that was observed first."""
+    root = choice.root
+    if root is None or root.event.exit_code is not None:
+        return root.event if root else None
+    exits = [finding.event for finding in reading.findings if _is_failure(finding.event, root.attempt)]
+    own = [event for event in exits if event.rank is not None and event.rank in (root.ranks | {root.event.rank})]
+    return min(own or exits, key=lambda event: _SOURCES.index(event.source), default=None)
+
+
+def _is_failure(event: Event, attempt: int) -> bool:
+    told = event.where is Where.EXIT and event.source in _SOURCES and event.attempt == attempt
+    return told and event.exit_code not in (None, 0, -15)
+
+
+def _between(first: str | None, last: str | None) -> float | None:
+    """-> seconds from one time to a later one; None where they can't be compared."""
+    if first is None or last is None:
+        return None
+    try:
+        began, ended = (datetime.fromisoformat(time) for time in (first, last))
+        seconds = (ended - began).total_seconds()
+    except (ValueError, TypeError):  # TypeError: one has an offset from UTC and the other has none.
+        return None
+    return round(seconds, 3) if seconds >= 0 else None

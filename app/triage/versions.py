@@ -1,0 +1,56 @@
+"""A version range of the knowledge base (`torch>=2.1`, `torch>=1.8,<2.1`) against the versions that a log shows."""
+
+from __future__ import annotations
+
+import re
+
+_PART = re.compile(r"^([a-z][\w.-]*?)? *(>=|<=|==|<|>) *(\d+(?:\.\d+)*)$")
+_PLAIN = re.compile(r"^\d+(?:\.\d+)*")
+_LAST = (1 << 30,)
+
+Span = tuple[tuple[int, ...], tuple[int, ...]]  # from the first version to before the second
+
+
+def shown(applies: str, versions: dict[str, str]) -> tuple[str | None, bool | None]:
+    """-> the version of the range's package as the log shows it, and whether the range covers it; None if unknown.
+
+    `versions` holds versions (`2.6.0+cu124`) and ranges that were inferred (`>=2.3,<2.5`); of these it may be unknown
+    whether they are covered.
+    """
+    wanted, package = _span(applies), _package(applies)
+    version = versions.get(package or "")
+    plain = _PLAIN.match(version or "")
+    told = _span(f"=={plain[0]}" if plain else version or "")
+    if wanted is None or told is None:
+        return None, None
+    inside = wanted[0] <= told[0] and told[1] <= wanted[1]
+    outside = told[1] <= wanted[0] or wanted[1] <= told[0]
+    return version, True if inside else False if outside else None
+
+
+def _package(applies: str) -> str | None:
+    first = _PART.match(applies.split(",")[0].strip())
+    return first[1] if first else None
+
+
+def _span(text: str) -> Span | None:
+    """-> the versions that all parts of a range leave; `==1.10` is 1.10 and all its patches."""
+    low: tuple[int, ...] = ()
+    high: tuple[int, ...] = _LAST
+    for part in text.split(","):
+        found = _PART.match(part.strip())
+        if found is None:
+            return None
+        numbers = [int(number) for number in found[3].split(".")]
+        version, after = _bare(numbers), _bare([*numbers[:-1], numbers[-1] + 1])
+        if found[2] in (">=", "==", ">"):
+            low = max(low, after if found[2] == ">" else version)
+        if found[2] in ("<", "==", "<="):
+            high = min(high, version if found[2] == "<" else after)
+    return low, high
+
+
+def _bare(numbers: list[int]) -> tuple[int, ...]:
+    """-> the parts of a version without zeros at its end: 2.1.0 is 2.1."""
+    size = max((place for place, number in enumerate(numbers, 1) if number), default=0)
+    return tuple(numbers[:size])

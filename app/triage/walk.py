@@ -1,0 +1,96 @@
+"""Walks the files of a run: blocks of each, windows around hits, lines, and one reading for each run that they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from app.domain.line import Line
+from app.domain.verdict import Stats
+from app.errors import UnreadableLog
+from app.reading.arrangement import arranged
+from app.reading.blocks import blocks
+from app.reading.lines import FILE_SPAN, lines
+from app.reading.places import Places
+from app.reading.sources import LogFile, Run
+from app.reading.unfolding import LONGEST_TEXT
+from app.reading.windows import Windows
+from app.triage.match import Matcher
+from app.triage.merging import Clock, merge
+from app.triage.patterns import Patterns
+from app.triage.ranks import Ranks
+from app.triage.reading_run import RunReading
+
+
+@dataclass(slots=True)
+class Walk:
+    """`read` walks all files of one run; after it `readings` holds at least one reading, the newest last."""
+
+    patterns: Patterns
+    matcher: Matcher
+    run: Run
+    readings: list[RunReading] = field(default_factory=list)
+    stats: Stats = field(default_factory=Stats)
+    _skimmed: int = 0
+    _long: int = 0
+    _warnings: list[str] = field(default_factory=list)
+
+    def read(self) -> None:
+        """Raises UnreadableLog where no file can be read or all are empty."""
+        self.readings = [RunReading(self.matcher)]
+        places, ranks, clock = Places(self.run.names), Ranks(), Clock()
+        refused: list[UnreadableLog] = []
+        number = 0
+        for number, file in enumerate(self.run.files(), 1):
+            try:
+                for line in self._lines(file, number, places):
+                    self._feed(ranks.settled(line))
+                    if line.file is not None:
+                        clock.feed(line)
+            except UnreadableLog as error:
+                if not (self.run.several or file.member):
+                    raise
+                refused.append(error)
+                self._warnings.append(f"left out: {error.message}")
+        if refused and len(refused) == number:
+            raise refused[0]
+        if self.readings[0].is_blank():
+            raise UnreadableLog(f"{self.run.name}: empty" if number else f"{self.run.name}: no logs")
+        self._end()
+        merge(self.readings[-1], clock)
+
+    def _lines(self, file: LogFile, number: int, places: Places) -> Iterator[Line]:
+        """Yields the kept lines of one file; what goes by unkept is sampled for progress."""
+        order = number * FILE_SPAN
+        several = self.run.several or file.member
+        name = f"{self.run.name}/{file.name}" if several else self.run.name
+        windows = Windows(self.patterns.blocks, self.patterns.wide, self.patterns.confirms)
+        source = arranged(blocks(file.chunks(), name))
+        if source.warning:
+            self._warnings.append(f"{file.name}: {source.warning}" if several else source.warning)
+        sampled = 0
+        where = places.of(file.name, several)
+        for line in lines(windows.read(source.blocks), where, order, source.numbers, not source.rewritten):
+            yield line
+            for at, text in windows.sampled[sampled:]:
+                self.readings[-1].environment.sample(order + at, text.decode("utf-8", "replace"))
+            sampled = len(windows.sampled)
+        self.stats = Stats(self.stats.bytes + windows.size, self.stats.lines + windows.lines)
+        self._skimmed += windows.skimmed
+        self._long += windows.long
+
+    def _feed(self, line: Line) -> None:
+        if line.file is None and self.readings[-1].begins_anew(line):
+            self.readings[-1].close()
+            self.readings.append(RunReading(self.matcher))
+        self.readings[-1].feed(line)
+
+    def _end(self) -> None:
+        self.readings[-1].close()
+        if len(self.readings) > 1 and self.readings[-1].is_empty():
+            self.readings.pop()  # A launcher's banner that was written late; no run of its own.
+        if self._skimmed:
+            self._warnings.append(f"{self._skimmed} of very many alike lines were passed over")
+        if self._long:
+            self._warnings.append(f"{self._long} lines longer than {LONGEST_TEXT >> 10} KB were read in part")
+        self.readings[-1].warnings += self._warnings

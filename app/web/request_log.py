@@ -1,0 +1,65 @@
+"""Gives every request an id, and writes one line about it when it has been answered."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+import uuid
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+log = logging.getLogger(__name__)
+HEADER = "X-Request-Id"
+_SANE = re.compile(r"[A-Za-z0-9._=+/-]{1,128}")
+_LONGEST_PATH = 300
+_CLOSED = 499  # what proxies write where the sender went away before there was an answer
+
+
+class RequestLog:
+    """Middleware around everything else: the id of the caller's choice, where it is sane, else one of ours, stands in
+    all lines that are written for the request and in its answer's header."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get(HEADER, "")
+        request_id = given if _SANE.fullmatch(given) else uuid.uuid4().hex
+        # Not taken back at the end: the web server tells of an error after that, in this same context.
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+        scope.setdefault("state", {})  # here, as routing works on a copy of the scope, but with this same state
+        began, status = time.perf_counter(), _CLOSED
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)[HEADER] = request_id
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        finally:
+            _tell(scope, status, time.perf_counter() - began)
+
+
+def _tell(scope: Scope, status: int, seconds: float) -> None:
+    caller = scope["state"].get("caller")
+    log.info(
+        "request",
+        extra={
+            "method": scope["method"],
+            "path": scope["path"][:_LONGEST_PATH],  # without its query, in which people search for what they like
+            "status": status,
+            "ms": round(seconds * 1000, 1),
+            "caller": caller.name if caller else None,
+            "address": scope["client"][0] if scope["client"] else None,
+        },
+    )

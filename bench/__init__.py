@@ -1,0 +1,1 @@
+"""Benchmarks: scripts that make their own logs and print tables."""

@@ -1,0 +1,127 @@
+"""Feeds `torchtriage triage` the logs that are hardest on it: `python bench/worst_cases.py [--part 0.1] [NAME…]`.
+
+Prints one row a log: seconds, peak memory, outcome, and what `warnings` tells of the limits that were hit. The logs are
+made while they are read and never stored. `--part` makes all of them smaller by that factor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import string
+from collections.abc import Callable, Iterator
+from itertools import islice, product
+
+from bench.measuring import TRIAGE, run
+
+HEAD = "Traceback (most recent call last):\n"
+FRAME = '  File "/job/train.py", line 7, in main\n    step()\n'
+
+
+def words() -> Iterator[str]:
+    """Yields words that differ in letters, as numbers are masked."""
+    return ("".join(letters) for letters in product(string.ascii_lowercase, repeat=5))
+
+
+def million_tracebacks(part: float) -> Iterator[str]:
+    for word in islice(words(), int(1_000_000 * part)):
+        yield f"{HEAD}{FRAME}WidgetError: spindle {word} is stuck\n"
+
+
+def equal_tracebacks(part: float) -> Iterator[str]:
+    for number in range(int(1_000_000 * part)):
+        yield f"{HEAD}{FRAME}WidgetError: spindle {number} is stuck\n"
+
+
+def one_line(part: float) -> Iterator[str]:
+    for _ in range(int(1000 * part)):
+        yield "loss 0.1 Error: x " * 55_555
+
+
+def only_error(part: float) -> Iterator[str]:
+    for _ in range(int(1000 * part)):
+        yield "Error\n" * 16_666
+
+
+def only_named_errors(part: float) -> Iterator[str]:
+    for _ in range(int(1000 * part)):
+        yield "".join(f"ValueError: {number}\n" for number in range(6666))
+
+
+def ranks(part: float) -> Iterator[str]:
+    for rank in range(int(10_000 * part)):
+        label = f"[rank{rank}]: "
+        frames = "".join(f"{label}{line}\n" for line in (HEAD + FRAME * 20).splitlines())
+        yield (
+            f"{label}[E501 09:20:00.1 ProcessGroupNCCL.cpp:683] [Rank {rank}] Watchdog caught collective operation timeout: "
+            f"WorkNCCL(SeqNum=78, OpType=ALLREDUCE, NumelIn=80, NumelOut=80, Timeout(ms)=600000) ran for 600{rank % 1000:03d} milliseconds\n"
+            f"{frames}{label}torch.distributed.DistBackendError: NCCL watchdog thread terminated\n"
+        )
+
+
+def mixed_ranks(part: float) -> Iterator[str]:
+    lines = [*(HEAD + FRAME * 20).splitlines(), "torch.distributed.DistBackendError: NCCL watchdog thread terminated"]
+    for first in range(0, int(10_000 * part), 100):
+        for line in lines:
+            yield "".join(f"[rank{rank}]: {line}\n" for rank in range(first, first + 100))
+
+
+def attempts(part: float) -> Iterator[str]:
+    for attempt in range(int(500 * part)):
+        yield "".join(
+            f"[rank {rank}] step {attempt * 100 + step} loss 0.5\n" for step in range(100) for rank in range(8)
+        )
+        yield (
+            f"{HEAD}{FRAME}torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 2 has a total capacity of 79 GiB\n"
+            "E0501 09:10:00.200000 41 torch/distributed/elastic/multiprocessing/api.py:1002] "
+            f"failed (exitcode: 1) local_rank: 2 (pid: {1000 + attempt}) of binary: /usr/bin/python3\n"
+        )
+
+
+def deep(part: float) -> Iterator[str]:
+    yield HEAD
+    for _ in range(int(1000 * part)):
+        yield FRAME * 1000
+    yield "RecursionError: maximum recursion depth exceeded\n"
+
+
+def writers(part: float) -> Iterator[str]:
+    for number in range(int(1_000_000 * part)):
+        yield f"(Worker pid={number}, ip=10.0.0.1) {HEAD}"
+
+
+CASES: dict[str, Callable[[float], Iterator[str]]] = {
+    "a million different tracebacks": million_tracebacks,
+    "a million equal tracebacks": equal_tracebacks,
+    "1 GB in a single line": one_line,
+    "100 MB of nothing but Error": only_error,
+    "100 MB of ValueError: number": only_named_errors,
+    "10,000 ranks": ranks,
+    "10,000 ranks, 100 at a time line by line": mixed_ranks,
+    "500 attempts": attempts,
+    "frames a million deep": deep,
+    "a million writers that begin a traceback": writers,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", type=float, default=1.0)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="parts of the names of cases; all without one")
+    options = parser.parse_args()
+    print("| log | s | peak MB | verdict | warnings |\n|---|---|---|---|---|")
+    for name, make in CASES.items():
+        if options.names and not any(wanted in name for wanted in options.names):
+            continue
+        done = run([*TRIAGE, "-"], (text.encode() for text in make(options.part)))
+        verdict = json.loads(done.output or b"{}")
+        root = verdict.get("root_cause") or {}
+        told = f"{verdict.get('outcome', f'exit status {done.status}')} {root.get('entry') or ''}"
+        print(
+            f"| {name} | {done.seconds:.1f} | {done.peak / 1e6:.0f} | {told} | {'; '.join(verdict.get('warnings', []))} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.knowledge import BUILT_IN
+from app.knowledge.cache import load
+from app.knowledge.loader import load as parse
+from tests.logs import text, traceback
+
+LOG = text(traceback("KeyError: 'image'", prefix="[rank3]: "))
+
+
+def start(home: Path, log: Path) -> subprocess.Popen[bytes]:
+    """-> a real `torchtriage triage` whose cache lies under `home`."""
+    command = [sys.executable, "-m", "app.cli.main", "triage", "--json", str(log)]
+    environment = os.environ | {"XDG_CACHE_HOME": str(home)}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+
+
+def entry(process: subprocess.Popen[bytes]) -> str:
+    output, errors = process.communicate(timeout=120)
+    assert (process.returncode, errors) == (0, b"")
+    named: str = json.loads(output)["root_cause"]["entry"]
+    return named
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "run.log"
+    path.write_bytes(LOG)
+    return path
+
+
+def test_parallel_starts_share_an_empty_cache(tmp_path: Path, log: Path) -> None:
+    processes = [start(tmp_path / "home", log) for _ in range(3)]
+    assert [entry(process) for process in processes] == ["usage.python-error"] * 3
+    names = sorted(path.name for path in (tmp_path / "home" / "torchtriage").iterdir())
+    assert [name.partition("-")[0] for name in names] == ["knowledge", "patterns", "patterns"]
+    assert all(name.endswith((".pickle", ".hs")) for name in names)
+
+
+def test_a_home_that_cannot_be_written_is_enough(tmp_path: Path, log: Path) -> None:
+    home = tmp_path / "file"  # Root may write where a mode forbids it, but nobody makes a folder inside of a file.
+    home.write_bytes(b"")
+    assert entry(start(home, log)) == "usage.python-error"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A small knowledge base."""
+    copied = tmp_path / "knowledge"
+    shutil.copytree(BUILT_IN / "dataloader", copied / "dataloader")
+    return copied
+
+
+def test_what_is_kept_equals_what_was_parsed(tmp_path: Path, folder: Path) -> None:
+    cache = tmp_path / "cache"
+    assert load([folder], cache) == load([folder], cache) == parse([folder])
+
+
+@pytest.mark.parametrize("damage", [b"", b"junk", b"\x80\x05K\x01."])
+def test_a_damaged_file_is_parsed_anew(tmp_path: Path, folder: Path, damage: bytes) -> None:
+    known = load([folder], tmp_path / "cache")
+    (path,) = (tmp_path / "cache").iterdir()
+    path.write_bytes(damage)
+    assert load([folder], tmp_path / "cache") == known
+    assert len(path.read_bytes()) > len(damage)

@@ -1,0 +1,92 @@
+"""Each house rule, broken once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.knowledge import BUILT_IN
+from app.knowledge.checks import HEALTHY, problems
+from app.knowledge.loader import load
+
+MODEL = (BUILT_IN / "dataloader" / "shm-bus-error.yaml").read_text(encoding="utf-8")
+FILE = "dataloader/shm-bus-error.yaml"
+SIGN = "  - regex: 'unable to (allocate|open|resize|mmap) shared memory ?\\(shm\\)'\n"
+
+
+def broken(folder: Path, old: str, new: str) -> list[str]:
+    """-> the problems of a base of one entry in which `old` reads `new`."""
+    assert old in MODEL
+    path = folder / FILE
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(MODEL.replace(old, new, 1), encoding="utf-8")
+    return problems(load([folder]), [folder])
+
+
+def line(text: str) -> int:
+    return next(number for number, found in enumerate(MODEL.splitlines(), 1) if text in found)
+
+
+@pytest.fixture
+def sound(tmp_path: Path) -> Path:
+    """A folder in which the model has no problem of its own."""
+    for name in ("dataloader/worker-killed", "process/sigbus", "process/sigabrt", "storage/disk-full"):
+        path = tmp_path / f"{name}.yaml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes((BUILT_IN / f"{name}.yaml").read_bytes())
+    return tmp_path
+
+
+def of_model(found: list[str]) -> list[str]:
+    return [problem for problem in found if problem.startswith(FILE)]
+
+
+def test_a_sound_entry_has_no_problem(sound: Path) -> None:
+    assert of_model(broken(sound, "area: dataloader", "area: dataloader")) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem", "at"),
+    [
+        ("zh: DataLoader 工作进程用尽了共享内存（/dev/shm）", "zh: no shm", "no Chinese in", "zh: DataLoader 工作进程用尽了"),
+        ("en: A DataLoader worker ran", "en: A DataLoader 进程 ran", "Chinese in", "en: A DataLoader worker ran"),
+        ("en: A DataLoader worker ran", "en: TODO A worker ran", "left to do", "en: A DataLoader worker ran"),
+        ("explains: [dataloader.worker-killed", "explains: [dataloader.nothing", "which no entry has", "explains: ["),
+        ("explains: [dataloader.worker-killed", "explains: ['nothing.*'", "which no entry has", "explains: ["),
+        (SIGN, "  - regex: 'shared (?=memory)'\n", "RE2 refuses", SIGN.strip()),
+        ("  pid: 'worker", "  pid: '(?<!x)worker", "RE2 refuses", "  pid: 'worker"),
+        ("    - 'RuntimeError: DataLoader worker (pid 4161) is killed by signal: Killed.'",
+         "    - 'RuntimeError: DataLoader worker (pid 4161) is killed by signal: Bus error.'",
+         "it matches its counter-example", "is killed by signal: Killed."),
+        ("    - 'RuntimeError: unable to write to file </torch_4410_2087>'",
+         "    - 'RuntimeError: something else entirely'", "its example is won by", "torch_4410_2087"),
+        (SIGN, "  - regex: 'INFO|NCCL'\n", "fires on a healthy line", SIGN.strip()),
+    ],
+)  # fmt: skip
+def test_a_broken_rule_is_told_with_its_line(old: str, new: str, problem: str, at: str, sound: Path) -> None:
+    found = of_model(broken(sound, old, new))
+    assert any(told.startswith(f"{FILE}:{line(at)}: ") and problem in told for told in found), found
+
+
+def test_too_few_examples_are_told(sound: Path) -> None:
+    head, _, _ = MODEL.partition("examples:")
+    path = sound / FILE
+    path.write_text(head + "examples:\n  match: ['RuntimeError: unable to write to file </torch_1_2>']\n", "utf-8")
+    found = of_model(problems(load([sound]), [sound]))
+    assert [told.partition(": ")[2] for told in found] == [
+        "fewer than 2 examples that match",
+        "no near miss in examples.no_match",
+    ]
+
+
+def test_an_example_belongs_to_one_entry(sound: Path) -> None:
+    path = sound / "dataloader" / "copy.yaml"
+    path.write_text(MODEL.replace("id: dataloader.shm-bus-error", "id: dataloader.copy"), encoding="utf-8")
+    found = broken(sound, "area: dataloader", "area: dataloader")
+    assert any("claims an example of dataloader.copy" in told for told in found)
+
+
+def test_healthy_lines_are_lines_of_many_programs() -> None:
+    lines = HEALTHY.read_text(encoding="utf-8").splitlines()
+    assert len(set(lines)) == len(lines) >= 60

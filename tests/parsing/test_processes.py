@@ -1,0 +1,43 @@
+from app.domain.event import Where
+from app.domain.line import Line
+from app.parsing.processes import Processes
+
+
+def read(*texts: str) -> Processes:
+    processes = Processes()
+    for number, text in enumerate(texts, 1):
+        processes.feed(Line(number, text, text, number))
+    processes.close()
+    return processes
+
+
+def test_a_cpp_exception_and_its_words_are_one_event() -> None:
+    thrown = "terminate called after throwing an instance of 'c10::Error'"
+    for texts in ([thrown, "  what():  CUDA error: unknown error"], [f"{thrown} what(): CUDA error: unknown error"]):
+        assert [event.text for event in read(*texts).events] == [
+            "terminate called: c10::Error: CUDA error: unknown error"
+        ]
+
+
+def test_a_terminate_without_words_still_counts() -> None:
+    assert [event.text for event in read("terminate called without an active exception").events] == [
+        "terminate called: std::exception: "
+    ]
+
+
+def test_how_a_spawned_process_ended_has_the_canonical_form_and_its_rank() -> None:
+    texts = (
+        "torch.multiprocessing.spawn.ProcessExitedException: process 3 terminated with signal SIGKILL",
+        "Exception: process 1 terminated with exit code 7",
+    )
+    told = [(event.where, event.text, event.rank, event.exit_code) for event in read(*texts).events]
+    assert told == [
+        (Where.EXIT, "exitcode -9 SIGKILL rank 3", 3, -9),
+        (Where.EXIT, "exitcode 7 rank 1", 1, 7),
+    ]
+
+
+def test_the_old_launchers_last_words_tell_how_many_workers_there_were() -> None:
+    line = "subprocess.CalledProcessError: Command '['/usr/bin/python', '-u', 'train.py', '--local_rank=3']' returned non-zero exit status 1."
+    assert read(line).workers == 4
+    assert read("step 3 loss 0.1").workers is None

@@ -1,0 +1,40 @@
+from app.knowledge import BUILT_IN
+from app.knowledge.loader import load
+from app.triage.action import advise, filled, general, told_fixes
+
+
+def test_what_the_log_tells_is_filled_in() -> None:
+    command = "ssh {host} nvidia-smi -i {pci} -q"
+    assert filled(command, {"host": "n7", "pci": "0000:3b:00"}) == "ssh n7 nvidia-smi -i 0000:3b:00 -q"
+
+
+def test_what_it_does_not_tell_is_left_to_the_reader() -> None:
+    assert general("nvidia-smi --gpu-reset -i {pci}") == "nvidia-smi --gpu-reset -i PCI"
+    assert filled("nc -vz {master} {port}", {"port": "29500"}) == "nc -vz MASTER 29500"
+
+
+def test_braces_of_a_program_stay() -> None:
+    program = "awk '{print $2}' counters/{symbol_error,link_downed}; print(f'{loss}')"
+    assert filled(program, {"host": "n7"}) == program
+
+
+def test_a_mere_symptom_is_not_called_nothing_to_do() -> None:
+    entry = load([BUILT_IN]).entries["elastic.child-failed"]
+    assert advise(entry, [], "en").reason.startswith("The log holds only what followed")
+    assert advise(entry, [], "zh").reason.startswith("日志里只有失败的后果")
+
+
+def test_a_host_that_only_may_be_bad_is_not_blamed() -> None:
+    entries = load([BUILT_IN]).entries
+    assert advise(entries["xid.other"], ["n7"], "en").reason.startswith("The host may be at fault")
+    assert advise(entries["cuda.ecc"], ["n7"], "en").exclude_hosts == ("n7",)
+    assert advise(entries["cuda.ecc"], ["n7"], "en").reason.startswith("The host is at fault")
+
+
+def test_fixes_for_other_versions_come_last_and_say_so() -> None:
+    entry = load([BUILT_IN]).entries["cuda.oom"]
+    old = told_fixes(entry, {}, {"torch": "1.13.1"}, "en")
+    assert (old[-1]["applies"], old[-1]["shown"], old[-1]["fits"]) == ("torch>=2.1", "1.13.1", False)
+    new = told_fixes(entry, {}, {"torch": "2.6.0+cu124"}, "en")
+    assert [fix["title"] for fix in new] == [fix.title.en for fix in entry.fixes]
+    assert {fix["fits"] for fix in new} == {True, None}

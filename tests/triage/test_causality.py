@@ -1,0 +1,143 @@
+"""What failed first and what followed: restarts, torchelastic's word, missing ranks, mismatches, killed and stopped."""
+
+import pytest
+
+from app.domain.verdict import Verdict
+from app.reading.sources import from_bytes
+from app.triage.engine import Engine
+from tests.logs import BANNER, PEER_CLOSED, WAITING, agent, report, steps, text, traceback
+
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 2 has a total capacity of 79.15 GiB"
+
+
+def triage(engine: Engine, *parts: str | list[str]) -> Verdict:
+    return engine.triage(from_bytes(text(*parts)))
+
+
+def watchdog(rank: int, sequence: int = 78, operation: str = "ALLREDUCE", size: int = 1024) -> str:
+    return (
+        f"[rank{rank}]:[E501 09:20:00.1 ProcessGroupNCCL.cpp:616] [Rank {rank}] Watchdog caught collective operation timeout: "
+        f"WorkNCCL(SeqNum={sequence}, OpType={operation}, NumelIn={size}, NumelOut={size}, Timeout(ms)=600000) ran for 600012 milliseconds before timing out."
+    )
+
+
+def test_each_attempt_is_triaged_and_the_first_cause_wins(engine: Engine) -> None:
+    verdict = triage(engine, BANNER, steps(range(2)), traceback(OOM, prefix="[rank1]: "), agent(1, 1),
+                     steps(range(2)), traceback("KeyError: 'scheduler'", prefix="[rank0]: "), agent(1, 0),
+                     traceback(PEER_CLOSED, WAITING, "[rank0]: "), agent(1, 0), report((0, 1)))  # fmt: skip
+    assert verdict.root_cause is not None
+    assert (verdict.root_cause.entry, verdict.root_cause.rank, verdict.root_cause.attempt) == ("cuda.oom", 1, 0)
+    assert [(one.attempt, one.entry) for one in verdict.attempts] == [
+        (0, "cuda.oom"),
+        (1, "usage.python-error"),
+        (2, "gloo.error"),
+    ]
+
+
+def test_an_attempt_that_only_echoes_gives_way_to_the_next(engine: Engine) -> None:
+    verdict = triage(engine, BANNER, steps(range(2)), traceback(PEER_CLOSED, WAITING, "[rank0]: "), agent(1, 0),
+                     steps(range(2)), traceback(OOM, prefix="[rank1]: "), agent(1, 1), report((1, 1)))  # fmt: skip
+    assert verdict.root_cause is not None
+    assert (verdict.root_cause.entry, verdict.root_cause.attempt) == ("cuda.oom", 1)
+
+
+def test_the_killed_rank_is_told_from_those_the_agent_stopped(engine: Engine) -> None:
+    verdict = triage(engine, BANNER, steps(range(4)), agent(-11, 2, 72), report((0, -15), [(1, -15), (2, -11), (3, -15)]))  # fmt: skip
+    root = verdict.root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("process.sigsegv", 2)
+    assert any("torchrun names rank 0" in reason for reason in root.reasons)
+    assert not any("-15" in line.text for line in root.evidence)
+
+
+def test_the_rank_of_whom_no_watchdog_speaks_is_the_suspect(engine: Engine) -> None:
+    ranks = [watchdog(rank) for rank in (0, 1, 3)]
+    root = triage(engine, BANNER, "world_size=4", steps(range(4)), ranks).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("nccl.timeout", 2)
+    assert any("waited for ranks 2" in reason for reason in root.reasons)
+
+
+def test_the_rank_that_stopped_at_a_lower_number_is_the_suspect(engine: Engine) -> None:
+    ranks = [watchdog(rank, 41 if rank == 3 else 78) for rank in range(4)]
+    root = triage(engine, BANNER, steps(range(4)), ranks).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("nccl.timeout", 3)
+    assert any("ranks 3 stopped at collective 41, others at 78" in reason for reason in root.reasons)
+
+
+def test_a_mismatch_is_named_with_both_sides_and_their_ranks(engine: Engine) -> None:
+    ranks = [watchdog(0), watchdog(1), watchdog(2, operation="BROADCAST", size=8)]
+    root = triage(engine, BANNER, steps(range(3)), ranks).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("collective.mismatch", 2)
+    told = "ALLREDUCE of 1024 (ranks 0,1), BROADCAST of 8 (ranks 2)"
+    assert any(told in reason for reason in root.reasons)
+    assert {"Rank 0", "Rank 2"} <= {
+        f"Rank {rank}" for rank in (0, 2) for line in root.evidence if f"[Rank {rank}]" in line.text
+    }
+
+
+def test_a_mismatch_that_torch_found_itself_is_named_with_both_sides(engine: Engine) -> None:
+    raised = (
+        "RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective: CollectiveFingerPrint("
+        "SequenceNumber=5, OpType=ALLREDUCE, TensorShape=[10], TensorDtypes=Float, TensorDeviceTypes=TensorOptions(dtype=float)), "
+        "but Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=5, OpType=BROADCAST)."
+    )
+    root = triage(engine, BANNER, traceback(raised, WAITING, "[rank1]: "), report((1, 1))).root_cause
+    assert root is not None
+    assert root.entry == "collective.mismatch"
+    assert any("BROADCAST (ranks 0), ALLREDUCE of [10] (ranks 1)" in reason for reason in root.reasons)
+
+
+def test_the_desync_report_names_the_missing_rank(engine: Engine) -> None:
+    desync = ["\t - [0] Timeout at collective: ALLREDUCE, #78",
+              "\t - To our best knowledge, ranks [2] are the lagging ranks that caused this timeout. They never joined any collectives"]  # fmt: skip
+    root = triage(engine, BANNER, steps(range(3)), watchdog(0), watchdog(1), desync).root_cause
+    assert root is not None
+    assert root.rank == 2
+
+
+def test_who_is_absent_from_the_store_based_barrier_failed(engine: Engine) -> None:
+    barrier = "Waiting in store based barrier to initialize process group for rank: 0, key: store_based_barrier_key:1 (world_size=2, worker_count=1, timeout=0:30:00)"
+    raised = traceback("RuntimeError: CUDA error: invalid device ordinal")
+    root = triage(engine, raised, barrier, barrier).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("cuda.invalid-ordinal", 1)
+
+
+@pytest.mark.parametrize(
+    ("raised", "entry"),
+    [
+        ('s.isIntegral(false) INTERNAL ASSERT FAILED at "/b/aten/src/ATen/ScalarOps.h":39', "usage.python-error"),
+        (
+            'bucket_count == sizes.size() INTERNAL ASSERT FAILED at "../c10d/reducer.cpp":963',
+            "ddp.unfinished-reduction",
+        ),
+    ],
+)
+def test_a_bare_internal_assert_is_explained(engine: Engine, raised: str, entry: str) -> None:
+    root = triage(engine, traceback(f"RuntimeError: {raised}, please report a bug to PyTorch.")).root_cause
+    assert root is not None
+    assert root.entry == entry
+
+
+def test_a_refusal_of_a_library_is_named_by_where_it_was_raised(engine: Engine) -> None:
+    frames = [
+        ("/job/train.py", 30, "main", "model = FSDP(model)"),
+        ("/env/lib/python3.11/site-packages/torch/distributed/fsdp/_init_utils.py", 900, "_check", "raise ValueError("),
+    ]
+    root = triage(engine, traceback("ValueError: spindles must be aligned", frames)).root_cause
+    assert root is not None
+    assert (root.entry, root.confidence) == ("fsdp.error", "likely")
+
+
+def test_a_traceback_wrapped_at_80_columns_keeps_exception_and_frames(engine: Engine) -> None:
+    frames = [("/job/train.py", 30, "main", "loss = step(model, batch, optimizer, scaler, config, device, rank, verbose=True)"),
+              ("/env/lib/python3.11/site-packages/torch/utils/data/_utils/very/long/path/worker.py", 12, "fetch", "get()")]  # fmt: skip
+    lines = [part for line in traceback(OOM, frames) for part in (line[at : at + 80] for at in range(0, len(line), 80))]
+    root = triage(engine, lines).root_cause
+    assert root is not None
+    assert root.entry == "cuda.oom"
+    assert root.exception is not None
+    assert [frame["function"] for frame in root.exception["frames"]] == ["main", "fetch"]

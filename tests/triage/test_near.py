@@ -1,0 +1,63 @@
+import html
+
+import pytest
+
+from app.domain.verdict import Verdict
+from app.reading.sources import from_bytes
+from app.triage.engine import Engine
+from app.triage.near import tidied
+
+UNUSED = (
+    "RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one. "
+    "This error indicates that your module has parameters that were not used in producing loss."
+)
+
+
+def triage(engine: Engine, text: str) -> Verdict:
+    return engine.triage(from_bytes(text.encode()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        UNUSED.replace("in the prior", "in the\nprior"),
+        "\n".join(f"> {line}" for line in UNUSED.replace("in the prior", "in the\nprior").split("\n")),
+        UNUSED.replace("iteration", "iteraton").replace("indicates", "indicats"),
+        UNUSED.replace("to have finished", "that it would have finished"),
+        UNUSED.replace("RuntimeError: Expected to have f", "F").replace("reduction", "reducion"),
+    ],
+    ids=["wrapped", "quoted", "mistyped", "reworded", "cut"],
+)
+def test_a_distorted_message_is_found_and_at_most_likely(engine: Engine, text: str) -> None:
+    root = triage(engine, text).root_cause
+    assert root is not None
+    assert root.entry == "ddp.unfinished-reduction"
+    assert root.confidence != "certain"
+
+
+def test_a_near_match_says_what_differs(engine: Engine) -> None:
+    root = triage(
+        engine, UNUSED.replace("reduction in the prior iteration", "reducton in the prior iteraton")
+    ).root_cause
+    assert root is not None
+    assert any("“reducton … iteraton” where the entry has “reduction … iteration”" in reason for reason in root.reasons)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RuntimeError: the parser for harbour manifests expected seventeen containers before the second crane was started",
+        "ValueError: one new parameters reduction prior starting that in finished have producing to Expected the",
+    ],
+)
+def test_an_unknown_message_stays_unexplained_or_a_catch_all(engine: Engine, text: str) -> None:
+    root = triage(engine, text).root_cause
+    assert root is not None
+    assert root.entry in (None, "usage.python-error", "usage.value-range")
+    assert not any(name == "near" for name, _ in root.because)
+
+
+def test_tidying_undoes_what_chats_and_web_pages_do() -> None:
+    plain = "unpickling 'a' < \"b\" failed"
+    assert tidied(html.escape(plain)) == plain
+    assert tidied("> unpickling ‘a’ <\n> “b” failed") == plain

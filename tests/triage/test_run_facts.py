@@ -1,0 +1,44 @@
+from app.domain.verdict import RunFacts
+from app.reading.sources import from_bytes
+from app.triage.engine import Engine
+from tests.logs import BANNER, agent, report, steps, text, traceback
+
+SAVE = [
+    ("/job/train.py", 30, "<module>", "main()"),
+    ("/env/lib/python3.11/site-packages/torch/serialization.py", 850, "save", "_save("),
+]
+
+
+def facts(engine: Engine, *parts: str | list[str]) -> RunFacts:
+    return engine.triage(from_bytes(text(*parts))).run
+
+
+def test_the_facts_of_a_failed_run(engine: Engine) -> None:
+    run = facts(engine, BANNER, steps(range(2)), traceback("KeyError: 'image'", prefix="[rank1]: "), agent(1, 1), report((1, 1)),
+                "2026-05-01 09:10:30,000 epilog")  # fmt: skip
+    assert (run.launcher, run.phase, run.step, run.exit_code) == ("torchrun", "train", 19, 1)
+    assert run.versions.get("torch") is None
+    assert run.versions_inferred == {"torch": ">=2.4"}
+    assert run.seconds_after_failure is not None
+
+
+def test_a_killed_ranks_status_is_the_runs(engine: Engine) -> None:
+    run = facts(engine, BANNER, steps(range(2)), agent(-9, 1), report((1, -9), [(0, -15)]))
+    assert run.exit_code == -9
+
+
+def test_the_traceback_tells_the_phase(engine: Engine) -> None:
+    run = facts(engine, BANNER, steps(range(2)), traceback("RuntimeError: unexpected pos 64 vs 0", SAVE, "[rank0]: "))
+    assert run.phase == "save"
+
+
+def test_a_printed_version_is_not_inferred(engine: Engine) -> None:
+    run = facts(engine, "PyTorch version: 2.6.0+cu124", BANNER, traceback("KeyError: 'image'"))
+    assert run.versions["torch"] == "2.6.0+cu124"
+    assert run.versions_inferred == {}
+
+
+def test_what_the_log_does_not_tell_is_null(engine: Engine) -> None:
+    run = facts(engine, "KeyError: 'image'")
+    assert (run.launcher, run.world_size, run.phase, run.step, run.started, run.exit_code) == (None,) * 6
+    assert (run.versions, run.versions_inferred, run.seconds_after_failure) == ({}, {}, None)
