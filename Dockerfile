@@ -1,4 +1,5 @@
-# The service and the command line in one image. It writes to /data and nowhere else, so it runs with a read-only root.
+# The service and the command line in one image. What is kept lies in /data, as do large temporary files; /tmp holds
+# caches that may go. It writes nowhere else, so it runs with a read-only root.
 FROM python:3.11-slim AS build
 WORKDIR /src
 RUN python -m venv /opt/torchtriage
@@ -14,8 +15,9 @@ RUN pip install --no-deps --no-build-isolation .
 FROM python:3.11-slim
 RUN useradd --uid 10001 --create-home torchtriage && install -d -o torchtriage -g torchtriage /data
 COPY --from=build /opt/torchtriage /opt/torchtriage
-ENV PATH=/opt/torchtriage/bin:$PATH PYTHONDONTWRITEBYTECODE=1 TRIAGE_DATA_DIR=/data
-USER torchtriage
+ENV PATH=/opt/torchtriage/bin:$PATH PYTHONDONTWRITEBYTECODE=1 TRIAGE_DATA_DIR=/data TMPDIR=/data XDG_CACHE_HOME=/tmp/cache
+# By number, so that an orchestrator sees that it is not root.
+USER 10001
 WORKDIR /data
 VOLUME /data
 EXPOSE 8000

@@ -1,6 +1,6 @@
 # What a contributor runs. `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help serve test check format kb db lock clean
+.PHONY: help serve test check format kb docs db lock clean
 
 # From the command line only (make serve PORT=9000): HOST is in the environment of many shells for another purpose.
 HOST =
@@ -34,6 +34,9 @@ format: $(DEV)  ## Format the code and put imports in order
 
 kb: $(RUNTIME)  ## Check every entry of the knowledge base
 	$(BIN)/torchtriage kb check
+
+docs: $(DEV)  ## Write docs/knowledge.md, docs/coverage.md and the JSON Schema anew
+	@$(BIN)/python -m scripts.knowledge_docs
 
 db: $(RUNTIME)  ## Bring the database to the newest schema (serve does it too)
 	$(BIN)/torchtriage db upgrade

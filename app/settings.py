@@ -14,13 +14,14 @@ from urllib.parse import urlsplit
 from limits import RateLimitItem
 from limits import parse as parse_limit
 
-from app.domain.access import Scope
 from app.errors import SettingError
 
 PREFIX = "TRIAGE_"
+_SCOPES = ("submit", "read", "write", "admin")
 _SHOWN = {  # in the docs
     "data_dir": "~/.local/share/torchtriage",
     "max_log_bytes": "20GiB",
+    "serve_triages": "yes",
     "triage_memory": "1GiB",
     "oidc_scopes": "read,submit",
 }
@@ -66,6 +67,10 @@ def _one_of(*choices: str) -> Callable[[str], str]:
     return parse
 
 
+def _yes_or_no(text: str) -> bool:
+    return _one_of("yes", "no")(text.strip().lower()) == "yes"
+
+
 def _url(*beginnings: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if not text.startswith(beginnings):
@@ -89,15 +94,14 @@ def _issuer(text: str) -> str:
     return text.strip()
 
 
-def _scopes(text: str) -> frozenset[Scope]:
-    names = [name.strip() for name in text.split(",")]
-    try:
-        return frozenset(() if names == ["none"] else map(Scope, names))
-    except ValueError:
-        raise ValueError(f"not none, or some of {', '.join(Scope)} with commas between") from None
+def _scopes(text: str) -> frozenset[str]:
+    names = {name.strip() for name in text.split(",")} - {"none"}
+    if not names <= set(_SCOPES):
+        raise ValueError(f"not none, or some of {', '.join(_SCOPES)} with commas between")
+    return frozenset(names)
 
 
-def _group_scopes(text: str) -> tuple[tuple[str, frozenset[Scope]], ...]:
+def _group_scopes(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
     """Names of groups can hold almost anything, so that the last `=` counts."""
     parts = [part.strip().rpartition("=") for part in text.split(";") if part.strip()]
     if not all(group.strip() for group, _, _ in parts):
@@ -142,6 +146,9 @@ class Settings:
     workers: int = option(
         2, _number(0, 64), "How many processes triage logs; 0 triages in the threads of the service itself."
     )
+    serve_triages: bool = option(
+        True, _yes_or_no, "`no`: `torchtriage serve` leaves all triage to `torchtriage worker`; on Postgres only."
+    )
     triage_seconds: int = option(900, _number(1, 86400), "A triage that takes longer than this many seconds is ended.")
     triage_memory: int = option(2**30, _size, "A triage that needs more memory than this is ended.")
     auth: str = option(
@@ -155,11 +162,11 @@ class Settings:
     oidc_client_id: str = option("", str.strip, "The client as which the provider knows this service.")
     oidc_client_secret: str = option("", str.strip, "The client's secret, where it has one.", secret=True)
     oidc_claim: str = option("groups", str.strip, "The claim of the ID token that tells somebody's groups.")
-    oidc_group_scopes: tuple[tuple[str, frozenset[Scope]], ...] = option(
+    oidc_group_scopes: tuple[tuple[str, frozenset[str]], ...] = option(
         (), _group_scopes, "What groups may, as in `ml-admins=admin; research=submit,read,write`."
     )
-    oidc_scopes: frozenset[Scope] = option(
-        frozenset({Scope.SUBMIT, Scope.READ}), _scopes, "What everybody may whom the provider lets in, or `none`."
+    oidc_scopes: frozenset[str] = option(
+        frozenset({"submit", "read"}), _scopes, "What everybody may whom the provider lets in, or `none`."
     )
     rate_limit: RateLimitItem | None = option(  # noqa: RUF009  as the ones around it
         None, _rate, "How often one token may ask, as in `600/minute`. Default: as often as it likes."
@@ -177,13 +184,15 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
+        if not self.serve_triages and self.database.startswith("sqlite"):
+            raise SettingError(f"{PREFIX}SERVE_TRIAGES: `no` needs Postgres, where workers triage")
         if self.auth == "none" and not _is_loopback(self.host):
             raise SettingError(f"{PREFIX}HOST: {self.host} is no loopback address, which {PREFIX}AUTH=none needs")
-        if self.oidc_issuer:
-            needed = {"AUTH": self.auth == "tokens", "OIDC_CLIENT_ID": self.oidc_client_id, "PUBLIC_URL": self.public_url}
-            for name, there in needed.items():
-                if not there:
-                    raise SettingError(f"{PREFIX}{name}: {PREFIX}OIDC_ISSUER needs it{' to be tokens' * (name == 'AUTH')}")
+        if self.oidc_issuer and self.auth != "tokens":
+            raise SettingError(f"{PREFIX}AUTH: {PREFIX}OIDC_ISSUER needs it to be tokens")
+        for name in ("oidc_client_id", "public_url"):
+            if self.oidc_issuer and not getattr(self, name):
+                raise SettingError(f"{PREFIX}{name.upper()}: {PREFIX}OIDC_ISSUER needs it")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:

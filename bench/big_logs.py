@@ -66,6 +66,46 @@ def failed(size: int) -> Iterator[str]:
             written += len(part)
 
 
+def chained(size: int) -> Iterator[str]:
+    """Yields the same run, where each rank's error is caught and raised again, with a traceback each time."""
+    first, waiting = (
+        next(failed(1)),
+        "torch.distributed.DistBackendError: NCCL watchdog thread terminated with exception",
+    )
+    handled = "During handling of the above exception, another exception occurred:"
+    caused = "The above exception was the direct cause of the following exception:"
+    yield first
+    for rank in _ranks(size, 26_000):
+        head, label = f"[rank{rank}]: Traceback (most recent call last):\n", f"[rank{rank}]: "
+        frames = FRAMES.format(rank=rank)
+        yield (
+            f"{head}{frames}{label}{waiting}\n{label}\n{label}{handled}\n{label}\n{head}{frames}{label}RuntimeError: step failed\n"
+            f"{label}\n{label}{caused}\n{label}\n{head}{frames}{label}job.TrainerError: rank {rank} gave up\n"
+        )
+
+
+def boxed(size: int) -> Iterator[str]:
+    """Yields the same run, where rich draws a box with source lines around the frames of each rank's traceback."""
+    rows = [f"/env/torch/part{number}.py:{100 + number} in call_{number}" for number in range(40)]
+    around = [
+        f"{'❱' if near == 3 else ' '} {97 + near} │   return self._call_impl(*args, **kwargs)" for near in range(7)
+    ]
+    lines = [
+        "╭─ Traceback (most recent call last) ─╮",
+        *(f"│ {line:<96} │" for row in rows for line in (row, "", *around)),
+        "╰─╯",
+    ]
+    yield next(failed(1))
+    for rank in _ranks(size, 45_000):
+        box = "".join(f"[rank{rank}]: {line}\n" for line in lines)
+        yield f"{box}[rank{rank}]: DistBackendError: NCCL watchdog thread terminated with exception\n"
+
+
+def _ranks(size: int, each: int) -> Iterator[int]:
+    """Yields ranks, again and again, as often as `each` bytes of each make `size` in all."""
+    return (number % 512 for number in range(size // each + 1))
+
+
 # In a process of its own: what this one holds would be counted as the peak of those that it starts.
 ENGINE = [sys.executable, "-m", "bench.engine_alone"]
 DRAIN = """
@@ -157,7 +197,8 @@ def main() -> None:
     logs: list[tuple[str, Callable[[int], Iterable[str]], int]] = [
         ("healthy", healthy, 50_000), ("512 ranks, 511 waiting", failed, 50_000),
         ("healthy", healthy, 1_000_000), ("512 ranks, 511 waiting", failed, 1_000_000),
-        ("512 ranks, 511 waiting", failed, big // 10), ("healthy", healthy, big),
+        ("512 ranks, 511 waiting", failed, big // 10), ("512 ranks, chained exceptions", chained, big // 10),
+        ("512 ranks, rich's boxes", boxed, big // 10), ("healthy", healthy, big),
         ("an error line every 1,000", noisy, big),
     ]  # fmt: skip
     with tempfile.NamedTemporaryFile() as patterns:

@@ -1,7 +1,8 @@
-"""Loads the service with 50 KB logs: `python bench/service_load.py [--seconds 15] [--database postgresql://…]`.
+"""Loads the service with 50 KB logs: `python -m bench.service_load [--seconds 15] [--postgres] [--upload 1000]`.
 
-One row a server: the service with its triage, and beside it, in the same run, a route that only writes the body to a
-synced file. Rate, median and 99th percentile of the answers' times at full load, then the percentiles at half of it.
+One row a server: the service with its triage, the same while a log of so many MB is sent, and beside it, in the same
+run, a route that only writes the body to a synced file. Rate, median and 99th percentile of the answers' times at full
+load, then the percentiles at half of it.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+
+from tests import postgres as servers
 
 CLIENTS = 8
 PLAIN = """
@@ -124,6 +127,35 @@ def row(name: str, port: int, seconds: float) -> str:
     return f"| {name} | " + " | ".join(cells) + " |"
 
 
+@contextmanager
+def uploading(port: int, megabytes: int) -> Iterator[None]:
+    """Sends one large log meanwhile, again and again until the end, as one alone may be too quick."""
+    piece = b"".join(itertools.islice(logs(), 20))
+    ended = threading.Event()
+
+    def pieces(number: int) -> Iterator[bytes]:
+        yield b"upload %d\n" % number
+        for _ in range(megabytes * 1_000_000 // len(piece)):
+            if ended.is_set():
+                return
+            yield piece
+
+    def send() -> None:
+        for number in itertools.count():
+            if ended.is_set():
+                return
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+            connection.request("POST", "/api/v1/incidents?wait=0", pieces(number), encode_chunked=True)
+            assert connection.getresponse().status < 300
+            connection.close()
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    yield
+    ended.set()
+    thread.join()
+
+
 def percentile(times: list[float], share: int) -> str:
     return f"{statistics.quantiles(times, n=100)[share - 1] * 1000:.0f}"
 
@@ -131,16 +163,30 @@ def percentile(times: list[float], share: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=15)
-    parser.add_argument("--database", default="", help="address of an empty Postgres database (SQLite)")
+    parser.add_argument(
+        "--postgres", action="store_true", help="on a Postgres of its own, which does not sync (SQLite)"
+    )
+    parser.add_argument(
+        "--upload", type=int, default=1000, help="MB of the log that is sent meanwhile; 0 leaves it out"
+    )
     options = parser.parse_args()
     print(
         "| server | posts/s | p50 ms | p99 ms | p50 ms at half | p99 ms at half | errors |\n|---|---|---|---|---|---|---|"
     )
-    with tempfile.TemporaryDirectory() as folder:
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
         serve = [str(Path(sys.executable).with_name("torchtriage")), "serve", "--port", "18431"]
-        settings = {"TRIAGE_DATA_DIR": folder, "TRIAGE_LOG_LEVEL": "error", "TRIAGE_DATABASE_URL": options.database}
+        settings = {"TRIAGE_DATA_DIR": folder, "TRIAGE_LOG_LEVEL": "error"}
+        if options.postgres:
+            programs = servers.find_programs()
+            assert programs is not None, servers.MISSING
+            server = stack.enter_context(servers.PostgresServer(programs))
+            settings["TRIAGE_DATABASE_URL"] = stack.enter_context(server.database())
         with serving(serve, 18431, settings):
             print(row("torchtriage", 18431, options.seconds), flush=True)
+        if options.upload:
+            with serving(serve, 18431, settings), uploading(18431, options.upload):
+                print(row(f"torchtriage, a log of {options.upload} MB meanwhile", 18431, options.seconds), flush=True)
         with serving([sys.executable, "-c", PLAIN, folder, "18432"], 18432, {}):
             print(row("a route that stores the body", 18432, options.seconds), flush=True)
 

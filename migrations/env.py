@@ -15,8 +15,8 @@ from app.storage.tables import Base
 
 
 def _is_ours(_item: Any, name: str | None, kind: str, *_: Any) -> bool:
-    """The search table differs between databases, so migrations write it out and Alembic does not compare it."""
-    return not (kind == "table" and (name or "").startswith(TABLE))
+    """The search table differs between databases, and the queue is procrastinate's: Alembic compares neither."""
+    return not (kind == "table" and (name or "").startswith((TABLE, "procrastinate_")))
 
 
 def _run(connection: Connection) -> None:

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -68,6 +69,16 @@ class PostgresServer:
         finally:
             self._admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stops the server, whoever is connected, and starts it again afterwards."""
+        self._server.send_signal(signal.SIGINT)
+        self._server.wait(timeout=START_SECONDS)
+        try:
+            yield
+        finally:
+            self._admin = self._start(self._closing)
+
     def _reach_programs(self) -> None:
         """Copies the programs where the unprivileged user cannot enter their folder, such as one below /root."""
         try:
@@ -103,6 +114,7 @@ class PostgresServer:
             command, cwd=self._folder, stdout=log, stderr=log, start_new_session=True, **self._as_user
         )
         opening.callback(_stop, server)
+        self._server = server
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:

@@ -52,11 +52,16 @@ def test_the_environment_sets_every_kind_of_option() -> None:
         ("TRIAGE_PORT", "99999"),
         ("TRIAGE_PORT", "²"),
         ("TRIAGE_AUTH", "off"),
-        ("TRIAGE_AUTH", "tokens"),
         ("TRIAGE_HOST", "0.0.0.0"),
         ("TRIAGE_HOST", "example.org"),
         ("TRIAGE_PUBLIC_URL", "triage.example.org"),
         ("TRIAGE_LOG_LEVEL", "loud"),
+        ("TRIAGE_LOG_FORMAT", "xml"),
+        ("TRIAGE_OIDC_ISSUER", "http://sso.example.org"),
+        ("TRIAGE_OIDC_SCOPES", "read,everything"),
+        ("TRIAGE_OIDC_GROUP_SCOPES", "=admin"),
+        ("TRIAGE_OIDC_GROUP_SCOPES", "ml-admins"),
+        ("TRIAGE_OIDC_GROUP_SCOPES", "ml-admins=root"),
     ],
 )
 def test_a_bad_value_is_said_in_one_line_that_names_the_variable(name: str, value: str) -> None:
@@ -64,6 +69,34 @@ def test_a_bad_value_is_said_in_one_line_that_names_the_variable(name: str, valu
         Settings.from_environment({name: value})
     assert raised.value.message.startswith(f"{name}: ")
     assert "\n" not in raised.value.message
+
+
+OIDC = {
+    "TRIAGE_AUTH": "tokens",
+    "TRIAGE_PUBLIC_URL": "https://triage.example.org",
+    "TRIAGE_OIDC_ISSUER": "https://sso.example.org",
+    "TRIAGE_OIDC_CLIENT_ID": "torchtriage",
+    "TRIAGE_OIDC_CLIENT_SECRET": "hunter2",
+    "TRIAGE_OIDC_GROUP_SCOPES": "cn=admins,dc=org=admin; research = submit, read;",
+    "TRIAGE_OIDC_SCOPES": "none",
+}
+
+
+def test_a_login_with_a_provider_is_set_and_its_secret_never_shown() -> None:
+    settings = Settings.from_environment(OIDC)
+    assert settings.oidc_group_scopes == (
+        ("cn=admins,dc=org", frozenset({"admin"})),
+        ("research", frozenset({"submit", "read"})),
+    )
+    assert settings.oidc_scopes == frozenset()
+    assert "hunter2" not in repr(settings)
+    assert settings.oidc_client_secret == "hunter2"
+
+
+@pytest.mark.parametrize("missing", ["TRIAGE_AUTH", "TRIAGE_PUBLIC_URL", "TRIAGE_OIDC_CLIENT_ID"])
+def test_a_login_with_a_provider_needs_the_rest(missing: str) -> None:
+    with pytest.raises(SettingError, match=f"^{missing}: "):
+        Settings.from_environment({name: value for name, value in OIDC.items() if name != missing})
 
 
 def test_every_option_is_documented_as_it_is_declared() -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from app.domain.entry import KnowledgeBase, Language
 from app.errors import NotFound
-from app.triage.alignment import Token
-from app.triage.why import SignResult, Why
+
+if TYPE_CHECKING:
+    from app.domain.entry import KnowledgeBase, Language
+    from app.triage.alignment import Token
+    from app.triage.why import SignResult, Why
 
 _MOST_SIGNS = 5  # that got furthest; --json has all
 _MARKS = {"matched": "{}", "found": "{}", "different": "[{}]", "missing": "[{}]"}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from app import __version__
 from app.errors import BadInput, KnowledgeError, NotFound, SettingError, TriageError
 
-COMMANDS = ("triage", "serve", "kb", "db", "token", "retriage")
+COMMANDS = ("triage", "triage-archive", "serve", "worker", "kb", "db", "token", "retriage")
 _WRONG_INPUT = (BadInput, NotFound, SettingError)
 
 
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"torchtriage {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in COMMANDS:
-        importlib.import_module(f"app.cli.{name}").add_parser(subparsers)
+        importlib.import_module(f"app.cli.{name.replace('-', '_')}").add_parser(subparsers)
     options = parser.parse_args(arguments)
     try:
         status: int = options.run(options)

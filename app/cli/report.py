@@ -38,6 +38,9 @@ _RETRY = {
 }
 
 
+_SURE = {"certain": "确定", "likely": "很可能", "possible": "可能"}
+
+
 def report(verdict: Verdict, lang: Language, colour: bool) -> str:
     """-> the whole page as text, with ANSI colours where `colour` is set."""
     page = _Page(lang == "zh", colour)
@@ -47,11 +50,13 @@ def report(verdict: Verdict, lang: Language, colour: bool) -> str:
         page.line(page.word("healthy"), _BOLD + _GREEN)
     else:
         page.line(root.title if root.entry else page.word("unexplained"), _BOLD + _RED)
-        about = [root.entry or verdict.signature or "", root.confidence, _place(verdict), root.time or ""]
+        sure = _SURE[root.confidence] if page.chinese else root.confidence
+        about = [root.entry or verdict.signature or "", sure, _place(verdict), root.time or ""]
         page.line(" · ".join(part for part in about if part), _CYAN)
         retry = _RETRY[verdict.action.retry][lang == "zh"]
         elsewhere = f" (--exclude={','.join(verdict.action.exclude_hosts)})" if verdict.action.exclude_hosts else ""
-        page.line(f"{page.word('retry')}: {retry}{elsewhere}. {verdict.action.reason}", _YELLOW)
+        colon, stop = ("：", "。") if page.chinese else (": ", ". ")
+        page.line(f"{page.word('retry')}{colon}{retry}{elsewhere}{stop}{verdict.action.reason}", _YELLOW)
         page.part("evidence", [f"{line.file + ':' if line.file else ''}{line.line}: {ANSI.sub('', line.text).strip()}"
                                for line in root.evidence])  # fmt: skip
         page.part("why", list(root.causes), numbered=True)
@@ -70,10 +75,10 @@ def report(verdict: Verdict, lang: Language, colour: bool) -> str:
 class _Page:
     def __init__(self, chinese: bool, colour: bool) -> None:
         self.lines: list[str] = []
-        self._chinese, self._colour = chinese, colour
+        self.chinese, self._colour = chinese, colour
 
     def word(self, key: str) -> str:
-        return _WORDS[key][self._chinese]
+        return _WORDS[key][self.chinese]
 
     def line(self, text: str, style: str = "") -> None:
         self.lines.append(f"{style}{text}{_OFF}" if self._colour and style else text)
@@ -94,7 +99,7 @@ def _place(verdict: Verdict) -> str:
     if root is None:
         return ""
     rank = f"rank {root.rank}" if root.rank is not None else ""
-    return " on ".join(part for part in (rank, root.host or "") if part)
+    return " @ ".join(part for part in (rank, root.host or "") if part)
 
 
 def _fix(fix: dict[str, object], shown: str) -> str:
@@ -107,5 +112,5 @@ def _fix(fix: dict[str, object], shown: str) -> str:
 
 def _cascade(verdict: Verdict, number: int) -> str:
     cascade = verdict.cascades[number]
-    ranks = f" on rank {cascade.ranks}" if cascade.ranks else ""
+    ranks = f" · rank {cascade.ranks}" if cascade.ranks else ""
     return f"{cascade.line}: {cascade.entry or ''}{ranks}  {ANSI.sub('', cascade.text)[:140]}"

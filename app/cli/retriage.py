@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     from app.services.service import close_service, open_service
     from app.settings import Settings
 
-    service = open_service(Settings.from_environment(os.environ), lambda *_: None, resume=False)
+    service = open_service(Settings.from_environment(os.environ), lambda *_: None, working=False)
     retriage = Retriage(service)
     try:
         if _look(retriage) and not options.dry_run and (options.yes or _agreed()):

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     start_logging(settings)
     with _listening(settings) as listening:
         settings = replace(settings, port=listening.getsockname()[1])
-        service = open_service(settings, triage_incident)
+        service = open_service(settings, triage_incident, settings.serve_triages)
         app = create_app(settings, service)
         config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE)
         print(f"torchtriage listens on {settings.base_url}, data in {settings.data_dir}", flush=True)

@@ -31,6 +31,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     create.add_argument("--days", type=_days, metavar="N", help="valid for this many days (for ever)")
     create.set_defaults(run=_create)
     listed = actions.add_parser("list", help="list the tokens, the latest first")
+    listed.add_argument("--sessions", action="store_true", help="those who are logged in to the page, instead")
     listed.set_defaults(run=_list)
     revoke = actions.add_parser("revoke", help="make a token worthless")
     revoke.add_argument("id", help="its id, as `list` shows it")
@@ -54,7 +55,7 @@ def _list(options: argparse.Namespace) -> int:
     from app.services import access
 
     with closing(_database()) as database:
-        tokens = [token.as_dict() for token in access.listed(database)]
+        tokens = [token.as_dict() for token in access.listed(database, options.sessions)]
     if options.json:
         print(json.dumps(tokens))
         return 0

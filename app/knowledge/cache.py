@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from app.knowledge.search import SearchIndex
 
 T = TypeVar("T")
+_SEAL = hashlib.sha256().digest_size
 
 
 def cache_folder() -> Path:
@@ -62,12 +63,24 @@ def load_index(knowledge: KnowledgeBase, cache: Path) -> SearchIndex:
 
 def _kept(path: Path, kind: type[T], make: Callable[[], T]) -> T:
     """-> what lies pickled at `path`; else what `make` makes, kept there for the next start."""
-    try:
-        kept = pickle.loads(path.read_bytes())  # The user's own folder, like compiled bytecode.
-    except (OSError, pickle.UnpicklingError, AttributeError, EOFError, ImportError, TypeError):
-        kept = None
+    kept = _unsealed(path)
     if isinstance(kept, kind):
         return kept
     made = make()
-    keep(path, pickle.dumps(made, protocol=5))
+    body = pickle.dumps(made, protocol=5)
+    keep(path, hashlib.sha256(body).digest() + body)
     return made
+
+
+def _unsealed(path: Path) -> object:
+    """-> what lies pickled behind its digest at `path`; None where nothing does, or the digest is another's.
+
+    A damaged pickle can raise anything, so only a whole one is opened.
+    """
+    try:
+        kept = path.read_bytes()
+        seal, body = kept[:_SEAL], kept[_SEAL:]
+        # The user's own folder, like compiled bytecode.
+        return pickle.loads(body) if hashlib.sha256(body).digest() == seal else None
+    except (OSError, AttributeError, ImportError, TypeError):  # No file, or classes that have changed since.
+        return None

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from app.domain.entry import Entry, KnowledgeBase
 from app.errors import KnowledgeError
 from app.knowledge import BUILT_IN
-from app.knowledge.places import LOADER, line_of
+from app.knowledge.places import Loader, line_of
 from app.knowledge.schema import EntryForm
 
 
@@ -43,7 +43,7 @@ def _read(path: Path, source: bytes, problems: list[str]) -> Entry | None:
     """-> the entry of one file; what is wrong with it goes to `problems`."""
     name = f"{path.parent.name}/{path.name}"
     try:
-        data = yaml.load(source, Loader=LOADER)
+        data = yaml.load(source, Loader=Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problems.append(f"{name}:{mark.line + 1 if mark else 1}: {getattr(error, 'problem', error)}")

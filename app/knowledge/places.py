@@ -5,12 +5,24 @@ from __future__ import annotations
 import yaml
 
 Path = tuple[int | str, ...]
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Plain = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Loader(_Plain):  # type: ignore[misc, valid-type]
+    """Plain YAML, in which the same key may not stand twice: the first would be lost without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
+        seen = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"{key.value} stands twice", problem_mark=key.start_mark)
+            seen.add(key.value)
+        return dict(super().construct_mapping(node, deep))
 
 
 def line_of(source: bytes, path: Path) -> int:
     """-> the line, from 1, of the deepest node on `path` that the file has."""
-    node = yaml.compose(source, Loader=LOADER)
+    node = yaml.compose(source, Loader=Loader)
     for part in path:
         if isinstance(node, yaml.MappingNode):
             found = next((value for key, value in node.value if key.value == part), None)

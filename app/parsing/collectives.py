@@ -75,7 +75,10 @@ class Collectives:
 
     def feed(self, line: Line) -> bool:
         text = line.text
-        if not any(word in text for word in _WORDS):
+        for word in _WORDS:
+            if word in text:
+                break
+        else:
             return False
         if "Watchdog caught" in text and (found := _WATCHDOG.search(text)):
             rank, sequence = int(found[1]), int(found[2]) if found[2] else None
@@ -95,8 +98,16 @@ class Collectives:
         sides = self.sides()
         if len(sides) > 1 and len(self._groups) < 2:
             torn = {rank for _, ranks in sides for rank in ranks}
-            lines = tuple(dict.fromkeys(wait.line for wait in self._waits.values() if wait.rank in torn))
-            event = Event.at(lines[0], f"ranks disagree on a collective: {told(sides)}", "torn")
+            waits = sorted(
+                (wait for wait in self._waits.values() if wait.rank in torn), key=lambda wait: wait.line.order
+            )
+            shown = [
+                next(wait for wait in waits if wait.rank in ranks) for _, ranks in sides
+            ]  # both sides before the rest
+            lines = tuple(dict.fromkeys(wait.line for wait in [waits[0], *shown, *waits]))
+            event = Event.at(
+                lines[0], f"ranks disagree on a collective: {', '.join(what for what, _ in sides)}", "torn"
+            )
             self.events.append(replace(event, lines=lines, rank=None, local_rank=None))
 
     def sides(self) -> list[tuple[str, frozenset[int]]]:
@@ -170,11 +181,6 @@ class Collectives:
         known = self._waits.get(wait.rank)
         if known is None or (wait.sequence or 0) < (known.sequence or 0):
             self._waits[wait.rank] = wait
-
-
-def told(sides: list[tuple[str, frozenset[int]]]) -> str:
-    """-> `ALLREDUCE of 1024 (ranks 0,1), BROADCAST of 8 (ranks 2)`."""
-    return ", ".join(f"{what} (ranks {','.join(map(str, sorted(ranks)))})" for what, ranks in sides)
 
 
 def _even(calls: dict[str, set[int]]) -> bool:

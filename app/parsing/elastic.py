@@ -14,6 +14,7 @@ _FAILED = re.compile(r"failed \(exitcode: (-?\d{1,10})\) local_rank: (\d{1,6})\b
 _AGENT_PID = re.compile(r"[WEI]\d{4} [\d:.]+ (\d+) torch/distributed/elastic")
 _FIRST = re.compile(r"^Root Cause(?: \(first observed failure\))?:")
 _OTHERS = re.compile(r"^(?:Other )?Failures:")
+_INITIALS = ("R", "O", "F")  # of the lines above
 _ITEM = re.compile(r"^\[\d+\]:\s*$")
 _FIELD = re.compile(r"^\s+(time|host|rank|exitcode|error_file|traceback|msg)\s*: ?(.*)")
 _RULE = re.compile(r"^(?:={10,}|\*{10,})\s*$")
@@ -60,7 +61,7 @@ class Elastic:
         report = self._reports.get(line.stream)
         if report is not None:
             return self._in_report(report, line)
-        if _FIRST.match(text) or _OTHERS.match(text):
+        if text[:1] in _INITIALS and (_FIRST.match(text) or _OTHERS.match(text)):
             self._reports[line.stream] = _Report(first=bool(_FIRST.match(text)))
             return True
         if "failed (exitcode" in text and (found := _FAILED.search(text)):
@@ -73,7 +74,7 @@ class Elastic:
         report = self._reports.get(line.stream)
         attempt = line.attempt or (self.attempt if report is None else self._last())
         rank = report.rank() if report is not None and line.rank is None else line.rank
-        return line if (attempt, rank) == (line.attempt, line.rank) else replace(line, attempt=attempt, rank=rank)
+        return line if (attempt, rank) == (line.attempt, line.rank) else line._replace(attempt=attempt, rank=rank)
 
     def close(self) -> None:
         """Ends reports that the log cuts off."""

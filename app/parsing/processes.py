@@ -15,6 +15,9 @@ _WHAT = re.compile(r"^\s*what\(\):\s*(.*)")
 # subprocess.CalledProcessError: … died with <Signals.SIGKILL: 9>. / process 0 terminated with signal SIGKILL
 _DIED = re.compile(r"died with <Signals\.(SIG\w+): \d+>|[Pp]rocess (\d{1,6}) terminated with signal (SIG\w+)")
 _SPAWN_CODE = re.compile(r"[Pp]rocess (\d{1,6}) terminated with exit code (\d{1,3})")
+# A parent that tells Python's own status of a child: `Exit code: -9`. What it stopped itself is no failure.
+_STATUS = re.compile(r"\b[Ee]xit(?:ed with)? ?code:? ?-(\d{1,2})\b")
+_STOPPED = frozenset({2, 15})
 # The old launcher's last words name the command of its last worker, whichever of them failed.
 _LAST_WORKER = re.compile(r"CalledProcessError: Command .{0,400}--local[_-]rank=(\d{1,3})\b")
 _OPEN_FOR = 4  # lines in which what() must follow terminate
@@ -45,6 +48,8 @@ class Processes:
             self._signal(line, died[1] or died[3], int(died[2]) if died[2] else None)
         if "terminated with exit code" in text and (left := _SPAWN_CODE.search(text)):
             self._exited(line, left[2], int(left[2]), int(left[1]))
+        if "ode" in text and "local_rank" not in text and (status := _STATUS.search(text)):
+            self._status(line, int(status[1]))
         if "CalledProcessError" in text and (last := _LAST_WORKER.search(text)):
             self.workers = int(last[1]) + 1
         return False
@@ -66,6 +71,11 @@ class Processes:
         except KeyError:
             return
         self._exited(line, f"{code} {name}", code, rank)
+
+    def _status(self, line: Line, number: int) -> None:
+        names = {int(signal): signal.name for signal in Signals}
+        if number in names and number not in _STOPPED:
+            self._signal(line, names[number], None)
 
     def _exited(self, line: Line, told: str, code: int, rank: int | None) -> None:
         text = f"exitcode {told}" + (f" rank {rank}" if rank is not None else "")

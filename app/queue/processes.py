@@ -33,6 +33,13 @@ class CallFailed(TriageError):
     code = "triage_failed"
 
 
+class Interrupted(TriageError):
+    """The service ends, and the call with it; the same call can work in another."""
+
+    status = 503
+    code = "stopping"
+
+
 class Processes:
     """At most `count` processes, started when they are needed. Safe to call from many threads."""
 
@@ -41,27 +48,45 @@ class Processes:
         self._make, self._arguments, self._seconds, self._memory = make, arguments, seconds, memory
         # The one that was used last comes first, so that where few are needed the others are never started.
         self._idle: LifoQueue[_Process | None] = LifoQueue()
+        self._busy: set[_Process] = set()
+        self._interrupted = False
         self._count = count
         for _ in range(count):
             self._idle.put(None)
 
     def call(self, *arguments: Any) -> Any:
-        """-> what the function returns, once a process is free. Raises CallFailed, and what the function raises."""
+        """-> what the function returns, once a process is free.
+
+        Raises CallFailed, Interrupted, and what the function raises.
+        """
         process = self._idle.get()
         try:
+            self._go_on()
             if process is None or not process.is_alive():
                 process = _Process(self._make, self._arguments, self._memory)
+            self._busy.add(process)
+            self._go_on()
             answer = process.ask(arguments, self._seconds)
-        except BaseException:
+        except BaseException as error:
             if process is not None:
                 process.end()
+                self._busy.discard(process)
             process = None
+            if isinstance(error, CallFailed):
+                self._go_on()  # it may have failed because it was interrupted
             raise
         finally:
             self._idle.put(process)
+        self._busy.discard(process)
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    def interrupt(self) -> None:
+        """Ends the calls under way, and refuses those that come."""
+        self._interrupted = True
+        for process in list(self._busy):
+            process.kill()
 
     def close(self) -> None:
         """Ends all processes, once their calls have come back."""
@@ -69,6 +94,10 @@ class Processes:
             process = self._idle.get()
             if process is not None:
                 process.end()
+
+    def _go_on(self) -> None:
+        if self._interrupted:
+            raise Interrupted("the service is being stopped") from None
 
 
 class _Process:
@@ -97,6 +126,9 @@ class _Process:
         except OSError:
             raise CallFailed(self._death()) from None
         return self._receive(seconds, "triage")
+
+    def kill(self) -> None:
+        self._process.kill()
 
     def end(self) -> None:
         self._line.close()  # an idle one ends by that
@@ -128,17 +160,17 @@ def _serve(line: Connection, make: Make, arguments: tuple[Any, ...], memory: int
     os.nice(_NICE)
     # Set before anything is loaded: what is loaded counts too.
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-    function = _tried(make, arguments, memory)
+    function = tried(make, arguments, memory)
     if isinstance(function, Exception):
         line.send(function)
         return
-    with suppress(EOFError, BrokenPipeError):
+    with suppress(EOFError, ConnectionError):
         line.send(None)
         while True:
-            line.send(_tried(function, line.recv(), memory))
+            line.send(tried(function, line.recv(), memory))
 
 
-def _tried(function: Callable[..., Any], arguments: tuple[Any, ...], memory: int) -> Any:
+def tried(function: Callable[..., Any], arguments: tuple[Any, ...], memory: int) -> Any:
     """-> what the function returns, or an exception that can travel to another process."""
     try:
         return function(*arguments)

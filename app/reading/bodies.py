@@ -10,6 +10,7 @@ _MOST_ALIKE = 8  # of these, with the same outermost frame
 _LONGEST = 64 << 10  # bytes of frames that are compared
 _LONGEST_LABEL = 64  # bytes that a rank's label has at most
 _LABEL = b"\0"  # stands for the label before each line of a body
+_CORNER, _SIDE = "╭".encode(), "│".encode()  # rich draws a box around the frames
 
 
 @dataclass(slots=True)
@@ -29,30 +30,27 @@ class Bodies:
         """-> where the frames of the traceback, whose head is the line from `start` to `end`, are over, where equal
         ones were read often enough; else 0. Frames that `block` cuts off are not known again."""
         label = block[start : block.find(b"Traceback", start, end)]
+        label, boxed, _ = label.partition(_CORNER)
+        inside = label + (_SIDE if boxed else b"  ")  # so begin the lines of the frames
         begin, first_end = end + 1, block.find(b"\n", end + 1)
-        if first_end < 0 or len(label) > _LONGEST_LABEL or not block.startswith(label + b" ", begin):
+        if first_end < 0 or len(label) > _LONGEST_LABEL or not block.startswith(inside[: len(label) + 1], begin):
             return 0
         known = self._known.setdefault(block[begin + len(label) : first_end], [])
         for body in known:
             over = begin + len(body.frames) + body.frames.count(_LABEL) * (len(label) - 1)
-            if block.startswith(body.frames.replace(_LABEL, label), begin) and not _in_frames(block, over, label):
+            if block.startswith(body.frames.replace(_LABEL, label), begin) and not block.startswith(inside, over):
                 body.seen += 1
                 return over if body.seen > _READ_WHOLE else 0
         if self._count < _MOST and len(known) < _MOST_ALIKE:
-            self._learn(known, block, begin, label)
+            self._learn(known, block, begin, label, inside)
         return 0
 
-    def _learn(self, known: list[_Body], block: bytes, begin: int, label: bytes) -> None:
+    def _learn(self, known: list[_Body], block: bytes, begin: int, label: bytes, inside: bytes) -> None:
         over = begin
-        while over and over - begin < _LONGEST and _in_frames(block, over, label):
+        while over and over - begin < _LONGEST and block.startswith(inside, over):
             over = block.find(b"\n", over) + 1
         frames = block[begin:over]
         # A launcher's own traceback is told from a worker's by its frames, so it is always read.
         if frames and len(frames) < _LONGEST and _LABEL not in frames and b"launch" not in frames:
             known.append(_Body((b"\n" + frames).replace(b"\n" + label, b"\n" + _LABEL)[1:] if label else frames))
             self._count += 1
-
-
-def _in_frames(block: bytes, start: int, label: bytes) -> bool:
-    """-> whether the line at `start` is the same writer's and indented, as frames are."""
-    return block.startswith(label + b"  ", start)

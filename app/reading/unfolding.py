@@ -128,6 +128,14 @@ def _parts(text: str) -> list[str]:
         every = [part for part in text.split("\r") if part.strip()]
         parts = [part for part in every[:-1] if not _BAR.search(part)] + every[-1:]
     if "Traceback (" in text:
-        parts = [piece for part in parts for piece in _GLUED.split(part)]
+        parts = [piece for part in parts for piece in _writers(part)]
         parts = [piece for part in parts for piece in (_IN_ONE_LINE.split(part) if _FLAT in part else [part])]
     return parts
+
+
+def _writers(part: str) -> list[str]:
+    """-> what each of two writers put in the line; a prefix before another one is no writer of its own."""
+    pieces = _GLUED.split(part)
+    if len(pieces) > 1 and not take_off(pieces[0], Labels()).text.strip():
+        return [part]
+    return pieces

@@ -19,7 +19,7 @@ from typing import IO, cast
 from app.errors import LogTooLarge, UnreadableLog
 from app.reading.zstd import DecompressionParameter, ZstdError, ZstdFile
 
-_CHUNK = 256 << 10
+_CHUNK = 1 << 20
 _DEPTH = 3  # a .gz in a .tar.gz that was sent with Content-Encoding is three
 _MOST_FILES = 5000
 _OVERHEAD = 16 << 20  # bytes that an archive can have beside its files

@@ -63,6 +63,8 @@ class Windows:
                 self._sampled_at = self.size
                 self.sampled.append((self.lines, block[-SAMPLE:]))
             tail = block if len(block) >= TAIL else (tail + block)[-2 * TAIL :]
+        if self.sampled and self.sampled[-1][0] == self.lines:
+            self.sampled.pop()  # The end of the file is kept, and its lines say themselves where they stand.
         start = 0 if len(tail) <= TAIL else tail.find(b"\n", len(tail) - TAIL) + 1
         if start < len(tail):
             above = self.lines - tail.count(b"\n", start) - (not tail.endswith(b"\n"))

@@ -87,7 +87,8 @@ def _record(service: Service, job: Job, log: StoredLog, writers: list[BlobWriter
             lock(session, f"file {digest}")
             if not service.blobs.has(digest):
                 writer.keep()
+        if new:
+            service.queue.put(session, incident_id, log.bytes)
     if new:
         service.counters.accepted()
-        service.queue.submit(incident_id, log.bytes)
     return Accepted(incident_id, new)

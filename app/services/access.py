@@ -48,10 +48,10 @@ def caller_of(database: Database, secret: str) -> Caller | None:
     return Caller(token.name, token.scopes)
 
 
-def listed(database: Database) -> list[Token]:
-    """-> all tokens, the latest first; sessions of the page are left out."""
+def listed(database: Database, sessions: bool = False) -> list[Token]:
+    """-> all tokens, or all sessions of the page instead; the latest first."""
     with database.reading() as session:
-        return tokens.listed(session)
+        return tokens.listed(session, sessions)
 
 
 def revoke(database: Database, token_id: str, by: str) -> Token:

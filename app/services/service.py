@@ -3,24 +3,52 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+from sqlalchemy.orm import Session
 
 from app.domain.entry import KnowledgeBase
 from app.errors import SettingError
 from app.knowledge import BUILT_IN
 from app.knowledge.cache import cache_folder, load
 from app.queue.local import LocalQueue
+from app.queue.processes import Interrupted
 from app.services.counters import Counters
 from app.services.triager import InProcess, InProcesses, Triager
 from app.settings import Settings
 from app.storage import incidents
 from app.storage.blobs import BlobStore
-from app.storage.database import Database
+from app.storage.database import Database, StorageUnavailable
 from app.storage.upgrade import upgrade
 
 log = logging.getLogger(__name__)
-MOST_TRIES = 3
+_PATIENCE = 10  # seconds that triages under way have when the service is asked to stop
+
+
+class Queue(Protocol):
+    """What is to be triaged, by id."""
+
+    def put(self, session: Session, incident_id: str, size: int) -> None:
+        """Once the session's transaction is committed, the id is in the queue. `size` is its log's, in bytes."""
+        ...
+
+    def find(self, incident_id: str) -> Future[None] | None:
+        """-> what ends when the work on this id has; None where there is nothing to wait for."""
+        ...
+
+    def start(self) -> None:
+        """Begins to work it."""
+        ...
+
+    def stop(self) -> None:
+        """Lets what is being worked on end."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +60,14 @@ class Service:
     blobs: BlobStore
     knowledge: KnowledgeBase
     triager: Triager
-    queue: LocalQueue
+    queue: Queue
     counters: Counters = field(default_factory=Counters)
 
 
-def open_service(settings: Settings, work: Callable[[Service, str], None], resume: bool = True) -> Service:
+def open_service(settings: Settings, work: Callable[[Service, str], None], working: bool = True) -> Service:
     """-> a service that is ready: database migrated, knowledge loaded, what a crash left put back into the queue.
 
-    `work` triages one incident; where `resume` is False, what waits is left to another process.
+    `work` triages one incident; where `working` is False, what waits is left to another process.
     Raises SettingError, KnowledgeError, StorageUnavailable, WrongVersion.
     """
     for folder in settings.knowledge_dirs:
@@ -54,28 +82,52 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], resum
     database = Database(settings.database)
     # The queue needs the service it works for, so the work looks the service up when it is called.
     holder: list[Service] = []
-    queue = LocalQueue(lambda incident_id: work(holder[0], incident_id), max(1, settings.workers))
+    queue = _queue(settings, database, lambda incident_id: work(holder[0], incident_id))
     service = Service(settings, database, blobs, knowledge, triager, queue)
     holder.append(service)
-    if resume:
-        _resume(service)
+    if working:
+        put_what_waits(service)
+        queue.start()
     return service
 
 
 def close_service(service: Service) -> None:
-    """Ends what is being worked on and closes everything."""
+    """Closes everything; a triage that does not end soon is handed back, for another process or the next start."""
+    patience = threading.Timer(_PATIENCE, service.triager.interrupt)
+    patience.start()
     service.queue.stop()
+    patience.cancel()
     service.triager.close()
     service.database.close()
     service.blobs.incoming.close()
 
 
-def _resume(service: Service) -> None:
-    with service.database.transaction() as session:
-        failure = f"its triage ended {MOST_TRIES} times without an answer, the last time with the service itself"
-        incidents.release_claimed(session, MOST_TRIES, failure)
+def put_what_waits(service: Service) -> None:
+    """Puts what is to be triaged and is not in the queue into it: after a crash, and after the storage was away.
+
+    Raises StorageUnavailable.
+    """
+    with service.database.transaction(durable=False) as session:
         waiting = incidents.waiting(session)
+        for incident_id, size in waiting:
+            service.queue.put(session, incident_id, size)
     if waiting:
-        log.info("%d incidents were waiting for their triage", len(waiting))
-    for incident_id, size in waiting:
-        service.queue.submit(incident_id, size)
+        log.info("%d incidents wait for their triage", len(waiting))
+
+
+def _queue(settings: Settings, database: Database, work: Callable[[str], None]) -> Queue:
+    threads = max(1, settings.workers)
+    if database.is_sqlite:
+        return LocalQueue(partial(_tried, work), threads)
+    from app.queue.shared import SharedQueue  # here, as it takes a while and a laptop does not need it
+
+    def ended(incident_ids: list[str]) -> list[str]:
+        with database.reading() as session:
+            return incidents.ended(session, incident_ids)
+
+    return SharedQueue(settings.database, work, ended, threads)
+
+
+def _tried(work: Callable[[str], None], incident_id: str) -> None:
+    with suppress(StorageUnavailable, Interrupted):  # said already; `put_what_waits` finds it
+        work(incident_id)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from app.domain.incident import Incident, StoredLog
 from app.errors import NotFound, TriageError
+from app.queue.processes import Interrupted
 from app.services.cost import gpu_hours_lost
 from app.services.service import Service
 from app.services.triager import Order, Triaged
@@ -16,32 +17,29 @@ from app.storage import incidents, verdicts
 from app.storage.database import StorageUnavailable
 
 log = logging.getLogger(__name__)
+MOST_TRIES = 10  # of which none came back, as where a log takes the whole machine down
 
 
 def triage_incident(service: Service, incident_id: str) -> None:
-    """received → triaging → triaged, or failed with the reason; does nothing where another has the incident.
+    """received → triaging → triaged, or failed with the reason; does nothing where it has ended.
 
-    Where the storage fails, the incident stays as it is and is taken up again at the next start.
+    Raises StorageUnavailable and Interrupted where it is to be tried again later.
     """
-    try:
-        _triage(service, incident_id)
-    except StorageUnavailable as error:
-        log.error("incident %s waits for the next start: %s", incident_id, error.message)
-    except NotFound:
-        log.info("incident %s was deleted before its triage ended", incident_id)
-
-
-def _triage(service: Service, incident_id: str) -> None:
-    # A power loss may take away what is kept from here on: the next start finds the incident waiting.
+    # A power loss may take away what is kept from here on: the incident is waiting then, as before.
     with service.database.transaction(durable=False) as session:
-        if not incidents.claim(session, incident_id):
+        if not incidents.claim(session, incident_id, MOST_TRIES):
             return
         incident = incidents.read(session, incident_id)
     began = time.monotonic()
     try:
         triaged = service.triager.run(order_of(incident.log))
-    except (StorageUnavailable, NotFound):
+    except (StorageUnavailable, Interrupted) as error:
+        log.warning("incident %s waits for another try: %s", incident_id, error.message)
+        with service.database.transaction(durable=False) as session:
+            incidents.hand_back(session, incident_id)
         raise
+    except NotFound:
+        log.warning("incident %s: its log is gone, as where it was deleted meanwhile", incident_id)
     except TriageError as error:
         _fail(service, incident, error.message)
     except Exception as error:  # One log that the engine can't take must not end the service.

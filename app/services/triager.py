@@ -49,7 +49,11 @@ class Triager(Protocol):
     """What triages for the service."""
 
     def run(self, order: Order) -> Triaged:
-        """Raises UnreadableLog, NotFound, StorageUnavailable, CallFailed."""
+        """Raises UnreadableLog, NotFound, StorageUnavailable, CallFailed, Interrupted."""
+        ...
+
+    def interrupt(self) -> None:
+        """Ends what is under way, as far as it can."""
         ...
 
     def close(self) -> None: ...
@@ -68,6 +72,9 @@ class InProcess:
         verdict = self._engine.triage(_run(self._blobs, order), order.lang)
         return Triaged(verdict.as_dict(), finding_of(verdict, self._knowledge))
 
+    def interrupt(self) -> None:
+        pass  # a thread can't be ended
+
     def close(self) -> None:
         pass
 
@@ -84,6 +91,9 @@ class InProcesses:
     def run(self, order: Order) -> Triaged:
         with self._large if order.bytes >= LARGE else nullcontext():
             return cast(Triaged, self._processes.call(order))
+
+    def interrupt(self) -> None:
+        self._processes.interrupt()
 
     def close(self) -> None:
         self._processes.close()

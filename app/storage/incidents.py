@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, delete, func, select, update
+from sqlalchemy import ColumnElement, Select, Text, cast, column, delete, exists, func, select, table, update
 from sqlalchemy.orm import Session, joinedload, selectinload
 
 from app.domain.group import GroupMark, GroupStatus
@@ -16,9 +16,11 @@ from app.domain.incident import Feedback, Incident, IncidentFilter, Job, State, 
 from app.errors import NotFound
 from app.storage import grouping, search
 from app.storage.cursor import Page, decode, encode, number_of
-from app.storage.database import insert
+from app.storage.database import insert, lock
 from app.storage.tables import FileRow, IncidentRow
 
+OPEN = [State.RECEIVED, State.TRIAGING]
+_JOBS = table("procrastinate_jobs", column("queueing_lock"))  # a job that has ended is deleted
 # What an incident holds of other tables.
 _PARTS = (
     selectinload(IncidentRow.files),
@@ -83,16 +85,29 @@ def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | N
 
 
 def waiting(session: Session) -> list[tuple[str, int]]:
-    """-> (id, bytes of the log) of the incidents in state received, the oldest first."""
+    """-> (id, bytes of the log) of the incidents that are to be triaged, the oldest first; on Postgres of those that no
+    job in its queue is about.
+    """
     total = select(func.sum(FileRow.bytes)).where(FileRow.incident_number == IncidentRow.number).scalar_subquery()
-    query = select(IncidentRow.number, total).where(IncidentRow.state == State.RECEIVED).order_by(IncidentRow.number)
+    query = select(IncidentRow.number, total).where(IncidentRow.state.in_(OPEN)).order_by(IncidentRow.number)
+    if session.get_bind().dialect.name == "postgresql":
+        lock(session, "put what waits into the queue")
+        query = query.where(~exists().where(_JOBS.c.queueing_lock == cast(IncidentRow.number, Text)))
     return [(str(number), int(size)) for number, size in session.execute(query)]
+
+
+def ended(session: Session, incident_ids: list[str]) -> list[str]:
+    """-> those of the ids that need not be waited for: triaged, failed or gone."""
+    numbers = [number_of(incident_id) for incident_id in incident_ids]
+    query = select(IncidentRow.number).where(IncidentRow.number.in_(numbers), IncidentRow.state.in_(OPEN))
+    left = {str(number) for number in session.execute(query).scalars()}
+    return [incident_id for incident_id in incident_ids if incident_id not in left]
 
 
 def queued(session: Session) -> tuple[int, datetime | None]:
     """-> how many incidents have no final state, and when the oldest of them was received."""
-    open_states = IncidentRow.state.in_([State.RECEIVED, State.TRIAGING])
-    depth, oldest = session.execute(select(func.count(), func.min(IncidentRow.received_at)).where(open_states)).one()
+    query = select(func.count(), func.min(IncidentRow.received_at)).where(IncidentRow.state.in_(OPEN))
+    depth, oldest = session.execute(query).one()
     return depth, oldest
 
 
@@ -102,17 +117,26 @@ def received_before(session: Session, moment: datetime, limit: int) -> list[str]
     return [str(number) for number in session.execute(query).scalars()]
 
 
-def claim(session: Session, incident_id: str) -> bool:
-    """received → triaging -> True; False where the incident is gone or another has it."""
-    changes = {"state": State.TRIAGING, "tries": IncidentRow.tries + 1}
-    return change(session, [is_id(incident_id), IncidentRow.state == State.RECEIVED], changes)
+def claim(session: Session, incident_id: str, most_tries: int) -> bool:
+    """received → triaging -> True; False where the incident is gone or has ended.
+
+    That one process has it at a time is the queue's business: an incident in triaging is one whose process was lost.
+    After `most_tries` such losses it has failed.
+    """
+    is_open = [is_id(incident_id), IncidentRow.state.in_(OPEN)]
+    if change(
+        session, [*is_open, IncidentRow.tries < most_tries], {"state": State.TRIAGING, "tries": IncidentRow.tries + 1}
+    ):
+        return True
+    failure = f"its triage ended {most_tries} times without an answer, the last time with the service itself"
+    change(session, is_open, {"state": State.FAILED, "failure": failure})
+    return False
 
 
-def release_claimed(session: Session, most_tries: int, failure: str) -> None:
-    """triaging → received for all, for after a crash; to failed where triage was begun `most_tries` times already."""
-    claimed = IncidentRow.state == State.TRIAGING
-    change(session, [claimed, IncidentRow.tries >= most_tries], {"state": State.FAILED, "failure": failure})
-    change(session, [claimed], {"state": State.RECEIVED})
+def hand_back(session: Session, incident_id: str) -> None:
+    """triaging → received, as if this try had never been."""
+    claimed = [is_id(incident_id), IncidentRow.state == State.TRIAGING]
+    change(session, claimed, {"state": State.RECEIVED, "tries": IncidentRow.tries - 1})
 
 
 def remove(session: Session, incident_id: str) -> tuple[str, ...]:

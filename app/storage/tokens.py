@@ -50,9 +50,9 @@ def used(session: Session, token_id: str, now: datetime) -> None:
     session.execute(update(TokenRow).where(TokenRow.number == number_of(token_id)).values(last_used_at=now))
 
 
-def listed(session: Session) -> list[Token]:
-    """-> all tokens that people made, the latest first; sessions of the page are left out."""
-    query = select(TokenRow).where(TokenRow.session.is_(False)).order_by(TokenRow.number.desc())
+def listed(session: Session, sessions: bool) -> list[Token]:
+    """-> all tokens that people made, or all sessions of the page; the latest first."""
+    query = select(TokenRow).where(TokenRow.session.is_(sessions)).order_by(TokenRow.number.desc())
     return [_token(row) for row in session.execute(query).scalars()]
 
 

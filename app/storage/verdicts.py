@@ -11,16 +11,15 @@ from sqlalchemy.orm import Session
 from app.domain.incident import Finding, Job, State
 from app.storage import grouping, search
 from app.storage.cursor import number_of
-from app.storage.incidents import change, is_id, job_text
+from app.storage.incidents import OPEN, change, is_id, job_text
 from app.storage.tables import EarlierVerdictRow, IncidentRow
 
-_OPEN = [State.RECEIVED, State.TRIAGING]
 _ENDED = [State.TRIAGED, State.FAILED]
 
 
 def save(session: Session, incident_id: str, verdict: dict[str, Any], finding: Finding, triaged_at: datetime) -> bool:
     """Keeps a verdict and puts the incident into its group -> True; False where another was quicker or it is gone."""
-    row = session.execute(_locked(incident_id).where(IncidentRow.state.in_(_OPEN))).scalar_one_or_none()
+    row = session.execute(_locked(incident_id).where(IncidentRow.state.in_(OPEN))).scalar_one_or_none()
     if row is None:
         return False
     finding = grouping.told_apart(session, finding, Job(**row.job))
@@ -81,7 +80,7 @@ def earlier(session: Session, incident_id: str) -> list[dict[str, Any]]:
 def save_failure(session: Session, incident_id: str, failure: str, at: datetime) -> bool:
     """Keeps why an incident could not be triaged -> True; False where another was quicker or it is gone."""
     changes = {"state": State.FAILED, "failure": failure, "triaged_at": at}
-    return change(session, [is_id(incident_id), IncidentRow.state.in_(_OPEN)], changes)
+    return change(session, [is_id(incident_id), IncidentRow.state.in_(OPEN)], changes)
 
 
 def not_of(session: Session, knowledge: str, after: str, limit: int) -> list[str]:

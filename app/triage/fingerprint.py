@@ -41,14 +41,20 @@ def signature(finding: Finding) -> str:
     """-> one line that names the failure for people: `torch.OutOfMemoryError in forward (model.py) · cuda.oom`."""
     raised = raised_of(finding)
     if raised is not None:
-        what, frame = raised.type, innermost(raised)
+        what, frame = raised.type or _masked(raised.message), innermost(raised)
         if frame is not None and frame.function:
             what += f" in {frame.function} ({_file_of(frame)})"
     elif finding.event.where is Where.EXIT:
         what = _exit_of(finding)
     else:
-        what = mask(finding.event.text)[:100]
+        what = _masked(finding.event.text)
     return f"{what} · {finding.entry}" if finding.entry else what
+
+
+def _masked(message: str) -> str:
+    """-> the first line that says something, without its numbers and names, at a length for a list."""
+    told = next((line for line in message.split("\n") if line.strip()), "")
+    return mask(told.strip())[:100]
 
 
 def fingerprint(finding: Finding) -> str:

@@ -85,7 +85,7 @@ def _shift(finding: Finding, shifts: dict[int, int]) -> None:
 
 def _shifted(event: Event, shifts: dict[int, int]) -> Event:
     def moved(lines: tuple[Line, ...]) -> tuple[Line, ...]:
-        return tuple(replace(line, order=line.order + shifts.get(line.order // FILE_SPAN, 0)) for line in lines)
+        return tuple(line._replace(order=line.order + shifts.get(line.order // FILE_SPAN, 0)) for line in lines)
 
     chain = tuple(replace(raised, lines=moved(raised.lines)) for raised in event.chain)
     return replace(event, lines=moved(event.lines), chain=chain)

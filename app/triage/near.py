@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from math import log
+from pathlib import Path
 
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein
 
 from app.domain.entry import Entry
+from app.triage import masking, patterns
 from app.triage.masking import mask
 from app.triage.patterns import Patterns
 
@@ -104,16 +106,23 @@ class NearSigns:
 
     @cached_property
     def _messages(self) -> list[_Message]:
-        texts: dict[tuple[str, str], Entry] = {}
+        entries = {pattern.entry.id: pattern.entry for pattern in self._patterns.all}
+        sources = (Path(__file__), Path(masking.__file__), Path(patterns.__file__))
+        told = self._patterns.kept("messages", sources, self._texts)
+        named = (_Message(entries[name], text, frozenset(_WORD.findall(text))) for name, text in told)
+        return [message for message in named if len(message.words) >= _FEWEST_WORDS]
+
+    def _texts(self) -> list[list[str]]:
+        """-> [entry, message] for the texts of signs and the examples of all entries."""
+        texts: dict[tuple[str, str], None] = {}
         for pattern in self._patterns.all:
             if pattern.sign.text and not (pattern.sign.weak or pattern.group or pattern.entry.catch_all):
-                texts.setdefault((comparable(pattern.sign.text), pattern.entry.id), pattern.entry)
+                texts[comparable(pattern.sign.text), pattern.entry.id] = None
         for entry in {pattern.entry.id: pattern.entry for pattern in self._patterns.all}.values():
             if not entry.catch_all:
                 for example in entry.match_examples:
-                    texts.setdefault((comparable(self._telling(entry, example)), entry.id), entry)
-        named = [_Message(entry, text, frozenset(_WORD.findall(text))) for (text, _), entry in texts.items()]
-        return [message for message in named if len(message.text) >= SHORTEST and len(message.words) >= _FEWEST_WORDS]
+                    texts[comparable(self._telling(entry, example)), entry.id] = None
+        return [[name, text] for text, name in texts if len(text) >= SHORTEST]
 
     @cached_property
     def _holders(self) -> dict[str, list[int]]:
@@ -165,6 +174,6 @@ def _difference(query: str, message: str) -> tuple[str, str]:
         message = _whole_words(message, part.dest_start, part.dest_end)
     log_words, words = query.split(), message.split()
     changes = [step for step in Levenshtein.opcodes(log_words, words) if step.tag != "equal"]
-    said = " … ".join(" ".join(log_words[step.src_start : step.src_end]) or "nothing" for step in changes)
-    expected = " … ".join(" ".join(words[step.dest_start : step.dest_end]) or "nothing" for step in changes)
+    said = " … ".join(" ".join(log_words[step.src_start : step.src_end]) or "–" for step in changes)
+    expected = " … ".join(" ".join(words[step.dest_start : step.dest_end]) or "–" for step in changes)
     return said[:_SHOWN], expected[:_SHOWN]

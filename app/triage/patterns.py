@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import re2
 
 from app.domain.entry import Entry, KnowledgeBase, Sign
-from app.reading.scan import Scanner
+from app.reading.scan import Scanner, keep
 from app.triage import pointers
 from app.triage.pointers import pointer, unanchored
 
@@ -58,6 +61,7 @@ class Patterns:
     """Compiled once per knowledge base; thread-safe. Hyperscan points at what may match, RE2 decides."""
 
     def __init__(self, knowledge: KnowledgeBase, cache: Path | None = None) -> None:
+        self._digest, self._cache = knowledge.digest, cache
         self.all: list[Pattern] = []
         for entry in knowledge.entries.values():
             for sign in entry.signs:
@@ -80,6 +84,19 @@ class Patterns:
         self.blocks = Scanner(in_blocks, cache, f"blocks {self._in_blocks} {key}".encode())
         self._texts = Scanner(in_texts, cache, f"texts {key}".encode())
         self._exact: dict[str, re2._Regexp] = {}
+
+    def kept(self, name: str, sources: Iterable[Path], make: Callable[[], list[list[str]]]) -> list[list[str]]:
+        """-> what `make`, whose code is in `sources`, makes of this knowledge base: from the cache if it lies there."""
+        if self._cache is None:
+            return make()
+        digest = hashlib.sha256(self._digest.encode() + b"".join(path.read_bytes() for path in sources))
+        path = self._cache / f"{name}-{digest.hexdigest()[:32]}.json"
+        try:
+            made: list[list[str]] = json.loads(path.read_bytes())
+        except (OSError, ValueError):
+            made = make()
+            keep(path, json.dumps(made).encode())
+        return made
 
     def confirms(self, index: int, line: bytes) -> bool:
         """-> whether what the scan of a block pointed at, pattern `index` in a raw line, is really there."""

@@ -14,6 +14,8 @@ from app.triage.root_cause import Choice
 Place = tuple[int | None, int | None, str | None]
 # Ranks as people and their loggers write them inside a line: [rank3], [Rank 3], (rank=3), RANK:3.
 _WRITTEN = re.compile(r"(?i)[\[( ]\[?rank[ =:]{0,2}(\d{1,6})[\]):,]")
+# Schedulers and kernels that ended a process for its memory do not say which rank it was.
+_FOR_MEMORY = re.compile(r"(?i)oom[-_ ]?kill|out of memory: killed")
 # Before torch 2.2 the agent looked every five seconds only.
 _SELDOM = re.compile(r"torch\.distributed\.elastic\.multiprocessing\.api(?:: \[ERROR\] |:)failed")
 _WHOLE_RUN = ("launcher", "slurm")  # sources that speak of all processes
@@ -34,10 +36,21 @@ def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: st
         rank = local if rank is None and local is not None and _one_host(reading) else rank
         rank = _missed(reading) if rank is None else rank
         rank = _alone(reading) if rank is None else rank
-    if host is None:
-        exits = (other.event for other in choice.live if other.event.where is Where.EXIT and other.event.rank == rank)
-        host = next((other.host for other in exits if other.rank is not None and other.host), None)
+    if rank is None and _FOR_MEMORY.search(finding.event.text):
+        rank = _killed(choice, finding.attempt)
+    if rank is not None and (host is None or local is None):
+        exits = [other.event for other in choice.live if other.event.where is Where.EXIT and other.event.rank == rank]
+        host = host or next((other.host for other in exits if other.host), None)
+        local = next((other.local_rank for other in exits), None) if local is None else local
     return rank, local, None if host == "localhost" else host
+
+
+def _killed(choice: Choice, attempt: int) -> int | None:
+    """-> the only rank that a SIGKILL ended."""
+    exits = [other for other in choice.live if other.attempt == attempt and other.event.where is Where.EXIT]
+    killed = {rank for other in exits if other.event.exit_code == -9 for rank in {other.event.rank, *other.ranks}}
+    killed.discard(None)  # of the agent, which knows local ranks only
+    return killed.pop() if len(killed) == 1 else None
 
 
 def _own(finding: Finding, choice: Choice, captured: str | None) -> Place:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from app.domain.line import Line
 
@@ -39,7 +39,7 @@ class Ranks:
         local = 0 if self.per_node == 1 else line.local_rank
         if local is None or self.per_node is None:
             return line
-        return replace(line, rank=node * self.per_node + local, local_rank=local)
+        return line._replace(rank=node * self.per_node + local, local_rank=local)
 
     def _learn(self, line: Line) -> None:
         text = line.text

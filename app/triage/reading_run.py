@@ -18,6 +18,8 @@ from app.triage.match import Matcher
 from app.triage.second_look import LONGEST, alarming, passages, second_look
 
 _ENDING_TYPES = ("ChildFailedError", "SignalException", "ProcessRaisedException", "ProcessExitedException")
+_CAUSELESS = frozenset({"slurm", "line", "cut traceback", "launcher"})
+_REREAD = frozenset({"line", "cut traceback"})
 
 
 @dataclass(slots=True)
@@ -39,6 +41,7 @@ class RunReading:
     ended: bool = False
     warnings: list[str] = field(default_factory=list)
     paste: list[Line] | None = field(default_factory=list)  # all lines, as long as they are few
+    _claimed: set[int] = field(default_factory=set)  # orders of those that an extractor read
 
     def __post_init__(self) -> None:
         self.findings = Findings(self.matcher)
@@ -59,6 +62,8 @@ class RunReading:
         for extractor in (self.device, self.processes, self.collectives, self.scheduler):
             claimed = extractor.feed(line) or claimed
         self.environment.feed(line, claimed)
+        if claimed and self.paste is not None:
+            self._claimed.add(line.order)
         if not claimed and line.text and self.matcher.line(line.text):
             self.findings.add([replace(Event.at(line, line.text, "line"), fatal=False)])
         self._gather()
@@ -68,13 +73,22 @@ class RunReading:
         for extractor in (self.elastic, self.tracebacks, self.processes, self.collectives):
             extractor.close()
         self._gather()
-        silent = all(finding.event.source in ("slurm", "line", "cut traceback") for finding in self.findings)
-        if self.paste and silent and not self.environment.progress and not self.environment.well:
-            named = [event for event in second_look(self.paste) if self.matcher.names(event)]
-            self.findings.add(named)
-            if not self.environment.foreign and not self.findings.matched():
-                near = [event for event in passages(self.paste) if self.matcher.nearly(event)]
-                self.findings.add(near or alarming(self.paste))
+        silent = all(_tells_no_cause(finding.event) for finding in self.findings)
+        if self.paste and silent and not self.environment.well:
+            self._look_again(self.paste)
+
+    def _look_again(self, paste: list[Line]) -> None:
+        """Reads a short paste again, all but what launchers said; of a run that trained only what stands behind."""
+        progress = self.environment.progress
+        since = progress[-1] if progress else -1
+        launchers = (finding.event for finding in self.findings if finding.event.source not in _REREAD)
+        known = {line.order for event in launchers for line in event.lines}
+        known |= self._claimed if known else set()  # A launcher's traceback quotes its own code.
+        rest = [line for line in paste if line.order > since and line.order not in known]
+        self.findings.add(event for event in second_look(rest) if self.matcher.names(event))
+        if not progress and not self.environment.foreign and not self.findings.matched():
+            near = [event for event in passages(paste) if self.matcher.nearly(event)]
+            self.findings.add(near or alarming(paste))
 
     def begins_anew(self, line: Line) -> bool:
         """-> whether this line begins another run of the same file: a launch after a run that had ended."""
@@ -96,6 +110,11 @@ class RunReading:
                 self.ended = self.ended or any(map(_ends_run, extractor.events))
                 extractor.events.clear()
         self.ended = self.ended or bool(self.environment.well)
+
+
+def _tells_no_cause(event: Event) -> bool:
+    """-> whether an event tells only that something ended, as launchers and schedulers do."""
+    return event.source in _CAUSELESS or event.source.startswith("elastic")
 
 
 def _ends_run(event: Event) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from app.domain.entry import Kind, Language
 from app.domain.event import Where
 from app.domain.verdict import RootCause
-from app.parsing.collectives import told
 from app.reading.redact import redact
 from app.triage.action import ranges
 from app.triage.reading_run import RunReading
@@ -27,8 +26,8 @@ _SAID: dict[str, tuple[str, str]] = {
         "去掉换行、引用符号和转义后，就是 {entry} 的报错信息",
     ),
     "catch_all": (
-        "an exception of the script itself, which no more special entry names",
-        "这是脚本自身的异常，没有更具体的条目",
+        "only a general entry fits; no more special one names this failure",
+        "只有通用条目与它相符，没有更具体的条目",
     ),
     "unknown": ("no entry of the knowledge base names this failure", "知识库中没有条目能解释这个失败"),
     "echo": (
@@ -47,15 +46,15 @@ _SAID: dict[str, tuple[str, str]] = {
     ),
     "torn": ("the ranks called different collectives: {sides}", "各 rank 调用了不同的集合通信：{sides}"),
     "few": (
-        "ranks {ranks} called something else than the others; look at them first",
+        "{noun} {ranks} called something else than the others; look at them first",
         "rank {ranks} 调用的集合通信与其他 rank 不同；请先查看这些 rank",
     ),
     "behind": (
-        "ranks {ranks} stopped at collective {sequence}, others at {others}; look at them first",
+        "{noun} {ranks} stopped at collective {sequence}, others at {others}; look at them first",
         "rank {ranks} 停在第 {sequence} 次集合通信，其他 rank 已到第 {others} 次；请先查看这些 rank",
     ),
     "missing": (
-        "the others waited for ranks {ranks}, which never came; look at them first",
+        "the others waited for {noun} {ranks}, which never came; look at them first",
         "其他 rank 在等待 rank {ranks}，而它们一直没有到达；请先查看这些 rank",
     ),
     "survived": (
@@ -70,7 +69,13 @@ _WHY = {"named": "missing", "absent": "missing", "torn": "few", "behind": "behin
 
 def tell(because: Iterable[tuple[str, Mapping[str, object]]], lang: Language) -> tuple[str, ...]:
     """-> the sentences of the reasons that `because_of` found; names that this version does not know are left out."""
-    return tuple(_SAID[key][lang == "zh"].format(**values) for key, values in because if key in _SAID)
+    return tuple(
+        _SAID[key][lang == "zh"].format(**values, noun=_noun(values)) for key, values in because if key in _SAID
+    )
+
+
+def _noun(values: Mapping[str, object]) -> str:
+    return "rank" if str(values.get("ranks", "")).isdecimal() else "ranks"
 
 
 def because_of(choice: Choice, reading: RunReading, root: RootCause) -> tuple[tuple[str, dict[str, object]], ...]:
@@ -125,7 +130,8 @@ def _missing(reading: RunReading) -> Iterator[_Reason]:
     """Yields on what ranks disagreed, and the ranks at which the waiting of the others points."""
     sides = reading.collectives.sides()
     if len(sides) > 1:
-        yield "torn", {"sides": told(sides)}
+        told = (f"{what.replace(' of ', ' ')} (rank {ranges(ranks)})" for what, ranks in sides)
+        yield "torn", {"sides": ", ".join(told)}
     suspects = reading.collectives.suspects(reading.environment.world_size)
     if suspects is not None:
         yield (

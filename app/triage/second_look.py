@@ -13,7 +13,8 @@ LONGEST = 300  # lines; a longer text is no paste
 _MOST_ALARMS = 3
 _PASSAGE = 6  # lines of a passage that are read as one message
 _ALARM = re.compile(
-    r"(?i)(?:^|[\s\]:|*(`])(?:fatal|error|fail(?:ed|ure)|panic|abort(?:ed|ing)?|cannot|can't|unable to)\b"
+    r"(?i)^exception in |"
+    r"(?:^|[\s\]:|*(`])(?:fatal|error|fail(?:ed|ure)|panic|abort(?:ed|ing)?|cannot|can't|unable to)\b"
 )
 _CALM = re.compile(
     r"(?i)\b(?:0|no|without|zero) (?:errors?|failures?)|error rate|guard failures?"

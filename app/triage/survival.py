@@ -11,6 +11,7 @@ from app.triage.folding import Finding
 
 _FAR = 100  # lines; progress further behind than this is no late output of the failing step
 _CLEAN_UP = 25  # lines; closing words this near behind a failure come from its clean-up
+_BUFFERED = 400  # lines; as much progress may stand behind the end of a process whose output a buffer held back
 
 
 def ends_badly(finding: Finding) -> bool:
@@ -30,9 +31,14 @@ def survived(finding: Finding, environment: Environment, terminal: list[int]) ->
         return False
     order = finding.last
     end = (order // FILE_SPAN + 1) * FILE_SPAN  # Only lines of the same file tell what came after.
+    if _fell_silent(finding, environment):
+        return False
     after = bisect_right(terminal, order)
     until = terminal[after] if after < len(terminal) and terminal[after] < end else None
     late = [place for place in environment.progress if order < place < (until or end)]
+    if _ended_a_program(finding):
+        done = any(order < place < end for place in environment.well)
+        return done or (len(late) >= 3 and late[-1] - order > _BUFFERED)
     if until is not None:
         return bool(late) and late[-1] - order > _FAR
     if not finding.fatal and finding.event.where is Where.EXCEPTION:
@@ -45,3 +51,20 @@ def survived(finding: Finding, environment: Environment, terminal: list[int]) ->
     if finding.event.where is Where.LINE and finding.event.source == "line":
         return len(late) >= 2
     return len(late) >= 3 and (late[-1] - order > _FAR or len(late) > 30)
+
+
+def _ended_a_program(finding: Finding) -> bool:
+    """-> whether an exception left the user's main program uncaught: its outermost frame is the script itself."""
+    raised = finding.event.exception
+    if raised is None or not raised.frames or finding.event.source != "traceback" or not finding.fatal:
+        return False
+    outermost = raised.frames[0]
+    return outermost.function == "<module>" and outermost.user_code
+
+
+def _fell_silent(finding: Finding, environment: Environment) -> bool:
+    """-> whether the ranks that raised an uncaught exception told of their progress before it and never after."""
+    if not finding.fatal or finding.event.source != "traceback":
+        return False
+    last = [environment.progress_of.get(rank) for rank in finding.ranks]
+    return bool(last) and all(place is not None and place < finding.last for place in last)

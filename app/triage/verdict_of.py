@@ -54,6 +54,7 @@ def root_cause(choice: Choice, reading: RunReading, lang: Language) -> RootCause
     score = match.score if match else 0.5
     captured = _captured(entry, alike(finding, choice))
     rank, local_rank, host = place_of(finding, choice, reading, captured.get("rank"))
+    host = host or captured.get("host")
     values = captured | {name: str(value) for name, value in (("rank", rank), ("host", host)) if value is not None}
     return RootCause(
         entry=entry.id if entry else None,

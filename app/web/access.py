@@ -13,6 +13,7 @@ from app.errors import BadInput
 from app.services import access
 from app.services.service import Service
 from app.web.limits import RateLimit
+from app.web.security import refuse_foreign_name
 
 COOKIE = "torchtriage_session"
 # Says in the OpenAPI document how to be let in; the check itself is below.
@@ -58,6 +59,7 @@ def needs(scope: Scope) -> Callable[..., Caller]:
 
 def _caller(service: Service, request: Request) -> Caller:
     if service.settings.auth == "none":
+        refuse_foreign_name(request, service.settings.public_url)
         return ANYONE
     secret = secret_of(request)
     if secret is None:

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 from anyio import to_thread
 from fastapi import Depends, FastAPI
+from starlette.types import ASGIApp
 
 from app import __version__
 from app.domain.access import Scope
-from app.errors import TriageError
-from app.services.incidents import forget_old
 from app.services.service import Service, close_service, open_service
+from app.services.single_sign_on import Provider
 from app.services.triage_incident import triage_incident
+from app.services.upkeep import PAUSE, Upkeep
 from app.settings import Settings
 from app.web import errors, pages
 from app.web.access import needs
 from app.web.api import groups, health, incidents, knowledge, stats, triage
 from app.web.limits import RateLimit
 from app.web.metrics import router as metrics
-from app.web.security import refuse_cross_site
-
-log = logging.getLogger(__name__)
-_UPKEEP = 3600  # seconds
+from app.web.request_log import RequestLog
+from app.web.security import SecurityHeaders, refuse_cross_site
 
 
 def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
@@ -33,9 +32,11 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service = await to_thread.run_sync(open_service, settings, triage_incident) if opened is None else opened
+        opening = partial(open_service, settings, triage_incident, settings.serve_triages)
+        service = await to_thread.run_sync(opening) if opened is None else opened
         app.state.service = service
         app.state.rate_limit = RateLimit(settings.rate_limit)
+        app.state.provider = Provider(settings) if settings.oidc_issuer else None
         upkeep = asyncio.create_task(_keep_up(service))
         yield
         upkeep.cancel()
@@ -43,8 +44,16 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
             await upkeep
         await to_thread.run_sync(close_service, service)
 
-    # No page of Swagger UI or ReDoc: both load scripts from elsewhere.
-    app = FastAPI(title="torchtriage", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    # No page of Swagger UI or ReDoc: both load scripts from elsewhere. No redirects to addresses without a slash at the
+    # end: they would lead to whatever Host a request names.
+    app = _Guarded(
+        title="torchtriage",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
     errors.add_handlers(app)
     for part in (incidents, triage, groups, stats, health):
         app.include_router(part.router, dependencies=[Depends(refuse_cross_site)])
@@ -54,11 +63,15 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
     return app
 
 
+class _Guarded(FastAPI):
+    """FastAPI's own middlewares stand inside of what answers errors; ours has to see those answers too."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        return RequestLog(SecurityHeaders(super().build_middleware_stack()))
+
+
 async def _keep_up(service: Service) -> None:
-    """Forgets old incidents, now and every hour."""
+    upkeep = Upkeep(service)
     while True:
-        try:
-            await to_thread.run_sync(forget_old, service)
-        except TriageError as error:
-            log.error("old incidents could not be forgotten: %s", error.message)
-        await asyncio.sleep(_UPKEEP)
+        await to_thread.run_sync(upkeep.turn)
+        await asyncio.sleep(PAUSE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from fastapi import Request
@@ -56,6 +57,19 @@ class SecurityHeaders:
             await send(message)
 
         await self._app(scope, receive, sending if scope["type"] == "http" else send)
+
+
+def refuse_foreign_name(request: Request, public_url: str) -> None:
+    """Raises CrossSite where a browser believes that we are another site: its page made its own name lead here, to read
+    what is open to this machine only. Addresses, names without a dot and the one in the settings can't be such a name.
+    """
+    name = request.url.hostname or ""
+    if "." not in name or name.endswith(".localhost") or name == urlsplit(public_url).hostname:
+        return
+    try:
+        ip_address(name)
+    except ValueError:
+        raise CrossSite(f"{name[:100]} is not the name of this service, or TRIAGE_PUBLIC_URL should say so") from None
 
 
 def refuse_cross_site(request: Request) -> None:

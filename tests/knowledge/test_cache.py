@@ -63,7 +63,7 @@ def test_what_is_kept_equals_what_was_parsed(tmp_path: Path, folder: Path) -> No
     assert load([folder], cache) == load([folder], cache) == parse([folder])
 
 
-@pytest.mark.parametrize("damage", [b"", b"junk", b"\x80\x05K\x01."])
+@pytest.mark.parametrize("damage", [b"", b"junk", b"garbage\n", b"\x80\x05K\x01.", b"h\xff."])
 def test_a_damaged_file_is_parsed_anew(tmp_path: Path, folder: Path, damage: bytes) -> None:
     known = load([folder], tmp_path / "cache")
     (path,) = (tmp_path / "cache").iterdir()

@@ -27,6 +27,12 @@ def test_all_problems_come_at_once_with_file_and_line(tmp_path: Path) -> None:
     assert any(problem.startswith(f"dataloader/shm-bus-error.yaml:{line}: owner") for problem in raised.value.problems)
 
 
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, "dataloader/shm-bus-error.yaml", MODEL + "owner: platform\n")
+    with pytest.raises(KnowledgeError, match=rf"shm-bus-error.yaml:{MODEL.count(chr(10)) + 1}: owner stands twice"):
+        load([tmp_path])
+
+
 def test_an_id_that_is_not_its_path_is_refused(tmp_path: Path) -> None:
     write(tmp_path, "dataloader/other.yaml", MODEL)
     with pytest.raises(KnowledgeError, match="not the file's path"):

@@ -58,9 +58,15 @@ def test_different_operations_under_one_number_are_told_with_both_sides() -> Non
         ("BROADCAST of 8", frozenset({2})),
     ]
     assert suspected(collectives, 3) == ({2}, "torn")
-    assert collectives.events[-1].text == (
-        "ranks disagree on a collective: ALLREDUCE of 1024 (ranks 0,1), BROADCAST of 8 (ranks 2)"
-    )
+    assert collectives.events[-1].text == "ranks disagree on a collective: ALLREDUCE of 1024, BROADCAST of 8"
+
+
+def test_the_lines_of_a_disagreement_begin_with_one_of_each_side() -> None:
+    collectives = read(*(waiting(rank, 78) for rank in range(7)), waiting(7, 78, "BROADCAST", 8))
+    assert ["[Rank 0]" in line.text or "[Rank 7]" in line.text for line in collectives.events[-1].lines[:2]] == [
+        True
+    ] * 2
+    assert len(collectives.events[-1].lines) == 8
 
 
 def test_other_sizes_are_a_disagreement_where_sizes_must_agree() -> None:

@@ -141,3 +141,36 @@ def test_start_and_end_are_the_earliest_and_the_latest_time() -> None:
     for number, time in enumerate(("2026-05-01T09:05:00", "2026-05-01T09:00:00", "2026-05-01T09:10:00"), 1):
         environment.feed(Line(number, "x", "x", number, time=time), claimed=False)
     assert (environment.started, environment.ended) == ("2026-05-01T09:00:00", "2026-05-01T09:10:00")
+
+
+def test_a_time_without_a_year_counts_from_the_month_on_beside_one_with_a_year() -> None:
+    environment = Environment()
+    for number, time in enumerate(("--05-01T09:00:00.5", "--05-01T09:10:00.2", "2026-05-01T09:10:00"), 1):
+        environment.feed(Line(number, "x", "x", number, time=time), claimed=False)
+    assert environment.ended == "--05-01T09:10:00.2"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Map (num_proc=4): 100%|██████████| 66317/66317 [00:02<00:00, 26724.84 examples/s]",
+        "Loading checkpoint shards:  50%|█████     | 2/4 [00:03<00:03,  1.5s/it]",
+        "resumed from /job/out/last/epoch=0-step=5000.ckpt",
+        "wandb:         train/loss 0.2",
+        "[2026-05-01T09:00:00.100] *** STEP 77.0 ON n3 CANCELLED AT 2026-05-01T09:00:00 ***",
+    ],
+)
+def test_what_counts_something_else_is_no_progress_of_the_training(text: str) -> None:
+    assert not read(text).progress
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "100%|██████████| 2209/2209 [39:03<00:00,  1.06s/it]",
+        "step 5000 saved /job/out/last/epoch=0-step=5000.ckpt",
+        "Loading data:  50%|█████     | 2/4 [00:03<00:03] step 12 loss 0.3",
+    ],
+)
+def test_progress_beside_files_and_other_bars_counts(text: str) -> None:
+    assert read(text).progress

@@ -1,3 +1,5 @@
+import pytest
+
 from app.domain.event import Where
 from app.domain.line import Line
 from app.parsing.processes import Processes
@@ -35,6 +37,21 @@ def test_how_a_spawned_process_ended_has_the_canonical_form_and_its_rank() -> No
         (Where.EXIT, "exitcode -9 SIGKILL rank 3", 3, -9),
         (Where.EXIT, "exitcode 7 rank 1", 1, 7),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[12-16 14:27:10] Exit code: -9", ["exitcode -9 SIGKILL"]),
+        ("ERROR 07-04 23:23:23 pool.py:120] Worker pid 3283517 died, exit code: -11", ["exitcode -11 SIGSEGV"]),
+        ("Worker pid 3283517 died, exit code: -15", []),  # stopped by its parent
+        ("exit code: -99", []),
+        ("exit code: 1", []),
+        ("failed (exit code: -9) local_rank: 1 (pid: 7)", []),  # torchelastic's, read elsewhere
+    ],
+)
+def test_a_signal_that_a_parent_tells_as_a_status(text: str, told: list[str]) -> None:
+    assert [event.text for event in read(text).events] == told
 
 
 def test_the_old_launchers_last_words_tell_how_many_workers_there_were() -> None:

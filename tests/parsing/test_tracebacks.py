@@ -140,3 +140,19 @@ def test_the_innermost_frames_own_lines_are_kept_behind_the_message() -> None:
         'File "/job/b.py", line 9, in g',
         "x['x']",
     ]
+
+
+def test_a_path_of_windows_is_no_exception() -> None:
+    cut = [
+        "TypeError                 Traceback (most recent call last)",
+        "C:\\env\\lib\\base.py in load(self)",
+        "----> 1 x",
+    ]
+    (event,) = read(cut)
+    assert event.exception is not None
+    assert (event.source, event.exception.type) == ("cut traceback", "TypeError")
+
+
+def test_a_message_ends_where_the_next_step_is_printed() -> None:
+    (event,) = read([*traceback("KeyError: 'labels'"), "step 50 loss 0.0588"])
+    assert event.text == "KeyError: 'labels'"

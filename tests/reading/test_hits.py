@@ -84,3 +84,18 @@ def test_a_pattern_that_never_stops_is_taken_out_of_the_scan(monkeypatch: pytest
         list(chosen.of(b"WidgetError: x\n" * 100))
     assert chosen.scanner.ends(b"WidgetError: x\n") == ([], 0)
     assert len(list(chosen.of(b"WidgetError: x\nTraceback (most recent call last):\n"))) == 1
+
+
+def boxed(label: str, frames: int) -> str:
+    rows = [f"/env/torch/part{number}.py:{number} in call_{number}" for number in range(frames)]
+    box = ["╭─── Traceback (most recent call last) ───╮", *(f"│ {row:<40}│" for row in rows), f"╰{'─' * 41}╯"]
+    return "".join(f"{label}{line}\n" for line in [*box, "WidgetError: spindle"])
+
+
+@pytest.mark.parametrize("label", ["", "[rank7]: "])
+def test_the_frames_in_a_box_are_known_again_up_to_its_end(label: str) -> None:
+    data = (boxed(label, 40) * 6 + boxed(label, 41)).encode()
+    *alike, other = (hit for hit in hits().of(data) if hit.wide)
+    assert [bool(hit.over) for hit in alike] == [False] * 4 + [True] * 2
+    assert data[alike[-1].over :].decode().startswith(f"{label}╰")
+    assert other.over == 0

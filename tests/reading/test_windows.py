@@ -55,3 +55,11 @@ def test_binary_input_is_refused_by_name(junk: bytes) -> None:
 
 def test_a_log_that_starts_with_a_hole_of_nul_bytes_is_a_log() -> None:
     assert list(blocks([b"\0" * 30_000 + b"Killed\n"], "log"))
+
+
+def test_only_what_goes_by_is_sampled() -> None:
+    _, short = kept(b"step 1 loss 0.5\nthe end\n")
+    assert not short.sampled
+    _, long = kept(b"a healthy line\n" * 400_000)
+    assert long.sampled
+    assert all(number < long.lines for number, _ in long.sampled)

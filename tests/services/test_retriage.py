@@ -38,6 +38,8 @@ class Wiser:
         verdict: dict[str, Any] = found.verdict | {"root_cause": root, "fingerprint": "v1:new"}
         return Triaged(verdict, dataclasses.replace(found.finding, entry="cuda.illegal-access", fingerprint="v1:new"))
 
+    def interrupt(self) -> None: ...
+
     def close(self) -> None: ...
 
 

@@ -113,7 +113,7 @@ def test_what_waited_at_the_end_is_triaged_after_the_next_start(settings: Settin
     first = open_service(settings, lambda *_: None)
     waiting, claimed = sent(first, OUT_OF_MEMORY, job_id="1"), sent(first, OUT_OF_MEMORY, job_id="2")
     with first.database.transaction() as session:
-        assert stored_incidents.claim(session, claimed)
+        assert stored_incidents.claim(session, claimed, 3)
     close_service(first)
     second = open_service(settings, triage_incident)
     for incident_id in (waiting, claimed):
@@ -133,7 +133,7 @@ def test_a_kill_between_acceptance_and_triage_loses_nothing(settings: Settings) 
         "from app.reading.unpack import Upload\n"
         "def die(service, incident_id):\n"
         "    from app.storage import incidents\n"
-        "    with service.database.transaction() as session: incidents.claim(session, incident_id)\n"
+        "    with service.database.transaction() as session: incidents.claim(session, incident_id, 3)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "service = open_service(Settings(data_dir=Path(sys.argv[1]), database_url=sys.argv[2]), die)\n"
         "print(accept(service, Job(), [Upload('log', iter([sys.argv[3].encode()]))]).incident_id, flush=True)\n"

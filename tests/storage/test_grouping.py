@@ -167,10 +167,11 @@ def test_a_new_verdict_moves_the_incident_and_keeps_the_old_one(database: Databa
     with database.transaction() as session:
         first = values.triaged(session, "x", 1, values.finding("v1:aa"))
         second = values.triaged(session, "y", 2, values.finding("v1:aa"))
-        assert verdicts.not_of(session, "sha256:new", "0", 10) == [first, second]
-        new = {"outcome": "explained", "knowledge": "sha256:new"}
+        new = {"outcome": "explained", "engine": "1", "knowledge": "sha256:new"}
+        knowledge = verdicts.of_knowledge(new)
+        assert verdicts.not_of(session, knowledge, "0", 10) == [first, second]
         assert verdicts.replace(session, second, new, values.finding("v1:bb", entry="nccl.timeout"), values.START)
-        assert verdicts.not_of(session, "sha256:new", "0", 10) == [first]
+        assert verdicts.not_of(session, knowledge, "0", 10) == [first]
         incident = incidents.read(session, second)
         assert incident.verdict == new
         assert [old["outcome"] for old in verdicts.earlier(session, second)] == ["explained"]

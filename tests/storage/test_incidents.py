@@ -83,19 +83,24 @@ def test_the_same_request_at_the_same_moment_makes_one_incident(database: Databa
     assert [new for _, new in results].count(True) == 1
 
 
-def test_only_one_of_many_claims_an_incident(database: Database) -> None:
+def test_what_was_claimed_is_waiting_until_it_has_ended(database: Database) -> None:
+    with database.transaction() as session:
+        incident, other = values.added(session), values.added(session, "2")
+        assert incidents.claim(session, incident, 3)
+        assert [waiting for waiting, _ in incidents.waiting(session)] == [incident, other]
+        assert incidents.ended(session, [incident, other, "77"]) == ["77"]
+        assert verdicts.save_failure(session, incident, "no", values.START)
+        assert [waiting for waiting, _ in incidents.waiting(session)] == [other]
+        assert incidents.ended(session, [incident, other]) == [incident]
+
+
+def test_a_try_that_was_handed_back_does_not_count(database: Database) -> None:
     with database.transaction() as session:
         incident = values.added(session)
-
-    def claim(_: int) -> bool:
-        with database.transaction() as session:
-            return incidents.claim(session, incident)
-
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(claim, range(8))).count(True) == 1
-    with database.reading() as session:
-        assert incidents.read(session, incident).state is State.TRIAGING
-        assert incidents.waiting(session) == []
+        for _ in range(5):
+            assert incidents.claim(session, incident, 3)
+            incidents.hand_back(session, incident)
+        assert incidents.read(session, incident).state is State.RECEIVED
 
 
 def test_a_verdict_is_kept_once(database: Database) -> None:
@@ -103,7 +108,7 @@ def test_a_verdict_is_kept_once(database: Database) -> None:
         incident = values.triaged(session)
         assert not verdicts.save(session, incident, {}, values.finding(), values.START)
         assert not verdicts.save_failure(session, incident, "too late", values.START)
-        assert not incidents.claim(session, incident)
+        assert not incidents.claim(session, incident, 3)
     with database.reading() as session:
         found = incidents.read(session, incident)
     assert found.group is not None
@@ -116,12 +121,13 @@ def test_what_a_crash_left_is_tried_again_but_not_for_ever(database: Database) -
     for _ in range(3):
         with database.transaction() as session:
             assert [waiting for waiting, _ in incidents.waiting(session)] == [incident]
-            assert incidents.claim(session, incident)
-            incidents.release_claimed(session, 3, "its triage ended three times without an answer")
-    with database.reading() as session:
+            assert incidents.claim(session, incident, 3)
+    with database.transaction() as session:
+        assert not incidents.claim(session, incident, 3)
         assert incidents.waiting(session) == []
         found = incidents.read(session, incident)
-    assert (found.state, found.failure) == (State.FAILED, "its triage ended three times without an answer")
+    assert found.state is State.FAILED
+    assert "ended 3 times without an answer" in (found.failure or "")
 
 
 def test_filters(database: Database) -> None:

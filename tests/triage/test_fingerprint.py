@@ -63,3 +63,11 @@ def test_an_exit_status_counts_without_its_rank(engine: Engine) -> None:
         for code, rank in ((3, 0), (3, 1), (-9, 0), (-9, 5))
     ]
     assert ends[0] == ends[1] != ends[2] == ends[3]
+
+
+def test_a_pasted_message_without_its_exceptions_type_is_its_own_signature(engine: Engine) -> None:
+    pasted = "CUDA out of memory. Tried to allocate 2.50 GiB. GPU 1 has a total capacity of 79.15 GiB"
+    signature = engine.triage(from_bytes(pasted.encode())).signature
+    assert signature is not None
+    assert signature.startswith("CUDA out of memory. Tried to allocate ")
+    assert signature.endswith(" · cuda.oom")

@@ -4,7 +4,7 @@ import pytest
 
 from app.reading.sources import from_bytes
 from app.triage.engine import Engine
-from tests.logs import report, text, traceback
+from tests.logs import agent, report, text, traceback
 
 KEY = "KeyError: 'image'"
 MISSING = "FileNotFoundError: [Errno 2] No such file or directory: '/ckpt/step_75/model_world_size_4_rank_2.pt'"
@@ -43,3 +43,23 @@ def test_a_workers_own_exception_inside_the_report_is_read(engine: Engine) -> No
     root = engine.triage(from_bytes(text(lines))).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("usage.python-error", 1)
+
+
+OOM_STEP = (
+    "slurmstepd: error: Detected 1 oom_kill event in StepId=81234.0. Some of the step tasks have been OOM Killed."
+)
+
+
+def test_whom_the_scheduler_killed_for_its_memory_is_told_by_the_report(engine: Engine) -> None:
+    padding = [f"reading shard {number}" for number in range(400)]  # no paste any more
+    for others, place in (([(0, -15)], (2, 2, "gpu-7")), ([(0, -9)], (None, None, None))):
+        root = engine.triage(from_bytes(text(padding, agent(-9, 2), report((2, -9), others), OOM_STEP))).root_cause
+        assert root is not None
+        assert root.entry == "slurm.oom"
+        assert (root.rank, root.local_rank, root.host) == place
+
+
+def test_the_report_tells_local_rank_and_host_of_a_rank_that_wrote_its_own_traceback(engine: Engine) -> None:
+    root = engine.triage(from_bytes(text(traceback(KEY, prefix="[rank3]: "), report((0, 1), [(3, 1)])))).root_cause
+    assert root is not None
+    assert (root.rank, root.local_rank, root.host) == (3, 3, "gpu-7")

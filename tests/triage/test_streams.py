@@ -94,3 +94,16 @@ def test_powershell_puts_its_own_lines_into_a_traceback(engine: Engine) -> None:
     assert root is not None
     assert root.exception is not None
     assert (root.exception["type"], root.evidence[0].line) == ("KeyError", 11)
+
+
+def test_a_traceback_behind_two_prefixes_is_one_failure(engine: Engine) -> None:
+    lines = [f"[default1]:step {number} loss 2.0" for number in range(20)]
+    lines += traceback("KeyError: 'x'", prefix="[default1]:[rank13]: ")
+    verdict = engine.triage(from_bytes(text(lines)))
+    assert verdict.root_cause is not None
+    assert (verdict.root_cause.rank, verdict.cascades) == (13, ())
+
+
+def test_a_sentence_about_tracebacks_begins_none(engine: Engine) -> None:
+    lines = ["model output: Traceback (most recent call last) is how Python errors begin", "step 1 loss 2.0"] * 20
+    assert engine.triage(from_bytes(text(lines))).outcome == "healthy"

@@ -38,6 +38,7 @@ def hand_in(page: Page, server: LiveServer, text: str = OOM) -> str:
     page.get_by_role("textbox", name="log").fill(text)
     page.locator("form#paste button[type=submit]").click()
     page.wait_for_url(re.compile(r"/incidents/\d+$"))
+    page.locator("[data-wait]").wait_for(state="detached", timeout=60_000)  # a busy machine triages later
     return page.url
 
 

@@ -12,6 +12,7 @@ import re2
 from app.domain.line import Line
 from app.parsing.environment import launchers, progress, versions
 from app.parsing.environment.kinship import FIELD, FOREIGN, begins
+from app.parsing.environment.signs import Shown
 from app.parsing.environment.versions import Bounds
 from app.reading.lines import FILE_SPAN
 
@@ -24,8 +25,8 @@ _SIGNS = [*launchers.SIGNS, *versions.SIGNS, *progress.SIGNS, FOREIGN, FIELD]
 def _all_at_once() -> re2.Set:
     signs = re2.Set.SearchSet()
     for sign in _SIGNS:
-        # It only points: RE2 knows no look-ahead, and long repeats would need much memory.
-        signs.Add(re.sub(r"\(\?![^)]*\)", "", re.sub(r"\{0,\d+\}", "*", sign.pattern)))
+        # It only points: RE2 knows no look-around, and long repeats would need much memory.
+        signs.Add(re.sub(r"\(\?<?[!=][^)]*\)", "", re.sub(r"\{0,\d+\}", "*", sign.pattern)))
     signs.Compile()
     return signs
 
@@ -37,19 +38,23 @@ _QUICK = _all_at_once()
 class _Told:
     """What one line's text tells, wherever it stands. Ranks print the same lines, so this is kept per text."""
 
-    launcher: str | None
-    world_size: int | None
-    exit_code: int | None
-    versions: tuple[tuple[str, str], ...]
-    bounds: Bounds
-    phase: str | None
-    progress: bool
-    step: int | None
-    well: bool
-    wound_up: bool
-    foreign: bool
-    of_field: bool
-    host: str | None
+    launcher: str | None = None
+    world_size: int | None = None
+    exit_code: int | None = None
+    versions: tuple[tuple[str, str], ...] = ()
+    bounds: Bounds = (None, None)
+    phase: str | None = None
+    progress: bool = False
+    step: int | None = None
+    writer: int | None = None
+    well: bool = False
+    wound_up: bool = False
+    foreign: bool = False
+    of_field: bool = False
+    host: str | None = None
+
+
+_NOTHING = _Told()
 
 
 @dataclass(slots=True)
@@ -57,7 +62,8 @@ class Environment:
     """Feed it every kept line, and `sample` now and then; it collects facts and never claims a line.
 
     `progress` and `well` hold the orders of lines that show progress, and that say the run ended well; `wound_up`
-    those of lines that clean-up code prints after a failure as well. `step` is the last one of the file that came
+    those of lines that clean-up code prints after a failure as well; `progress_of` the last progress of each rank that
+    labels its lines. `step` is the last one of the file that came
     furthest. `exit_code` is the last status but 0 that a line speaks of.
     """
 
@@ -69,6 +75,7 @@ class Environment:
     started: str | None = None
     ended: str | None = None
     progress: list[int] = field(default_factory=list)
+    progress_of: dict[int, int] = field(default_factory=dict)
     well: list[int] = field(default_factory=list)
     wound_up: list[int] = field(default_factory=list)
     foreign: int = 0
@@ -96,35 +103,43 @@ class Environment:
     def feed(self, line: Line, claimed: bool) -> None:
         """`claimed`: the line belongs to a traceback or a report, where `step = 5` is code and no progress."""
         told = _told(line.text[:2000])
-        self._timed(line.time)
+        if line.time is not None:
+            self._timed(line.time)
         host = line.host or told.host
-        if host and len(self.hosts) < MOST_HOSTS:
-            self.hosts.setdefault(host)
-        self.launcher = launchers.outer(self.launcher, told.launcher)
+        if host and host not in self.hosts and len(self.hosts) < MOST_HOSTS:
+            self.hosts[host] = None
+        if told is not _NOTHING:
+            self._note(line.order, told, claimed)
+            rank = line.rank if line.rank is not None else told.writer
+            if rank is not None and told.progress and not claimed:
+                self.progress_of[rank] = line.order
+        raw = line.raw
+        if raw != line.text and raw.lstrip()[:1] == "[":  # The rank's label tells the version too.
+            self._narrow(_labelled(raw[:80]))
+
+    def _note(self, order: int, told: _Told, claimed: bool) -> None:
+        self.launcher = launchers.outer(self.launcher, told.launcher) if told.launcher else self.launcher
         self.world_size = self.world_size or told.world_size
         self.exit_code = told.exit_code or self.exit_code
         for name, version in told.versions:
             known = self.versions.setdefault(name, version)
             if version.startswith(f"{known}."):
                 self.versions[name] = version
-        if told.bounds != (None, None):
-            self._bounds = versions.narrowed([self._bounds, told.bounds])
-        if line.raw != line.text and line.raw.lstrip().startswith("["):  # The rank's label tells the version too.
-            self._bounds = versions.narrowed([self._bounds, _labelled(line.raw[:80])])
+        self._narrow(told.bounds)
         if told.phase and not claimed:
-            self._entered(line.order, told.phase)
+            self._entered(order, told.phase)
         if told.progress and not claimed:
-            self._progressed(line.order, told.step)
+            self._progressed(order, told.step)
         if told.well:
-            self.well.append(line.order)
+            self.well.append(order)
         if told.wound_up:
-            self.wound_up.append(line.order)
+            self.wound_up.append(order)
         self.foreign += told.foreign
         self.of_field += told.of_field
 
     def sample(self, order: int, text: str) -> None:
         """Looks for progress in a piece of the log that goes by unkept; `order` is that of its last line."""
-        if progress.progressed(_shown(text)):
+        if progress.progressed(text, _shown(text)):
             self._progressed(order, progress.step(text))
 
     def move(self, shifts: dict[int, int]) -> None:
@@ -135,6 +150,7 @@ class Environment:
 
         for orders in (self.progress, self.well, self.wound_up):
             orders[:] = sorted(map(moved, orders))
+        self.progress_of = {rank: moved(order) for rank, order in self.progress_of.items()}
         self._phases = sorted((moved(order), phase) for order, phase in self._phases)
 
     @staticmethod
@@ -142,14 +158,16 @@ class Environment:
         """-> whether a launch begins with this line."""
         return begins(text)
 
-    def _timed(self, time: str | None) -> None:
-        """Times without a year begin with `--` and can't be compared with others."""
-        if time is None:
-            return
+    def _narrow(self, bounds: Bounds) -> None:
+        if bounds != (None, None):
+            self._bounds = versions.narrowed([self._bounds, bounds])
+
+    def _timed(self, time: str) -> None:
+        """Times without a year begin with `--`; beside one with a year, both count from the month on."""
         self.started, self.ended = self.started or time, self.ended or time
         if time[:2] == self.started[:2] and time < self.started:
             self.started = time
-        if time[:2] != self.ended[:2] or time > self.ended:
+        if time > self.ended if time[:2] == self.ended[:2] else _in_year(time) > _in_year(self.ended):
             self.ended = time
 
     def _progressed(self, order: int, step: int | None) -> None:
@@ -157,6 +175,9 @@ class Environment:
             self.progress.append(order)
         if step is not None:
             self._steps[order // FILE_SPAN] = step
+        began, phase = self._phases[-1] if self._phases else (-1, "")
+        if phase == "train" and began <= order and began // FILE_SPAN == order // FILE_SPAN:
+            return  # As most lines of most logs.
         if self.phase_at(order) not in ("train", "evaluate") or step is not None:
             self._entered(order, "train")
 
@@ -167,33 +188,46 @@ class Environment:
             self._phases.append((order, phase))
 
 
-def _shown(text: str) -> frozenset[re.Pattern[str]]:
+def _shown(text: str) -> Shown:
     """-> of all signs those that a text shows, in one pass; that takes a tenth of the time of one search for each."""
-    return frozenset(_SIGNS[index] for index in _QUICK.Match(text.encode("utf-8", "replace")) or ())
+    return _signs(tuple(_QUICK.Match(text.encode("utf-8", "replace")) or ()))
+
+
+@lru_cache(maxsize=1024)
+def _signs(indexes: tuple[int, ...]) -> Shown:
+    return frozenset(_SIGNS[index] for index in indexes)
 
 
 @lru_cache(maxsize=4096)
 def _labelled(start: str) -> Bounds:
-    return versions.bounds(start, _shown(start))
+    return versions.bounds(_shown(start))
+
+
+def _in_year(time: str) -> str:
+    """-> `05-01T09:00:00` of `--05-01T09:00:00` as of `2026-05-01T09:00:00`."""
+    return time[2:] if time.startswith("--") else time[5:]
 
 
 @lru_cache(maxsize=4096)
 def _told(text: str) -> _Told:
     shown = _shown(text)
-    on = progress.progressed(shown)
+    if not shown and " NCCL " not in text:
+        return _NOTHING
+    on = progress.progressed(text, shown)
     host = _NCCL_HOST.match(text) if " NCCL " in text else None
     return _Told(
         launcher=launchers.launcher(shown),
         world_size=launchers.world_size(text, shown),
         exit_code=launchers.exit_code(text, shown),
         versions=versions.printed(text, shown),
-        bounds=versions.bounds(text, shown),
+        bounds=versions.bounds(shown),
         phase=progress.phase(shown),
         progress=on,
         step=progress.step(text) if on else None,
+        writer=progress.writer(text) if on else None,
         well=progress.WELL in shown,
         wound_up=progress.WOUND_UP in shown,
-        foreign=FOREIGN in shown and bool(FOREIGN.search(text)),
+        foreign=FOREIGN in shown and bool(FOREIGN.regex.search(text)),
         of_field=FIELD in shown,
         host=host[1] if host else None,
     )

@@ -3,65 +3,93 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
-Shown = frozenset[re.Pattern[str]]
+from app.parsing.environment.signs import Shown, Sign
 
 # `epoch 3`, `step: 120/1000`, `iteration        5/     100 |`, `| 12/100 [`, `loss 0.5`; not `epochs: 300`, a setting.
-PROGRESS = re.compile(
+PROGRESS = Sign(
     r"(?i)(?:\b|_)(?:step|iter|iteration|epoch|batch|update|it)\b['\"]?(?:[ :=\[#/]{0,4}| {5,12})(\d+)"
     r"|\b(?:steps|iters|epochs)\b[ :=]{0,3}(\d+) ?/ ?\d+"
     r"|\d+%\|[^|\n]{0,400}\| ?(\d+)/\d+ \["
     r"|\bloss['\"]?[ :=]{1,3}-?\d"
 )
 # What counts steps, the surest first; an epoch is none.
+# They are searched in small letters and begin with a literal, with what may stand before it behind: many times as fast.
 _STEPS = (
-    re.compile(r"(?i)\bglobal[_ ]?steps?['\"]?[ :=]{0,3}(\d{1,9})\b"),
-    re.compile(r"(?i)(?:\b|_)(?:step|iter|iteration|update)s?\b['\"]?[ :=\[#/]{0,12}(\d{1,9})\b"),
+    re.compile(r"global(?<!\wglobal)[_ ]?steps?['\"]?[ :=]{0,3}(\d{1,9})\b"),
+    re.compile(
+        r"(?:step(?<![^\W_]step)|iteration(?<![^\W_]iteration)|iter(?<![^\W_]iter)|update(?<![^\W_]update))s?\b"
+        r"['\"]?[ :=\[#/]{0,12}(\d{1,9})\b"
+    ),
     # Epoch: [3][ 50/5005] · Epoch(train) [1][50/1000] · Train: 3 [ 50/1251 (  4%)]
-    re.compile(r"(?:Epoch|Train)(?:\(train\))?:? ?\[?\d+\]? ?\[ *(\d{1,9})/ *\d+"),
-    re.compile(r"(?i)\b(?:batch|it)\b['\"]?[ :=\[#/]{0,4}(\d{1,9})\b"),
+    re.compile(r"(?:epoch|train)(?:\(train\))?:? ?\[?\d+\]? ?\[ *(\d{1,9})/ *\d+"),
+    re.compile(r"(?:batch(?<!\wbatch)|it(?<!\wit))\b['\"]?[ :=\[#/]{0,4}(\d{1,9})\b"),
 )
 _BAR = re.compile(r"([^|\r\n]{0,80}?)\d{1,3}%\|[^|\n]{0,400}\| ?(\d{1,9})/\d+ \[")
 _OTHER_BAR = re.compile(
     r"(?i)load|download|fetch|map|filter|token|generat|extract|sav|valid|eval|test|cast|prepro|cach|shard|capture|compil|sanity|predict|index"
 )
+# Bars that fill before the first step.
+_PREPARING = Sign(
+    r"(?i)(?:load|download|fetch|map|filter|tokeni[sz]|generating \w+ split|extract|prepro|cach|shard|capture|compil|sanity)"
+    r"[^|\n]{0,80}\d%\|[^|\n]{0,400}\|"
+)
+# A file's name tells steps of another time: `last/epoch=0-step=5000.ckpt`.
+_OF_A_FILE = Sign(r"(?:^|(?<=\s))\S*(?:/[^\s/]*[a-z][=_-]\d|epoch=\d+-step=\d)\S*")
+# [rank 3] step 20 · Rank=3 epoch 1: what a script puts before its own lines
+_WRITER = re.compile(r"(?i)\W{0,3}rank[ =:]{0,2}(\d{1,6})\b")
+# A tracker's summary, which it prints after failures as well.
+_SUMMARY = Sign(r"^wandb: ")
 # A scheduler counts steps too, but those are of the job.
-_SCHEDULER = re.compile(r"\*\*\* (?:STEP|JOB) |\bjob step\b|StepId=")
-WELL = re.compile(
+_SCHEDULER = Sign(r"\*\*\* (?:STEP|JOB) |\bjob step\b|StepId=")
+WELL = Sign(
     r"(?i)exits successfully|\bsuccessfully (?:installed|completed|finished)\b|training (?:is )?(?:done|finished|complete[d]?)\b|finished training"
     r"|training completed|'train_runtime'|\"train_runtime\"|COMMAND_EXIT_CODE=\"0\"|exit(?:ed)? (?:with )?(?:code|status) 0\b"
-    r"|View run .{0,120} at:|ENDING TIMING RUN|Max accuracy:|job (?:finished|completed) successfully|all done\b|completed: true"
+    r"|ENDING TIMING RUN|Max accuracy:|job (?:finished|completed) successfully|all done\b|completed: true"
     r"|max_steps.{0,20} reached"
 )
 # Printed at the end of good runs, and by clean-up code right after a failure as well.
-WOUND_UP = re.compile(r"(?i)train(?:ing)? time[: ]")
+WOUND_UP = Sign(r"(?i)train(?:ing)? time[: ]|View run .{0,120} at:")
 _PHASES = (
-    ("teardown", re.compile(r"destroy_process_group|(?i:training (?:is )?(?:done|finished|complete[d]?)\b|finished training)")),
-    ("save", re.compile(r"(?i)\bsav(?:e|ing)[ _](?:model|checkpoint|state)|torch/serialization\.py\", line \d+, in save")),
-    ("load", re.compile(r"(?i)loading (?:checkpoint|state|model|weights)|load_state_dict|from_pretrained|in torch\.load")),
-    ("evaluate", re.compile(r"(?i)\b(?:evaluat|validat)(?:e|ing|ion)\b|\bTest: ")),
-    ("rendezvous", re.compile(r"(?i)\brendezvous\b|store_based_barrier|\bTCPStore\b|init_process_group|Initializing distributed: GLOBAL_RANK")),
-    ("init", re.compile(r"(?i)ncclCommInit|NCCL INFO (?:Bootstrap|Init)|\b(?:building|initiali[sz]ing) (?:the )?(?:model|optimizer)")),
+    ("teardown", Sign(r"destroy_process_group|(?i:training (?:is )?(?:done|finished|complete[d]?)\b|finished training)")),
+    ("save", Sign(r"(?i)\bsav(?:e|ing)[ _](?:model|checkpoint|state)|torch/serialization\.py\", line \d+, in save")),
+    ("load", Sign(r"(?i)loading (?:checkpoint|state|model|weights)|load_state_dict|from_pretrained|in torch\.load")),
+    ("evaluate", Sign(r"(?i)\b(?:evaluat|validat)(?:e|ing|ion)\b|\bTest: ")),
+    ("rendezvous", Sign(r"(?i)\brendezvous\b|store_based_barrier|\bTCPStore\b|init_process_group|Initializing distributed: GLOBAL_RANK")),
+    ("init", Sign(r"(?i)ncclCommInit|NCCL INFO (?:Bootstrap|Init)|\b(?:building|initiali[sz]ing) (?:the )?(?:model|optimizer)")),
 )  # fmt: skip
 _SIGNS_OF_PHASES = tuple(sign for _, sign in _PHASES)
-SIGNS = (PROGRESS, _SCHEDULER, WELL, WOUND_UP, *_SIGNS_OF_PHASES)
+SIGNS = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _SUMMARY, WELL, WOUND_UP, *_SIGNS_OF_PHASES)
 
 
-def progressed(shown: Shown) -> bool:
-    """-> whether a text shows that the run goes on."""
-    return PROGRESS in shown and _SCHEDULER not in shown
+def progressed(text: str, shown: Shown) -> bool:
+    """-> whether a text shows that the training loop goes on; `shown` are the signs that it shows."""
+    if PROGRESS not in shown or _SCHEDULER in shown or _SUMMARY in shown:
+        return False
+    if _PREPARING not in shown and _OF_A_FILE not in shown:
+        return True
+    return bool(PROGRESS.regex.search(_OF_A_FILE.regex.sub(" ", _PREPARING.regex.sub(" ", text))))
+
+
+def writer(text: str) -> int | None:
+    """-> the rank with which a line of progress begins."""
+    found = _WRITER.match(text)
+    return int(found[1]) if found else None
 
 
 def step(text: str) -> int | None:
     """-> the last training step that a text with progress tells; None where it counts epochs or something else."""
+    small = text.lower()
     for sign in _STEPS:
-        numbers = sign.findall(text)
+        numbers = sign.findall(small)
         if numbers:
             return int(numbers[-1])
-    bars = [number for label, number in _BAR.findall(text) if not _OTHER_BAR.search(label)]
+    bars = [number for label, number in _BAR.findall(text) if not _OTHER_BAR.search(label)] if "%|" in text else ()
     return int(bars[-1]) if bars else None
 
 
+@lru_cache(maxsize=1024)
 def phase(shown: Shown) -> str | None:
     """-> what the run did when it printed a line: save, load, evaluate …"""
     return next((name for name, sign in _PHASES if sign in shown), None)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
-Shown = frozenset[re.Pattern[str]]
+from app.parsing.environment.signs import Shown, Sign
+
 Bounds = tuple[tuple[int, int] | None, tuple[int, int] | None]  # at least, below; as (major, minor)
 
 _VERSION = r"(\d{1,4}\.\d{1,4}(?:\.\d{1,4}){0,3}(?:(?:a|b|rc|\.post|\.dev)\d+)?(?:\+[\w.]+)?)"
 # torch==2.3.0+cu121 · torch    2.3.0 · PyTorch version: 2.3.0 · "transformers_version": "4.41.0" · torch-2.3.0.dist-info
-_NAMED = re.compile(
+_NAMED = Sign(
     r"(?i)(?:^|[\s\[('\"`/,;:*-])(pytorch[-_]lightning|lightning|pytorch|torch|transformers|accelerate|deepspeed|ray|vllm"
     r"|megatron[-_]core|flash[-_]attn|numpy|triton|xformers|peft|trl|datasets|torchvision|nvidia[-_]nccl[-_]cu\d\d)"
     r"(==|-|\s+|[`'\"]?(?:,? version|_version| info)?[`'\"]?(?: \(GPU\?\))?\s{0,3}[:=.]*\s?['\"]?v?)" + _VERSION
@@ -18,19 +20,19 @@ _NAMED = re.compile(
 _NAMES = {"pytorch": "torch", "pytorch-lightning": "lightning", "megatron-core": "megatron"}
 _WHEEL = re.compile(r"(?:\.dist-info|\.egg|-cp\d|-py\d)")  # behind torch-2.3.0
 _OTHERS = {  # what is printed in forms of its own
-    "cuda": re.compile(
+    "cuda": Sign(
         r"(?i)\b(?:cuda(?: runtime| toolkit)?(?: version)?['\"]?\s?|CUDA used to build PyTorch|torch cuda version|nvcc version)[.:= ]*[:=. ]\s?(\d+\.\d+)"
         r"|Cuda compilation tools, release (\d+\.\d+)|NCCL version \d+\.\d+\.\d+\+cuda(\d+\.\d+)"
         r"|(?i:torch)\S{0,3}\s{0,40}\d+\.\d+\.\d+\+cu(\d{2,3})\b"
     ),
-    "nccl": re.compile(r"(?i)NCCL version[:=]? ?(\d+\.\d+\.\d+)"),
-    "python": re.compile(
+    "nccl": Sign(r"(?i)NCCL version[:=]? ?(\d+\.\d+\.\d+)"),
+    "python": Sign(
         r"(?i)\bpython(?:[ _]version)?['\"]?\s?[:=]?\s?(3\.\d{1,2}(?:\.\d+)?)\b|[/\\]python(3\.\d{1,2})[/\\]"
     ),
-    "driver": re.compile(r"(?i)driver version: ?(\d+\.\d+(?:\.\d+)?)|Kernel Module\s+(\d+\.\d+(?:\.\d+)?)"),
-    "cudnn": re.compile(r"(?i)\bcudnn(?: version)?['\"]?\s?[:=]\s?(\d[\d.]*\d)|libcudnn\.so\.(\d+\.\d+\.\d+)"),
-    "deepspeed": re.compile(r"DeepSpeed info: version=(\d+\.\d+\.\d+)"),
-    "vllm": re.compile(r"LLM engine \(v(\d+\.\d+\.\d+\w*)\)|vLLM API server version (\d+\.\d+\.\d+\w*)"),
+    "driver": Sign(r"(?i)driver version: ?(\d+\.\d+(?:\.\d+)?)|Kernel Module\s+(\d+\.\d+(?:\.\d+)?)"),
+    "cudnn": Sign(r"(?i)\bcudnn(?: version)?['\"]?\s?[:=]\s?(\d[\d.]*\d)|libcudnn\.so\.(\d+\.\d+\.\d+)"),
+    "deepspeed": Sign(r"DeepSpeed info: version=(\d+\.\d+\.\d+)"),
+    "vllm": Sign(r"LLM engine \(v(\d+\.\d+\.\d+\w*)\)|vLLM API server version (\d+\.\d+\.\d+\w*)"),
 }
 # A version that is asked for, or goes away, is not the one that runs.
 _ASKED = re.compile(
@@ -42,32 +44,33 @@ _OR_LATER = re.compile(
 )
 
 # What torch prints in its own forms tells its version, though the number is nowhere: form, at least, below.
-_FORMS: tuple[tuple[re.Pattern[str], Bounds], ...] = (
+_FORMS: tuple[tuple[Sign, Bounds], ...] = (
     # W0501 09:00:00.100000 140737350346560 torch/distributed/run.py:779] with a thread's id, later the process's
-    (re.compile(r"^[WEIF]\d{4} [\d:.]+ \d{12,} (?:\S+/)?torch/"), ((2, 3), (2, 5))),
-    (re.compile(r"^[WEIF]\d{4} [\d:.]+ \d{1,8} (?:\S+/)?torch/"), ((2, 4), None)),
-    (re.compile(r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] torch\.distributed\.[\w.]+: \["), ((2, 1), (2, 3))),
-    (re.compile(r"^(?:WARNING|ERROR|INFO):torch\.distributed\.(?:run|elastic)"), ((1, 9), (2, 1))),
-    (re.compile(r"\[rank\d+\]: ?(?:Traceback \(|\S+Error: )"), ((2, 2), None)),
-    (re.compile(r"\[rank\d+\]:\[[WEIF] \w+\.(?:cpp|h|cu):\d+\]"), ((2, 2), (2, 4))),
-    (re.compile(r"\[[WEIF]\d{3,4} [\d:.]+ \w+\.(?:cpp|h|cu):\d+\]"), ((2, 4), None)),
-    (re.compile(r"^\[[WEIF] \w+\.(?:cpp|h|cu):\d+\]"), (None, (2, 4))),
-    (re.compile(r"\btorch\.OutOfMemoryError: CUDA"), ((2, 5), None)),
-    (re.compile(r"\btorch\.cuda\.OutOfMemoryError: CUDA"), ((1, 13), (2, 5))),
-    (re.compile(r"\bRuntimeError: CUDA out of memory\. Tried"), (None, (1, 13))),
-    (re.compile(r"torch\.distributed\.DistBackendError: "), ((2, 0), None)),
-    (re.compile(r"\bTORCH_USE_CUDA_DSA\b"), ((2, 0), None)),
-    (re.compile(r"/torch/(?:_dynamo|_inductor)/"), ((2, 0), None)),
-    (re.compile(r"/torch/nn/modules/module\.py\", line \d+, in _wrapped_call_impl"), ((2, 1), None)),
-    (re.compile(r"/torch/autograd/graph\.py\", line \d+, in _engine_run_backward"), ((2, 3), None)),
-    (re.compile(r"/torch/distributed/c10d_logger\.py"), ((2, 0), None)),
-    (re.compile(r"/torch/(?:_tensor\.py|distributed/run\.py|distributed/elastic/)"), ((1, 9), None)),
-    (re.compile(r"/torch/tensor\.py\", line"), (None, (1, 9))),
-    (re.compile(r"Root Cause \(first observed failure\):"), ((1, 9), None)),
-    (re.compile(r"\bOutput \d+ of \w+Backward0 is a view"), ((1, 10), None)),
-    (re.compile(r"In PyTorch 2\.6, we changed the default value"), ((2, 6), None)),
+    (Sign(r"^[WEIF]\d{4} [\d:.]+ \d{12,} (?:\S+/)?torch/"), ((2, 3), (2, 5))),
+    (Sign(r"^[WEIF]\d{4} [\d:.]+ \d{1,8} (?:\S+/)?torch/"), ((2, 4), None)),
+    (Sign(r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] torch\.distributed\.[\w.]+: \["), ((2, 1), (2, 3))),
+    (Sign(r"^(?:WARNING|ERROR|INFO):torch\.distributed\.(?:run|elastic)"), ((1, 9), (2, 1))),
+    (Sign(r"\[rank\d+\]: ?(?:Traceback \(|\S+Error: )"), ((2, 2), None)),
+    (Sign(r"\[rank\d+\]:\[[WEIF] \w+\.(?:cpp|h|cu):\d+\]"), ((2, 2), (2, 4))),
+    (Sign(r"\[[WEIF]\d{3,4} [\d:.]+ \w+\.(?:cpp|h|cu):\d+\]"), ((2, 4), None)),
+    (Sign(r"^\[[WEIF] \w+\.(?:cpp|h|cu):\d+\]"), (None, (2, 4))),
+    (Sign(r"\btorch\.OutOfMemoryError: CUDA"), ((2, 5), None)),
+    (Sign(r"\btorch\.cuda\.OutOfMemoryError: CUDA"), ((1, 13), (2, 5))),
+    (Sign(r"\bRuntimeError: CUDA out of memory\. Tried"), (None, (1, 13))),
+    (Sign(r"torch\.distributed\.DistBackendError: "), ((2, 0), None)),
+    (Sign(r"\bTORCH_USE_CUDA_DSA\b"), ((2, 0), None)),
+    (Sign(r"/torch/(?:_dynamo|_inductor)/"), ((2, 0), None)),
+    (Sign(r"/torch/nn/modules/module\.py\", line \d+, in _wrapped_call_impl"), ((2, 1), None)),
+    (Sign(r"/torch/autograd/graph\.py\", line \d+, in _engine_run_backward"), ((2, 3), None)),
+    (Sign(r"/torch/distributed/c10d_logger\.py"), ((2, 0), None)),
+    (Sign(r"/torch/(?:_tensor\.py|distributed/run\.py|distributed/elastic/)"), ((1, 9), None)),
+    (Sign(r"/torch/tensor\.py\", line"), (None, (1, 9))),
+    (Sign(r"Root Cause \(first observed failure\):"), ((1, 9), None)),
+    (Sign(r"\bOutput \d+ of \w+Backward0 is a view"), ((1, 10), None)),
+    (Sign(r"In PyTorch 2\.6, we changed the default value"), ((2, 6), None)),
 )
-SIGNS = (_NAMED, *_OTHERS.values(), *(form for form, _ in _FORMS))
+_PRINTED = frozenset((_NAMED, *_OTHERS.values()))
+SIGNS = (*_PRINTED, *(form for form, _ in _FORMS))
 # Wheels of torch for this Python: the first minor version that has them, and the first that no longer does.
 _PYTHONS: dict[str, Bounds] = {
     "3.6": (None, (1, 11)), "3.7": (None, (2, 0)), "3.8": (None, (2, 5)), "3.11": ((1, 13), None),
@@ -77,11 +80,13 @@ _PYTHONS: dict[str, Bounds] = {
 
 def printed(text: str, shown: Shown) -> tuple[tuple[str, str], ...]:
     """-> (package, version) for each version that a line prints; `shown` are the signs that it shows."""
+    if _PRINTED.isdisjoint(shown):
+        return ()
     return (*(_named(text) if _NAMED in shown else ()), *_in_own_form(text, shown))
 
 
 def _named(text: str) -> Iterator[tuple[str, str]]:
-    for found in _NAMED.finditer(text):
+    for found in _NAMED.regex.finditer(text):
         name, between, version = found[1].lower().replace("_", "-"), found[2], found[3]
         if version.count(".") < 2 and "version" not in between.lower():
             continue
@@ -95,7 +100,7 @@ def _named(text: str) -> Iterator[tuple[str, str]]:
 
 def _in_own_form(text: str, shown: Shown) -> Iterator[tuple[str, str]]:
     for name, sign in _OTHERS.items():
-        found = sign.search(text) if sign in shown else None
+        found = sign.regex.search(text) if sign in shown else None
         # nvidia-smi names the newest CUDA that the driver could run, which is not the one in use.
         if found is None or (name == "cuda" and "Driver Version" in text):
             continue
@@ -116,8 +121,9 @@ def _unscrambled(version: str) -> str:
     return f"{code // 10000}.{code // 100 % 100}.{code % 100}"
 
 
-def bounds(text: str, shown: Shown) -> Bounds:
-    """-> the torch versions that a line's forms leave open."""
+@lru_cache(maxsize=1024)
+def bounds(shown: Shown) -> Bounds:
+    """-> the torch versions that the forms of a line leave open; `shown` are the signs that it shows."""
     return narrowed([limits for form, limits in _FORMS if form in shown])
 
 

@@ -71,7 +71,7 @@ class Tracebacks:
         if stream.half:
             whole, stream.half = stream.half + text, ""
             text = whole if forms.frame_of(whole) else text
-        if forms.HEAD.search(text):
+        if "Traceback (" in text and forms.HEAD.search(text):
             stream.head, named = line, forms.NOTEBOOK.match(text)
             stream.cut_type = named[1] if named else "exception"
             return self._head(stream, text)
@@ -105,7 +105,8 @@ class Tracebacks:
         stream.heads = max(stream.heads, 1)
         stream.indent = len(text) - len(text.lstrip())
         self.deep = self.deep or len(stream.frames) > MOST_FRAMES
-        stream.frames = [*stream.frames[-MOST_FRAMES:], frame]
+        stream.frames.append(frame)
+        del stream.frames[: -MOST_FRAMES - 1]
         return True
 
     def _in_frames(self, stream: Stream, line: Line, text: str) -> bool:

@@ -6,7 +6,7 @@ import re
 
 from app.domain.event import Frame
 
-HEAD = re.compile(r"Traceback \((?:most recent call last|innermost last)\)")
+HEAD = re.compile(r"Traceback \((?:most recent call last|innermost last)\)(?! [a-z])")  # a sentence about them is none
 FRAME = re.compile(r'^(\s*)File "([^"\n]{1,500})", line (\d{1,9})(?:, in (.+))?')
 CUT_FRAME = re.compile(r'^File(?: ?$| "[^"]*$)')  # where the log ends
 RICH_FRAME = re.compile(r"^[│|]\s*(\S+\.pyx?):(\d{1,9}) in (\S+)")
@@ -14,6 +14,7 @@ GROUP = re.compile(r"^\s*(?:[|+] ?)+(?:-+ \d+ -+|-+)?")
 CONNECTOR = re.compile(r"(?:During handling of the above exception, another|The above exception was the direct cause)")
 NAME = r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*"
 RAISED = re.compile(rf"^({NAME})(?::\s?(.*))?$", re.S)
+_DRIVE = re.compile(r"^[A-Z]:[\\/]")  # a path of Windows
 # Without a traceback above it, only a name that ends like an exception's is taken for one.
 BARE = re.compile(
     r"^((?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception|Interrupt|StopIteration|SystemExit|Fault|OutOfResources)"
@@ -34,7 +35,7 @@ RAISE = re.compile(rf"^raise ({NAME})(?:\(\s*f?[\"']?([^\"']*))?")
 SPAWNED = re.compile(r"-- Process (\d{1,6}) terminated with the following error")
 LOG_LINE = re.compile(
     r"^(?:\[[^\]\n]{0,80}\]|[WEIF]\d{4} |\d{4}[-/]\d\d[-/]\d\d|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b[: ]|={8}|\*{8}|-{8}|srun:|slurmstepd:"
-    r"|\S+\.pyx?:\d+: |wandb: |\(\w+\) \S+@|Process \S+:$|[Ee]poch\b|.{0,80}\d+%\|)"
+    r"|\S+\.pyx?:\d+: |wandb: |\(\w+\) \S+@|Process \S+:$|[Ee]poch\b|(?:[Ss]tep|[Ii]ter(?:ation)?)s?[ :=]+\d|.{0,80}\d+%\|)"
 )
 # logger.exception writes its own line above the traceback: somebody caught it.
 LOGGED = re.compile(r"\b(?:ERROR|WARN(?:ING)?|CRITICAL)\b")
@@ -64,7 +65,7 @@ def raised_of(text: str) -> tuple[str, str] | None:
         message = twice[2]
         half = len(message) // 2
         return twice[1], message[:half] if message[:half] == message[half:] else message
-    found = RAISED.match(text)
+    found = None if _DRIVE.match(text) else RAISED.match(text)
     if found and _is_class(found[1]):
         return found[1], found[2] or ""
     if glued := GLUED.match(text):

@@ -116,7 +116,7 @@ def say(incident: str, said: FeedbackBody, service: ServiceDep, caller: Writer) 
 
 async def _after(service: Service, incident_id: str, seconds: float) -> Incident:
     """-> the incident when its triage has ended, or as it is when the time is over."""
-    future = service.queue.find(incident_id)
-    if future is not None and seconds > 0:
+    future = service.queue.find(incident_id) if seconds > 0 else None
+    if future is not None:
         await asyncio.wait([asyncio.wrap_future(future)], timeout=seconds)
     return await to_thread.run_sync(incidents.read_incident, service, incident_id)

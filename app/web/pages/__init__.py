@@ -9,22 +9,22 @@ from starlette.types import Scope
 
 from app.domain.access import Scope as Permission
 from app.web.access import needs
-from app.web.pages import groups, home, incident, incidents, knowledge, login
+from app.web.pages import groups, home, incident, incidents, knowledge, login, single_sign_on
 from app.web.pages.error_page import answer_people
 from app.web.pages.rendering import STATIC
-from app.web.security import SecurityHeaders, refuse_cross_site
+from app.web.security import refuse_cross_site
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site)])
 for _part in (home, incidents, incident, groups, knowledge):
     router.include_router(_part.router, dependencies=[Depends(needs(Permission.READ))])
 router.include_router(login.router)
+router.include_router(single_sign_on.router)
 
 
 def install(app: FastAPI) -> None:
     """Adds the pages, their static files and their headers to an application that has its error handlers already."""
     app.include_router(router)
     app.mount("/static", _Static(directory=STATIC))
-    app.add_middleware(SecurityHeaders)
     answer_people(app)
 
 

@@ -11,7 +11,9 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Form, Request, Response
 from starlette.responses import RedirectResponse
 
+from app.domain.access import Caller
 from app.services import access
+from app.services.service import Service
 from app.web.access import COOKIE
 from app.web.deps import ServiceDep
 from app.web.pages.rendering import render
@@ -22,9 +24,10 @@ _SESSION = timedelta(hours=12)
 
 @dataclass(frozen=True, slots=True)
 class LoginPage:
-    """`after` is where the login leads; `refused` says that the token was not valid."""
+    """`after` is where the login leads; `provider`: one can log in with it; `refused`: the token was not valid."""
 
     after: str
+    provider: bool
     refused: bool = False
 
 
@@ -32,7 +35,7 @@ class LoginPage:
 def login(request: Request, service: ServiceDep, next: str = "/") -> Response:
     if service.settings.auth == "none":
         return RedirectResponse("/", HTTPStatus.SEE_OTHER)
-    return render(request, "login.html", LoginPage(_inside(next)))
+    return render(request, "login.html", LoginPage(inside(next), bool(service.settings.oidc_issuer)))
 
 
 @router.post("/login")
@@ -45,18 +48,9 @@ def enter(
     """Starts a session with the rights of the token; the token itself is not kept in the browser."""
     caller = access.caller_of(service.database, token.strip())
     if caller is None:
-        return render(request, "login.html", LoginPage(_inside(next), refused=True), HTTPStatus.UNAUTHORIZED)
-    secret, _ = access.create(service.database, caller.name, caller.scopes, _SESSION, caller.name, session=True)
-    answer = RedirectResponse(_inside(next), HTTPStatus.SEE_OTHER)
-    answer.set_cookie(
-        COOKIE,
-        secret,
-        max_age=int(_SESSION.total_seconds()),
-        httponly=True,
-        samesite="lax",
-        secure=service.settings.base_url.startswith("https:"),
-    )
-    return answer
+        page = LoginPage(inside(next), bool(service.settings.oidc_issuer), refused=True)
+        return render(request, "login.html", page, HTTPStatus.UNAUTHORIZED)
+    return start_session(service, caller, inside(next))
 
 
 @router.post("/logout")
@@ -69,7 +63,22 @@ def leave(request: Request, service: ServiceDep) -> Response:
     return answer
 
 
-def _inside(address: str) -> str:
+def start_session(service: Service, caller: Caller, after: str) -> Response:
+    """-> the way to the page `after`, with the cookie of a new session that may what the caller may."""
+    secret, _ = access.create(service.database, caller.name, caller.scopes, _SESSION, caller.name, session=True)
+    answer = RedirectResponse(after, HTTPStatus.SEE_OTHER)
+    answer.set_cookie(
+        COOKIE,
+        secret,
+        max_age=int(_SESSION.total_seconds()),
+        httponly=True,
+        samesite="lax",
+        secure=service.settings.base_url.startswith("https:"),
+    )
+    return answer
+
+
+def inside(address: str) -> str:
     """-> the address where it is one of this service, else the first page: a login must not lead to other sites."""
     parts = urlsplit(address)
     inside = not parts.scheme and not parts.netloc and address.startswith("/") and "\\" not in address

@@ -1,0 +1,32 @@
+"""What a service does by itself from time to time."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from app.errors import TriageError
+from app.services.incidents import forget_old
+from app.services.service import Service, put_what_waits
+
+log = logging.getLogger(__name__)
+PAUSE = 60  # seconds between two turns
+_FORGETTING = 3600  # seconds
+
+
+class Upkeep:
+    """Call `turn` every PAUSE seconds."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._forget_at = time.monotonic()
+
+    def turn(self) -> None:
+        """Puts what waits into the queue where something went wrong, and forgets what is old, every hour."""
+        try:
+            put_what_waits(self._service)
+            if time.monotonic() >= self._forget_at:
+                self._forget_at = time.monotonic() + _FORGETTING
+                forget_old(self._service)
+        except TriageError as error:
+            log.error("the upkeep is put off: %s", error.message)

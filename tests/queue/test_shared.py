@@ -1,0 +1,118 @@
+"""Two processes' queues on one real Postgres; what they would triage is written down instead."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from app.queue.shared import SharedQueue
+from app.storage.database import Database
+from app.storage.upgrade import upgrade
+from tests.postgres import PostgresServer
+
+pytestmark = pytest.mark.postgres
+PATIENCE = 60  # seconds; what is waited for takes parts of one
+
+
+@pytest.fixture
+def url(postgres: PostgresServer) -> Iterator[str]:
+    with postgres.database() as made:
+        upgrade(made)
+        yield made
+
+
+@contextmanager
+def working(url: str, work: Callable[[str], None], started: bool = True) -> Iterator[SharedQueue]:
+    queue = SharedQueue(url, work, lambda _: [], 2)
+    if started:
+        queue.start()
+    try:
+        yield queue
+    finally:
+        queue.stop()
+
+
+def put(url: str, queue: SharedQueue, *ids: str, size: int = 1) -> None:
+    database = Database(url)
+    with database.transaction() as session:
+        for known in ids:
+            queue.put(session, known, size)
+    database.close()
+
+
+def test_each_id_is_worked_once_by_one_of_many(url: str) -> None:
+    done: list[str] = []
+    all_done = threading.Event()
+
+    def work(known: str) -> None:
+        done.append(known)
+        if len(done) >= 40:
+            all_done.set()
+
+    with working(url, work) as first, working(url, work):
+        put(url, first, *map(str, range(40)))
+        assert all_done.wait(PATIENCE)
+    assert sorted(done, key=int) == [str(number) for number in range(40)]
+
+
+def test_what_is_taken_back_was_never_in_the_queue(url: str) -> None:
+    done = threading.Event()
+    worked: list[str] = []
+
+    def work(known: str) -> None:
+        worked.append(known)
+        done.set()
+
+    with working(url, work) as queue:
+        database = Database(url)
+        with database.transaction() as session:
+            queue.put(session, "1", 1)
+            session.rollback()
+        database.close()
+        put(url, queue, "2")
+        assert done.wait(PATIENCE)
+    assert worked == ["2"]
+
+
+def test_large_logs_leave_a_thread_to_the_others(url: str) -> None:
+    held, done = threading.Event(), threading.Event()
+
+    def work(known: str) -> None:
+        if known == "small":
+            done.set()
+        else:
+            held.wait(PATIENCE)
+
+    with working(url, work) as queue:
+        put(url, queue, "1", "2", "3", size=1 << 30)
+        put(url, queue, "small")
+        assert done.wait(PATIENCE)
+        held.set()
+
+
+def test_what_fails_is_tried_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.queue.shared._AGAIN", 0)
+    tries: list[str] = []
+    done = threading.Event()
+
+    def work(known: str) -> None:
+        tries.append(known)
+        if len(tries) < 3:
+            raise OSError("not now")
+        done.set()
+
+    with working(url, work) as queue:
+        put(url, queue, "1")
+        assert done.wait(PATIENCE)
+    assert tries == ["1"] * 3
+
+
+def test_a_queue_that_does_not_work_leaves_all_to_another(url: str) -> None:
+    done = threading.Event()
+    with working(url, lambda _: pytest.fail("it was not started"), started=False) as idle:
+        put(url, idle, "1")
+        with working(url, lambda _: done.set()):
+            assert done.wait(PATIENCE)

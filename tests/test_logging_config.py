@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from app.cli.start_logging import start_logging
+from app.logging_config import configure
+from app.settings import Settings
+
+log = logging.getLogger("app.somewhere")
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """The handlers of the test run itself come back."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.contextvars.clear_contextvars()
+
+
+def test_a_line_of_json_holds_what_is_bound_and_what_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    configure("info", "json")
+    structlog.contextvars.bind_contextvars(request_id="r-1")
+    log.info("%d incidents", 3, extra={"path": "/a\nb", "status": 200})
+    log.debug("not told")
+    line = json.loads(capsys.readouterr().err)
+    assert line.pop("timestamp").endswith("Z")
+    assert line == {
+        "event": "3 incidents", "level": "info", "logger": "app.somewhere", "request_id": "r-1", "path": "/a\nb", "status": 200,
+    }  # fmt: skip
+
+
+def test_a_line_of_text_stays_one(capsys: pytest.CaptureFixture[str]) -> None:
+    configure("info", "text")
+    structlog.contextvars.bind_contextvars(request_id="r-1")
+    log.warning("a path", extra={"path": "/a\r\nERROR forged \x1b[31m\u2028"})
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("WARNING app.somewhere: a path request_id=r-1 path=/a\\x0d\\x0aERROR forged \\x1b[31m\\x2028")
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_line_holds_a_secret(form: str, tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
+    secret = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
+    start_logging(Settings.from_environment({"TRIAGE_LOG_FORMAT": form, "TRIAGE_DATA_DIR": str(tmp_path)}))
+    try:
+        raise RuntimeError(f"postgresql://ann:{secret}@db/triage refused")
+    except RuntimeError:
+        log.exception("password=%s", secret, extra={"path": f"/x/{secret}"})
+    told = capsys.readouterr().err
+    assert "RuntimeError" in told
+    assert told.count("[redacted]") >= 3
+    assert secret not in told
+    if form == "json":
+        assert "Traceback" in json.loads(told)["exception"]
+
+
+def test_a_library_that_says_what_we_say_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    configure("info")
+    logging.getLogger("alembic.runtime").info("a migration")
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,92 @@
+"""What a run survived, and what ended it although lines stand behind."""
+
+import pytest
+
+from app.domain.verdict import Verdict
+from app.reading.sources import from_bytes
+from app.triage.engine import Engine
+from tests.logs import BANNER, agent, report, steps, text, traceback
+
+FRAMES = [("/job/train.py", 30, "<module>", "main()"), ("/job/train.py", 20, "main", "loss = step(batch)")]
+MISSING = traceback("KeyError: 'labels'", FRAMES)
+INNER = [("/job/loader.py", 12, "fetch", "record = read(index)"), ("/job/loader.py", 4, "read", "return rows[index]")]
+
+
+def triage(engine: Engine, *parts: str | list[str]) -> Verdict:
+    return engine.triage(from_bytes(text(*parts)))
+
+
+def losses(first: int, count: int) -> list[str]:
+    return [f"step {step} loss {3 / (step + 1):.4f}" for step in range(first, first + count)]
+
+
+def entry(verdict: Verdict) -> str | None:
+    return verdict.root_cause.entry if verdict.root_cause else None
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        losses(20, 160),  # What a buffer held back is written after the traceback.
+        [
+            "wandb:",
+            "wandb: Run summary:",
+            "wandb: loss 0.2",
+            "wandb: 🚀 View run sun-7 at: https://tracker.example/r/7",
+        ],
+        ["Map: 100%|██████████| 2000/2000 [00:02<00:00, 900.1 examples/s]"] * 5,
+        ["left: /job/out/epoch=0-step=5000.ckpt"] * 5,
+    ],
+    ids=["buffered", "tracker", "preparing", "files"],
+)
+def test_an_uncaught_exception_of_the_script_is_its_end(engine: Engine, behind: list[str]) -> None:
+    assert entry(triage(engine, losses(0, 20), MISSING, behind)) == "usage.python-error"
+
+
+def test_an_exit_status_behind_the_late_output_does_not_hide_the_exception(engine: Engine) -> None:
+    verdict = triage(engine, losses(0, 5), MISSING, losses(5, 160), "srun: error: n3: task 0: Exited with exit code 1")
+    assert entry(verdict) == "usage.python-error"
+
+
+def test_a_script_that_was_started_again_and_trained_on_has_not_failed(engine: Engine) -> None:
+    assert triage(engine, losses(0, 20), MISSING, losses(0, 600)).outcome == "healthy"
+    assert triage(engine, losses(0, 20), MISSING, losses(0, 20), "Training finished").outcome == "healthy"
+
+
+def test_a_logged_exception_is_survived_where_steps_follow(engine: Engine) -> None:
+    logged = ["ERROR:job.loader:skipping a record", *traceback("KeyError: 'labels'", INNER)]
+    assert triage(engine, losses(0, 20), logged, losses(20, 160)).outcome == "healthy"
+
+
+def test_a_rank_that_falls_silent_while_others_print_has_not_survived(engine: Engine) -> None:
+    failed = traceback("KeyError: 'labels'", INNER, prefix="[rank3]: ")
+    verdict = triage(engine, steps(range(4)), failed, steps(range(3), 20, 60))
+    assert entry(verdict) == "usage.python-error"
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.rank == 3
+    assert triage(engine, steps(range(4)), failed, steps(range(4), 20, 60)).outcome == "healthy"
+
+
+def test_an_error_quoted_behind_the_last_step_is_read(engine: Engine) -> None:
+    quoted = 'It stops every time, it says "AssertionError: You should call prepare first" and that is all'
+    assert entry(triage(engine, losses(0, 4), quoted)) == "usage.python-error"
+    assert triage(engine, quoted, losses(0, 4)).outcome == "healthy"
+
+
+def test_an_error_quoted_beside_the_launchers_line_is_the_cause(engine: Engine) -> None:
+    quoted = 'my run ends with "AssertionError: You should call prepare first"'
+    assert entry(triage(engine, quoted, agent(1))) == "usage.python-error"
+    assert entry(triage(engine, "my run ends, no idea why", agent(1))) == "elastic.child-failed"
+
+
+def test_code_that_a_launchers_traceback_quotes_is_no_message(engine: Engine) -> None:
+    frames = [("/env/site-packages/torch/distributed/run.py", 9, "main", "raise RendezvousConnectionError(")]
+    refused = "torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to the C10d store has failed."
+    root = triage(engine, traceback(refused, frames)).root_cause
+    assert root is not None
+    assert root.evidence[0].text == refused
+
+
+def test_an_agent_that_gave_up_is_no_survival(engine: Engine) -> None:
+    parts = (BANNER, losses(0, 20), MISSING, losses(20, 160), agent(1), report((0, 1)))
+    assert entry(triage(engine, *parts)) == "usage.python-error"

@@ -1,0 +1,95 @@
+"""Ids of requests and the lines about them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from fastapi.testclient import TestClient
+
+from app.domain.access import Scope
+from app.services import access
+from app.settings import Settings
+from app.web import request_log
+from app.web.app import create_app
+
+
+class Told(logging.Handler):
+    """Keeps each record with what was bound when it was written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[tuple[str, dict[str, Any]]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append((record.getMessage(), {**record.__dict__, **structlog.contextvars.get_contextvars()}))
+
+    def access(self) -> list[dict[str, Any]]:
+        return [values for message, values in self.lines if message == "request"]
+
+
+@pytest.fixture
+def told() -> Iterator[Told]:
+    handler, root = Told(), logging.getLogger("app")
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    yield handler
+    root.removeHandler(handler)
+    root.setLevel(level)
+
+
+def test_a_sane_id_is_taken_over_and_another_made(client: TestClient) -> None:
+    assert client.get("/healthz", headers={"x-request-id": "trace-1/2=3"}).headers["x-request-id"] == "trace-1/2=3"
+    for strange in ("", " ", "a b", "x" * 129, "<script>"):
+        made = client.get("/healthz", headers={"x-request-id": strange}).headers["x-request-id"]
+        assert len(made) == 32
+        assert made.isalnum()
+    assert len({client.get("/healthz").headers["x-request-id"] for _ in range(3)}) == 3
+
+
+@pytest.mark.parametrize(
+    "address", ["/", "/nothing", "/api/v1/incidents/x", "/static/page.js", "/static/none", "/login"]
+)
+def test_every_answer_has_an_id_and_a_line(client: TestClient, told: Told, address: str) -> None:
+    answer = client.get(f"{address}?q=password", headers={"accept": "text/html"}, follow_redirects=False)
+    (line,) = told.access()
+    assert line["request_id"] == answer.headers["x-request-id"]
+    assert (line["method"], line["path"], line["status"]) == ("GET", address, answer.status_code)
+    assert line["ms"] >= 0
+    assert "password" not in str({name: line[name] for name in ("path", "caller", "address")})
+
+
+def test_the_line_tells_who_asked(tmp_path: Path, told: Told) -> None:
+    with TestClient(create_app(Settings(data_dir=tmp_path, workers=0, auth="tokens"))) as client:
+        database = client.app.state.service.database  # type: ignore[attr-defined]
+        secret, _ = access.create(database, "ann", [Scope.READ], None, "a test")
+        client.get("/api/v1/groups", headers={"authorization": f"Bearer {secret}"})
+        client.get("/api/v1/groups", headers={"authorization": "Bearer tt_nobody"})
+    assert [(line["caller"], line["status"]) for line in told.access()] == [("ann", 200), (None, 401)]
+    assert not [line for line in told.lines if secret in str(line) or "tt_nobody" in str(line)]
+
+
+def test_what_is_written_for_a_request_carries_its_id(
+    client: TestClient, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        logging.getLogger("app.anywhere").warning("from a thread of the request")
+        raise RuntimeError("broken on purpose")
+
+    monkeypatch.setattr("app.services.groups.list_groups", broken)
+    answer = client.get("/api/v1/groups", headers={"x-request-id": "r-7"})
+    assert answer.status_code == 500
+    assert {values.get("request_id") for _, values in told.lines} == {"r-7"}
+    assert [message for message, _ in told.lines] == ["from a thread of the request", "request"]
+    assert told.access()[0]["status"] == 500
+    assert answer.headers["x-request-id"] == "r-7"
+
+
+def test_a_path_of_any_length_is_told_in_part(client: TestClient, told: Told) -> None:
+    client.get("/" + "x" * 5000)
+    assert len(told.access()[0]["path"]) == request_log._LONGEST_PATH
