@@ -85,11 +85,13 @@ def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | N
 
 
 def waiting(session: Session) -> list[tuple[str, int]]:
-    """-> (id, bytes of the log) of the incidents that are to be triaged, the oldest first; on Postgres of those that no
-    job in its queue is about.
+    """-> (id, bytes of the log) of the incidents that are to be triaged, on Postgres of those that no job is about.
+
+    First those whose triage was lost least often, so that one that takes the service down keeps no other waiting.
     """
     total = select(func.sum(FileRow.bytes)).where(FileRow.incident_number == IncidentRow.number).scalar_subquery()
-    query = select(IncidentRow.number, total).where(IncidentRow.state.in_(OPEN)).order_by(IncidentRow.number)
+    query = select(IncidentRow.number, total).where(IncidentRow.state.in_(OPEN))
+    query = query.order_by(IncidentRow.tries, IncidentRow.number)
     if session.get_bind().dialect.name == "postgresql":
         lock(session, "put what waits into the queue")
         query = query.where(~exists().where(_JOBS.c.queueing_lock == cast(IncidentRow.number, Text)))

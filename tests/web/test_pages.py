@@ -323,5 +323,5 @@ def test_size(count: int, shown: str) -> None:
 class Asleep:
     """A queue that never works."""
 
-    def submit(self, *_: object) -> None:
+    def put(self, *_: object) -> None:
         pass

@@ -14,7 +14,9 @@ import trainer
 def main():
     rank, world = trainer.setup()
     trainer.train(
-        trainer.Net(), rank, on_step=lambda step: os.kill(os.getpid(), signal.SIGKILL) if rank == 0 and step == 4 else None
+        trainer.Net(),
+        rank,
+        on_step=lambda step: os.kill(os.getpid(), signal.SIGKILL) if rank == 0 and step == 4 else None,
     )
 
 
