@@ -28,6 +28,7 @@ _SMALL_LOGS, _LARGE_LOGS = "small", "large"  # procrastinate's queues
 _HEARTBEAT = 5  # seconds
 _DEAD = 30  # seconds without a heartbeat after which others take over
 _LOOK = 10  # seconds between two looks for such jobs
+_ENDING = 20  # seconds for the jobs under way to end
 _AGAIN = 5  # seconds before a job that failed, or a lost connection, is tried again
 
 
@@ -72,16 +73,19 @@ class SharedQueue:
             with suppress(asyncio.CancelledError):
                 await task
 
-        thread = threading.Thread(target=lambda: asyncio.run(run()), name="queue")
+        # A daemon, as procrastinate does not always end when it is asked to while it starts: see `stop`.
+        thread = threading.Thread(target=lambda: asyncio.run(run()), name="queue", daemon=True)
         thread.start()
         self._running = (thread, *started.result())
 
     def stop(self) -> None:
-        """Lets what is being worked on end; the rest is left to others."""
+        """Lets what is being worked on end; the rest is left to others, and what does not end in time as well."""
         if self._running is not None:
             thread, loop, task = self._running
             loop.call_soon_threadsafe(task.cancel)
-            thread.join()
+            thread.join(_ENDING)
+            if thread.is_alive():
+                log.warning("the queue did not end within %d seconds; its jobs go to other processes", _ENDING)
             self._running = None
         self._answers.close()
 

@@ -19,6 +19,6 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
 @pytest.fixture
 def service(settings: Settings) -> Iterator[Service]:
     """A service whose queue does nothing: what was accepted stays received."""
-    opened = open_service(settings, lambda *_: None)
+    opened = open_service(settings, lambda *_: None, working=False)
     yield opened
     close_service(opened)
