@@ -87,7 +87,8 @@ def test_what_was_claimed_is_waiting_until_it_has_ended(database: Database) -> N
     with database.transaction() as session:
         incident, other = values.added(session), values.added(session, "2")
         assert incidents.claim(session, incident, 3)
-        assert [waiting for waiting, _ in incidents.waiting(session)] == [incident, other]
+        # What was claimed and lost before comes after what was not.
+        assert [waiting for waiting, _ in incidents.waiting(session)] == [other, incident]
         assert incidents.ended(session, [incident, other, "77"]) == ["77"]
         assert verdicts.save_failure(session, incident, "no", values.START)
         assert [waiting for waiting, _ in incidents.waiting(session)] == [other]
