@@ -15,6 +15,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _ITS_OWN = ("timestamp", "level", "logger")  # written by us: nothing of a caller's is in them
+_COLOURED = "color_message"  # uvicorn says the same twice
 _QUIET = "alembic"  # what it says is told by our own messages already
 
 
@@ -25,6 +26,7 @@ def configure(level: str = "info", form: str = "text", clean: Callable[[str], st
         return {
             name: clean(value) if isinstance(value, str) and name not in _ITS_OWN else value
             for name, value in event.items()
+            if name != _COLOURED
         }
 
     before: list[Processor] = [
