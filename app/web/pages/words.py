@@ -1,4 +1,4 @@
-"""The words of the pages: a key in, the sentence in English or Chinese out. They stand in words.toml."""
+"""The words of the pages: a key in, the sentence in English or Chinese out. They stand in words/, a file a page."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from app.domain.entry import Language, Text
 @cache
 def catalogue() -> dict[str, Text]:
     """-> every key with its words in both languages."""
-    content = tomllib.loads((Path(__file__).parent / "words.toml").read_text("utf-8"))
-    return {key: Text(**texts) for key, texts in content.items()}
+    files = sorted((Path(__file__).parent / "words").glob("*.toml"))
+    return {key: Text(**texts) for file in files for key, texts in tomllib.loads(file.read_text("utf-8")).items()}
 
 
 def word(lang: Language, key: str, **values: object) -> str:

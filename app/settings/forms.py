@@ -1,0 +1,110 @@
+"""How the text of a setting becomes its value: a text in, the value out, or a ValueError that says what it is not."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from limits import RateLimitItem
+from limits import parse as parse_limit
+
+_SCOPES = ("submit", "read", "write", "admin")
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+
+def default_data_dir(environment: Mapping[str, str]) -> Path:
+    """-> the folder for a user's data on this platform."""
+    home = environment.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(home).expanduser() / "torchtriage"
+
+
+def path(text: str) -> Path:
+    return Path(text).expanduser().absolute()
+
+
+def paths(text: str) -> tuple[Path, ...]:
+    return tuple(path(part) for part in text.split(os.pathsep) if part.strip())
+
+
+def size(text: str) -> int:
+    found = re.fullmatch(r"(\d+)\s*([kmgt]?i?)b?", text.strip().lower())
+    if not found or found[2] not in _UNITS or not int(found[1]):
+        raise ValueError("not a size such as 500MB or 20GiB")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def number(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.strip().isdecimal() or not low <= int(text) <= high:
+            raise ValueError(f"not a whole number from {low} to {high}")
+        return int(text)
+
+    return parse
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise ValueError(f"not one of {', '.join(choices)}")
+        return text
+
+    return parse
+
+
+def yes_or_no(text: str) -> bool:
+    return one_of("yes", "no")(text.strip().lower()) == "yes"
+
+
+def url(*beginnings: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if not text.startswith(beginnings):
+            raise ValueError(f"does not begin with {' or '.join(beginnings)}")
+        return text
+
+    return parse
+
+
+def rate(text: str) -> RateLimitItem:
+    try:
+        return parse_limit(text)
+    except ValueError:
+        raise ValueError("not a rate such as 600/minute") from None
+
+
+def issuer(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
+        raise ValueError("does not begin with https://")
+    return text.strip()
+
+
+def scopes(text: str) -> frozenset[str]:
+    names = {name.strip() for name in text.split(",")} - {"none"}
+    if not names <= set(_SCOPES):
+        raise ValueError(f"not none, or some of {', '.join(_SCOPES)} with commas between")
+    return frozenset(names)
+
+
+def group_scopes(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Names of groups can hold almost anything, so that the last `=` counts."""
+    parts = [part.strip().rpartition("=") for part in text.split(";") if part.strip()]
+    if not all(group.strip() for group, _, _ in parts):
+        raise ValueError("not GROUP=SCOPE,SCOPE; GROUP=SCOPE")
+    return tuple((group.strip(), scopes(listed)) for group, _, listed in parts)
+
+
+def blob_url(text: str) -> str:
+    return text if text.startswith("s3://") else str(path(text.removeprefix("file://")))
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,148 @@
+"""The options of the service: environment variables in, one frozen Settings out, read once and passed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any, cast
+
+from limits import RateLimitItem
+
+from app.errors import SettingError
+from app.settings import forms
+from app.settings.forms import default_data_dir, is_loopback
+
+PREFIX = "TRIAGE_"
+_SHOWN = {  # in the docs
+    "data_dir": "~/.local/share/torchtriage",
+    "max_log_bytes": "20GiB",
+    "serve_triages": "yes",
+    "triage_memory": "1GiB",
+    "oidc_scopes": "read,submit",
+}
+
+
+def option(default: Any, parse: Callable[[str], Any], sentence: str, secret: bool = False) -> Any:
+    """Declares an option: its default, how its text becomes its value (ValueError says why not), what it is for."""
+    return field(default=default, metadata={"parse": parse, "sentence": sentence}, repr=not secret)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every option, with a default that works on a laptop. The variable is TRIAGE_ and the name in capitals.
+
+    Raises SettingError where a value is wrong, or two do not go together.
+    """
+
+    data_dir: Path = field(
+        metadata={"parse": forms.path, "sentence": "Folder of everything kept: database, logs, uploads under way."}
+    )
+    database_url: str = option(
+        "",
+        forms.url("sqlite:///", "postgresql://", "postgresql+psycopg://"),
+        "`sqlite:///FILE` or `postgresql://…`. Default: SQLite in the data dir.",
+    )
+    blob_url: str = option(
+        "", forms.blob_url, "Where logs are kept: a folder or `s3://BUCKET/PREFIX`. Default: `logs` in the data dir."
+    )
+    knowledge_dirs: tuple[Path, ...] = option(
+        (),
+        forms.paths,
+        "More folders of entries, parted by `:`; an entry here replaces the built-in one of the same id.",
+    )
+    max_log_bytes: int = option(20 * 2**30, forms.size, "The largest log that is taken, after decompression.")
+    retention_days: int = option(
+        0, forms.number(0, 36500), "Incidents and their logs are forgotten after this many days; 0 keeps them for ever."
+    )
+    workers: int = option(
+        2, forms.number(0, 64), "How many processes triage logs; 0 triages in the threads of the service itself."
+    )
+    serve_triages: bool = option(
+        True, forms.yes_or_no, "`no`: `torchtriage serve` leaves all triage to `torchtriage worker`; on Postgres only."
+    )
+    triage_seconds: int = option(
+        900, forms.number(1, 86400), "A triage that takes longer than this many seconds is ended."
+    )
+    triage_memory: int = option(2**30, forms.size, "A triage that needs more memory than this is ended.")
+    auth: str = option(
+        "none",
+        forms.one_of("none", "tokens"),
+        "`none`: anyone who reaches the port, only on a loopback address. `tokens`: who shows a token.",
+    )
+    oidc_issuer: str = option(
+        "", forms.issuer, "The address of an OpenID Connect provider; people can then log in to the page with it."
+    )
+    oidc_client_id: str = option("", str.strip, "The client as which the provider knows this service.")
+    oidc_client_secret: str = option("", str.strip, "The client's secret, where it has one.", secret=True)
+    oidc_claim: str = option("groups", str.strip, "The claim of the ID token that tells somebody's groups.")
+    oidc_group_scopes: tuple[tuple[str, frozenset[str]], ...] = option(
+        (), forms.group_scopes, "What groups may, as in `ml-admins=admin; research=submit,read,write`."
+    )
+    oidc_scopes: frozenset[str] = option(
+        frozenset({"submit", "read"}), forms.scopes, "What everybody may whom the provider lets in, or `none`."
+    )
+    rate_limit: RateLimitItem | None = option(  # noqa: RUF009  as the ones around it
+        None, forms.rate, "How often one token may ask, as in `600/minute`. Default: as often as it likes."
+    )
+    host: str = option("127.0.0.1", str.strip, "The address to listen on.")
+    port: int = option(8000, forms.number(0, 65535), "The port to listen on; 0 takes a free one.")
+    public_url: str = option(
+        "", forms.url("http://", "https://"), "The address under which people reach the page. Default: host and port."
+    )
+    log_level: str = option(
+        "info", forms.one_of("debug", "info", "warning", "error"), "How much the service says about itself."
+    )
+    log_format: str = option(
+        "text", forms.one_of("text", "json"), "How it says it: lines for people, or one JSON object a line."
+    )
+
+    def __post_init__(self) -> None:
+        if not self.serve_triages and self.database.startswith("sqlite"):
+            raise SettingError(f"{PREFIX}SERVE_TRIAGES: `no` needs Postgres, where workers triage")
+        if self.auth == "none" and not is_loopback(self.host):
+            raise SettingError(f"{PREFIX}HOST: {self.host} is no loopback address, which {PREFIX}AUTH=none needs")
+        if self.oidc_issuer and self.auth != "tokens":
+            raise SettingError(f"{PREFIX}AUTH: {PREFIX}OIDC_ISSUER needs it to be tokens")
+        for name in ("oidc_client_id", "public_url"):
+            if self.oidc_issuer and not getattr(self, name):
+                raise SettingError(f"{PREFIX}{name.upper()}: {PREFIX}OIDC_ISSUER needs it")
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> Settings:
+        """-> the settings that an environment holds; an empty variable counts as not set. Raises SettingError."""
+        values: dict[str, Any] = {"data_dir": default_data_dir(environment)}
+        for declared in fields(cls):
+            name = PREFIX + declared.name.upper()
+            text = environment.get(name, "")
+            if text.strip():
+                try:
+                    values[declared.name] = declared.metadata["parse"](text)
+                except ValueError as error:
+                    raise SettingError(f"{name}: {error}", setting=name) from None
+        return cls(**values)
+
+    @property
+    def database(self) -> str:
+        return self.database_url or f"sqlite:///{self.data_dir / 'torchtriage.db'}"
+
+    @property
+    def blobs(self) -> str:
+        return self.blob_url or str(self.data_dir / "logs")
+
+    @property
+    def base_url(self) -> str:
+        """The page's address, without a slash at its end."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.public_url.rstrip("/") or f"http://{host}:{self.port}"
+
+
+def documentation() -> list[tuple[str, str, str]]:
+    """-> (variable, default, sentence) of every option, in the order of their declaration."""
+    rows = []
+    for declared in fields(Settings):
+        default = "" if declared.default is MISSING else declared.default
+        shown = "" if default in ("", (), None) else str(default)
+        shown = _SHOWN.get(declared.name, shown)
+        rows.append((PREFIX + declared.name.upper(), shown, cast(str, declared.metadata["sentence"])))
+    return rows

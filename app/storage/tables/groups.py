@@ -1,0 +1,57 @@
+"""Groups of incidents, and what was decided about them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, ForeignKey, Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.storage.tables.base import Base, Number
+
+
+class GroupRow(Base):
+    """Incidents of one cause. `count` is kept with every change of its incidents, in the same transaction.
+
+    A group that was merged into another keeps its fingerprints, so that the merge can be undone; its incidents are the
+    other's.
+    """
+
+    __tablename__ = "groups"
+    __table_args__ = (Index("ix_groups_last_seen", "last_seen", "number"), {"sqlite_autoincrement": True})
+
+    number: Mapped[int] = mapped_column(Number, primary_key=True)
+    status: Mapped[str]
+    count: Mapped[int] = mapped_column(BigInteger)
+    signature: Mapped[str | None]
+    title: Mapped[str | None]
+    entry: Mapped[str | None] = mapped_column(index=True)
+    outcome: Mapped[str]
+    first_seen: Mapped[datetime]
+    last_seen: Mapped[datetime]
+    resolved_at: Mapped[datetime | None]
+    regressed_at: Mapped[datetime | None]
+    owner: Mapped[str | None]
+    note: Mapped[str | None]
+    gpu_hours: Mapped[float | None]
+    merged_into: Mapped[int | None] = mapped_column(Number, ForeignKey("groups.number"), index=True)
+
+
+class FingerprintRow(Base):
+    """Which group a fingerprint belongs to, merges aside; a group can have many."""
+
+    __tablename__ = "fingerprints"
+
+    fingerprint: Mapped[str] = mapped_column(primary_key=True)
+    group_number: Mapped[int] = mapped_column(Number, ForeignKey("groups.number", ondelete="CASCADE"), index=True)
+
+
+class SplitRow(Base):
+    """Incidents of this fingerprint in which `field` is `value` have a fingerprint of their own."""
+
+    __tablename__ = "splits"
+
+    number: Mapped[int] = mapped_column(Number, primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(index=True)
+    field: Mapped[str]
+    value: Mapped[str]

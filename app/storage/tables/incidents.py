@@ -1,0 +1,90 @@
+"""Incidents: their files, verdicts and feedback."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Index
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from app.storage.tables.base import Base, Number
+from app.storage.tables.groups import GroupRow
+
+
+class IncidentRow(Base):
+    """One stored log with its verdict. `request` is what makes a repeated request the same one."""
+
+    __tablename__ = "incidents"
+    __table_args__ = (
+        Index("ix_incidents_group_number", "group_number", "number"),
+        Index("ix_incidents_state", "state", "number"),
+        {"sqlite_autoincrement": True},
+    )
+
+    number: Mapped[int] = mapped_column(Number, primary_key=True)
+    request: Mapped[str] = mapped_column(unique=True)
+    received_at: Mapped[datetime] = mapped_column(index=True)
+    state: Mapped[str]
+    tries: Mapped[int] = mapped_column(default=0)
+    job: Mapped[dict[str, Any]]
+    cluster: Mapped[str | None] = mapped_column(index=True)
+    user: Mapped[str | None] = mapped_column(index=True)
+    log_sha256: Mapped[str]
+    triaged_at: Mapped[datetime | None]
+    failure: Mapped[str | None]
+    verdict: Mapped[dict[str, Any] | None]
+    outcome: Mapped[str | None]
+    entry: Mapped[str | None] = mapped_column(index=True)
+    host: Mapped[str | None] = mapped_column(index=True)
+    hardware: Mapped[bool | None]
+    gpu_hours: Mapped[float | None]
+    knowledge: Mapped[str | None] = mapped_column(index=True)
+    fingerprint: Mapped[str | None] = mapped_column(index=True)
+    group_number: Mapped[int | None] = mapped_column(Number, ForeignKey("groups.number", ondelete="SET NULL"))
+
+    files: Mapped[list[FileRow]] = relationship(order_by="FileRow.position", lazy="raise")
+    group: Mapped[GroupRow | None] = relationship(lazy="raise")
+    feedback: Mapped[list[FeedbackRow]] = relationship(order_by="FeedbackRow.number", lazy="raise")
+
+
+class FileRow(Base):
+    """One file of an incident's log; its bytes are in the blob store under `sha256`."""
+
+    __tablename__ = "incident_files"
+
+    incident_number: Mapped[int] = mapped_column(
+        Number, ForeignKey("incidents.number", ondelete="CASCADE"), primary_key=True
+    )
+    position: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    sha256: Mapped[str] = mapped_column(index=True)
+    bytes: Mapped[int] = mapped_column(BigInteger)
+    lines: Mapped[int] = mapped_column(BigInteger)
+
+
+class EarlierVerdictRow(Base):
+    """A verdict that a newer one, of other knowledge, replaced."""
+
+    __tablename__ = "earlier_verdicts"
+
+    number: Mapped[int] = mapped_column(Number, primary_key=True)
+    incident_number: Mapped[int] = mapped_column(Number, ForeignKey("incidents.number", ondelete="CASCADE"), index=True)
+    verdict: Mapped[dict[str, Any]]
+    triaged_at: Mapped[datetime | None]
+    replaced_at: Mapped[datetime]
+
+
+class FeedbackRow(Base):
+    """What somebody said of an incident's verdict."""
+
+    __tablename__ = "feedback"
+
+    number: Mapped[int] = mapped_column(Number, primary_key=True)
+    incident_number: Mapped[int] = mapped_column(Number, ForeignKey("incidents.number", ondelete="CASCADE"), index=True)
+    about: Mapped[str | None] = mapped_column(index=True)  # the entry that the verdict named
+    verdict: Mapped[str]
+    entry: Mapped[str | None]
+    note: Mapped[str | None]
+    by: Mapped[str]
+    at: Mapped[datetime]
