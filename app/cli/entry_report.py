@@ -17,8 +17,8 @@ def entry_report(entry: Entry, lang: Language) -> str:
     parts = [
         (causes, [cause.in_(lang) for cause in entry.causes]),
         (fixes, ["\n    ".join([general(fix.title.in_(lang)), *([fix.detail.in_(lang)] if fix.detail else []),
-                                *(f"$ {general(command)}" for command in fix.commands)]) for fix in entry.fixes]),
-        (checks, [f"$ {general(check)}" for check in entry.checks]),
+                                *map(_command, fix.commands)]) for fix in entry.fixes]),
+        (checks, [_command(check) for check in entry.checks]),
         (prevent, [item.in_(lang) for item in entry.prevent]),
         (signs, [sign.text or sign.regex or " + ".join(part.text or part.regex or "" for part in sign.all)
                  for sign in entry.signs]),
@@ -30,3 +30,8 @@ def entry_report(entry: Entry, lang: Language) -> str:
         if items:
             lines += ["", title, *(f"  {number}. {item}" for number, item in enumerate(items, 1))]
     return "\n".join(lines)
+
+
+def _command(command: str) -> str:
+    """-> a command behind a prompt; its further lines stand under its first."""
+    return "$ " + general(command).replace("\n", "\n      ")

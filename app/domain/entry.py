@@ -67,7 +67,8 @@ class Advice:
 class Entry:
     """One entry; its id is its path under the knowledge base, `area.name`.
 
-    `catch_all` marks an entry that only counts where no other entry matches the same event.
+    `catch_all` marks an entry that only counts where no other entry matches the same event, `general` one whose
+    messages every kind of program prints: it counts only in the log of a training run.
     `explains` are globs over entry ids: what follows from this one.
     """
 
@@ -91,6 +92,7 @@ class Entry:
     match_examples: tuple[str, ...] = ()
     no_match_examples: tuple[str, ...] = ()
     catch_all: bool = False
+    general: bool = False
     file: str = ""
 
 

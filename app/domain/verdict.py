@@ -70,6 +70,25 @@ class Cascade:
 
 
 @dataclass(frozen=True, slots=True)
+class RankMark:
+    """What became of some ranks (folded to ranges) in the root cause's attempt, and the line that shows it.
+
+    `kind`: first (failed first), failed (on its own, later), waited (for ranks that were gone), stopped (by the
+    launcher), ended (only its exit status is told), silent (it shows no failure). `until` is the latest of several
+    times; `waited` is how many seconds it had waited by then.
+    """
+
+    ranks: str
+    kind: str
+    line: int | None
+    file: str | None = None
+    time: str | None = None
+    until: str | None = None
+    entry: str | None = None
+    waited: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Action:
     """What a machine should do: `advice` is retry, retry-elsewhere, fix-first or none; `retry` yes, no or once."""
 
@@ -147,6 +166,7 @@ class Verdict:
     stats: Stats
     engine: str
     knowledge: str
+    timeline: tuple[RankMark, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The verdict as plain lists, dicts and scalars."""

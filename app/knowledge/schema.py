@@ -115,6 +115,7 @@ class EntryForm(_Form):
     owner: Literal["user", "framework", "platform", "hardware"]
     signs: list[SignForm] = []
     catch_all: bool = False
+    general: bool = False
     capture: dict[Annotated[str, Field(pattern=r"^[a-z_]+$")], Filled] = {}
     explains: list[Glob] = []
     action: ActionForm
@@ -165,6 +166,7 @@ class EntryForm(_Form):
             match_examples=tuple(self.examples.match),
             no_match_examples=tuple(self.examples.no_match),
             catch_all=self.catch_all,
+            general=self.general,
             file=file,
         )
 

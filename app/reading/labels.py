@@ -11,7 +11,17 @@ _FEWEST = 4  # lines
 _MOST = 64  # different names; more are no names
 # Each takes from the start of a line what stands for one writer. Order matters: the surer come first.
 FORMS: dict[str, re.Pattern[str]] = {
+    "clock": re.compile(
+        r"\s?\[?(?P<time>\d{4}([-/])\d\d\2\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?)(?:(?<=\d)\] )(?!\[(?:DEBUG|INFO|WARN|ERROR|CRIT)|torch\.)"
+    ),  # ts '[%F %T]'
+    "epoch": re.compile(r"\s?(?P<open>\[)?(?P<time>1\d{9}(?:\.\d+|\d{3}(?=[\] ])))(?(open)\]) "),  # ts %.s
+    "rank": re.compile(
+        r"\s?[\[(<]?(?i:rank)[ =:_-]{0,3}(?P<rank>\d{1,6})(?: ?(?:/|of) ?\d+)?[\])>]?(?:\s?[:|>-]+)?(?: |$)"
+    ),
+    "short": re.compile(r"\s?(?P<open>\[)?[rR](?P<rank>\d{1,5})(?(open)\]|\s?[:|>]) ?"),
+    "local": re.compile(r"\s?[\[(]?(?i:gpu|local[_ ]?rank|cuda|device)[ =:_]?(?P<local>\d{1,2})[\])]?\s?[:|]? "),
     "number": re.compile(r"\s*(?P<rank>\d{1,6}): ?"),  # srun -l
+    "pals": re.compile(r"(?P<host>[a-z][\w.-]*\d[\w.-]*) (?P<rank>\d{1,6}): ?"),  # mpiexec -l of Cray's PALS
     "bracket": re.compile(r"\s?\[(?P<rank>\d{1,5})\] ?"),  # mpiexec -l, -prepend-rank
     "compose": re.compile(r"\s?(?P<host>[A-Za-z][\w.-]*[-_.]\d+)\s*\| ?"),  # docker compose, honcho
     "kubetail": re.compile(r"\s?\[(?=[a-z0-9.]*-[a-z0-9.-])(?P<pod>[a-z0-9][a-z0-9.-]*+)(?: [a-z][a-z0-9-]*)?\] ?"),
@@ -23,6 +33,7 @@ FORMS: dict[str, re.Pattern[str]] = {
         r"(?=[\w.:$]*[/-](?:[^\W\d]|[.:/\[\]$-])*\d)(?P<writer>[A-Za-z][\w.:/\[\]$-]*+)(?: |$)"
     ),  # aws logs tail, torchx
 }
+_NUMBERS = frozenset({"clock", "epoch", "rank", "short", "number"})  # of which each line can have its own
 _NO_HOST = re.compile(
     r"^[A-Z0-9]+$|(?:Error|Exception|Warning|Interrupt|Exit|Fault)$|\.pyx?$"
     r"|^(?:srun|sbatch|slurmstepd|kernel|NVRM|mpirun|torchrun|python\d?|bash|sh|npm|wandb|docker|kubelet)$"
@@ -54,7 +65,7 @@ def _fits(name: str, form: re.Pattern[str], lines: list[str]) -> bool:
             return False
     if len(names) < _SHARE * len(lines) or not names:
         return False
-    if name == "number":
+    if name in _NUMBERS:
         return True
     if name == "stern" and len({hit["container"] for hit in found}) > max(3, len(lines) // 20):
         return False

@@ -42,7 +42,7 @@ def lines(
             prefix + origin.stream,
             where.attempt,
             origin.pod or where.pod,
-            where.node,
+            where.node if origin.node is None else origin.node,
         )
 
 

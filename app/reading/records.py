@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
+
+from app.reading.times import iso, iso_time
 
 # Names of fields, the likelier first. Objects inside of objects are looked through level by level.
 _WRAPPED = (
@@ -48,7 +49,6 @@ _DEEPEST = 4  # levels
 _MOST_FIELDS = 400
 _LINES = 4000  # of one record
 _DOCKERS_PIECE = 16_000  # bytes; docker cuts lines at 16 KiB, perhaps in the middle of a character
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATED = re.compile(r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d")
 _DIGITS = re.compile(r"\d{9,19}(?:\.\d+)?")
 
@@ -103,11 +103,6 @@ def record_in(data: dict[str, Any]) -> Record | None:
         writer="/".join(str(fields[name]) for name in _WRITERS if name in fields),
         whole=name != "log" or said.endswith("\n") or len(said.encode()) < _DOCKERS_PIECE,
     )
-
-
-def iso_time(seconds: float) -> str:
-    """-> seconds since 1970 as ISO 8601, in UTC."""
-    return (_EPOCH + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
 
 
 def _flat(data: dict[str, Any]) -> dict[str, str | int | float]:
@@ -171,7 +166,7 @@ def _lines(said: str, thrown: str, fields: dict[str, str | int | float]) -> list
 def _time(value: str | int | float | None) -> str | None:
     """-> ISO 8601; numbers are seconds since 1970, or thousandths, millionths, billionths of them."""
     if isinstance(value, str) and not _DIGITS.fullmatch(value):
-        return value[:40] if _DATED.match(value) else None
+        return iso(value[:40]) if _DATED.match(value) else None
     number = float(value or 0) if isinstance(value, str) or abs(value or 0) < 1e20 else 0.0
     while number > 1e11:
         number /= 1000

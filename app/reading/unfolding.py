@@ -118,6 +118,7 @@ def _around(record: Record, origin: Origin) -> Origin:
         time=record.time or origin.time,
         stream=f"{origin.stream}{named}/" if named else origin.stream,
         pod=record.pod or origin.pod,
+        node=origin.node,
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from typing import Protocol
 
@@ -22,7 +23,7 @@ from app.queue.processes import Interrupted
 from app.services.counters import Counters
 from app.services.triager import InProcess, InProcesses, Triager
 from app.settings import Settings
-from app.storage import incidents
+from app.storage import claims, incidents
 from app.storage.blobs import BlobStore
 from app.storage.database import Database, StorageUnavailable
 from app.storage.upgrade import upgrade
@@ -108,7 +109,7 @@ def put_what_waits(service: Service) -> None:
     Raises StorageUnavailable.
     """
     with service.database.transaction(durable=False) as session:
-        waiting = incidents.waiting(session)
+        waiting = claims.waiting(session, datetime.now(UTC))
         for incident_id, size in waiting:
             service.queue.put(session, incident_id, size)
     if waiting:

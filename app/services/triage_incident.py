@@ -13,11 +13,11 @@ from app.queue.processes import Interrupted
 from app.services.cost import gpu_hours_lost
 from app.services.service import Service
 from app.services.triager import Order, Triaged
-from app.storage import incidents, verdicts
+from app.storage import claims, incidents, verdicts
 from app.storage.database import StorageUnavailable
 
 log = logging.getLogger(__name__)
-MOST_TRIES = 10  # of which none came back, as where a log takes the whole machine down
+_LOST = "its triage was lost {} times, over hours, with all that ran: its log may be what takes that down"
 
 
 def triage_incident(service: Service, incident_id: str) -> None:
@@ -27,16 +27,20 @@ def triage_incident(service: Service, incident_id: str) -> None:
     """
     # A power loss may take away what is kept from here on: the incident is waiting then, as before.
     with service.database.transaction(durable=False) as session:
-        if not incidents.claim(session, incident_id, MOST_TRIES):
+        tries = claims.claim(session, incident_id, datetime.now(UTC))
+        if not tries:
             return
         incident = incidents.read(session, incident_id)
+    if tries > claims.MOST_TRIES:
+        _fail(service, incident, _LOST.format(claims.MOST_TRIES))
+        return
     began = time.monotonic()
     try:
         triaged = service.triager.run(order_of(incident.log))
     except (StorageUnavailable, Interrupted) as error:
         log.warning("incident %s waits for another try: %s", incident_id, error.message)
         with service.database.transaction(durable=False) as session:
-            incidents.hand_back(session, incident_id)
+            claims.hand_back(session, incident_id)
         raise
     except NotFound:
         log.warning("incident %s: its log is gone, as where it was deleted meanwhile", incident_id)

@@ -110,6 +110,27 @@ class BlobStore:
                 found.append(StoredLine(number, raw.decode("utf-8", "replace").removesuffix("\r"), cut))
             return found
 
+    def segments(self, sha256: str, line: int, back: bool = False) -> Iterator[tuple[int, bytes]]:
+        """Yields the file in whole lines, frame by frame, each with the number of its first line: from the frame that
+        holds `line` on, or from there back to the beginning. Raises NotFound and StorageUnavailable.
+        """
+        with told(sha256):
+            index = self._index(sha256)
+            frame = index.find(min(max(line, 1), index.lines))[0] if index.lines else 0
+            if back:
+                after = next(self._frames(sha256, index, frame + 1), b"")
+                for at in range(frame, -1, -1):
+                    piece = next(self._frames(sha256, index, at), b"")
+                    yield from _segment(index, at, piece, after)
+                    after = piece
+                return
+            pieces = self._frames(sha256, index, frame)
+            piece = next(pieces, b"")
+            for at in range(frame, len(index.entries)):
+                after = next(pieces, b"")
+                yield from _segment(index, at, piece, after)
+                piece = after
+
     def check(self) -> None:
         """Raises StorageUnavailable where nothing can be written."""
         with self.writing() as file:
@@ -145,6 +166,16 @@ class BlobStore:
 
 def _key(sha256: str) -> str:
     return f"{sha256[:2]}/{sha256}.zst"
+
+
+def _segment(index: frames.Index, frame: int, piece: bytes, after: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yields the lines that `find` says are in a frame, whole by what stands `after` it, if there are any. Of a line
+    that goes on for long only the begin is there."""
+    first = index.first_line(frame)
+    if first <= index.lines and (frame == 0 or index.entries[frame].feeds):
+        end = after.find(b"\n", 0, _LONGEST_LINE)
+        rest = after[: _LONGEST_LINE if end < 0 else end]
+        yield first, piece[piece.find(b"\n") + 1 if frame else 0 :] + rest
 
 
 def _pieces(chunks: Iterator[bytes], skip: int) -> Iterator[tuple[bytes, bool]]:

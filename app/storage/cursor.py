@@ -1,9 +1,10 @@
-"""Pages of lists. Where one ended: whole numbers in, an opaque word for the caller out, and back."""
+"""Pages of lists. Where one began or ended: whole numbers in, an opaque word for the caller out, and back."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -14,14 +15,47 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Item]):
-    """A piece of a list; `next` is the cursor of the piece after it, None at the end."""
+    """A piece of a list; `next` is the cursor of the piece after it, `previous` of the one before; None at an end."""
 
     items: tuple[Item, ...]
     next: str | None = None
+    previous: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a list to go on: after the item whose order is `key`, or `back` from it."""
+
+    key: tuple[int, ...]
+    back: bool = False
 
 
 class BadCursor(BadInput):
     code = "bad_cursor"
+
+
+def place(cursor: str | None, length: int) -> Place | None:
+    """-> the place that a cursor of `piece` stands for, in an order of `length` numbers. Raises BadCursor."""
+    if cursor is None:
+        return None
+    back, *key = decode(cursor, length + 1)
+    return Place(tuple(key), bool(back))
+
+
+def piece(found: Sequence[Item], limit: int, at: Place | None, key: Callable[[Item], tuple[int, ...]]) -> Page[Item]:
+    """-> a page of what was `found` from a place on: one more than `limit` where there is more, going back the nearest
+    first."""
+    items, more = list(found[:limit]), len(found) > limit
+    back = at is not None and at.back
+    if back:
+        items.reverse()
+    before = items and (more if back else at is not None)
+    after = items and (back or more)
+    return Page(
+        tuple(items),
+        next=encode(0, *key(items[-1])) if after else None,
+        previous=encode(1, *key(items[0])) if before else None,
+    )
 
 
 def encode(*numbers: int) -> str:

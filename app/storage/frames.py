@@ -50,6 +50,10 @@ class Index:
         frame = max(bisect_left(self._feeds, line - 1) - 1, 0)
         return frame, line - 1 - self._feeds[frame]
 
+    def first_line(self, frame: int) -> int:
+        """-> the first line that `find` says is in the frame; the next frame's, where it holds no line feed."""
+        return self._feeds[frame] + (2 if frame else 1)
+
     def dump(self) -> bytes:
         """-> the index as the end of a stored file."""
         content = b"".join(_ENTRY.pack(e.compressed, e.uncompressed, e.feeds) for e in self.entries)

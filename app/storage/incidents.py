@@ -8,19 +8,19 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Text, cast, column, delete, exists, func, select, table, update
+from sqlalchemy import ColumnElement, Select, delete, func, select, update
 from sqlalchemy.orm import Session, joinedload, selectinload
 
 from app.domain.group import GroupMark, GroupStatus
 from app.domain.incident import Feedback, Incident, IncidentFilter, Job, State, StoredFile, StoredLog
 from app.errors import NotFound
-from app.storage import grouping, search
-from app.storage.cursor import Page, decode, encode, number_of
-from app.storage.database import insert, lock
+from app.storage import counts, grouping, listing, search
+from app.storage.cursor import Page, number_of
+from app.storage.database import insert
 from app.storage.tables import FileRow, IncidentRow
 
 OPEN = [State.RECEIVED, State.TRIAGING]
-_JOBS = table("procrastinate_jobs", column("queueing_lock"))  # a job that has ended is deleted
+LONGEST_JOB_ID = 64  # characters: an index holds it beside others
 # What an incident holds of other tables.
 _PARTS = (
     selectinload(IncidentRow.files),
@@ -45,6 +45,8 @@ def add(session: Session, job: Job, log: StoredLog, received_at: datetime) -> tu
         "state": State.RECEIVED,
         "tries": 0,
         "job": job.as_dict(),
+        "job_id": job.job_id[:LONGEST_JOB_ID] if job.job_id else None,
+        "attempt": job.attempt,
         "cluster": job.cluster,
         "user": job.user,
         "log_sha256": log.sha256,
@@ -76,26 +78,10 @@ def many(session: Session, incident_ids: list[str]) -> list[Incident]:
 
 def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | None) -> Page[Incident]:
     """-> incidents that fit, the newest first; raises BadCursor."""
-    query = _whole().where(*_conditions(session, wanted)).order_by(IncidentRow.number.desc()).limit(limit + 1)
-    if cursor is not None:
-        query = query.where(IncidentRow.number < decode(cursor, 1)[0])
-    rows = session.execute(query).scalars().all()
-    more = encode(rows[limit - 1].number) if len(rows) > limit else None
-    return Page(tuple(map(_incident, rows[:limit])), more)
-
-
-def waiting(session: Session) -> list[tuple[str, int]]:
-    """-> (id, bytes of the log) of the incidents that are to be triaged, on Postgres of those that no job is about.
-
-    First those whose triage was lost least often, so that one that takes the service down keeps no other waiting.
-    """
-    total = select(func.sum(FileRow.bytes)).where(FileRow.incident_number == IncidentRow.number).scalar_subquery()
-    query = select(IncidentRow.number, total).where(IncidentRow.state.in_(OPEN))
-    query = query.order_by(IncidentRow.tries, IncidentRow.number)
-    if session.get_bind().dialect.name == "postgresql":
-        lock(session, "put what waits into the queue")
-        query = query.where(~exists().where(_JOBS.c.queueing_lock == cast(IncidentRow.number, Text)))
-    return [(str(number), int(size)) for number, size in session.execute(query)]
+    page = listing.listed(session, wanted, limit, cursor)
+    query = _whole().where(IncidentRow.number.in_([found.number for found in page.items]))
+    known = {row.number: _incident(row) for row in session.execute(query).scalars()}
+    return Page(tuple(known[found.number] for found in page.items), page.next, page.previous)
 
 
 def ended(session: Session, incident_ids: list[str]) -> list[str]:
@@ -119,28 +105,6 @@ def received_before(session: Session, moment: datetime, limit: int) -> list[str]
     return [str(number) for number in session.execute(query).scalars()]
 
 
-def claim(session: Session, incident_id: str, most_tries: int) -> bool:
-    """received → triaging -> True; False where the incident is gone or has ended.
-
-    That one process has it at a time is the queue's business: an incident in triaging is one whose process was lost.
-    After `most_tries` such losses it has failed.
-    """
-    is_open = [is_id(incident_id), IncidentRow.state.in_(OPEN)]
-    if change(
-        session, [*is_open, IncidentRow.tries < most_tries], {"state": State.TRIAGING, "tries": IncidentRow.tries + 1}
-    ):
-        return True
-    failure = f"its triage ended {most_tries} times without an answer, the last time with the service itself"
-    change(session, is_open, {"state": State.FAILED, "failure": failure})
-    return False
-
-
-def hand_back(session: Session, incident_id: str) -> None:
-    """triaging → received, as if this try had never been."""
-    claimed = [is_id(incident_id), IncidentRow.state == State.TRIAGING]
-    change(session, claimed, {"state": State.RECEIVED, "tries": IncidentRow.tries - 1})
-
-
 def remove(session: Session, incident_id: str) -> tuple[str, ...]:
     """Takes an incident away -> digests of its files; raises NotFound."""
     row = session.execute(select(IncidentRow).where(is_id(incident_id)).with_for_update()).scalar_one_or_none()
@@ -152,6 +116,7 @@ def remove(session: Session, incident_id: str) -> tuple[str, ...]:
     session.execute(delete(IncidentRow).where(IncidentRow.number == row.number))
     if row.group_number is not None:
         grouping.leave(session, row.group_number)
+    counts.move(session, counts.of(row), None)
     return tuple(dict.fromkeys(files))
 
 
@@ -188,26 +153,6 @@ def change(session: Session, conditions: list[ColumnElement[bool]], changes: dic
 
 def _whole() -> Select[IncidentRow]:
     return select(IncidentRow).options(*_PARTS)
-
-
-def _conditions(session: Session, wanted: IncidentFilter) -> list[ColumnElement[bool]]:
-    equal = {
-        IncidentRow.entry: wanted.entry,
-        IncidentRow.outcome: wanted.outcome,
-        IncidentRow.cluster: wanted.cluster,
-        IncidentRow.user: wanted.user,
-        IncidentRow.host: wanted.host,
-        IncidentRow.state: wanted.state,
-    }
-    found: list[ColumnElement[bool]] = [known == value for known, value in equal.items() if value is not None]
-    if wanted.group is not None:
-        found.append(IncidentRow.group_number == number_of(wanted.group))
-    if wanted.since is not None:
-        found.append(IncidentRow.received_at >= wanted.since)
-    if wanted.until is not None:
-        found.append(IncidentRow.received_at < wanted.until)
-    matching = search.matches(session, IncidentRow.number.expression, wanted.q) if wanted.q else None
-    return found if matching is None else [*found, matching]
 
 
 def _incident(row: IncidentRow) -> Incident:

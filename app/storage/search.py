@@ -60,17 +60,23 @@ def remove(session: Session, number: int) -> None:
 def matches(session: Session, number: ColumnElement[int], query: str) -> ColumnElement[bool] | None:
     """-> the condition that the incident `number` has every word of `query`; None where `query` asks for none."""
     terms = asked(query)
+    return number.in_(select(_search.c.rowid).where(_having(session, terms))) if terms else None
+
+
+def some(session: Session, query: str, most: int) -> list[int] | None:
+    """-> numbers of at most so many incidents that have every word of `query`; None where it asks for none."""
+    terms = asked(query)
     if not terms:
         return None
+    return list(session.execute(select(_search.c.rowid).where(_having(session, terms)).limit(most)).scalars())
+
+
+def _having(session: Session, terms: list[str]) -> ColumnElement[bool]:
     # Terms hold letters and digits only, so quoting is for the databases' own words (AND, NEAR).
     if session.get_bind().dialect.name == "sqlite":
-        condition = text(f"{TABLE} MATCH :terms").bindparams(terms=" ".join(f'"{term}"*' for term in terms))
-    else:
-        vector = "array_to_tsvector(string_to_array(words, ' '))"
-        condition = text(f"{vector} @@ CAST(:terms AS tsquery)").bindparams(
-            terms=" & ".join(f"'{term}':*" for term in terms)
-        )
-    return number.in_(select(_search.c.rowid).where(condition))
+        return text(f"{TABLE} MATCH :terms").bindparams(terms=" ".join(f'"{term}"*' for term in terms))
+    vector = "array_to_tsvector(string_to_array(words, ' '))"
+    return text(f"{vector} @@ CAST(:terms AS tsquery)").bindparams(terms=" & ".join(f"'{term}':*" for term in terms))
 
 
 def _runs(content: str) -> Iterator[str]:

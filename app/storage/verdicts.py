@@ -9,7 +9,7 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from app.domain.incident import Finding, Job, State
-from app.storage import grouping, search
+from app.storage import counts, grouping, search
 from app.storage.cursor import number_of
 from app.storage.incidents import OPEN, change, is_id, job_text
 from app.storage.tables import EarlierVerdictRow, IncidentRow
@@ -28,6 +28,7 @@ def save(session: Session, incident_id: str, verdict: dict[str, Any], finding: F
         row.group_number = grouping.join(session, finding.fingerprint, finding, row.received_at)
     session.flush()
     _find_by(session, row, finding)
+    counts.move(session, None, counts.of(row))
     return True
 
 
@@ -48,7 +49,7 @@ def replace(session: Session, incident_id: str, verdict: dict[str, Any], finding
     if row is None:
         return False
     finding = grouping.told_apart(session, finding, Job(**row.job))
-    before, group = row.fingerprint, row.group_number
+    before, group, counted = row.fingerprint, row.group_number, counts.of(row)
     if row.verdict is not None:
         session.add(
             EarlierVerdictRow(
@@ -68,6 +69,7 @@ def replace(session: Session, incident_id: str, verdict: dict[str, Any], finding
             row.group_number = grouping.join(session, finding.fingerprint, finding, row.received_at)
             session.flush()
     _find_by(session, row, finding)
+    counts.move(session, counted, counts.of(row))
     return True
 
 
@@ -106,6 +108,7 @@ def _set(row: IncidentRow, verdict: dict[str, Any], finding: Finding, at: dateti
         "host": finding.host,
         "hardware": finding.hardware,
         "gpu_hours": finding.gpu_hours,
+        "advice": (verdict.get("action") or {}).get("advice"),
         "knowledge": of_knowledge(verdict),
         "fingerprint": finding.fingerprint,
     }

@@ -17,6 +17,7 @@ from app.triage.reading_run import RunReading
 from app.triage.reasons import because_of, tell
 from app.triage.root_cause import Choice, choose
 from app.triage.run_facts import run_facts
+from app.triage.timeline import timeline
 from app.triage.verdict_of import attempts, candidates, cascades, root_cause
 from app.triage.walk import Walk
 from app.triage.why import Why, why
@@ -75,6 +76,7 @@ class Engine:
             stats=Stats(),
             engine=VERSION,
             knowledge=self.knowledge.digest,
+            timeline=timeline(choice, reading, root),
         )
 
     def _earlier(self, reading: RunReading) -> EarlierRun:

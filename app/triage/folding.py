@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import NamedTuple
 
 from app.domain.event import Event, Where
 from app.triage.masking import mask
@@ -13,6 +14,15 @@ from app.triage.match import Found, Match, Matcher
 MOST = 4000  # different findings kept of one run: the first half of them, and the newest
 MOST_NEAR_LOOKS = 100  # findings of one run that no entry knows and that are compared with the messages of all
 _SAMPLES = 7  # equal events of other ranks kept for evidence
+
+
+class Place(NamedTuple):
+    """Where one rank showed a finding first: `order` in the whole run, and line, file and time as the log has them."""
+
+    order: int
+    number: int
+    file: str | None
+    time: str | None
 
 
 @dataclass(slots=True, eq=False)
@@ -27,6 +37,7 @@ class Finding:
     fatal: bool = False  # one of the equal events at least ended its process, as far as the text tells
     samples: list[Event] = field(default_factory=list)
     ranks: set[int] = field(default_factory=set)
+    places: dict[int, Place] = field(default_factory=dict)  # of each rank
     hosts: dict[str, None] = field(default_factory=dict)
     count: int = 0
     last: int = 0
@@ -81,6 +92,9 @@ class Findings:
         finding.last = max(finding.last, event.line.order)
         if event.rank is not None:
             finding.ranks.add(event.rank)
+            known, line = finding.places.get(event.rank), event.line
+            if known is None or line.order < known.order:
+                finding.places[event.rank] = Place(line.order, line.number, line.file, event.time)
         if event.host is not None:
             finding.hosts.setdefault(event.host)
 
@@ -96,8 +110,11 @@ class Findings:
         self._newest[key] = finding
         return finding
 
-    def matched(self) -> list[Finding]:
-        """-> all findings in the order of the log, with their entries; a line that shows none is left out."""
+    def matched(self, of_training: bool = True) -> list[Finding]:
+        """-> all findings in the order of the log, with their entries; a line that shows none is left out.
+
+        Where the log is not `of_training`, entries whose messages any program prints are left out too.
+        """
         everywhere = {index for finding in self for index, _, _ in finding.found.hits}
         looks = 0
         for finding in self:
@@ -107,6 +124,8 @@ class Findings:
                 looks += 1
                 near = self._matcher.nearly(finding.event)
                 finding.matches = [near, *finding.matches] if near else finding.matches
+            if not of_training:
+                finding.matches = [match for match in finding.matches if not match.entry.general]
         told = (finding for finding in self if finding.matches or _tells(finding.event))
         return sorted(told, key=lambda finding: finding.order)
 

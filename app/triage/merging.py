@@ -80,6 +80,10 @@ def _shift(finding: Finding, shifts: dict[int, int]) -> None:
         (index, depth, chain[depth] if raised and depth < len(chain) else raised)
         for index, depth, raised in finding.found.hits
     ]
+    finding.places = {
+        rank: place._replace(order=place.order + shifts.get(place.order // FILE_SPAN, 0))
+        for rank, place in finding.places.items()
+    }
     finding.last += shifts.get(finding.last // FILE_SPAN, 0)
 
 

@@ -19,6 +19,7 @@ from app.triage.second_look import LONGEST, alarming, passages, second_look
 
 _ENDING_TYPES = ("ChildFailedError", "SignalException", "ProcessRaisedException", "ProcessExitedException")
 _CAUSELESS = frozenset({"slurm", "line", "cut traceback", "launcher"})
+_UNTOLD = 12  # lines; of so few, none need say that they are of training
 _REREAD = frozenset({"line", "cut traceback"})
 
 
@@ -101,6 +102,13 @@ class RunReading:
     def is_empty(self) -> bool:
         """-> whether nothing was read but a launcher's banner."""
         return not self.environment.progress and not self.environment.well and not any(True for _ in self.findings)
+
+    def is_of_training(self) -> bool:
+        """-> whether the log is one of a training run, or so short a paste that it may well be."""
+        environment = self.environment
+        if environment.of_field or environment.foreign:
+            return environment.of_field >= environment.foreign
+        return self.paste is not None and sum(bool(line.text.strip()) for line in self.paste) <= _UNTOLD
 
     def _gather(self) -> None:
         extractors = (self.elastic, self.tracebacks, self.device, self.collectives, self.processes, self.scheduler)

@@ -25,7 +25,7 @@ class Choice:
 
 def choose(reading: RunReading) -> Choice:
     """-> the root cause of what was read, over all attempts: the first attempt's, unless that one names nothing."""
-    findings = reading.findings.matched()
+    findings = reading.findings.matched(reading.is_of_training())
     _clamp_attempts(findings, reading)
     findings = [finding for finding in findings if not is_clean_up(finding, findings)]
     terminal = sorted(finding.order for finding in findings if ends_badly(finding))

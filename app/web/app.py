@@ -22,6 +22,7 @@ from app.web import errors, pages
 from app.web.access import needs
 from app.web.api import groups, health, incidents, knowledge, stats, triage
 from app.web.limits import RateLimit
+from app.web.mcp import route as mcp
 from app.web.metrics import router as metrics
 from app.web.request_log import RequestLog
 from app.web.security import SecurityHeaders, refuse_cross_site
@@ -38,7 +39,8 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
         app.state.rate_limit = RateLimit(settings.rate_limit)
         app.state.provider = Provider(settings) if settings.oidc_issuer else None
         upkeep = asyncio.create_task(_keep_up(service))
-        yield
+        async with mcp.answering(app, service):
+            yield
         upkeep.cancel()
         with suppress(asyncio.CancelledError):
             await upkeep
@@ -58,6 +60,7 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
     for part in (incidents, triage, groups, stats, health):
         app.include_router(part.router, dependencies=[Depends(refuse_cross_site)])
     app.include_router(metrics)
+    app.include_router(mcp.router)
     app.include_router(knowledge.router, dependencies=[Depends(needs(Scope.READ))])
     pages.install(app)
     return app

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,7 @@ from app.services.service import Service, close_service, open_service
 from app.services.triage_incident import triage_incident
 from app.services.triage_upload import triage_upload
 from app.settings import Settings
-from app.storage import incidents as stored_incidents
+from app.storage import claims
 from app.storage.database import StorageUnavailable
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, kept, tar, upload
 
@@ -113,7 +114,7 @@ def test_what_waited_at_the_end_is_triaged_after_the_next_start(settings: Settin
     first = open_service(settings, lambda *_: None)
     waiting, claimed = sent(first, OUT_OF_MEMORY, job_id="1"), sent(first, OUT_OF_MEMORY, job_id="2")
     with first.database.transaction() as session:
-        assert stored_incidents.claim(session, claimed, 3)
+        assert claims.claim(session, claimed, datetime.now(UTC)) == 1
     close_service(first)
     second = open_service(settings, triage_incident)
     for incident_id in (waiting, claimed):
@@ -132,8 +133,9 @@ def test_a_kill_between_acceptance_and_triage_loses_nothing(settings: Settings) 
         "from app.services.service import open_service\n"
         "from app.reading.unpack import Upload\n"
         "def die(service, incident_id):\n"
-        "    from app.storage import incidents\n"
-        "    with service.database.transaction() as session: incidents.claim(session, incident_id, 3)\n"
+        "    from datetime import UTC, datetime\n"
+        "    from app.storage import claims\n"
+        "    with service.database.transaction() as session: claims.claim(session, incident_id, datetime.now(UTC))\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "service = open_service(Settings(data_dir=Path(sys.argv[1]), database_url=sys.argv[2]), die)\n"
         "print(accept(service, Job(), [Upload('log', iter([sys.argv[3].encode()]))]).incident_id, flush=True)\n"
@@ -168,3 +170,18 @@ def test_a_service_that_cannot_work_does_not_start(tmp_path: Path, broken: str) 
     with pytest.raises(StorageUnavailable) as raised:
         open_service(Settings(data_dir=tmp_path, **wrong), triage_incident)  # type: ignore[arg-type]
     assert "\n" not in raised.value.message
+
+
+def test_a_log_that_takes_the_service_down_each_time_fails_in_the_end(service: Service) -> None:
+    """As of a service that is started again after each time."""
+    incident_id = sent(service, OUT_OF_MEMORY)
+    now = datetime.now(UTC)
+    for _ in range(claims.MOST_TRIES):
+        now += timedelta(days=1)
+        with service.database.transaction() as session:
+            assert claims.claim(session, incident_id, now)
+    triage_incident(service, incident_id)
+    incident = incidents.read_incident(service, incident_id)
+    assert incident.state is State.FAILED
+    assert "lost 10 times" in (incident.failure or "")
+    assert b"".join(service.blobs.chunks(incident.log.sha256)) == OUT_OF_MEMORY

@@ -8,7 +8,7 @@ import pytest
 
 from app.domain.incident import IncidentFilter, Job, State
 from app.errors import NotFound
-from app.storage import groups, incidents, verdicts
+from app.storage import claims, groups, incidents, verdicts
 from app.storage.cursor import BadCursor
 from app.storage.database import Database
 from tests.storage import values
@@ -83,52 +83,16 @@ def test_the_same_request_at_the_same_moment_makes_one_incident(database: Databa
     assert [new for _, new in results].count(True) == 1
 
 
-def test_what_was_claimed_is_waiting_until_it_has_ended(database: Database) -> None:
-    with database.transaction() as session:
-        incident, other = values.added(session), values.added(session, "2")
-        assert incidents.claim(session, incident, 3)
-        # What was claimed and lost before comes after what was not.
-        assert [waiting for waiting, _ in incidents.waiting(session)] == [other, incident]
-        assert incidents.ended(session, [incident, other, "77"]) == ["77"]
-        assert verdicts.save_failure(session, incident, "no", values.START)
-        assert [waiting for waiting, _ in incidents.waiting(session)] == [other]
-        assert incidents.ended(session, [incident, other]) == [incident]
-
-
-def test_a_try_that_was_handed_back_does_not_count(database: Database) -> None:
-    with database.transaction() as session:
-        incident = values.added(session)
-        for _ in range(5):
-            assert incidents.claim(session, incident, 3)
-            incidents.hand_back(session, incident)
-        assert incidents.read(session, incident).state is State.RECEIVED
-
-
 def test_a_verdict_is_kept_once(database: Database) -> None:
     with database.transaction() as session:
         incident = values.triaged(session)
         assert not verdicts.save(session, incident, {}, values.finding(), values.START)
         assert not verdicts.save_failure(session, incident, "too late", values.START)
-        assert not incidents.claim(session, incident, 3)
+        assert not claims.claim(session, incident, values.START)
     with database.reading() as session:
         found = incidents.read(session, incident)
     assert found.group is not None
     assert (found.state, found.failure, found.group.count) == (State.TRIAGED, None, 1)
-
-
-def test_what_a_crash_left_is_tried_again_but_not_for_ever(database: Database) -> None:
-    with database.transaction() as session:
-        incident = values.added(session)
-    for _ in range(3):
-        with database.transaction() as session:
-            assert [waiting for waiting, _ in incidents.waiting(session)] == [incident]
-            assert incidents.claim(session, incident, 3)
-    with database.transaction() as session:
-        assert not incidents.claim(session, incident, 3)
-        assert incidents.waiting(session) == []
-        found = incidents.read(session, incident)
-    assert found.state is State.FAILED
-    assert "ended 3 times without an answer" in (found.failure or "")
 
 
 def test_filters(database: Database) -> None:

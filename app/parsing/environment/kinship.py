@@ -10,20 +10,37 @@ _BEGIN = re.compile(
     r"Setting OMP_NUM_THREADS environment variable for each process|nohup: ignoring input|^Script started on "
     r"|\[runner\.py:\d+:main\] cmd = |\[launch\.py:\d+:main\] WORLD INFO DICT"
 )
+# What only those who train speak of: frameworks, devices, launchers, and the words of a training loop.
 FIELD = Sign(
-    r"(?i)\btorch|\bcuda\b|nccl|gloo|\brank\b|\bgpus?\b|slurm|srun:|deepspeed|\bepoch\b|traceback \(|Signals\.|SIG[A-Z]{3,4}\b"
-    r"|xid|k8s|kubelet|\bpod\b|megatron|transformers|\bmpi|dataloader|\bhccl|npu|exitcode|\.py\b"
+    r"(?i)torch|\bcuda|\bcudnn|cublas|nccl|\bgloo\b|\brccl|\bhccl|ascend|\bnpu|\bgpus?\b|_gpu|gpu_|nvidia|nvrm|\bxid\b|rocm|\bhip\w|\bxla\b|\btpu"
+    r"|deepspeed|megatron|transformers|hugging ?face|diffusers|lightning|accelerate\b|horovod|mmcv|mmengine|mmdet|detectron|fairseq|tokenizers?\b"
+    r"|bitsandbytes|flash[-_]attn|xformers|\btriton\b|\bvllm|sglang|\bray(?:let|::)|ray\.(?:exceptions|tune|train)|paddle|tensorflow|\bjax|\bwandb\b|tensorboard"
+    r"|\bfsdp|\bddp\b|distributed|rendezvous|all_?reduce|world[_ ]size|(?:local|global|data|pipeline)[_-]rank|^\[?rank ?:?\d|dataloader|datasets?\b"
+    r"|\bepochs?\b|\bloss\b|\btrain(?:ing|er|ed)?\b|train\w*\.py|fine-?tun|checkpoint(?:s/|ing model|_)|state_dict|\.(?:pth?|ckpt|safetensors)\b"
+    r"|slurm|srun:|\bsbatch\b|pytorchjob|\bmlx5|infiniband|pt_main_thread|pt_data_worker|-l(?:cuda|curand|aio|c10)|\bhydra[./]|omegaconf"
 )
 # Programs whose logs are not this field's, by the forms that only they print.
 FOREIGN = Sign(
-    r"^\s+at [\w$.<>/]+\((?:[\w.]+(?::\d+)?|Native Method)\)|^\s+at [\w.<>`]+\(.{0,200}\) in .{1,200}:line \d+|\borg\.apache\.(?!spark)|\bnpm (?:ERR!|error|info|verb)|^\d+ (?:verbose|silly|info) "
-    r"|^error\[E\d{4}\]|^\s+--> [\w/.-]+\.rs:\d+|^(?:LOG|STATEMENT|DETAIL|HINT):  |\bterraform\b|Terraform|^\d+\.\d+\.\d+\.\d+ - - \["
-    r"|^goroutine \d+ \[|\bpanic: runtime error|\bnginx\b|\[maven|\bgradle\b"
-    r"|\[\d+\](?: [\w@]+)? (?:LOG|ERROR|FATAL|PANIC|STATEMENT|DETAIL|HINT):  \S|^\d+:[MSCX] \d\d \w{3} \d{4} "  # PostgreSQL, Redis
-    r"|^Unhandled exception\. System\.|^error: could not compile `|^ +Compiling [\w-]+ v\d"  # .NET, cargo
-    # Builds in which no line speaks of this field: make and CMake around a compiler.
-    r"|^\[ {0,2}\d+%\] (?:Building|Linking|Generating|Built target) |^make(?:\[\d+\])?: \*\*\* "
-    r"|^-- (?:The C(?:XX)? compiler identification|Configuring incomplete)|^c\+\+: fatal error: Killed signal"
+    # Stacks and last words of other languages.
+    r"^\s+at [\w$.<>/]+\((?:[\w.]+(?::\d+)?|Native Method)\)|^\s+at [\w.<>`]+\(.{0,200}\) in .{1,200}:line \d+|\borg\.apache\.(?!spark)"
+    r"|^goroutine \d+ \[|\bpanic: runtime error|^thread '[^']{1,80}' panicked at|^Unhandled exception\. System\.|^\s+at .{1,200}\(node:|\(unhandled promise\)"
+    r"|^forrtl: |^At line \d+ of file \S+\.[fF]\d*|^Execution halted$|^Error in library\("
+    # Package managers, builds in which no line speaks of this field, containers' builds, other people's automation.
+    r"|\bnpm (?:ERR!|error|info|verb)|^\d+ (?:verbose|silly|info) |^error\[E\d{4}\]|^\s+--> [\w/.-]+\.rs:\d+|\[maven|\bgradle\b"
+    r"|^error: could not compile `|^ +Compiling [\w-]+ v\d|^\[ {0,2}\d+%\] (?:Building|Linking|Generating|Built target) |^make(?:\[\d+\])?: \*\*\* "
+    r"|^-- (?:The C(?:XX)? compiler identification|Configuring incomplete)|^c\+\+: fatal error: Killed signal|^(?:/\S*/)?ld: |^collect2: error"
+    r"|^Step \d+/\d+ : |^#\d+ (?:\[|\d+\.\d+ |DONE|CACHED|ERROR)|^(?:Ign|Err|Get|Hit):\d+ https?://|^[EW]: (?:Failed to fetch|Unable to locate|Some index)"
+    r"|\bterraform\b|Terraform|^(?:PLAY|TASK) \[|##\[(?:group|error|endgroup)\]|^=+ test session starts =+$|^=+ short test summary info =+$"
+    r"|^(?:error: |fatal: )(?:unable to access '|could not fetch|RPC failed|early EOF|Could not read from remote)|^fetch-pack: |^remote: \w+ing objects|^rsync(?: error)?: |^curl: \(\d+\)"
+    # Servers: access lines, databases, brokers, the frameworks behind web pages and timed jobs.
+    r"|^\d+\.\d+\.\d+\.\d+ - - \[|\"(?:GET|POST|PUT|HEAD|DELETE|PATCH|OPTIONS) \S+ HTTP/\d|\bnginx\b|^(?:LOG|STATEMENT|DETAIL|HINT):  "
+    r"|\[\d+\](?: [\w@]+)? (?:LOG|ERROR|FATAL|PANIC|STATEMENT|DETAIL|HINT):  \S|^\d+:[MSCX] \d\d \w{3} \d{4} |\"c\":\"[A-Z]+\", *\"id\":\d+,"
+    r"|(?:site|dist)-packages/(?:flask|django|werkzeug|starlette|fastapi|uvicorn|gunicorn|tornado|airflow|celery|prefect|scrapy|twisted|sqlalchemy)/"
+    r"|\bhomeassistant[./]|\bairflow\b|\bcelery@|\bscrapy\."
+    # The kernel and the init of machines that serve something else.
+    r"|systemd\[1\]: (?!nvidia|slurm|kubelet)\S+\.service: |(?:Killed process \d+,? \(|task=)(?!python|pt_|ray|torch|train|deepspeed|nvidia|accelerate|java)\w"
+    # Simulations.
+    r"|OpenFOAM|Foam::|\bLAMMPS\b|\bGROMACS\b|\bvasp[._ ]"
 )
 
 

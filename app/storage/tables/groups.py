@@ -34,6 +34,9 @@ class GroupRow(Base):
     owner: Mapped[str | None]
     note: Mapped[str | None]
     gpu_hours: Mapped[float | None]
+    muted_until: Mapped[datetime | None]
+    told_count: Mapped[int | None] = mapped_column(BigInteger)  # the highest threshold that people were told of
+    told_gpu_hours: Mapped[float | None]
     merged_into: Mapped[int | None] = mapped_column(Number, ForeignKey("groups.number"), index=True)
 
 

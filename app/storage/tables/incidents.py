@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Index
+from sqlalchemy import BigInteger, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from app.storage.tables.base import Base, Number
@@ -17,26 +17,58 @@ class IncidentRow(Base):
 
     __tablename__ = "incidents"
     __table_args__ = (
-        Index("ix_incidents_group_number", "group_number", "number"),
-        Index("ix_incidents_state", "state", "number"),
+        # Lists go by the time of receipt; each filter has an index in that order.
+        Index("ix_incidents_received_at", "received_at", "number"),
+        Index("ix_incidents_group_number", "group_number", "received_at", "number"),
+        Index("ix_incidents_state", "state", "received_at", "number"),
+        Index("ix_incidents_outcome", "outcome", "received_at", "number"),
+        Index("ix_incidents_entry", "entry", "received_at", "number"),
+        Index("ix_incidents_cluster", "cluster", "received_at", "number"),
+        Index("ix_incidents_user", "user", "received_at", "number"),
+        # Holds all that is told of hosts, so that their counts need no rows.
+        Index(
+            "ix_incidents_host",
+            "host",
+            "received_at",
+            "number",
+            "cluster",
+            "outcome",
+            "hardware",
+            "entry",
+            "job_id",
+            "gpu_hours",
+        ),
+        Index(
+            "ix_incidents_hardware",
+            "received_at",
+            "host",
+            "cluster",
+            postgresql_where=text("hardware"),
+            sqlite_where=text("hardware"),
+        ),
+        Index("ix_incidents_job_id", "job_id", "cluster"),
         {"sqlite_autoincrement": True},
     )
 
     number: Mapped[int] = mapped_column(Number, primary_key=True)
     request: Mapped[str] = mapped_column(unique=True)
-    received_at: Mapped[datetime] = mapped_column(index=True)
+    received_at: Mapped[datetime]
     state: Mapped[str]
     tries: Mapped[int] = mapped_column(default=0)
+    next_try: Mapped[datetime | None]
     job: Mapped[dict[str, Any]]
-    cluster: Mapped[str | None] = mapped_column(index=True)
-    user: Mapped[str | None] = mapped_column(index=True)
+    job_id: Mapped[str | None]
+    attempt: Mapped[int | None]
+    cluster: Mapped[str | None]
+    user: Mapped[str | None]
     log_sha256: Mapped[str]
     triaged_at: Mapped[datetime | None]
     failure: Mapped[str | None]
     verdict: Mapped[dict[str, Any] | None]
     outcome: Mapped[str | None]
-    entry: Mapped[str | None] = mapped_column(index=True)
-    host: Mapped[str | None] = mapped_column(index=True)
+    entry: Mapped[str | None]
+    host: Mapped[str | None]
+    advice: Mapped[str | None]  # as the verdict gives it: retry, retry-elsewhere, fix-first, none
     hardware: Mapped[bool | None]
     gpu_hours: Mapped[float | None]
     knowledge: Mapped[str | None] = mapped_column(index=True)

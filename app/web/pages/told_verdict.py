@@ -16,6 +16,7 @@ from app.domain.verdict import (
     Cascade,
     EarlierRun,
     Evidence,
+    RankMark,
     RootCause,
     RunFacts,
     Stats,
@@ -95,6 +96,7 @@ def _verdict(stored: dict[str, Any]) -> Verdict:
         stats=_part(Stats, stored.get("stats") or {}),
         engine=stored.get("engine", ""),
         knowledge=stored.get("knowledge", ""),
+        timeline=_parts(RankMark, stored, "timeline"),
     )
 
 

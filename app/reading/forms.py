@@ -1,0 +1,72 @@
+"""The prefixes that are known on sight, as their writers put them: one regex whose groups say what each part tells."""
+
+from __future__ import annotations
+
+import re
+
+from app.reading.times import CTIME, STAMP, SYSLOG
+
+_PROGRAM = r"[\w./@-]+\[\d+\]: ?"
+_HOST = r"[A-Za-z][\w.-]*"
+_NUMBERED = r"[A-Za-z][\w.-]*\d[\w.-]*"  # a host's name with a number in it
+_KEYS = r"(?:(?:global_|local_|node_)?rank|world_size|host(?:name)?|node|pid|role|gpu)"
+# Order matters: outer writers (container, journal) come before inner ones (launcher, rank). Above each kind: its forms.
+PREFIXES = re.compile(
+    r"\s?(?:"
+    # docker -t, kubectl --timestamps, CRI, CI runners; journalctl -o short-iso, short-full; syslog (RFC 5424)
+    rf"(?:<\d{{1,3}}>\d )?(?:[A-Z][a-z]{{2}} )?(?P<time>{STAMP})(?: UTC)?(?: std(?:out|err) [FP])?(?: \d\d[OE]\+?)?"
+    rf"(?:[ \t](?P<isojournal>[\w.-]+) (?:{_PROGRAM}|[\w./@-]+ (?:\d+|-) (?:[\w-]+) - )|[ \t]|$|(?=: rank\d+\[\d+\]))"
+    r"|\[(?P<bracketed>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z)\] "  # Jenkins, Determined
+    r"|\[pod/(?P<pod>[^/\]\s]+)/[^\]\s]+\] "  # kubectl logs --prefix
+    r"|[a-z0-9-]+/(?P<kail>[a-z0-9][a-z0-9.-]*)\[[a-z0-9-]+\]: "  # kail
+    r"|[\w.-]+\.\d+\.[a-z0-9]{10,25}@(?P<swarm>[\w.-]+)\s+\| ?"  # docker service logs
+    # journalctl, syslog, ts
+    rf"|(?:<\d{{1,3}}>)?(?P<syslog>{SYSLOG}) (?:(?P<journal>[\w.-]+) (?:{_PROGRAM}|[a-z][\w./@-]*: ))?"
+    rf"|\[ *\d+\.\d{{6}}\] (?P<monotonic>[\w.-]+) {_PROGRAM}"  # journalctl -o short-monotonic
+    r'|\{(?P<loki>[A-Za-z_]\w*="[^"\n]*"(?:, ?[A-Za-z_]\w*="[^"\n]*")*)\}\s+'  # logcli
+    r"|\[(?:default|trainer|worker|role_\w+)(?P<local>\d{1,6})\]:"  # torchrun --tee: role name and local rank
+    # the same with TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE
+    r"|\[(?:default|trainer|worker)-(?P<ownlocal>\d{1,6})-(?P<ownrank>\d{1,6})\]:? ?"
+    r"|\[(?:default|trainer|worker)[-_ ]?rank[-_ ]?(?P<rolerank>\d{1,6})\]:? ?"
+    r"|\[rank[:=]? ?(?P<rank>\d{1,6})\](?:: ?| )(?:\|\| )?"  # torch >= 2.2: uncaught exceptions and C++ logs; Lightning
+    r"|\[?[0-9a-f]{8}\]? (?:\[rank=(?P<trialrank>\d{1,6})\] )?\|\| (?:[A-Z]{4,8}: (?=Traceback))?"  # Determined
+    rf"|(?:: )?rank(?P<composerrank>\d{{1,6}})\[\d+\]\[\w+\]: [A-Z]{{4,8}}: [\w.]+: "  # composer
+    # mpirun --tag-output, with --timestamp-output too; PRRTE's, SageMaker's, horovodrun's
+    rf"|(?P<ctime>{CTIME})(?=\[[\d,]+\]<std)"
+    r"|\[(?:1|[\w.@-]+(?=,[^\]]{1,80}\]<std)),(?:mpirank:)?(?P<mpi>\d{1,6})(?:,(?P<mpihost>[\w.-]+))?\](?:<std(?:out|err)>)?: ?"
+    r"|\[(?P<horovod>\d{1,6})\]<std(?:out|err)>: ?"
+    # launchers and scripts that write host and rank into one bracket: [host:local rank], [host|rank=3], [rank 3 @ host]
+    rf"|\[(?P<nodehost>{_HOST}):(?P<nodelocal>\d{{1,2}})\] ?(?=\S)(?=[A-Z]|(?<= ))"
+    rf"|[\[(](?P<taghost>{_NUMBERED}) ?[:/|@,] ?(?:global_)?(?i:rank)[ =:_]?(?P<tagrank>\d{{1,6}})[\])]:? ?"
+    rf"|[\[(](?P<gpuhost>{_NUMBERED}) ?[:/|@,] ?(?i:gpu|local_?rank)[ =:_]?(?P<gpulocal>\d{{1,2}})[\])]:? ?"
+    rf"|[\[(](?i:rank)[ =:_]?(?P<rankfirst>\d{{1,6}}) ?[:/|@,] ?(?P<hostlast>{_NUMBERED})[\])]:? ?"
+    rf"|\[(?:\w+ )?(?=[^\]]{{0,80}}rank[=:])(?P<keys>{_KEYS}[=:][\w.-]+(?:[ ,|;]+{_KEYS}[=:][\w.-]+){{1,5}})\]:? ?"
+    rf"|\[(?P<mpinode>{_HOST}):\d{{3,7}}\] "  # Open MPI: [host:pid]
+    # SkyPilot: its rank is the node's
+    r"|\((?P<skynode>[\w.-]+), (?:rank=(?P<skyrank>\d{1,5}), )?pid=(?P<skypid>\d+)(?:, ip=(?P<skyip>[\w.:]+))?\) ?"
+    # Ray, vLLM
+    r"|\((?:(?P<actor>[A-Za-z_][\w.:-]*(?:\([\w =,.]*\))?) )?(?:rank=(?P<actorrank>\d{1,6}) )?"
+    r"(?:pid|ip)=(?P<pid>[\d.]+)(?:, ip=(?P<ip>[\w.:]+))?\) ?"
+    r"|\((?:raylet|autoscaler|gcs_server)(?:, ip=(?P<rayip>[\w.:]+))?\) "
+    r"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<vllm>\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? \[?[\w./-]+:\d+\] ?"  # vLLM
+    r"|stderr: |\[stderr\] |E {3}(?= *\S)|##\[error\]"  # tools that quote another's output; pytest; GitHub
+    r"|\[repeated \d+x across cluster\] ?"
+    r"|\[\d{0,2}(?:;\d{1,3})*m ?"  # a colour whose escape character a web form took away
+    r")"
+)
+RANKS = ("ownrank", "rolerank", "trialrank", "composerrank", "mpi", "horovod", "tagrank", "rankfirst", "actorrank")
+LOCALS = ("local", "ownlocal", "nodelocal", "gpulocal")
+TIMES = ("time", "bracketed", "syslog", "ctime", "vllm")
+PODS = ("pod", "kail")
+HOSTS = ("pod", "kail", "swarm", "journal", "isojournal", "monotonic", "nodehost", "taghost", "gpuhost", "hostlast",
+         "mpinode", "mpihost", "ip", "rayip", "skyip")  # fmt: skip
+WRITERS = (
+    "pod",
+    "kail",
+    "swarm",
+    "nodehost",
+    "taghost",
+    "gpuhost",
+    "hostlast",
+    "skynode",
+)  # each one's lines are a stream

@@ -1,0 +1,67 @@
+"""The times that lines tell, in the forms of loggers, schedulers and `date`: text in, ISO 8601 out.
+
+A time without a year, as of syslog and glog, begins with `--`.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTH = rf"(?:{'|'.join(_MONTHS)})"
+SYSLOG = rf"{_MONTH} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
+CTIME = rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) {SYSLOG} (?:[A-Z]{{3,5}} )?\d{{4}}"
+_DAY = r"(?:[01]\d)[/-][0-3]\d \d\d:\d\d:\d\d"
+_IN_TEXT = re.compile(
+    rf"(?P<stamp>{STAMP})"
+    r"|[WEIF](?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d+)"  # glog, torch >= 2.2
+    r"|(?P<slashes>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?|\d{4}-\d\d-\d\d_\d\d:\d\d:\d\d)"  # torchelastic's report and others
+    r"|(?P<american>[01]\d/[0-3]\d/\d{4} \d\d:\d\d:\d\d)"  # scripts of transformers
+    rf"|(?P<ctime>{CTIME})"  # date, nvidia-smi
+    rf"|(?:^\[?|(?<=^\[))(?P<brief>{_DAY})(?= - mm| d2\.|\s?\])"  # mmengine, detectron2
+)
+_TO_ISO = str.maketrans({" ": "T", "_": "T", "/": "-", ",": "."})
+_SYSLOG_PARTS = re.compile(rf"({_MONTH}) ([ \d]\d) ([\d:.]+)(?: (?:[A-Z]{{3,5}} )?(\d{{4}}))?$")
+
+
+def time_in(text: str) -> str | None:
+    """-> the first time in a text, as ISO 8601."""
+    found = _IN_TEXT.search(text)
+    if found is None:
+        return None
+    if found["month"]:
+        return f"--{found['month']}-{found['day']}T{found['clock']}"
+    if american := found["american"]:
+        return f"{american[6:10]}-{american[:2]}-{american[3:5]}T{american[11:]}"
+    return iso(found["stamp"] or found["slashes"] or found["ctime"] or found["brief"])
+
+
+def iso(told: str) -> str:
+    """-> one of the forms above, or seconds or thousandths since 1970, as ISO 8601."""
+    if told[:1].isdigit() and told[2:3] not in "/-":
+        return told.translate(_TO_ISO) if told[4:5] in "-/" else _since_1970(told)
+    if told[:1].isdigit():
+        return f"--{told.translate(_TO_ISO)}"
+    parts = _SYSLOG_PARTS.search(told)
+    if parts is None:
+        return told
+    month, day, clock, year = parts.groups()
+    return f"{year or '-'}-{_MONTHS.index(month) + 1:02}-{int(day):02}T{clock}"
+
+
+def with_year(time: str, other: str | None) -> str:
+    """-> the time, with the year of another one where it has none itself."""
+    return f"{other[:4]}{time[1:]}" if time[:1] == "-" and other and other[:4].isdecimal() else time
+
+
+def iso_time(seconds: float) -> str:
+    """-> seconds since 1970 as ISO 8601, in UTC."""
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+
+
+def _since_1970(number: str) -> str:
+    seconds = float(number)
+    return iso_time(seconds / 1000 if seconds > 1e11 else seconds)

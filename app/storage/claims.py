@@ -1,0 +1,76 @@
+"""Which incidents are to be triaged, and whose turn it is. Each function is one step of a transaction that its caller
+opened.
+
+A try that never came back says little about its log: services are killed, machines lose their power. A log can take
+all down with it all the same, as where a whole container is what runs out of memory. So each such loss is counted, and
+what was lost a few times is tried ever more seldom: whatever the reason is, it then stands in nobody's way, and the
+tries that a triage has reach over hours, which only a log that is itself the reason outlasts.
+"""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+
+from sqlalchemy import Text, cast, column, exists, func, or_, select, table
+from sqlalchemy.orm import Session
+
+from app.domain.incident import State
+from app.storage.database import lock
+from app.storage.incidents import OPEN, change, is_id
+from app.storage.tables import FileRow, IncidentRow
+
+MOST_TRIES = 10
+_AT_ONCE = 3  # tries that follow one another, as around a bad deployment
+_PAUSE = timedelta(minutes=1)  # before the next one, and twice as long before each that follows
+_JITTER = 1.5  # so that two that were lost together are not tried together for ever
+_LONGEST = timedelta(hours=2)  # of these pauses: a time further away was written before the clock was set back
+_JOBS = table("procrastinate_jobs", column("queueing_lock"))  # a job that has ended is deleted
+
+
+def waiting(session: Session, now: datetime) -> list[tuple[str, int]]:
+    """-> (id, bytes of the log) of the incidents that are to be triaged, on Postgres of those that no job is about.
+
+    First those whose triage was lost least often, so that one that takes the service down keeps no other waiting.
+    """
+    total = select(func.sum(FileRow.bytes)).where(FileRow.incident_number == IncidentRow.number).scalar_subquery()
+    later = IncidentRow.next_try
+    due = or_(later.is_(None), later <= now, later > now + _LONGEST)
+    query = select(IncidentRow.number, total).where(IncidentRow.state.in_(OPEN), due)
+    query = query.order_by(IncidentRow.tries, IncidentRow.number)
+    if session.get_bind().dialect.name == "postgresql":
+        lock(session, "put what waits into the queue")
+        query = query.where(~exists().where(_JOBS.c.queueing_lock == cast(IncidentRow.number, Text)))
+    return [(str(number), int(size)) for number, size in session.execute(query)]
+
+
+def claim(session: Session, incident_id: str, now: datetime) -> int:
+    """received → triaging -> which try this is, from 1 on; 0 where the incident is gone, has ended or is to wait.
+
+    That one process has it at a time is the queue's business: an incident in triaging is one whose process was lost.
+    """
+    known = select(IncidentRow.tries, IncidentRow.next_try).where(is_id(incident_id), IncidentRow.state.in_(OPEN))
+    row = session.execute(known.with_for_update()).one_or_none()
+    if row is None or (row.next_try is not None and now < row.next_try <= now + _LONGEST):
+        return 0
+    tries: int = row.tries + 1
+    change(
+        session,
+        [is_id(incident_id)],
+        {"state": State.TRIAGING, "tries": tries, "next_try": _after_loss(tries, now)},
+    )
+    return tries
+
+
+def hand_back(session: Session, incident_id: str) -> None:
+    """triaging → received, as if this try had never been."""
+    claimed = [is_id(incident_id), IncidentRow.state == State.TRIAGING]
+    change(session, claimed, {"state": State.RECEIVED, "tries": IncidentRow.tries - 1, "next_try": None})
+
+
+def _after_loss(tries: int, now: datetime) -> datetime | None:
+    """-> when it is to be tried again, should this try be lost too; None: at once."""
+    if not _AT_ONCE <= tries < MOST_TRIES:
+        return None
+    pauses: float = 2 ** (tries - _AT_ONCE) * random.uniform(1, _JITTER)
+    return now + _PAUSE * pauses
