@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from app import __version__
 from app.errors import BadInput, KnowledgeError, NotFound, SettingError, TriageError
 
-COMMANDS = ("triage", "triage-archive", "serve", "worker", "kb", "db", "token", "retriage", "mcp")
+COMMANDS = ("triage", "triage-archive", "serve", "worker", "kb", "db", "token", "retriage", "mcp", "demo")
 _WRONG_INPUT = (BadInput, NotFound, SettingError)
 
 

@@ -17,6 +17,7 @@ def run(options: argparse.Namespace) -> int:
     """Works until it is stopped -> 0. Raises TriageError, before anything is worked, where something is wrong."""
     from app.cli.start_logging import start_logging
     from app.errors import SettingError
+    from app.services.postman import Postman
     from app.services.service import close_service, open_service
     from app.services.triage_incident import triage_incident
     from app.services.upkeep import PAUSE, Upkeep
@@ -31,8 +32,10 @@ def run(options: argparse.Namespace) -> int:
         signal.signal(number, lambda *_: stopped.set())
     service = open_service(settings, triage_incident)
     print(f"torchtriage works the queue, {max(1, settings.workers)} logs at a time", flush=True)
-    upkeep = Upkeep(service)
+    upkeep, postman = Upkeep(service), Postman(service)
+    postman.start()
     while not stopped.wait(PAUSE):
         upkeep.turn()
+    postman.stop()
     close_service(service)
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -14,6 +14,14 @@ class GroupStatus(StrEnum):
     OPEN = "open"
     RESOLVED = "resolved"
     IGNORED = "ignored"
+
+
+class GroupOrder(StrEnum):
+    """What comes first in a list of groups: the latest seen, the one with the most incidents, the dearest."""
+
+    SEEN = "last_seen"
+    COUNT = "count"
+    COST = "cost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,7 @@ class Group:
     regressed_at: datetime | None = None
     owner: str | None = None
     note: str | None = None
+    muted_until: datetime | None = None
     gpu_hours_lost: float | None = None
     merged_into: str | None = None
     merged: tuple[str, ...] = ()
@@ -68,6 +77,7 @@ class Group:
             "regressed_at": iso(self.regressed_at),
             "owner": self.owner,
             "note": self.note,
+            "muted_until": iso(self.muted_until),
             "gpu_hours_lost": self.gpu_hours_lost,
             "merged_into": self.merged_into,
             "merged": list(self.merged),
@@ -77,17 +87,33 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class GroupChange:
-    """What somebody decided about a group; None leaves it as it is, an empty text takes it away."""
+    """What somebody decided about a group; None leaves it as it is, an empty text takes it away.
+
+    A group that is muted for `mute` says nothing in chats; a duration of zero ends that.
+    """
 
     status: GroupStatus | None = None
     owner: str | None = None
     note: str | None = None
+    mute: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GroupFilter:
-    """Which groups to list; None leaves a property open."""
+    """Which groups to list, and in which order; None leaves a property open."""
 
     status: GroupStatus | None = None
     entry: str | None = None
     outcome: str | None = None
+    sort: GroupOrder = GroupOrder.SEEN
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMembers:
+    """Whom and what the latest `counted` incidents of a group hit, by how often, the most often first."""
+
+    counted: int
+    hosts: dict[str, int]
+    jobs: dict[str, int]
+    users: dict[str, int]
+    clusters: dict[str, int]

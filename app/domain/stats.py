@@ -13,11 +13,12 @@ Bucket = Literal["hour", "day"]
 
 @dataclass(frozen=True, slots=True)
 class StatsFilter:
-    """Which incidents to count; None leaves a property open."""
+    """Which incidents to count; None leaves a property open. `host` is what the names of hosts begin with."""
 
     since: datetime | None = None
     until: datetime | None = None
     cluster: str | None = None
+    host: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +58,54 @@ class HostRecord:
             "gpu_hours_lost": self.gpu_hours_lost,
             "entries": self.entries,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Verdicts of one entry, None where it names none, and outcome; `part` is the time or cluster that they are of."""
+
+    part: str
+    outcome: str
+    entry: str | None
+    count: int
+    gpu_hours: float
+
+
+@dataclass(frozen=True, slots=True)
+class BadHost:
+    """A host that was to blame itself for this many failures."""
+
+    host: str
+    hardware: int
+    last_seen: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RetrySuccess:
+    """What came of incidents whose advice was a retry, the latest first, `looked_at` at most.
+
+    `same` and `other`: a later attempt of the job failed again, of the same entry or not. `healthy`: its log shows no
+    failure. `unknown`: nothing was heard of the job again, so it ran well, or nobody tried, or nobody told.
+    """
+
+    looked_at: int = 0
+    healthy: int = 0
+    same: int = 0
+    other: int = 0
+
+    @property
+    def unknown(self) -> int:
+        return self.looked_at - self.healthy - self.same - self.other
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """How often people said that verdicts that name an entry are right, and wrong; an entry of None named none."""
+
+    entry: str | None
+    right: int
+    wrong: int
+
+    @property
+    def share(self) -> float:
+        return self.right / (self.right + self.wrong)

@@ -32,6 +32,13 @@ def path_of(entry: str, folders: Iterable[Path]) -> Path:
     return places[-1]
 
 
+def name_for(failed: str) -> str:
+    """-> a name for an entry that is yet to be thought about, from the message that it is to match."""
+    kind = re.match(r"[\w.]+", failed)
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", kind[0].rpartition(".")[2] if kind else "")
+    return f"new.{'-'.join(words).lower()[:60] or 'failure'}"
+
+
 def failure(verdict: Verdict) -> str:
     """-> the line that tells what failed: the exception, else the first line of evidence.
 

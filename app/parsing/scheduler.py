@@ -7,13 +7,16 @@ from dataclasses import replace
 
 from app.domain.event import Event
 from app.domain.line import Line
+from app.reading.nodelist import LIST
+from app.reading.nodelist import hosts as expanded
 
 # srun: error: gpu-01: task 3: Killed · srun: error: gpu-01: tasks 0-3: Exited with exit code 1
-_SRUN = re.compile(r"^srun: error: ([\w.-]+): tasks? ([\d,-]+): (.+)")
+_SRUN = re.compile(rf"^srun: error: ({LIST}): tasks? ([\d,-]+): (.+)")
 # slurmstepd: error: *** JOB 310529 ON dgx-30 CANCELLED AT 2025-10-30T05:33:43 DUE TO PREEMPTION ***
-_STEPD = re.compile(r"\b(?:slurmstepd|slurmd|srun|salloc|sbatch)(?:-[\w.]+)?: (?:error: |Job |job )")
+_STEPD = re.compile(r"\b(?:slurmstepd|slurmd|srun|salloc|sbatch)(?:-([\w.-]+))?: (?:error: |Job |job )")
 _ON = re.compile(r" ON ([\w.\[\],-]+?) (?:CANCELLED|FAILED)(?: AT ([\dT:-]+))?")
-_NODE = re.compile(r"[Nn]ode failure on ([\w.-]+)")
+# Node failure on gpu-7 · Task launch for StepId=31.0 failed on node gpu-7: … · pmixp_p2p_send: gpu-7 [0]: pmixp_utils.c:469
+_NODE = re.compile(rf"(?:[Nn]ode failure on|failed on node|pmixp_\w+:) ({LIST})(?=[\s:,.]|$)")
 # Printed at the end of good runs as well.
 _NOISE = re.compile(
     r"_is_a_lwp|STEPD TERMINATED|Unable to get current|Force Terminated|First task exited|Job step aborted"
@@ -28,16 +31,20 @@ class Scheduler:
 
     def feed(self, line: Line) -> bool:
         text = line.text
-        if ": " not in text or not _STEPD.search(text[:120]) or _NOISE.search(text):
+        stepd = _STEPD.search(text[:120]) if ": " in text else None
+        if stepd is None or _NOISE.search(text):
             return False
-        host, rank, time = line.host, line.rank, line.time
+        rank, time = line.rank, line.time
+        named = stepd[1]
         if found := _SRUN.match(text):
-            host = found[1]
+            named = found[1]
             rank = int(found[2]) if found[2].isdigit() and len(found[2]) < 7 else rank
         if on := _ON.search(text):
-            host, time = on[1] if "[" not in on[1] else host, on[2] or time
+            named, time = on[1], on[2] or time
         if node := _NODE.search(text):
-            host = node[1]
+            named = node[1]
+        hosts = expanded(named) if named else ()
+        host = hosts[0] if len(hosts) == 1 else line.host
         self.events.append(replace(Event.at(line, text, "slurm"), host=host, rank=rank, time=time))
         return True
 

@@ -26,7 +26,7 @@ def lines(
     """Yields the lines of one file, given with their places in it; `order` is added to each to give its place in the
     run. `numbers` holds the lines' numbers in the file, where they were moved; `verbatim` is False where they are none
     of the file's own."""
-    prefix = f"{where.file or ''}|"
+    prefix = f"{where.log or where.file or ''}|"
     for place, unfolded in _unfolded(iter(kept), verbatim):
         origin = unfolded.origin
         yield Line(  # By place, as names take twice as long.

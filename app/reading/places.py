@@ -10,13 +10,18 @@ from dataclasses import dataclass, replace
 _TREE = re.compile(r"(?:^|(?P<root>.*)/)attempt_(?P<attempt>\d{1,6})/(?P<local>\d{1,6})/[^/]+$")
 _LAUNCH = re.compile(r"(?:^|/)node_(\d{1,6})_local_rank_(\d{1,6})_std(?:out|err)$")  # torch.distributed.launch --logdir
 # nemo_log_globalrank-3_localrank-3.txt, rank3.log, log_rank_3.txt, 1/rank.03/stdout (mpirun --output-filename)
-_RANK = re.compile(r"(?:^|[/_.-])(?:global_?|log_?)?(?:rank|std_log_process)[_.-]?(\d{1,6})(?=[/_.-]|$)", re.I)
+_RANK = re.compile(
+    r"(?:^|[/_.-])(?:global_?|log_?)?(?:rank|std_log_process|proc(?:ess)?)[_.-]?(\d{1,6})(?=[/_.-]|$)", re.I
+)
 _LOCAL_RANK = re.compile(r"(?:^|[/_.-])local_?rank[_.-]?(\d{1,6})(?=[/_.-]|$)", re.I)
-# Slurm: %j_%t.out, %x-%j-%N-%t.err, %x_%j_%N.out
+# Slurm: %j_%t.out, %x-%j-%t.err, %x-%j-%N-%t.err, %x_%j_%N.out, %j-%t-%N.out; submitit: %j_%t_log.err
 _HOST_TASK = re.compile(
     r"(?:^|[/_.-])\d{2,}[_.-](?P<host>[A-Za-z][A-Za-z0-9-]*\d)[_.-](?P<task>\d{1,6})\.(?:out|err|log)$"
 )
-_TASK = re.compile(r"(?:_|(?:^|/)\d{3,}[.-])(?P<task>\d{1,6})\.(?:out|err)$")
+_TASK_HOST = re.compile(
+    r"(?:^|[/_.-])\d{3,}[_.-](?P<task>\d{1,6})[_.-](?P<host>[A-Za-z][A-Za-z0-9-]*\d)\.(?:out|err|log)$"
+)
+_TASK = re.compile(r"(?:_|(?:^|[/_-])\d{3,}[.-])(?P<task>\d{1,6})(?:_log)?\.(?:out|err)$")
 _NODE_FILE = re.compile(r"(?:^|[/_.-])\d{3,}[_.-](?P<host>[A-Za-z][A-Za-z0-9-]*\d)\.(?:out|err|log)$")
 # /var/log/pods/NAMESPACE_POD_UID/CONTAINER/RESTARTS.log, /var/log/containers/POD_NAMESPACE_CONTAINER-ID.log
 _POD_FOLDER = re.compile(r"(?:^|/)[a-z0-9-]+_(?P<pod>[a-z0-9.-]+)_[0-9a-f-]{8,36}/[^/]+/(?P<restarts>\d{1,4})\.log")
@@ -25,13 +30,17 @@ _POD_NAME = re.compile(
     r"(?:^|/)(?P<pod>[a-z0-9][a-z0-9.-]*-(?:master|worker|launcher|node|workers)-\d{1,5}(?:-\d{1,5})?(?:-[a-z0-9]{5})?)(?=/|\.(?:log|txt)$)"
 )
 _HOST = re.compile(
-    r"(?:^|/)(?P<host>(?:node|host|gpu-|dgx|hgx|compute|ip-)-?[a-z0-9.-]{0,40}?\d)(?=/|\.(?:log|out|err|txt)$)", re.I
+    r"(?:^|/)(?P<host>(?:node|host|gpu-|dgx|hgx|compute|ip-|algo-)-?[a-z0-9.-]{0,40}?\d)(?=/|\.(?:log|out|err|txt)$|-\d{10}\b)", re.I
 )  # fmt: skip
+
+# stdout.log, stderr.log and error.json of a folder; 4711_3.out beside 4711_3.err
+_CHANNEL = re.compile(r"(?:^|(?<=[/_.-]))(?:(?:std)?(?:out|err)(?:\.log|\.txt)?|error\.json)$")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a file's path tells of all its lines; None is what it does not tell. `file` is None in a run of one file."""
+    """What a file's path tells of all its lines; None is what it does not tell. `file` is None in a run of one file.
+    `log`: the rotated log that the file is a piece of."""
 
     file: str | None
     rank: int | None = None
@@ -40,6 +49,7 @@ class Place:
     host: str | None = None
     pod: str | None = None
     node: int | None = None
+    log: str | None = None
 
 
 class Places:
@@ -50,6 +60,11 @@ class Places:
         for name in names:
             if tree := _TREE.search(name):
                 self._roots.setdefault(tree["root"] or "")
+
+    @property
+    def of_torchrun(self) -> bool:
+        """Whether a file lies where torchrun's `--log-dir` puts it."""
+        return bool(self._roots)
 
     def of(self, name: str, several: bool) -> Place:
         """-> what the path `name` inside the run tells; nothing where the run is a single file."""
@@ -69,6 +84,11 @@ class Places:
     def _host(self, root: str) -> str | None:
         first = root.partition("/")[0]
         return first if first != root and len({other.partition("/")[0] for other in self._roots}) > 1 else None
+
+
+def writer_of(name: str) -> str:
+    """-> what is common to the names of all files into which one process writes."""
+    return _CHANNEL.sub("", name)
 
 
 def _place(name: str) -> Place:
@@ -93,7 +113,7 @@ def _place(name: str) -> Place:
 
 
 def _task(name: str, where: Place) -> Place:
-    if found := _HOST_TASK.search(name):
+    if found := _HOST_TASK.search(name) or _TASK_HOST.search(name):
         return replace(where, rank=int(found["task"]), host=found["host"])
     found = _TASK.search(name)
     return replace(where, rank=int(found["task"])) if found else where

@@ -6,17 +6,18 @@ import re
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, TypeVar
 
 from app.errors import UnreadableLog
+from app.reading.rotation import age, parts
 from app.reading.unpack import Budget, Upload, clean_name, unpack
 
 CHUNK = 1 << 20
 _LOG_NAMES = re.compile(
-    r"(?:\.(?:log(?:\.\d[\d-]*)?|out|err|txt|json|jsonl|ndjson|stdout|stderr|o\d+|e\d+)|^(?:stdout|stderr|nohup).*|^[^.]+)"
+    r"(?:\.(?:log(?:[.-]\d[\d_-]*)?|out|err|txt|json|jsonl|ndjson|stdout|stderr|o\d+|e\d+)|^(?:stdout|stderr|nohup).*|^[^.]+)"
     r"(?:\.gz|\.zst)?$",
     re.I,
 )
@@ -29,11 +30,13 @@ Item = TypeVar("Item")
 @dataclass(frozen=True, slots=True)
 class LogFile:
     """One file of a run. `name` is its path inside the run; `chunks` yields its bytes, decompressed, once.
-    `member`: it came out of an archive, where others can be beside it."""
+    `member`: it came out of an archive, where others can be beside it. `part_of`: the log that it is a rotated piece
+    of; those follow one another, the oldest first."""
 
     name: str
     chunks: Callable[[], Iterator[bytes]]
     member: bool = False
+    part_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +54,32 @@ def open_path(path: Path) -> Run:
     """-> the run that a text file, .gz, .zst, .tar.gz or folder holds; raises UnreadableLog where there is none."""
     name = str(path)
     if path.is_dir():
-        found = sorted(
-            (file for file in path.rglob("*") if file.is_file() and _LOG_NAMES.search(file.name)),
-            key=lambda file: (file.name == _ERROR_FILE, file),
-        )
-        if not found:
-            raise UnreadableLog(f"{name}: a folder without logs")
-        return Run(
-            name,
-            lambda: (log for file in found for log in _each(file, file.relative_to(path).as_posix())),
-            several=True,
-            names=tuple(file.relative_to(path).as_posix() for file in found),
-        )
+        return _open_folder(path, name)
     if not path.exists():
         raise UnreadableLog(f"{name}: no such file or folder")
     if not path.is_file():
         raise UnreadableLog(f"{name}: not a file or folder")
     return Run(name, lambda: _files(path, path.name), several=bool(_ARCHIVE.search(path.name)))
+
+
+def _open_folder(path: Path, name: str) -> Run:
+    inside = [file for file in path.rglob("*") if file.is_file() and _LOG_NAMES.search(file.name)]
+    if not inside:
+        raise UnreadableLog(f"{name}: a folder without logs")
+    names = {file.relative_to(path).as_posix(): file for file in inside}
+    part_of = parts(names)
+
+    def place(each: str) -> tuple[bool, PurePosixPath, tuple[int, int, str]]:
+        return names[each].name == _ERROR_FILE, PurePosixPath(part_of.get(each, each)), age(each)
+
+    found = sorted(names, key=place)
+
+    def files() -> Iterator[LogFile]:
+        for each in found:
+            for log in _each(names[each], each):
+                yield replace(log, part_of=part_of.get(each))
+
+    return Run(name, files, several=True, names=tuple(found))
 
 
 def open_stdin() -> Run:

@@ -17,7 +17,7 @@ CTIME = rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) {SYSLOG} (?:[A-Z]{{3,5}} )?\d{{4}}"
 _DAY = r"(?:[01]\d)[/-][0-3]\d \d\d:\d\d:\d\d"
 _IN_TEXT = re.compile(
     rf"(?P<stamp>{STAMP})"
-    r"|[WEIF](?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d+)"  # glog, torch >= 2.2
+    r"|[WEIF](?P<month>\d\d?)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d+)"  # glog, torch >= 2.2
     r"|(?P<slashes>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?|\d{4}-\d\d-\d\d_\d\d:\d\d:\d\d)"  # torchelastic's report and others
     r"|(?P<american>[01]\d/[0-3]\d/\d{4} \d\d:\d\d:\d\d)"  # scripts of transformers
     rf"|(?P<ctime>{CTIME})"  # date, nvidia-smi
@@ -33,7 +33,7 @@ def time_in(text: str) -> str | None:
     if found is None:
         return None
     if found["month"]:
-        return f"--{found['month']}-{found['day']}T{found['clock']}"
+        return f"--{int(found['month']):02}-{found['day']}T{found['clock']}"
     if american := found["american"]:
         return f"{american[6:10]}-{american[:2]}-{american[3:5]}T{american[11:]}"
     return iso(found["stamp"] or found["slashes"] or found["ctime"] or found["brief"])

@@ -7,8 +7,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
-from app.domain.incident import Job, StoredFile, StoredLog
+from sqlalchemy.orm import Session
+
+from app.domain.incident import Incident, Job, State, StoredFile, StoredLog
 from app.errors import UnreadableLog
 from app.reading.blocks import blocks
 from app.reading.redact import redacted
@@ -20,15 +23,29 @@ from app.storage.database import lock
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
-    """An incident that was accepted; `new` is False for one that was there before."""
+class Arrival:
+    """A log whose files are durable and whose row is not."""
 
-    incident_id: str
+    job: Job
+    log: StoredLog
+    writers: tuple[BlobWriter, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """An incident that was accepted, as it was then; `new` is False for one that was there before."""
+
+    incident: Incident
     new: bool
 
+    @property
+    def incident_id(self) -> str:
+        return self.incident.id
 
-def accept(service: Service, job: Job, uploads: Iterable[Upload]) -> Accepted:
-    """Keeps the logs of one failed run; when this returns, file and row survive a power loss.
+
+def accept(service: Service, job: Job, uploads: Iterable[Upload], at: datetime | None = None) -> Accepted:
+    """Keeps the logs of one failed run; when this returns, file and row survive a power loss. `at` is when, if not now.
 
     Raises UnreadableLog, LogTooLarge, StorageUnavailable, and what reading the uploads raises; nothing is kept then.
     """
@@ -44,7 +61,13 @@ def accept(service: Service, job: Job, uploads: Iterable[Upload]) -> Accepted:
         refuse_empty(files)
         for writer in writers:
             writer.keep()
-        return _record(service, job, StoredLog(_digest(files), tuple(files)), writers)
+        arrival = Arrival(job, StoredLog(_digest(files), tuple(files)), tuple(writers), at or datetime.now(UTC))
+        record = partial(_record, service)
+        # Postgres lets commits that come together share a sync by itself.
+        accepted = service.arrivals.do(arrival, record) if service.database.is_sqlite else record([arrival])[0]
+    if accepted.new:
+        service.counters.accepted()
+    return accepted
 
 
 def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
@@ -78,17 +101,22 @@ def _digest(files: list[StoredFile]) -> str:
     return hashlib.sha256("".join(listed).encode()).hexdigest()
 
 
-def _record(service: Service, job: Job, log: StoredLog, writers: list[BlobWriter]) -> Accepted:
+def _record(service: Service, arrivals: list[Arrival]) -> list[Accepted]:
+    """One durable transaction for all of them."""
     with service.database.transaction() as session:
-        incident_id, new = incidents.add(session, job, log, datetime.now(UTC))
-        written = {file.sha256: writer for file, writer in zip(log.files, writers, strict=True)}
-        for digest, writer in sorted(written.items()):
-            # An incident with the same bytes may have been forgotten meanwhile, and its file with it.
-            lock(session, f"file {digest}")
-            if not service.blobs.has(digest):
-                writer.keep()
-        if new:
-            service.queue.put(session, incident_id, log.bytes)
-    if new:
-        service.counters.accepted()
-    return Accepted(incident_id, new)
+        return [_recorded(service, session, arrival) for arrival in arrivals]
+
+
+def _recorded(service: Service, session: Session, arrival: Arrival) -> Accepted:
+    job, log, now = arrival.job, arrival.log, arrival.at
+    incident_id, new = incidents.add(session, job, log, now)
+    written = {file.sha256: writer for file, writer in zip(log.files, arrival.writers, strict=True)}
+    for digest, writer in sorted(written.items()):
+        # An incident with the same bytes may have been forgotten meanwhile, and its file with it.
+        lock(session, f"file {digest}")
+        if not service.blobs.has(digest):
+            writer.keep()
+    if not new:
+        return Accepted(incidents.read(session, incident_id), new)
+    service.queue.put(session, incident_id, log.bytes)
+    return Accepted(Incident(incident_id, State.RECEIVED, now, job, log), new)

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from rapidfuzz import fuzz
 from sqlalchemy.orm import Session
 
 from app.domain.access import Change
-from app.domain.group import Group, GroupChange, GroupFilter
+from app.domain.group import Group, GroupChange, GroupFilter, GroupMembers, GroupStatus
+from app.domain.incident import Incident
+from app.services.notify import put_repeats
 from app.services.service import Service
-from app.storage import grouping, groups, trail
+from app.storage import grouping, groups, incidents, trail
 from app.storage.cursor import Page
+
+_MEMBERS = 2000  # incidents of a group that are looked at
+_LOOKED_AT, _LIKE, _SIMILAR = 300, 60, 8  # groups, per cent of likeness, groups
 
 
 def read_group(service: Service, group_id: str) -> Group:
@@ -28,13 +34,60 @@ def list_groups(service: Service, wanted: GroupFilter, limit: int = 50, cursor: 
         return groups.listed(session, wanted, limit, cursor)
 
 
+def trends(service: Service, group_ids: Sequence[str], days: int) -> dict[str, list[int]]:
+    """-> for each group how many incidents came on each of the last so many days (UTC), today the last."""
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    since = today - timedelta(days=days - 1)
+    with service.database.reading() as session:
+        found = groups.trends(session, list(group_ids), since)
+    every = [(since + timedelta(days=at)).date().isoformat() for at in range(days)]
+    return {group_id: [found.get(group_id, {}).get(day, 0) for day in every] for group_id in group_ids}
+
+
+def members(service: Service, group_id: str) -> GroupMembers:
+    """-> whom and what the latest incidents of a group hit."""
+    with service.database.reading() as session:
+        return groups.members(session, group_id, _MEMBERS)
+
+
+def latest_incidents(service: Service, group_ids: Sequence[str]) -> dict[str, Incident]:
+    """-> the latest incident of each group that has one."""
+    with service.database.reading() as session:
+        numbers = groups.latest(session, list(group_ids))
+        known = {incident.id: incident for incident in incidents.many(session, list(numbers.values()))}
+    return {group_id: known[number] for group_id, number in numbers.items() if number in known}
+
+
+def similar_groups(service: Service, group: Group) -> list[Group]:
+    """-> groups that may be the same as this one, of the same entry or of none either, the likest first."""
+    with service.database.reading() as session:
+        known = groups.like(session, group, _LOOKED_AT)
+    likeness = {other.id: fuzz.ratio(group.signature or "", other.signature or "") for other in known}
+    likest = sorted(known, key=lambda other: (-likeness[other.id], -other.count))
+    return [other for other in likest if likeness[other.id] >= _LIKE][:_SIMILAR]
+
+
+def change_groups(service: Service, group_ids: Sequence[str], status: GroupStatus, by: str) -> dict[str, GroupStatus]:
+    """Sets the status of several groups -> what it was, of those whose status is another now. Raises NotFound."""
+    before = {}
+    for group_id in group_ids:  # each by itself: holding several at once, two people could wait for each other
+        known = read_group(service, group_id).status
+        if known is not status:
+            change_group(service, group_id, GroupChange(status), by)
+            before[group_id] = known
+    return before
+
+
 def change_group(service: Service, group_id: str, change: GroupChange, by: str) -> Group:
     """-> the group as it is now. Raises NotFound."""
     now = datetime.now(UTC)
     with service.database.transaction() as session:
         changed = groups.change(session, group_id, change, now)
         said = {name: value for name, value in asdict(change).items() if value is not None}
+        if change.mute is not None:
+            said["mute"] = change.mute.total_seconds()
         _write_down(session, by, "change", group_id, said)
+        put_repeats(session, group_id, f"change {now.isoformat()}")
         return changed
 
 

@@ -22,8 +22,9 @@ _PREFIX = 400  # characters of a line in which its rank stands
 _NEAR = 1 << 16  # bytes that a look backwards takes first
 # What lines say that tell of a failure; anchors of the same kind as the engine's, only wider.
 ERRORS = (
-    r"Traceback \(most recent call last\)|\b[A-Za-z_.]*(?:Error|Exception|Interrupt)\b\s?[:(]|(?:^|\W)(?:FATAL|CRITICAL|ERROR)\W"
-    r"|\[(?:error|fatal)\]|\bSegmentation fault|\bcore dumped|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE)\b|\bKilled\b|\bNCCL WARN\b"
+    r"Traceback \(most recent call last\)|\b[A-Za-z_.]*(?:Error|Exception|Interrupt)\b\s?[:(]"
+    r"|(?:^|\W)(?:FATAL|CRITICAL|ERROR)\W|\[(?:error|fatal)\]|\bSegmentation fault|\bcore dumped"
+    r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE)\b|\bKilled\b|\bNCCL WARN\b"
     r"|\bXid\b|\boom-kill|[Oo]ut of memory|\bWatchdog caught\b|\bpanic\b|\bfailed \(exitcode|srun: error"
 )
 
@@ -116,26 +117,34 @@ def find(
 
 
 def stream(
-    service: Service, incident: Incident, file: StoredFile, rank: int, start: int, count: int, weight: int
+    service: Service,
+    incident: Incident,
+    file: StoredFile,
+    rank: int,
+    start: int,
+    count: int,
+    weight: int,
+    back: bool = False,
 ) -> Stream:
-    """-> at most `count` lines of a rank from `start` on, of at most `weight` characters together, as far as the time
-    goes. Raises NotFound, StorageUnavailable."""
+    """-> at most `count` lines of a rank from `start` on, or back from it, the nearest first, of at most `weight`
+    characters together, as far as the time goes. Raises NotFound, StorageUnavailable."""
+    lines: list[StoredLine] = []
+    if start < 1 or start > file.lines:
+        return Stream((), None)
     until = time.monotonic() + SECONDS
     sought = Sought(rank=rank)
-    fits = _fits(service, incident, file, sought)
-    pattern = _pattern(service, incident, file, sought)
-    lines: list[StoredLine] = []
-    for first, text in service.blobs.segments(file.sha256, start):
-        for number, raw in _forwards(pattern, first, text, start):
+    fits, pattern = _fits(service, incident, file, sought), _pattern(service, incident, file, sought)
+    for first, text in service.blobs.segments(file.sha256, start, back):
+        for number, raw in (_backwards if back else _forwards)(pattern, first, text, start):
             if len(lines) >= count or weight <= 0 or time.monotonic() > until:
                 return Stream(tuple(lines), number)
             if fits(raw):
                 line = raw[:_LONGEST].decode("utf-8", "replace").removesuffix("\r")
                 lines.append(StoredLine(number, line, len(raw) > _LONGEST))
                 weight -= len(line)
-        last = first + text.count(b"\n")
-        if time.monotonic() > until and last < file.lines:
-            return Stream(tuple(lines), last + 1)
+        after = first - 1 if back else first + text.count(b"\n") + 1
+        if time.monotonic() > until and 1 <= after <= file.lines:
+            return Stream(tuple(lines), after)
     return Stream(tuple(lines), None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from app.services.service import Service
 from app.services.triage_incident import order_of
 from app.services.triager import Triaged
 from app.storage import incidents, trail, verdicts
+from app.storage.cursor import number_of
 from app.triage.engine import VERSION
 
 _AT_ONCE = 200  # incidents read, and written, at a time
@@ -33,10 +34,12 @@ class Difference:
 
 
 class Retriage:
-    """One run over all incidents whose verdict is of other knowledge. `look` first, then `change`, or not."""
+    """One run over all incidents whose verdict is of other knowledge, or over those that are `chosen`. `look` first,
+    then `change`, or not."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, chosen: Collection[str] = ()) -> None:
         self._service = service
+        self._chosen = sorted(chosen, key=number_of)
         self._knowledge = f"{VERSION} {service.knowledge.digest}"
         self._found: IO[bytes] = tempfile.TemporaryFile(dir=service.blobs.incoming.folder)  # noqa: SIM115  closed below
         self.looked_at = 0
@@ -84,8 +87,10 @@ class Retriage:
 
     def _after(self, last: str) -> list[Incident]:
         with self._service.database.reading() as session:
-            ids = verdicts.not_of(session, self._knowledge, last, _AT_ONCE)
-            return incidents.many(session, ids)
+            if self._chosen:
+                left = [chosen for chosen in self._chosen if number_of(chosen) > number_of(last)]
+                return [known for known in incidents.many(session, left) if known.state.final]
+            return incidents.many(session, verdicts.not_of(session, self._knowledge, last, _AT_ONCE))
 
     def _triage(self, incident: Incident) -> Triaged | None:
         try:

@@ -10,10 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy.orm import Session
 
+from app.chat.channels import NOWHERE, Channels, open_channels
 from app.domain.entry import KnowledgeBase
 from app.errors import SettingError
 from app.knowledge import BUILT_IN
@@ -26,7 +27,11 @@ from app.settings import Settings
 from app.storage import claims, incidents
 from app.storage.blobs import BlobStore
 from app.storage.database import Database, StorageUnavailable
+from app.storage.together import Together
 from app.storage.upgrade import upgrade
+
+if TYPE_CHECKING:
+    from app.services.accept import Accepted, Arrival
 
 log = logging.getLogger(__name__)
 _PATIENCE = 10  # seconds that triages under way have when the service is asked to stop
@@ -62,7 +67,9 @@ class Service:
     knowledge: KnowledgeBase
     triager: Triager
     queue: Queue
+    channels: Channels = NOWHERE
     counters: Counters = field(default_factory=Counters)
+    arrivals: Together[Arrival, Accepted] = field(default_factory=Together)
 
 
 def open_service(settings: Settings, work: Callable[[Service, str], None], working: bool = True) -> Service:
@@ -74,6 +81,7 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     for folder in settings.knowledge_dirs:
         if not folder.is_dir():
             raise SettingError(f"TRIAGE_KNOWLEDGE_DIRS: {folder} is no folder")
+    channels = open_channels(settings)
     upgrade(settings.database)
     blobs = BlobStore(settings.blobs, settings.data_dir)
     blobs.check()
@@ -84,7 +92,7 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     # The queue needs the service it works for, so the work looks the service up when it is called.
     holder: list[Service] = []
     queue = _queue(settings, database, lambda incident_id: work(holder[0], incident_id))
-    service = Service(settings, database, blobs, knowledge, triager, queue)
+    service = Service(settings, database, blobs, knowledge, triager, queue, channels)
     holder.append(service)
     if working:
         put_what_waits(service)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from app.domain.stats import Bucket, HostRecord, Stat, StatsFilter
+from app.errors import NotFound
 from app.services.service import Service
+from app.storage import hosts as stored
 from app.storage import stats
 
 
@@ -16,4 +18,13 @@ def count(service: Service, wanted: StatsFilter, by: str, bucket: Bucket) -> lis
 def hosts(service: Service, wanted: StatsFilter, limit: int) -> list[HostRecord]:
     """-> hosts on which runs failed first; those that failed for reasons of their own most often come first."""
     with service.database.reading() as session:
-        return stats.hosts(session, wanted, limit)
+        return stored.hosts(session, wanted, limit)
+
+
+def host(service: Service, name: str) -> HostRecord:
+    """-> one host, over all time. Raises NotFound where nothing failed on it."""
+    with service.database.reading() as session:
+        found = stored.host(session, StatsFilter(), name)
+    if found is None:
+        raise NotFound("nothing that is known failed on this host", host=name[:100])
+    return found

@@ -11,6 +11,7 @@ from app.domain.incident import Incident, StoredLog
 from app.errors import NotFound, TriageError
 from app.queue.processes import Interrupted
 from app.services.cost import gpu_hours_lost
+from app.services.notify import put_notices
 from app.services.service import Service
 from app.services.triager import Order, Triaged
 from app.storage import claims, incidents, verdicts
@@ -62,11 +63,14 @@ def _save(service: Service, incident: Incident, triaged: Triaged, seconds: float
     finding = replace(triaged.finding, gpu_hours=gpu_hours_lost(incident.job, triaged.verdict))
     with service.database.transaction(durable=False) as session:
         kept = verdicts.save(session, incident.id, triaged.verdict, finding, datetime.now(UTC))
+        if kept:
+            put_notices(session, service, incident.id)
     if kept:
         service.counters.triaged(finding, seconds)
 
 
 def _fail(service: Service, incident: Incident, failure: str) -> None:
     with service.database.transaction(durable=False) as session:
-        verdicts.save_failure(session, incident.id, failure, datetime.now(UTC))
+        if verdicts.save_failure(session, incident.id, failure, datetime.now(UTC)):
+            put_notices(session, service, incident.id)
     service.counters.failed()

@@ -52,6 +52,10 @@ class Triager(Protocol):
         """Raises UnreadableLog, NotFound, StorageUnavailable, CallFailed, Interrupted."""
         ...
 
+    def why(self, order: Order, entry: str) -> dict[str, Any]:
+        """-> why an entry did or did not match, as `kb why --json` has it. Raises what `run` does."""
+        ...
+
     def interrupt(self) -> None:
         """Ends what is under way, as far as it can."""
         ...
@@ -72,6 +76,9 @@ class InProcess:
         verdict = self._engine.triage(_run(self._blobs, order), order.lang)
         return Triaged(verdict.as_dict(), finding_of(verdict, self._knowledge))
 
+    def why(self, order: Order, entry: str) -> dict[str, Any]:
+        return self._engine.why(_run(self._blobs, order), entry).as_dict(order.lang)
+
     def interrupt(self) -> None:
         pass  # a thread can't be ended
 
@@ -90,7 +97,10 @@ class InProcesses:
 
     def run(self, order: Order) -> Triaged:
         with self._large if order.bytes >= LARGE else nullcontext():
-            return cast(Triaged, self._processes.call(order))
+            return cast(Triaged, self._processes.call("run", order))
+
+    def why(self, order: Order, entry: str) -> dict[str, Any]:
+        return cast(dict[str, Any], self._processes.call("why", order, entry))
 
     def interrupt(self) -> None:
         self._processes.interrupt()
@@ -120,7 +130,8 @@ def finding_of(verdict: Verdict, knowledge: KnowledgeBase) -> Finding:
 
 
 def _triager(settings: Settings) -> Any:
-    return InProcess(settings).run
+    triager = InProcess(settings)
+    return lambda method, *arguments: getattr(triager, method)(*arguments)
 
 
 def _run(blobs: BlobStore, order: Order) -> Run:

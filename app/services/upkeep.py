@@ -7,6 +7,7 @@ import time
 
 from app.errors import TriageError
 from app.services.incidents import forget_old
+from app.services.outbox import forget_sent
 from app.services.service import Service, put_what_waits
 
 log = logging.getLogger(__name__)
@@ -28,5 +29,6 @@ class Upkeep:
             if time.monotonic() >= self._forget_at:
                 self._forget_at = time.monotonic() + _FORGETTING
                 forget_old(self._service)
+                forget_sent(self._service)
         except TriageError as error:
             log.error("the upkeep is put off: %s", error.message)

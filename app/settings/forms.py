@@ -68,6 +68,51 @@ def url(*beginnings: str) -> Callable[[str], str]:
     return parse
 
 
+def begins(beginning: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if not text.strip().startswith(beginning):
+            raise ValueError(f"does not begin with {beginning}")
+        return text.strip()
+
+    return parse
+
+
+def words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+def counts(text: str) -> tuple[int, ...]:
+    """`none` is no number at all; the others come out in their order."""
+    parts = [] if text.strip().lower() == "none" else [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdecimal() and 0 < int(part) < 10**9 for part in parts):
+        raise ValueError("not numbers such as 10,100,1000, and not none")
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def mail_address(text: str) -> str:
+    if not re.fullmatch(r"[^\s@<>,]+@[^\s@<>,]+|[^<>\r\n]*<[^\s@<>,]+@[^\s@<>,]+>", text.strip()):
+        raise ValueError("not an address such as triage@example.org")
+    return text.strip()
+
+
+def mail_addresses(text: str) -> tuple[str, ...]:
+    return tuple(mail_address(part) for part in text.split(",") if part.strip())
+
+
+def smtp_url(text: str) -> str:
+    """The address itself is not repeated in what is wrong with it: it can hold a password."""
+    parts = urlsplit(text.strip())
+    try:
+        whole = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        whole = False
+    if parts.scheme not in ("smtps", "smtp", "smtp+plain") or not whole:
+        raise ValueError(
+            "not smtps://HOST, smtp://HOST or smtp+plain://HOST, with USER:PASSWORD@ and a port or without"
+        )
+    return text.strip()
+
+
 def rate(text: str) -> RateLimitItem:
     try:
         return parse_limit(text)

@@ -20,6 +20,10 @@ _SHOWN = {  # in the docs
     "serve_triages": "yes",
     "triage_memory": "1GiB",
     "oidc_scopes": "read,submit",
+    "alert_unexplained": "yes",
+    "alert_counts": "10,100,1000",
+    "alert_gpu_hours": "100,1000,10000",
+    "allow_private_calls": "no",
 }
 
 
@@ -90,6 +94,66 @@ class Settings:
     public_url: str = option(
         "", forms.url("http://", "https://"), "The address under which people reach the page. Default: host and port."
     )
+    slack_webhook_url: str = option(
+        "", forms.url("https://", "http://"), "An incoming webhook of Slack's, to which alerts go.", secret=True
+    )
+    slack_signing_secret: str = option(
+        "",
+        str.strip,
+        "The Slack app's signing secret; with it `/slack/…` takes commands, files and buttons.",
+        secret=True,
+    )
+    slack_bot_token: str = option(
+        "", forms.begins("xoxb-"), "The Slack app's bot token: threads, counters, forms and files.", secret=True
+    )
+    slack_channel: str = option("", str.strip, "The Slack channel, as `C0123ABCD`, to which the bot's alerts go.")
+    slack_api_url: str = option(
+        "https://slack.com/api/", forms.url("https://", "http://"), "Where Slack's Web API is, as for GovSlack."
+    )
+    feishu_webhook_url: str = option(
+        "", forms.url("https://", "http://"), "A custom robot of 飞书 (Lark), to which alerts go.", secret=True
+    )
+    feishu_secret: str = option("", str.strip, "The 飞书 robot's signing secret, where it has one.", secret=True)
+    dingtalk_webhook_url: str = option(
+        "", forms.url("https://", "http://"), "A custom robot of 钉钉 (DingTalk), to which alerts go.", secret=True
+    )
+    dingtalk_secret: str = option("", str.strip, "The 钉钉 robot's signing secret (`SEC…`).", secret=True)
+    wecom_webhook_url: str = option(
+        "", forms.url("https://", "http://"), "A robot of a 企业微信 (WeCom) group, to which alerts go.", secret=True
+    )
+    webhook_url: str = option(
+        "", forms.url("https://", "http://"), "An address to which alerts are posted as JSON.", secret=True
+    )
+    webhook_secret: str = option("", str.strip, "The key with which those posts are signed.", secret=True)
+    smtp_url: str = option(
+        "",
+        forms.smtp_url,
+        "The mail server: `smtps://USER:PASSWORD@HOST`, `smtp://…` with STARTTLS, `smtp+plain://…` without TLS.",
+        secret=True,
+    )
+    email_from: str = option("", forms.mail_address, "The sender of mails.")
+    email_to: tuple[str, ...] = option((), forms.mail_addresses, "Who gets alerts by mail, with commas between.")
+    apprise_urls: tuple[str, ...] = option(
+        (),
+        forms.words,
+        "Addresses of Apprise for other places, with blanks between (the extra `apprise`).",
+        secret=True,
+    )
+    routes_file: Path | None = option(  # noqa: RUF009  as the ones around it
+        None, forms.path, "A TOML file of rules that say which alert goes where."
+    )
+    alert_language: str = option("en", forms.one_of("en", "zh"), "The language of alerts and of answers in chats.")
+    alert_unexplained: bool = option(True, forms.yes_or_no, "Whether failures that no entry names are told too.")
+    alert_counts: tuple[int, ...] = option(
+        (10, 100, 1000), forms.counts, "A group is told again when it has this many incidents; `none`: never."
+    )
+    alert_gpu_hours: tuple[int, ...] = option(
+        (100, 1000, 10000), forms.counts, "A group is told again when it cost this many GPU hours; `none`: never."
+    )
+    outbox_days: int = option(30, forms.number(1, 3650), "How long is kept what was sent, and what could not be.")
+    allow_private_calls: bool = option(
+        False, forms.yes_or_no, "Whether calls may go to addresses of a private network, and to `http://`."
+    )
     log_level: str = option(
         "info", forms.one_of("debug", "info", "warning", "error"), "How much the service says about itself."
     )
@@ -104,6 +168,9 @@ class Settings:
             raise SettingError(f"{PREFIX}HOST: {self.host} is no loopback address, which {PREFIX}AUTH=none needs")
         if self.oidc_issuer and self.auth != "tokens":
             raise SettingError(f"{PREFIX}AUTH: {PREFIX}OIDC_ISSUER needs it to be tokens")
+        for name in ("email_from", "email_to"):
+            if self.smtp_url and not getattr(self, name):
+                raise SettingError(f"{PREFIX}{name.upper()}: {PREFIX}SMTP_URL needs it")
         for name in ("oidc_client_id", "public_url"):
             if self.oidc_issuer and not getattr(self, name):
                 raise SettingError(f"{PREFIX}{name.upper()}: {PREFIX}OIDC_ISSUER needs it")

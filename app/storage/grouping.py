@@ -37,7 +37,7 @@ class CannotRegroup(BadInput):
 def join(session: Session, fingerprint: str, finding: Finding, seen: datetime) -> int:
     """Counts one more incident to the group of a fingerprint, which is made where there is none -> its number.
 
-    A resolved group is open again where the incident is younger than the decision.
+    A resolved group is open again, and no longer muted, where the incident is younger than the decision.
     """
     hold(session, [fingerprint])
     known = select(FingerprintRow.group_number).where(FingerprintRow.fingerprint == fingerprint)
@@ -51,6 +51,7 @@ def join(session: Session, fingerprint: str, finding: Finding, seen: datetime) -
         "count": GroupRow.count + 1,
         "status": case((regressed, GroupStatus.OPEN), else_=GroupRow.status),
         "regressed_at": case((regressed, seen), else_=GroupRow.regressed_at),
+        "muted_until": case((regressed, None), else_=GroupRow.muted_until),
         "first_seen": case((seen < GroupRow.first_seen, seen), else_=GroupRow.first_seen),
         "last_seen": case((latest, seen), else_=GroupRow.last_seen),
         "title": case((latest, finding.title), else_=GroupRow.title),

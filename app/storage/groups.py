@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from collections import Counter, defaultdict
+from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy import BigInteger, ColumnElement, cast, func, literal, select, tuple_
 from sqlalchemy.orm import Session
 
-from app.domain.group import Group, GroupChange, GroupFilter, GroupStatus
+from app.domain.group import Group, GroupChange, GroupFilter, GroupMembers, GroupOrder, GroupStatus
 from app.errors import NotFound
-from app.storage.cursor import Page, decode, encode, number_of
-from app.storage.tables import FingerprintRow, GroupRow
+from app.storage.cursor import Page, Place, number_of, piece, place
+from app.storage.moments import microseconds, moment_at
+from app.storage.stats import day_of
+from app.storage.tables import FingerprintRow, GroupRow, IncidentRow, Moment
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_COST = 10_000  # of a GPU hour, as costs are kept; whole numbers make an exact order
+_ORDERS: dict[GroupOrder, ColumnElement[Any]] = {
+    GroupOrder.SEEN: GroupRow.last_seen.expression,
+    GroupOrder.COUNT: GroupRow.count.expression,
+    GroupOrder.COST: cast(func.round(func.coalesce(GroupRow.gpu_hours, 0) * _COST), BigInteger),
+}
 
 
 def read(session: Session, group_id: str) -> Group:
@@ -28,18 +37,57 @@ def read(session: Session, group_id: str) -> Group:
 
 
 def listed(session: Session, wanted: GroupFilter, limit: int, cursor: str | None) -> Page[Group]:
-    """-> groups that fit, the latest seen first; what was merged is left out. Raises BadCursor."""
-    equal = {GroupRow.status: wanted.status, GroupRow.entry: wanted.entry, GroupRow.outcome: wanted.outcome}
-    conditions: list[ColumnElement[bool]] = [known == value for known, value in equal.items() if value is not None]
-    conditions.append(GroupRow.merged_into.is_(None))
-    if cursor is not None:
-        microseconds, number = decode(cursor, 2)
-        seen = _EPOCH + timedelta(microseconds=microseconds)
-        conditions.append(or_(GroupRow.last_seen < seen, and_(GroupRow.last_seen == seen, GroupRow.number < number)))
-    order = (GroupRow.last_seen.desc(), GroupRow.number.desc())
-    rows = session.execute(select(GroupRow).where(*conditions).order_by(*order).limit(limit + 1)).scalars().all()
-    more = _place(rows[limit - 1]) if len(rows) > limit else None
-    return Page(tuple(_group(row) for row in rows[:limit]), more)
+    """-> groups that fit, in the order that is wanted; what was merged is left out. Raises BadCursor."""
+    at = place(cursor, 2)
+    by = _ORDERS[wanted.sort]
+    order = (by, GroupRow.number)
+    query = select(GroupRow).where(*_conditions(wanted)).limit(limit + 1)
+    query = query.order_by(*order) if at and at.back else query.order_by(*(column.desc() for column in order))
+    if at is not None:
+        here = tuple_(_value(wanted.sort, at), literal(at.key[1]))
+        query = query.where(tuple_(*order) > here if at.back else tuple_(*order) < here)
+    rows = session.execute(query).scalars().all()
+    page = piece(rows, limit, at, lambda row: (_key(wanted.sort, row), row.number))
+    return Page(tuple(map(_group, page.items)), page.next, page.previous)
+
+
+def like(session: Session, group: Group, most: int) -> list[Group]:
+    """-> other groups of the same entry, or of no entry either, the latest seen first."""
+    same = GroupFilter(entry=group.entry, outcome=None if group.entry else group.outcome)
+    query = select(GroupRow).where(*_conditions(same), GroupRow.number != number_of(group.id))
+    return [_group(row) for row in session.execute(query.order_by(GroupRow.last_seen.desc()).limit(most)).scalars()]
+
+
+def trends(session: Session, group_ids: list[str], since: datetime) -> dict[str, dict[str, int]]:
+    """-> for each group how many incidents came on each day, as `2026-05-01`, that has any; days are in UTC."""
+    day = day_of(session, IncidentRow.received_at)
+    numbers = [number_of(group_id) for group_id in group_ids]
+    query = select(IncidentRow.group_number, day, func.count()).where(
+        IncidentRow.group_number.in_(numbers), IncidentRow.received_at >= since
+    )
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for number, at, count in session.execute(query.group_by(IncidentRow.group_number, day)):
+        found[str(number)][at] = count
+    return found
+
+
+def latest(session: Session, group_ids: list[str]) -> dict[str, str]:
+    """-> the id of the latest incident of each group that has one."""
+    newest = select(IncidentRow.number).where(IncidentRow.group_number == GroupRow.number)
+    newest = newest.order_by(IncidentRow.received_at.desc(), IncidentRow.number.desc()).limit(1)
+    numbers = [number_of(group_id) for group_id in group_ids]
+    query = select(GroupRow.number, newest.scalar_subquery()).where(GroupRow.number.in_(numbers))
+    return {str(group): str(number) for group, number in session.execute(query) if number is not None}
+
+
+def members(session: Session, group_id: str, most: int) -> GroupMembers:
+    """-> whom and what the latest `most` incidents of a group hit."""
+    job = func.coalesce(IncidentRow.job["job_name"].as_string(), IncidentRow.job_id)
+    query = select(IncidentRow.host, job, IncidentRow.user, IncidentRow.cluster)
+    query = query.where(IncidentRow.group_number == number_of(group_id))
+    rows = session.execute(query.order_by(IncidentRow.received_at.desc(), IncidentRow.number.desc()).limit(most)).all()
+    columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
+    return GroupMembers(len(rows), *(dict(Counter(filter(None, column)).most_common()) for column in columns))
 
 
 def change(session: Session, group_id: str, wanted: GroupChange, now: datetime) -> Group:
@@ -53,6 +101,8 @@ def change(session: Session, group_id: str, wanted: GroupChange, now: datetime) 
         row.owner = wanted.owner or None
     if wanted.note is not None:
         row.note = wanted.note or None
+    if wanted.mute is not None:
+        row.muted_until = now + wanted.mute if wanted.mute else None
     session.flush()
     return read(session, group_id)
 
@@ -65,8 +115,24 @@ def row_of(session: Session, group_id: str) -> GroupRow:
     return row
 
 
-def _place(row: GroupRow) -> str:
-    return encode((row.last_seen - _EPOCH) // timedelta(microseconds=1), row.number)
+def _conditions(wanted: GroupFilter) -> list[ColumnElement[bool]]:
+    equal = {GroupRow.status: wanted.status, GroupRow.entry: wanted.entry, GroupRow.outcome: wanted.outcome}
+    conditions: list[ColumnElement[bool]] = [known == value for known, value in equal.items() if value is not None]
+    return [*conditions, GroupRow.merged_into.is_(None)]
+
+
+def _key(order: GroupOrder, row: GroupRow) -> int:
+    match order:
+        case GroupOrder.SEEN:
+            return microseconds(row.last_seen)
+        case GroupOrder.COUNT:
+            return row.count
+        case GroupOrder.COST:
+            return round((row.gpu_hours or 0) * _COST)
+
+
+def _value(order: GroupOrder, at: Place) -> ColumnElement[Any]:
+    return literal(moment_at(at.key[0]), Moment()) if order is GroupOrder.SEEN else literal(at.key[0])
 
 
 def _group(row: GroupRow, merged: tuple[str, ...] = (), fingerprints: tuple[str, ...] = ()) -> Group:
@@ -84,6 +150,7 @@ def _group(row: GroupRow, merged: tuple[str, ...] = (), fingerprints: tuple[str,
         regressed_at=row.regressed_at,
         owner=row.owner,
         note=row.note,
+        muted_until=row.muted_until,
         gpu_hours_lost=row.gpu_hours,
         merged_into=str(row.merged_into) if row.merged_into else None,
         merged=merged,

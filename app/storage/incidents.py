@@ -6,9 +6,10 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Select, delete, func, select, update
+from sqlalchemy import ColumnElement, Select, Table, bindparam, delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session, joinedload, selectinload
 
 from app.domain.group import GroupMark, GroupStatus
@@ -16,7 +17,6 @@ from app.domain.incident import Feedback, Incident, IncidentFilter, Job, State, 
 from app.errors import NotFound
 from app.storage import counts, grouping, listing, search
 from app.storage.cursor import Page, number_of
-from app.storage.database import insert
 from app.storage.tables import FileRow, IncidentRow
 
 OPEN = [State.RECEIVED, State.TRIAGING]
@@ -27,6 +27,13 @@ _PARTS = (
     selectinload(IncidentRow.feedback),
     joinedload(IncidentRow.group),
 )
+_INCIDENTS = cast(Table, IncidentRow.__table__)
+_ADD = {
+    dialect: insert(_INCIDENTS).on_conflict_do_nothing(index_elements=["request"]).returning(_INCIDENTS.c.number)
+    for dialect, insert in (("sqlite", sqlite.insert), ("postgresql", postgresql.insert))
+}
+_KNOWN = select(_INCIDENTS.c.number).where(_INCIDENTS.c.request == bindparam("of"))
+_ADD_FILE = insert(cast(Table, FileRow.__table__))
 
 
 def add(session: Session, job: Job, log: StoredLog, received_at: datetime) -> tuple[str, bool]:
@@ -35,10 +42,6 @@ def add(session: Session, job: Job, log: StoredLog, received_at: datetime) -> tu
     The same log of the same job and attempt is the incident that exists -> (its id, False).
     """
     request = _request(job, log)
-    known = select(IncidentRow.number).where(IncidentRow.request == request)
-    found = session.execute(known).scalar_one_or_none()
-    if found is not None:
-        return str(found), False
     row = {
         "request": request,
         "received_at": received_at,
@@ -51,12 +54,13 @@ def add(session: Session, job: Job, log: StoredLog, received_at: datetime) -> tu
         "user": job.user,
         "log_sha256": log.sha256,
     }
-    adding = insert(session, IncidentRow).values(row).on_conflict_do_nothing(index_elements=["request"])
-    number = session.execute(adding.returning(IncidentRow.number)).scalar_one_or_none()
-    if number is None:  # another transaction was quicker
-        return str(session.execute(known).scalar_one()), False
+    # Statements made once and without the ORM, which takes twice as long as all else that is done to accept a log.
+    connection = session.connection()
+    number = connection.execute(_ADD[connection.dialect.name], row).scalar_one_or_none()
+    if number is None:
+        return str(connection.execute(_KNOWN, {"of": request}).scalar_one()), False
     files = [asdict(file) | {"incident_number": number, "position": at} for at, file in enumerate(log.files)]
-    session.execute(insert(session, FileRow), files)
+    connection.execute(_ADD_FILE, files)
     search.put(session, number, job_text(job))
     return str(number), True
 

@@ -10,14 +10,26 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from sqlalchemy import BigInteger, ColumnElement, Text, column, delete, select, table, text
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Text,
+    TextClause,
+    bindparam,
+    column,
+    delete,
+    insert,
+    select,
+    table,
+    text,
+)
 from sqlalchemy.orm import Session
-
-from app.storage.database import insert
 
 TABLE = "incident_search"
 LONGEST = 20_000  # characters of a text that are searched
 _search = table(TABLE, column("rowid", BigInteger), column("words", Text))
+_ADD = insert(_search)
+_REMOVE = delete(_search).where(_search.c.rowid == bindparam("of"))
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 _RUN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -50,11 +62,11 @@ def asked(query: str) -> list[str]:
 
 def put(session: Session, number: int, content: str) -> None:
     """Makes an incident that is in no search yet findable by `content`."""
-    session.execute(insert(session, _search).values(rowid=number, words=" ".join(sorted(words(content)))))
+    session.connection().execute(_ADD, {"rowid": number, "words": " ".join(sorted(words(content)))})
 
 
 def remove(session: Session, number: int) -> None:
-    session.execute(delete(_search).where(_search.c.rowid == number))
+    session.connection().execute(_REMOVE, {"of": number})
 
 
 def matches(session: Session, number: ColumnElement[int], query: str) -> ColumnElement[bool] | None:
@@ -71,7 +83,7 @@ def some(session: Session, query: str, most: int) -> list[int] | None:
     return list(session.execute(select(_search.c.rowid).where(_having(session, terms)).limit(most)).scalars())
 
 
-def _having(session: Session, terms: list[str]) -> ColumnElement[bool]:
+def _having(session: Session, terms: list[str]) -> TextClause:
     # Terms hold letters and digits only, so quoting is for the databases' own words (AND, NEAR).
     if session.get_bind().dialect.name == "sqlite":
         return text(f"{TABLE} MATCH :terms").bindparams(terms=" ".join(f'"{term}"*' for term in terms))

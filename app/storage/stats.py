@@ -1,15 +1,15 @@
-"""Counts over incidents: of hosts, and over time. Each function is one step of a transaction that its caller opened."""
+"""Counts over time. Each function is one step of a transaction that its caller opened."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Text, case, cast, func, literal, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from app.domain.stats import Bucket, HostRecord, Stat, StatsFilter
-from app.storage.tables import IncidentRow
+from app.domain.stats import Bucket, Stat, StatsFilter
+from app.storage.tables import DailyCountRow, IncidentRow
 
 BY = {
     "entry": IncidentRow.entry,
@@ -18,55 +18,38 @@ BY = {
     "outcome": IncidentRow.outcome,
     "user": IncidentRow.user,
 }
+_KEPT = {"entry": DailyCountRow.entry, "cluster": DailyCountRow.cluster, "outcome": DailyCountRow.outcome}
 _SQLITE_FORMATS = {"hour": "%Y-%m-%dT%H:00:00Z", "day": "%Y-%m-%dT00:00:00Z"}
 _POSTGRES_FORMAT = 'YYYY-MM-DD"T"HH24:MI:SS"Z"'
+_DAY = timedelta(days=1)
+_Key = tuple[str, str | None]
 
 
 def counted(session: Session, wanted: StatsFilter, by: str, bucket: Bucket) -> list[Stat]:
-    """-> how many incidents were received, and what they cost, for each time and value of `by`; the oldest first."""
-    at = _time(session, bucket)
-    query = select(at, BY[by], func.count(), func.sum(IncidentRow.gpu_hours)).where(*_conditions(wanted))
-    query = query.group_by(at, BY[by]).order_by(at, func.count().desc(), BY[by])
-    return [Stat(at, value, count, hours) for at, value, count, hours in session.execute(query)]
+    """-> how many incidents were received, and what they cost, for each time and value of `by`; the oldest first.
+
+    Whole days come from the counts that are kept, where those tell `by`; only what is left of the days at both ends,
+    and what has no verdict, is counted here.
+    """
+    found: dict[_Key, tuple[int, float | None]] = {}
+    if bucket == "day" and by in _KEPT:
+        first, end = _whole_days(wanted)
+        _join(found, _kept(session, wanted, by, first, end))
+        since, until = _start(first), _start(end)
+        _join(
+            found, _raw(session, StatsFilter(since, until, wanted.cluster), by, bucket, IncidentRow.outcome.is_(None))
+        )
+        for start, stop in ((wanted.since, since), (until, wanted.until)):
+            if start is not None and stop is not None and start < stop:
+                _join(found, _raw(session, StatsFilter(start, stop, wanted.cluster), by, bucket))
+    else:
+        _join(found, _raw(session, wanted, by, bucket))
+    order = sorted(found.items(), key=lambda item: (item[0][0], -item[1][0], item[0][1] or ""))
+    return [Stat(at, value, count, hours) for (at, value), (count, hours) in order]
 
 
-def hosts(session: Session, wanted: StatsFilter, limit: int) -> list[HostRecord]:
-    """-> hosts on which runs failed first: those with the most hardware failures, then the most failures, first."""
-    hardware = func.sum(case((IncidentRow.hardware.is_(True), 1), else_=0))
-    columns = (
-        IncidentRow.host,
-        func.count(),
-        hardware,
-        func.count(func.distinct(_job())),
-        func.min(IncidentRow.received_at),
-        func.max(IncidentRow.received_at),
-        func.sum(IncidentRow.gpu_hours),
-    )
-    query = _failed(select(*columns), wanted).group_by(IncidentRow.host)
-    query = query.order_by(hardware.desc(), func.count().desc(), IncidentRow.host).limit(limit)
-    rows = session.execute(query).all()
-    entries = _entries(session, wanted, [row[0] for row in rows])
-    return [
-        HostRecord(host, count, bad, jobs, first, last, hours, entries[host])
-        for host, count, bad, jobs, first, last, hours in rows
-    ]
-
-
-def _entries(session: Session, wanted: StatsFilter, names: list[str]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = defaultdict(dict)
-    query = _failed(select(IncidentRow.host, IncidentRow.entry, func.count()), wanted)
-    query = query.where(IncidentRow.host.in_(names), IncidentRow.entry.is_not(None))
-    query = query.group_by(IncidentRow.host, IncidentRow.entry).order_by(func.count().desc(), IncidentRow.entry)
-    for host, entry, count in session.execute(query):
-        found[host][entry] = count
-    return found
-
-
-def _failed(query: Select[*tuple[Any, ...]], wanted: StatsFilter) -> Select[*tuple[Any, ...]]:
-    return query.where(*_conditions(wanted), IncidentRow.host.is_not(None), IncidentRow.outcome != "healthy")
-
-
-def _conditions(wanted: StatsFilter) -> list[ColumnElement[bool]]:
+def conditions(wanted: StatsFilter) -> list[ColumnElement[bool]]:
+    """-> what the incidents of a filter have in common, `host` aside."""
     found: list[ColumnElement[bool]] = []
     if wanted.since is not None:
         found.append(IncidentRow.received_at >= wanted.since)
@@ -77,10 +60,56 @@ def _conditions(wanted: StatsFilter) -> list[ColumnElement[bool]]:
     return found
 
 
-def _job() -> ColumnElement[str]:
-    """-> what tells jobs apart: the id that the sender gave, else the incident itself."""
-    given = IncidentRow.job["job_id"].as_string()
-    return func.coalesce(given, literal("#") + cast(IncidentRow.number, Text))
+def day_of(session: Session, moment: InstrumentedAttribute[datetime]) -> ColumnElement[str]:
+    """-> the day of a moment in UTC, as `2026-05-01`."""
+    if session.get_bind().dialect.name == "sqlite":
+        return func.substr(moment, 1, 10)  # as it is stored
+    return func.to_char(func.timezone("UTC", moment), "YYYY-MM-DD")
+
+
+def _kept(session: Session, wanted: StatsFilter, by: str, first: str | None, end: str | None) -> list[Any]:
+    value = func.nullif(_KEPT[by], "")
+    query = select(DailyCountRow.day + "T00:00:00Z", value, func.sum(DailyCountRow.count), _hours())
+    if first is not None:
+        query = query.where(DailyCountRow.day >= first)
+    if end is not None:
+        query = query.where(DailyCountRow.day < end)
+    if wanted.cluster is not None:
+        query = query.where(DailyCountRow.cluster == wanted.cluster)
+    return list(session.execute(query.group_by(DailyCountRow.day, value)))
+
+
+def _hours() -> ColumnElement[float]:
+    return func.nullif(func.sum(DailyCountRow.gpu_hours), 0)
+
+
+def _raw(session: Session, wanted: StatsFilter, by: str, bucket: Bucket, *more: ColumnElement[bool]) -> list[Any]:
+    at = _time(session, bucket)
+    query = select(at, BY[by], func.count(), func.sum(IncidentRow.gpu_hours)).where(*conditions(wanted), *more)
+    return list(session.execute(query.group_by(at, BY[by])))
+
+
+def _join(found: dict[_Key, tuple[int, float | None]], rows: list[Any]) -> None:
+    for at, value, count, hours in rows:
+        before, cost = found.get((at, value), (0, None))
+        both = None if hours is None and cost is None else round((hours or 0) + (cost or 0), 4)
+        found[at, value] = (before + int(count), both)
+
+
+def _whole_days(wanted: StatsFilter) -> tuple[str | None, str | None]:
+    """-> the first day that the filter takes in whole, and the first after it that it does not."""
+    first = end = None
+    if wanted.since is not None:
+        day = wanted.since.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        first = (day if day == wanted.since else day + _DAY).date().isoformat()
+    if wanted.until is not None:
+        end = wanted.until.astimezone(UTC).date().isoformat()
+        first = min(first, end) if first is not None else None
+    return first, end
+
+
+def _start(day: str | None) -> datetime | None:
+    return None if day is None else datetime.fromisoformat(day).replace(tzinfo=UTC)
 
 
 def _time(session: Session, bucket: Bucket) -> ColumnElement[str]:

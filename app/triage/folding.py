@@ -95,6 +95,8 @@ class Findings:
             known, line = finding.places.get(event.rank), event.line
             if known is None or line.order < known.order:
                 finding.places[event.rank] = Place(line.order, line.number, line.file, event.time)
+            elif known.time is None and event.time is not None:
+                finding.places[event.rank] = known._replace(time=event.time)  # Its copy in error.json is dated.
         if event.host is not None:
             finding.hosts.setdefault(event.host)
 
@@ -135,4 +137,4 @@ class Findings:
 
 def _tells(event: Event) -> bool:
     """-> whether an event that no entry names still says that something failed."""
-    return event.where is not Where.LINE or event.source in ("slurm", "process", "alarming")
+    return event.where is not Where.LINE or event.source in ("slurm", "process", "alarming", "last words")

@@ -15,6 +15,7 @@ from app.domain.entry import Entry, KnowledgeBase, Sign
 from app.reading.scan import Scanner, keep
 from app.triage import pointers
 from app.triage.pointers import pointer, unanchored
+from app.triage.sections import HEADINGS
 
 # Lines that matter whatever the entries say, and what they open: a wide window or a narrow one.
 WIDE_ANCHORS = (
@@ -39,6 +40,7 @@ ANCHORS = (
     r"exits successfully",
     r"(?i)NCCL version",
     r"(?i)world[_ ]size",
+    *HEADINGS,
 )
 
 

@@ -7,6 +7,7 @@ import re
 from app.domain.entry import Kind
 from app.domain.event import Event, Where
 from app.triage.cascade import Grade, grade
+from app.triage.fingerprint import raised_of
 from app.triage.folding import Finding
 from app.triage.reading_run import RunReading
 from app.triage.root_cause import Choice
@@ -14,6 +15,7 @@ from app.triage.root_cause import Choice
 Place = tuple[int | None, int | None, str | None]
 # Ranks as people and their loggers write them inside a line: [rank3], [Rank 3], (rank=3), RANK:3.
 _WRITTEN = re.compile(r"(?i)[\[( ]\[?rank[ =:]{0,2}(\d{1,6})[\]):,]")
+_GUARD = re.compile(r"\bif (?:[\w.]{1,60}\.|global_|self\.)?rank == (\d{1,6})\b(?!.*\belse (?!None\b))")
 # Schedulers and kernels that ended a process for its memory do not say which rank it was.
 _FOR_MEMORY = re.compile(r"(?i)oom[-_ ]?kill|out of memory: killed")
 # Before torch 2.2 the agent looked every five seconds only.
@@ -33,6 +35,7 @@ def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: st
         rank = min(finding.ranks)  # An equal one tells it: the report repeats a traceback with its rank.
     if rank is None and finding.event.source not in _WHOLE_RUN:
         rank = _written(finding)
+        rank = _guarded(finding) if rank is None else rank
         rank = local if rank is None and local is not None and _one_host(reading) else rank
         rank = _missed(reading) if rank is None else rank
         rank = _alone(reading) if rank is None else rank
@@ -42,6 +45,7 @@ def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: st
         exits = [other.event for other in choice.live if other.event.where is Where.EXIT and other.event.rank == rank]
         host = host or next((other.host for other in exits if other.host), None)
         local = next((other.local_rank for other in exits), None) if local is None else local
+        host = host or reading.environment.host_of.get(rank) or _only_host(reading)
     return rank, local, None if host == "localhost" else host
 
 
@@ -100,6 +104,13 @@ def _written(finding: Finding) -> int | None:
     return next((int(one[1]) for one in found if one), None)
 
 
+def _guarded(finding: Finding) -> int | None:
+    """-> the only rank that runs a line of a failing frame: `torch.save(…) if rank == 0 else None`."""
+    raised = raised_of(finding)
+    found = (_GUARD.search(frame.code) for frame in (raised.frames if raised else ()) if frame.user_code)
+    return next((int(one[1]) for one in found if one), None)
+
+
 def _missed(reading: RunReading) -> int | None:
     """-> the rank at which the waiting of the others points, where it is a single one."""
     suspects = reading.collectives.suspects(reading.environment.world_size)
@@ -110,6 +121,12 @@ def _one_host(reading: RunReading) -> bool:
     """-> whether all that the log tells is of one host, so that the local rank is the rank."""
     size = reading.environment.world_size
     return len(reading.environment.hosts) < 2 and (size is None or size <= _MOST_LOCAL)
+
+
+def _only_host(reading: RunReading) -> str | None:
+    """-> the host of a run that is small enough for one and whose log names one."""
+    hosts, size = reading.environment.hosts, reading.environment.world_size
+    return next(iter(hosts)) if len(hosts) == 1 and size is not None and _one_host(reading) else None
 
 
 def _alone(reading: RunReading) -> int | None:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from app.domain.line import Line
+from app.reading.places import writer_of
 
 _PER_NODE = re.compile(
     r"(?:nproc[_-]per[_-]node|local_world_size|num_local_procs|ntasks[_-]per[_-]node)['\"]?\s?[=: ]\s?(\d{1,3})\b", re.I
@@ -23,10 +24,14 @@ class Ranks:
     per_node: int | None = None
     _master: bool = False  # a pod called master takes the first place, the first worker the second
     _nodes: dict[str, int] = field(default_factory=dict)
+    _writers: dict[str, str] = field(default_factory=dict)  # of files
+    _rank_of: dict[str, int] = field(default_factory=dict)  # of writers
 
     def settled(self, line: Line) -> Line:
         """-> the line, with its rank where the run has told enough."""
         self._learn(line)
+        if line.file is not None and line.local_rank is not None:
+            line = self._of_writer(line, line.file)
         if line.rank is not None and (line.local_rank is None or self.per_node):
             return line
         node = self._node(line)
@@ -40,6 +45,17 @@ class Ranks:
         if local is None or self.per_node is None:
             return line
         return line._replace(rank=node * self.per_node + local, local_rank=local)
+
+    def _of_writer(self, line: Line, file: str) -> Line:
+        """-> the line, with the rank that its process names elsewhere: error.json has it from stderr.log beside it."""
+        writer = self._writers.get(file)
+        if writer is None:
+            writer = self._writers[file] = writer_of(file)
+        if line.rank is not None:
+            self._rank_of.setdefault(writer, line.rank)
+            return line
+        rank = self._rank_of.get(writer)
+        return line if rank is None else line._replace(rank=rank)
 
     def _learn(self, line: Line) -> None:
         text = line.text

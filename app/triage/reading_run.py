@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
+from app.domain.entry import Kind
 from app.domain.event import Event
 from app.domain.line import Line
 from app.parsing.collectives import Collectives
@@ -13,13 +15,19 @@ from app.parsing.environment import Environment
 from app.parsing.processes import Processes
 from app.parsing.scheduler import Scheduler
 from app.parsing.tracebacks import Tracebacks
-from app.triage.folding import Findings
+from app.triage.cascade import unexplained
+from app.triage.folding import Finding, Findings
+from app.triage.last_words import LastWords
 from app.triage.match import Matcher
 from app.triage.second_look import LONGEST, alarming, passages, second_look
+from app.triage.survival import ends_badly
 
 _ENDING_TYPES = ("ChildFailedError", "SignalException", "ProcessRaisedException", "ProcessExitedException")
 _CAUSELESS = frozenset({"slurm", "line", "cut traceback", "launcher"})
-_UNTOLD = 12  # lines; of so few, none need say that they are of training
+_UNTOLD = 7  # lines with words; of so few, none need say that they are of training,
+_HINTED = 40  # and of so few one is enough;
+_PLAIN = 3  # so many are enough for any log
+_WORDS = re.compile(r"[^\W\d_]{3}")
 _REREAD = frozenset({"line", "cut traceback"})
 
 
@@ -36,6 +44,7 @@ class RunReading:
     device: Device = field(default_factory=Device)
     processes: Processes = field(default_factory=Processes)
     scheduler: Scheduler = field(default_factory=Scheduler)
+    last_words: LastWords = field(default_factory=LastWords)
     ranks: set[int] = field(default_factory=set)  # that lines name as their own
     first_line: Line | None = None
     last_order: int = 0
@@ -65,8 +74,10 @@ class RunReading:
         self.environment.feed(line, claimed)
         if claimed and self.paste is not None:
             self._claimed.add(line.order)
-        if not claimed and line.text and self.matcher.line(line.text):
+        shows = not claimed and bool(line.text) and self.matcher.line(line.text)
+        if shows:
             self.findings.add([replace(Event.at(line, line.text, "line"), fatal=False)])
+        self.last_words.feed(line, claimed or shows)
         self._gather()
 
     def close(self) -> None:
@@ -77,6 +88,16 @@ class RunReading:
         silent = all(_tells_no_cause(finding.event) for finding in self.findings)
         if self.paste and silent and not self.environment.well:
             self._look_again(self.paste)
+        if silent:
+            self._hear_last_words()
+
+    def _hear_last_words(self) -> None:
+        """Takes errors that no entry knows from the end of a run of which a launcher at most says that it failed."""
+        found = self.findings.matched(self.is_of_training())
+        weak = bool(self.environment.progress)  # Then no warning explains the run.
+        named = [finding for finding in unexplained(found) if finding.match and not (weak and finding.match.weak)]
+        if all(map(_tells_of_a_child, named)):
+            self.findings.add(self.last_words.events(self.environment, any(map(ends_badly, found))))
 
     def _look_again(self, paste: list[Line]) -> None:
         """Reads a short paste again, all but what launchers said; of a run that trained only what stands behind."""
@@ -106,9 +127,10 @@ class RunReading:
     def is_of_training(self) -> bool:
         """-> whether the log is one of a training run, or so short a paste that it may well be."""
         environment = self.environment
-        if environment.of_field or environment.foreign:
-            return environment.of_field >= environment.foreign
-        return self.paste is not None and sum(bool(line.text.strip()) for line in self.paste) <= _UNTOLD
+        if environment.foreign or environment.of_field >= _PLAIN:
+            return not environment.of_another_program
+        lines = sum(bool(_WORDS.search(line.text)) for line in self.paste or ())
+        return self.paste is not None and lines <= (_HINTED if environment.of_field else _UNTOLD)
 
     def _gather(self) -> None:
         extractors = (self.elastic, self.tracebacks, self.device, self.collectives, self.processes, self.scheduler)
@@ -123,6 +145,13 @@ class RunReading:
 def _tells_no_cause(event: Event) -> bool:
     """-> whether an event tells only that something ended, as launchers and schedulers do."""
     return event.source in _CAUSELESS or event.source.startswith("elastic")
+
+
+def _tells_of_a_child(finding: Finding) -> bool:
+    """-> whether a launcher says no more than that a worker of its failed."""
+    match = finding.match
+    echo = match is not None and match.entry.kind is Kind.CONSEQUENCE and match.entry.area == "elastic"
+    return echo and finding.event.source not in _REREAD
 
 
 def _ends_run(event: Event) -> bool:

@@ -69,9 +69,7 @@ def _failed(choice: Choice, reading: RunReading) -> bool:
     if environment.well and (not strong or environment.well[-1] > max(finding.last for finding in strong)):
         return False
     if strong:
-        return environment.foreign <= environment.of_field or any(
-            finding.event.source == "traceback" for finding in strong
-        )
+        return not environment.of_another_program or any(finding.event.source == "traceback" for finding in strong)
     # Only warnings: they explain a paste that holds nothing else, never a run that trains.
     return (
         bool(choice.live)
@@ -102,7 +100,7 @@ def _root_of(findings: list[Finding], gave_way: list[str]) -> Finding | None:
         if earlier:
             best = min(earlier, key=lambda finding: finding.order)
             gave_way.append(match.entry.id)
-    return _with_traceback(best, findings)
+    return _most_telling(best, findings)
 
 
 def _came_first(finding: Finding, best: Finding) -> bool:
@@ -116,11 +114,17 @@ def _came_first(finding: Finding, best: Finding) -> bool:
     return alone and best.match.entry.owner == "user" and best.event.where is Where.EXCEPTION
 
 
-def _with_traceback(best: Finding, findings: list[Finding]) -> Finding:
-    """-> of the findings that show the same entry, one with a traceback, which tells more."""
-    if best.event.where is not Where.LINE or best.entry is None:
+def _most_telling(best: Finding, findings: list[Finding]) -> Finding:
+    """-> of the findings that show the same entry, the one that tells more: a traceback beside a bare line, of the
+    exit statuses in a report the one that was observed first."""
+    if best.entry is None or best.event.where is Where.EXCEPTION:
         return best
-    told = [other for other in findings if other.entry == best.entry and other.event.chain]
+    alike = [other for other in findings if other.entry == best.entry]
+    if best.event.where is Where.LINE:
+        told = [other for other in alike if other.event.chain]
+    else:
+        first = best.event.source == "elastic report"
+        told = [other for other in alike if first and other.event.source == "elastic first"]
     return told[0] if told else best
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from app.domain.event import Event, Where
 from app.domain.verdict import RunFacts
+from app.reading.nodelist import sorted_hosts
 from app.triage.fingerprint import raised_of
 from app.triage.folding import Finding
 from app.triage.reading_run import RunReading
@@ -35,13 +36,13 @@ def run_facts(reading: RunReading, choice: Choice) -> RunFacts:
     for finding in reading.findings:
         if finding.event.host and finding.event.host != "localhost":
             hosts.setdefault(finding.event.host)
-    started, ended = dated(env.started, reading), dated(env.ended, reading)
     failed = dated(_failed_at(choice, reading), reading)
+    started, ended = env.span.of(failed)
     guessed = {"torch": env.torch_range} if env.torch_range and "torch" not in env.versions else {}
     return RunFacts(
         launcher=env.launcher,
         world_size=env.world_size,
-        hosts=tuple(hosts),
+        hosts=sorted_hosts(hosts),
         attempts=max([1, reading.elastic.attempt, *(number + 1 for number in choice.roots)]),
         phase=_phase(choice.root, reading) if choice.root else env.phase_at(reading.last_order),
         step=env.step,
@@ -56,12 +57,7 @@ def run_facts(reading: RunReading, choice: Choice) -> RunFacts:
 
 def dated(time: str | None, reading: RunReading) -> str | None:
     """-> an ISO 8601 time; one without a year takes it from another time of the log, or is not told."""
-    if time is None or not time.startswith("--"):
-        return time
-    reported = (finding.event.time for finding in reading.findings)
-    known = (reading.environment.started, reading.environment.ended, *reported)
-    year = next((other[:4] for other in known if other and other[:4].isdigit()), None)
-    return f"{year}{time[1:]}" if year else None
+    return reading.environment.span.dated(time)
 
 
 def _phase(root: Finding, reading: RunReading) -> str | None:
@@ -73,10 +69,12 @@ def _phase(root: Finding, reading: RunReading) -> str | None:
         told = next((phase for phase, sign in _FUNCTIONS if re.search(sign, frame.function)), None)
         if told is not None:
             return told
-    before = reading.environment.phase_at(root.order)
-    if before is None and raised is not None and raised.type.rpartition(".")[2] in _AT_LAUNCH:
-        return "launch"
-    return "launch" if before is None and root.event.source == "launcher" else before
+    before = reading.environment.phase_before(root.event)
+    if before not in (None, "launch"):
+        return before
+    # An exception of the script shows that the launch was over, but for one that kept it from starting.
+    unstarted = raised is None or raised.type.rpartition(".")[2] in _AT_LAUNCH or root.event.source == "launcher"
+    return "launch" if unstarted and (before or raised) else None
 
 
 def _exit_code(choice: Choice, reading: RunReading) -> int | None:
@@ -88,8 +86,14 @@ def _exit_code(choice: Choice, reading: RunReading) -> int | None:
 def _failed_at(choice: Choice, reading: RunReading) -> str | None:
     """-> the time of the first failure, or the one at which its process ended."""
     ended = _exit(choice, reading)
-    own = choice.root.event.time if choice.root else None
+    own = told_at(choice.root) if choice.root else None
     return own or (ended.time if ended else None)
+
+
+def told_at(finding: Finding) -> str | None:
+    """-> the time of a failure: of its line, else of the same rank's copy of it, as in its error.json."""
+    place = finding.places.get(finding.event.rank) if finding.event.rank is not None else None
+    return finding.event.time or (place.time if place else None)
 
 
 def _exit(choice: Choice, reading: RunReading) -> Event | None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 import re2
 
 from app.domain.entry import Entry, Language
-from app.domain.event import Raised
+from app.domain.event import Raised, Where
 from app.domain.line import Line
 from app.domain.verdict import Attempt, Candidate, Cascade, Evidence, RootCause
 from app.reading.redact import redact
@@ -18,7 +18,7 @@ from app.triage.folding import Finding
 from app.triage.place import place_of
 from app.triage.reading_run import RunReading
 from app.triage.root_cause import Choice
-from app.triage.run_facts import dated
+from app.triage.run_facts import dated, told_at
 
 _MOST_EVIDENCE = 10
 _CERTAIN, _LIKELY = 0.9, 0.55
@@ -32,10 +32,16 @@ def alike(finding: Finding, choice: Choice) -> list[Finding]:
     return [finding, *(other for other in same if other is not finding)]
 
 
-def evidence(finding: Finding, choice: Choice) -> tuple[Evidence, ...]:
-    """-> the verbatim lines that show the finding, the one that names it first; a few other ranks' behind."""
+def evidence(finding: Finding, choice: Choice, rank: int | None = None) -> tuple[Evidence, ...]:
+    """-> the verbatim lines that show the finding, the one that names it first; a few other ranks' behind.
+
+    Of exit statuses only those of `rank`, the one that failed: the others' say nothing of it.
+    """
     lines: list[Line] = []
+    exit_of_one = finding.event.where is Where.EXIT and rank is not None
     for one in alike(finding, choice):
+        if exit_of_one and one is not finding and one.event.rank not in (rank, None):
+            continue
         raised = one.match.raised if one.match is not None else None
         lines += [*(raised.lines if raised else ()), *(one.event.chain[-1].lines if one.event.chain else ())]
         lines += [line for event in (one.event, *one.samples) for line in event.lines[:3]]
@@ -49,7 +55,7 @@ def root_cause(choice: Choice, reading: RunReading, lang: Language) -> RootCause
     """-> the chosen finding as the verdict's root cause."""
     finding = choice.root
     assert finding is not None
-    match, event = finding.match, finding.event
+    match = finding.match
     entry = match.entry if match else None
     score = match.score if match else 0.5
     captured = _captured(entry, alike(finding, choice))
@@ -65,8 +71,8 @@ def root_cause(choice: Choice, reading: RunReading, lang: Language) -> RootCause
         local_rank=local_rank,
         host=host,
         attempt=finding.attempt,
-        time=dated(event.time, reading),
-        evidence=evidence(finding, choice),
+        time=dated(told_at(finding), reading),
+        evidence=evidence(finding, choice, rank),
         exception=_exception(raised_of(finding)),
         causes=tuple(cause.in_(lang) for cause in entry.causes) if entry else (),
         fixes=told_fixes(entry, values, _versions(reading), lang) if entry else (),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.domain.line import Line
 from app.domain.verdict import Stats
@@ -20,6 +20,8 @@ from app.triage.merging import Clock, merge
 from app.triage.patterns import Patterns
 from app.triage.ranks import Ranks
 from app.triage.reading_run import RunReading
+from app.triage.sections import Sections
+from app.triage.stamps import Stamps
 
 
 @dataclass(slots=True)
@@ -34,17 +36,20 @@ class Walk:
     _skimmed: int = 0
     _long: int = 0
     _warnings: list[str] = field(default_factory=list)
+    _last_log: str | None = None
+    _end_of_last: int = 0
 
     def read(self) -> None:
         """Raises UnreadableLog where no file can be read or all are empty."""
         self.readings = [RunReading(self.matcher)]
-        places, ranks, clock = Places(self.run.names), Ranks(), Clock()
+        places, clock = Places(self.run.names), Clock()
+        sections, ranks, stamps = Sections(), Ranks(), Stamps()
         refused: list[UnreadableLog] = []
         number = 0
         for number, file in enumerate(self.run.files(), 1):
             try:
                 for line in self._lines(file, number, places):
-                    self._feed(ranks.settled(line))
+                    self._feed(stamps.settled(ranks.settled(sections.settled(line))))
                     if line.file is not None:
                         clock.feed(line)
             except UnreadableLog as error:
@@ -57,11 +62,13 @@ class Walk:
         if self.readings[0].is_blank():
             raise UnreadableLog(f"{self.run.name}: empty" if number else f"{self.run.name}: no logs")
         self._end()
+        if places.of_torchrun:
+            self.readings[-1].environment.started_by("torchrun")
         merge(self.readings[-1], clock)
 
     def _lines(self, file: LogFile, number: int, places: Places) -> Iterator[Line]:
         """Yields the kept lines of one file; what goes by unkept is sampled for progress."""
-        order = number * FILE_SPAN
+        order = self._order(file, number)
         several = self.run.several or file.member
         name = f"{self.run.name}/{file.name}" if several else self.run.name
         windows = Windows(self.patterns.blocks, self.patterns.wide, self.patterns.confirms)
@@ -69,15 +76,24 @@ class Walk:
         if source.warning:
             self._warnings.append(f"{file.name}: {source.warning}" if several else source.warning)
         sampled = 0
-        where = places.of(file.name, several)
+        where = replace(places.of(file.name, several), log=file.part_of)
+        if several:
+            self.readings[-1].environment.files[number] = where
         for line in lines(windows.read(source.blocks), where, order, source.numbers, not source.rewritten):
             yield line
             for at, text in windows.sampled[sampled:]:
                 self.readings[-1].environment.sample(order + at, text.decode("utf-8", "replace"))
             sampled = len(windows.sampled)
         self.stats = Stats(self.stats.bytes + windows.size, self.stats.lines + windows.lines)
+        self._end_of_last = order + windows.lines
         self._skimmed += windows.skimmed
         self._long += windows.long
+
+    def _order(self, file: LogFile, number: int) -> int:
+        """-> what is added to the places of a file's lines; a piece of a rotated log goes on where the last ended."""
+        goes_on = file.part_of is not None and file.part_of == self._last_log
+        self._last_log = file.part_of
+        return self._end_of_last if goes_on else number * FILE_SPAN
 
     def _feed(self, line: Line) -> None:
         if line.file is None and self.readings[-1].begins_anew(line):

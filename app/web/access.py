@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, cast
 
+from anyio import to_thread
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 
@@ -45,9 +46,13 @@ def secret_of(request: Request) -> str | None:
 def needs(scope: Scope) -> Callable[..., Caller]:
     """-> a dependency that gives the Caller. Raises Unauthorized, Forbidden, TooMany."""
 
-    def find(request: Request, _: Annotated[Any, Depends(_bearer)] = None) -> Caller:
+    async def find(request: Request, _: Annotated[Any, Depends(_bearer)] = None) -> Caller:
         service = cast(Service, request.app.state.service)
-        caller = _caller(service, request)
+        if service.settings.auth == "none":
+            refuse_foreign_name(request, service.settings.public_url)
+            caller = ANYONE
+        else:
+            caller = await to_thread.run_sync(_caller, service, request)
         cast(RateLimit, request.app.state.rate_limit).count(caller, request.client.host if request.client else "")
         if not caller.may(scope):
             raise Forbidden(f"the token of {caller.name} does not allow this: it needs the scope {scope}", scope=scope)
@@ -58,9 +63,6 @@ def needs(scope: Scope) -> Callable[..., Caller]:
 
 
 def _caller(service: Service, request: Request) -> Caller:
-    if service.settings.auth == "none":
-        refuse_foreign_name(request, service.settings.public_url)
-        return ANYONE
     secret = secret_of(request)
     if secret is None:
         raise Unauthorized("a token is needed: Authorization: Bearer …")

@@ -13,12 +13,14 @@ from starlette.types import ASGIApp
 
 from app import __version__
 from app.domain.access import Scope
+from app.services.postman import Postman
+from app.services.rework import Rework
 from app.services.service import Service, close_service, open_service
 from app.services.single_sign_on import Provider
 from app.services.triage_incident import triage_incident
 from app.services.upkeep import PAUSE, Upkeep
 from app.settings import Settings
-from app.web import errors, pages
+from app.web import client, errors, pages, slack
 from app.web.access import needs
 from app.web.api import groups, health, incidents, knowledge, stats, triage
 from app.web.limits import RateLimit
@@ -36,14 +38,19 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
         opening = partial(open_service, settings, triage_incident, settings.serve_triages)
         service = await to_thread.run_sync(opening) if opened is None else opened
         app.state.service = service
+        app.state.rework = Rework(service)
         app.state.rate_limit = RateLimit(settings.rate_limit)
         app.state.provider = Provider(settings) if settings.oidc_issuer else None
         upkeep = asyncio.create_task(_keep_up(service))
+        postman = Postman(service)
+        postman.start()
         async with mcp.answering(app, service):
             yield
+        app.state.rework.close()
         upkeep.cancel()
         with suppress(asyncio.CancelledError):
             await upkeep
+        await to_thread.run_sync(postman.stop)
         await to_thread.run_sync(close_service, service)
 
     # No page of Swagger UI or ReDoc: both load scripts from elsewhere. No redirects to addresses without a slash at the
@@ -60,6 +67,8 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
     for part in (incidents, triage, groups, stats, health):
         app.include_router(part.router, dependencies=[Depends(refuse_cross_site)])
     app.include_router(metrics)
+    app.include_router(slack.router)
+    app.include_router(client.router)
     app.include_router(mcp.router)
     app.include_router(knowledge.router, dependencies=[Depends(needs(Scope.READ))])
     pages.install(app)

@@ -1,4 +1,4 @@
-"""What routes ask for."""
+"""What routes ask for. What does not wait for anything is `async`: the others each take a thread, which costs more."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from starlette.datastructures import State
 
 from app.knowledge.cache import cache_folder, load_index
 from app.knowledge.search import SearchIndex
+from app.services.rework import Rework
 from app.services.service import Service
 
 
-def _service(request: Request) -> Service:
+async def _service(request: Request) -> Service:
     return cast(Service, request.app.state.service)
 
 
@@ -26,8 +27,13 @@ def search_index(state: State, service: Service) -> SearchIndex:
     return cast(SearchIndex, state.search_index)
 
 
+def _rework(request: Request) -> Rework:
+    return cast(Rework, request.app.state.rework)
+
+
 def _index(request: Request) -> SearchIndex:
-    return search_index(request.app.state, _service(request))
+    return search_index(request.app.state, cast(Service, request.app.state.service))
 
 
 SearchDep = Annotated[SearchIndex, Depends(_index)]
+ReworkDep = Annotated[Rework, Depends(_rework)]

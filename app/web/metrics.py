@@ -10,6 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from app.services.outbox import count_outbox
 from app.services.service import Service
 from app.storage import incidents
 from app.web.access import Reader
@@ -24,6 +25,7 @@ def metrics(service: ServiceDep, _: Reader) -> Response:
     """Counters of this process, and the queue as the database has it."""
     queue = CollectorRegistry()
     queue.register(_Queue(service))
+    queue.register(_Outbox(service))
     text = generate_latest(service.counters.registry) + generate_latest(queue)
     return Response(text, media_type=CONTENT_TYPE_LATEST)
 
@@ -40,3 +42,18 @@ class _Queue(Collector):
         age = (datetime.now(UTC) - oldest).total_seconds() if oldest else 0
         yield GaugeMetricFamily("torchtriage_queue_depth", "Incidents that wait for their triage or are in it", depth)
         yield GaugeMetricFamily("torchtriage_queue_age_seconds", "How long the oldest of them waits", max(age, 0))
+
+
+class _Outbox(Collector):
+    """What is to be sent and what could not be, by channel."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        family = GaugeMetricFamily(
+            "torchtriage_outbox", "Notices that wait, are ready, were sent or failed", labels=["channel", "state"]
+        )
+        for (channel, state), count in sorted(count_outbox(self._service).items()):
+            family.add_metric([channel, state], count)
+        yield family

@@ -72,7 +72,7 @@ def refuse_foreign_name(request: Request, public_url: str) -> None:
         raise CrossSite(f"{name[:100]} is not the name of this service, or TRIAGE_PUBLIC_URL should say so") from None
 
 
-def refuse_cross_site(request: Request) -> None:
+async def refuse_cross_site(request: Request) -> None:
     """Raises CrossSite for a change that another site's page asks for. Programs, which send neither header, and reading
     are let through."""
     if request.method in _READING:

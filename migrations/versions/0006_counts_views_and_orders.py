@@ -16,6 +16,7 @@ MOMENT = sa.DateTime(timezone=True)
 INCIDENTS: dict[str, Any] = {"job_id": sa.Text(), "attempt": sa.Integer(), "advice": sa.Text()}
 FILTERS = ("state", "outcome", "entry", "cluster", "user")
 HOST = ["cluster", "outcome", "hardware", "entry", "job_id", "gpu_hours"]
+RETRIES = ["cluster", "attempt", "received_at", "outcome", "entry"]
 BEFORE = {name: [name] for name in ("received_at", "entry", "cluster", "user", "host")} | {
     "state": ["state", "number"],
     "group_number": ["group_number", "number"],
@@ -39,27 +40,27 @@ def upgrade() -> None:
     for name in (*FILTERS, "group_number"):
         op.create_index(f"ix_incidents_{name}", "incidents", [name, "received_at", "number"])
     op.create_index("ix_incidents_host", "incidents", ["host", "received_at", "number", *HOST])
-    op.create_index("ix_incidents_job_id", "incidents", ["job_id", "cluster"])
-    where = sa.text("hardware")
-    op.create_index(
-        "ix_incidents_hardware",
-        "incidents",
-        ["received_at", "host", "cluster"],
-        postgresql_where=where,
-        sqlite_where=where,
-    )
+    op.create_index("ix_incidents_job_id", "incidents", ["job_id", *RETRIES])
+    _index_some("hardware", ["received_at", "host", "cluster"], "hardware")
+    told = "advice IN ('retry', 'retry-elsewhere') AND job_id IS NOT NULL"
+    _index_some("retried", ["received_at", "cluster", "job_id", "attempt", "number", "entry"], told)
     _tables()
 
 
 def downgrade() -> None:
     for gone in ("views", "daily_counts"):
         op.drop_table(gone)
-    for name in ("hardware", "job_id", "outcome", *BEFORE):
+    for name in ("hardware", "retried", "job_id", "outcome", *BEFORE):
         op.drop_index(f"ix_incidents_{name}", "incidents")
     for name, columns in BEFORE.items():
         op.create_index(op.f(f"ix_incidents_{name}"), "incidents", columns)
     for name in INCIDENTS:
         op.drop_column("incidents", name)
+
+
+def _index_some(name: str, columns: list[str], condition: str) -> None:
+    where = sa.text(condition)
+    op.create_index(f"ix_incidents_{name}", "incidents", columns, postgresql_where=where, sqlite_where=where)
 
 
 def _fill() -> None:
@@ -70,9 +71,7 @@ def _fill() -> None:
         else ("job ->> 'job_id'", "CAST(job ->> 'attempt' AS INTEGER)")
     )
     # Keep in step with app.storage.incidents: a job's id is cut where an index could not hold it.
-    op.execute(
-        f"UPDATE incidents SET job_id = substr({job_id}, 1, 64), attempt = {attempt}, advice = {ADVICE}"
-    )
+    op.execute(f"UPDATE incidents SET job_id = substr({job_id}, 1, 64), attempt = {attempt}, advice = {ADVICE}")
 
 
 def _tables() -> None:

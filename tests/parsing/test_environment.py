@@ -136,18 +136,50 @@ def test_exit_statuses_in_lines(text: str, code: int | None) -> None:
     assert read(text).exit_code == code
 
 
-def test_start_and_end_are_the_earliest_and_the_latest_time() -> None:
+@pytest.mark.parametrize(
+    ("times", "like", "span"),
+    [
+        (["2026-05-01T09:05:00", "2026-05-01T09:00:00", "2026-05-01T09:10:00"], None, ("2026-05-01T09:00:00", "2026-05-01T09:10:00")),
+        (["--05-01T09:00:00.5", "2026-05-01T09:10:00", "--05-01T09:10:00.2"], None, ("2026-05-01T09:00:00.5", "2026-05-01T09:10:00.2")),
+        (["--05-01T09:00:00"], None, (None, None)),
+        # Two clocks are not mixed: the one that told the failure counts, else the one that told more.
+        (["2026-05-01T07:00:00Z", "2026-05-01T09:00:00", "2026-05-01T09:10:00"], None, ("2026-05-01T09:00:00", "2026-05-01T09:10:00")),
+        (["2026-05-01T07:00:00Z", "2026-05-01T09:00:00", "2026-05-01T09:10:00"], "2026-05-01T07:00:00Z", ("2026-05-01T07:00:00Z", "2026-05-01T07:00:00Z")),
+        (["2026-05-01T07:00:00Z", "2026-05-01T08:30:00+02:00", "2026-05-01T08:00:00+00:00"], None, ("2026-05-01T08:30:00+02:00", "2026-05-01T08:00:00+00:00")),
+        ([], None, (None, None)),
+    ],
+)  # fmt: skip
+def test_start_and_end_are_the_earliest_and_the_latest_time_of_one_clock(
+    times: list[str], like: str | None, span: tuple[str | None, str | None]
+) -> None:
     environment = Environment()
-    for number, time in enumerate(("2026-05-01T09:05:00", "2026-05-01T09:00:00", "2026-05-01T09:10:00"), 1):
+    for number, time in enumerate(times, 1):
         environment.feed(Line(number, "x", "x", number, time=time), claimed=False)
-    assert (environment.started, environment.ended) == ("2026-05-01T09:00:00", "2026-05-01T09:10:00")
+    assert environment.span.of(like) == span
 
 
-def test_a_time_without_a_year_counts_from_the_month_on_beside_one_with_a_year() -> None:
-    environment = Environment()
-    for number, time in enumerate(("--05-01T09:00:00.5", "--05-01T09:10:00.2", "2026-05-01T09:10:00"), 1):
-        environment.feed(Line(number, "x", "x", number, time=time), claimed=False)
-    assert environment.ended == "--05-01T09:10:00.2"
+@pytest.mark.parametrize(
+    ("text", "hosts", "host_of"),
+    [
+        ("SLURM_JOB_NODELIST=gpu[001-003,007]", ["gpu001", "gpu002", "gpu003", "gpu007"], {}),
+        ("SLURM_NODELIST='gpu-[8-10],login1'", ["gpu-8", "gpu-9", "gpu-10", "login1"], {}),
+        ("   NodeList=gpu[01-02]-ib BatchHost=gpu01-ib", ["gpu01-ib", "gpu02-ib"], {}),
+        ("srun: error: gpu[001-002]: tasks 0-3: Exited with exit code 1", ["gpu001", "gpu002"], {}),
+        ("srun: error: gpu002: tasks 2-3,5: Killed", ["gpu002"], {2: "gpu002", 3: "gpu002", 5: "gpu002"}),
+        ("srun: error: gpu002: task 3: Segmentation fault", ["gpu002"], {3: "gpu002"}),
+        ("slurmstepd: error: *** STEP 31.0 ON gpu001 CANCELLED AT 2026-05-01T09:00:00 ***", ["gpu001"], {}),
+        ("slurmstepd-gpu003: error: Detected 1 oom_kill event in StepId=31.0.", ["gpu003"], {}),
+        ("  host      : gpu-7", ["gpu-7"], {}),
+        ("gpu-7:41:77 [3] NCCL INFO comm 0x55d0 rank 11 nranks 16 cudaDev 3 nvmlDev 3", ["gpu-7"], {11: "gpu-7"}),
+        ("gpu-7:41:77 [3] NCCL INFO ncclCommInitRank comm 0x55d0 rank 11 nRanks 16", ["gpu-7"], {11: "gpu-7"}),
+        ("srun: error: Unable to create step", [], {}),
+        ("SLURM_JOB_NODELIST=", [], {}),
+    ],
+)
+def test_hosts_and_who_ran_on_them(text: str, hosts: list[str], host_of: dict[int, str]) -> None:
+    environment = read(text)
+    assert list(environment.hosts) == hosts
+    assert environment.host_of == host_of
 
 
 @pytest.mark.parametrize(

@@ -2,59 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from functools import lru_cache
 
-import re2
-
+from app.domain.event import Event
 from app.domain.line import Line
 from app.parsing.environment import launchers, progress, versions
-from app.parsing.environment.kinship import FIELD, FOREIGN, begins
-from app.parsing.environment.signs import Shown
+from app.parsing.environment.kinship import begins
+from app.parsing.environment.span import Span
+from app.parsing.environment.told import NOTHING, Told, labelled, shown_by, told_by
 from app.parsing.environment.versions import Bounds
 from app.reading.lines import FILE_SPAN
+from app.reading.places import Place, writer_of
 
 MOST_HOSTS = 4096
+ENOUGH_OF_FIELD = 10  # lines that speak of training: a log with so many is of this field, whatever else stands in it
 MOST_PHASES = 20_000  # changes of phase that are kept of a run
-_NCCL_HOST = re.compile(r"^([\w.-]+):\d+:\d+ \[\d+\] NCCL ")
-_SIGNS = [*launchers.SIGNS, *versions.SIGNS, *progress.SIGNS, FOREIGN, FIELD]
-
-
-def _all_at_once() -> re2.Set:
-    signs = re2.Set.SearchSet()
-    for sign in _SIGNS:
-        # It only points: RE2 knows no look-around, and long repeats would need much memory.
-        signs.Add(re.sub(r"\(\?<?[!=][^)]*\)", "", re.sub(r"\{0,\d+\}", "*", sign.pattern)))
-    signs.Compile()
-    return signs
-
-
-_QUICK = _all_at_once()
-
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """What one line's text tells, wherever it stands. Ranks print the same lines, so this is kept per text."""
-
-    launcher: str | None = None
-    world_size: int | None = None
-    exit_code: int | None = None
-    versions: tuple[tuple[str, str], ...] = ()
-    bounds: Bounds = (None, None)
-    phase: str | None = None
-    progress: bool = False
-    step: int | None = None
-    writer: int | None = None
-    well: bool = False
-    wound_up: bool = False
-    foreign: bool = False
-    of_field: bool = False
-    host: str | None = None
-
-
-_NOTHING = _Told()
 
 
 @dataclass(slots=True)
@@ -71,9 +34,10 @@ class Environment:
     world_size: int | None = None
     exit_code: int | None = None
     hosts: dict[str, None] = field(default_factory=dict)
+    host_of: dict[int, str] = field(default_factory=dict)  # of a rank
+    files: dict[int, Place] = field(default_factory=dict)  # of a run of several, by their number
     versions: dict[str, str] = field(default_factory=dict)
-    started: str | None = None
-    ended: str | None = None
+    span: Span = field(default_factory=Span)
     progress: list[int] = field(default_factory=list)
     progress_of: dict[int, int] = field(default_factory=dict)
     well: list[int] = field(default_factory=list)
@@ -89,6 +53,11 @@ class Environment:
         return max(self._steps.values(), default=None)
 
     @property
+    def of_another_program(self) -> bool:
+        """Whether more lines have the forms of another program than speak of training, of which there are few."""
+        return self.of_field < min(self.foreign, ENOUGH_OF_FIELD)
+
+    @property
     def torch_range(self) -> str | None:
         """The torch versions that the log's forms leave open, as `>=2.3,<2.5`."""
         by_python = versions.bounds_by_python(self.versions.get("python"))
@@ -100,36 +69,60 @@ class Environment:
         same = place >= 0 and self._phases[place][0] // FILE_SPAN == order // FILE_SPAN
         return self._phases[place][1] if same else None
 
+    def phase_before(self, event: Event) -> str | None:
+        """-> the same for what went wrong; else what its process showed last in other files, as stdout.log."""
+        phase, file = self.phase_at(event.line.order), event.line.order // FILE_SPAN
+        if phase is not None or file not in self.files:
+            return phase
+        writer, rank, local = writer_of(self.files[file].file or ""), event.rank, event.local_rank
+
+        def same(place: Place) -> bool:
+            known = place.rank == rank if rank is not None else local is not None and place.local_rank == local
+            return (known and place.attempt == event.attempt) or writer_of(place.file or "") == writer
+
+        others = {number for number, place in self.files.items() if number != file and same(place)}
+        return next((name for at, name in reversed(self._phases) if at // FILE_SPAN in others), None)
+
     def feed(self, line: Line, claimed: bool) -> None:
         """`claimed`: the line belongs to a traceback or a report, where `step = 5` is code and no progress."""
-        told = _told(line.text[:2000])
+        told = told_by(line.text[:2000])
         if line.time is not None:
-            self._timed(line.time)
-        host = line.host or told.host
-        if host and host not in self.hosts and len(self.hosts) < MOST_HOSTS:
-            self.hosts[host] = None
-        if told is not _NOTHING:
+            self.span.feed(line.time)
+        if line.host is not None:
+            self._at(line.host, line.rank)
+        if told is not NOTHING:
             self._note(line.order, told, claimed)
             rank = line.rank if line.rank is not None else told.writer
             if rank is not None and told.progress and not claimed:
                 self.progress_of[rank] = line.order
         raw = line.raw
         if raw != line.text and raw.lstrip()[:1] == "[":  # The rank's label tells the version too.
-            self._narrow(_labelled(raw[:80]))
+            self._narrow(labelled(raw[:80]))
 
-    def _note(self, order: int, told: _Told, claimed: bool) -> None:
-        self.launcher = launchers.outer(self.launcher, told.launcher) if told.launcher else self.launcher
+    def _at(self, host: str, rank: int | None) -> None:
+        if host not in self.hosts and len(self.hosts) < MOST_HOSTS:
+            self.hosts[host] = None
+        if rank is not None and rank not in self.host_of:
+            self.host_of[rank] = host
+
+    def _note(self, order: int, told: Told, claimed: bool) -> None:
+        if told.launcher:
+            self.started_by(told.launcher)
         self.world_size = self.world_size or told.world_size
         self.exit_code = told.exit_code or self.exit_code
         for name, version in told.versions:
             known = self.versions.setdefault(name, version)
             if version.startswith(f"{known}."):
                 self.versions[name] = version
+        for host in told.hosts:
+            self._at(host, None)
+        for rank, host in told.placed:
+            self._at(host, rank)
         self._narrow(told.bounds)
         if told.phase and not claimed:
             self._entered(order, told.phase)
         if told.progress and not claimed:
-            self._progressed(order, told.step)
+            self._progressed(order, told.step, told.phase)
         if told.well:
             self.well.append(order)
         if told.wound_up:
@@ -137,9 +130,13 @@ class Environment:
         self.foreign += told.foreign
         self.of_field += told.of_field
 
+    def started_by(self, launcher: str) -> None:
+        """Of several launchers the one that started the others counts."""
+        self.launcher = launchers.outer(self.launcher, launcher)
+
     def sample(self, order: int, text: str) -> None:
         """Looks for progress in a piece of the log that goes by unkept; `order` is that of its last line."""
-        if progress.progressed(text, _shown(text)):
+        if progress.progressed(text, shown_by(text)):
             self._progressed(order, progress.step(text))
 
     def move(self, shifts: dict[int, int]) -> None:
@@ -152,6 +149,7 @@ class Environment:
             orders[:] = sorted(map(moved, orders))
         self.progress_of = {rank: moved(order) for rank, order in self.progress_of.items()}
         self._phases = sorted((moved(order), phase) for order, phase in self._phases)
+        self.files = {moved(file * FILE_SPAN) // FILE_SPAN: name for file, name in self.files.items()}
 
     @staticmethod
     def begins_at(text: str) -> bool:
@@ -162,21 +160,16 @@ class Environment:
         if bounds != (None, None):
             self._bounds = versions.narrowed([self._bounds, bounds])
 
-    def _timed(self, time: str) -> None:
-        """Times without a year begin with `--`; beside one with a year, both count from the month on."""
-        self.started, self.ended = self.started or time, self.ended or time
-        if time[:2] == self.started[:2] and time < self.started:
-            self.started = time
-        if time > self.ended if time[:2] == self.ended[:2] else _in_year(time) > _in_year(self.ended):
-            self.ended = time
-
-    def _progressed(self, order: int, step: int | None) -> None:
+    def _progressed(self, order: int, step: int | None, phase: str | None = None) -> None:
+        """`phase`: what the line itself says that the run did, as in `saving checkpoint at iteration 100`."""
         if not self.progress or self.progress[-1] != order:
             self.progress.append(order)
         if step is not None:
             self._steps[order // FILE_SPAN] = step
-        began, phase = self._phases[-1] if self._phases else (-1, "")
-        if phase == "train" and began <= order and began // FILE_SPAN == order // FILE_SPAN:
+        if phase is not None:
+            return
+        began, last = self._phases[-1] if self._phases else (-1, "")
+        if last == "train" and began <= order and began // FILE_SPAN == order // FILE_SPAN:
             return  # As most lines of most logs.
         if self.phase_at(order) not in ("train", "evaluate") or step is not None:
             self._entered(order, "train")
@@ -186,48 +179,3 @@ class Environment:
             self._phases
         ) < MOST_PHASES:
             self._phases.append((order, phase))
-
-
-def _shown(text: str) -> Shown:
-    """-> of all signs those that a text shows, in one pass; that takes a tenth of the time of one search for each."""
-    return _signs(tuple(_QUICK.Match(text.encode("utf-8", "replace")) or ()))
-
-
-@lru_cache(maxsize=1024)
-def _signs(indexes: tuple[int, ...]) -> Shown:
-    return frozenset(_SIGNS[index] for index in indexes)
-
-
-@lru_cache(maxsize=4096)
-def _labelled(start: str) -> Bounds:
-    return versions.bounds(_shown(start))
-
-
-def _in_year(time: str) -> str:
-    """-> `05-01T09:00:00` of `--05-01T09:00:00` as of `2026-05-01T09:00:00`."""
-    return time[2:] if time.startswith("--") else time[5:]
-
-
-@lru_cache(maxsize=4096)
-def _told(text: str) -> _Told:
-    shown = _shown(text)
-    if not shown and " NCCL " not in text:
-        return _NOTHING
-    on = progress.progressed(text, shown)
-    host = _NCCL_HOST.match(text) if " NCCL " in text else None
-    return _Told(
-        launcher=launchers.launcher(shown),
-        world_size=launchers.world_size(text, shown),
-        exit_code=launchers.exit_code(text, shown),
-        versions=versions.printed(text, shown),
-        bounds=versions.bounds(shown),
-        phase=progress.phase(shown),
-        progress=on,
-        step=progress.step(text) if on else None,
-        writer=progress.writer(text) if on else None,
-        well=progress.WELL in shown,
-        wound_up=progress.WOUND_UP in shown,
-        foreign=FOREIGN in shown and bool(FOREIGN.regex.search(text)),
-        of_field=FIELD in shown,
-        host=host[1] if host else None,
-    )

@@ -16,16 +16,21 @@ PROGRESS = Sign(
 )
 # What counts steps, the surest first; an epoch is none.
 # They are searched in small letters and begin with a literal, with what may stand before it behind: many times as fast.
+_NUMBER = r"(\d{1,3}(?:,\d{3})+|\d{1,9})\b(?!\.(?!0\b)\d)"  # 120 · 1,200 · 119.0; not 0.12
 _STEPS = (
-    re.compile(r"global(?<!\wglobal)[_ ]?steps?['\"]?[ :=]{0,3}(\d{1,9})\b"),
+    re.compile(rf"global(?<!\wglobal)[_ ]?steps?['\"]?[ :=]{{0,3}}{_NUMBER}"),
     re.compile(
         r"(?:step(?<![^\W_]step)|iteration(?<![^\W_]iteration)|iter(?<![^\W_]iter)|update(?<![^\W_]update))s?\b"
-        r"['\"]?[ :=\[#/]{0,12}(\d{1,9})\b"
+        rf"['\"]?[ :=\[#/'\"]{{0,12}}{_NUMBER}"
     ),
-    # Epoch: [3][ 50/5005] · Epoch(train) [1][50/1000] · Train: 3 [ 50/1251 (  4%)]
-    re.compile(r"(?:epoch|train)(?:\(train\))?:? ?\[?\d+\]? ?\[ *(\d{1,9})/ *\d+"),
-    re.compile(r"(?:batch(?<!\wbatch)|it(?<!\wit))\b['\"]?[ :=\[#/]{0,4}(\d{1,9})\b"),
+    # Epoch: [3][ 50/5005] · Epoch(train) [1][50/1000] · Train: 3 [ 50/1251 (  4%)]; `Train Epoch: 3 [1280/60000` counts images
+    re.compile(r"(?:(?<!train )epoch|train)(?:\(train\))?:?\s{0,4}\[?\d+\]?\s{0,4}\[ *(\d{1,9})/ *\d+"),
+    re.compile(r"iter\(train\)\s{0,4}\[ *(\d{1,9})/ *\d+"),
+    re.compile(r"\| *(\d{1,9})/ *\d+ batches"),
+    re.compile(rf"(?:batch(?<!\wbatch)|it(?<!\wit))\b['\"]?[ :=\[#/]{{0,4}}{_NUMBER}"),
 )
+# Steps of an evaluation are none of the training's.
+_EVALUATED = re.compile(r"\b(?:eval|val|valid|validation|evaluation|test)[ _/](?:step|iter|iteration|batch)s?\b")
 _BAR = re.compile(r"([^|\r\n]{0,80}?)\d{1,3}%\|[^|\n]{0,400}\| ?(\d{1,9})/\d+ \[")
 _OTHER_BAR = re.compile(
     r"(?i)load|download|fetch|map|filter|token|generat|extract|sav|valid|eval|test|cast|prepro|cach|shard|capture|compil|sanity|predict|index"
@@ -52,12 +57,27 @@ WELL = Sign(
 # Printed at the end of good runs, and by clean-up code right after a failure as well.
 WOUND_UP = Sign(r"(?i)train(?:ing)? time[: ]|View run .{0,120} at:")
 _PHASES = (
-    ("teardown", Sign(r"destroy_process_group|(?i:training (?:is )?(?:done|finished|complete[d]?)\b|finished training)")),
-    ("save", Sign(r"(?i)\bsav(?:e|ing)[ _](?:model|checkpoint|state)|torch/serialization\.py\", line \d+, in save")),
-    ("load", Sign(r"(?i)loading (?:checkpoint|state|model|weights)|load_state_dict|from_pretrained|in torch\.load")),
-    ("evaluate", Sign(r"(?i)\b(?:evaluat|validat)(?:e|ing|ion)\b|\bTest: ")),
-    ("rendezvous", Sign(r"(?i)\brendezvous\b|store_based_barrier|\bTCPStore\b|init_process_group|Initializing distributed: GLOBAL_RANK")),
-    ("init", Sign(r"(?i)ncclCommInit|NCCL INFO (?:Bootstrap|Init)|\b(?:building|initiali[sz]ing) (?:the )?(?:model|optimizer)")),
+    ("teardown", Sign(
+        r"destroy_process_group|(?i:training (?:is )?(?:done|finished|complete[d]?)\b|finished training)|`Trainer\.fit` stopped")),
+    ("save", Sign(
+        r"(?i)\bsav(?:e|ing)[ _](?:the )?(?:model|checkpoint|state)|\[torch\] saving |torch/serialization\.py\", line \d+, in save")),
+    ("load", Sign(
+        r"(?i)\bloading (?:the )?(?:checkpoint|state|model|weights|pretrained)|load_state_dict|from_pretrained|in torch\.load|\bloaded checkpoint\b"
+        r"|\brestor(?:ing|ed) (?:states|checkpoint|model|all states|from)\b|\bresum(?:e|ing|ed) (?:training )?from\b")),
+    ("init", Sign(
+        r"(?i)ncclCommInit|NCCL INFO (?:Bootstrap|Init)|\b(?:building|initiali[sz]ing|creating|constructing) (?:the )?(?:\w+ )?(?:model|optimizer|datasets?|dataloaders?)\b"
+        r"|building train, |compiling and loading fused kernels|^\W{0,3}number of parameters\b|loading extension module|as PyTorch extensions root")),
+    ("rendezvous", Sign(
+        r"(?i)\brendezvous\b|store_based_barrier|\bTCPStore\b|init_process_group|Initializing distributed: GLOBAL_RANK|\[Gloo\] Rank \d+ is connected"
+        r"|initializing torch distributed|:init_distributed\]|\bdistributed_backend=|\bdistributed init \(rank")),
+    ("evaluate", Sign(
+        r"(?i)\b(?:evaluating|validating)\b|\brunning (?:evaluation|validation|prediction)|\b(?:evaluation|validation) (?:loss|dataloader|step|epoch|batch|started|begins)"
+        r"|\bstart(?:ing)? (?:evaluation|validation)|\bTest: |\bsanity checking\b|\b(?:epoch|iter)\((?:val|test)\)|\b(?:eval|val|validation|evaluation|evaluate|validate|testing):? {1,3}\d+%\|")),
+    ("train", Sign(
+        r"(?i)\*{3,} running training|before the start of training step|^\W{0,3}training \.\.\.|\b(?:start|begin)(?:ing)? training\b|\btraining starts\b")),
+    ("launch", Sign(
+        r"Setting OMP_NUM_THREADS environment|Starting elastic_operator|\[runner\.py:\d+:main\] cmd = |\[launch\.py:\d+:main\] WORLD INFO DICT"
+        r"|^(?:\++ |\$ )?(?:\S*/)?(?:torchrun|deepspeed|accelerate launch) -")),
 )  # fmt: skip
 _SIGNS_OF_PHASES = tuple(sign for _, sign in _PHASES)
 SIGNS = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _SUMMARY, WELL, WOUND_UP, *_SIGNS_OF_PHASES)
@@ -81,10 +101,12 @@ def writer(text: str) -> int | None:
 def step(text: str) -> int | None:
     """-> the last training step that a text with progress tells; None where it counts epochs or something else."""
     small = text.lower()
+    if _EVALUATED.search(small):
+        return None
     for sign in _STEPS:
         numbers = sign.findall(small)
         if numbers:
-            return int(numbers[-1])
+            return int(numbers[-1].replace(",", ""))
     bars = [number for label, number in _BAR.findall(text) if not _OTHER_BAR.search(label)] if "%|" in text else ()
     return int(bars[-1]) if bars else None
 

@@ -14,18 +14,21 @@ _VERSION = r"(\d{1,4}\.\d{1,4}(?:\.\d{1,4}){0,3}(?:(?:a|b|rc|\.post|\.dev)\d+)?(
 # torch==2.3.0+cu121 · torch    2.3.0 · PyTorch version: 2.3.0 · "transformers_version": "4.41.0" · torch-2.3.0.dist-info
 _NAMED = Sign(
     r"(?i)(?:^|[\s\[('\"`/,;:*-])(pytorch[-_]lightning|lightning|pytorch|torch|transformers|accelerate|deepspeed|ray|vllm"
-    r"|megatron[-_]core|flash[-_]attn|numpy|triton|xformers|peft|trl|datasets|torchvision|nvidia[-_]nccl[-_]cu\d\d)"
-    r"(==|-|\s+|[`'\"]?(?:,? version|_version| info)?[`'\"]?(?: \(GPU\?\))?\s{0,3}[:=.]*\s?['\"]?v?)" + _VERSION
+    r"|megatron[-_]core|flash[-_]attn|numpy|triton|xformers|peft|trl|datasets|torchvision|nvidia[-_]nccl[-_]cu\d\d|wandb|mosaicml"
+    r"|nemo[-_]toolkit|mmengine|mmcv|mmdet|detectron2|transformer[-_]engine|bitsandbytes|apex|nvidia[-_]cuda[-_]runtime[-_]cu\d\d)"
+    r"(==|-|\s+|[`'\"]?(?:,? version|_version|\.__version__| info)?[`'\"]?(?: \(GPU\?\))?\s{0,3}[:=.]*\s?['\"]?v?)"
+    + _VERSION
 )
-_NAMES = {"pytorch": "torch", "pytorch-lightning": "lightning", "megatron-core": "megatron"}
+_NAMES = {"pytorch": "torch", "pytorch-lightning": "lightning", "megatron-core": "megatron", "mosaicml": "composer",
+          "nemo-toolkit": "nemo"}  # fmt: skip
 _WHEEL = re.compile(r"(?:\.dist-info|\.egg|-cp\d|-py\d)")  # behind torch-2.3.0
 _OTHERS = {  # what is printed in forms of its own
     "cuda": Sign(
         r"(?i)\b(?:cuda(?: runtime| toolkit)?(?: version)?['\"]?\s?|CUDA used to build PyTorch|torch cuda version|nvcc version)[.:= ]*[:=. ]\s?(\d+\.\d+)"
-        r"|Cuda compilation tools, release (\d+\.\d+)|NCCL version \d+\.\d+\.\d+\+cuda(\d+\.\d+)"
+        r"|pytorch/pytorch:\d+\.\d+\.\d+-cuda(\d+\.\d+)|Cuda compilation tools, release (\d+\.\d+)|NCCL version \d+\.\d+\.\d+\+cuda(\d+\.\d+)"
         r"|(?i:torch)\S{0,3}\s{0,40}\d+\.\d+\.\d+\+cu(\d{2,3})\b"
     ),
-    "nccl": Sign(r"(?i)NCCL version[:=]? ?(\d+\.\d+\.\d+)"),
+    "nccl": Sign(r"(?i)\bNCCL(?: version)?\s?[:=]?\s?(\d+\.\d+\.\d+)|nccl\.version\(\)\D{0,4}\((\d+, \d+, \d+)\)"),
     "python": Sign(
         r"(?i)\bpython(?:[ _]version)?['\"]?\s?[:=]?\s?(3\.\d{1,2}(?:\.\d+)?)\b|[/\\]python(3\.\d{1,2})[/\\]"
     ),
@@ -40,7 +43,7 @@ _ASKED = re.compile(
     r"|compiled (?:with|for)|compatible with)[\s'\"]*$"
 )
 _OR_LATER = re.compile(
-    r"(?i)['\"]?\s?(?:\(?(?:or|and) (?:later|above|newer|higher|greater|below|earlier)|\+? (?:is|are) required)"
+    r"(?i)['\"]?\s?(?:\(?(?:or|and) (?:later|above|newer|higher|greater|below|earlier)|\+? (?:is|are) required| is available)"
 )
 
 # What torch prints in its own forms tells its version, though the number is nowhere: form, at least, below.
@@ -95,6 +98,8 @@ def _named(text: str) -> Iterator[tuple[str, str]]:
         before = text[max(found.start(1) - 30, 0) : found.start(1)]
         if _ASKED.search(before) or _OR_LATER.match(text, found.end()):
             continue
+        if name.startswith("nvidia-cuda"):
+            name, version = "cuda", ".".join(version.split(".")[:2])
         yield ("nccl" if "nccl" in name else _NAMES.get(name, name)), version.rstrip(".")
 
 
@@ -106,7 +111,7 @@ def _in_own_form(text: str, shown: Shown) -> Iterator[tuple[str, str]]:
             continue
         version = next(part for part in found.groups() if part)
         if name == "nccl":
-            version = _unscrambled(version)
+            version = _unscrambled(version.replace(", ", "."))
         elif name == "cuda" and "." not in version:
             version = f"{version[:-1]}.{version[-1]}"
         yield name, version

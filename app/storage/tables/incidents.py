@@ -11,6 +11,10 @@ from sqlalchemy.orm import Mapped, mapped_column, relationship
 from app.storage.tables.base import Base, Number
 from app.storage.tables.groups import GroupRow
 
+RETRIED = (
+    "advice IN ('retry', 'retry-elsewhere') AND job_id IS NOT NULL"  # by then it shows whether the advice was good
+)
+
 
 class IncidentRow(Base):
     """One stored log with its verdict. `request` is what makes a repeated request the same one."""
@@ -46,7 +50,18 @@ class IncidentRow(Base):
             postgresql_where=text("hardware"),
             sqlite_where=text("hardware"),
         ),
-        Index("ix_incidents_job_id", "job_id", "cluster"),
+        Index("ix_incidents_job_id", "job_id", "cluster", "attempt", "received_at", "outcome", "entry"),
+        Index(
+            "ix_incidents_retried",
+            "received_at",
+            "cluster",
+            "job_id",
+            "attempt",
+            "number",
+            "entry",
+            postgresql_where=text(RETRIED),
+            sqlite_where=text(RETRIED),
+        ),
         {"sqlite_autoincrement": True},
     )
 

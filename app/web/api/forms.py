@@ -61,6 +61,7 @@ class IncidentForm(BaseModel):
 class IncidentsForm(BaseModel):
     items: list[IncidentForm]
     next: str | None
+    previous: str | None
 
 
 class LineForm(BaseModel):
@@ -93,6 +94,7 @@ class GroupForm(BaseModel):
     regressed_at: datetime | None = Field(description="When an incident came after the group had been resolved")
     owner: str | None
     note: str | None
+    muted_until: datetime | None
     gpu_hours_lost: float | None
     merged_into: str | None
     merged: list[str]
@@ -102,8 +104,9 @@ class GroupForm(BaseModel):
 class GroupsForm(BaseModel):
     items: list[GroupForm]
     next: str | None
+    previous: str | None
 
 
 def page_of(page: Page[Any], base_url: str) -> dict[str, Any]:
     """-> a list's answer."""
-    return {"items": [item.as_dict(base_url) for item in page.items], "next": page.next}
+    return {"items": [item.as_dict(base_url) for item in page.items], "next": page.next, "previous": page.previous}

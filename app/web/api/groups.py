@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
@@ -21,7 +22,7 @@ _ONE: dict[int | str, dict[str, Any]] = {200: {"model": GroupForm}}
 
 @router.get("", responses={200: {"model": GroupsForm}, **told(400, 422)})
 def list_groups(query: Annotated[GroupsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
-    """Groups, the latest seen first; their fingerprints are only told when one is read."""
+    """Groups in the order of `sort`; their fingerprints are only told when one is read."""
     page = groups.list_groups(service, query.wanted(), query.limit, query.cursor)
     return Answer(page_of(page, service.settings.base_url))
 
@@ -34,8 +35,9 @@ def read_group(group: str, service: ServiceDep, _: Reader) -> Response:
 
 @router.patch("/{group}", responses={**_ONE, **told(400, 403, 404, 422)})
 def change_group(group: str, change: GroupChangeBody, service: ServiceDep, caller: Writer) -> Response:
-    """Set a group's status, owner or note; what is not given stays."""
-    wanted = GroupChange(change.status, change.owner, change.note)
+    """Set a group's status, owner or note, or mute it; what is not given stays."""
+    mute = timedelta(days=change.mute_days) if change.mute_days is not None else None
+    wanted = GroupChange(change.status, change.owner, change.note, mute)
     changed = groups.change_group(service, group, wanted, caller.name)
     return Answer(changed.as_dict(service.settings.base_url))
 

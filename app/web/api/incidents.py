@@ -66,7 +66,7 @@ async def submit(
 ) -> Response:
     """Hand in a failed run. It is answered after the log is durable."""
     accepted = await with_uploads(request, service.settings.max_log_bytes, partial(accept, service, query.job()))
-    incident = await _after(service, accepted.incident_id, query.wait)
+    incident = await _after(service, accepted.incident, query.wait)
     status = 200 if not accepted.new else 201 if incident.state.final else 202
     body = incident.as_dict(service.settings.base_url)
     return Answer(body, status, {"Location": f"/api/v1/incidents/{incident.id}"})
@@ -114,9 +114,11 @@ def say(incident: str, said: FeedbackBody, service: ServiceDep, caller: Writer) 
     return Answer(incidents.say(service, incident, feedback).as_dict(service.settings.base_url))
 
 
-async def _after(service: Service, incident_id: str, seconds: float) -> Incident:
+async def _after(service: Service, incident: Incident, seconds: float) -> Incident:
     """-> the incident when its triage has ended, or as it is when the time is over."""
-    future = service.queue.find(incident_id) if seconds > 0 else None
+    if seconds <= 0 or incident.state.final:
+        return incident
+    future = service.queue.find(incident.id)
     if future is not None:
         await asyncio.wait([asyncio.wrap_future(future)], timeout=seconds)
-    return await to_thread.run_sync(incidents.read_incident, service, incident_id)
+    return await to_thread.run_sync(incidents.read_incident, service, incident.id)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from app.domain.group import GroupFilter, GroupStatus
+from app.domain.group import GroupFilter, GroupOrder, GroupStatus
 from app.domain.incident import IncidentFilter, Job, State
 
 _MOST_LABELS = 50
@@ -111,6 +111,7 @@ class GroupsQuery(PageQuery):
     status: GroupStatus | None = None
     entry: Word = None
     outcome: Literal["explained", "unexplained"] | None = None
+    sort: GroupOrder = Field(GroupOrder.SEEN, description="What comes first")
 
     def wanted(self) -> GroupFilter:
         return GroupFilter(**self.model_dump(exclude={"limit", "cursor"}))
@@ -130,6 +131,9 @@ class GroupChangeBody(BaseModel):
     status: GroupStatus | None = None
     owner: Annotated[_Plain | None, Field(description="Empty takes it away")] = None
     note: Annotated[str | None, Field(max_length=5000)] = None
+    mute_days: Annotated[
+        float | None, Field(ge=0, le=365, description="For how long chats hear nothing of it; 0 ends that")
+    ] = None
 
 
 class MergeBody(BaseModel):

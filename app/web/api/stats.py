@@ -1,15 +1,17 @@
-"""/api/v1/stats and /api/v1/hosts"""
+"""/api/v1/stats, /api/v1/hosts and /api/v1/dashboard"""
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Literal
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.domain.dashboard import Range
 from app.domain.stats import StatsFilter
 from app.services import stats
+from app.services.dashboard import dashboard
 from app.web.access import Reader
 from app.web.answers import Answer
 from app.web.api.questions import Moment, Word
@@ -37,6 +39,26 @@ class StatsQuery(CountedQuery):
 
 class HostsQuery(CountedQuery):
     limit: int = Field(100, ge=1, le=1000)
+    host: Word = Field(None, description="What the hosts' names begin with")
+
+    def wanted(self) -> StatsFilter:
+        return StatsFilter(self.since, self.until, self.cluster, self.host)
+
+
+class DashboardQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    since: date | None = Field(None, ge=date(1971, 1, 1), le=date(9000, 1, 1), description="The first day (UTC)")
+    until: date | None = Field(
+        None, ge=date(1971, 1, 1), le=date(9000, 1, 1), description="The last day (UTC); today if it is not given"
+    )
+    cluster: Word = None
+
+    def range(self) -> Range:
+        """At most three years, and a month where there is no first day."""
+        last = self.until or datetime.now(UTC).date()
+        first = min(self.since or last - timedelta(days=29), last)
+        return Range(max(first, last - timedelta(days=1100)), last)
 
 
 class StatForm(BaseModel):
@@ -69,6 +91,40 @@ class HostForm(BaseModel):
 class HostsForm(BaseModel):
     items: list[HostForm]
     next: str | None
+
+
+class RetriesForm(BaseModel):
+    """What came of `looked_at` incidents whose advice was a retry: the job's next attempt failed of the `same` entry or
+    of an`other`, or its log was `healthy`, or nothing was heard of it again."""
+
+    looked_at: int
+    healthy: int
+    same: int
+    other: int
+    unknown: int
+
+
+class DashboardForm(BaseModel):
+    """The tables have a row for each time, entry, cluster or host, as the page `/dashboard` shows them."""
+
+    since: date
+    until: date
+    cluster: str | None
+    count: int
+    gpu_hours_lost: float
+    retries: RetriesForm
+    by_area: list[dict[str, str | int]]
+    by_owner: list[dict[str, str | int]]
+    causes: list[dict[str, Any]]
+    clusters: list[dict[str, Any]]
+    hosts: list[dict[str, Any]]
+    precision: list[dict[str, Any]]
+
+
+@router.get("/dashboard", responses={200: {"model": DashboardForm}, **told(422)})
+def told_dashboard(query: Annotated[DashboardQuery, Query()], service: ServiceDep, _: Reader) -> Response:
+    """All that the dashboard shows of whole days (UTC): failures over time, cost, hosts, retries, precision."""
+    return Answer(dashboard(service, query.range(), query.cluster).as_dict())
 
 
 @router.get("/stats", responses={200: {"model": StatsForm}, **told(422)})

@@ -9,13 +9,31 @@ from starlette.types import Scope
 
 from app.domain.access import Scope as Permission
 from app.web.access import needs
-from app.web.pages import groups, home, incident, incidents, knowledge, login, single_sign_on
+from app.web.pages import (
+    bulk,
+    dashboard,
+    group,
+    groups,
+    home,
+    hosts,
+    incident,
+    incidents,
+    knowledge,
+    log,
+    login,
+    retriage,
+    settings,
+    single_sign_on,
+    unexplained,
+)
 from app.web.pages.error_page import answer_people
 from app.web.pages.rendering import STATIC
 from app.web.security import refuse_cross_site
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site)])
-for _part in (home, incidents, incident, groups, knowledge):
+# Some addresses have a name where others have an id, so an order that matters: lists before their items.
+_PARTS = (home, incidents, bulk, incident, log, groups, group, unexplained, dashboard, hosts, retriage, settings)
+for _part in (*_PARTS, knowledge):
     router.include_router(_part.router, dependencies=[Depends(needs(Permission.READ))])
 router.include_router(login.router)
 router.include_router(single_sign_on.router)

@@ -1,98 +1,183 @@
-"""`/groups` and `/groups/{id}`: incidents of one cause, and what was decided about them."""
+"""`/groups`: incidents of one cause by cost, count or time, how they come over days, and what was decided on them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from urllib.parse import parse_qs, urlencode
+from typing import Annotated
 
-from anyio import to_thread
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Form, Request, Response
 from starlette.responses import RedirectResponse
 
-from app.domain.group import GroupChange, GroupFilter, GroupStatus
-from app.domain.incident import IncidentFilter
+from app.domain.group import Group, GroupFilter, GroupOrder, GroupStatus
 from app.errors import BadInput
-from app.services.groups import change_group, list_groups, read_group
-from app.services.incidents import list_incidents
+from app.services.groups import change_groups, list_groups, trends
 from app.web.access import Writer
 from app.web.deps import ServiceDep
-from app.web.pages.items import GroupItem, IncidentItem, group_item, group_items, incident_items
+from app.web.pages.addresses import address, value
+from app.web.pages.charts import Drawn, spark
+from app.web.pages.items import GroupItem, group_items
 from app.web.pages.language import language
 from app.web.pages.rendering import render
+from app.web.pages.tables import csv_answer
 
 router = APIRouter()
 _AT_ONCE = 50
-_LONGEST_FORM = 1000  # bytes
+DAYS = 30
 STATUSES = tuple(status.value for status in GroupStatus)
+ORDERS = tuple(order.value for order in GroupOrder)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several lists that are a step away."""
+
+    name: str
+    address: str
+    here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What was done just before: `was` says what undoes it, as `1:open,2:ignored`."""
+
+    status: str
+    count: int
+    was: str
 
 
 @dataclass(frozen=True, slots=True)
 class GroupsPage:
-    """`status` is the one asked for, or None; `older` is an address."""
+    """`older` and `newer` are addresses; `status` is the one asked for, or empty."""
 
     items: tuple[GroupItem, ...]
-    statuses: tuple[str, ...]
-    status: str | None
+    trends: dict[str, Drawn]
+    days: int
+    statuses: tuple[Choice, ...]
+    orders: tuple[Choice, ...]
+    all_statuses: tuple[str, ...]
+    status: str
+    here: str
     older: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class GroupPage:
-    """One group and a piece of its incidents; `older` is an address."""
-
-    item: GroupItem
-    statuses: tuple[str, ...]
-    incidents: tuple[IncidentItem, ...]
-    older: str | None
+    newer: str | None
+    csv: str
+    json: str
+    decided: Decided | None
 
 
 @router.get("/groups")
 def groups(request: Request, service: ServiceDep) -> Response:
-    asked = request.query_params.get("status")
-    status = asked if asked in STATUSES else None
-    wanted = GroupFilter(status=GroupStatus(status) if status else None)
-    found = list_groups(service, wanted, _AT_ONCE, request.query_params.get("cursor"))
-    kept = {"status": status} if status else {}
+    asked, wanted = _asked(request)
+    cursor = value(request, "cursor")
+    found = list_groups(service, wanted, _AT_ONCE, cursor or None)
+    here = asked | {"cursor": cursor}
     page = GroupsPage(
         items=group_items(found.items, service.knowledge, language(request)),
-        statuses=STATUSES,
-        status=status,
-        older=f"/groups?{urlencode(kept | {'cursor': found.next})}" if found.next else None,
+        trends=drawn_trends(trends(service, [group.id for group in found.items], DAYS)),
+        days=DAYS,
+        statuses=tuple(
+            Choice(name, address("/groups", asked | {"status": name}), asked["status"] == name)
+            for name in ("", *STATUSES)
+        ),
+        orders=tuple(
+            Choice(name, address("/groups", asked | {"sort": name}), wanted.sort.value == name) for name in ORDERS
+        ),
+        all_statuses=STATUSES,
+        status=asked["status"],
+        here=address("", here).removeprefix("?"),
+        older=address("/groups", asked | {"cursor": found.next}) if found.next else None,
+        newer=address("/groups", asked | {"cursor": found.previous}) if found.previous else None,
+        csv=address("/groups.csv", here),
+        json=address("/api/v1/groups", here),
+        decided=_decided(request),
     )
     return render(request, "groups.html", page)
 
 
-@router.get("/groups/{group_id}")
-def group(request: Request, service: ServiceDep, group_id: str) -> Response:
-    found = read_group(service, group_id)
-    lang = language(request)
-    cursor = request.query_params.get("cursor")
-    members = list_incidents(service, IncidentFilter(group=found.id), _AT_ONCE, cursor)
-    page = GroupPage(
-        item=group_item(found, service.knowledge, lang),
-        statuses=STATUSES,
-        incidents=incident_items(members.items, service.knowledge, lang),
-        older=f"?{urlencode({'cursor': members.next})}" if members.next else None,
-    )
-    return render(request, "group.html", page)
+@router.get("/groups.csv")
+def as_csv(request: Request, service: ServiceDep) -> Response:
+    """What the list of the same address shows."""
+    found = list_groups(service, _asked(request)[1], _AT_ONCE, value(request, "cursor") or None)
+    return csv_answer("groups", _rows(found.items, service.settings.base_url))
 
 
-@router.post("/groups/{group_id}")
-async def decide(request: Request, service: ServiceDep, group_id: str, caller: Writer) -> Response:
-    """Sets the group's status to what the form says."""
-    change = GroupChange(await _status(request))
-    changed = await to_thread.run_sync(change_group, service, group_id, change, caller.name)
-    return RedirectResponse(f"/groups/{changed.id}", HTTPStatus.SEE_OTHER)
+@router.post("/groups/bulk")
+def bulk(
+    service: ServiceDep,
+    caller: Writer,
+    group: Annotated[list[str] | None, Form()] = None,
+    status: Annotated[str, Form()] = "",
+    here: Annotated[str, Form()] = "",
+) -> Response:
+    """Sets the status of the groups that are chosen; the list then offers to undo it."""
+    before = change_groups(service, list(dict.fromkeys(group or []))[:_AT_ONCE], status_of(status), caller.name)
+    was = ",".join(f"{group_id}:{known.value}" for group_id, known in before.items())
+    return _back(here, f"said={status}&was={was}")
 
 
-async def _status(request: Request) -> GroupStatus:
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _LONGEST_FORM:
-            raise BadInput("the form is too long")
-    given = parse_qs(body.decode("ascii", "replace")).get("status", [""])[0]
+@router.post("/groups/undo")
+def undo(
+    service: ServiceDep, caller: Writer, was: Annotated[str, Form()] = "", here: Annotated[str, Form()] = ""
+) -> Response:
+    """Sets the status of groups to what it was."""
+    for part in was.split(",")[:_AT_ONCE]:
+        group_id, _, status = part.partition(":")
+        change_groups(service, [group_id], status_of(status), caller.name)
+    return _back(here)
+
+
+def status_of(given: str) -> GroupStatus:
+    """Raises BadInput where it is none."""
     if given not in STATUSES:
         raise BadInput(f"the status is one of {', '.join(STATUSES)}")
     return GroupStatus(given)
+
+
+def drawn_trends(counts: dict[str, list[int]]) -> dict[str, Drawn]:
+    """-> bars of counts of the days until today (UTC)."""
+    days = last_days(len(next(iter(counts.values()), [])))
+    return {group_id: spark(found, days) for group_id, found in counts.items()}
+
+
+def last_days(count: int) -> tuple[str, ...]:
+    """-> so many days until today, in UTC, as `2026-05-01`."""
+    today = datetime.now(UTC).date()
+    return tuple((today - timedelta(days=back)).isoformat() for back in reversed(range(count)))
+
+
+def _asked(request: Request) -> tuple[dict[str, str], GroupFilter]:
+    status, sort = value(request, "status"), value(request, "sort")
+    outcome = value(request, "outcome")
+    asked = {
+        "status": status if status in STATUSES else "",
+        "sort": sort if sort in ORDERS else "",
+        "outcome": outcome if outcome in ("explained", "unexplained") else "",
+        "entry": value(request, "entry"),
+    }
+    return asked, GroupFilter(
+        status=GroupStatus(asked["status"]) if asked["status"] else None,
+        entry=asked["entry"] or None,
+        outcome=asked["outcome"] or None,
+        sort=GroupOrder(asked["sort"]) if asked["sort"] else GroupOrder.SEEN,
+    )
+
+
+def _decided(request: Request) -> Decided | None:
+    status, was = value(request, "said"), value(request, "was")
+    return Decided(status, was.count(":"), was) if status in STATUSES else None
+
+
+def _back(here: str, more: str = "") -> Response:
+    query = "&".join(filter(None, (here, more)))
+    return RedirectResponse(f"/groups?{query}" if query else "/groups", HTTPStatus.SEE_OTHER)
+
+
+def _rows(items: tuple[Group, ...], base_url: str) -> Iterator[list[object]]:
+    names = ("id", "url", "status", "count", "gpu_hours_lost", "entry", "title", "signature", "outcome", "first_seen",
+             "last_seen", "regressed_at", "owner", "note")  # fmt: skip
+    yield list(names)
+    for item in items:
+        told = item.as_dict(base_url)
+        yield [told[name] for name in names]

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
+from pathlib import Path
 
 from anyio import to_thread
 from fastapi import APIRouter, Request, Response
@@ -28,22 +29,29 @@ router = APIRouter()
 _NEWEST = 8
 _WAIT = 4.0  # seconds; most logs are triaged by then, and the incident's page waits for the others
 _FIELDS = ("log", "pasted")
+_SAMPLES = Path(__file__).resolve().parents[1] / "samples"
+SAMPLES = ("memory", "stuck", "hardware", "killed")  # made by scripts/sample_logs.py
 
 
 @dataclass(frozen=True, slots=True)
 class HomePage:
-    """`problem` says why the log that was sent was not taken; `entries` counts the knowledge base."""
+    """`problem` says why the log that was sent was not taken; `entries` counts the knowledge base; `sample` is the one
+    of our small logs that the form is filled with."""
 
     newest: tuple[IncidentItem, ...]
     entries: int
     limit: int
     base_url: str
     problem: str | None = None
+    samples: tuple[str, ...] = ()
+    sample: str | None = None
+    sample_text: str | None = None
 
 
 @router.get("/")
 def home(request: Request, service: ServiceDep) -> Response:
-    return render(request, "home.html", _page(request, service))
+    asked = request.query_params.get("sample")
+    return render(request, "home.html", _page(request, service, sample=asked if asked in SAMPLES else None))
 
 
 @router.post("/")
@@ -64,7 +72,7 @@ async def hand_in(request: Request, service: ServiceDep, _: Submitter) -> Respon
     return RedirectResponse(f"/incidents/{accepted.incident_id}", HTTPStatus.SEE_OTHER)
 
 
-def _page(request: Request, service: Service, problem: str | None = None) -> HomePage:
+def _page(request: Request, service: Service, problem: str | None = None, sample: str | None = None) -> HomePage:
     newest = list_incidents(service, IncidentFilter(), limit=_NEWEST).items
     return HomePage(
         newest=incident_items(newest, service.knowledge, language(request)),
@@ -72,4 +80,7 @@ def _page(request: Request, service: Service, problem: str | None = None) -> Hom
         limit=service.settings.max_log_bytes,
         base_url=service.settings.base_url,
         problem=problem,
+        samples=SAMPLES,
+        sample=sample,
+        sample_text=(_SAMPLES / f"{sample}.log").read_text("utf-8") if sample else None,
     )

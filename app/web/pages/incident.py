@@ -1,28 +1,47 @@
-"""`/incidents/{id}`: what failed, where, why, what to do, and the log that shows it."""
+"""`/incidents/{id}`: what failed, where, why, what to do, and the lines that show it; feedback, and why not another."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any
 
+from anyio import to_thread
 from fastapi import APIRouter, Request, Response
+from starlette.responses import RedirectResponse
 
 from app.domain.entry import KnowledgeBase, Language
-from app.domain.incident import Incident
+from app.domain.group import Group
+from app.domain.incident import Feedback, Incident, IncidentFilter
 from app.domain.verdict import Verdict
-from app.services.incidents import read_incident
+from app.errors import BadInput
+from app.services.groups import read_group
+from app.services.incidents import forget_incident, list_incidents, read_incident, say
 from app.services.service import Service
+from app.services.why_not import why_not
+from app.web.access import Writer
 from app.web.deps import ServiceDep
+from app.web.pages.cascade_tree import Branch, cascade_tree
+from app.web.pages.form import read_form
+from app.web.pages.items import IncidentItem, incident_items
 from app.web.pages.language import language
-from app.web.pages.log_piece import LogPiece, Wanted, log_piece
+from app.web.pages.log_piece import LogPiece, excerpt
+from app.web.pages.markdown import markdown
+from app.web.pages.ranks_picture import RanksPicture, ranks_picture
 from app.web.pages.rendering import render
 from app.web.pages.told_verdict import title_of, told_verdict
 
 router = APIRouter()
+_ALIKE = 5  # other incidents of the group that are shown
+_HELPED = 20  # other incidents whose notes are looked through
+_LONGEST_NOTE = 5000
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentPage:
-    """`titles` are those of the entries that the verdict names and the knowledge base still has."""
+    """`titles` are those of the entries that the verdict names and the knowledge base still has; `alike` are other
+    incidents of the group, `helped` what people said of them."""
 
     incident: Incident
     verdict: Verdict | None
@@ -30,29 +49,97 @@ class IncidentPage:
     titles: dict[str, str]
     job: dict[str, str]
     job_url: str | None
+    address: str
+    picture: RanksPicture | None
+    tree: tuple[Branch, ...]
+    group: Group | None
+    alike: tuple[IncidentItem, ...]
+    helped: tuple[tuple[str, Feedback], ...]
+    said: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WhyPage:
+    """`why` is None where the log is too long to be read while somebody waits."""
+
+    incident: Incident
+    log: LogPiece
+    entry: str
+    title: str
+    why: dict[str, Any] | None
+
+
+@router.get("/incidents/{incident_id}.md")
+def as_markdown(request: Request, service: ServiceDep, incident_id: str) -> Response:
+    """The incident as Markdown, for an issue or a chat; secrets are taken out."""
+    page = incident_page(service, incident_id, language(request))
+    return Response(markdown(page.incident, page.verdict, page.address, language(request)), media_type="text/markdown")
 
 
 @router.get("/incidents/{incident_id}")
 def incident(request: Request, service: ServiceDep, incident_id: str) -> Response:
-    wanted = Wanted(
-        file=request.query_params.get("file"), first=_number(request, "from"), around=_number(request, "line")
-    )
-    return render(request, "incident.html", incident_page(service, incident_id, wanted, language(request)))
+    page = incident_page(service, incident_id, language(request), request.query_params.get("said") == "1")
+    return render(request, "incident.html", page)
 
 
-def incident_page(service: Service, incident_id: str, wanted: Wanted, lang: Language) -> IncidentPage:
+@router.get("/incidents/{incident_id}/why")
+def why(request: Request, service: ServiceDep, incident_id: str) -> Response:
+    """Why an entry did or did not match this log."""
+    found, entry, lang = read_incident(service, incident_id), request.query_params.get("entry", ""), language(request)
+    told = why_not(service, found, entry, lang)
+    title = title_of(entry, service.knowledge, lang) or entry
+    return render(request, "incident_why.html", WhyPage(found, excerpt(service, found, None), entry, title, told))
+
+
+@router.post("/incidents/{incident_id}/feedback")
+async def feedback(request: Request, service: ServiceDep, incident_id: str, caller: Writer) -> Response:
+    """Keeps what somebody says of the verdict."""
+    given = await read_form(request)
+    said = given.get("verdict", "")
+    if said not in ("right", "wrong"):
+        raise BadInput("the verdict is right or wrong")
+    note = given.get("note", "")[:_LONGEST_NOTE] or None
+    kept = Feedback(said, caller.name, datetime.now(UTC), given.get("entry") or None, note)
+    await to_thread.run_sync(say, service, incident_id, kept)
+    return RedirectResponse(f"/incidents/{incident_id}?said=1#feedback", HTTPStatus.SEE_OTHER)
+
+
+@router.post("/incidents/{incident_id}/forget")
+def forget(service: ServiceDep, incident_id: str, caller: Writer) -> Response:
+    """Forgets the incident; the page asks before."""
+    forget_incident(service, incident_id, caller.name)
+    return RedirectResponse("/incidents", HTTPStatus.SEE_OTHER)
+
+
+def incident_page(service: Service, incident_id: str, lang: Language, said: bool = False) -> IncidentPage:
     """Raises NotFound."""
     found = read_incident(service, incident_id)
     verdict = told_verdict(found.verdict, service.knowledge, lang) if found.verdict else None
+    group = read_group(service, found.group.id) if found.group else None
+    others = _others(service, found)
     url = found.job.url
     return IncidentPage(
         incident=found,
         verdict=verdict,
-        log=log_piece(service, found, verdict, wanted),
+        log=excerpt(service, found, verdict),
         titles=_titles(verdict, service.knowledge, lang) if verdict else {},
         job={name: str(value) for name, value in found.job.as_dict().items() if name not in ("labels", "url")},
         job_url=url if url and url.startswith(("https://", "http://")) else None,
+        address=f"{service.settings.base_url}/incidents/{found.id}",
+        picture=ranks_picture(verdict.timeline) if verdict else None,
+        tree=cascade_tree(verdict) if verdict else (),
+        group=group,
+        alike=incident_items(others[:_ALIKE], service.knowledge, lang),
+        helped=tuple((other.id, one) for other in others for one in other.feedback if one.note),
+        said=said,
     )
+
+
+def _others(service: Service, found: Incident) -> list[Incident]:
+    if found.group is None or found.group.count < 2:
+        return []
+    listed = list_incidents(service, IncidentFilter(group=found.group.id), limit=_HELPED)
+    return [other for other in listed.items if other.id != found.id]
 
 
 def _titles(verdict: Verdict, knowledge: KnowledgeBase, lang: Language) -> dict[str, str]:
@@ -62,10 +149,6 @@ def _titles(verdict: Verdict, knowledge: KnowledgeBase, lang: Language) -> dict[
     named += [attempt.entry for attempt in verdict.attempts]
     named += [run.entry for run in verdict.earlier_runs]
     named += [candidate.entry for candidate in verdict.candidates]
+    named += [mark.entry for mark in verdict.timeline]
     known = {entry for entry in named if entry and entry in knowledge.entries}
     return {entry: title_of(entry, knowledge, lang) or entry for entry in known}
-
-
-def _number(request: Request, name: str) -> int | None:
-    asked = request.query_params.get(name, "")
-    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) <= 15 else None

@@ -1,107 +1,179 @@
-"""The piece of an incident's log that its page shows: which lines are asked for in, those lines with marks out."""
+"""The piece of an incident's log that a page shows: what the address asks for in, those lines with marks out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from app.domain.incident import Incident, StoredFile, StoredLine
 from app.domain.verdict import Verdict
 from app.errors import TriageError
 from app.services.incidents import read_log
+from app.services.log_search import stream, writers
 from app.services.service import Service
+from app.web.pages.log_rows import Row, folded, rows
 
 _BEFORE = 12  # lines shown above the one that is asked for
-_LINES = 120
+_LINES = 160
+_EXCERPT = 40  # lines of a piece that is no page of its own
 _CHARACTERS = 24_000  # of a piece, so that long lines do not make the page heavy
 _MOST_FILES = 100  # to choose from
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the address asks for: a file, and either the piece's first line or a line to show among its neighbours."""
+    """What the address asks for: a file, and a piece's first line, the line that it ends before, or one to show among
+    its neighbours; `rank` where only that one's lines are wanted, `words` to mark, `whole` leaves repeats unfolded."""
 
     file: str | None = None
     first: int | None = None
+    before: int | None = None
     around: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MarkedLine:
-    """A line and what it is to the verdict: `evidence`, `cascade`, or nothing. `focus`: the address asks for it."""
-
-    number: int
-    text: str
-    cut: bool
-    mark: str
-    focus: bool
+    rank: int | None = None
+    words: str | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LogPiece:
-    """`first` and `last` are 0 where there is no line; `problem` says why the log can't be read."""
+    """`first` and `last` are 0 where there is no line; `before` and `after` are where the neighbours begin, None at the
+    file's ends; `problem` says why the log can't be read."""
 
+    incident: str
+    wanted: Wanted
     file: StoredFile
     several: bool
     files: tuple[StoredFile, ...]
     more_files: int
-    lines: tuple[MarkedLine, ...] = ()
+    rows: tuple[Row, ...] = ()
+    first: int = 0
+    last: int = 0
+    before: int | None = None
+    after: int | None = None
     problem: str | None = None
 
     @property
-    def first(self) -> int:
-        return self.lines[0].number if self.lines else 0
+    def ranked(self) -> bool:
+        """Whether any of the lines tells its rank."""
+        return any(row.rank is not None for row in self.rows)
 
-    @property
-    def last(self) -> int:
-        return self.lines[-1].number if self.lines else 0
+    def earlier(self, page: str = "log") -> str | None:
+        return self._address({"before": self.before}, page) if self.before else None
 
-    def earlier(self) -> str | None:
-        """-> the address of the piece before; None at the file's beginning."""
-        return self._address({"from": max(1, self.first - _LINES)}, "log") if self.first > 1 else None
-
-    def later(self) -> str | None:
-        """-> the address of the piece after; None at the file's end."""
-        more = self.lines and self.last < self.file.lines
-        return self._address({"from": self.last + 1}, "log") if more else None
+    def later(self, page: str = "log") -> str | None:
+        return self._address({"from": self.after}, page) if self.after else None
 
     def beginning(self) -> str:
-        return self._address({"from": 1}, "log")
+        return self._address({"from": 1})
 
     def end(self) -> str:
-        return self._address({"from": max(1, self.file.lines - _LINES + 1)}, "log")
+        return self._address({"before": self.file.lines + 1})
 
     def line(self, number: int, file: str | None = None) -> str:
-        """-> where a line is: on this page, or in another piece or file. `file` is None where the run is one file."""
+        """-> where a line is: on this page, or in the log's own. `file` is None where the run is one file."""
         here = file is None or file == self.file.name
-        if here and self.first <= number <= self.last:
+        if here and self.first <= number <= self.last and self.wanted.rank is None:
             return f"#L{number}"
-        return self._address({"line": number}, f"L{number}", file)
+        return self.at(number, file)
 
-    def _address(self, query: dict[str, int], anchor: str, file: str | None = None) -> str:
-        named = {"file": file or self.file.name} if self.several else {}
-        return f"?{urlencode(named | query)}#{anchor}"
+    def at(self, number: int, file: str | None = None, rank: int | None = None) -> str:
+        """-> where a line is in the log's own page, among the lines of one rank if one is given."""
+        kept = replace(self, wanted=replace(self.wanted, rank=rank))
+        return f"{kept._address({'line': number}, file=file)}#L{number}"
+
+    def viewer(self) -> str:
+        """-> this piece in the log's own page."""
+        return self._address({"from": self.first} if self.first else {})
+
+    def _address(self, query: dict[str, int | None], page: str = "log", file: str | None = None) -> str:
+        wanted = self.wanted
+        kept: dict[str, str | int | None] = {"file": file or self.file.name} if self.several else {}
+        kept |= {"rank": wanted.rank, "q": wanted.words, "whole": "1" if wanted.whole else None}
+        given = {name: value for name, value in (kept | query).items() if value is not None}
+        return f"/incidents/{self.incident}/{page}" + (f"?{urlencode(given)}" if given else "")
 
 
-def log_piece(service: Service, incident: Incident, verdict: Verdict | None, wanted: Wanted) -> LogPiece:
+def log_piece(
+    service: Service, incident: Incident, verdict: Verdict | None, wanted: Wanted, lines: int = _LINES
+) -> LogPiece:
     """-> what is asked for; without that, the surroundings of the first evidence, else the end of the log."""
     stored = incident.log.files
     named = wanted.file if wanted.file is not None else _file_of(verdict)
     file = next((known for known in stored if known.name == named), stored[0])
-    first, focus = _place(wanted, verdict, file)
     choice = stored[:_MOST_FILES] if file in stored[:_MOST_FILES] else (file, *stored[: _MOST_FILES - 1])
-    frame = LogPiece(file, len(stored) > 1, choice, len(stored) - len(choice))
+    frame = LogPiece(incident.id, wanted, file, len(stored) > 1, choice, len(stored) - len(choice))
     try:
-        lines = read_log(service, incident, first, _LINES, file.name)[1]
+        return _filled(service, incident, verdict, frame, lines)
     except TriageError as error:  # the page says more than the log, so it is shown without it
-        return LogPiece(frame.file, frame.several, frame.files, frame.more_files, problem=error.message)
-    marks = _marks(verdict, file, several=len(stored) > 1)
-    asked = wanted.around or 0
-    shown = tuple(
-        MarkedLine(line.line, line.text, line.cut, marks.get(line.line, ""), line.line == asked)
-        for line in _within_weight(lines, focus)
+        return replace(frame, problem=error.message)
+
+
+def excerpt(service: Service, incident: Incident, verdict: Verdict | None) -> LogPiece:
+    """-> the surroundings of the first evidence, else the end of the log."""
+    return log_piece(service, incident, verdict, Wanted(), _EXCERPT)
+
+
+def _filled(service: Service, incident: Incident, verdict: Verdict | None, frame: LogPiece, count: int) -> LogPiece:
+    wanted, file = frame.wanted, frame.file
+    if wanted.rank is None:
+        found = _plain(service, incident, verdict, frame, count)
+        before, after = _neighbours(found, file)
+    else:
+        found, before, after = _of_rank(service, incident, verdict, frame, count)
+    known = writers(service, incident, file)
+    made = rows(found, known, verdict, file, len(incident.log.files) > 1, wanted.around, wanted.words)
+    return replace(
+        frame,
+        rows=made if wanted.whole else folded(made, known),
+        first=found[0].line if found else 0,
+        last=found[-1].line if found else 0,
+        before=before,
+        after=after,
     )
-    return LogPiece(frame.file, frame.several, frame.files, frame.more_files, shown)
+
+
+def _plain(
+    service: Service, incident: Incident, verdict: Verdict | None, frame: LogPiece, count: int
+) -> list[StoredLine]:
+    wanted, file = frame.wanted, frame.file
+    if wanted.before is not None:
+        end = min(max(wanted.before, 2), file.lines + 1)
+        first = max(1, end - count)
+        return _light(reversed(read_log(service, incident, first, end - first, file.name)[1]), _CHARACTERS)[::-1]
+    focus = _focus(verdict, frame)
+    first = focus if wanted.first is not None else max(1, focus - _BEFORE)
+    if wanted.around is None and wanted.first is None and focus == file.lines:
+        first = max(1, file.lines - count + 1)
+    lines = read_log(service, incident, first, count, file.name)[1]
+    above = _light((line for line in reversed(lines) if line.line < focus), _CHARACTERS // 3, at_least=0)[::-1]
+    left = _CHARACTERS - sum(len(line.text) for line in above)
+    return above + _light((line for line in lines if line.line >= focus), left)
+
+
+def _of_rank(
+    service: Service, incident: Incident, verdict: Verdict | None, frame: LogPiece, count: int
+) -> tuple[list[StoredLine], int | None, int | None]:
+    """-> the lines of one rank, and where to look on before and after them."""
+    wanted, file = frame.wanted, frame.file
+    rank = wanted.rank
+    assert rank is not None
+    if wanted.before is not None:
+        found = stream(service, incident, file, rank, wanted.before - 1, count, _CHARACTERS, back=True)
+        return list(reversed(found.lines)), found.next and found.next + 1, min(wanted.before, file.lines)
+    focus = _focus(verdict, frame)
+    above = stream(service, incident, file, rank, focus - 1, _BEFORE, _CHARACTERS // 3, back=True)
+    if wanted.first is not None:
+        above = replace(above, lines=(), next=focus - 1 or None)
+    below = stream(service, incident, file, rank, focus, count, _CHARACTERS)
+    return [*reversed(above.lines), *below.lines], above.next and above.next + 1, below.next
+
+
+def _neighbours(found: list[StoredLine], file: StoredFile) -> tuple[int | None, int | None]:
+    if not found:
+        return None, None
+    first, last = found[0].line, found[-1].line
+    return first if first > 1 else None, last + 1 if last < file.lines else None
 
 
 def _file_of(verdict: Verdict | None) -> str | None:
@@ -109,47 +181,21 @@ def _file_of(verdict: Verdict | None) -> str | None:
     return root.evidence[0].file if root and root.evidence else None
 
 
-def _place(wanted: Wanted, verdict: Verdict | None, file: StoredFile) -> tuple[int, int]:
-    """-> (the first line to read, the line that must be among those shown)."""
-    if wanted.first is not None:
-        first = min(max(wanted.first, 1), max(file.lines, 1))
-        return first, first
+def _focus(verdict: Verdict | None, frame: LogPiece) -> int:
+    """-> the line that must be among those shown."""
+    wanted, file = frame.wanted, frame.file
     root = verdict.root_cause if verdict else None
     shown = [line.line for line in root.evidence if line.file in (None, file.name)] if root else []
-    if wanted.around is not None:
-        focus = min(max(wanted.around, 1), max(file.lines, 1))
-    elif shown:
-        focus = shown[0]
-    else:
-        return max(1, file.lines - _LINES + 1), file.lines
-    return max(1, focus - _BEFORE), focus
+    asked = wanted.first if wanted.first is not None else wanted.around
+    return min(max(asked if asked is not None else shown[0] if shown else file.lines, 1), max(file.lines, 1))
 
 
-def _marks(verdict: Verdict | None, file: StoredFile, several: bool) -> dict[int, str]:
-    if verdict is None:
-        return {}
-    # A cascade does not say in which file it is.
-    marks = {} if several else {cascade.line: "cascade" for cascade in verdict.cascades}
-    root = verdict.root_cause
-    evidence = root.evidence if root else ()
-    return marks | {line.line: "evidence" for line in evidence if line.file in (None, file.name)}
-
-
-def _within_weight(lines: list[StoredLine], focus: int) -> list[StoredLine]:
-    """-> the lines around `focus` that are together not too long; at least that line itself."""
-    middle = next((at for at, line in enumerate(lines) if line.line == focus), 0)
-    before: list[StoredLine] = []
-    left = _CHARACTERS // 3
-    for line in reversed(lines[:middle]):
-        left -= len(line.text)
-        if left < 0:
+def _light(lines: Iterable[StoredLine], most: int, at_least: int = 1) -> list[StoredLine]:
+    """-> the first of the lines that are together not longer than `most`."""
+    kept: list[StoredLine] = []
+    for line in lines:
+        most -= len(line.text)
+        if most < 0 and len(kept) >= at_least:
             break
-        before.insert(0, line)
-    left = _CHARACTERS - sum(len(line.text) for line in before)
-    after: list[StoredLine] = []
-    for line in lines[middle:]:
-        left -= len(line.text)
-        if left < 0 and after:
-            break
-        after.append(line)
-    return before + after
+        kept.append(line)
+    return kept

@@ -59,7 +59,8 @@ def _environment() -> Environment:
     )
     environment.filters |= {"visible": shown.visible, "prose": shown.prose, "size": shown.size, "moment": shown.moment}
     environment.filters |= {"thousands": lambda number: f"{number:,}", "iso": lambda at: at.isoformat()}
-    environment.filters |= {"log_time": shown.log_time, "general": general}
+    environment.filters |= {"log_time": shown.log_time, "general": general, "coloured": shown.coloured}
+    environment.filters |= {"duration": shown.duration}
     environment.globals["static"] = _static
     return environment
 

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from markupsafe import Markup, escape
 
 from app.reading.prefixes import ANSI
+from app.web.pages.colours import Style
 
+_SGR = re.compile("\x1b\\[([0-9;:]*)m")
 # Characters that show as nothing, or turn the text around them: controls, bidi marks, zero-width signs, tags.
 _HIDDEN = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
@@ -26,6 +28,18 @@ def visible(text: object) -> Markup:
         parts.append(Markup("<span class=ctl>{}</span>").format(_name(found[0])))
         end = found.end()
     parts.append(escape(plain[end:]))
+    return Markup().join(parts)
+
+
+def coloured(text: object, words: str | None = None) -> Markup:
+    """-> the same with the log's colours as classes, and `words` marked where they stand, in any case."""
+    line, parts, end, style = str(text), [], 0, Style()
+    for found in ANSI.finditer(line):
+        parts.append(style.around(_with_marks(line[end : found.start()], words)))
+        if sgr := _SGR.fullmatch(found[0]):
+            style = style.after(sgr[1])
+        end = found.end()
+    parts.append(style.around(_with_marks(line[end:], words)))
     return Markup().join(parts)
 
 
@@ -51,9 +65,26 @@ def moment(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
+def duration(seconds: float) -> str:
+    """-> a time for people: 0.25 gives `0.25 s`, 600 `10 min`, 90000 `25 h`."""
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
 def log_time(time: str | None) -> str | None:
     """-> a time that a log tells, for people: to the second, in the zone that the log is written in."""
     return re.sub(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?", r"\1 \2", time) if time else None
+
+
+def _with_marks(plain: str, words: str | None) -> Markup:
+    if not words:
+        return visible(plain)
+    parts, end = [], 0
+    for found in re.finditer(re.escape(words), plain, re.IGNORECASE):
+        parts += [visible(plain[end : found.start()]), Markup("<mark>{}</mark>").format(visible(found[0]))]
+        end = found.end()
+    return Markup().join([*parts, visible(plain[end:])])
 
 
 def _name(char: str) -> str:

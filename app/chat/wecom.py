@@ -1,0 +1,45 @@
+"""企业微信 (WeCom): a robot of a group. Plain text: `<@…>` pings in its Markdown only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.chat.outgoing import Outgoing, refuse
+from app.chat.paragraphs import links, paragraphs
+from app.chat.plain import cut_bytes
+from app.chat.undelivered import Undelivered
+from app.chat.wording import headline
+from app.domain.notice import Notice, Thread
+
+# Too often, and its own errors. All others stay until somebody acts: 93000 wrong address, 93008 and 93017 the robot is
+# not in the group, 40008 and 44004 wrong content.
+_PASSING = {45009, 45033, -1, 50001, 50002}
+_WAIT = 60.0  # seconds
+_MOST = 2048  # bytes of a text
+
+
+class WeCom:
+    pace = 3.1  # 20 a minute
+    follows = False
+
+    def __init__(self, outgoing: Outgoing, url: str) -> None:
+        self._outgoing = outgoing
+        self._url = url
+
+    def send(self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None) -> None:
+        answer = self._outgoing.post_json(self._url, message(notice))
+        refuse(answer, "WeCom")
+        found = answer.json()
+        code = found.get("errcode")
+        if code != 0:
+            passing = code in _PASSING or code is None
+            said = str(found.get("errmsg") or "no JSON")[:200]
+            raise Undelivered(f"WeCom refused it: {code} {said}", passing, _WAIT if passing else None)
+
+
+def message(notice: Notice) -> dict[str, Any]:
+    """-> the payload; where it is too long, lines are cut and the address of the page is not."""
+    address = "\n" + ": ".join(links(notice)[0])
+    lines = "\n".join([f"[torchtriage] {headline(notice)}", *paragraphs(notice)])
+    content = cut_bytes(lines, max(_MOST - len(address.encode()), 16)) + address
+    return {"msgtype": "text", "text": {"content": cut_bytes(content, _MOST)}}

@@ -1,0 +1,1 @@
+"""The client that runs beside a job: one file, which imports nothing of this package."""

@@ -1,0 +1,1246 @@
+#!/usr/bin/env python3
+"""Reports failed training runs to a torchtriage service. One file, Python 3.8 or newer, standard library only.
+
+    torchtriage-client run -- torchrun --nproc-per-node 8 train.py     # or: python3 torchtriage_client.py run -- …
+    torchtriage-client report slurm-4711.out
+
+`run` runs the command as it is; when it fails, what it and its ranks wrote goes to $TORCHTRIAGE_URL, and the verdict
+stands at the end of the job's log. A bundle that can't be delivered waits in a folder, the spool, for `flush` or the
+next `run`. Nothing that goes wrong here changes the job's exit status: it is one line on standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import errno
+import fcntl
+import glob
+import io
+import json
+import os
+import re
+import select
+import shlex
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+from typing import IO, Any, Callable, ContextManager, Dict, Iterable, Iterator, NamedTuple, Sequence, Tuple, Union
+
+__version__ = "0.1.0"
+
+MB = 1 << 20
+_CONNECTING = 5  # seconds, before a service counts as away
+_SPOOLED = 2048 * MB  # bytes that a spool holds at most
+_FILE = 64 * MB  # bytes sent of one file: its beginning, a quarter, and its end
+_SAMPLE = 64 << 10
+_TEXT = bytes(range(32, 256)) + b"\0\t\n\r\x0b\x0c\x1b\x08\x07"
+_PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
+_LOG_NAME = re.compile(r"(\.(log|out|err|txt|jsonl?|std(out|err)|[oe]\d+)(\.\d+)?(\.gz|\.zst)?|/[^.]+)$", re.I)
+_KINDS = ("explained", "unexplained", "healthy")
+
+
+def say(text: str) -> None:
+    """Our own words, a line on standard error, whatever state that is in."""
+    with contextlib.suppress(OSError, ValueError):
+        print("torchtriage-client: " + text, file=sys.stderr, flush=True)
+
+
+# ---------------------------------------------------------------- settings
+
+_FIELDS = ("job_id", "job_name", "cluster", "scheduler", "user", "queue", "attempt", "node_rank", "exit_code", "state",
+           "started_at", "ended_at", "gpus", "image", "commit", "url")  # fmt: skip
+Facts = Dict[str, str]
+
+
+class Settings(NamedTuple):
+    """Where to report, within which limits, and what its caller says of the job."""
+
+    url: str
+    token: str
+    spool: str
+    scratch: str  # folder for what is captured while a job runs
+    wait: float  # seconds to wait for the verdict
+    timeout: float  # seconds that reporting may take in all
+    max_bytes: int
+    tee: bool
+    facts: Facts
+    labels: list[str]
+
+
+def settings_of(options: argparse.Namespace, timeout: float) -> Settings:
+    """-> options, and where they say nothing the environment; raises ValueError with a sentence."""
+
+    def given(name: str, default: str = "") -> str:
+        return str(getattr(options, name, None) or os.environ.get("TORCHTRIAGE_" + name.upper(), "") or default)
+
+    try:
+        wait, limit = float(given("wait", "10")), float(given("timeout", str(timeout)))
+        max_bytes = int(given("max_bytes", str(256 * MB)))
+    except ValueError as error:
+        raise ValueError(
+            f"TORCHTRIAGE_WAIT, TORCHTRIAGE_TIMEOUT and TORCHTRIAGE_MAX_BYTES are numbers: {error}"
+        ) from None
+    url = given("url").rstrip("/")
+    if url and not url.startswith(("http://", "https://")):
+        raise ValueError("TORCHTRIAGE_URL: not an address that begins with http:// or https://: " + url)
+    names = {name: "job_" + name if name in ("url", "exit_code") else name for name in _FIELDS}
+    facts = {name: text for name, key in names.items() if (text := given(key))}
+    labels = [*os.environ.get("TORCHTRIAGE_LABELS", "").split(","), *(getattr(options, "label", None) or [])]
+    return Settings(
+        url,
+        given("token"),
+        given("spool") or os.path.expanduser("~/.cache/torchtriage/spool"),
+        given("scratch") or own_folder(tempfile.gettempdir()),
+        max(0.0, min(wait, 60.0)),
+        max(1.0, limit),
+        max(MB, max_bytes),
+        given("tee", "yes").lower() not in ("no", "0", "off", "false"),
+        facts,
+        [label.strip() for label in labels if ":" in label],
+    )
+
+
+def own_folder(parent: str) -> str:
+    """-> a folder in one that everybody may write to; nobody else can have put it there, or it has another name."""
+    path = os.path.join(parent, f"torchtriage-{os.getuid()}")
+    with contextlib.suppress(OSError):
+        os.makedirs(path, 0o700, exist_ok=True)
+        found = os.lstat(path)
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+            return tempfile.mkdtemp(prefix="torchtriage-", dir=parent)
+    return path
+
+
+# ---------------------------------------------------------------- what is known of the job
+
+# The scheduler is the first whose first variable is set; of each fact the first variable that is.
+_SCHEDULERS: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("slurm", "SLURM_JOB_ID", {
+        "job_id": "SLURM_JOB_ID", "job_name": "SLURM_JOB_NAME", "cluster": "SLURM_CLUSTER_NAME",
+        "user": "SLURM_JOB_USER", "queue": "SLURM_JOB_PARTITION", "attempt": "SLURM_RESTART_COUNT",
+        "node_rank": "SLURM_NODEID", "gpus": "SLURM_GPUS_ON_NODE", "nodes": "SLURM_JOB_NUM_NODES SLURM_NNODES",
+        "image": "SLURM_CONTAINER_IMAGE SLURM_CONTAINER"}),
+    ("skypilot", "SKYPILOT_TASK_ID", {
+        "job_id": "SKYPILOT_TASK_ID", "job_name": "SKYPILOT_TASK_NAME", "node_rank": "SKYPILOT_NODE_RANK",
+        "gpus": "SKYPILOT_NUM_GPUS_PER_NODE", "nodes": "SKYPILOT_NUM_NODES", "user": "SKYPILOT_USER"}),
+    ("ray", "RAY_JOB_CONFIG_JSON_ENV_VAR", {}),
+    ("kubernetes", "KUBERNETES_SERVICE_HOST", {
+        "job_name": "JOBSET_NAME TRAINJOB_NAME JOB_NAME", "attempt": "JOBSET_RESTART_ATTEMPT RESTART_ATTEMPT",
+        "node_rank": "PET_NODE_RANK JOB_COMPLETION_INDEX VC_TASK_INDEX VK_TASK_INDEX", "nodes": "PET_NNODES",
+        "cluster": "CLUSTER_NAME", "queue": "KUEUE_QUEUE QUEUE_NAME", "image": "CONTAINER_IMAGE"}),
+    ("lsf", "LSB_JOBID", {"job_id": "LSB_JOBID", "job_name": "LSB_JOBNAME", "queue": "LSB_QUEUE"}),
+    ("pbs", "PBS_JOBID", {"job_id": "PBS_JOBID", "job_name": "PBS_JOBNAME", "queue": "PBS_QUEUE"}),
+)  # fmt: skip
+_ANYWHERE = {
+    "user": "USER LOGNAME", "node_rank": "PET_NODE_RANK GROUP_RANK NODE_RANK", "nodes": "PET_NNODES NNODES",
+    "attempt": "TORCHELASTIC_RESTART_COUNT", "commit": "GIT_COMMIT GITHUB_SHA CI_COMMIT_SHA",
+    "image": "APPTAINER_CONTAINER SINGULARITY_CONTAINER", "url": "CI_JOB_URL BUILD_URL",
+}  # fmt: skip
+# What controllers put behind a job's name to name its pods: -worker-3, -node-0-3-x7k2p, -3-x7k2p, -x7k2p, -task-3
+_POD_ENDING = re.compile(
+    r"-(?:master|worker|chief|ps|launcher|evaluator)-\d+$|-[a-z0-9]+-\d+-\d+-[a-z0-9]{5}$|-\d+-[a-z0-9]{5}$|-[a-z0-9]{5}$|-[a-z0-9]+-\d+$"
+)
+_NUMBERS = ("attempt", "node_rank", "gpus", "nodes", "exit_code")
+
+
+def facts_here() -> tuple[Facts, list[str]]:
+    """-> what the environment tells of this job, and labels."""
+    scheduler, known = "", {}  # type: str, Dict[str, str]
+    for name, mark, table in _SCHEDULERS:
+        if os.environ.get(mark):
+            scheduler, known = name, table
+            break
+    facts = {**_told_by(_ANYWHERE), **_told_by(known)}
+    labels = ["host:" + socket.gethostname()]
+    if scheduler:
+        facts["scheduler"] = scheduler
+    if scheduler == "slurm":
+        _slurm(facts, labels)
+    elif scheduler == "kubernetes":
+        _kubernetes(facts, labels)
+    elif scheduler == "ray":
+        _ray(facts)
+    elif scheduler == "skypilot":
+        with contextlib.suppress(ValueError, AttributeError):
+            facts["cluster"] = str(json.loads(os.environ.get("SKYPILOT_CLUSTER_INFO", "")).get("cluster_name", ""))
+    facts.setdefault("gpus", _gpus_here())
+    return facts, labels
+
+
+def _told_by(table: dict[str, str]) -> Facts:
+    found = {}
+    for name, variables in table.items():
+        values = [os.environ[variable] for variable in variables.split() if os.environ.get(variable)]
+        if name in _NUMBERS:
+            values = [value for value in values if value.isdigit()]
+        if values:
+            found[name] = values[0]
+    return found
+
+
+def _slurm(facts: Facts, labels: list[str]) -> None:
+    array, task = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
+    if array and task:
+        facts["job_id"] = f"{array}_{task}"
+    facts.setdefault("attempt", "0")  # Slurm sets the variable from the first restart on
+    for label, variable in (
+        ("account", "SLURM_JOB_ACCOUNT"),
+        ("nodes", "SLURM_JOB_NODELIST"),
+        ("step", "SLURM_STEP_ID"),
+    ):
+        if os.environ.get(variable):
+            labels.append(f"{label}:{os.environ[variable]}")
+
+
+def _kubernetes(facts: Facts, labels: list[str]) -> None:
+    pod = os.environ.get("POD_NAME") or socket.gethostname()
+    space = os.environ.get("POD_NAMESPACE", "")
+    if not space:
+        with contextlib.suppress(OSError), open("/var/run/secrets/kubernetes.io/serviceaccount/namespace") as file:
+            space = file.read().strip()
+    if "node_rank" not in facts and os.environ.get("RANK", "").isdigit() and "LOCAL_RANK" not in os.environ:
+        facts["node_rank"] = os.environ["RANK"]  # a PyTorchJob numbers its pods so
+    facts.setdefault("job_name", _POD_ENDING.sub("", pod))
+    facts.setdefault("job_id", os.environ.get("JOB_UID") or "/".join(filter(None, (space, facts["job_name"]))))
+    labels += ["pod:" + pod, *(["namespace:" + space] if space else [])]
+    if os.environ.get("NODE_NAME"):
+        labels.append("node:" + os.environ["NODE_NAME"])
+
+
+def _ray(facts: Facts) -> None:
+    with contextlib.suppress(ValueError, AttributeError):
+        told = json.loads(os.environ["RAY_JOB_CONFIG_JSON_ENV_VAR"]).get("metadata") or {}
+        facts.update(job_id=str(told.get("job_submission_id", "")), job_name=str(told.get("job_name", "")))
+
+
+def _gpus_here() -> str:
+    """-> how many GPUs this host gives the job, as text; empty where it can't be told."""
+    for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"):
+        shown = os.environ.get(name, "")
+        if shown and shown not in ("all", "none", "void", "NoDevFiles"):
+            return str(len(shown.split(",")))
+    return str(len(glob.glob("/dev/nvidia[0-9]*")) or "")
+
+
+def _commit_here() -> str:
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(
+            ["git", "rev-parse", "HEAD"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=2
+        )
+        return done.stdout.decode().strip() if done.returncode == 0 else ""
+    return ""
+
+
+def query_of(settings: Settings, facts: Facts, labels: Iterable[str]) -> list[tuple[str, str]]:
+    """-> the parameters of the request, in a form that the service takes; what its caller says counts most."""
+    told = {**facts, **settings.facts}
+    if not told.get("job_id"):
+        told["job_id"] = f"{socket.gethostname()}-{int(time.time())}-{os.getpid()}"
+    query = [(name, _plain(told[name])) for name in _FIELDS if told.get(name)]
+    query = [(name, text) for name, text in query if name not in _NUMBERS or text.lstrip("-").isdigit()]
+    return query + [
+        ("label", _plain(label)) for label in [*labels, *settings.labels][:50] if label.split(":", 1)[1].strip()
+    ]
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\x00-\x1f\x7f]", " ", text)[:500]
+
+
+# ---------------------------------------------------------------- bundles
+
+Piece = Union[bytes, Tuple[str, int, int]]  # bytes, or from where to where in a file
+
+
+class Member(NamedTuple):
+    """One file of a bundle, in pieces."""
+
+    name: str
+    pieces: list[Piece]
+
+    @property
+    def size(self) -> int:
+        return sum(map(_length, self.pieces))
+
+    def within(self, limit: int) -> Member:
+        """-> the same, or its beginning and its end where it is longer than `limit` bytes."""
+        size = self.size
+        if size <= limit:
+            return self
+        head, tail = limit // 4, limit - limit // 4
+        note = b"\n[torchtriage-client left out %d bytes here]\n" % (size - head - tail)
+        return Member(self.name, [*_part(self.pieces, 0, head), note, *_part(self.pieces, size - tail, size)])
+
+
+def _length(piece: Piece) -> int:
+    return len(piece) if isinstance(piece, bytes) else max(0, piece[2] - piece[1])
+
+
+def _part(pieces: Iterable[Piece], begin: int, end: int) -> Iterator[Piece]:
+    at = 0
+    for piece in pieces:
+        low, high = max(begin - at, 0), min(end - at, _length(piece))
+        if low < high:
+            yield piece[low:high] if isinstance(piece, bytes) else (piece[0], piece[1] + low, piece[1] + high)
+        at += _length(piece)
+
+
+def whole_file(name: str, path: str, start: int = 0) -> Member:
+    """-> a file of the disk from `start` on, as it is now; raises OSError."""
+    size = os.stat(path).st_size
+    return Member(name, [(path, start if start <= size else 0, size)])  # shorter than before: it was begun anew
+
+
+class _Pieces(io.RawIOBase):
+    """Reads a member; where a file turned out shorter than it was, line feeds stand for the rest."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self._pieces = list(pieces)
+        self._file: IO[bytes] | None = None
+        self._left = 0
+
+    def read(self, size: int = -1) -> bytes:
+        parts = []
+        while size and (self._left or self._pieces):
+            if not self._left:
+                piece = self._pieces.pop(0)
+                self._left = _length(piece)
+                self._file = io.BytesIO(piece) if isinstance(piece, bytes) else _opened(piece)
+            wanted = self._left if size < 0 else min(size, self._left)
+            found = self._file.read(wanted) if self._file is not None else b""
+            parts.append(found + b"\n" * (wanted - len(found)))
+            self._left -= wanted
+            size -= wanted if size > 0 else 0
+        return b"".join(parts)
+
+
+def _opened(piece: tuple[str, int, int]) -> IO[bytes] | None:
+    try:
+        file = open(piece[0], "rb")  # noqa: SIM115  its reader goes on with the next piece
+        file.seek(piece[1])
+        return file
+    except OSError:
+        return None
+
+
+def sendable(members: Iterable[Member]) -> list[Member]:
+    """-> those that have something in them and are text, or packed text; error.json, which tells less, comes last."""
+    chosen = [member for member in members if member.size and _is_text(member)]
+    return sorted(chosen, key=lambda member: member.name.endswith("error.json"))
+
+
+def _is_text(member: Member) -> bool:
+    sample = _Pieces(list(_part(member.pieces, 0, _SAMPLE))).read(_SAMPLE)
+    if sample.startswith(_PACKED):
+        return bool(re.search(r"\.(gz|zst|tgz|zip)$", member.name))
+    return len(sample.translate(None, _TEXT)) <= len(sample) * 0.05 and sample.strip(b"\0") != b""
+
+
+def pack(members: list[Member], target: IO[bytes], max_bytes: int) -> None:
+    """Writes a .tar.gz of the members, each within its share of `max_bytes`; raises OSError."""
+    import tarfile
+
+    share = min(_FILE, max(max_bytes // max(1, len(members)), 64 << 10)) if max_bytes < 2048 * MB else max_bytes
+    with tarfile.open(fileobj=target, mode="w:gz", compresslevel=1) as archive:
+        for member in members[:4000]:
+            packed = member.name.endswith((".gz", ".zst", ".tgz", ".zip"))
+            if packed and member.size > share:
+                say(f"{member.name} is left out: it is packed and larger than {share} bytes")
+                continue
+            part = member if packed else member.within(share)
+            info = tarfile.TarInfo(part.name.lstrip("/"))
+            info.size, info.mtime = part.size, int(time.time())
+            archive.addfile(info, _Pieces(part.pieces))
+
+
+# ---------------------------------------------------------------- the spool
+
+# A bundle in the spool is one file: a line of JSON, the request's parameters, and behind it the .tar.gz. It gets its
+# name by a rename when it is whole, is locked while it is sent, and goes when the service has said that it is kept.
+
+
+class Undelivered(Exception):
+    """Why a bundle could not be handed over; `final`: the service will never take it."""
+
+    def __init__(self, reason: str, final: bool = False) -> None:
+        super().__init__(reason)
+        self.final = final
+
+
+def spools(settings: Settings) -> list[str]:
+    """-> the folders for bundles, the best first: home may be full, which is why some jobs fail."""
+    return [settings.spool, os.path.join(settings.scratch, "spool"), os.path.join(own_folder("/dev/shm"), "spool")]
+
+
+def keep(
+    settings: Settings,
+    query: list[tuple[str, str]],
+    members: list[Member],
+    reading: Callable[[], ContextManager[None]] = contextlib.nullcontext,
+) -> str:
+    """Puts a bundle into the first spool that takes it -> its path. Raises OSError, of the last one.
+
+    The members' files are read inside of `reading`, the spool is written outside of it.
+    """
+    problem = OSError(errno.ENOSPC, "every spool is full")
+    for folder in spools(settings):
+        part = ""
+        try:
+            os.makedirs(folder, 0o700, exist_ok=True)
+            if sum(entry.stat().st_size for entry in os.scandir(folder) if entry.is_file()) > _SPOOLED:
+                say(f"the spool {folder} is full: deliver it with `torchtriage-client flush`")
+                continue
+            handle, part = tempfile.mkstemp(".part", f"{int(time.time())}-{socket.gethostname()[:60]}-", folder)
+            with os.fdopen(handle, "wb") as file:
+                file.write(json.dumps(query).encode() + b"\n")
+                with reading():
+                    pack(members, file, settings.max_bytes)
+                file.flush()
+                os.fsync(file.fileno())
+            whole = part[: -len(".part")] + ".bundle"
+            os.rename(part, whole)
+            return whole
+        except OSError as error:
+            problem = error
+            with contextlib.suppress(OSError):
+                os.unlink(part)
+    raise problem
+
+
+def deliver(settings: Settings, path: str, deadline: float, wait: float) -> dict[str, Any] | None:
+    """Sends one bundle -> the incident; None where another process sends it or has sent it. Raises Undelivered."""
+    try:
+        with open(path, "rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                    return None
+                # A file system without locks: the service knows a bundle that it gets a second time.
+            if os.fstat(file.fileno()).st_nlink == 0:
+                return None
+            query = [(str(name), str(text)) for name, text in json.loads(file.readline())]
+            answer = post(settings, query, file, deadline, wait)
+            os.unlink(path)
+            return answer
+    except FileNotFoundError:
+        return None
+    except Undelivered as error:
+        if error.final:
+            with contextlib.suppress(OSError):
+                os.rename(path, path + ".refused")
+        raise
+    except (OSError, ValueError) as error:
+        raise Undelivered(f"{path}: {error}") from error
+
+
+def flush(settings: Settings) -> tuple[int, int]:
+    """Delivers what waits in the spools -> (how many were delivered, how many wait)."""
+    recover(settings)
+    delivered = left = 0
+    for folder in spools(settings):
+        for path in sorted(glob.glob(os.path.join(glob.escape(folder), "*.bundle"))):
+            try:
+                if deliver(settings, path, time.monotonic() + 300, 0) is not None:
+                    delivered += 1
+            except Undelivered as error:
+                say(f"{os.path.basename(path)}: {error}")
+                if not error.final:
+                    return delivered, left + _waiting(settings)
+    return delivered, left
+
+
+def _waiting(settings: Settings) -> int:
+    return sum(len(glob.glob(os.path.join(glob.escape(folder), "*.bundle"))) for folder in spools(settings))
+
+
+def post(
+    settings: Settings, query: list[tuple[str, str]], body: IO[bytes], deadline: float, wait: float
+) -> dict[str, Any]:
+    """Sends the rest of `body` -> the incident as the service answers it. Raises Undelivered."""
+    import http.client
+    import urllib.error
+    import urllib.parse
+    import urllib.request
+
+    left = max(1.0, deadline - time.monotonic())
+    asked = urllib.parse.urlencode([*query, ("wait", f"{max(0, min(wait, left - 1)):g}")])
+    size = os.fstat(body.fileno()).st_size - body.tell()
+    headers = {
+        "Content-Type": "application/gzip",
+        "Content-Length": str(size),
+        "User-Agent": "torchtriage-client/" + __version__,
+    }
+    if settings.token:
+        headers["Authorization"] = "Bearer " + settings.token
+    request = urllib.request.Request(settings.url + "/api/v1/incidents?" + asked, body, headers, method="POST")
+    try:
+        with _opener().open(request, timeout=left) as answer:
+            found = json.loads(answer.read(64 * MB))
+        if not isinstance(found, dict) or "id" not in found:
+            raise Undelivered(f"{settings.url} does not answer as torchtriage does")
+        return found
+    except urllib.error.HTTPError as error:
+        raise _refusal(settings.url, error) from None
+    except urllib.error.URLError as error:
+        raise Undelivered(f"{settings.url} can't be reached: {error.reason}") from None
+    except (http.client.HTTPException, OSError, ValueError) as error:
+        raise Undelivered(f"{settings.url}: {str(error) or type(error).__name__}") from None
+
+
+def _refusal(url: str, error: Any) -> Undelivered:
+    reason = ""
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+        reason = str(json.loads(error.read(MB))["error"]["message"])
+    if 300 <= error.code < 400:
+        reason = "it leads to {}; set TORCHTRIAGE_URL to that".format(error.headers.get("Location", "elsewhere"))
+    return Undelivered(f"{url}: {error.code} {reason or error.reason}", final=error.code in (400, 413, 415, 422))
+
+
+def _opener() -> Any:
+    """-> an opener that gives up soon where nobody listens, and never takes the token to another address."""
+    import http.client
+    import urllib.request
+
+    class Plain(http.client.HTTPConnection):
+        def connect(self) -> None:
+            _connect_soon(self, super().connect)
+
+    class Encrypted(http.client.HTTPSConnection):
+        def connect(self) -> None:
+            _connect_soon(self, super().connect)
+
+    class PlainHandler(urllib.request.HTTPHandler):
+        def http_open(self, req: Any) -> Any:
+            return self.do_open(Plain, req)
+
+    class EncryptedHandler(urllib.request.HTTPSHandler):
+        def https_open(self, req: Any) -> Any:
+            return self.do_open(Encrypted, req)
+
+    class Stay(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, *_: Any) -> None:
+            return None
+
+    return urllib.request.build_opener(PlainHandler, EncryptedHandler, Stay)
+
+
+def _connect_soon(connection: Any, connect: Callable[[], None]) -> None:
+    whole = connection.timeout
+    connection.timeout = min(_CONNECTING, whole)
+    connect()
+    connection.sock.settimeout(whole)
+
+
+# ---------------------------------------------------------------- the verdict
+
+
+def told(incident: dict[str, Any]) -> list[str]:
+    """-> the lines for people at the end of a job's log."""
+    verdict = incident.get("verdict") or {}
+    cause, action = verdict.get("root_cause") or {}, verdict.get("action") or {}
+    outcome = verdict.get("outcome")
+    if outcome not in _KINDS:
+        waiting = "failed: {}".format(incident.get("failure")) if incident.get("state") == "failed" else "is under way"
+        return [f"The log is kept, the triage {waiting}", "  {}".format(incident.get("url"))]
+    lines = [_headline(outcome, cause)]
+    where = [
+        "rank {}".format(cause["rank"]) if cause.get("rank") is not None else "",
+        "on {}".format(cause["host"]) if cause.get("host") else "",
+    ]
+    evidence = (cause.get("evidence") or [{}])[0]
+    if evidence.get("text"):
+        where.append("line {}: {}".format(evidence.get("line"), evidence["text"].strip()))
+    if any(where):
+        lines.append("  " + " ".join(filter(None, where)))
+    fixes = cause.get("fixes") or []
+    if fixes:
+        lines.append("  do:    {}".format(fixes[0].get("title")))
+        lines += [f"         $ {command}" for command in (fixes[0].get("commands") or [])[:3]]
+    if outcome != "healthy":
+        hosts = ", ".join(action.get("exclude_hosts") or [])
+        lines.append(
+            "  retry: {} ({}{})".format(
+                action.get("retry"), action.get("advice"), ": without " + hosts if hosts else ""
+            )
+        )
+    lines.append("  more:  {}".format(incident.get("url")))
+    return [re.sub(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", "", line)[:600] for line in lines]
+
+
+def _headline(outcome: str, cause: dict[str, Any]) -> str:
+    if outcome == "healthy":
+        return "Nothing in the log says why it failed"
+    if outcome == "unexplained":
+        thrown = cause.get("exception") or {}
+        return "Unexplained: %s" % (thrown.get("type") or "something failed that no entry names")
+    return "{} ({}, {})".format(cause.get("title"), cause.get("entry"), cause.get("confidence"))
+
+
+def show(lines: Sequence[str], stream: Any) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        encoding = stream.encoding or "utf-8"
+        text = "".join(f"torchtriage: {line}\n" for line in lines)
+        stream.write(text.encode(encoding, "replace").decode(encoding))
+        stream.flush()
+
+
+def status_of(incident: dict[str, Any] | None) -> int | None:
+    """-> 0 healthy, 10 a retry can help, 11 it must be fixed first, 12 unexplained; None without a verdict."""
+    verdict = (incident or {}).get("verdict") or {}
+    if verdict.get("outcome") == "explained":
+        return 10 if (verdict.get("action") or {}).get("retry") in ("yes", "once") else 11
+    return {"healthy": 0, "unexplained": 12}.get(str(verdict.get("outcome")))
+
+
+def for_shell(incident: dict[str, Any]) -> str:
+    """-> the advice as variables, for `eval`."""
+    verdict = incident.get("verdict") or {}
+    action = verdict.get("action") or {}
+    shown = {
+        "OUTCOME": verdict.get("outcome"),
+        "ENTRY": (verdict.get("root_cause") or {}).get("entry"),
+        "ADVICE": action.get("advice"),
+        "RETRY": action.get("retry"),
+        "EXCLUDE": ",".join(host for host in action.get("exclude_hosts") or [] if re.fullmatch(r"[\w.-]+", host)),
+        "INCIDENT": incident.get("url"),
+    }
+    return "\n".join("TORCHTRIAGE_{}={}".format(name, shlex.quote(str(value or ""))) for name, value in shown.items())
+
+
+# ---------------------------------------------------------------- run: what is captured
+
+_MULTI_NODE = ("srun", "mpirun", "mpiexec", "pdsh", "clush")
+
+
+class Capture:
+    """A folder with everything that is needed to report this run, also by another process when this one is killed."""
+
+    def __init__(self, settings: Settings, command: Sequence[str]) -> None:
+        """Raises OSError."""
+        os.makedirs(settings.scratch, 0o700, exist_ok=True)
+        self.folder = tempfile.mkdtemp(prefix="run-", dir=settings.scratch)
+        self.ranks = os.path.join(self.folder, "ranks")
+        os.mkdir(self.ranks)
+        self.many_hosts = os.path.basename(command[0]) in _MULTI_NODE
+        facts, labels = facts_here()
+        if self.many_hosts and facts.get("gpus") and facts.get("nodes"):
+            facts["gpus"] = str(int(facts["gpus"]) * int(facts["nodes"]))
+        facts["started_at"] = str(int(time.time()))
+        self.told: dict[str, Any] = {
+            "query": query_of(settings, facts, labels),
+            "trees": [self.ranks, *_own_trees(command)],
+            "host": "" if self.many_hosts else socket.gethostname(),
+            "streams": {},
+        }
+        self._lock = open(os.path.join(self.folder, "job.json"), "w")  # noqa: SIM115  open, and so locked, as long as this process lives
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def environment(self, settings: Settings, command: Sequence[str], to_terminal: bool) -> dict[str, str]:
+        """-> the command's environment, which makes torchrun keep what each rank writes; its user's own counts more."""
+        added = {"TORCHTRIAGE_ACTIVE": "1", "TORCHELASTIC_ERROR_FILE": os.path.join(self.folder, "error.json")}
+        said = any(re.match(r"(--(tee|redirects|log[-_]dir)\b|-[tr]\b)", word) for word in command)
+        said = said or any(os.environ.get(name) for name in ("PET_TEE", "PET_REDIRECTS", "PET_LOG_DIR"))
+        if self.many_hosts:
+            del added["TORCHELASTIC_ERROR_FILE"]  # the folder is of this host
+        elif not said:
+            added["PET_LOG_DIR"] = self.ranks
+        if settings.tee and not said and not to_terminal:  # progress bars on a terminal would no longer move
+            added["PET_TEE"] = "3"
+        return {**added, **os.environ}
+
+    def write(self, **told: Any) -> None:
+        """Keeps what is known, in place, as the file is locked."""
+        self.told.update(told)
+        self._lock.seek(0)
+        json.dump(self.told, self._lock)
+        self._lock.truncate()
+        self._lock.flush()
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._lock.close()
+
+
+def _own_trees(command: Sequence[str]) -> list[str]:
+    """-> the folder that its user told torchrun to keep logs in."""
+    found = [os.environ["PET_LOG_DIR"]] if os.environ.get("PET_LOG_DIR") else []
+    for word, after in zip(command, [*command[1:], ""]):
+        option, equals, value = word.partition("=")
+        if option in ("--log-dir", "--log_dir"):
+            found.append(value if equals else after)
+    return [os.path.abspath(path) for path in found if path]
+
+
+def captured(folder: str) -> tuple[list[tuple[str, str]], list[Member]]:
+    """-> the parameters and the members of what a run left in its folder. Raises OSError, ValueError."""
+    with open(os.path.join(folder, "job.json")) as file:
+        known = json.load(file)
+    members = []
+    for name, stream in known["streams"].items():
+        with contextlib.suppress(OSError):
+            members.append(_ring_member(folder, name) if stream is None else whole_file(name, *stream))
+    since = os.stat(os.path.join(folder, "ranks")).st_ctime - 60 if not known["trees"][1:] else float(known["since"])
+    for tree in known["trees"]:
+        members += [member for member in files_in(tree, since) if "attempt_" in member.name]
+    with contextlib.suppress(OSError):
+        members.append(whole_file("error.json", os.path.join(folder, "error.json")))
+    members = sendable(members)
+    ended = known.get("ended", "the client was killed before the command ended")
+    if known.get("killed") or all(member.name.endswith("error.json") for member in members):
+        line = f"torchtriage-client: {ended}\n".encode()
+        name = list(known["streams"])[-1]
+        said = [piece for member in members if member.name == name for piece in member.pieces]
+        members = [Member(name, [*said, line]), *(member for member in members if member.name != name)]
+    prefix = known["host"] + "/" if known["host"] else ""
+    query = [(str(name), str(text)) for name, text in known["query"]]
+    return query, [Member(prefix + member.name, member.pieces) for member in members]
+
+
+def files_in(folder: str, since: float = 0.0) -> Iterator[Member]:
+    """Yields every file of a folder that was written after `since`, under its path inside."""
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = os.path.join(place, name)
+            with contextlib.suppress(OSError):
+                if stat.S_ISREG(os.stat(path).st_mode) and os.stat(path).st_mtime >= since:
+                    yield whole_file(os.path.relpath(path, folder), path)
+
+
+def recover(settings: Settings) -> None:
+    """Puts runs whose client was killed into the spool."""
+    for folder in glob.glob(os.path.join(glob.escape(settings.scratch), "run-*")):
+        with contextlib.suppress(OSError, ValueError), open(os.path.join(folder, "job.json")) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(file.fileno()).st_nlink and os.fstat(file.fileno()).st_size:
+                query, members = captured(folder)
+                keep(settings, query, members)
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+class Ring:
+    """A stream on disk in bounded space: its beginning, and two segments that take turns for its end."""
+
+    HEAD, SEGMENT = 16 * MB, 24 * MB
+
+    def __init__(self, folder: str, name: str) -> None:
+        """Raises OSError."""
+        self._path = os.path.join(folder, name)
+        self._file: IO[bytes] | None = open(self._path + ".head", "wb", 0)  # noqa: SIM115
+        self._room = self.HEAD
+        self.skipped = 0
+
+    def write(self, block: bytes) -> None:
+        """Where the disk is full it stops, and the stream goes on without it."""
+        if self._file is None:
+            return
+        try:
+            if self._room <= 0:
+                self._turn()
+            self._file.write(block)
+            self._room -= len(block)
+        except OSError:
+            self._file = None
+
+    def _turn(self) -> None:
+        end = self._path + ".end"
+        if os.path.exists(end):
+            if os.path.exists(end + ".before"):
+                self.skipped += os.path.getsize(end + ".before")
+                with open(self._path + ".skipped", "w") as file:
+                    file.write(str(self.skipped))
+            os.replace(end, end + ".before")
+        self._file, self._room = open(end, "wb", 0), self.SEGMENT  # noqa: SIM115
+
+
+def _ring_member(folder: str, name: str) -> Member:
+    path = os.path.join(folder, name)
+    pieces = list(whole_file(name, path + ".head").pieces)
+    with contextlib.suppress(OSError, ValueError), open(path + ".skipped") as file:
+        pieces.append(b"\n[torchtriage-client left out %d bytes here]\n" % int(file.read()))
+    for ending in (".end.before", ".end"):
+        with contextlib.suppress(OSError):
+            pieces += whole_file(name, path + ending).pieces
+    return Member(name, pieces)
+
+
+# ---------------------------------------------------------------- run: streams
+
+
+class Stream:
+    """Standard output, standard error, or both in one, of the command.
+
+    A file is written by the command itself and read when it has failed; a terminal gets a pseudo-terminal in between,
+    so that progress bars behave; anything else a pipe.
+    """
+
+    def __init__(self, fd: int, name: str, capture: Capture) -> None:
+        """Raises OSError."""
+        self.name, self._target = name, fd
+        self.terminal = os.isatty(fd)
+        self.child: int | None = None  # what the command writes to where it is not the target itself
+        self.where = None if self.terminal else _readable(fd)
+        self._source = -1
+        self._wrote = time.monotonic()
+        self._thread: threading.Thread | None = None
+        if self.where is not None:
+            return
+        self._ring = Ring(capture.folder, name)
+        if self.terminal:
+            self._source, self.child = os.openpty()
+            _raw(self.child)
+            self.resize()
+        else:
+            self._source, self.child = os.pipe()
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(self._source, 1031, MB)  # F_SETPIPE_SZ, which Python 3.8 has no name for
+
+    def resize(self) -> None:
+        if self.terminal:
+            with contextlib.suppress(OSError):
+                size = fcntl.ioctl(self._target, termios.TIOCGWINSZ, b"\0" * 8)
+                fcntl.ioctl(self._source, termios.TIOCSWINSZ, size)
+
+    def start(self) -> None:
+        if self.child is not None:
+            os.close(self.child)
+            self._thread = threading.Thread(target=self._pass_on, daemon=True)
+            self._thread.start()
+
+    def _pass_on(self) -> None:
+        while True:
+            try:
+                block = os.read(self._source, MB)
+            except OSError:  # a pseudo-terminal ends so
+                block = b""
+            if not block:
+                return
+            try:
+                _write_all(self._target, block)
+            except OSError:
+                os.close(self._source)  # nobody reads on: the command gets to know it as it would without us
+                return
+            self._ring.write(block)
+            self._wrote = time.monotonic()
+            if len(block) < _SAMPLE and not self.terminal:
+                time.sleep(0.005)  # lets the pipe fill: a wake-up for each line would cost the job's cores
+
+    def finish(self) -> bool:
+        """Waits for what is on its way -> whether the stream ended: what the command left behind may hold it."""
+        while self._thread is not None and self._thread.is_alive():
+            self._thread.join(0.05)
+            with contextlib.suppress(OSError, ValueError):
+                if time.monotonic() - self._wrote > 0.5 and not select.select([self._source], [], [], 0)[0]:
+                    return not self._thread.is_alive()
+        return True
+
+    def pass_on_alone(self) -> None:
+        """Goes on until the stream ends, in a process of its own."""
+        if os.fork() == 0:
+            with contextlib.suppress(OSError):
+                while True:
+                    block = os.read(self._source, MB)
+                    if not block:
+                        break
+                    _write_all(self._target, block)
+            os._exit(0)
+
+
+def _readable(fd: int) -> tuple[str, int] | None:
+    """-> path and position of the regular file that a descriptor writes to, where it can be read again; else None."""
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        path = os.path.realpath(f"/proc/self/fd/{fd}")
+        with open(path, "rb") as file:
+            if not os.path.samestat(os.fstat(file.fileno()), found):
+                return None
+        appends = fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_APPEND
+        return path, found.st_size if appends else os.lseek(fd, 0, os.SEEK_CUR)
+    except OSError:
+        return None
+
+
+def _raw(fd: int) -> None:
+    """Lets bytes through as they are; the real terminal behind does what terminals do."""
+    modes = termios.tcgetattr(fd)
+    modes[1] &= ~termios.OPOST
+    modes[3] &= ~(termios.ECHO | termios.ICANON | termios.ISIG)
+    termios.tcsetattr(fd, termios.TCSANOW, modes)
+
+
+def _write_all(fd: int, block: bytes) -> None:
+    view = memoryview(block)
+    while view:
+        try:
+            view = view[os.write(fd, view) :]
+        except BlockingIOError:
+            select.select([], [fd], [])
+
+
+def streams(capture: Capture) -> list[Stream]:
+    """-> one where both outputs lead to the same place, so that their order is kept. Raises OSError."""
+    first, second = os.fstat(1), os.fstat(2)
+    if (first.st_dev, first.st_ino, first.st_rdev) == (second.st_dev, second.st_ino, second.st_rdev):
+        return [Stream(1, "output.log", capture)]
+    return [Stream(1, "stdout.log", capture), Stream(2, "stderr.log", capture)]
+
+
+# ---------------------------------------------------------------- run: the process
+
+_FORWARDED = {
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGTERM,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGALRM,
+}
+_WAITED = {*_FORWARDED, signal.SIGCHLD, signal.SIGWINCH}
+
+
+class Witness:
+    """A process that does nothing but see which signals reach our whole group: those the command has got already."""
+
+    def __init__(self) -> None:
+        self._read = self.pid = -1
+        if not hasattr(signal, "sigtimedwait"):  # macOS: every signal is passed on
+            return
+        self._read, write = os.pipe()
+        parent = os.getpid()
+        self.pid = os.fork()
+        if self.pid == 0:
+            _die_with_parent(signal.SIGKILL)
+            os.closerange(0, write)  # held here, a pipe would not end when it should
+            os.closerange(write + 1, 4096)
+            while os.getppid() == parent:
+                seen = signal.sigtimedwait(_FORWARDED, 5)
+                if seen is not None:
+                    os.write(write, bytes([seen.si_signo]))
+            os._exit(0)
+        os.close(write)
+
+    def saw(self, number: int) -> bool:
+        """-> whether the signal that reached us reached the group."""
+        deadline = time.monotonic() + 0.25
+        while self.pid > 0:
+            ready = select.select([self._read], [], [], max(0, deadline - time.monotonic()))[0]
+            if not ready:
+                return False
+            if os.read(self._read, 1) == bytes([number]):
+                return True
+        return False
+
+    def end(self) -> None:
+        if self.pid > 0:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+
+
+def _die_with_parent(number: int) -> None:
+    if _prctl is not None:
+        _prctl(1, number, 0, 0, 0)  # PR_SET_PDEATHSIG
+
+
+def _find_prctl() -> Any:
+    try:
+        import ctypes
+
+        return ctypes.CDLL(None).prctl
+    except (ImportError, OSError, AttributeError):
+        return None
+
+
+_prctl: Any = None
+
+
+def run(settings: Settings, command: list[str], exit_code: bool, node: int | None) -> int:
+    """-> the exit status of the command, which is reported where it failed."""
+    global _prctl
+    if os.environ.get("TORCHTRIAGE_ACTIVE") or not settings.url:
+        if not settings.url:
+            say("TORCHTRIAGE_URL is not set: the command runs unreported")
+        return replace_by(command)
+    if node is not None and facts_here()[0].get("node_rank", str(node)) != str(node):
+        return replace_by(command)
+    _prctl = _find_prctl()
+    try:
+        capture = Capture(settings, command)
+        outputs = streams(capture)
+        capture.write(streams={stream.name: stream.where for stream in outputs}, since=time.time() - 2)
+    except OSError as error:
+        say(f"nothing can be captured, the command runs unreported: {error}")
+        return replace_by(command)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED)
+    witness = Witness()
+    try:
+        environment = capture.environment(settings, command, all(stream.terminal for stream in outputs))
+        child = _start(command, environment, outputs)
+    except OSError as error:
+        witness.end()
+        capture.remove()
+        return _not_started(command, error)
+    capture.write(pid=child.pid)
+    for stream in outputs:
+        stream.start()
+    threading.excepthook = lambda failed: say(f"{failed.exc_type.__name__}: {failed.exc_value}")
+    threading.Thread(target=_flush_quietly, args=(settings,), daemon=True).start()
+    status, signals = _wait(child, witness, outputs)
+    witness.end()
+    ended = [stream.finish() for stream in outputs]
+    incident = None
+    if status == 0 or (status in (-signal.SIGINT, 130, 1) and "SIGINT by group" in signals):
+        capture.remove()
+    else:
+        incident = _report_run(settings, capture, status, signals)
+    for stream, is_over in zip(outputs, ended):
+        if not is_over:
+            stream.pass_on_alone()
+    advised = status_of(incident) if exit_code else None
+    return advised or status
+
+
+def replace_by(command: list[str]) -> int:
+    """Becomes the command; comes back only where that fails."""
+    try:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        os.execvp(command[0], command)
+    except OSError as error:
+        return _not_started(command, error)
+
+
+def _not_started(command: list[str], error: OSError) -> int:
+    say(f"{command[0]}: {error.strerror}")
+    return 127 if isinstance(error, FileNotFoundError) else 126
+
+
+def _start(command: list[str], environment: dict[str, str], outputs: list[Stream]) -> subprocess.Popen[bytes]:
+    def prepare() -> None:
+        _die_with_parent(signal.SIGTERM)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _WAITED)
+
+    return subprocess.Popen(
+        command, env=environment, stdout=outputs[0].child, stderr=outputs[-1].child, close_fds=False, preexec_fn=prepare
+    )
+
+
+def _wait(child: subprocess.Popen[bytes], witness: Witness, outputs: list[Stream]) -> tuple[int, list[str]]:
+    """-> the command's status, negative for a signal, and the signals that came meanwhile."""
+    signals: list[str] = []
+    while True:
+        number = signal.sigwait(_WAITED)
+        if number == signal.SIGCHLD:
+            if child.poll() is not None:
+                return child.returncode, signals
+        elif number == signal.SIGWINCH:
+            for stream in outputs:
+                stream.resize()
+            child.send_signal(number)
+        else:
+            everybody = witness.saw(number)
+            signals.append(signal.Signals(number).name + (" by group" if everybody else ""))
+            if not everybody:
+                child.send_signal(number)
+
+
+def _flush_quietly(settings: Settings) -> None:
+    delivered, _ = flush(settings)
+    if delivered:
+        say(f"delivered {delivered} reports of earlier runs")
+
+
+def _report_run(settings: Settings, capture: Capture, status: int, signals: list[str]) -> dict[str, Any] | None:
+    """Reports a failed run within its time -> the incident, where the service answered in time."""
+    shown = 128 - status if status < 0 else status
+    ended = f"the command ended with exit status {shown}"
+    if status < 0:  # as a shell tells it
+        ended = f"line 1: {capture.told['pid']} {signal.strsignal(-status)}  the command"
+    query = [*capture.told["query"], ("exit_code", str(shown)), ("ended_at", str(int(time.time())))]
+    query += [("label", "signal:" + name.split()[0]) for name in signals[:1]]
+    if all(name != "commit" for name, _ in query):
+        query += [("commit", commit) for commit in [_commit_here()] if commit]
+    answers: list[dict[str, Any]] = []
+
+    def work() -> None:
+        try:
+            capture.write(query=query, ended=ended, killed=status < 0)
+            path = keep(settings, *captured(capture.folder))
+        except (OSError, ValueError) as error:
+            return say(f"the failure can't be reported: {error}")
+        capture.remove()
+        try:
+            answers.extend(filter(None, [deliver(settings, path, deadline, settings.wait)]))
+        except Undelivered as error:
+            say(f"{error}; the report waits in {os.path.dirname(path)}")
+
+    deadline = time.monotonic() + settings.timeout
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.02)
+        stopped = signal.sigtimedwait([signal.SIGINT, signal.SIGQUIT], 0) if hasattr(signal, "sigtimedwait") else None
+        if stopped is not None or time.monotonic() > deadline:
+            say("the report is not delivered yet; `torchtriage-client flush` or the next run will")
+            break
+    if answers:
+        show(told(answers[0]), sys.stderr)
+    return answers[0] if answers else None
+
+
+def leave(status: int) -> None:
+    """Ends this process as the command ended, by the same signal where it was one."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    if status < 0:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the command has left its own
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(-status, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {-status})
+        os.kill(os.getpid(), -status)
+        status = 128 - status  # the first process of a container does not die of it
+    os._exit(status)
+
+
+# ---------------------------------------------------------------- report, flush
+
+
+def report(settings: Settings, paths: Sequence[str], facts: Facts, labels: Sequence[str]) -> dict[str, Any]:
+    """Reports what exists as one run -> the incident. Raises OSError, Undelivered, ValueError where there is no log."""
+    members: list[Member] = []
+    for path in paths:
+        if path == "-":
+            members.append(Member("log", [sys.stdin.buffer.read(settings.max_bytes)]))
+        elif os.path.isdir(path):
+            members += [member for member in files_in(path) if _LOG_NAME.search("/" + member.name)]
+        else:
+            members.append(whole_file(os.path.basename(path), path))
+    members = sendable(members)
+    if not members:
+        raise ValueError("no log in {}".format(" ".join(paths)))
+    return deliver_now(settings, keep(settings, query_of(settings, facts, labels), members))
+
+
+def deliver_now(settings: Settings, path: str) -> dict[str, Any]:
+    """Sends a bundle that was just kept -> the incident. Raises Undelivered, which says where the report waits."""
+    try:
+        incident = deliver(settings, path, time.monotonic() + settings.timeout, settings.wait)
+    except Undelivered as error:
+        kept = "" if error.final else f"; the report waits in {os.path.dirname(path)}"
+        raise Undelivered(str(error) + kept, error.final) from None
+    if incident is None:
+        raise Undelivered("another process delivers it")
+    return incident
+
+
+def answer(incident: dict[str, Any], options: argparse.Namespace) -> int:
+    """Prints the verdict in the form that was asked for -> the exit status."""
+    if options.json:
+        print(json.dumps(incident))
+    elif options.shell:
+        print(for_shell(incident))
+    else:
+        show(told(incident), sys.stdout)
+    if not options.exit_code:
+        return 0
+    status = status_of(incident)
+    return 1 if status is None else status
+
+
+def add_report_options(parser: argparse.ArgumentParser) -> None:
+    """The options of everything that reports what exists."""
+    add_options(parser)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="print the incident as JSON")
+    how.add_argument("--shell", action="store_true", help="print the advice as variables, for eval")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("where to (else $TORCHTRIAGE_URL, $TORCHTRIAGE_TOKEN, …)")
+    group.add_argument("--url", help="the service, as in https://triage.example.org")
+    group.add_argument("--wait", metavar="SECONDS", help="how long to wait for the verdict (10; at most 60)")
+    group.add_argument("--timeout", metavar="SECONDS", help="how long reporting may take in all (20; report: 300)")
+    group.add_argument("--spool", metavar="DIR", help="where reports wait (~/.cache/torchtriage/spool)")
+    parser.add_argument(
+        "--exit-code",
+        action="store_true",
+        help="the exit status tells the verdict: 10 a retry can help, 11 it must be fixed first, 12 unexplained, "
+        "0 healthy (run: the command's own)",
+    )
+    facts = parser.add_argument_group("what is known of the job (else $TORCHTRIAGE_JOB_ID, …, and its scheduler)")
+    for name in _FIELDS:
+        shown = "job_" + name if name in ("url", "exit_code") else name
+        facts.add_argument("--" + shown.replace("_", "-"), metavar="…")
+    facts.add_argument("--label", action="append", metavar="KEY:VALUE", help="can be given several times")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="torchtriage-client", description="Reports failed training runs.")
+    parser.add_argument("--version", action="version", version="torchtriage-client " + __version__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    made = commands.add_parser("run", help="run a command, and report it when it fails",
+                               usage="torchtriage-client run [options] -- COMMAND [ARGUMENT…]")  # fmt: skip
+    add_options(made)
+    made.add_argument("--node", type=int, metavar="N", help="report on this node of several only; elsewhere just run")
+    made.add_argument("--no-tee", dest="tee", action="store_const", const="no", help="let torchrun print as it likes")
+    made = commands.add_parser("report", help="report logs that exist, as one run")
+    add_report_options(made)
+    made.add_argument("paths", nargs="+", metavar="FILE|DIR|-")
+    made = commands.add_parser("flush", help="deliver what waits in the spool")
+    add_options(made)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    command: list[str] = []
+    if words[:1] == ["run"] and "--" in words:
+        at = words.index("--")
+        words, command = words[:at], words[at + 1 :]
+    parser = _parser()
+    options = parser.parse_args(words)
+    try:
+        settings = settings_of(options, 20 if options.command == "run" else 300)
+    except ValueError as error:
+        if not command:
+            parser.error(str(error))
+        say(f"{error}: the command runs unreported")
+        return replace_by(command)
+    if options.command == "run":
+        if not command:
+            parser.error("run: the command stands behind --, as in: run -- torchrun train.py")
+        leave(run(settings, command, options.exit_code, options.node))
+    if not settings.url:
+        parser.error("TORCHTRIAGE_URL is not set")
+    return _flush(settings) if options.command == "flush" else _report(settings, options)
+
+
+def _flush(settings: Settings) -> int:
+    delivered, left = flush(settings)
+    print(f"delivered {delivered}, waiting {left}")
+    return 1 if left else 0
+
+
+def _report(settings: Settings, options: argparse.Namespace) -> int:
+    try:
+        return answer(report(settings, options.paths, *facts_here()), options)
+    except (OSError, ValueError, Undelivered) as error:
+        say(str(error))
+        return 2 if isinstance(error, (FileNotFoundError, ValueError)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

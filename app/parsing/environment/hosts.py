@@ -1,0 +1,37 @@
+"""The hosts of a run and which rank ran where, as schedulers, launchers and NCCL print them: texts in, facts out."""
+
+from __future__ import annotations
+
+from app.parsing.environment.signs import Shown, Sign
+from app.reading.nodelist import LIST, hosts, numbers
+
+# SLURM_JOB_NODELIST=gpu[001-004] · NodeList=gpu[001-004] BatchHost=gpu001 · *** JOB 31 ON gpu001 CANCELLED · srun: error: gpu[001-002]: tasks 0-15:
+_LISTED = Sign(
+    r"(?:\b(?:SLURM_(?:JOB_|STEP_)?NODELIST|SLURMD_NODENAME|NodeList|BatchHost)\s?[=:]\s?['\"]?|\*\*\* (?:JOB|STEP) \S{1,40} ON "
+    rf"|^srun: error: (?=\S{{1,400}}: tasks? \d))({LIST})"
+)
+# A report's field · gpu-7:41:41 [0] NCCL INFO
+_SINGLE = Sign(r"^\s+host\s{2,}: ([\w.-]+)|^([A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL |\bslurmstepd-([\w.-]+): error: ")
+_TASKS = Sign(r"^srun: error: ([\w.-]+): tasks? ([\d,-]+):")
+_COMM = Sign(r"^([A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL INFO .{0,120}\brank (\d{1,6}) n[Rr]anks \d+")
+SIGNS = (_LISTED, _SINGLE, _TASKS, _COMM)
+_NOBODY = frozenset({"localhost", "None", "null", "n", "N"})
+
+
+def named(text: str, shown: Shown) -> tuple[str, ...]:
+    """-> the hosts of the run that a line names."""
+    told: list[str] = []
+    if _LISTED in shown:
+        told += [name for found in _LISTED.regex.finditer(text) for name in hosts(found[1])]
+    if _SINGLE in shown and (one := _SINGLE.regex.search(text)):
+        told.append(one[1] or one[2] or one[3])
+    return tuple(name for name in told if name not in _NOBODY)
+
+
+def placed(text: str, shown: Shown) -> tuple[tuple[int, str], ...]:
+    """-> (rank, host) for each rank whose host a line tells."""
+    if _TASKS in shown and (tasks := _TASKS.regex.search(text)):
+        return tuple((rank, tasks[1]) for rank in numbers(tasks[2]))
+    if _COMM in shown and (comm := _COMM.regex.search(text)):
+        return ((int(comm[2]), comm[1]),)
+    return ()

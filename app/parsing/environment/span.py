@@ -1,0 +1,74 @@
+"""When a run began and ended: the times of its lines in, the earliest and the latest out, of one clock.
+
+Clocks are told apart by how they write the zone: a time with an offset can't be compared with one that has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+_NO_YEAR = "--"
+
+
+@dataclass(slots=True)
+class _Times:
+    first: str
+    last: str
+    count: int = 0
+
+
+@dataclass(slots=True)
+class Span:
+    """Feed it each time of a run, as ISO 8601; one without a year begins with `--`."""
+
+    _by_zone: dict[str, _Times] = field(default_factory=dict)
+
+    def feed(self, time: str) -> None:
+        zone = _zone(time)
+        known = self._by_zone.get(zone)
+        if known is None:
+            known = self._by_zone[zone] = _Times(time, time)
+        known.count += 1
+        if time > known.last:
+            known.last = time
+        elif time < known.first:
+            known.first = time
+
+    def dated(self, time: str | None) -> str | None:
+        """-> the time, with the year of the run where it has none itself; None where the run tells no year."""
+        if time is None or not time.startswith(_NO_YEAR):
+            return time
+        years = [known.first[:4] for zone, known in self._by_zone.items() if zone != _NO_YEAR]
+        return f"{max(years)}{time[1:]}" if years else None
+
+    def of(self, like: str | None) -> tuple[str | None, str | None]:
+        """-> the first and the last time of the clock that told `like`, else of the one that told most."""
+        plain: list[_Times] = []
+        zoned: list[_Times] = []
+        for zone, known in self._by_zone.items():
+            first, last = self.dated(known.first), self.dated(known.last)
+            if first and last:
+                (plain if zone in ("", _NO_YEAR) else zoned).append(_Times(first, last, known.count))
+        wanted = zoned if like and _zone(like) not in ("", _NO_YEAR) else plain if like else []
+        chosen = wanted or max((plain, zoned), key=lambda clock: sum(known.count for known in clock))
+        if not chosen:
+            return None, None
+        firsts, lasts = [known.first for known in chosen], [known.last for known in chosen]
+        return min(firsts, key=moment), max(lasts, key=moment)
+
+
+def moment(time: str) -> datetime:
+    """-> the time for comparing; with a zone only with others that have one. What is no date counts as the earliest."""
+    try:
+        return datetime.fromisoformat(time)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC if _zone(time) else None)
+
+
+def _zone(time: str) -> str:
+    if time[-1] == "Z":
+        return "Z"
+    if time[:2] == _NO_YEAR:
+        return _NO_YEAR
+    return next((time[-size:] for size in (6, 5) if time[-size : -size + 1] in ("+", "-") and len(time) > 20), "")

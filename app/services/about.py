@@ -1,0 +1,124 @@
+"""What a service is made of and how it is set: for the people who run it. Secrets are not told."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from app import __version__
+from app.domain.entry import KnowledgeBase
+from app.errors import KnowledgeError
+from app.knowledge import BUILT_IN
+from app.knowledge.cache import cache_folder, load
+from app.services.service import Service
+from app.settings import Settings
+from app.settings.options import PREFIX
+from app.storage import incidents
+from app.triage.engine import VERSION
+
+_PASSWORD = re.compile(r"(://[^/@:]*:)[^/@]*@")
+
+
+@dataclass(frozen=True, slots=True)
+class SetOption:
+    """An option under its variable's name; `value` is None for a secret that is set, `changed` whether it is not the
+    default."""
+
+    variable: str
+    value: str | None
+    changed: bool
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A folder of entries, and how many of those in use are from it."""
+
+    folder: Path
+    built_in: bool
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """`waiting` is how many incidents have no final state."""
+
+    version: str
+    engine: str
+    database: str
+    waiting: int
+    digest: str
+    sources: tuple[Source, ...]
+    options: tuple[SetOption, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """What the folders of knowledge hold now: `problems` where they can't be loaded, else how many entries differ."""
+
+    problems: tuple[str, ...]
+    different: int
+
+
+def about(service: Service) -> About:
+    with service.database.reading() as session:
+        waiting, _ = incidents.queued(session)
+    return About(
+        version=__version__,
+        engine=VERSION,
+        database="SQLite" if service.database.is_sqlite else "Postgres",
+        waiting=waiting,
+        digest=service.knowledge.digest,
+        sources=tuple(_sources(service)),
+        options=tuple(_options(service.settings)),
+    )
+
+
+def reload(service: Service) -> Reloaded:
+    """Looks at the folders of knowledge as they are now; the service goes on with what it has."""
+    try:
+        fresh = load(_folders(service.settings), cache_folder())
+    except KnowledgeError as error:
+        return Reloaded(tuple(error.message.splitlines()), 0)
+    return Reloaded((), _different(service.knowledge, fresh))
+
+
+def _different(known: KnowledgeBase, fresh: KnowledgeBase) -> int:
+    ids = {*known.entries, *fresh.entries}
+    return sum(known.entries.get(entry) != fresh.entries.get(entry) for entry in ids)
+
+
+def _folders(settings: Settings) -> list[Path]:
+    return [BUILT_IN, *settings.knowledge_dirs]
+
+
+def _sources(service: Service) -> list[Source]:
+    files = [Path(entry.file) for entry in service.knowledge.entries.values()]
+    return [
+        Source(folder, folder == BUILT_IN, sum(folder in file.parents for file in files))
+        for folder in _folders(service.settings)
+    ]
+
+
+def _options(settings: Settings) -> list[SetOption]:
+    found = []
+    for declared in fields(Settings):
+        value = getattr(settings, declared.name)
+        shown = _PASSWORD.sub(r"\1…@", _text(value))
+        secret = not declared.repr and bool(value)
+        changed = value != declared.default
+        sentence = str(declared.metadata["sentence"])
+        found.append(SetOption(PREFIX + declared.name.upper(), None if secret else shown, changed, sentence))
+    return found
+
+
+def _text(value: object) -> str:
+    match value:
+        case None | "" | () | frozenset():
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case tuple() | frozenset():
+            return ", ".join(sorted(map(str, value)))
+    return str(value)

@@ -1,0 +1,64 @@
+"""Charts as shapes to be drawn: counts in, rectangles in a frame of 1000 × 100 out. Colours are the style sheet's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.domain.dashboard import OTHERS, UNKNOWN, Chart
+
+WIDTH, HEIGHT = 1000.0, 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """`kind` is the class of its colour; `at`, `part` and `count` are what it says when it is pointed at."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    kind: str
+    at: str
+    part: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A chart with its bars; `kinds` are the classes of its parts, `most` is what the frame's height stands for."""
+
+    chart: Chart
+    bars: tuple[Bar, ...]
+    kinds: dict[str, str]
+    most: int
+
+
+def drawn(chart: Chart) -> Drawn:
+    """-> stacked bars, one stack a time."""
+    kinds = _kinds(chart)
+    most = max((1, *chart.totals))
+    step = WIDTH / max(len(chart.times), 1)
+    bars = []
+    for column, time in enumerate(chart.times):
+        top = HEIGHT
+        for part, counts in chart.counts.items():
+            if counts[column]:
+                height = round(counts[column] / most * HEIGHT, 2)
+                top -= height
+                left = round(column * step + step * 0.1, 2)
+                bars.append(
+                    Bar(left, round(top, 2), round(step * 0.8, 2), height, kinds[part], time, part, counts[column])
+                )
+    return Drawn(chart, tuple(bars), kinds, most)
+
+
+def spark(counts: Sequence[int], times: Sequence[str]) -> Drawn:
+    """-> the bars of one row of counts."""
+    return drawn(Chart(tuple(times), {"": tuple(counts)}))
+
+
+def _kinds(chart: Chart) -> dict[str, str]:
+    grey = {OTHERS: "others", UNKNOWN: "unknown"}
+    named = [part for part in chart.counts if part not in grey]
+    return grey | {part: f"c{at}" for at, part in enumerate(named)}

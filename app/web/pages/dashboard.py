@@ -1,0 +1,85 @@
+"""`/dashboard`: what failed over time, what it cost, which hosts to take out of use, and whether advice was good."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Request, Response
+
+from app.domain.dashboard import Dashboard
+from app.errors import NotFound
+from app.services.dashboard import cluster_names, dashboard
+from app.services.drain import commands
+from app.web.deps import ServiceDep
+from app.web.pages.addresses import address, value
+from app.web.pages.charts import Drawn, drawn
+from app.web.pages.groups import Choice
+from app.web.pages.language import language
+from app.web.pages.ranges import asked_range
+from app.web.pages.rendering import render
+from app.web.pages.tables import csv_answer
+from app.web.pages.told_verdict import title_of
+
+router = APIRouter()
+_BAD = 2  # failures of its own after which a host is proposed to be taken out
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardPage:
+    """`titles` are the entries' in the reader's language; `drain` the commands for `drained` hosts; `csv` the address
+    of each table."""
+
+    told: Dashboard
+    by_area: Drawn
+    by_owner: Drawn
+    titles: dict[str, str]
+    drain: dict[str, str]
+    drained: int
+    least: int
+    ranges: tuple[Choice, ...]
+    clusters: tuple[str, ...]
+    cluster: str
+    since: str
+    until: str
+    incidents: dict[str, str]
+    csv: dict[str, str]
+    json: str
+
+
+@router.get("/dashboard")
+def show(request: Request, service: ServiceDep) -> Response:
+    asked, cluster = asked_range(request), value(request, "cluster")
+    told = dashboard(service, asked.range, cluster or None)
+    lang = language(request)
+    bad = [known.host for known in told.bad_hosts if known.hardware >= _BAD]
+    entries = {cost.name for cost in told.causes} | {one.entry for one in told.precision}
+    kept = {"cluster": cluster}
+    query = asked.query | kept
+    page = DashboardPage(
+        told=told,
+        by_area=drawn(told.by_area),
+        by_owner=drawn(told.by_owner),
+        titles={entry: title_of(entry, service.knowledge, lang) or entry for entry in entries if entry},
+        drain=commands(bad),
+        drained=len(bad),
+        least=_BAD,
+        ranges=asked.choices("/dashboard", kept),
+        clusters=tuple(cluster_names(service)),
+        cluster=cluster,
+        since=told.range.first.isoformat(),
+        until=told.range.last.isoformat(),
+        incidents={"since": told.range.first.isoformat(), "until": told.range.last.isoformat()} | kept,
+        csv={name: address("/dashboard.csv", {"table": name} | query) for name in told.tables()},
+        json=address("/api/v1/dashboard", {"since": told.range.first, "until": told.range.last} | kept),
+    )
+    return render(request, "dashboard.html", page)
+
+
+@router.get("/dashboard.csv")
+def as_csv(request: Request, service: ServiceDep) -> Response:
+    """One of the tables of the page of the same address."""
+    name = value(request, "table")
+    tables = dashboard(service, asked_range(request).range, value(request, "cluster") or None).tables()
+    if name not in tables:
+        raise NotFound("there is no such table", table=name)
+    return csv_answer(name, tables[name])

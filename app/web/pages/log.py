@@ -1,0 +1,165 @@
+"""`/incidents/{id}/log`: the log itself, however long, in pieces; what script asks for more of it stands beside it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request, Response
+from starlette.responses import RedirectResponse
+
+from app.domain.incident import Incident, StoredFile
+from app.domain.verdict import Verdict
+from app.services.incidents import read_incident
+from app.services.log_search import Found, Sought, find
+from app.services.service import Service
+from app.web.answers import Answer
+from app.web.deps import ServiceDep
+from app.web.pages.language import language
+from app.web.pages.log_piece import LogPiece, Wanted, log_piece
+from app.web.pages.log_rows import marked
+from app.web.pages.rendering import render
+from app.web.pages.told_verdict import title_of, told_verdict
+
+router = APIRouter()
+_LONGEST_WORDS = 300  # characters
+_PATIENCE = 2.0  # seconds that a page without script looks for a line
+_MOST_MARKS = 200
+_GO = {"next": False, "previous": True, "error": False, "error-back": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A line that the verdict speaks of, and how far down the file it stands, in thousandths."""
+
+    line: int
+    kind: str
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """`missed` is set where a look for a line had no success, with the address at which to look on (None at the end)."""
+
+    incident: Incident
+    title: str | None
+    outcome: str
+    log: LogPiece
+    marks: tuple[Mark, ...]
+    missed: Found | None
+    look_on: str | None
+
+
+@router.get("/incidents/{incident_id}/log")
+def log(request: Request, service: ServiceDep, incident_id: str) -> Response:
+    found = read_incident(service, incident_id)
+    verdict = told_verdict(found.verdict, service.knowledge, language(request)) if found.verdict else None
+    wanted = wanted_of(request)
+    piece = log_piece(service, found, verdict, wanted)
+    go = request.query_params.get("go", "")
+    missed = None
+    if go in _GO and not piece.problem:
+        hit = _look(service, found, piece, go)
+        if hit.line is not None:
+            return RedirectResponse(piece.at(hit.line, piece.file.name, wanted.rank), HTTPStatus.SEE_OTHER)
+        missed = hit
+    return render(request, "log.html", _page(service, request, found, verdict, piece, missed))
+
+
+@router.get("/incidents/{incident_id}/log/piece")
+def piece(request: Request, service: ServiceDep, incident_id: str) -> Response:
+    """A piece as HTML without a page around it, for the page's script."""
+    found = read_incident(service, incident_id)
+    verdict = told_verdict(found.verdict, service.knowledge, language(request)) if found.verdict else None
+    return render(request, "log_piece.html", log_piece(service, found, verdict, wanted_of(request)))
+
+
+@router.get("/incidents/{incident_id}/log/find")
+def find_line(request: Request, service: ServiceDep, incident_id: str) -> Response:
+    """Looks half a second for a line, for the page's script, which asks again from where that ended."""
+    incident = read_incident(service, incident_id)
+    go = request.query_params.get("go", "")
+    wanted = wanted_of(request)
+    start = _start(wanted, go)
+    sought = _sought(wanted, go)
+    file = next((known for known in incident.log.files if known.name == wanted.file), incident.log.files[0])
+    hit = _found(service, incident, file, sought, start, _GO.get(go, False))
+    return Answer({"line": hit.line, "looked": hit.looked, "ended": hit.ended, "lines": file.lines})
+
+
+def wanted_of(request: Request) -> Wanted:
+    """-> what the address asks for; what is nonsense in it is left out."""
+    words = "".join(char for char in request.query_params.get("q", "")[:_LONGEST_WORDS] if char.isprintable())
+    return Wanted(
+        file=request.query_params.get("file"),
+        first=_number(request, "from"),
+        before=_number(request, "before"),
+        around=_number(request, "line"),
+        rank=_number(request, "rank"),
+        words=words.strip() or None,
+        whole=request.query_params.get("whole") == "1",
+    )
+
+
+def _look(service: Service, incident: Incident, piece: LogPiece, go: str) -> Found:
+    """-> what is found in the time that a reader waits for a page."""
+    wanted, until = piece.wanted, time.monotonic() + _PATIENCE
+    back, sought = _GO[go], _sought(wanted, go)
+    hit = Found(None, _start(wanted, go), False)
+    start = hit.looked
+    while True:
+        hit = _found(service, incident, piece.file, sought, start, back)
+        if hit.line is not None or hit.ended or time.monotonic() > until:
+            return hit
+        start = hit.looked + (-1 if back else 1)
+
+
+def _found(service: Service, incident: Incident, file: StoredFile, sought: Sought, start: int, back: bool) -> Found:
+    if start < 1 or start > file.lines:
+        return Found(None, min(max(start, 1), max(file.lines, 1)), True)
+    return find(service, incident, file, sought, start, back)
+
+
+def _sought(wanted: Wanted, go: str) -> Sought:
+    error = go.startswith("error") or not wanted.words
+    return Sought(None if error else wanted.words, error, wanted.rank)
+
+
+def _start(wanted: Wanted, go: str) -> int:
+    """-> the line to look at first: the one behind the one that the address speaks of, or the one before it."""
+    here = wanted.around if wanted.around is not None else wanted.first
+    if here is None:
+        return 1
+    return here - 1 if _GO.get(go) else here + 1
+
+
+def _page(
+    service: Service,
+    request: Request,
+    incident: Incident,
+    verdict: Verdict | None,
+    piece: LogPiece,
+    missed: Found | None,
+) -> LogPage:
+    root = verdict.root_cause if verdict else None
+    lines = max(piece.file.lines, 1)
+    known = marked(verdict, piece.file, piece.several)
+    go = request.query_params.get("go", "")
+    kept = [(name, value) for name, value in request.query_params.multi_items() if name not in ("line", "lang")]
+    on = f"{request.url.path}?{urlencode([*kept, ('line', missed.looked)])}" if missed and not missed.ended else None
+    return LogPage(
+        incident=incident,
+        title=title_of(root.entry, service.knowledge, language(request), root.title) if root else None,
+        outcome=verdict.outcome if verdict else incident.state.value,
+        log=piece,
+        marks=tuple(Mark(line, kind, 1000 * (line - 1) // lines) for line, kind in list(known.items())[:_MOST_MARKS]),
+        missed=missed if go else None,
+        look_on=on,
+    )
+
+
+def _number(request: Request, name: str) -> int | None:
+    asked = request.query_params.get(name, "").strip()
+    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) <= 15 else None

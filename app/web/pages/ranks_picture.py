@@ -1,0 +1,114 @@
+"""The ranks over time: a verdict's marks in, rows of a picture out, with places along it in percent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from app.domain.verdict import RankMark
+
+KINDS = ("first", "failed", "waited", "stopped", "ended", "silent")
+_LEFT, _RIGHT = 3.0, 97.0  # percent; a mark has a width of its own
+_MOST_LABEL = 40  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One rank, or ranks of one kind. `at` is where its mark is, `since` where it began to wait, `until` where the last
+    of several marks is; None where the log does not tell."""
+
+    mark: RankMark
+    count: int
+    at: float | None
+    since: float | None = None
+    until: float | None = None
+
+    @property
+    def label(self) -> str:
+        """-> the ranks, cut where they are many ranges."""
+        ranks = self.mark.ranks
+        return ranks if len(ranks) <= _MOST_LABEL else ranks[:_MOST_LABEL].rsplit(",", 1)[0] + ", …"
+
+    @property
+    def single(self) -> bool:
+        return self.mark.ranks.isdecimal()
+
+
+@dataclass(frozen=True, slots=True)
+class RanksPicture:
+    """`began` and `ended` are the times at its edges; None where the lanes are in the order of lines."""
+
+    lanes: tuple[Lane, ...]
+    began: str | None = None
+    ended: str | None = None
+    seconds: float | None = None
+
+    @property
+    def kinds(self) -> tuple[tuple[str, int], ...]:
+        """-> each kind that is there, with how many ranks."""
+        counted: Counter[str] = Counter()
+        for lane in self.lanes:
+            counted[lane.mark.kind] += lane.count
+        return tuple((kind, counted[kind]) for kind in KINDS if counted[kind])
+
+
+def ranks_picture(marks: Sequence[RankMark]) -> RanksPicture | None:
+    """-> one lane a mark, by rank; None where there is nothing to compare."""
+    if sum(map(_count, marks)) < 2:
+        return None
+    shown = [mark for mark in marks if mark.kind != "silent"]
+    moments = [_moment(mark.time) for mark in shown]
+    zones = {moment.tzinfo for moment in moments if moment}
+    if shown and all(moments) and (len(zones) == 1 or None not in zones):
+        return _by_time(marks, shown)
+    step = (_RIGHT - _LEFT) / max(len(shown) - 1, 1)
+    places = {id(mark): round(_LEFT + step * number, 2) for number, mark in enumerate(shown)}
+    return RanksPicture(_sorted([Lane(mark, _count(mark), places.get(id(mark))) for mark in marks]))
+
+
+def _by_time(marks: Sequence[RankMark], shown: Sequence[RankMark]) -> RanksPicture:
+    begin = min(_seconds(mark.time) - (mark.waited or 0) for mark in shown)
+    end = max(_seconds(mark.until or mark.time) for mark in shown)
+
+    def place(second: float) -> float:
+        return round(_LEFT + (_RIGHT - _LEFT) * (second - begin) / ((end - begin) or 1.0), 2)
+
+    def lane(mark: RankMark) -> Lane:
+        if mark.time is None:
+            return Lane(mark, _count(mark), None)
+        at = _seconds(mark.time)
+        since = place(at - mark.waited) if mark.waited else None
+        return Lane(mark, _count(mark), place(at), since, place(_seconds(mark.until)) if mark.until else None)
+
+    zoned = "Z" if any(moment and moment.tzinfo for moment in (_moment(mark.time) for mark in shown)) else ""
+    edges = [datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")[:-6] + zoned for at in (begin, end)]
+    return RanksPicture(_sorted([lane(mark) for mark in marks]), *edges, seconds=end - begin)
+
+
+def _sorted(lanes: list[Lane]) -> tuple[Lane, ...]:
+    return tuple(sorted(lanes, key=lambda lane: (lane.mark.kind == "silent", _ranges(lane.mark)[0])))
+
+
+def _ranges(mark: RankMark) -> list[tuple[int, int]]:
+    parts = [part.split("-") for part in mark.ranks.split(",") if part]
+    return [(int(part[0]), int(part[-1])) for part in parts] or [(0, -1)]
+
+
+def _count(mark: RankMark) -> int:
+    return sum(last - first + 1 for first, last in _ranges(mark))
+
+
+def _moment(time: str | None) -> datetime | None:
+    """-> a time that a log tells; None where it is none."""
+    with suppress(ValueError):
+        return datetime.fromisoformat(time) if time else None
+    return None
+
+
+def _seconds(time: str | None) -> float:
+    """-> seconds since 1970; a time without a zone counts as UTC, so that none is skipped."""
+    moment = _moment(time)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() if moment else 0.0

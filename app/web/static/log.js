@@ -1,0 +1,137 @@
+// The log viewer: pieces come as they are scrolled to, lines are found without a new page; all of it works without.
+
+const viewer = document.querySelector(".viewer");
+const pieces = viewer.querySelector("#pieces");
+const said = viewer.querySelector("#said");
+const words = viewer.dataset;
+const MOST = 14; // pieces that are kept; those far away go
+
+const marks = words.marks ? words.marks.split(" ").map(Number) : [];
+const total = Number(words.lines);
+const query = viewer.querySelector("#q");
+let here = Number(viewer.querySelector("#seek [name=line]").value) || 1;
+let looking = 0;
+
+const at = (line) => document.getElementById(`L${line}`);
+const parts = () => [...pieces.querySelectorAll(":scope > ol.piece")];
+const fetched = async (address) => {
+  const text = await fetch(address).then((got) => (got.ok ? got.text() : null), () => null);
+  return text && new DOMParser().parseFromString(text, "text/html").body.firstElementChild;
+};
+const asked = (more) => {
+  const given = { file: words.file, rank: words.rank, q: query.value.trim(), ...more };
+  return new URLSearchParams(Object.entries(given).filter(([, value]) => value !== "" && value !== undefined && value !== null));
+};
+
+// Lines come in above without moving those that are read.
+const keeping = (change) => {
+  const still = [...pieces.querySelectorAll("li")].find((line) => line.getBoundingClientRect().bottom > 0);
+  const before = still?.getBoundingClientRect().top;
+  change();
+  if (still?.isConnected) scrollBy(0, still.getBoundingClientRect().top - before);
+};
+let loading = false;
+const more = async (earlier) => {
+  const edge = earlier ? parts().at(0) : parts().at(-1);
+  const address = edge?.dataset[earlier ? "earlier" : "later"];
+  if (loading || !address) return;
+  loading = true;
+  const piece = await fetched(address);
+  loading = false;
+  if (!piece?.matches("ol.piece")) { said.textContent = words.broken; return; }
+  if (!edge.isConnected) return;
+  keeping(() => {
+    if (earlier) edge.before(piece); else edge.after(piece);
+    if (parts().length > MOST) (earlier ? parts().at(-1) : parts().at(0)).remove();
+  });
+  near();
+};
+const near = () => {
+  const [first, last] = [parts().at(0), parts().at(-1)];
+  if (last && last.getBoundingClientRect().bottom < innerHeight + 1500) more(false);
+  else if (first && first.getBoundingClientRect().top > -800 && scrollY > 0) more(true);
+};
+addEventListener("scroll", near, { passive: true });
+addEventListener("resize", near, { passive: true });
+
+const chosen = (line) => {
+  for (const old of pieces.querySelectorAll("li.focus")) old.classList.remove("focus");
+  here = line;
+  for (const input of viewer.querySelectorAll("#seek [name=line]")) input.value = line;
+  viewer.querySelector(".map .here")?.setAttribute("x", Math.min((1000 * (line - 1)) / Math.max(total, 1), 997));
+  const row = at(line);
+  if (!row) return;
+  row.closest("details")?.setAttribute("open", "");
+  row.classList.add("focus");
+  row.scrollIntoView({ block: "center" });
+  row.querySelector("a").focus({ preventScroll: true });
+  said.textContent = words.at.replace("{line}", line.toLocaleString("en")).replace("{total}", total.toLocaleString("en"));
+};
+const go = async (line, fresh = false) => {
+  looking += 1;
+  if (fresh || !at(line)) {
+    const piece = await fetched(`${words.piece}?${asked({ line })}`);
+    if (!piece?.matches("ol.piece")) { said.textContent = words.broken; return; }
+    pieces.replaceChildren(piece);
+  }
+  chosen(line);
+  history.replaceState(null, "", `?${asked({ line })}#L${line}`);
+  near();
+};
+
+const find = async (kind) => {
+  const mine = looking += 1;
+  const back = kind === "previous" || kind === "error-back";
+  const fresh = query.value.trim() !== query.defaultValue;
+  for (let from = here; ;) {
+    const answer = await fetch(`${words.find}?${asked({ go: kind, line: from })}`).catch(() => null);
+    if (mine !== looking) return;
+    if (!answer?.ok) { said.textContent = words.broken; return; }
+    const { line, looked, ended } = await answer.json();
+    if (line !== null) {
+      query.defaultValue = query.value.trim();
+      go(line, fresh);
+      return;
+    }
+    if (ended) { said.textContent = words.nowhere; return; }
+    said.textContent = words.looking.replace("{share}", Math.round((100 * (back ? total - looked : looked)) / Math.max(total, 1)));
+    from = looked;
+  }
+};
+viewer.querySelector("#seek").addEventListener("submit", (event) => {
+  event.preventDefault();
+  find(event.submitter?.value || "next");
+});
+viewer.querySelector("#goto").addEventListener("submit", (event) => {
+  const [line, rank] = ["line", "rank"].map((name) => event.target.elements[name].value.trim());
+  if (rank !== words.rank || !/^\d+$/.test(line)) return; // another selection of lines is another page
+  event.preventDefault();
+  go(Math.min(Math.max(Number(line), 1), Math.max(total, 1)));
+});
+pieces.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href^='#L']");
+  if (link) chosen(Number(link.hash.slice(2)));
+});
+
+const mark = (by) => {
+  const next = by > 0 ? marks.find((line) => line > here) : marks.findLast((line) => line < here);
+  if (next) go(next);
+};
+const KEYS = {
+  j: () => mark(1), k: () => mark(-1), n: () => find("next"), N: () => find("previous"),
+  e: () => find("error"), E: () => find("error-back"),
+  "/": () => query.select(), g: () => viewer.querySelector("#line").select(), r: () => viewer.querySelector("#rank").select(),
+};
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest?.("input, textarea, select");
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  if (!Object.hasOwn(KEYS, event.key)) return;
+  event.preventDefault();
+  KEYS[event.key]();
+});
+
+if (pieces) {
+  viewer.classList.add("flowing");
+  if (/^#L\d+$/.test(location.hash) && at(location.hash.slice(2))) at(location.hash.slice(2)).scrollIntoView({ block: "center" });
+  near();
+}

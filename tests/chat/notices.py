@@ -1,0 +1,85 @@
+"""Notices for tests of the messages: one as it usually is, and all that a hostile log could make."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import strategies as st
+
+from app.domain.group import GroupStatus
+from app.domain.notice import Notice, NoticeKind
+
+USUAL: dict[str, Any] = {
+    "kind": NoticeKind.NEW,
+    "lang": "en",
+    "title": "The GPU ran out of memory",
+    "outcome": "explained",
+    "url": "https://triage.example.org/incidents/17",
+    "incident": "17",
+    "group": "7",
+    "group_url": "https://triage.example.org/groups/7",
+    "entry": "cuda.oom",
+    "confidence": "certain",
+    "rank": 3,
+    "host": "gpu-021",
+    "job_name": "llama-pretrain",
+    "job_id": "4711",
+    "user": "ann",
+    "cluster": "blue",
+    "evidence": "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+    "line": 48211,
+    "fix": "Make the step smaller and keep the global batch by gradient accumulation",
+    "command": "nvidia-smi",
+    "advice": "The same job fails again until the cause is removed.",
+    "count": 7,
+    "recent": 5,
+    "gpu_hours": 512.25,
+    "status": GroupStatus.OPEN,
+    "document": {"incident": {"id": "17"}, "group": {"id": "7"}},
+}
+
+_NASTY = st.sampled_from(
+    ["<!channel>", "<!here|x>", "@here", "@channel", "<@U123>", "```", "`", "*", "_", "~", "&", "<", ">", "&amp;",
+     ":rotating_light:", "\u202e", "\u200b", "\x00", "\x1b[31m", "\r\n", "\n", "\ud800", "😀", "👩‍👩‍👧", "<at user_id=\"all\">", "<@all>",
+     "![](http://x/y)", "[a](http://b)", "http://evil.example/?a=b", "CUDA out of memory", "显存不足", "{title}", "{", "%s"]
+)  # fmt: skip
+HOSTILE = st.one_of(
+    st.lists(_NASTY, max_size=12).map("".join),
+    st.text(max_size=200),
+    st.tuples(_NASTY, st.integers(1, 30_000)).map(lambda given: given[0] * given[1]),
+)
+
+
+def usual(**other: Any) -> Notice:
+    return Notice(**(USUAL | other))
+
+
+def hostile() -> st.SearchStrategy[Notice]:
+    """-> notices of which every part that a log, a job or a host decides is anything."""
+    some = st.none() | HOSTILE
+    return st.builds(
+        usual,
+        kind=st.sampled_from([kind for kind in NoticeKind if kind is not NoticeKind.TEST]),
+        lang=st.sampled_from(["en", "zh"]),
+        title=HOSTILE,
+        outcome=st.sampled_from(["explained", "unexplained"]),
+        entry=st.none() | st.just("cuda.oom"),
+        confidence=st.sampled_from([None, "certain", "possible"]),
+        rank=st.none() | st.integers(0, 10**6),
+        host=some,
+        job_name=some,
+        job_id=some,
+        user=some,
+        cluster=some,
+        evidence=some,
+        fix=some,
+        command=some,
+        advice=some,
+        count=st.integers(0, 10**9),
+        recent=st.integers(0, 10**9),
+        gpu_hours=st.none() | st.floats(0, 1e9),
+        status=st.sampled_from(GroupStatus),
+        muted_until=st.none() | st.just(datetime(2026, 5, 1, tzinfo=UTC)),
+        over=st.sampled_from([{}, {"count": 100.0}, {"cost": 1000.0}]),
+    )

@@ -1,0 +1,88 @@
+"""The client as people run it: a process of its own, with an environment of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+CLIENT = Path(__file__).resolve().parents[2] / "app" / "client" / "torchtriage_client.py"
+NOBODY = "http://127.0.0.1:9"  # the port of `discard`: nobody listens there
+OUT_OF_MEMORY = """
+print("step 1 loss 2.5", flush=True)
+import sys
+sys.stderr.write('''Traceback (most recent call last):
+  File "/job/train.py", line 42, in <module>
+    loss = model(batch)
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.10 GiB is free.
+''')
+sys.exit(1)
+"""
+
+
+class Bench:
+    """A home, a spool and a folder for what is captured, all of one test."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder, self.url = folder, url
+        self.spool, self.scratch = folder / "spool", folder / "scratch"
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": str(folder), "TORCHTRIAGE_URL": url, "TORCHTRIAGE_SPOOL": str(self.spool),
+            "TORCHTRIAGE_SCRATCH": str(self.scratch), "TORCHTRIAGE_WAIT": "30", "TORCHTRIAGE_TIMEOUT": "60",
+        }  # fmt: skip
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, str(CLIENT), *arguments]
+
+    def start(
+        self, *arguments: str, environment: dict[str, str] | None = None, **options: Any
+    ) -> subprocess.Popen[bytes]:
+        """Starts the client with pipes for its three streams, where `options` say nothing else."""
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        full = self.environment | (environment or {})
+        return subprocess.Popen(self.command(*arguments), env=full, cwd=self.folder, **(pipes | options))
+
+    def run(self, *arguments: str, **options: Any) -> tuple[int, str, str]:
+        """-> the client's status and what it wrote to its two outputs."""
+        process = self.start(*arguments, **options)
+        output, errors = process.communicate(timeout=120)
+        return process.returncode, (output or b"").decode(), (errors or b"").decode()
+
+    def script(self, text: str, *options: str, **more: Any) -> tuple[int, str, str]:
+        """-> the same of a Python script that the client runs."""
+        return self.run("run", *options, "--", sys.executable, "-c", text, **more)
+
+    def bundles(self) -> list[Path]:
+        return sorted(self.spool.glob("*.bundle"))
+
+    def captures(self) -> list[Path]:
+        return sorted(self.scratch.glob("run-*"))
+
+
+def incidents(url: str) -> list[dict[str, Any]]:
+    with urllib.request.urlopen(url + "/api/v1/incidents") as answer:
+        found: list[dict[str, Any]] = json.load(answer)["items"]
+    return found
+
+
+def log_of(url: str, incident: dict[str, Any], name: str) -> str:
+    """-> the lines of the stored file whose name ends so."""
+    file = next(file["name"] for file in incident["log"]["files"] if file["name"].endswith(name))
+    with urllib.request.urlopen(f"{url}/api/v1/incidents/{incident['id']}/log?lines=2000&file={file}") as answer:
+        return "".join(line["text"] + "\n" for line in json.load(answer)["lines"])
+
+
+@contextmanager
+def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """Lets nothing of a test live on."""
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()

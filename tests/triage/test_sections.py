@@ -1,0 +1,36 @@
+from app.reading.sources import from_bytes
+from app.triage.engine import Engine
+from tests.logs import PEER_CLOSED, WAITING, text, traceback
+
+RAISED = "KeyError: 'image'"
+
+
+def test_tail_of_several_files_tells_whose_lines_follow(engine: Engine) -> None:
+    lost = traceback(PEER_CLOSED, WAITING)
+    log = text("==> logs/rank_0.log <==", "step 1 loss 0.5", lost, "", "==> logs/rank_3.log <==", traceback(RAISED))
+    root = engine.triage(from_bytes(log)).root_cause
+    assert root is not None
+    assert (root.rank, root.evidence[0].text) == (3, RAISED)
+
+
+def test_composers_blocks_of_a_rank_far_from_both_ends_of_a_log(engine: Engine) -> None:
+    filler = [f"row {at} of a long report that says nothing of the run" for at in range(9000)]
+    log = text(filler, "----------Begin global rank 2 STDERR----------", "a warning", ["padding"] * 40,
+               traceback(RAISED), "----------End global rank 2 STDERR----------", filler)  # fmt: skip
+    root = engine.triage(from_bytes(log)).root_cause
+    assert root is not None
+    assert root.rank == 2
+
+
+def test_what_stands_behind_a_block_is_not_its_ranks(engine: Engine) -> None:
+    log = text("----------Begin global rank 2 STDERR----------", "step 1 loss 0.5",
+               "----------End global rank 2 STDERR----------", traceback(RAISED))  # fmt: skip
+    root = engine.triage(from_bytes(log)).root_cause
+    assert root is not None
+    assert root.rank is None
+
+
+def test_a_heading_that_names_no_rank_tells_none(engine: Engine) -> None:
+    root = engine.triage(from_bytes(text("==> train.log <==", traceback(RAISED)))).root_cause
+    assert root is not None
+    assert root.rank is None
