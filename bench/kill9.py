@@ -12,11 +12,10 @@ import collections
 import hashlib
 import http.client
 import json
+import multiprocessing.process
 import os
 import random
-import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -26,11 +25,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from app.cli.main import main as cli
 from tests import postgres as servers
 
 SENDERS = 3
 KNOWN = 'Traceback (most recent call last):\n  File "/job/train.py", line 44, in forward\n    x = f(x)\n'
-ROOT = Path(__file__).resolve().parents[1]
+
+
+# A server is killed more often than it takes to import one: those that are started again find all modules there, as
+# copies of a process that has done nothing else.
+_FRESH = multiprocessing.get_context("forkserver")
+_FRESH.set_forkserver_preload(["app.cli.main", "app.cli.serve", "app.cli.worker", "app.web.app", "app.queue.shared"])
 
 
 @dataclass
@@ -39,22 +44,30 @@ class Part:
 
     command: list[str]
     environment: dict[str, str]
-    process: subprocess.Popen[bytes] | None = None
+    process: multiprocessing.process.BaseProcess | None = None
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "app.cli.main", *self.command]
-        self.process = subprocess.Popen(command, cwd=ROOT, env=os.environ | self.environment, stdout=subprocess.DEVNULL)
+        self.process = _FRESH.Process(target=_run, args=(self.command, self.environment))
+        self.process.start()
 
     def kill(self) -> None:
         assert self.process is not None
-        assert self.process.poll() is None, f"{self.command} ended by itself with {self.process.returncode}"
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+        assert self.process.is_alive(), f"{self.command} ended by itself with {self.process.exitcode}"
+        self.process.kill()
+        self.process.join()
 
     def stop(self) -> int:
         assert self.process is not None
         self.process.terminate()
-        return self.process.wait()
+        self.process.join()
+        return self.process.exitcode or 0
+
+
+def _run(command: list[str], environment: dict[str, str]) -> None:
+    os.environ.update(environment)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    sys.exit(cli(command))
 
 
 @dataclass
@@ -105,7 +118,7 @@ def ask(port: int, method: str, path: str, body: bytes = b"") -> tuple[int, byte
         connection.close()
 
 
-def answers(port: int, seconds: float = 120) -> None:
+def answers(port: int, seconds: float = 600) -> None:
     """Waits until a server is ready."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -121,7 +134,7 @@ def free_port() -> int:
         return int(listening.getsockname()[1])
 
 
-def torture(folder: Path, kills: int, postgres: bool, seed: int = 1) -> tuple[list[str], str]:
+def torture(folder: Path, kills: int, postgres: bool, pause: float = 3, seed: int = 1) -> tuple[list[str], str]:
     """-> what is wrong, and a sentence on what was done."""
     dice = random.Random(seed)
     with ExitStack() as stack:
@@ -146,7 +159,7 @@ def torture(folder: Path, kills: int, postgres: bool, seed: int = 1) -> tuple[li
             thread.start()
         began = time.monotonic()
         for _ in range(kills):
-            time.sleep(dice.random() * 3)
+            time.sleep(dice.random() * pause)
             part = dice.choice(parts)
             part.kill()
             part.start()
@@ -218,10 +231,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--postgres", action="store_true", help="two servers and a worker on Postgres (one on SQLite)")
+    parser.add_argument("--pause", type=float, default=3, help="seconds between two kills, at most")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        wrong, told = torture(Path(folder), options.kills, options.postgres, options.seed)
+        wrong, told = torture(Path(folder), options.kills, options.postgres, options.pause, options.seed)
     print(told)
     print("\n".join(wrong) or "nothing is lost, nothing is there twice, every log is what was sent")
     raise SystemExit(bool(wrong))

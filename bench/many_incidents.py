@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import insert, text
+from sqlalchemy import insert
 
 from app.domain.entry import Kind, KnowledgeBase
 from app.knowledge import BUILT_IN
@@ -18,7 +19,7 @@ from app.knowledge.cache import cache_folder, load
 from app.reading.sources import from_bytes
 from app.services.triager import finding_of
 from app.storage import search
-from app.storage.database import Database
+from app.storage.database import Database, connect
 from app.storage.tables import DailyCountRow, FeedbackRow, FileRow, FingerprintRow, GroupRow, IncidentRow
 from app.triage.engine import Engine
 
@@ -30,12 +31,13 @@ _UNKNOWN = "Traceback (most recent call last):\n  File \"/work/train.py\", line 
 
 
 @dataclass(slots=True)
-class Kind_:
+class Failure:
     """One kind of failure: a verdict in which the host is _HOST, and the groups that it leads to."""
 
     verdict: str
     finding: Any
     words: str
+    advice: str
     weight: float
     groups: list[int] = field(default_factory=list)
 
@@ -48,20 +50,14 @@ def fill(database: Database, count: int, seed: int = 7, until: datetime | None =
     incidents = _Incidents(dice, kinds, groups, count, until or datetime.now(UTC))
     if count > 50_000:
         _indices(database, make=False)
-    with database.engine.connect().execution_options(writing=True, durable=False) as connection, connection.begin():
-        if database.is_sqlite:
-            connection.exec_driver_sql("PRAGMA defer_foreign_keys=ON")
-        else:
-            connection.execute(text("SET CONSTRAINTS ALL DEFERRED"))
-        connection.execute(insert(GroupRow), [row | {"count": 0} for row in groups])
-        connection.execute(insert(FingerprintRow), [{"fingerprint": f"v1:{row['number']:08x}", "group_number": row["number"]} for row in groups])
-        for piece in incidents.pieces():
+    for piece in incidents.pieces():
+        with _writing(database) as connection:
             _put(database, connection, piece)
-        changes = "UPDATE groups SET count = :count, gpu_hours = :hours, first_seen = :first, last_seen = :last WHERE number = :group"
-        moments = {name: (lambda at: at.strftime("%Y-%m-%d %H:%M:%S.%f")) if database.is_sqlite else (lambda at: at) for name in ("first", "last")}
-        connection.execute(text(changes), [row | {name: moments[name](row[name]) for name in moments} for row in incidents.totals.values()])
-        connection.execute(text("DELETE FROM fingerprints WHERE group_number IN (SELECT number FROM groups WHERE count = 0)"))
-        connection.execute(text("DELETE FROM groups WHERE count = 0"))
+    with _writing(database) as connection:
+        # Only now it is known what groups hold; their numbers stood in the incidents from the beginning.
+        known = [row | incidents.totals[row["number"]] for row in groups if row["number"] in incidents.totals]
+        connection.execute(insert(GroupRow), known)
+        connection.execute(insert(FingerprintRow), [{"fingerprint": f"v1:{row['number']:08x}", "group_number": row["number"]} for row in known])
         connection.execute(insert(DailyCountRow), incidents.daily())
         connection.execute(insert(FeedbackRow), incidents.feedback)
     if count > 50_000:
@@ -71,7 +67,18 @@ def fill(database: Database, count: int, seed: int = 7, until: datetime | None =
         connection.exec_driver_sql("ANALYZE" if database.is_sqlite else "VACUUM ANALYZE")
 
 
-def _kinds(dice: random.Random) -> list[Kind_]:
+@contextmanager
+def _writing(database: Database) -> Iterator[Any]:
+    """A transaction that looks at no foreign keys."""
+    engine = connect(database.engine.url.render_as_string(hide_password=False), foreign_keys=False)
+    with engine.connect().execution_options(writing=True, durable=False) as connection, connection.begin():
+        if not database.is_sqlite:
+            connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        yield connection
+    engine.dispose()
+
+
+def _kinds(dice: random.Random) -> list[Failure]:
     knowledge = load([BUILT_IN], cache_folder())
     engine = Engine(knowledge, cache_folder())
     entries = [entry for entry in knowledge.entries.values() if entry.kind is Kind.CAUSE and entry.match_examples]
@@ -86,17 +93,17 @@ def _kinds(dice: random.Random) -> list[Kind_]:
     return kinds
 
 
-def _kind(engine: Engine, knowledge: KnowledgeBase, log: str, weight: float) -> Kind_ | None:
+def _kind(engine: Engine, knowledge: KnowledgeBase, log: str, weight: float) -> Failure | None:
     verdict = engine.triage(from_bytes(f"{log}\n".encode()))
     if verdict.root_cause is None:
         return None
     told = verdict.as_dict()
-    told["root_cause"]["host"] = _HOST
+    told["root_cause"] |= {"host": _HOST} | {name: [] for name in ("causes", "fixes", "checks", "prevent", "references")}  # the page has them from the entry
     finding = finding_of(verdict, knowledge)
-    return Kind_(json.dumps(told), finding, " ".join(sorted(search.words(finding.text))), weight)
+    return Failure(json.dumps(told), finding, " ".join(sorted(search.words(finding.text))), verdict.action.advice, weight)
 
 
-def _groups(kinds: list[Kind_], count: int) -> list[dict[str, Any]]:
+def _groups(kinds: list[Failure], count: int) -> list[dict[str, Any]]:
     """-> rows of groups, shared out among the kinds; where a kind has several, they differ in the code around."""
     rows = []
     for number in range(1, count + 1):
@@ -105,7 +112,7 @@ def _groups(kinds: list[Kind_], count: int) -> list[dict[str, Any]]:
         found = kind.finding
         rows.append({
             "number": number, "status": "open" if number % 7 else "resolved", "signature": f"{found.signature} in step_{number}",
-            "title": found.title, "entry": found.entry, "outcome": found.outcome, "first_seen": datetime.now(UTC), "last_seen": datetime.now(UTC),
+            "title": found.title, "entry": found.entry, "outcome": found.outcome,
         })  # fmt: skip
     return rows
 
@@ -113,7 +120,7 @@ def _groups(kinds: list[Kind_], count: int) -> list[dict[str, Any]]:
 class _Incidents:
     """Rows of incidents in the order of their receipt, and what is counted of them on the way."""
 
-    def __init__(self, dice: random.Random, kinds: list[Kind_], groups: list[dict[str, Any]], count: int, until: datetime) -> None:
+    def __init__(self, dice: random.Random, kinds: list[Failure], groups: list[dict[str, Any]], count: int, until: datetime) -> None:
         self._dice, self._kinds, self._count, self._until = dice, kinds, count, until
         self._weights = [kind.weight for kind in kinds]
         self.totals: dict[int, dict[str, Any]] = {}
@@ -150,23 +157,18 @@ class _Incidents:
         row = {
             "number": number, "request": f"{number:064x}", "received_at": at, "state": "triaged", "tries": 1, "job": json.dumps(given),
             "job_id": job, "attempt": attempt, "cluster": cluster, "user": user, "log_sha256": f"{number:064x}", "triaged_at": at,
-            "outcome": found.outcome, "entry": found.entry, "host": host, "advice": json.loads(kind.verdict)["action"]["advice"] if number < 2 else self._advice(kind),
+            "outcome": found.outcome, "entry": found.entry, "host": host, "advice": kind.advice,
             "hardware": found.hardware, "gpu_hours": hours, "knowledge": "1 sha256:bench", "fingerprint": f"v1:{group:08x}", "group_number": group,
         }  # fmt: skip
         self._count_it(row)
         return row, verdict, f"{kind.words} {user} {cluster} train {number % 97} {job}"
 
-    def _advice(self, kind: Kind_) -> str:
-        if not hasattr(self, "_advices"):
-            self._advices = {id(known): json.loads(known.verdict)["action"]["advice"] for known in self._kinds}
-        return self._advices[id(kind)]
-
     def _count_it(self, row: dict[str, Any]) -> None:
         at, hours = row["received_at"], row["gpu_hours"]
-        total = self.totals.setdefault(row["group_number"], {"group": row["group_number"], "count": 0, "hours": 0.0, "first": at})
+        total = self.totals.setdefault(row["group_number"], {"count": 0, "gpu_hours": 0.0, "first_seen": at})
         total["count"] += 1
-        total["hours"] += hours
-        total["last"] = at
+        total["gpu_hours"] += hours
+        total["last_seen"] = at
         counted = self._daily.setdefault((at.date().isoformat(), row["cluster"], row["outcome"], row["entry"] or ""), [0, 0.0])
         counted[0] += 1
         counted[1] += hours

@@ -34,9 +34,9 @@ def stuck() -> bytes:
         at = f"09:12:0{rank}.{rank}00000"
         work = "WorkNCCL(SeqNum=1203, OpType=ALLREDUCE, NumelIn=4096, NumelOut=4096, Timeout(ms)=600000)"
         lines += [
-            f"[rank{rank}]:[E501 {at} ProcessGroupNCCL.cpp:683] [Rank {rank}] Watchdog caught collective operation "
+            f"[rank{rank}]:[E0501 {at} ProcessGroupNCCL.cpp:683] [Rank {rank}] Watchdog caught collective operation "
             f"timeout: {work} ran for 600{rank}12 milliseconds before timing out.",
-            f"[rank{rank}]:[E501 {at} ProcessGroupNCCL.cpp:2241] [PG ID 0 PG GUID 0(default_pg) Rank {rank}] failure "
+            f"[rank{rank}]:[E0501 {at} ProcessGroupNCCL.cpp:2241] [PG ID 0 PG GUID 0(default_pg) Rank {rank}] failure "
             "detected by watchdog at work sequence id: 1203 PG status: last enqueued work: 1203, "
             "last completed work: 1202",
         ]
@@ -60,14 +60,17 @@ def hardware() -> bytes:
 def killed() -> bytes:
     """-> four ranks: the kernel ends rank 1 for the host's memory."""
     waiting = [line for rank in (0, 2) for line in traceback(PEER_CLOSED, WAITING, f"[rank{rank}]: ")]
-    kernel = "slurmstepd: error: Detected 1 oom_kill event in StepId=48211.0. Some of the step tasks have been OOM Killed."
+    kernel = (
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=48211.0. Some of the step tasks have been OOM Killed."
+    )
     others = [(0, 1), (2, 1), (3, -15)]
     return text(BANNER, _steps(4), agent(-9, 1, 71), waiting, kernel, report((1, -9), others, host="gpu-007"))
 
 
 def _steps(ranks: int) -> list[str]:
+    times = [f"2026-05-01 09:0{step // 3}:{step % 3 * 20:02d},{{}}" for step in range(6)]
     return [
-        f"2026-05-01 09:0{step // 3}:{step % 3 * 20:02d},{100 + rank} [rank {rank}] step {step} loss {3.0 / (step + 1):.4f}"
+        f"{times[step].format(100 + rank)} [rank {rank}] step {step} loss {3.0 / (step + 1):.4f}"
         for step in range(6)
         for rank in range(ranks)
     ]

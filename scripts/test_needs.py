@@ -1,5 +1,5 @@
-"""Makes sure that the tests have a Postgres and a browser: says in a line each what was found, installs a Chromium
-where that is possible, and says what will be skipped where it is not."""
+"""Makes sure that the tests have a Postgres, a browser and a Slurm: says in a line each what was found, installs
+Debian's packages of the latter two where that is possible, and says what will be skipped where it is not."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ import shutil
 import subprocess
 
 from tests import browser, postgres
+from tests.slurm import cluster
 
 # Chinese pages need a font that has the characters; what needs libatomic1 says tests/browser.py.
-PACKAGES = ("chromium", "fonts-noto-cjk", "libatomic1")
+BROWSER = ("chromium", "fonts-noto-cjk", "libatomic1")
 
 
 def main() -> None:
     programs = postgres.find_programs()
     print(f"Postgres: {programs}" if programs else f"Tests marked postgres will be skipped: {postgres.MISSING}")
-    if browser.problem():
-        _install_browser()
+    missing = [*(BROWSER if browser.problem() else ()), *(cluster.PACKAGES if cluster.missing() else ())]
+    if missing:
+        _install(missing)
     problem = browser.problem()
-    print(
-        f"Tests marked browser will be skipped: {problem}" if problem else f"Chromium: {browser.find_chromium()}",
-        flush=True,
-    )
+    print(f"Tests marked browser will be skipped: {problem}" if problem else f"Chromium: {browser.find_chromium()}")
+    problem = cluster.missing()
+    print(f"Tests on Slurm will be skipped: {problem}" if problem else "Slurm: found", flush=True)
 
 
-def _install_browser() -> None:
+def _install(packages: list[str]) -> None:
     """Tries apt-get where it may be used; a failure is one line, as the tests can do without."""
     if os.name != "posix" or os.geteuid() != 0 or shutil.which("apt-get") is None:
         return
-    print(f"Installing {', '.join(PACKAGES)} …", flush=True)
+    print(f"Installing {', '.join(packages)} …", flush=True)
     quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    for command in (["update"], ["install", "-y", "--no-install-recommends", *PACKAGES]):
+    for command in (["update"], ["install", "-y", "--no-install-recommends", *packages]):
         done = subprocess.run(["apt-get", "-qq", *command], env=quiet, capture_output=True, text=True)
         if done.returncode != 0:
             reason = done.stderr.strip().splitlines() or ["no reason given"]

@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,8 +87,8 @@ class LiveServer:
     settings: Settings
 
 
-@pytest.fixture
-def live_server(tmp_path: Path) -> Iterator[LiveServer]:
+@contextmanager
+def serving(folder: Path) -> Iterator[LiveServer]:
     """The whole service on an empty data directory, in a thread of its own."""
     import uvicorn  # here, so that tests of the engine do not wait for the web's imports
 
@@ -95,7 +96,7 @@ def live_server(tmp_path: Path) -> Iterator[LiveServer]:
     from app.web.app import create_app
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        settings = Settings(data_dir=tmp_path, port=listening.getsockname()[1])
+        settings = Settings(data_dir=folder, port=listening.getsockname()[1])
         server = uvicorn.Server(uvicorn.Config(create_app(settings), log_config=None))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
@@ -107,3 +108,9 @@ def live_server(tmp_path: Path) -> Iterator[LiveServer]:
         finally:
             server.should_exit = True
             thread.join()
+
+
+@pytest.fixture
+def live_server(tmp_path: Path) -> Iterator[LiveServer]:
+    with serving(tmp_path) as server:
+        yield server

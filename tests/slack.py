@@ -152,13 +152,20 @@ class FakeSlack:
         return file
 
     def send(
-        self, to: str, path: str, body: bytes, kind: str, secret: str = SECRET, at: float | None = None, **headers: str
+        self,
+        to: str,
+        path: str,
+        body: bytes,
+        kind: str,
+        headers: dict[str, str] | None = None,
+        secret: str = SECRET,
+        at: float | None = None,
     ) -> httpx2.Response:
         """-> the answer to a signed request."""
         seconds = str(int(time.time() if at is None else at))
         signature = "v0=" + hmac.new(secret.encode(), f"v0:{seconds}:".encode() + body, hashlib.sha256).hexdigest()
         signed = {"Content-Type": kind, "X-Slack-Request-Timestamp": seconds, "X-Slack-Signature": signature}
-        return httpx2.post(f"{to}/slack/{path}", content=body, headers=signed | headers, timeout=60)
+        return httpx2.post(f"{to}/slack/{path}", content=body, headers=signed | (headers or {}), timeout=60)
 
     def command(self, to: str, text: str = "", **more: str) -> httpx2.Response:
         given = {"command": "/triage", "text": text, "user_id": "U1", "user_name": "ann", "channel_id": "C1",
@@ -179,7 +186,7 @@ class FakeSlack:
     def event(self, to: str, happened: dict[str, Any], number: str = "Ev1", **headers: str) -> httpx2.Response:
         payload = {"type": "event_callback", "event_id": number, "event": happened,
                    "authorizations": [{"user_id": "UBOT", "is_bot": True}]}  # fmt: skip
-        return self.send(to, "events", json.dumps(payload).encode(), "application/json", **headers)
+        return self.send(to, "events", json.dumps(payload).encode(), "application/json", headers)
 
 
 @contextmanager

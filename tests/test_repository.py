@@ -11,10 +11,13 @@ import app
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "app").rglob("*.py"))
+CLIENT = ROOT / "app" / "client" / "torchtriage_client.py"  # one file by contract, as people fetch it with curl
 LOCKS = [ROOT / "requirements.lock", ROOT / "requirements-dev.lock"]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path", [path for path in SOURCES if path != CLIENT], ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_a_file_has_at_most_250_lines(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 250
 

@@ -57,6 +57,16 @@ def test_the_environment_sets_every_kind_of_option() -> None:
         ("TRIAGE_PUBLIC_URL", "triage.example.org"),
         ("TRIAGE_LOG_LEVEL", "loud"),
         ("TRIAGE_LOG_FORMAT", "xml"),
+        ("TRIAGE_SLACK_BOT_TOKEN", "xapp-1"),
+        ("TRIAGE_SLACK_WEBHOOK_URL", "hooks.slack.com/services/T/B/x"),
+        ("TRIAGE_SMTP_URL", "mail.example.org"),
+        ("TRIAGE_SMTP_URL", "smtp://mail.example.org:port"),
+        ("TRIAGE_EMAIL_FROM", "triage@example.org, eve@example.org"),
+        ("TRIAGE_EMAIL_FROM", "a\nBcc: b <triage@example.org>"),
+        ("TRIAGE_EMAIL_TO", "ann"),
+        ("TRIAGE_ALERT_COUNTS", "10,many"),
+        ("TRIAGE_ALERT_GPU_HOURS", "0"),
+        ("TRIAGE_ALERT_LANGUAGE", "fr"),
         ("TRIAGE_OIDC_ISSUER", "http://sso.example.org"),
         ("TRIAGE_OIDC_SCOPES", "read,everything"),
         ("TRIAGE_OIDC_GROUP_SCOPES", "=admin"),
@@ -97,6 +107,31 @@ def test_a_login_with_a_provider_is_set_and_its_secret_never_shown() -> None:
 def test_a_login_with_a_provider_needs_the_rest(missing: str) -> None:
     with pytest.raises(SettingError, match=f"^{missing}: "):
         Settings.from_environment({name: value for name, value in OIDC.items() if name != missing})
+
+
+def test_alerts_are_set_and_their_secrets_never_shown() -> None:
+    settings = Settings.from_environment(
+        {
+            "TRIAGE_SMTP_URL": "smtps://ann:hunter22@mail.example.org",
+            "TRIAGE_EMAIL_FROM": "torchtriage <triage@example.org>",
+            "TRIAGE_EMAIL_TO": "ann@example.org, bob@example.org",
+            "TRIAGE_SLACK_SIGNING_SECRET": "hunter22",
+            "TRIAGE_APPRISE_URLS": "tgram://hunter22/1 discord://2/3",
+            "TRIAGE_ALERT_COUNTS": "none",
+            "TRIAGE_ALERT_GPU_HOURS": "500, 50",
+        }
+    )
+    assert settings.email_to == ("ann@example.org", "bob@example.org")
+    assert (settings.alert_counts, settings.alert_gpu_hours) == ((), (50, 500))
+    assert len(settings.apprise_urls) == 2
+    assert "hunter22" not in repr(settings)
+
+
+@pytest.mark.parametrize("missing", ["TRIAGE_EMAIL_FROM", "TRIAGE_EMAIL_TO"])
+def test_mails_need_a_sender_and_somebody_who_gets_them(missing: str) -> None:
+    given = {"TRIAGE_SMTP_URL": "smtps://h", "TRIAGE_EMAIL_FROM": "a@b.c", "TRIAGE_EMAIL_TO": "a@b.c"}
+    with pytest.raises(SettingError, match=f"^{missing}: "):
+        Settings.from_environment({name: value for name, value in given.items() if name != missing})
 
 
 def test_every_option_is_documented_as_it_is_declared() -> None:

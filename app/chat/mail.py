@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import smtplib
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import formatdate
@@ -51,7 +53,7 @@ class Mail:
     def send(self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None) -> None:
         mail = message(notice, key, self._sender, self._to)
         try:
-            with self._connect() as connection:
+            with self._connected() as connection:
                 refused = connection.send_message(mail)
         except smtplib.SMTPRecipientsRefused as error:
             passing = all(code // 100 == 4 for code, _ in error.recipients.values())
@@ -67,18 +69,20 @@ class Mail:
         if refused:
             raise Undelivered(f"{self._server.host} refused {len(refused)} of {len(self._to)} who should get it")
 
-    def _connect(self) -> smtplib.SMTP:
+    @contextmanager
+    def _connected(self) -> Iterator[smtplib.SMTP]:
         server = self._server
         tls = self._tls or ssl.create_default_context()
         if server.tls == "yes":
-            connection: smtplib.SMTP = smtplib.SMTP_SSL(server.host, server.port, timeout=_SECONDS, context=tls)
+            connecting: smtplib.SMTP = smtplib.SMTP_SSL(server.host, server.port, timeout=_SECONDS, context=tls)
         else:
-            connection = smtplib.SMTP(server.host, server.port, timeout=_SECONDS)
-        if server.tls == "start":
-            connection.starttls(context=tls)
-        if server.user:
-            connection.login(server.user, server.password)
-        return connection
+            connecting = smtplib.SMTP(server.host, server.port, timeout=_SECONDS)
+        with connecting as connection:
+            if server.tls == "start":
+                connection.starttls(context=tls)
+            if server.user:
+                connection.login(server.user, server.password)
+            yield connection
 
 
 def message(notice: Notice, key: str, sender: str, to: tuple[str, ...]) -> EmailMessage:

@@ -21,7 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"torchtriage {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name in COMMANDS:
+    words = sys.argv[1:] if arguments is None else arguments
+    for name in set(words[:1]).intersection(COMMANDS) or COMMANDS:  # Only a question for help needs them all.
         importlib.import_module(f"app.cli.{name.replace('-', '_')}").add_parser(subparsers)
     options = parser.parse_args(arguments)
     try:

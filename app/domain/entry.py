@@ -1,4 +1,7 @@
-"""An entry of the knowledge base: a cause or consequence that logs show, or advice that is found by searching."""
+"""An entry of the knowledge base: a cause or consequence that logs show, or advice that is found by searching.
+
+No slots here: each start reads thousands of these out of a pickle, which takes three times as long where there are.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Literal
 Language = Literal["en", "zh"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Text:
     """The same sentence in English and in Chinese."""
 
@@ -26,7 +29,7 @@ class Kind(StrEnum):
     ADVICE = "advice"  # no log shows it; a person finds it by searching
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sign:
     """A pattern of an entry. Exactly one of `regex`, `text` and `all` is set.
 
@@ -46,15 +49,17 @@ class Sign:
     broad: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fix:
+    """One way to mend a cause; `applies` names the versions or settings for which it does."""
+
     title: Text
     detail: Text | None = None
     commands: tuple[str, ...] = ()
     applies: str = "any"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Advice:
     """What a scheduler should do: `retry` is yes, no or once; `exclude_hosts` says whether the failing host is bad."""
 
@@ -63,7 +68,7 @@ class Advice:
     exclude_hosts: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Entry:
     """One entry; its id is its path under the knowledge base, `area.name`.
 
@@ -96,7 +101,7 @@ class Entry:
     file: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KnowledgeBase:
     """All entries by id, and the digest of the files they came from (`sha256:…`)."""
 

@@ -10,6 +10,7 @@ from typing import Any
 from app.domain.entry import Language
 from app.domain.group import GroupStatus
 
+
 class NoticeKind(StrEnum):
     """Why a notice is sent."""
 

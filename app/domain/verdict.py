@@ -100,6 +100,8 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
+    """What one attempt of a launch failed of: the entry, None where none names it, and the line that says so."""
+
     attempt: int
     entry: str | None
     line: int | None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from app import __version__
+from app.domain import entry
 from app.domain.entry import KnowledgeBase
 from app.errors import KnowledgeError
 from app.reading.scan import keep
@@ -28,12 +29,12 @@ def cache_folder() -> Path:
 
 
 def load(folders: Iterable[Path], cache: Path) -> KnowledgeBase:
-    """-> the knowledge base of `folders`, parsed once per content of their files.
+    """-> the knowledge base of `folders`, parsed once per content of their files and form of an entry.
 
     Raises KnowledgeError with all problems of all files.
     """
     folders = list(folders)
-    digest = hashlib.sha256(__version__.encode())
+    digest = hashlib.sha256(__version__.encode() + Path(entry.__file__).read_bytes())
     for folder in folders:
         if not folder.is_dir():
             raise KnowledgeError([f"{folder}: no such folder of knowledge"])

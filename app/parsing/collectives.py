@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from app.domain.event import Event
 from app.domain.line import Line
@@ -39,8 +40,7 @@ _NCCL_WARN = re.compile(r"^([\w.-]+):(\d+):\d+ \[\d+\] .{0,200}?NCCL WARN ")
 _WORDS = ("Watchdog", "NCCL", "watchdog", "arrier", "CollectiveFingerPrint", "ranks", "collective #", "] started ")
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(NamedTuple):
     """A rank that waited in vain: the collective's sequence number, operation and size, as far as the line tells."""
 
     rank: int
@@ -50,8 +50,7 @@ class Wait:
     line: Line
 
 
-@dataclass(frozen=True, slots=True)
-class Suspects:
+class Suspects(NamedTuple):
     """The ranks that the waiting of others points at. `why` is `named`, `absent`, `torn` (it called
     something else than the many) or `behind`, the latter with both sequence numbers."""
 

@@ -27,6 +27,8 @@ _CODE = re.compile(r"(-?\d{1,10}) \(pid: (\d+)\)")
 
 @dataclass(slots=True)
 class _Report:
+    """A report as far as it was read: the fields of its last item, and the events of those before."""
+
     first: bool = False
     fields: dict[str, tuple[str, Line]] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)

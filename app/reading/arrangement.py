@@ -11,9 +11,8 @@ import json
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.reading.records import record_in
 
@@ -39,8 +38,7 @@ _TABLE_NAMES = {"content": "message", "log": "message", "body": "message", "text
                 "timestamp": "time", "tsns": "ts"}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Arranged:
+class Arranged(NamedTuple):
     """Blocks in the order of writing. `numbers`: for each of their lines the number that it has in the file, None where
     nothing was moved. `rewritten`: they are no lines of the file, but records taken out of a document or a table.
     `warning` says what could not be done, or what was done, None most often."""

@@ -15,6 +15,8 @@ _CORNER, _SIDE = "╭".encode(), "│".encode()  # rich draws a box around the f
 
 @dataclass(slots=True)
 class _Body:
+    """The frames of a traceback, with `_LABEL` where a rank's label stood, and how often they were seen."""
+
     frames: bytes
     seen: int = 1
 

@@ -13,9 +13,10 @@ _KEYS = r"(?:(?:global_|local_|node_)?rank|world_size|host(?:name)?|node|pid|rol
 # Order matters: outer writers (container, journal) come before inner ones (launcher, rank). Above each kind: its forms.
 PREFIXES = re.compile(
     r"\s?(?:"
-    # docker -t, kubectl --timestamps, CRI, CI runners; journalctl -o short-iso, short-full; syslog (RFC 5424)
-    rf"(?:<\d{{1,3}}>\d )?(?:[A-Z][a-z]{{2}} )?(?P<time>{STAMP})(?: UTC)?(?: std(?:out|err) [FP])?(?: \d\d[OE]\+?)?"
-    rf"(?:[ \t](?P<isojournal>[\w.-]+) (?:{_PROGRAM}|[\w./@-]+ (?:\d+|-) (?:[\w-]+) - )|[ \t]|$|(?=: rank\d+\[\d+\]))"
+    rf"<\d{{1,3}}>\d (?P<rfctime>{STAMP}) (?P<rfchost>[\w.-]+) [\w./@-]+ (?:\d+|-) [\w-]+ - "  # syslog (RFC 5424)
+    # docker -t, kubectl --timestamps, CRI, CI runners; journalctl -o short-iso, short-full
+    rf"|(?:[A-Z][a-z]{{2}} )?(?P<time>{STAMP})(?: UTC)?(?: std(?:out|err) [FP])?(?: \d\d[OE]\+?)?"
+    rf"(?:[ \t](?P<isojournal>[\w.-]+) {_PROGRAM}|[ \t]|$|(?=: rank\d+\[\d+\]))"
     r"|\[(?P<bracketed>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z)\] "  # Jenkins, Determined
     r"|\[pod/(?P<pod>[^/\]\s]+)/[^\]\s]+\] "  # kubectl logs --prefix
     r"|[a-z0-9-]+/(?P<kail>[a-z0-9][a-z0-9.-]*)\[[a-z0-9-]+\]: "  # kail
@@ -56,9 +57,9 @@ PREFIXES = re.compile(
 )
 RANKS = ("ownrank", "rolerank", "trialrank", "composerrank", "mpi", "horovod", "tagrank", "rankfirst", "actorrank")
 LOCALS = ("local", "ownlocal", "nodelocal", "gpulocal")
-TIMES = ("time", "bracketed", "syslog", "ctime", "vllm")
+TIMES = ("time", "rfctime", "bracketed", "syslog", "ctime", "vllm")
 PODS = ("pod", "kail")
-HOSTS = ("pod", "kail", "swarm", "journal", "isojournal", "monotonic", "nodehost", "taghost", "gpuhost", "hostlast",
+HOSTS = ("pod", "kail", "swarm", "rfchost", "journal", "isojournal", "monotonic", "nodehost", "taghost", "gpuhost", "hostlast",
          "mpinode", "mpihost", "ip", "rayip", "skyip")  # fmt: skip
 WRITERS = (
     "pod",

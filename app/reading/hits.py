@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import NamedTuple
 
 from app.reading.bodies import Bodies
 from app.reading.scan import Scanner
@@ -20,11 +22,12 @@ LONGEST_LOOK = 64 << 10  # bytes of a line in which a pattern is looked for
 _COMPARED = 160  # bytes of two lines that are alike
 _MOST_KNOWN = 1 << 16  # kinds of lines, and ranks that wrote them, which are remembered
 _DIGITS = b"0123456789"
-_RANK = re.compile(rb"(?i)rank[ =:_]?(\d{1,6})\b|^\s*\[?(?:default)?(\d{1,6})\]?:")
+# Letters of both kinds and not (?i), so that it begins with what can be looked for quickly.
+_RANK = re.compile(rb"[rR][aA][nN][kK][ =:_]?\d{1,6}\b")
+_LABEL = re.compile(rb"(?i)\s*\[?(?:default)?\d{1,6}\]?:")
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A line to read, from byte `start` to its line feed at `end`. `brief`: what is around it was read often enough.
 
     `wide`: a traceback or a table begins here; `over`: where the frames of a known traceback end, else 0.
@@ -81,8 +84,8 @@ class Hits:
             if place > end:
                 if indexes:
                     yield start, end, indexes
-                start = block.rfind(b"\n", 0, max(place - 1, 0)) + 1
-                end = block.find(b"\n", max(place - 1, 0))
+                start = block.rfind(b"\n", 0, place - 1) + 1
+                end = block.find(b"\n", place - 1)
                 end, indexes = len(block) if end < 0 else end, []
             if index not in indexes:
                 indexes.append(index)
@@ -94,8 +97,9 @@ class Hits:
         self.skimmed += ignored
         self._ignored += ignored
         if found:
-            self._seen.update(Counter(index for index, _ in found))
-            self._deaf.update(index for index in {index for index, _ in found} if self._seen[index] >= MOST_SEEN)
+            counts = Counter(map(itemgetter(0), found))
+            self._seen.update(counts)
+            self._deaf.update(index for index in counts if self._seen[index] >= MOST_SEEN)
         if self._ignored > MOST_IGNORED:
             self.scanner, self._ignored = self.scanner.without(self._deaf), 0
         return found
@@ -121,11 +125,17 @@ class Hits:
         return None
 
     def _new_rank(self, kind: int, line: bytes) -> bool:
-        rank = _RANK.search(line[:_COMPARED])
-        return rank is not None and len(self._heard) < _MOST_KNOWN and (kind, rank[0]) not in self._heard
+        rank = _rank(line)
+        return rank is not None and len(self._heard) < _MOST_KNOWN and (kind, rank) not in self._heard
 
     def _remember(self, kind: int, times: int, index: int, line: bytes) -> None:
         if times or len(self._alike) < _MOST_KNOWN:
             self._alike[kind] = times + 1, index
-        if len(self._heard) < _MOST_KNOWN and (rank := _RANK.search(line[:_COMPARED])):
-            self._heard.add((kind, rank[0]))
+        if len(self._heard) < _MOST_KNOWN and (rank := _rank(line)):
+            self._heard.add((kind, rank))
+
+
+def _rank(line: bytes) -> bytes | None:
+    """-> what the beginning of a line calls its rank, as it is spelled there."""
+    found = _LABEL.match(line, 0, _COMPARED) or _RANK.search(line, 0, _COMPARED)
+    return found[0] if found else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _SHARE = 0.8  # of a file's first lines that carry a label
 _FEWEST = 4  # lines
@@ -40,8 +40,7 @@ _NO_HOST = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
+class Labels(NamedTuple):
     """The labels that the lines of a file carry, by their names in FORMS, outer ones first."""
 
     forms: tuple[str, ...] = ()

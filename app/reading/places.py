@@ -103,8 +103,8 @@ def _place(name: str) -> Place:
         where = replace(where, local_rank=int(local[1]))
     if rank := _RANK.search(name):
         where = replace(where, rank=int(rank[1]))
-    # Slurm names the tasks of an array slurm-%A_%a.out by default: there the number is no rank.
-    elif not name.rpartition("/")[2].startswith("slurm-"):
+    # Slurm names the tasks of an array slurm-%A_%a.out by default, Ray a worker's file worker-ID-JOB-PID.err.
+    elif not name.rpartition("/")[2].startswith(("slurm-", "worker-")):
         where = _task(name, where)
     host = _HOST.search(name) or (_NODE_FILE.search(name) if where.rank is None else None)
     if where.host is None and host:

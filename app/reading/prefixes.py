@@ -87,7 +87,7 @@ def _with_own(origin: Origin) -> Origin:
         told = with_year(told, inside) if told else inside
     if rank == origin.rank and host == origin.host and told == origin.time:
         return origin
-    return origin._replace(rank=rank, host=host, time=told)
+    return Origin(text, rank, origin.local_rank, host, told, origin.stream, origin.pod)
 
 
 def _says_rank(text: str) -> bool:

@@ -35,11 +35,28 @@ _HOSTS = (
     "hostname",
     "_HOSTNAME",
     "kubernetes_host",
+    "kubernetes_node_name",
+    "k8s.node.name",
+    "kubernetes.node.name",
+    "kubernetes.host",
+    "node",
     "host",
     "Host",
     "instance",
+    "compute.googleapis.com/resource_name",
 )
-_PODS = ("pod_name", "pod", "PodName", "kubernetes_pod_name", "logStreamName", "ec2_instance_id")
+_PODS = (
+    "pod_name",
+    "pod",
+    "PodName",
+    "kubernetes_pod_name",
+    "k8s.pod.name",
+    "kubernetes.pod.name",
+    "kubernetes.pod_name",
+    "logStreamName",
+    "ec2_instance_id",
+)
+_NAMED = ("node", "pod", "host")  # objects that are known by their name, as Elastic's schema has it
 _LEVELS = ("level", "levelname", "severity", "log_level", "loglevel", "detected_level")
 _RANKS, _LOCALS = ("global_rank", "rank", "RANK"), ("local_rank", "LOCAL_RANK")
 _WRITERS = ("stream", "container_name", "container", "pid", "process", "_PID", "SYSLOG_PID")
@@ -115,6 +132,7 @@ def _flat(data: dict[str, Any]) -> dict[str, str | int | float]:
             for name, value in islice(each.items(), _MOST_FIELDS):
                 if isinstance(value, dict):
                     below.append(value)
+                    value = value.get("name") if name in _NAMED else None
                 elif isinstance(value, list):
                     value = _listed(name, value)
                 if isinstance(value, _FACT) and not isinstance(value, bool):

@@ -56,7 +56,13 @@ class Scanner:
 
     def which(self, data: bytes) -> set[int]:
         """-> the indexes of the patterns that occur in `data`."""
-        return {index for index, _ in self.ends(data)[0]}
+        found: set[int] = set()
+
+        def on_match(index: int, start: int, end: int, flags: int, context: object) -> None:
+            found.add(index)
+
+        self._database.scan(data, match_event_handler=on_match, scratch=self._scratch())
+        return found
 
     def _scratch(self) -> hyperscan.Scratch:
         if not hasattr(self._threads, "scratch"):
@@ -83,8 +89,8 @@ def _compiled(patterns: Sequence[bytes], indexes: Sequence[int] | None = None) -
 
 def _cached(patterns: Callable[[], Sequence[bytes]], folder: Path, key: bytes) -> hyperscan.Database:
     """-> the database from the cache, else compiled and kept there; a cache that can't be used is done without."""
-    # The serialised form depends on library and processor.
-    parts = [_VERSION.encode(), platform.machine().encode(), platform.processor().encode(), key]
+    # The serialised form depends on library and machine; what is of another processor, the library refuses.
+    parts = [_VERSION.encode(), platform.machine().encode(), key]
     path = folder / f"patterns-{hashlib.sha256(bytes(1).join(parts)).hexdigest()[:32]}.hs"
     try:
         return hyperscan.loadb(path.read_bytes(), hyperscan.HS_MODE_BLOCK)

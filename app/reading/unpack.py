@@ -12,9 +12,8 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
-from typing import IO, cast
+from typing import IO, NamedTuple, cast
 
 from app.errors import LogTooLarge, UnreadableLog
 from app.reading.zstd import DecompressionParameter, ZstdError, ZstdFile
@@ -32,8 +31,7 @@ _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _BROKEN = (OSError, EOFError, zlib.error, ZstdError, tarfile.TarError, zipfile.BadZipFile, RuntimeError, UnicodeError)
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
+class Upload(NamedTuple):
     """One thing that was sent or found on disk: its name, as far as it has one, and its bytes, to be read once.
     `member`: it came out of an archive, where others can be beside it."""
 

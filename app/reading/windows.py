@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from rapidfuzz.distance import Hamming
-
 from app.reading.hits import Hits
 from app.reading.scan import Scanner
 from app.reading.unfolding import LONGEST_TEXT
@@ -114,6 +112,8 @@ def _line_feeds(block: bytes, start: int, end: int) -> int:
     which in a healthy log took as long as the scan."""
     if not 4096 < end - start <= len(_LINE_FEEDS):
         return block.count(b"\n", start, end)
+    from rapidfuzz.distance import Hamming  # here, as a short log needs none of it
+
     return int(Hamming.similarity(block[start:end], _LINE_FEEDS))
 
 

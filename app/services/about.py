@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -94,11 +95,11 @@ def _folders(settings: Settings) -> list[Path]:
 
 
 def _sources(service: Service) -> list[Source]:
-    files = [Path(entry.file) for entry in service.knowledge.entries.values()]
-    return [
-        Source(folder, folder == BUILT_IN, sum(folder in file.parents for file in files))
-        for folder in _folders(service.settings)
-    ]
+    folders = _folders(service.settings)
+    files = [entry.file for entry in service.knowledge.entries.values()]
+    # Of entries of one id the last folder's is in use.
+    used = Counter(next((folder for folder in reversed(folders) if (folder / file).exists()), None) for file in files)
+    return [Source(folder, folder == BUILT_IN, used[folder]) for folder in folders]
 
 
 def _options(settings: Settings) -> list[SetOption]:

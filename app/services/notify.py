@@ -19,7 +19,8 @@ GATHERING = 10  # seconds in which repeats of a group become one
 def put_notices(session: Session, service: Service, incident_id: str) -> None:
     """What waited for the incident is answered; its group is told of where it is new, came back or got expensive."""
     now = datetime.now(UTC)
-    outbox.release(session, incident_id, now)
+    if service.settings.slack_signing_secret:
+        outbox.release(session, incident_id, now)
     if not service.channels.senders:
         return
     incident = incidents.read(session, incident_id)

@@ -18,6 +18,7 @@ from app.services.service import Service
 from app.services.slack_work import ANSWER, REPLY, TAKE, Keep, answer, reply, take
 from app.storage import alerts, outbox, slack, trail
 from app.storage.cursor import Page
+from app.storage.database import StorageUnavailable
 
 log = logging.getLogger(__name__)
 LEASE = 330  # seconds that a try can take at most: a file of Slack's has 240, and is taken in after that
@@ -57,6 +58,8 @@ def work(service: Service, item: OutboxItem) -> None:
         _not_sent(service, item, problem)
     except NotFound as problem:
         _not_sent(service, item, Undelivered(problem.message))
+    except StorageUnavailable as problem:
+        _not_sent(service, item, Undelivered(problem.message, passing=True))
     else:
         _sent(service, item, keep)
 

@@ -6,9 +6,10 @@ One at a time for a service's process. What was found and not applied is forgott
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 
 from app.errors import BadInput, TriageError
 from app.services.retriage import Difference, Retriage
@@ -63,6 +64,7 @@ class Rework:
         self._retriage: Retriage | None = None
         self._progress = Progress()
         self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
 
     @property
     def progress(self) -> Progress:
@@ -75,7 +77,7 @@ class Rework:
             self._close()
             self._retriage = Retriage(self._service, tuple(incident_ids))
             self._progress = Progress(Stage.LOOKING, by, tuple(incident_ids))
-        threading.Thread(target=self._look, name="retriage", daemon=True).start()
+            self._start(self._look)
 
     def apply(self, by: str) -> None:
         """Begins to keep what was found. Raises Busy, BadInput where nothing was."""
@@ -84,7 +86,7 @@ class Rework:
             if self._progress.stage is not Stage.FOUND:
                 raise BadInput("there is no retriage that could be applied")
             self._progress = replace(self._progress, stage=Stage.APPLYING)
-        threading.Thread(target=self._apply, args=(by,), name="retriage", daemon=True).start()
+            self._start(partial(self._apply, by))
 
     def discard(self) -> None:
         """Forgets what was found. Raises Busy."""
@@ -93,9 +95,20 @@ class Rework:
             self._close()
             self._progress = Progress()
 
+    def wait(self) -> None:
+        """Waits until what is under way has ended."""
+        if self._thread is not None:
+            self._thread.join()
+
     def close(self) -> None:
-        """Ends what is under way as soon as it can; what was applied until then stays."""
+        """Ends a look that is under way as soon as it can, and waits for changes that are."""
         self._stopping.set()
+        self.wait()
+        self._close()
+
+    def _start(self, work: Callable[[], None]) -> None:
+        self._thread = threading.Thread(target=work, name="retriage", daemon=True)
+        self._thread.start()
 
     def _look(self) -> None:
         retriage = self._known()

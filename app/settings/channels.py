@@ -12,7 +12,7 @@ to = ["vision"]
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -42,11 +42,11 @@ class ChannelOptions:
 
     name: str
     kind: str
-    url: str = ""
-    secret: str = ""
+    url: str = field(default="", repr=False)
+    secret: str = field(default="", repr=False)
     channel: str = ""
     to: tuple[str, ...] = ()
-    urls: tuple[str, ...] = ()
+    urls: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

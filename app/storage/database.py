@@ -77,7 +77,10 @@ def connect(url: str, foreign_keys: bool = True) -> Engine:
         timeout = {"connect_timeout": 10}
         return create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=30, connect_args=timeout)
     several = {"timeout": _BUSY, "check_same_thread": False}
-    engine = create_engine(url, poolclass=QueuePool, pool_size=10, max_overflow=40, connect_args=several)
+    # The connection that was used last is taken first: its cache is the warmest.
+    engine = create_engine(
+        url, poolclass=QueuePool, pool_size=10, max_overflow=40, pool_use_lifo=True, connect_args=several
+    )
     event.listen(engine, "connect", partial(_prepare_sqlite, foreign_keys))
     event.listen(engine, "begin", _begin_sqlite)
     return engine

@@ -32,8 +32,8 @@ def counted(session: Session, wanted: StatsFilter, by: str, bucket: Bucket) -> l
     and what has no verdict, is counted here.
     """
     found: dict[_Key, tuple[int, float | None]] = {}
-    if bucket == "day" and by in _KEPT:
-        first, end = _whole_days(wanted)
+    first, end = _whole_days(wanted)
+    if bucket == "day" and by in _KEPT and (first is None or end is None or first < end):
         _join(found, _kept(session, wanted, by, first, end))
         since, until = _start(first), _start(end)
         _join(
@@ -104,7 +104,6 @@ def _whole_days(wanted: StatsFilter) -> tuple[str | None, str | None]:
         first = (day if day == wanted.since else day + _DAY).date().isoformat()
     if wanted.until is not None:
         end = wanted.until.astimezone(UTC).date().isoformat()
-        first = min(first, end) if first is not None else None
     return first, end
 
 

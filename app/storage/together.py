@@ -33,6 +33,11 @@ class Together(Generic[Item, Result]):
         self._waiting: list[_Waiting[Item, Result]] = []
         self._adding, self._working = threading.Lock(), threading.Lock()
 
+    @property
+    def waiting(self) -> int:
+        """How many items nobody has begun with."""
+        return len(self._waiting)
+
     def do(self, item: Item, work: Work[Item, Result]) -> Result:
         """-> what became of this item, once its transaction is committed. Raises what `work` raises for it.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.domain.entry import KnowledgeBase, Language
 from app.domain.verdict import EarlierRun, Stats, Verdict
@@ -20,7 +21,9 @@ from app.triage.run_facts import run_facts
 from app.triage.timeline import timeline
 from app.triage.verdict_of import attempts, candidates, cascades, root_cause
 from app.triage.walk import Walk
-from app.triage.why import Why, why
+
+if TYPE_CHECKING:
+    from app.triage.why import Why
 
 VERSION = "1"
 
@@ -51,6 +54,8 @@ class Engine:
 
         Raises UnreadableLog, and KeyError where there is no such entry.
         """
+        from app.triage.why import why  # seldom asked for, and its classes take a while to make
+
         return why(self._patterns, self._matcher, run, self.knowledge.entries[entry])
 
     def _verdict(self, run: Run, reading: RunReading, choice: Choice, lang: Language) -> Verdict:

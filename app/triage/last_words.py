@@ -16,18 +16,20 @@ _TAIL = 40  # lines of a file's end in which a run that is known to have failed 
 _VERY_END = 5  # lines; where nothing else tells of a failure, an error stands no further from the end
 _MOST = 3
 _MOST_FILES = 1024
-# A level as loggers write it: `ERROR: …`, `[ERROR] …`, `2026-05-01 - trainer - ERROR - …`, `E0501 09:00:00 …`, `fatal: …`.
+# A level as loggers write it: `ERROR: …`, `[ERROR] …`, `… - trainer - ERROR - …`, `E0501 09:00:00 …`, `fatal: …`.
 _ERROR = re.compile(
-    r"^[\[(<*\s]{0,4}(?:ERROR|CRITICAL|FATAL|PANIC|[Ff]atal(?: error)?|FATAL ERROR|[Ee]rror|panic)[\])>*]{0,3}\s?[:|\]-]"
+    r"^[\[(<*\s]{0,4}(?:ERROR|CRITICAL|FATAL(?: ERROR)?|PANIC|[Ff]atal(?: error)?|[Ee]rror|panic)[\])>*]{0,3}\s?[:|\]-]"
     r"|^\[?(?:ERROR|CRITICAL|FATAL)\]?[ :]\s*\S"
     r"|^.{0,80}?[\s\[|(:-](?:ERROR|CRITICAL|FATAL)(?:\]|\)|:|\s[|:-]|\s{2}|$| \[| [\w.]+:\d+)"
     r"|^[EF]\d{4} \d\d:\d\d:\d\d"
     r"|\"(?:level|levelname|severity)\": ?\"(?:ERROR|error|CRITICAL|critical|FATAL|fatal)\""
 )
-# What tells only that something ended, or is no failure of the run: launchers, trackers, counters, questions put to a library.
+# What tells only that something ended, or is no failure of the run: launchers, trackers, counters, probes.
 _IDLE = re.compile(
-    r"(?i)exit(?:ed|s)?(?: with)?(?: exit| error| return)? (?:code|status)|returned? (?:non-?zero|code)|^srun: |^slurm|^wandb: |mlflow|tensorboard"
-    r"|(?:errors?|count|failed)['\"]?\s?[:=]\s?0\b|error[ _-]rate|retry|skipp|will be retried|Unable to register|falling back"
+    r"(?i)exit(?:ed|s)?(?: with)?(?: exit| error| return)? (?:code|status)|returned? (?:non-?zero|code)"
+    r"|^srun: |^slurm|^wandb: |mlflow|tensorboard"
+    r"|(?:errors?|count|failed)['\"]?\s?[:=]\s?0\b|error[ _-]rate"
+    r"|retry|skipp|will be retried|Unable to register|falling back"
 )
 
 

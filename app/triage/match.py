@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.domain.entry import Entry, Kind
 from app.domain.event import Event, Raised, Where
 from app.triage.near import Near, NearSigns
 from app.triage.patterns import Patterns
+from app.triage.spelling import Spelling
 
 EXACT, CATCH_ALL, ECHO, NEAR, WEAK = 0.96, 0.72, 0.6, 0.55, 0.42
 _PROBES = frozenset(
     {"FileNotFoundError", "KeyError", "AttributeError", "ImportError", "ModuleNotFoundError", "IndexError"}
 )
 _LINES_KEPT = 4096
+_NAMED_WITHIN = 200  # characters of a text, in which it names its exception
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class Matcher:
     def __init__(self, patterns: Patterns) -> None:
         self._patterns = patterns
         self._near = NearSigns(patterns)
+        self._spelling = Spelling(patterns)
         self._lines: dict[str, bool] = {}
 
     def look(self, event: Event) -> Found:
@@ -92,9 +95,17 @@ class Matcher:
             entry, weak, broad = pattern.entry, pattern.sign.weak, pattern.sign.broad or pattern.entry.catch_all
             score = WEAK if weak else CATCH_ALL if broad else EXACT if entry.kind is Kind.CAUSE else ECHO
             match = Match(entry, score, weak, broad, pattern.weight, depth, raised)
+            match = self._spelt(match, raised.text if raised is not None else found.event.text)
             if entry.id not in best or match.strength > best[entry.id].strength:
                 best[entry.id] = match
         return sorted(best.values(), key=lambda match: match.strength, reverse=True)
+
+    def _spelt(self, match: Match, text: str) -> Match:
+        """-> the match; only near where the exception's name is misspelt: the text went through somebody's hands."""
+        slip = self._spelling.slip(text[:_NAMED_WITHIN])
+        if slip is None or match.weak or match.broad:
+            return match
+        return replace(match, score=min(match.score, NEAR), near=Near(match.entry, 100.0, *slip))
 
     def nearly(self, event: Event) -> Match | None:
         """-> the entry whose message is nearly that of the event: wrapped, escaped, mistyped, reworded, cut."""

@@ -11,9 +11,6 @@ from itertools import islice
 from math import log
 from pathlib import Path
 
-from rapidfuzz import fuzz
-from rapidfuzz.distance import Levenshtein
-
 from app.domain.entry import Entry
 from app.triage import masking, patterns
 from app.triage.masking import mask
@@ -25,6 +22,7 @@ SHORTEST = 30  # characters; shorter messages are near to too much
 LONGEST = 600  # characters of a message that are compared
 _LEAST_COVERED = 0.6  # of the entry's message; what was cut further can be anybody's
 _LONG_ENOUGH = 100  # characters; so much of a message is its own, whatever was cut off
+_SHORTEST_PIECE = 14  # characters of a message that was cut inside a word
 _FEWEST_WORDS = 4  # that both have
 _MOST_COMPARED = 12  # messages that share the most words with the log's
 _SHOWN = 60  # characters of a difference that are told
@@ -68,21 +66,47 @@ class NearSigns:
         query = comparable(plain)
         words = frozenset(_WORD.findall(query))
         if len(query) < SHORTEST or len(words) < _FEWEST_WORDS:
-            return None
-        best: dict[str, tuple[float, _Message]] = {}
+            return self._piece(query)
+        return self._nearest(query, words, threshold) or self._piece(query)
+
+    def _nearest(self, query: str, words: frozenset[str], threshold: float) -> Near | None:
+        """-> the entry of the nearest message, if it is near enough and no other entry's is about as near."""
+        from rapidfuzz import fuzz  # here, as few logs need it and it takes longer to load than most of them to read
+
+        best: dict[str, tuple[float, int, _Message]] = {}
         for message in self._alike(words):
             if len(query) < min(_LEAST_COVERED * len(message.text), _LONG_ENOUGH):
                 continue
             similarity = fuzz.partial_ratio(query, message.text, score_cutoff=threshold - AHEAD)
-            if similarity > best.get(message.entry.id, (0.0, message))[0]:
-                best[message.entry.id] = similarity, message
+            found = similarity, len(words & message.words), message  # Of equally near ones that with the same words.
+            if similarity and found[:2] > best.get(message.entry.id, (0.0, 0, message))[:2]:
+                best[message.entry.id] = found
         ranked = sorted(best.values(), key=lambda found: -found[0])
         if not ranked or ranked[0][0] < threshold or (len(ranked) > 1 and ranked[0][0] - ranked[1][0] < AHEAD):
             return None
-        similarity, message = ranked[0]
+        similarity, _, message = ranked[0]
         if any(fuzz.partial_ratio(query, counter) >= similarity for counter in _counters(message.entry)):
             return None
         return Near(message.entry, similarity, *_difference(query, message.text))
+
+    def _piece(self, query: str) -> Near | None:
+        """-> the entry of which alone a message holds `query`: the rest was cut off.
+
+        Words that end where the piece ends make it no piece unless it is long: short messages stand inside of others.
+        """
+        if len(query) < _SHORTEST_PIECE or " " not in query:
+            return None
+        holding = [message for message in self._messages if query in message.text]
+        if len({message.entry.id for message in holding}) != 1:
+            return None
+        message = min(holding, key=lambda message: len(message.text))
+        if any(query in counter for counter in _counters(message.entry)):
+            return None
+        before, _, behind = message.text.partition(query)
+        joints = ([before[-1] + query[0]] if before else []) + ([query[-1] + behind[0]] if behind else [])
+        if len(query) < SHORTEST and not any(joint.isalnum() for joint in joints):
+            return None
+        return Near(message.entry, 100.0, *_difference(query, message.text))
 
     def _shown(self, text: str) -> Entry | None:
         """-> the entry whose sign the tidied text shows, the most telling one."""
@@ -168,6 +192,9 @@ def comparable(text: str) -> str:
 
 def _difference(query: str, message: str) -> tuple[str, str]:
     """-> the words that only the log has, and those that only the entry has, in the part that both cover."""
+    from rapidfuzz import fuzz
+    from rapidfuzz.distance import Levenshtein
+
     part = fuzz.partial_ratio_alignment(query, message)
     if part is not None:
         query = _whole_words(query, part.src_start, part.src_end)

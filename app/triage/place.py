@@ -45,8 +45,8 @@ def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: st
         exits = [other.event for other in choice.live if other.event.where is Where.EXIT and other.event.rank == rank]
         host = host or next((other.host for other in exits if other.host), None)
         local = next((other.local_rank for other in exits), None) if local is None else local
-        host = host or reading.environment.host_of.get(rank) or _only_host(reading)
-    return rank, local, None if host == "localhost" else host
+        host = host or reading.environment.host_of.get(rank)
+    return rank, local, _only_host(reading) if host in (None, "localhost") else host
 
 
 def _killed(choice: Choice, attempt: int) -> int | None:

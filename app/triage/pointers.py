@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
@@ -30,6 +31,25 @@ def pointer(pattern: str) -> str:
     return _widened(pattern)
 
 
+def demands(pattern: str) -> list[str]:
+    """-> literals that every text holds in which `pattern` is found, in small letters; where it is one of several, they
+    stand in one string, a line each. Nothing where none is sure.
+
+    Looking for them costs nothing beside compiling a regex, which most lines that a pointer led to do not show.
+    """
+    try:
+        tree = parser.parse(pattern)
+    except re.error:
+        return []
+    every = [literals for literals in _sequence(list(tree)) if all(len(literal) > 1 for literal in literals)]
+    return list(dict.fromkeys("\n".join(dict.fromkeys(literals)).lower() for literals in every))
+
+
+def meets(text: str, demanded: list[str]) -> bool:
+    """-> whether a text in small letters holds what `demands` told."""
+    return all(any(literal in text for literal in either.split("\n")) for either in demanded)
+
+
 def unanchored(pattern: str) -> str:
     """-> the pattern without `^`: in a raw line a prefix may stand before the text."""
     return re.sub(r"(?<![\\\[])\^", "", pattern)
@@ -37,23 +57,27 @@ def unanchored(pattern: str) -> str:
 
 def _demanded(tokens: list[tuple[Any, Any]]) -> list[str]:
     """-> literals of which every match holds at least one; the longest there are, empty where there are none."""
-    best: list[str] = []
+    return max(_sequence(tokens), key=_worth, default=[])
+
+
+def _sequence(tokens: list[tuple[Any, Any]]) -> Iterator[list[str]]:
+    """Yields, one after another, literals of which every match holds at least one."""
     run = ""
     for code, value in [*tokens, (None, None)]:
         if code is codes.LITERAL and value < 128 and value not in _SPELLED_OTHERWISE:
             run += chr(value)
             continue
-        best = max(best, [run] if run else [], key=_worth)
+        if run:
+            yield [run]
         run = ""
         if code is codes.SUBPATTERN:
-            best = max(best, _demanded(list(value[3])), key=_worth)
+            yield from _sequence(list(value[3]))
         elif code is codes.BRANCH:
             alternatives = [_demanded(list(alternative)) for alternative in value[1]]
             if all(alternatives):
-                best = max(best, [literal for each in alternatives for literal in each], key=_worth)
+                yield [literal for each in alternatives for literal in each]
         elif code in (codes.MAX_REPEAT, codes.MIN_REPEAT) and value[0] >= 1:
-            best = max(best, _demanded(list(value[2])), key=_worth)
-    return best
+            yield from _sequence(list(value[2]))
 
 
 def _worth(literals: list[str]) -> int:

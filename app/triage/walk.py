@@ -81,9 +81,10 @@ class Walk:
             self.readings[-1].environment.files[number] = where
         for line in lines(windows.read(source.blocks), where, order, source.numbers, not source.rewritten):
             yield line
-            for at, text in windows.sampled[sampled:]:
-                self.readings[-1].environment.sample(order + at, text.decode("utf-8", "replace"))
-            sampled = len(windows.sampled)
+            if len(windows.sampled) > sampled:
+                for at, text in windows.sampled[sampled:]:
+                    self.readings[-1].environment.sample(order + at, text.decode("utf-8", "replace"))
+                sampled = len(windows.sampled)
         self.stats = Stats(self.stats.bytes + windows.size, self.stats.lines + windows.lines)
         self._end_of_last = order + windows.lines
         self._skimmed += windows.skimmed

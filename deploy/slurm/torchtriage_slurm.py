@@ -57,6 +57,7 @@ def expanded(pattern: str, facts: Facts) -> list[str]:
         "J": job,
         "A": facts.get("ArrayJobId", job),
         "a": facts.get("ArrayTaskId", "4294967294"),
+        "b": facts.get("ArrayTaskId", "4")[-1:],
         "x": facts.get("JobName", "*"),
         "u": facts.get("UserId", "*").partition("(")[0],
         "N": (facts.get("BatchHost") or "*").partition(".")[0],

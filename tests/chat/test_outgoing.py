@@ -118,7 +118,9 @@ def test_numbers_that_are_addresses_are_looked_at_too(server: str) -> None:
             Outgoing().post(f"https://{host}:{port}/", b"")
 
 
-@pytest.mark.parametrize("url", ["http://example.org/", "ftp://example.org/", "file:///etc/passwd", "", "https://", "x"])
+@pytest.mark.parametrize(
+    "url", ["http://example.org/", "ftp://example.org/", "file:///etc/passwd", "", "https://", "x"]
+)
 def test_only_https_is_called(url: str) -> None:
     with pytest.raises(Undelivered) as refused:
         Outgoing(resolve=lambda *_: ["93.184.216.34"]).post(url, b"")

@@ -73,7 +73,10 @@ def test_dingtalk_is_signed_in_its_address() -> None:
         signed = f"{query['timestamp']}\n{SECRET}".encode()
         fits = query["sign"] == base64.b64encode(hmac.new(SECRET.encode(), signed, hashlib.sha256).digest()).decode()
         recent = abs(time.time() * 1000 - int(query["timestamp"])) < 3_600_000
-        return {"errcode": 0 if fits and recent and query["access_token"] == "t" else 310000, "errmsg": "sign not match"}
+        return {
+            "errcode": 0 if fits and recent and query["access_token"] == "t" else 310000,
+            "errmsg": "sign not match",
+        }
 
     with robot(check) as url:
         DingTalk(OUTGOING, f"{url}/robot/send?access_token=t", SECRET).send(usual(), "k")
@@ -133,7 +136,7 @@ def test_robots_get_no_more_than_they_take_and_nothing_that_pings(notice: Notice
     content = wecom.message(notice)["text"]["content"]
     assert len(content.encode()) <= 2048
     assert notice.url in content
-    assert {key for key in wecom.message(notice)} | {key for key in dingtalk.message(notice)} == {"msgtype", "text"}
+    assert set(wecom.message(notice)) | set(dingtalk.message(notice)) == {"msgtype", "text"}
     assert "torchtriage" in text(notice)
 
 

@@ -1,5 +1,7 @@
 import gzip
 import json
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -152,3 +154,16 @@ def test_own_knowledge_beside_the_built_in(
     path = write(tmp_path / "run.log", text(BANNER, traceback("frob.WidgetJammed: spindle 4")))
     main(["triage", "--json", str(path)])
     assert json.loads(capsys.readouterr().out)["root_cause"]["entry"] == "site.jammed"
+
+
+def test_a_start_loads_nothing_of_the_service(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "run.log", HEALTHY)
+    assert main(["triage", str(path)]) == 0  # so that the knowledge base is in the cache
+
+    code = "import sys; from app.cli.main import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    told = subprocess.run([sys.executable, "-c", code, "triage", str(path)], capture_output=True, text=True, check=True)
+
+    loaded = {name.partition(".")[0] for name in told.stderr.split()}
+    heavy = {"fastapi", "sqlalchemy", "pydantic", "yaml", "jinja2", "obstore", "psycopg", "concurrent", "rapidfuzz"}
+    assert "hyperscan" in loaded
+    assert loaded & heavy == set()

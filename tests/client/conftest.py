@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.client.running import NOBODY, Bench
-from tests.conftest import LiveServer
+from tests.conftest import LiveServer, serving
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """One service for all tests: each reports as a user of its own."""
+    with serving(tmp_path_factory.mktemp("service")) as server:
+        yield server
 
 
 @pytest.fixture
@@ -15,7 +23,6 @@ def alone(tmp_path: Path) -> Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, live_server: LiveServer) -> Bench:
+def bench(tmp_path: Path, service: LiveServer) -> Bench:
     """The client beside a service."""
-    (tmp_path / "job").mkdir()
-    return Bench(tmp_path / "job", live_server.url)
+    return Bench(tmp_path, service.url)

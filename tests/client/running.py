@@ -30,7 +30,7 @@ class Bench:
     """A home, a spool and a folder for what is captured, all of one test."""
 
     def __init__(self, folder: Path, url: str) -> None:
-        self.folder, self.url = folder, url
+        self.folder, self.url, self.user = folder, url, folder.name
         self.spool, self.scratch = folder / "spool", folder / "scratch"
         self.environment = {
             "PATH": os.environ["PATH"], "HOME": str(folder), "TORCHTRIAGE_URL": url, "TORCHTRIAGE_SPOOL": str(self.spool),
@@ -58,24 +58,26 @@ class Bench:
         """-> the same of a Python script that the client runs."""
         return self.run("run", *options, "--", sys.executable, "-c", text, **more)
 
+    def incidents(self) -> list[dict[str, Any]]:
+        """-> what the service got from this test, the newest first."""
+        with urllib.request.urlopen(f"{self.url}/api/v1/incidents?user={self.user}") as answer:
+            found: list[dict[str, Any]] = json.load(answer)["items"]
+        return found
+
+    def log(self, name: str) -> str:
+        """-> the lines of the stored file whose name ends so, of the newest incident."""
+        incident = self.incidents()[0]
+        file = next(file["name"] for file in incident["log"]["files"] if file["name"].endswith(name))
+        with urllib.request.urlopen(
+            f"{self.url}/api/v1/incidents/{incident['id']}/log?lines=2000&file={file}"
+        ) as answer:
+            return "".join(line["text"] + "\n" for line in json.load(answer)["lines"])
+
     def bundles(self) -> list[Path]:
         return sorted(self.spool.glob("*.bundle"))
 
     def captures(self) -> list[Path]:
         return sorted(self.scratch.glob("run-*"))
-
-
-def incidents(url: str) -> list[dict[str, Any]]:
-    with urllib.request.urlopen(url + "/api/v1/incidents") as answer:
-        found: list[dict[str, Any]] = json.load(answer)["items"]
-    return found
-
-
-def log_of(url: str, incident: dict[str, Any], name: str) -> str:
-    """-> the lines of the stored file whose name ends so."""
-    file = next(file["name"] for file in incident["log"]["files"] if file["name"].endswith(name))
-    with urllib.request.urlopen(f"{url}/api/v1/incidents/{incident['id']}/log?lines=2000&file={file}") as answer:
-        return "".join(line["text"] + "\n" for line in json.load(answer)["lines"])
 
 
 @contextmanager

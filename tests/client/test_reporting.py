@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.client.running import NOBODY, OUT_OF_MEMORY, Bench, ended, incidents, log_of
+from tests.client.running import NOBODY, OUT_OF_MEMORY, Bench, ended
 
 AWAY = {"TORCHTRIAGE_URL": NOBODY}
 
@@ -28,7 +28,7 @@ def test_a_failure_is_reported_and_explained(bench: Bench) -> None:
     assert "(cuda.oom, certain)" in lines[0]
     assert "torch.OutOfMemoryError: CUDA out of memory" in lines[1]
     assert lines[-1].startswith(f"torchtriage:   more:  {bench.url}/incidents/")
-    (incident,) = incidents(bench.url)
+    (incident,) = bench.incidents()
     job = incident["job"]
     assert (job["exit_code"], job["job_name"], job["labels"]["team"]) == (1, "resnet", "vision")
     assert job["labels"]["host"] == socket.gethostname()
@@ -38,14 +38,14 @@ def test_a_failure_is_reported_and_explained(bench: Bench) -> None:
 
 def test_a_success_is_not(bench: Bench) -> None:
     assert bench.script("print('fine')") == (0, "fine\n", "")
-    assert not incidents(bench.url) + bench.bundles() + bench.captures()
+    assert not bench.incidents() + bench.bundles() + bench.captures()
 
 
 def test_death_by_a_signal_stands_in_the_log(bench: Bench) -> None:
     status, _, errors = bench.run("run", "--", "sh", "-c", "echo step 1 loss 2.5; kill -9 $$")
     assert status == -signal.SIGKILL
     assert "process.oom-killed" in errors
-    assert incidents(bench.url)[0]["job"]["exit_code"] == 137
+    assert bench.incidents()[0]["job"]["exit_code"] == 137
 
 
 def test_the_verdict_can_be_the_status(bench: Bench) -> None:
@@ -59,7 +59,7 @@ def test_an_output_file_is_sent_from_where_the_command_began(bench: Bench) -> No
     path.write_text("of another run\n")
     with path.open("ab") as file:
         assert bench.script(OUT_OF_MEMORY, stdout=file, stderr=file)[0] == 1
-    sent = log_of(bench.url, incidents(bench.url)[0], "output.log")
+    sent = bench.log("output.log")
     assert sent.startswith("step 1 loss 2.5\nTraceback")
     assert path.read_text().endswith(sent[-20:]) is False
     assert "torchtriage:   more:" in path.read_text()
@@ -75,7 +75,7 @@ def test_a_service_that_is_away_costs_nothing_but_a_line(bench: Bench) -> None:
     assert len(bench.bundles()) == 1
     assert bench.run("flush")[:2] == (0, "delivered 1, waiting 0\n")
     assert bench.run("flush")[:2] == (0, "delivered 0, waiting 0\n")
-    (incident,) = incidents(bench.url)
+    (incident,) = bench.incidents()
     assert incident["job"]["exit_code"] == 1
     assert not bench.bundles()
 
@@ -85,7 +85,7 @@ def test_the_next_run_delivers(bench: Bench) -> None:
     with ended(bench.start("run", "--", "cat")) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == b"torchtriage-client: delivered 1 reports of earlier runs\n"
-    assert len(incidents(bench.url)) == 1
+    assert len(bench.incidents()) == 1
 
 
 def test_a_spool_that_cannot_be_written_has_others_behind_it(bench: Bench) -> None:
@@ -104,7 +104,7 @@ def test_a_killed_client_loses_nothing(bench: Bench) -> None:
         process.send_signal(signal.SIGKILL)
     assert len(bench.captures()) == 1
     assert bench.run("flush")[1] == "delivered 1, waiting 0\n"
-    assert log_of(bench.url, incidents(bench.url)[0], "stdout.log") == "step 1 loss 2.5\n"
+    assert bench.log("stdout.log") == "step 1 loss 2.5\n"
     assert not bench.captures()
 
 
@@ -134,7 +134,7 @@ def test_a_client_killed_while_it_sends_loses_nothing(bench: Bench, hanging: soc
         process.kill()
         connection.close()
     assert bench.run("flush")[1] == "delivered 1, waiting 0\n"
-    assert len(incidents(bench.url)) == 1
+    assert len(bench.incidents()) == 1
 
 
 def test_many_processes_share_a_spool(bench: Bench) -> None:
@@ -144,7 +144,7 @@ def test_many_processes_share_a_spool(bench: Bench) -> None:
     told = [process.communicate(timeout=120) for process in flushing]
     assert [process.returncode for process in flushing] == [0] * 4, told
     assert sum(int(output.split()[1].rstrip(b",")) for output, _ in told) == 4
-    assert sorted(incident["job"]["job_id"] for incident in incidents(bench.url)) == ["0", "1", "2", "3"]
+    assert sorted(incident["job"]["job_id"] for incident in bench.incidents()) == ["0", "1", "2", "3"]
 
 
 class Refusing(BaseHTTPRequestHandler):
@@ -163,7 +163,7 @@ class Refusing(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_GET = do_POST
+    do_GET = do_POST  # noqa: N815
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -240,7 +240,7 @@ def test_what_each_rank_wrote_is_sent(bench: Bench) -> None:
     assert "rank 1" in errors
     assert "cuda.oom" in errors
     host = socket.gethostname()
-    names = [file["name"] for file in incidents(bench.url)[0]["log"]["files"]]
+    names = [file["name"] for file in bench.incidents()[0]["log"]["files"]]
     assert names == [f"{host}/stdout.log", *(f"{host}/none_x1/attempt_0/{rank}/{name}.log" for rank in (0, 1) for name in ("stderr", "stdout")), f"{host}/error.json"]  # fmt: skip
 
 
@@ -256,13 +256,13 @@ def test_torchruns_own_settings_stay(bench: Bench) -> None:
 def test_only_one_node_reports(bench: Bench) -> None:
     for node in ("0", "1"):
         bench.script(OUT_OF_MEMORY, "--node", "0", environment={"SLURM_JOB_ID": "7", "SLURM_NODEID": node})
-    assert [incident["job"]["node_rank"] for incident in incidents(bench.url)] == [0]
+    assert [incident["job"]["node_rank"] for incident in bench.incidents()] == [0]
 
 
 def test_a_client_inside_of_a_client_only_runs(bench: Bench) -> None:
     inner = bench.command("run", "--", sys.executable, "-c", OUT_OF_MEMORY)
     assert bench.run("run", "--", *inner)[0] == 1
-    assert len(incidents(bench.url)) == 1
+    assert len(bench.incidents()) == 1
 
 
 @pytest.mark.parametrize("reader", ["pipe", "file"])
@@ -270,9 +270,9 @@ def test_a_huge_output_is_kept_in_bounds(bench: Bench, reader: str) -> None:
     script = "import os\nos.write(1, b'the first line\\n')\nfor n in range(150): os.write(1, b'step %7d loss 2.5\\n' % n * 50000)\nos.write(1, b'\\nRuntimeError: the last line\\n'); os._exit(1)"
     with open(os.devnull if reader == "pipe" else bench.folder / "out.log", "wb") as file:
         assert bench.script(script, stdout=file)[0] == 1
-    (incident,) = incidents(bench.url)
+    (incident,) = bench.incidents()
     assert incident["log"]["bytes"] < 65 << 20
-    assert log_of(bench.url, incident, "stdout.log").startswith("the first line\n")
+    assert bench.log("stdout.log").startswith("the first line\n")
     assert "RuntimeError: the last line" in str(incident["verdict"])
 
 
@@ -291,7 +291,7 @@ def test_reports_of_files_and_folders(bench: Bench) -> None:
         f"TORCHTRIAGE_ADVICE=fix-first\nTORCHTRIAGE_RETRY=no\nTORCHTRIAGE_EXCLUDE=''\nTORCHTRIAGE_INCIDENT={again['url']}"
         in shell
     )
-    assert [file["name"] for file in incidents(bench.url)[-1]["log"]["files"]] == ["rank0.log"]
+    assert [file["name"] for file in bench.incidents()[-1]["log"]["files"]] == ["rank0.log"]
 
 
 @pytest.mark.parametrize(

@@ -134,9 +134,15 @@ def test_a_prefix_comes_off_and_tells(name: str) -> None:
         ("  time      : 2026-05-01_09:00:00", "2026-05-01T09:00:00"),
         ("May  1 09:00:00 gpu-3 torchrun[41]: 2026-05-01 11:00:00,123 no", "2026-05-01T09:00:00"),
         ("slurmstepd: error: *** JOB 31 ON gpu-3 CANCELLED AT 2026-05-01T09:00:00 ***", "2026-05-01T09:00:00"),
+        ("2026-05-01 09:00:00,351 - __main__ - INFO - no", "2026-05-01T09:00:00.351"),
         ("ratio 3:4:5 at step 12", None),
         ("12/31 9:00", None),
     ],
 )  # fmt: skip
 def test_the_time_of_a_line_in_the_forms_of_loggers(text: str, time: str | None) -> None:
     assert take_off(text, NONE).time == time
+
+
+def test_a_loggers_fields_are_no_syslog_header() -> None:
+    origin = take_off("2026-05-01 09:00:00,351 - __main__ - INFO - step 1", NONE)
+    assert (origin.text, origin.host) == ("- __main__ - INFO - step 1", None)

@@ -102,6 +102,27 @@ def test_a_records_time(record: dict[str, object], time: str | None) -> None:
     assert read(json.dumps({"line": "boom", **record}))[0].time == time
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"kubernetes": {"pod_name": "train-worker-1", "host": "gpu-7"}},
+        {"kubernetes": {"pod_name": "train-worker-1", "node_name": "gpu-7"}},
+        {"kubernetes": {"node": {"name": "gpu-7"}, "pod": {"name": "train-worker-1"}}},
+        {"host": {"name": "gpu-7"}, "kubernetes": {"pod": {"name": "train-worker-1"}}},
+        {"labels": {"pod": "train-worker-1", "node": "gpu-7"}},
+        {"labels": {"pod": "train-worker-1", "instance": "gpu-7"}},
+        {"fields": {"pod": "train-worker-1", "node_name": "gpu-7"}},
+        {"k8s.node.name": "gpu-7", "k8s.pod.name": "train-worker-1"},
+        {"kubernetes.node.name": "gpu-7", "kubernetes.pod.name": "train-worker-1"},
+        {"hostname": "train-worker-1", "kubernetes": {"pod_name": "train-worker-1", "pod_node_name": "gpu-7"}},
+        {"resource": {"labels": {"pod_name": "train-worker-1"}}, "labels": {"compute.googleapis.com/resource_name": "gpu-7"}},
+    ],
+)  # fmt: skip
+def test_the_host_of_a_pods_record_is_its_node(told: dict[str, object]) -> None:
+    (line,) = read(json.dumps({"log": "boom\n", "time": "2026-05-01T09:00:00Z", **told}))
+    assert (line.host, line.pod) == ("gpu-7", "train-worker-1")
+
+
 def test_what_a_record_tells_of_its_writer() -> None:
     (line,) = read(
         json.dumps({"log": "boom\n", "stream": "stderr", "kubernetes": {"pod_name": "train-worker-1", "host": "gpu-7"}})

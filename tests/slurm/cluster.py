@@ -8,6 +8,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -26,16 +27,32 @@ def missing() -> str | None:
 
 
 class Cluster:
-    """One node, one partition, times shortened; `epilog` is run by slurmctld after each job. Use it with `with`."""
+    """One node, one partition, times shortened. Jobs find the client's files in `installed`, and the service at `url`."""
 
-    def __init__(self, epilog: Path) -> None:
+    def __init__(self, installed: Path, url: str) -> None:
         # A path of its own: sockets want short ones, and munged refuses folders that others can't reach.
         self.folder = Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))
         self.folder.chmod(0o755)
         self._stack = ExitStack()
         self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
         self.config = self.folder / "slurm.conf"
-        self.environment = {**os.environ, "PATH": _PATH, "SLURM_CONF": str(self.config)}
+        self.notes, self.spool = self.folder / "notes", self.folder / "spool"
+        self.notes.mkdir()
+        self.environment = {
+            **os.environ,
+            "PATH": _PATH,
+            "HOME": str(self.folder),
+            "SLURM_CONF": str(self.config),
+            "TORCHTRIAGE_HOME": str(installed),
+            "TORCHTRIAGE_URL": url,
+            "TORCHTRIAGE_SPOOL": str(self.spool),
+            "TORCHTRIAGE_WAIT": "60",
+        }
+        epilog = self.folder / "epilogslurmctld"
+        epilog.write_text(
+            (installed / "epilogslurmctld").read_text().replace("/var/spool/torchtriage", str(self.notes))
+        )
+        epilog.chmod(0o755)
         self._write_config(epilog)
 
     def __enter__(self) -> Cluster:
@@ -45,10 +62,10 @@ class Cluster:
             key.chmod(0o600)
             files = [f"--{name}-file={self.folder / ('munge.' + name)}" for name in ("key", "log", "pid", "seed")]
             self._start("munged", "--foreground", "--force", f"--socket={self.folder / 'munge.socket'}", *files)
-            self._until(lambda: (self.folder / "munge.socket").exists(), "munged does not start")
+            self.until(lambda: (self.folder / "munge.socket").exists(), "munged does not start")
             self._start("slurmctld", "-D", "-f", str(self.config))
             self._start("slurmd", "-D", "-f", str(self.config), "-N", socket.gethostname().partition(".")[0])
-            self._until(lambda: "idle" in self.run("sinfo", "-h", "-o", "%t"), "the node does not become idle")
+            self.until(lambda: "idle" in self.run("sinfo", "-h", "-o", "%t"), "the node does not become idle")
         except BaseException:
             self._stack.close()
             raise
@@ -59,17 +76,25 @@ class Cluster:
 
     def run(self, *command: str) -> str:
         """-> what a command of Slurm prints; what it complains about too."""
-        done = subprocess.run(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        done = subprocess.run(
+            command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
         return done.stdout
 
-    def submit(self, script: str, *options: str, **environment: str) -> str:
+    def submit(self, script: str, *options: str, arguments: tuple[str, ...] = ()) -> str:
         """-> the id of a batch job that runs `script`."""
-        done = subprocess.run(
-            ["sbatch", "--parsable", *options], input=script, text=True, env=self.environment | environment,
-            cwd=self.folder, capture_output=True,
-        )  # fmt: skip
+        path = self.folder / f"{len(list(self.folder.glob('*.sbatch')))}.sbatch"
+        path.write_text(script)
+        command = ["sbatch", "--parsable", *options, str(path), *arguments]
+        done = subprocess.run(command, env=self.environment, cwd=self.folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
+
+    def end_at_its_time_limit(self, job: str) -> None:
+        """Has Slurm end a running job as it does where the time is used up, without a minute's wait."""
+        self.until(lambda: self.facts(job).get("JobState") == "RUNNING", f"job {job} does not start")
+        told = self.run("scontrol", "update", f"JobId={job}", "EndTime=now")
+        assert not told.strip(), told
 
     def facts(self, job: str) -> dict[str, str]:
         words = self.run("scontrol", "show", "job", job, "-o").split()
@@ -77,11 +102,11 @@ class Cluster:
 
     def ended(self, job: str) -> dict[str, str]:
         """Waits for the end of a job -> what scontrol says of it."""
-        self._until(lambda: self.facts(job).get("JobState", "") in _OVER, f"job {job} does not end", 180)
+        self.until(lambda: self.facts(job).get("JobState", "") in _OVER, f"job {job} does not end", 180)
         return self.facts(job)
 
-    def _until(self, reached: object, problem: str, seconds: float = 60) -> None:
-        assert callable(reached)
+    def until(self, reached: Callable[[], bool], problem: str, seconds: float = 60) -> None:
+        """Looks again and again until it is so."""
         deadline = time.monotonic() + seconds
         while not reached():
             assert time.monotonic() < deadline, f"{problem}: {self._last_words()}"
@@ -129,7 +154,7 @@ MinJobAge=300
 JobRequeue=1
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0
 EpilogSlurmctld={epilog}
-NodeName={name} NodeAddr=127.0.0.1 CPUs={os.cpu_count()} State=UNKNOWN
+NodeName={name} NodeAddr=127.0.0.1 CPUs={os.cpu_count()} RealMemory=4000 State=UNKNOWN
 PartitionName=gpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8
 """)
 

@@ -209,3 +209,31 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StorageUnavailable, match="Not a directory"):
         BlobStore(str(tmp_path / "file" / "logs"), tmp_path)
+
+
+@given(
+    lines=st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"")), max_size=40),
+    end=st.booleans(),
+    frame=st.integers(31, 90),
+    line=st.integers(1, 45),
+    back=st.booleans(),
+)
+def test_segments_hold_each_line_once_and_whole(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], end: bool, frame: int, line: int, back: bool
+) -> None:
+    content = b"\n".join(lines) + (b"\n" if end else b"")
+    folder = tmp_path_factory.mktemp("blobs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frames, "FRAME", frame)
+        store = BlobStore(str(folder), folder)
+        sha256, _, total = keep(store, [content])
+        found = list(store.segments(sha256, line, back))
+    expected = content.split(b"\n")
+    told: dict[int, bytes] = {}
+    for first, text in found:
+        for number, one in enumerate(text.split(b"\n"), first):
+            assert number not in told or not one  # behind a segment's last line feed may stand nothing
+            told.setdefault(number, one)
+    wanted = range(1, min(line, total) + 1) if back else range(min(line, total), total + 1)
+    for number in wanted if total else ():
+        assert told[number] == expected[number - 1]

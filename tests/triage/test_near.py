@@ -74,3 +74,35 @@ def test_the_messages_are_made_once_and_a_damaged_cache_is_made_anew(engine: Eng
         (kept,) = tmp_path.glob("messages-*")
         assert len(json.loads(kept.read_bytes())) > 100
         kept.write_bytes(damage or b"")
+
+
+@pytest.mark.parametrize(
+    ("text", "entry"),
+    [
+        ("RuntimeError: DataLoader worker (pid 3121) is killed by signal: Bus er", "dataloader.shm-bus-error"),
+        ("size mismatch fo", "checkpoint.size-mismatch"),
+        ("ut of memory. Tried to allocate 2.00 GiB (GPU 0; 15.78 GiB total cap", "cuda.oom"),
+        ("RuntimeError: CUDA error: device-side assert trigg", "cuda.device-side-assert"),
+    ],
+)
+def test_a_message_that_is_cut_off_is_found(engine: Engine, text: str, entry: str) -> None:
+    root = triage(engine, text).root_cause
+    assert root is not None
+    assert root.entry == entry
+    assert root.confidence == "likely"
+
+
+@pytest.mark.parametrize("text", ["RuntimeError: unknown error", "RuntimeError: size mismatch", "the size mism"])
+def test_a_few_whole_words_are_no_piece_of_a_message(engine: Engine, text: str) -> None:
+    root = triage(engine, text).root_cause
+    assert root is None or not any(name == "near" for name, _ in root.because)
+
+
+def test_the_misspelt_name_of_an_exception_is_told(engine: Engine) -> None:
+    root = triage(engine, "torch.distributed.elastic.multiprocessiong.erroes.ChildFailedError:").root_cause
+    assert root is not None
+    assert root.entry == "elastic.child-failed"
+    assert root.confidence != "certain"
+    assert any(
+        "“multiprocessiong … erroes” where the entry has “multiprocessing … errors”" in why for why in root.reasons
+    )

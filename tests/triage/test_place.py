@@ -4,7 +4,7 @@ import pytest
 
 from app.reading.sources import from_bytes
 from app.triage.engine import Engine
-from tests.logs import agent, report, text, traceback
+from tests.logs import BANNER, agent, report, steps, text, traceback
 
 KEY = "KeyError: 'image'"
 MISSING = "FileNotFoundError: [Errno 2] No such file or directory: '/ckpt/step_75/model_world_size_4_rank_2.pt'"
@@ -63,3 +63,32 @@ def test_the_report_tells_local_rank_and_host_of_a_rank_that_wrote_its_own_trace
     root = engine.triage(from_bytes(text(traceback(KEY, prefix="[rank3]: "), report((0, 1), [(3, 1)])))).root_cause
     assert root is not None
     assert (root.rank, root.local_rank, root.host) == (3, 3, "gpu-7")
+
+
+def test_code_that_one_rank_runs_tells_the_rank(engine: Engine) -> None:
+    guarded = ("/job/train.py", 12, "save", "torch.save(model, path) if rank == 0 else None")
+    either = ("/job/train.py", 12, "save", "save(model) if rank == 0 else wait()")
+    for frame, rank in ((guarded, 0), (either, None)):
+        root = engine.triage(from_bytes(text(traceback("KeyError: 'image'", [frame])))).root_cause
+        assert root is not None
+        assert root.rank == rank
+
+
+def test_the_host_of_a_small_run_is_the_only_one_named(engine: Engine) -> None:
+    raised = traceback("KeyError: 'image'")
+    named = "gpu-7:41:77 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.7<0>"
+    for size, host in (("world_size=8", "gpu-7"), ("world_size=64", None), ("step 1 loss 0.5", None)):
+        root = engine.triage(from_bytes(text(size, named, raised))).root_cause
+        assert root is not None
+        assert root.host == host
+
+
+def test_of_workers_that_were_all_stopped_the_first_observed_is_told_with_its_own_lines(engine: Engine) -> None:
+    stopped = report((3, -15), [(0, -15), (1, -15)])
+    for before in ([], [BANNER, *steps(range(4)), agent(-15, local_rank=3, pid=73)]):
+        root = engine.triage(from_bytes(text(before, stopped))).root_cause
+        assert root is not None
+        assert (root.entry, root.rank) == ("elastic.sigterm", 3)
+        told = [line.text for line in root.evidence]
+        assert any("pid: 73" in line for line in told)
+        assert not any("pid: 70" in line or "pid: 71" in line for line in told)

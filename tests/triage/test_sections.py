@@ -23,8 +23,9 @@ def test_composers_blocks_of_a_rank_far_from_both_ends_of_a_log(engine: Engine) 
 
 
 def test_what_stands_behind_a_block_is_not_its_ranks(engine: Engine) -> None:
-    log = text("----------Begin global rank 2 STDERR----------", "step 1 loss 0.5",
-               "----------End global rank 2 STDERR----------", traceback(RAISED))  # fmt: skip
+    blocks = [(f"----------Begin global rank {rank} STDERR----------", "a warning",
+               f"----------End global rank {rank} STDERR----------") for rank in (2, 3)]  # fmt: skip
+    log = text(*(line for block in blocks for line in block), traceback(RAISED))
     root = engine.triage(from_bytes(log)).root_cause
     assert root is not None
     assert root.rank is None

@@ -77,6 +77,7 @@ def test_every_route_asks_for_its_scope(guarded: TestClient) -> None:
 def test_no_route_is_forgotten(guarded: TestClient) -> None:
     documented = guarded.get("/openapi.json").json()["paths"]
     open_to_all = {"/healthz", "/readyz", "/client.py"}
+    open_to_all |= {"/slack/commands", "/slack/interactions", "/slack/events"}  # what counts there is Slack's signature
     for path, methods in documented.items():
         for method in methods:
             status = guarded.request(method, path.replace("{", "").replace("}", "")).status_code

@@ -91,7 +91,7 @@ def test_foreign_text_is_shown_and_does_nothing(client: TestClient) -> None:
     assert "<span class=ctl>&lt;U+202E&gt;</span>gnp.exe" in page
     assert "<span class=ctl>^G</span>" in page
     assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", page)
-    assert len(re.findall("<script(?! type=\"module\" src=)", page)) == 0
+    assert len(re.findall('<script(?! type="module" src=)', page)) == 0
 
 
 def test_hostile_job_fields_and_names_are_escaped(client: TestClient, service: Service) -> None:

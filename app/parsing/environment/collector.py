@@ -47,6 +47,7 @@ class Environment:
     _steps: dict[int, int] = field(default_factory=dict)  # by file
     _phases: list[tuple[int, str]] = field(default_factory=list)
     _bounds: Bounds = (None, None)
+    _heard: set[Bounds] = field(default_factory=lambda: {(None, None)})
 
     @property
     def step(self) -> int | None:
@@ -157,7 +158,8 @@ class Environment:
         return begins(text)
 
     def _narrow(self, bounds: Bounds) -> None:
-        if bounds != (None, None):
+        if bounds not in self._heard:
+            self._heard.add(bounds)
             self._bounds = versions.narrowed([self._bounds, bounds])
 
     def _progressed(self, order: int, step: int | None, phase: str | None = None) -> None:

@@ -16,7 +16,7 @@ FIELD = Sign(
     r"|deepspeed|megatron|transformers|hugging ?face|diffusers|lightning|accelerate\b|horovod|mmcv|mmengine|mmdet|detectron|fairseq|tokenizers?\b"
     r"|bitsandbytes|flash[-_]attn|xformers|\btriton\b|\bvllm|sglang|\bray(?:let|::)|ray\.(?:exceptions|tune|train)|paddle|tensorflow|\bjax|\bwandb\b|tensorboard"
     r"|\bfsdp|\bddp\b|distributed|rendezvous|all_?reduce|world[_ ]size|(?:local|global|data|pipeline)[_-]rank|^\[?rank ?:?\d|dataloader|datasets?\b"
-    r"|\bepochs?\b|\bloss\b|\btrain(?:ing|er|ed)?\b|train\w*\.py|fine-?tun|checkpoint(?:s/|ing model|_)|state_dict|global_step|[a-z0-9](?:Trainer|Model|Tokenizer|ForCausalLM|ArgumentParser)\b|\bpeft\b|\btrl\b|模型|训练|\.(?:pth?|ckpt|safetensors)\b"
+    r"|\bepochs?\b|\bloss\b|\btrain(?:ing|er|ed)?\b|train\w*\.py|fine-?tun|checkpoint(?:s/|ing model|_)|state_dict|cpp_extension|building extension|global_step|[a-z0-9](?:Trainer|Model|Tokenizer|ForCausalLM|ArgumentParser)\b|\bpeft\b|\btrl\b|模型|训练|\.(?:pth?|ckpt|safetensors)\b"
     r"|slurm|srun:|\bsbatch\b|pytorchjob|\bmlx5|infiniband|pt_main_thread|pt_data_worker|-l(?:cuda|curand|aio|c10)|\((?:python[\d.]*|pt_\w+)\)|task=python|\bhydra[./]|omegaconf"
 )
 # Programs whose logs are not this field's, by the forms that only they print.
@@ -28,7 +28,7 @@ FOREIGN = Sign(
     # Package managers, builds in which no line speaks of this field, containers' builds, other people's automation.
     r"|\bnpm (?:ERR!|error|info|verb)|^\d+ (?:verbose|silly|info) |^error\[E\d{4}\]|^\s+--> [\w/.-]+\.rs:\d+|\[maven|\bgradle\b"
     r"|^error: could not compile `|^ +Compiling [\w-]+ v\d|^\[ {0,2}\d+%\] (?:Building|Linking|Generating|Built target) |^make(?:\[\d+\])?: \*\*\* "
-    r"|^-- (?:The C(?:XX)? compiler identification|Configuring incomplete)|^c\+\+: fatal error: Killed signal|^(?:/\S*/)?ld: |^collect2: error"
+    r"|^-- (?:The C(?:XX)? compiler identification|Configuring incomplete)|^c\+\+: fatal error: Killed signal|^(?:/\S*/)?ld: "
     r"|^Step \d+/\d+ : |^#\d+ (?:\[|\d+\.\d+ |DONE|CACHED|ERROR)|^(?:Ign|Err|Get|Hit):\d+ https?://|^[EW]: (?:Failed to fetch|Unable to locate|Some index)"
     r"|\bterraform\b|Terraform|^(?:PLAY|TASK) \[|##\[(?:group|error|endgroup)\]|^section_(?:start|end):\d|^Started by user |^Build step '"
     r"|^=+ (?:test session starts|short test summary info|FAILURES|ERRORS) =+$|^Ran \d+ tests? in \d|\bN E X T F L O W\b|^Error executing process >|^Error in rule "

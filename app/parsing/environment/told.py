@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import re2
 
@@ -28,8 +28,7 @@ def _all_at_once() -> re2.Set:
 _QUICK = _all_at_once()
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """What one line's text tells, wherever it stands. Ranks print the same lines, so this is kept per text."""
 
     launcher: str | None = None

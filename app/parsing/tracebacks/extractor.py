@@ -38,9 +38,9 @@ class Tracebacks:
         text, above, self._above = line.text, self._above, line.text
         self._ends[line.file] = line.number
         if stream.reading == "nothing" and not forms.may_begin(text):
-            if spawned := forms.SPAWNED.search(text):
+            if "-- Process " in text and (spawned := forms.SPAWNED.search(text)):
                 stream.spawned = int(spawned[1])  # The line above it was cut off.
-            return bool(forms.IGNORED.match(text) and self._ignore(stream, line))
+            return text.startswith(forms.IGNORED) and self._ignore(stream, line)
         if stream.ignored is not None and stream.reading == "nothing" and line.order > stream.ignored + IGNORED_FOR:
             stream.ignored = None
         if stream.reading == "nothing" and not stream.chain:
@@ -113,7 +113,7 @@ class Tracebacks:
         bare = text.strip("│╭╰─╮╯❱ ")
         if not bare or text[:1] in "│╭╰":
             return True
-        if forms.CUT_FRAME.match(bare):
+        if bare.startswith("File") and forms.CUT_FRAME.match(bare):
             stream.half = text
             return True
         indent = len(text) - len(text.lstrip())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from app.domain.event import Frame
 
@@ -22,6 +23,7 @@ BARE = re.compile(
 )
 # What people and their tools put before a line that they quote: list and mail marks, backticks, indents.
 MARKS = re.compile(r"^(?:[\s>*`\u2022-]|\d+[.)] ){1,12}")
+_NAME_OR_MARK = re.compile(r"[\w\s>*`\u2022-]")
 TWICE = re.compile(r"^((?:\w+\.)*\w*?(?:Error|Exception|Interrupt))\1+:?(?: :)? ?(.*)", re.S)
 GLUED = re.compile(r"^((?:\w+\.)*\w*?(?:Error|Exception))(?=[a-z'\"(\[])(.+)", re.S)
 LIBRARY = re.compile(r"site-packages|dist-packages|/lib(?:64)?/python\d|^<frozen|^<string>|/torch/|\\lib\\")
@@ -39,24 +41,35 @@ LOG_LINE = re.compile(
 )
 # logger.exception writes its own line above the traceback: somebody caught it.
 LOGGED = re.compile(r"\b(?:ERROR|WARN(?:ING)?|CRITICAL)\b")
-IGNORED = re.compile(r"^Exception ignored in")
+IGNORED = "Exception ignored in"
 
 
 def may_begin(text: str) -> bool:
     """-> whether a traceback, or an exception's last line without one, can begin with this line."""
     if "Traceback (" in text or 'File "' in text or text[:1] == "│":
         return True
+    if not _NAME_OR_MARK.match(text):
+        return False
     text = MARKS.sub("", text)
     return bool(BARE.match(text) or TWICE.match(text))
 
 
 def frame_of(text: str) -> Frame | None:
     """-> the frame that a line names, as Python prints it or inside rich's box; None where it names none."""
-    if found := FRAME.match(text):
-        return Frame(found[2], int(found[3]), (found[4] or "").strip(), "", not LIBRARY.search(found[2]))
+    if 'File "' in text:
+        return _python_frame(text)
     if text[:1] in "│|" and (found := RICH_FRAME.match(text)):
         return Frame(found[1], int(found[2]), found[3], "", not LIBRARY.search(found[1]))
     return None
+
+
+@lru_cache(maxsize=1024)
+def _python_frame(text: str) -> Frame | None:
+    """Ranks print the same frames, so what they say is kept."""
+    found = FRAME.match(text)
+    if found is None:
+        return None
+    return Frame(found[2], int(found[3]), (found[4] or "").strip(), "", not LIBRARY.search(found[2]))
 
 
 def raised_of(text: str) -> tuple[str, str] | None:

@@ -41,7 +41,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """`missed` is set where a look for a line had no success, with the address at which to look on (None at the end)."""
+    """`missed` is set where no line was found; `look_on` is the address at which to look on, None at the log's end."""
 
     incident: Incident
     title: str | None

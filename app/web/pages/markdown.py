@@ -42,7 +42,9 @@ def _facts(incident: Incident, verdict: Verdict, root: RootCause, lang: Language
     where = [f"rank {root.rank}"] if root.rank is not None else []
     where += [_code(root.host)] if root.host else []
     retry = "retry_elsewhere" if verdict.action.advice == "retry-elsewhere" else f"retry_{verdict.action.retry}"
-    without = f" ({_code('--exclude=' + ','.join(verdict.action.exclude_hosts))})" if verdict.action.exclude_hosts else ""
+    without = (
+        f" ({_code('--exclude=' + ','.join(verdict.action.exclude_hosts))})" if verdict.action.exclude_hosts else ""
+    )
     job = incident.job
     rows = {
         "failed_first": " · ".join(where) or word(lang, "not_told"),

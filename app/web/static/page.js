@@ -75,3 +75,20 @@ if (question) {
     setTimeout(() => { if (mine === typed) answer(); }, 200);
   });
 }
+
+// Lists from which one chooses: one box for all of the page.
+for (const all of document.querySelectorAll("input[data-all]")) {
+  const boxes = [...all.form.querySelectorAll(`input[name="${all.dataset.all}"][type=checkbox]`)];
+  const follow = () => {
+    const count = boxes.filter((box) => box.checked).length;
+    all.checked = count > 0 && count === boxes.length;
+    all.indeterminate = count > 0 && count < boxes.length;
+  };
+  all.parentElement.hidden = false;
+  all.addEventListener("change", () => { for (const box of boxes) box.checked = all.checked; });
+  for (const box of boxes) box.addEventListener("change", follow);
+  window.addEventListener("pageshow", follow);
+}
+
+// Work in the background: the page is shown anew until it has ended.
+if (document.querySelector("[data-again]")) setTimeout(() => location.reload(), 1500);

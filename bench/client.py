@@ -1,0 +1,89 @@
+"""What the client costs a job: `python -m bench.client [--rounds 9] [--lines 500000]`.
+
+A command works 10 µs for each line that it writes, so that it writes up to 100,000 a second; it runs alone and under the
+client, in turn, and tells itself how long its work took. The reader at the other end is `cat`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+CLIENT = Path(__file__).resolve().parents[1] / "app" / "client" / "torchtriage_client.py"
+WORK = """
+import sys, time
+lines, spins, flush, told = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "flush", sys.argv[4]
+line = "step %07d | loss 2.513 | grad norm 0.71 | lr 3.0e-04 | tokens/s 48,211 | mem 61.2 GiB | eta 03:11:52\\n" % 7
+began = time.perf_counter()
+for _ in range(lines):
+    for _ in range(spins):
+        pass
+    sys.stdout.write(line)
+    if flush:
+        sys.stdout.flush()
+sys.stdout.flush()
+open(told, "w").write(str(time.perf_counter() - began))
+"""
+WAYS = {"pipe, flushed each line": ("flush", False), "pipe, in blocks": ("blocks", False), "file": ("blocks", True)}
+
+
+def work(folder: Path, lines: int, spins: int, flush: str, to_file: bool, wrapped: bool) -> float:
+    """-> the seconds that the command's own work took."""
+    command = [sys.executable, "-c", WORK, str(lines), str(spins), flush, str(folder / "told")]
+    if wrapped:
+        command = [sys.executable, str(CLIENT), "run", "--", *command]
+    environment = os.environ | {"TORCHTRIAGE_URL": "http://127.0.0.1:9", "TORCHTRIAGE_SPOOL": str(folder / "spool")}
+    if to_file:
+        with (folder / "out").open("wb") as out:
+            subprocess.run(command, env=environment, stdout=out, stderr=out, check=True)
+    else:
+        with (
+            subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as reader,
+            subprocess.Popen(command, env=environment, stdout=reader.stdin) as running,
+        ):
+            assert reader.stdin is not None
+            reader.stdin.close()
+            assert running.wait() == 0
+    return float((folder / "told").read_text())
+
+
+def calibrated(folder: Path) -> int:
+    """-> how many turns of an empty loop take 10 µs together with writing a line."""
+    spins = 400
+    for _ in range(3):
+        took = work(folder, 100_000, spins, "blocks", False, False) / 100_000
+        spins = max(10, round(spins * 10e-6 / took))
+    return spins
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--lines", type=int, default=500_000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        spins = calibrated(folder)
+        print(
+            "| output | alone, lines/s | under the client, lines/s | slower by | of the pairs |\n|---|---|---|---|---|"
+        )
+        for way, (flush, to_file) in WAYS.items():
+            pairs = []
+            for turn in range(options.rounds):
+                order = (False, True) if turn % 2 else (True, False)
+                took = {wrapped: work(folder, options.lines, spins, flush, to_file, wrapped) for wrapped in order}
+                pairs.append((took[False], took[True]))
+            alone, wrapped = (statistics.median(column) for column in zip(*pairs, strict=True))
+            ratio = statistics.median(under / before for before, under in pairs)
+            print(
+                f"| {way} | {options.lines / alone:,.0f} | {options.lines / wrapped:,.0f} | {wrapped / alone - 1:.1%} | {ratio - 1:.1%} |"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+import pytest
+
+from app.domain.line import Line
+from app.parsing.scheduler import Scheduler
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "rank"),
+    [
+        ("srun: error: gpu-01: task 3: Killed", "gpu-01", 3),
+        ("srun: error: gpu-01: tasks 0-3: Exited with exit code 1", "gpu-01", None),
+        ("srun: error: gpu[001-002]: tasks 0-15: Exited with exit code 1", None, None),
+        ("srun: error: gpu[001]: task 1: Segmentation fault (core dumped)", "gpu001", 1),
+        ("slurmstepd-gpu003: error: Detected 1 oom_kill event in StepId=31.0. Some of the step tasks have been OOM Killed.", "gpu003", None),
+        ("slurmstepd: error: *** JOB 31 ON gpu-01 CANCELLED AT 2026-05-01T09:00:00 DUE TO TIME LIMIT ***", "gpu-01", None),
+        ("srun: error: Node failure on gpu-7", "gpu-7", None),
+        ("slurmstepd: error: *** JOB 31 ON gpu-[1-2] CANCELLED AT 2026-05-01T09:00:00 DUE TO NODE FAILURE ***", None, None),
+        ("srun: error: Task launch for StepId=31.0 failed on node gpu-7: Socket timed out on send/recv operation", "gpu-7", None),
+        ("slurmstepd: error:  mpi/pmix_v4: pmixp_p2p_send: gpu-7 [0]: pmixp_utils.c:469: send failed", "gpu-7", None),
+    ],
+)  # fmt: skip
+def test_slurms_lines_name_host_and_task(text: str, host: str | None, rank: int | None) -> None:
+    scheduler = Scheduler()
+    assert scheduler.feed(Line(1, text, text, 1))
+    assert (scheduler.events[0].host, scheduler.events[0].rank) == (host, rank)
+
+
+def test_what_good_jobs_print_too_is_no_event() -> None:
+    scheduler = Scheduler()
+    line = "slurmstepd: error: _is_a_lwp: 1 read() attempts on /proc/4711/status failed: No such process"
+    assert not scheduler.feed(Line(1, line, line, 1))

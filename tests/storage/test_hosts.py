@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+from app.domain.stats import StatsFilter
+from app.storage import hosts
+from app.storage.database import Database
+from tests.storage import values
+
+
+def fill(database: Database) -> None:
+    plan = [("gpu-1", True, "a"), ("gpu-1", True, "a"), ("gpu-2", False, "b"), ("gpu-2", False, "c"),
+            ("gpu-2", False, None), ("login_1", False, "d"), ("gpu%3", False, "e")]  # fmt: skip
+    with database.transaction() as session:
+        for at, (host, hardware, job) in enumerate(plan):
+            finding = values.finding(f"v1:{host}", host=host, hardware=hardware, gpu_hours=1.0)
+            values.triaged(session, str(at), at * 100, finding, job_id=job, cluster="blue" if at < 4 else "green")
+        values.triaged(session, "healthy", 0, values.finding(None, outcome="healthy", host="gpu-9", entry=None))
+
+
+def test_hosts_are_counted_those_to_blame_first(database: Database) -> None:
+    fill(database)
+    with database.reading() as session:
+        found = hosts.hosts(session, StatsFilter(), 10)
+        told = [(one.host, one.hardware, one.count, one.jobs) for one in found]
+        assert told[:2] == [("gpu-1", 2, 2, 1), ("gpu-2", 0, 3, 3)]
+        assert {host for host, *_ in told[2:]} == {"gpu%3", "login_1"}  # in the database's own order of letters
+        assert found[1].entries == {"cuda.oom": 3}
+        assert found[1].gpu_hours_lost == 3.0
+        assert [one.host for one in hosts.hosts(session, StatsFilter(), 1)] == ["gpu-1"]
+
+
+def test_hosts_of_a_time_a_cluster_and_a_beginning(database: Database) -> None:
+    fill(database)
+    later = values.START + timedelta(seconds=250)
+    with database.reading() as session:
+        assert [one.count for one in hosts.hosts(session, StatsFilter(cluster="blue", host="gpu-2"), 9)] == [2]
+        assert {one.host for one in hosts.hosts(session, StatsFilter(since=later), 9)} == {"gpu-2", "login_1", "gpu%3"}
+        assert {one.host for one in hosts.hosts(session, StatsFilter(until=later), 9)} == {"gpu-1", "gpu-2"}
+        assert {one.host for one in hosts.hosts(session, StatsFilter(host="gpu%"), 9)} == {"gpu%3"}
+        assert {one.host for one in hosts.hosts(session, StatsFilter(host="gpu"), 9)} == {"gpu-1", "gpu-2", "gpu%3"}
+        assert hosts.hosts(session, StatsFilter(host="nowhere"), 9) == []
+        one = hosts.host(session, StatsFilter(), "gpu-1")
+        assert one is not None
+        assert one.last_seen == values.START + timedelta(seconds=100)
+        assert hosts.host(session, StatsFilter(), "gpu-9") is None
+        assert [(bad.host, bad.hardware) for bad in hosts.bad(session, StatsFilter(), 9)] == [("gpu-1", 2)]
+        assert hosts.bad(session, StatsFilter(since=later), 9) == []

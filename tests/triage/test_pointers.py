@@ -1,0 +1,42 @@
+"""What is looked for before a sign's regex is tried: it must never hide a match."""
+
+import pytest
+import re2
+
+from app.knowledge import BUILT_IN
+from app.knowledge.loader import load
+from app.triage.patterns import Patterns, source
+from app.triage.pointers import demands, meets
+
+
+@pytest.mark.parametrize(
+    ("pattern", "demanded"),
+    [
+        (r"NCCL WARN[^\n]{0,80}HIP failure", ["nccl warn", "hip failure"]),
+        (r"(torchrun|deepspeed)[^\n]* returned", ["torchrun\ndeepspeed", " returned"]),
+        (r"CUDA( driver)? error", ["cuda", " error"]),
+        (r"[0-9]+|\w", []),
+    ],
+)
+def test_a_pattern_demands_its_literals(pattern: str, demanded: list[str]) -> None:
+    assert demands(pattern) == demanded
+
+
+def test_one_of_several_literals_is_enough_and_letters_may_be_large() -> None:
+    demanded = demands(r"(?i)(torchrun|deepspeed)[^\n]* returned")
+
+    assert meets("DeepSpeed has RETURNED".lower(), demanded)
+    assert not meets("deepspeed goes on", demanded)
+    assert not meets("accelerate returned", demanded)
+
+
+def test_what_shows_a_sign_holds_what_the_sign_demands() -> None:
+    knowledge = load([BUILT_IN])
+    shown = 0
+    for pattern in Patterns(knowledge).all:
+        sign = re2.compile(f"(?m){source(pattern.sign)}")
+        for example in pattern.entry.match_examples:
+            if sign.search(example):
+                shown += 1
+                assert meets(example.lower(), demands(source(pattern.sign))), source(pattern.sign)
+    assert shown > len(knowledge.entries)

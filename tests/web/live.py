@@ -1,0 +1,46 @@
+"""A service that listens on loopback: one that is open in, its address out."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from app.services.postman import Postman
+from app.services.service import Service
+from app.web.app import create_app
+
+
+@contextmanager
+def serving(service: Service, posting: bool = True) -> Iterator[str]:
+    """Where it is not `posting`, what is put into the outbox stays there. The service stays open afterwards."""
+    app = create_app(service.settings, service)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> Any:
+        app.state.service = service  # without what ends with closing it
+        yield
+
+    app.router.lifespan_context = lifespan
+    postman = Postman(service)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None))
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        if posting:
+            postman.start()
+        try:
+            while not server.started:
+                assert thread.is_alive()
+                time.sleep(0.01)
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            postman.stop()
+            server.should_exit = True
+            thread.join()

@@ -1,0 +1,162 @@
+"""An incident's page in a real browser: the first screen, ranks over time, why not, feedback, Markdown, deleting."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.web.pages.home import SAMPLES
+from tests.logs import PEER_CLOSED, WAITING, steps, text, traceback
+from tests.web.test_browser import COPIED, hand_in, objections
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from tests.conftest import LiveServer
+
+
+def sample(page: Page, server: LiveServer, name: str) -> str:
+    """Hands one of our samples in -> the address of its incident."""
+    page.goto(f"{server.url}/?sample={name}")
+    page.locator("form#paste button.main").click()
+    page.wait_for_url(re.compile(r"/incidents/\d+$"))
+    page.locator(".strip").wait_for(timeout=60_000)
+    return page.url
+
+
+def many_ranks(count: int) -> str:
+    """-> a run in which rank 17 fails, and all others wait for it."""
+    failed = traceback("ValueError: a NaN in the loss", prefix="[rank17]: ")
+    waiting = [
+        line for rank in range(count) if rank != 17 for line in traceback(PEER_CLOSED, WAITING, f"[rank{rank}]: ")
+    ]
+    return text(steps(range(4)), failed, waiting).decode()
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+def test_the_first_screen_answers_without_scrolling(
+    browser: Browser, shared_server: LiveServer, lang: str, width: int, height: int
+) -> None:
+    size = {"width": width, "height": height}
+    with browser.new_context(viewport=size, locale={"en": "en-GB", "zh": "zh-CN"}[lang]) as context:  # type: ignore[arg-type]
+        page = context.new_page()
+        below: list[str] = []
+        for name in SAMPLES:
+            page.goto(sample(page, shared_server, name))
+            for part in ("h1", ".strip > :nth-child(1)", ".strip > :nth-child(2)", ".strip > :nth-child(3)",
+                         ".answer .evidence li:first-child", ".do .fixes > li:first-child h3", "#cause"):  # fmt: skip
+                box = page.locator(part).first.bounding_box()
+                if box is None or box["y"] + box["height"] > height:
+                    below.append(f"{name}: {part} {box}")
+        assert not below
+
+
+def test_the_ranks_over_time_lead_to_their_lines(page: Page, shared_server: LiveServer) -> None:
+    sample(page, shared_server, "stuck")
+    lanes = page.locator(".lane")
+    assert lanes.count() == 8
+    assert "rank 3" in page.locator(".lane.first").inner_text()
+    assert page.locator(".lane.waited .waits").count() == 7
+    page.get_by_text("As a table").click()
+    row = page.get_by_role("row").filter(has_text="waited for others").first
+    assert "10 min" in row.inner_text()
+    page.locator(".lane.waited a").nth(1).click()
+    page.wait_for_url(re.compile(r"/log\?line=\d+#L\d+"))
+    assert "[rank1]:" in page.locator("li:target").inner_text()
+
+
+def test_many_ranks_are_folded_and_lines_without_times_say_so(page: Page, shared_server: LiveServer) -> None:
+    hand_in(page, shared_server, many_ranks(512))
+    assert page.locator(".lane").count() == 2
+    assert "0-16,18-511" in page.locator(".lane.waited").inner_text()
+    assert page.get_by_text("in the order of lines, not to scale").is_visible()
+
+
+def test_keys_step_through_the_evidence_and_are_told(page: Page, shared_server: LiveServer) -> None:
+    sample(page, shared_server, "memory")
+    page.keyboard.press("?")
+    page.get_by_role("dialog").get_by_text("Next line that shows the failure").wait_for()
+    page.keyboard.press("Escape")
+    focused = "document.activeElement.getAttribute('aria-label')"
+    page.keyboard.press("j")
+    first = page.evaluate(focused)
+    page.keyboard.press("j")
+    assert re.fullmatch(r"line \d+", first)
+    assert page.evaluate(focused) != first
+    page.keyboard.press("k")
+    assert page.evaluate(focused) == first
+    page.keyboard.press("l")
+    page.wait_for_url(re.compile("/log"))
+
+
+def test_it_is_copied_as_markdown(browser: Browser, shared_server: LiveServer) -> None:
+    with browser.new_context(permissions=["clipboard-read", "clipboard-write"]) as context:
+        page = context.new_page()
+        address = sample(page, shared_server, "hardware")
+        page.get_by_role("button", name="Copy for an issue").click()
+        page.get_by_text("Copied").wait_for()
+        copied = page.evaluate(COPIED)
+        for expected in ("### GPU memory has", "rank 2 · `gpu-013`", "--exclude=gpu-013", "uncorrectable ECC", address):
+            assert expected in copied
+        page.get_by_role("button", name="Copy link").click()
+        page.wait_for_function(f"navigator.clipboard.readText().then((text) => text === '{address}')")
+
+
+def test_it_says_why_it_was_not_another_entry(page: Page, shared_server: LiveServer) -> None:
+    address = sample(page, shared_server, "memory")
+    page.locator(".candidates").get_by_role("link", name=re.compile("Why not")).first.click()
+    page.wait_for_url(re.compile("/why\\?entry="))
+    page.get_by_text(re.compile("follows from cuda.oom")).wait_for()
+    assert page.locator(".why-signs .nearest").count()
+    assert not objections(page)
+    page.goto(address)
+    page.get_by_label("Ask about another entry").fill("no.such-entry")
+    page.keyboard.press("Enter")
+    page.get_by_text("there is no such entry").wait_for()
+
+
+def test_what_helped_is_shown_at_the_next_of_its_kind(page: Page, shared_server: LiveServer) -> None:
+    first = sample(page, shared_server, "memory")
+    page.get_by_text("No, or something to add").click()
+    page.get_by_label("What helped").fill("gradient checkpointing")
+    page.get_by_role("button", name="It is right").click()
+    page.get_by_text("Thank you").wait_for()
+    page.goto(f"{shared_server.url}/?sample=memory")
+    page.locator("#pasted").fill(page.locator("#pasted").input_value() + "one more line\n")
+    page.get_by_role("button", name="Triage", exact=True).click()
+    before = page.locator("section", has=page.locator("#before"))
+    before.get_by_text("gradient checkpointing").wait_for()
+    before.get_by_role("link", name="#1").first.click()
+    page.wait_for_url(first)
+
+
+def test_it_is_deleted_once_the_question_is_answered(page: Page, shared_server: LiveServer) -> None:
+    address = sample(page, shared_server, "killed")
+    page.get_by_text("Delete …").click()
+    page.get_by_role("button", name="Delete for good").click()
+    page.wait_for_url(re.compile(r"/incidents$"))
+    page.goto(address)
+    page.get_by_text("There is nothing here").wait_for()
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "dark"), (390, "light")])
+def test_axe_finds_nothing(browser: Browser, shared_server: LiveServer, lang: str, width: int, scheme: str) -> None:
+    size = {"width": width, "height": 900}
+    locale = {"en": "en-GB", "zh": "zh-CN"}[lang]
+    with browser.new_context(viewport=size, color_scheme=scheme, locale=locale) as context:  # type: ignore[arg-type]
+        page = context.new_page()
+        found: list[str] = []
+        for name in ("stuck", "hardware"):
+            page.goto(sample(page, shared_server, name))
+            for details in page.locator("main details").all():
+                details.evaluate("one => { one.open = true; }")
+            found += objections(page)
+            if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                found.append(f"{page.url} is wider than the window")
+        page.keyboard.press("?")
+        found += objections(page)
+        assert not found

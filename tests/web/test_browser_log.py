@@ -1,0 +1,181 @@
+"""The log viewer in a real browser: pieces as they are scrolled to, search, ranks, errors, keys; and without script."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.web.logs import OOM
+from tests.web.test_browser import hand_in, objections
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from tests.conftest import LiveServer
+
+LINES = 20_000
+
+
+def long_log() -> str:
+    """-> four ranks' steps, one failure in the middle, warnings that repeat, colours."""
+    steps = [f"[rank {line % 4}] step {line} loss 0.5" for line in range(LINES)]
+    middle = LINES // 2
+    steps[middle + 500] = "\x1b[1;31mERROR\x1b[0m: tracker did not answer <b>"
+    steps[100:130] = ["the very same warning"] * 30
+    return "\n".join([*steps[:middle], *OOM.splitlines(), *steps[middle:]]) + "\n"
+
+
+@pytest.fixture
+def log(page: Page, live_server: LiveServer) -> str:
+    """The address of a long log's viewer."""
+    return f"{hand_in(page, live_server, long_log())}/log"
+
+
+def shown(page: Page) -> tuple[int, int]:
+    """-> the first and last line that are in the page."""
+    numbers = page.locator("ol.piece > li").evaluate_all("lines => lines.map((line) => Number(line.id.slice(1)))")
+    return min(numbers), max(numbers)
+
+
+def in_view(page: Page, line: int) -> bool:
+    return bool(page.locator(f"#L{line}").evaluate(
+        "line => { const { top, bottom } = line.getBoundingClientRect(); return top >= 0 && bottom <= innerHeight; }"
+    ))  # fmt: skip
+
+
+def test_it_opens_at_the_evidence_and_loads_what_is_scrolled_to(page: Page, log: str) -> None:
+    failures: list[str] = []
+    page.on("pageerror", lambda error: failures.append(str(error)))
+    page.on("console", lambda said: failures.append(said.text) if said.type == "error" else None)
+    page.goto(log)
+    evidence = LINES // 2 + 4
+    assert page.locator(f"#L{evidence}.evidence").is_visible()
+    first, last = shown(page)
+    for _ in range(6):
+        page.mouse.wheel(0, 20_000)
+        page.wait_for_function(
+            "(last) => Number(document.querySelector('ol.piece:last-of-type').dataset.last) > last", arg=last
+        )
+        last = shown(page)[1]
+    for _ in range(3):
+        page.mouse.wheel(0, -100_000)
+        page.wait_for_function("(first) => Number(document.querySelector('ol.piece').dataset.first) < first", arg=first)
+        first = shown(page)[0]
+    numbers = page.locator("ol.piece > li").evaluate_all("lines => lines.map((line) => Number(line.id.slice(1)))")
+    assert numbers == list(range(numbers[0], numbers[-1] + 1))
+    assert not failures
+
+
+def test_lines_have_addresses(page: Page, log: str) -> None:
+    page.goto(f"{log}?line=15000#L15000")
+    assert in_view(page, 15000)
+    page.locator("#L15000 > a").first.click()
+    page.keyboard.press("g")
+    page.keyboard.type("42")
+    page.keyboard.press("Enter")
+    page.locator("#L42.focus").wait_for()
+    assert in_view(page, 42)
+    assert page.url.endswith("?line=42#L42")
+
+
+def test_words_are_found_forwards_and_backwards(page: Page, log: str) -> None:
+    page.goto(log)
+    page.keyboard.press("/")
+    page.keyboard.type("STEP 12345 ")
+    page.keyboard.press("Enter")
+    page.locator("#L12350.focus mark").wait_for()
+    assert page.locator("#L12350 mark").inner_text() == "step 12345"
+    page.locator("#q").fill("out of memory")
+    page.get_by_role("button", name="Previous", exact=True).click()
+    page.locator(f"#L{LINES // 2 + 4}.focus").wait_for()
+    page.keyboard.press("n")
+    page.get_by_text("Nothing further on.").wait_for()
+
+
+def test_the_next_error_is_found(page: Page, log: str) -> None:
+    page.goto(f"{log}?from=1")
+    page.locator("#L1").wait_for()
+    page.get_by_role("button", name="Next error").click()
+    page.locator(f"#L{LINES // 2 + 1}.focus").wait_for()
+    page.goto(f"{log}?line={LINES // 2 + 10}")
+    page.locator("body").press("e")
+    page.locator(f"#L{LINES // 2 + 505}.focus .c-red.bold").wait_for()
+    assert "<b>" in page.locator(f"#L{LINES // 2 + 505}").inner_text()
+
+
+def test_one_rank_alone(page: Page, log: str) -> None:
+    page.goto(f"{log}?line=9000")
+    page.locator("#L9000 .who").click()
+    page.wait_for_url(re.compile("rank=3"))
+    ranks = page.locator("ol.piece .who").all_inner_texts()
+    assert set(ranks) == {"3"}
+    last = shown(page)[1]
+    page.mouse.wheel(0, 50_000)
+    page.wait_for_function(
+        "(last) => Number(document.querySelector('ol.piece:last-of-type').dataset.last) > last", arg=last
+    )
+    assert set(page.locator("ol.piece .who").all_inner_texts()) == {"3"}
+    page.mouse.wheel(0, -500_000)
+    page.get_by_role("link", name="All ranks").click()
+    page.wait_for_url(lambda url: "rank" not in url)
+
+
+def test_equal_lines_are_folded(page: Page, log: str) -> None:
+    page.goto(f"{log}?from=95")
+    folded = page.locator("details.equal").first
+    assert "29 equal lines" in folded.inner_text()
+    folded.locator("summary").click()
+    assert folded.locator("li").count() == 29
+
+
+def test_keys_step_from_mark_to_mark(page: Page, log: str) -> None:
+    page.goto(f"{log}?from=1")
+    page.locator("#L1").wait_for()
+    page.keyboard.press("j")
+    page.locator("li.evidence.focus").wait_for()
+    page.keyboard.press("?")
+    assert page.get_by_role("dialog").is_visible()
+
+
+def test_all_of_it_works_without_script(browser: Browser, page: Page, log: str) -> None:
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(log)
+        assert page.locator(f"#L{LINES // 2 + 4}").is_visible()
+        last = shown(page)[1]
+        page.get_by_role("link", name="Later ↓").click()
+        assert shown(page)[0] == last + 1
+        page.get_by_role("link", name="↑ Earlier").click()
+        assert shown(page)[1] == last
+        page.get_by_label("Search this log").fill("step 19999 ")
+        page.get_by_role("button", name="Next ↓").click()
+        page.wait_for_url(re.compile(rf"line={LINES + 4}.*#L{LINES + 4}$"))
+        assert page.locator("li.focus mark").inner_text() == "step 19999"
+        page.get_by_role("button", name="Next ↓").click()
+        assert page.get_by_role("status").inner_text() == "Nothing further on."
+        page.get_by_label("rank", exact=True).fill("2")
+        page.get_by_label("Line", exact=True).fill("500")
+        page.locator("#goto button").click()
+        assert set(page.locator("ol.piece .who").all_inner_texts()) == {"2"}
+
+
+@pytest.mark.parametrize(("width", "scheme", "lang"), [(1440, "light", "en"), (390, "dark", "zh")])
+def test_axe_finds_nothing(browser: Browser, live_server: LiveServer, width: int, scheme: str, lang: str) -> None:
+    size = {"width": width, "height": 900}
+    locale = {"en": "en-GB", "zh": "zh-CN"}[lang]
+    with browser.new_context(viewport=size, color_scheme=scheme, locale=locale) as context:  # type: ignore[arg-type]
+        page = context.new_page()
+        page.goto(live_server.url)
+        page.locator("#pasted").fill(long_log())
+        page.locator("form#paste button.main").click()
+        page.wait_for_url(re.compile(r"/incidents/\d+$"))
+        page.locator(".strip").wait_for(timeout=60_000)
+        found: list[str] = []
+        for address in ("/log", "/log?rank=2&q=step&line=9000", "/log?from=90"):
+            page.goto(page.url.split("/log")[0] + address)
+            found += objections(page)
+            if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                found.append(f"{page.url} is wider than the window")
+        assert not found

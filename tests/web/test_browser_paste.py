@@ -1,0 +1,139 @@
+"""Handing a log in, in a real browser: by paste, files, folder, drop and sample; the verdict in the same view."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.web.pages.home import SAMPLES
+from tests.web.logs import OOM
+from tests.web.test_browser import hand_in, objections
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from tests.conftest import LiveServer
+
+# A folder can't be dragged from outside by a test, so the page is given what such a drop holds.
+DROP_FOLDER = """([name, text]) => {
+  const file = { isFile: true, isDirectory: false, name, file: (done) => done(new File([text], name)) };
+  const weights = { isFile: true, isDirectory: false, name: "model.pt", file: (done) => done(new File(["x"], "model.pt")) };
+  let asked = 0;
+  const folder = { isFile: false, isDirectory: true, name: "run7",
+    createReader: () => ({ readEntries: (done) => done(asked++ ? [] : [file, weights]) }) };
+  const transfer = { types: ["Files"], items: [{ webkitGetAsEntry: () => folder }], files: [] };
+  const event = new Event("drop", { bubbles: true, cancelable: true });
+  Object.defineProperty(event, "dataTransfer", { value: transfer });
+  document.body.dispatchEvent(event);
+}"""
+
+
+def arrived(page: Page) -> None:
+    page.wait_for_url(re.compile(r"/incidents/\d+$"))
+    page.locator("h1").wait_for()
+
+
+def test_the_verdict_stands_in_the_same_view_with_a_link_to_share(page: Page, shared_server: LiveServer) -> None:
+    page.goto(shared_server.url)
+    page.evaluate("window.here = true")
+    page.locator("#pasted").fill(OOM)
+    page.get_by_role("button", name="Triage", exact=True).click()
+    arrived(page)
+    assert page.evaluate("window.here"), "the page was loaded anew"
+    assert "memory" in page.locator("h1").inner_text()
+    assert page.evaluate("document.activeElement.tagName") == "H1"
+    assert page.locator(".actions").get_by_role("button", name="Copy link").is_visible()
+    page.get_by_text("Triage another log").click()
+    page.locator("#pasted").fill(OOM.replace("rank3", "rank1"))
+    page.get_by_role("button", name="Triage", exact=True).click()
+    page.locator(".strip").get_by_text("rank 1").wait_for()
+    page.go_back()
+    page.locator(".strip").get_by_text("rank 3").wait_for()
+
+
+def test_a_folder_is_one_run_and_what_is_no_log_is_left_out(
+    page: Page, shared_server: LiveServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "chosen" / "attempt_0"
+    for rank in ("0", "1"):
+        (folder / rank).mkdir(parents=True)
+        (folder / rank / "stderr.log").write_text(OOM if rank == "1" else "step 1\n")
+    (folder / "weights.pt").write_bytes(b"PK\x03\x04")
+    page.goto(shared_server.url)
+    page.locator("#folder").set_input_files(folder.parent)
+    page.get_by_text("left out, as no logs: 1").wait_for()
+    page.get_by_role("button", name="Triage", exact=True).click()
+    arrived(page)
+    page.get_by_role("link", name="Open the whole log").first.click()
+    names = page.locator("#file option").all_inner_texts()
+    assert len(names) == 2
+    assert all(name.endswith("/stderr.log") for name in names)
+
+
+def test_a_dropped_folder_is_one_run(page: Page, shared_server: LiveServer) -> None:
+    page.goto(shared_server.url)
+    page.evaluate(DROP_FOLDER, ["rank_3.log", OOM])
+    arrived(page)
+    assert "memory" in page.locator("h1").inner_text()
+
+
+def test_an_upload_shows_how_far_it_is_and_can_be_stopped(
+    page: Page, shared_server: LiveServer, tmp_path: Path
+) -> None:
+    page.goto(shared_server.url)
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 400_000}
+    session.send("Network.emulateNetworkConditions", slow)
+    big = tmp_path / "big.log"
+    big.write_text("step 1 loss 0.5\n" * 400_000)
+    page.locator("#log").set_input_files(big)
+    page.get_by_role("button", name="Triage", exact=True).click()
+    page.get_by_text(re.compile(r"Uploading \d+ % · .* of 6\.1 MB · \d+ s left")).wait_for()
+    page.get_by_role("button", name="Stop").click()
+    assert page.get_by_role("alert").inner_text() == "The upload was stopped; nothing was kept."
+    assert page.get_by_role("button", name="Triage", exact=True).is_enabled()
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_samples_fill_the_form(browser: Browser, shared_server: LiveServer, script: bool) -> None:
+    with browser.new_context(java_script_enabled=script) as context:
+        page = context.new_page()
+        page.goto(shared_server.url)
+        assert page.locator(".samples a").count() == len(SAMPLES)
+        page.get_by_role("link", name="A broken GPU").click()
+        assert "ECC" in page.locator("#pasted").input_value()
+        page.get_by_role("button", name="Triage", exact=True).click()
+        page.wait_for_url(re.compile(r"/incidents/\d+$"))
+        page.locator(".strip").get_by_text("Yes, on other hosts").wait_for()
+        assert page.locator(".strip").get_by_text("--exclude=gpu-013").is_visible()
+
+
+def test_what_went_wrong_can_be_said_without_script(browser: Browser, shared_server: LiveServer) -> None:
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        hand_in(page, shared_server)
+        page.get_by_text("No, or something to add").click()
+        page.get_by_label("What it was").fill("nccl.timeout")
+        page.get_by_label("What helped").fill("<b>halved</b> the batch")
+        page.get_by_role("button", name="It is wrong").click()
+        page.get_by_text("Thank you: it is kept.").wait_for()
+        said = page.locator(".said").inner_text()
+        for expected in ("Wrong", "nccl.timeout", "<b>halved</b> the batch"):
+            assert expected in said
+        page.get_by_role("button", name="Yes", exact=True).click()
+        page.locator(".said").get_by_text("Right").wait_for()
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_axe_finds_nothing_once_the_verdict_is_shown(browser: Browser, shared_server: LiveServer, lang: str) -> None:
+    with browser.new_context(locale={"en": "en-GB", "zh": "zh-CN"}[lang]) as context:
+        page = context.new_page()
+        page.goto(f"{shared_server.url}/?sample=stuck")
+        assert not objections(page)
+        page.locator("form#paste button.main").click()
+        arrived(page)
+        assert not objections(page)

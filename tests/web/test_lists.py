@@ -1,0 +1,371 @@
+"""Lists, groups, dashboard, hosts and settings as a browser without script sees them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.domain.access import Scope
+from app.domain.incident import Job
+from app.reading.unpack import Upload
+from app.services import access
+from app.services.accept import accept
+from app.services.rework import Stage
+from app.services.service import Service
+from app.services.triage_incident import triage_incident
+from app.settings import Settings
+from app.web.app import create_app
+from tests.web.logs import OOM
+
+BROWSER = {"accept": "text/html,application/xhtml+xml", "sec-fetch-site": "same-origin"}
+UNKNOWN = 'Traceback (most recent call last):\n  File "/work/train.py", line 7, in step\n    turn()\nwidgets.{}: {} <b>jammed</b>\n'
+ECC = "Nov 16 10:00:00 gpu-7 kernel: NVRM: Xid (PCI:0000:3b:00): 48, pid=4711, name=python, DBE (double bit error)\n"
+EVERY = ("/incidents", "/groups", "/groups/1", "/unexplained", "/dashboard", "/hosts", "/settings", "/retriage")
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with TestClient(create_app(Settings(data_dir=tmp_path, workers=0)), headers=BROWSER) as client:
+        yield client
+
+
+@pytest.fixture
+def service(client: TestClient) -> Service:
+    found = client.app.state.service  # type: ignore[attr-defined]
+    assert isinstance(found, Service)
+    return found
+
+
+def given(service: Service, text: str, **job: object) -> str:
+    """-> the id of an incident that is triaged."""
+    times = {"gpus": 8, "started_at": "2026-05-01T09:00:00Z", "ended_at": "2026-05-01T10:00:00Z"}
+    incident = accept(service, Job(**(times | job)), [Upload("run.log", iter([text.encode()]))]).incident_id  # type: ignore[arg-type]
+    triage_incident(service, incident)
+    future = service.queue.find(incident)
+    if future is not None:
+        future.result()
+    return incident
+
+
+def some(service: Service) -> list[str]:
+    found = [given(service, OOM, job_id=str(number), cluster="blue", user="ann") for number in range(3)]
+    found.append(given(service, UNKNOWN.format("WidgetError", "gear"), job_id="9", cluster="green"))
+    found.append(given(service, ECC, job_id="10", cluster="green"))
+    found.append(given(service, ECC + "again\n", job_id="11", cluster="green"))
+    return found
+
+
+def group_of(client: TestClient, incident: str) -> str:
+    answer = client.get(f"/api/v1/incidents/{incident}").json()
+    return str(answer["group"]["id"])
+
+
+def rows(page: str) -> list[str]:
+    return re.findall(r'class="title" href="/incidents/(\d+)"', page)
+
+
+def table(text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text.removeprefix("\ufeff"))))
+
+
+def test_every_page_is_there_before_the_first_incident(client: TestClient) -> None:
+    for address in EVERY:
+        if address != "/groups/1":
+            for lang in ("en", "zh"):
+                page = client.get(f"{address}?lang={lang}")
+                assert page.status_code == 200, address
+                assert not re.search(r"<style|<[^>]*\s(?:style|on\w+)=|<script(?![^>]*\ssrc=)", page.text)
+
+
+def test_every_page_is_small_and_escapes_what_logs_say(client: TestClient, service: Service) -> None:
+    some(service)
+    for address in EVERY:
+        page = client.get(address)
+        assert page.status_code == 200
+        assert "<b>jammed" not in page.text
+        assert len(page.content) < 100_000
+
+
+def test_filters_of_days_and_groups(client: TestClient, service: Service) -> None:
+    made = some(service)
+    today = datetime.now(UTC).date()
+    tomorrow = today + timedelta(days=1)
+    assert len(rows(client.get(f"/incidents?since={today - timedelta(days=1)}&until={tomorrow}").text)) == len(made)
+    assert rows(client.get(f"/incidents?since={tomorrow + timedelta(days=1)}").text) == []
+    assert len(rows(client.get("/incidents?since=nonsense").text)) == len(made)
+    assert len(rows(client.get(f"/incidents?group={group_of(client, made[0])}&cluster=blue").text)) == 3
+
+
+def test_what_is_shown_is_there_as_csv_and_json(client: TestClient, service: Service) -> None:
+    some(service)
+    given(service, OOM + "x", job_id="=cmd()", user="@evil", job_name="+1")
+    page = client.get("/incidents?entry=cuda.oom").text
+    links = dict(re.findall(r'<a href="([^"]+)">(CSV|JSON)</a>', page))
+    for address, kind in links.items():
+        answer = client.get(address.replace("&amp;", "&"))
+        assert answer.status_code == 200
+        if kind == "CSV":
+            assert "attachment" in answer.headers["content-disposition"]
+            names, *lines = table(answer.text)
+            assert len(lines) == 4
+            assert dict(zip(names, lines[0], strict=True))["job_id"] == "'=cmd()"
+            assert dict(zip(names, lines[0], strict=True))["user"] == "'@evil"
+        else:
+            assert len(answer.json()["items"]) == 4
+    for address in ("/groups.csv", "/hosts.csv", "/dashboard.csv?table=causes", "/dashboard.csv?table=by_area"):
+        assert len(table(client.get(address).text)) > 1, address
+    assert client.get("/dashboard.csv?table=nothing").status_code == 404
+
+
+def test_a_view_is_saved_used_removed_and_brought_back(client: TestClient, service: Service) -> None:
+    some(service)
+    saved = client.post("/incidents/views", data={"name": " my  cluster ", "query": "cluster=green&evil=1"})
+    assert saved.status_code == 200
+    assert "The view is saved" in saved.text
+    assert str(saved.url).endswith("/incidents?cluster=green&said=saved")
+    page = client.get("/incidents").text
+    assert re.search(r'href="/incidents\?cluster=green"[^>]*>my cluster<', page)
+    address = re.search(r'action="(/incidents/views/\d+/remove)"', client.get("/incidents?cluster=green").text)
+    assert address is not None
+    removed = client.post(address[1])
+    assert "The view my cluster is deleted" in removed.text
+    assert 'name="query" value="cluster=green"' in removed.text
+    assert ">my cluster</a>" not in client.get("/incidents").text
+    assert client.post(address[1]).status_code == 404
+    for name in ("", " ", "x" * 81):
+        assert client.post("/incidents/views", data={"name": name, "query": ""}).status_code == 400
+    said = [change.action for change in access.changes(service.database, "view 1", 9).items]
+    assert said == ["remove", "save"]
+
+
+def test_deleting_several_asks_first(client: TestClient, service: Service) -> None:
+    made = some(service)
+    chosen = {"incident": made[:2], "here": "cluster=blue", "action": "delete"}
+    asked = client.post("/incidents/bulk", data=chosen)
+    assert "Delete these incidents? (2)" in asked.text
+    assert len(client.get("/api/v1/incidents").json()["items"]) == len(made)
+    done = client.post("/incidents/bulk", data=chosen | {"action": "forget"})
+    assert "Deleted: 2." in done.text
+    assert rows(done.text) == [made[2]]
+    assert "Deleted: 0." in client.post("/incidents/bulk", data=chosen | {"action": "forget"}).text
+    assert "Nothing was chosen" in client.post("/incidents/bulk", data={"action": "delete"}).text
+    assert client.post("/incidents/bulk", data={"incident": made[2], "action": "sell"}).status_code == 400
+
+
+def test_several_verdicts_are_said_to_be_right_or_wrong(client: TestClient, service: Service) -> None:
+    made = some(service)
+    client.post("/incidents/bulk", data={"incident": made[:3], "action": "right"})
+    client.post("/incidents/bulk", data={"incident": made[0], "action": "wrong"})
+    said = client.get(f"/api/v1/incidents/{made[0]}").json()["feedback"]
+    assert [one["verdict"] for one in said] == ["right", "wrong"]
+    (judged,) = client.get("/api/v1/dashboard").json()["precision"]
+    assert judged == {"entry": "cuda.oom", "right": 3, "wrong": 1}
+    assert "75 %" in client.get("/dashboard").text
+
+
+def test_a_retriage_looks_first_and_changes_when_it_is_told_to(client: TestClient, service: Service) -> None:
+    made = some(service)
+    rework = client.app.state.rework  # type: ignore[attr-defined]
+    page = client.post("/incidents/bulk", data={"incident": made[:2], "action": "retriage"})
+    assert str(page.url).endswith("/retriage")
+    rework.wait()
+    assert rework.progress.stage is Stage.FOUND
+    assert (rework.progress.looked_at, rework.progress.found) == (2, 0)
+    assert "Looked at 2: 0 would change" in client.get("/retriage").text
+    assert client.post("/retriage", data={"action": "discard"}).status_code == 200
+    assert rework.progress.stage is Stage.NONE
+    assert client.post("/retriage", data={"action": "apply"}).status_code == 400
+    assert client.post("/retriage", data={"action": "sing"}).status_code == 400
+    client.post("/retriage/all")
+    rework.wait()
+    assert client.post("/retriage", data={"action": "apply"}).status_code == 200
+    rework.wait()
+    assert "Changed: 0." in client.get("/retriage").text
+
+
+def test_groups_are_sorted_and_paged_both_ways(
+    client: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, name in enumerate(("Aaa", "Bbb", "Ccc")):
+        for turn in range(number + 1):
+            given(service, UNKNOWN.format(f"{name}Error", turn), job_id=f"{name} {turn}", gpus=100 - 40 * number)
+    monkeypatch.setattr("app.web.pages.groups._AT_ONCE", 2)
+
+    def order(sort: str) -> list[str]:
+        first = client.get(f"/groups?sort={sort}").text
+        older = re.search(r'href="([^"]+)" rel="next"', first)
+        assert older is not None
+        second = client.get(older[1].replace("&amp;", "&")).text
+        newer = re.search(r'href="([^"]+)" rel="prev"', second)
+        assert newer is not None
+        titles = r'class="title" href="/groups/\d+">widgets\.(\w+)Error'
+        assert re.findall(titles, client.get(newer[1].replace("&amp;", "&")).text) == re.findall(titles, first)
+        return re.findall(titles, first) + re.findall(titles, second)
+
+    assert order("count") == ["Ccc", "Bbb", "Aaa"]
+    assert order("cost") == ["Bbb", "Aaa", "Ccc"]
+    assert order("last_seen") == ["Ccc", "Bbb", "Aaa"]
+
+
+def test_several_groups_are_resolved_and_that_is_undone(client: TestClient, service: Service) -> None:
+    made = some(service)
+    groups = sorted({group_of(client, incident) for incident in made})
+    client.post(f"/groups/{groups[0]}", data={"status": "ignored"})
+    done = client.post("/groups/bulk", data={"group": groups, "status": "resolved", "here": "sort=count"})
+    assert f"Now Resolved: {len(groups)}." in done.text
+    was = re.search(r'name="was" value="([^"]+)"', done.text)
+    assert was is not None
+    client.post("/groups/undo", data={"was": was[1], "here": ""})
+    status = {group["id"]: group["status"] for group in client.get("/api/v1/groups").json()["items"]}
+    assert status == {group: "ignored" if group == groups[0] else "open" for group in groups}
+    assert client.post("/groups/bulk", data={"group": groups, "status": "gone"}).status_code == 400
+    assert client.post("/groups/undo", data={"was": "1:gone"}).status_code == 400
+
+
+def test_a_group_has_an_owner_a_note_and_silence(client: TestClient, service: Service) -> None:
+    some(service)
+    page = client.post("/groups/1", data={"owner": " the  storage team ", "note": "see <b>wiki</b>"}).text
+    assert 'value="the storage team"' in page
+    assert "see &lt;b&gt;wiki" in page
+    assert "Muted until" in client.post("/groups/1", data={"mute": "7"}).text
+    told = client.get("/api/v1/groups/1").json()
+    assert told["owner"] == "the storage team"
+    muted = datetime.fromisoformat(told["muted_until"]) - datetime.now(UTC)
+    assert timedelta(days=6, hours=23) < muted <= timedelta(days=7)
+    assert "Muted until" not in client.post("/groups/1", data={"mute": "0"}).text
+    assert client.post("/groups/1", data={}).status_code == 400
+    assert client.patch("/api/v1/groups/1", json={"mute_days": 0.5}).json()["muted_until"] is not None
+
+
+def test_groups_are_merged_and_split_and_both_are_undone(client: TestClient, service: Service) -> None:
+    made = [given(service, UNKNOWN.format(f"Widget{name}Error", "gear"), job_id=name, cluster=cluster)
+            for name, cluster in (("A", "blue"), ("A2", "green"), ("B", "blue"))]  # fmt: skip
+    made.append(given(service, UNKNOWN.format("WidgetAError", "gear"), job_id="other", cluster="green"))
+    first, other = group_of(client, made[0]), group_of(client, made[2])
+    page = client.get(f"/groups/{first}").text
+    assert re.search(rf'name="other" value="{other}"', page)
+    merged = client.post(f"/groups/{first}/merge", data={"other": other})
+    assert f"Merged: #{other}." in merged.text
+    assert group_of(client, made[2]) == first
+    assert f'href="/groups/{first}"' in client.get(f"/groups/{other}").text
+    client.post(f"/groups/{first}/unmerge", data={"other": other})
+    assert group_of(client, made[2]) == other
+    split = client.post(f"/groups/{first}/split", data={"part": "cluster=green"})
+    own = group_of(client, made[3])
+    assert own != first
+    assert f'Split off: <a href="/groups/{own}">' in split.text
+    client.post(f"/groups/{first}/merge", data={"named": f"#{own}"})
+    assert group_of(client, made[3]) == first
+    for wrong in ({}, {"named": ""}):
+        assert client.post(f"/groups/{first}/merge", data=wrong).status_code == 400
+    assert client.post(f"/groups/{first}/merge", data={"named": "999"}).status_code == 404
+    assert client.post(f"/groups/{first}/split", data={"part": "colour=red"}).status_code == 400
+
+
+def test_the_unexplained_come_with_their_line_and_a_draft(client: TestClient, service: Service) -> None:
+    some(service)
+    page = client.get("/unexplained").text
+    assert "widgets.WidgetError: gear &lt;b&gt;jammed&lt;/b&gt;" in page
+    assert "cuda.oom" not in page
+    address = re.search(r'href="(/unexplained/\d+)"', page)
+    assert address is not None
+    draft = client.get(address[1]).text
+    assert "id: new.widget-error" in draft
+    assert "- text: &#34;" in draft
+    assert client.get("/unexplained/999").status_code == 404
+
+
+def test_the_dashboard_counts_what_failed(client: TestClient, service: Service) -> None:
+    some(service)
+    told = client.get("/api/v1/dashboard").json()
+    assert told["count"] == 6
+    assert told["gpu_hours_lost"] == 48.0
+    assert {row["entry"]: row["count"] for row in told["causes"]}["cuda.oom"] == 3
+    assert [(row["cluster"], row["count"]) for row in told["clusters"]] == [("blue", 3), ("green", 3)]
+    assert told["hosts"][0]["host"] == "gpu-7"
+    assert sum(sum(value for name, value in row.items() if name != "time") for row in told["by_owner"]) == 6
+    page = client.get("/dashboard?cluster=green").text
+    assert "--exclude=gpu-7" in page
+    assert "kubectl cordon gpu-7" in page
+    assert client.get("/api/v1/dashboard?cluster=blue").json()["hosts"] == []
+    assert "Nothing that is known failed" in client.get("/dashboard?since=2020-01-01&until=2020-02-01").text
+    for strange in ("days=7", "days=365", "days=x", "since=0001-01-01", "until=9999-12-31", "since=2026-13-99"):
+        assert client.get(f"/dashboard?{strange}").status_code == 200
+        assert client.get(f"/hosts?{strange}").status_code == 200
+
+
+def test_hosts_tell_what_failed_on_them(client: TestClient, service: Service) -> None:
+    some(service)
+    page = client.get("/hosts?host=gpu").text
+    assert 'href="/hosts/gpu-7"' in page
+    host = client.get("/hosts/gpu-7").text
+    assert "State=DRAIN" in host
+    assert len(rows(host)) == 2
+    assert client.get("/hosts/nowhere").status_code == 404
+
+
+def test_a_token_is_shown_once_and_revoked(client: TestClient, service: Service) -> None:
+    made = client.post("/settings/tokens", data={"name": "ci", "scope": ["submit", "read"], "days": "30"})
+    secret = re.search(r"tt_[\w-]{43}", made.text)
+    assert secret is not None
+    assert made.headers["cache-control"] == "no-store"
+    assert secret[0] not in client.get("/settings").text
+    caller = access.caller_of(service.database, secret[0])
+    assert caller is not None
+    assert caller.scopes == {Scope.SUBMIT, Scope.READ}
+    address = re.search(r'action="(/settings/tokens/\d+/revoke)"', client.get("/settings").text)
+    assert address is not None
+    assert "Ended: 1" in client.post(address[1]).text
+    assert access.caller_of(service.database, secret[0]) is None
+    for wrong in ({"name": "", "scope": "read"}, {"name": "x"}, {"name": "x", "scope": "everything"}):
+        assert client.post("/settings/tokens", data=wrong).status_code == 400
+
+
+def test_the_settings_tell_no_secret(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, workers=0, oidc_client_secret="hush-hush", retention_days=90)
+    with TestClient(create_app(settings), headers=BROWSER) as client:
+        page = client.get("/settings?check=1").text
+    assert "hush-hush" not in page
+    assert "TRIAGE_OIDC_CLIENT_SECRET" in page
+    assert "The folders hold what the service uses" in page
+
+
+def test_a_channel_that_is_not_there_is_told(client: TestClient) -> None:
+    answer = client.post("/settings/test", data={"channel": "nowhere"})
+    assert answer.status_code == 502
+    assert "there is no such channel" in answer.text
+
+
+CHANGES = [
+    ("/incidents/bulk", Scope.WRITE), ("/incidents/views", Scope.WRITE), ("/incidents/views/1/remove", Scope.WRITE),
+    ("/groups/bulk", Scope.WRITE), ("/groups/undo", Scope.WRITE), ("/groups/1", Scope.WRITE),
+    ("/groups/1/merge", Scope.WRITE), ("/groups/1/unmerge", Scope.WRITE), ("/groups/1/split", Scope.WRITE),
+    ("/retriage", Scope.WRITE), ("/retriage/all", Scope.ADMIN), ("/settings/tokens", Scope.ADMIN),
+    ("/settings/tokens/1/revoke", Scope.ADMIN), ("/settings/test", Scope.ADMIN),
+]  # fmt: skip
+
+
+def test_every_change_asks_for_its_scope_and_for_our_own_page(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, workers=0, auth="tokens", host="0.0.0.0")
+    with TestClient(create_app(settings)) as client:
+        database = client.app.state.service.database  # type: ignore[attr-defined]
+        for address, scope in CHANGES:
+            others = [other for other in Scope if other not in (scope, Scope.ADMIN)]
+            secret, _ = access.create(database, "ann", others, None, "a test")
+            header = {"authorization": f"Bearer {secret}"}
+            assert client.post(address).status_code == 401, address
+            assert client.post(address, headers=header).json()["error"]["code"] == "forbidden", address
+            foreign = header | {"sec-fetch-site": "cross-site"}
+            assert client.post(address, headers=foreign).json()["error"]["code"] == "cross_site", address
+        secret, _ = access.create(database, "ann", [Scope.READ], None, "a test")
+        header = {"authorization": f"Bearer {secret}", "accept": "text/html"}
+        assert client.get("/settings", headers=header).status_code == 403
+        assert 'href="/settings"' not in client.get("/incidents", headers=header).text
+        assert "bulk_" not in client.get("/incidents", headers=header).text
