@@ -114,3 +114,10 @@ def serving(folder: Path) -> Iterator[LiveServer]:
 def live_server(tmp_path: Path) -> Iterator[LiveServer]:
     with serving(tmp_path) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """One service for all tests of a module, which do not count what is in it."""
+    with serving(tmp_path_factory.mktemp("served")) as server:
+        yield server

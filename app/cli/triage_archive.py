@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from app.errors import BadInput
 
 if TYPE_CHECKING:
-    from app.services.archive import Told
+    from app.services.archive import Lost, Told
 
 _TOLD_EVERY = 10  # seconds
 _AHEAD = 4  # shards that are given out for each that is worked on
@@ -40,7 +40,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(options: argparse.Namespace) -> int:
     """-> 0 when every log has its verdict, or the reason why there is none.
 
-    Raises BadInput, SettingError, KnowledgeError, StorageUnavailable, CallFailed: run it again to go on.
+    Raises BadInput, SettingError, KnowledgeError, StorageUnavailable: run it again to go on.
     """
     from app.services.archive import Told, Work, triage_archive
     from app.settings import Settings
@@ -59,8 +59,8 @@ def run(options: argparse.Namespace) -> int:
     jobs = options.jobs or os.cpu_count() or 1
     executing = _cluster(options.dask) if options.dask else _processes(jobs, settings.triage_memory)
     told, last = Told(), time.monotonic()
-    with executing as (executor, ahead):
-        for told in triage_archive(work, executor, ahead):
+    with executing as (executor, ahead, lost):
+        for told in triage_archive(work, executor, ahead, lost):
             if time.monotonic() - last > _TOLD_EVERY:
                 last = time.monotonic()
                 print(f"{told.logs} logs triaged, {told.done_before} done before", file=sys.stderr, flush=True)
@@ -75,18 +75,19 @@ def _report(told: Told) -> None:
 
 
 @contextmanager
-def _processes(jobs: int, memory: int) -> Iterator[tuple[Executor, int]]:
+def _processes(jobs: int, memory: int) -> Iterator[tuple[Executor, int, Lost]]:
     from app.queue.pool import process_pool
+    from app.queue.processes import CallFailed
 
     with process_pool(jobs, memory) as pool:
-        yield pool, jobs * _AHEAD
+        yield pool, jobs * _AHEAD, (CallFailed,)
 
 
 @contextmanager
-def _cluster(address: str) -> Iterator[tuple[Executor, int]]:
+def _cluster(address: str) -> Iterator[tuple[Executor, int, Lost]]:
     """The workers need torchtriage of this version, the same knowledge folders, and to reach source and target."""
     try:
-        from distributed import Client
+        from distributed import Client, KilledWorker
     except ImportError:
         raise BadInput("--dask needs the extra: pip install 'torchtriage[dask]'") from None
     try:
@@ -96,7 +97,7 @@ def _cluster(address: str) -> Iterator[tuple[Executor, int]]:
     with client:
         executor = client.get_executor(pure=False)
         try:
-            yield executor, max(_FEWEST, sum(client.nthreads().values()) * _AHEAD)
+            yield executor, max(_FEWEST, sum(client.nthreads().values()) * _AHEAD), (KilledWorker,)
         finally:
             executor.shutdown(wait=False)  # gives up what still waits
 

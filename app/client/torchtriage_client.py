@@ -40,6 +40,8 @@ MB = 1 << 20
 _CONNECTING = 5  # seconds, before a service counts as away
 _SPOOLED = 2048 * MB  # bytes that a spool holds at most
 _FILE = 64 * MB  # bytes sent of one file: its beginning, a quarter, and its end
+_BETWEEN = 30  # seconds, after which the size of what ranks write is looked at again
+_ABANDONED = 86400  # seconds, after which nobody writes on
 _SAMPLE = 64 << 10
 _TEXT = bytes(range(32, 256)) + b"\0\t\n\r\x0b\x0c\x1b\x08\x07"
 _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
@@ -418,7 +420,7 @@ def keep(
 def deliver(settings: Settings, path: str, deadline: float, wait: float) -> dict[str, Any] | None:
     """Sends one bundle -> the incident; None where another process sends it or has sent it. Raises Undelivered."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "r+b") as file:  # NFS locks exclusively only what is open for writing
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
@@ -447,6 +449,10 @@ def flush(settings: Settings) -> tuple[int, int]:
     recover(settings)
     delivered = left = 0
     for folder in spools(settings):
+        for path in glob.glob(os.path.join(glob.escape(folder), "*.part")):  # a client was killed while it wrote
+            with contextlib.suppress(OSError):
+                if time.time() - os.stat(path).st_mtime > _ABANDONED:
+                    os.unlink(path)
         for path in sorted(glob.glob(os.path.join(glob.escape(folder), "*.bundle"))):
             try:
                 if deliver(settings, path, time.monotonic() + 300, 0) is not None:
@@ -719,12 +725,32 @@ def files_in(folder: str, since: float = 0.0) -> Iterator[Member]:
 def recover(settings: Settings) -> None:
     """Puts runs whose client was killed into the spool."""
     for folder in glob.glob(os.path.join(glob.escape(settings.scratch), "run-*")):
-        with contextlib.suppress(OSError, ValueError), open(os.path.join(folder, "job.json")) as file:
+        with contextlib.suppress(OSError, ValueError), open(os.path.join(folder, "job.json"), "r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(file.fileno()).st_nlink and os.fstat(file.fileno()).st_size:
                 query, members = captured(folder)
                 keep(settings, query, members)
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def punch(folder: str, head: int = 64 * MB, tail: int = 256 * MB) -> None:
+    """Gives the disk back what stands between the beginning and the end of each file; file systems that can't, don't.
+
+    torchrun reads these files as they grow: `tail` is how far it can lie behind.
+    """
+    try:
+        import ctypes
+
+        fallocate = ctypes.CDLL(None).fallocate
+    except (ImportError, OSError, AttributeError):
+        return
+    for member in files_in(folder):
+        path, _, size = next(piece for piece in member.pieces if not isinstance(piece, bytes))
+        length = (size - tail - head) // 4096 * 4096
+        with contextlib.suppress(OSError):
+            if length > 0 and os.stat(path).st_blocks * 512 > head + tail + length // 8:
+                with open(path, "r+b") as file:  # 3: punch a hole, keep the size
+                    fallocate(file.fileno(), 3, ctypes.c_int64(head), ctypes.c_int64(length))
 
 
 class Ring:
@@ -995,7 +1021,7 @@ def run(settings: Settings, command: list[str], exit_code: bool, node: int | Non
     for stream in outputs:
         stream.start()
     threading.excepthook = lambda failed: say(f"{failed.exc_type.__name__}: {failed.exc_value}")
-    threading.Thread(target=_flush_quietly, args=(settings,), daemon=True).start()
+    threading.Thread(target=_beside, args=(settings, capture), daemon=True).start()
     status, signals = _wait(child, witness, outputs)
     witness.end()
     ended = [stream.finish() for stream in outputs]
@@ -1054,10 +1080,14 @@ def _wait(child: subprocess.Popen[bytes], witness: Witness, outputs: list[Stream
                 child.send_signal(number)
 
 
-def _flush_quietly(settings: Settings) -> None:
+def _beside(settings: Settings, capture: Capture) -> None:
+    """Delivers what waits, and keeps what the ranks write within bounds, as long as the command runs."""
     delivered, _ = flush(settings)
     if delivered:
         say(f"delivered {delivered} reports of earlier runs")
+    while True:
+        time.sleep(_BETWEEN)
+        punch(capture.ranks)
 
 
 def _report_run(settings: Settings, capture: Capture, status: int, signals: list[str]) -> dict[str, Any] | None:

@@ -43,8 +43,10 @@ class Interrupted(TriageError):
 class Processes:
     """At most `count` processes, started when they are needed. Safe to call from many threads."""
 
-    def __init__(self, make: Make, arguments: tuple[Any, ...], count: int, seconds: float, memory: int) -> None:
-        """`make(*arguments)` is called once in each process, and gives the function; `memory` is in bytes."""
+    def __init__(self, make: Make, arguments: tuple[Any, ...], count: int, seconds: float | None, memory: int) -> None:
+        """`make(*arguments)` is called once in each process, and gives the function; a call may take `seconds`, or any
+        time, and `memory` bytes.
+        """
         self._make, self._arguments, self._seconds, self._memory = make, arguments, seconds, memory
         # The one that was used last comes first, so that where few are needed the others are never started.
         self._idle: LifoQueue[_Process | None] = LifoQueue()
@@ -81,6 +83,17 @@ class Processes:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    def warm(self) -> None:
+        """Starts a process where none is idle, so that the next call need not; says nothing where it can't."""
+        process = self._idle.get()
+        try:
+            if process is None:
+                process = _Process(self._make, self._arguments, self._memory)
+        except TriageError:
+            return  # the next call meets the same, and tells it
+        finally:
+            self._idle.put(process)
 
     def interrupt(self) -> None:
         """Ends the calls under way, and refuses those that come."""
@@ -119,7 +132,7 @@ class _Process:
     def is_alive(self) -> bool:
         return self._process.is_alive()
 
-    def ask(self, arguments: tuple[Any, ...], seconds: float) -> Any:
+    def ask(self, arguments: tuple[Any, ...], seconds: float | None) -> Any:
         """-> what the function returned, or the exception that it raised. Raises CallFailed."""
         try:
             self._line.send(arguments)
@@ -135,7 +148,7 @@ class _Process:
         self._process.kill()
         self._process.join(_GONE)
 
-    def _receive(self, seconds: float, what: str) -> Any:
+    def _receive(self, seconds: float | None, what: str) -> Any:
         try:
             if self._line.poll(seconds):
                 return self._line.recv()

@@ -10,9 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache, partial
@@ -29,6 +28,8 @@ from app.reading.unpack import Budget, Upload, unpack
 from app.storage.archive import Archive, ArchivedLog
 from app.storage.shards import ShardFolder
 from app.triage.engine import VERSION, Engine
+
+Lost = tuple[type[BaseException], ...]
 
 _NAME = 16  # characters of a digest: few enough for a name, enough for 10^9 shards
 
@@ -65,17 +66,18 @@ class Told:
     kinds: Counter[str] = field(default_factory=Counter)
 
 
-def triage_archive(work: Work, executor: Executor, ahead: int) -> Generator[Told]:
+def triage_archive(work: Work, executor: Executor, ahead: int, lost: Lost = (CallFailed,)) -> Generator[Told]:
     """Yields how far it is after each shard; at the end the target holds one verdict for each log, and no other.
 
-    At most `ahead` shards are given to the executor at once. Raises BadInput, KnowledgeError, StorageUnavailable,
-    CallFailed; what was done by then stays, and the next run goes on from there.
+    At most `ahead` shards are given to the executor at once; `lost` is what it raises where a process died. Raises
+    BadInput, KnowledgeError, StorageUnavailable; what was done by then stays, and the next run goes on from there.
     """
     if _lies_in(work.target, work.source):
         raise BadInput(f"{work.target}: the verdicts can't lie among the logs")
     archive, target = Archive(work.source), ShardFolder(work.target)
     knowledge = _engine(work.knowledge_dirs).knowledge.digest  # compiled here once: the processes find it in the cache
-    told, waiting = Told(), set[Future[Counter[str]]]()
+    one_by_one = partial(_one_by_one, work, executor, lost)
+    told, waiting = Told(), dict[Future[Counter[str]], Shard]()
     with target.alone():
         there, current = target.names(), set[str]()
         for shard in shards(archive, work, knowledge, {name.split("-")[0] for name in there}):
@@ -84,10 +86,10 @@ def triage_archive(work: Work, executor: Executor, ahead: int) -> Generator[Told
                 told.done_before += len(shard.logs)
                 continue
             if len(waiting) >= ahead:
-                yield from _finished(waiting, told)
-            waiting.add(executor.submit(triage_shard, work, shard))
+                yield from _finished(waiting, told, lost, one_by_one)
+            waiting[executor.submit(triage_shard, work, shard)] = shard
         while waiting:
-            yield from _finished(waiting, told)
+            yield from _finished(waiting, told, lost, one_by_one)
         for name in there - current:
             target.remove(name)  # of other knowledge, or of logs that are gone
     yield told
@@ -114,13 +116,33 @@ def triage_shard(work: Work, shard: Shard) -> Counter[str]:
 
     Raises StorageUnavailable, KnowledgeError.
     """
-    engine, archive, kinds, lines = _engine(work.knowledge_dirs), Archive(work.source), Counter[str](), []
-    for log in shard.logs:
-        line = {"key": log.key, "etag": log.etag, "bytes": log.bytes, **_triaged(engine, archive, log, work)}
-        kinds[_kind(line)] += 1
-        lines.append(json.dumps(line))
-    ShardFolder(work.target).write(shard.name, "".join(f"{line}\n" for line in lines).encode())
-    return kinds
+    return _keep(work, shard, [triage_log(work, log) for log in shard.logs])
+
+
+def triage_log(work: Work, log: ArchivedLog) -> dict[str, Any]:
+    """-> the line of one log; runs in any process. Raises StorageUnavailable, KnowledgeError."""
+    return _about(log) | _triaged(_engine(work.knowledge_dirs), Archive(work.source), log, work)
+
+
+def _one_by_one(work: Work, executor: Executor, lost: Lost, shard: Shard) -> Counter[str]:
+    """Triages a shard whose process died: the log that did it does it again, and alone; the others have a verdict."""
+    lines = []
+    for log, future in [(log, executor.submit(triage_log, work, log)) for log in shard.logs]:
+        try:
+            lines.append(future.result())
+        except lost as error:
+            failure = error if isinstance(error, CallFailed) else CallFailed(f"its process died: {error}")
+            lines.append(_about(log) | {"verdict": None, **failure.as_dict()})
+    return _keep(work, shard, lines)
+
+
+def _keep(work: Work, shard: Shard, lines: list[dict[str, Any]]) -> Counter[str]:
+    ShardFolder(work.target).write(shard.name, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
+    return Counter(_kind(line) for line in lines)
+
+
+def _about(log: ArchivedLog) -> dict[str, Any]:
+    return {"key": log.key, "etag": log.etag, "bytes": log.bytes}
 
 
 def _triaged(engine: Engine, archive: Archive, log: ArchivedLog, work: Work) -> dict[str, Any]:
@@ -146,14 +168,19 @@ def _kind(line: dict[str, Any]) -> str:
     return str((root and root["entry"]) or line["verdict"]["outcome"])
 
 
-def _finished(waiting: set[Future[Counter[str]]], told: Told) -> Iterator[Told]:
+def _finished(
+    waiting: dict[Future[Counter[str]], Shard],
+    told: Told,
+    lost: Lost,
+    one_by_one: Callable[[Shard], Counter[str]],
+) -> Iterator[Told]:
     """Takes what is done out of `waiting`; waits until something is."""
     for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-        waiting.remove(future)
+        shard = waiting.pop(future)
         try:
             kinds = future.result()
-        except BrokenProcessPool as error:
-            raise CallFailed("a process of the triage died; the same command again goes on from here") from error
+        except lost:
+            kinds = one_by_one(shard)
         told.kinds += kinds
         told.logs += kinds.total()
         told.shards += 1

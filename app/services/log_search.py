@@ -23,7 +23,7 @@ _NEAR = 1 << 16  # bytes that a look backwards takes first
 # What lines say that tell of a failure; anchors of the same kind as the engine's, only wider.
 ERRORS = (
     r"Traceback \(most recent call last\)|\b[A-Za-z_.]*(?:Error|Exception|Interrupt)\b\s?[:(]"
-    r"|(?:^|\W)(?:FATAL|CRITICAL|ERROR)\W|\[(?:error|fatal)\]|\bSegmentation fault|\bcore dumped"
+    r"|(?:^|\W|\x1b\[[\d;]{0,20}m)(?:FATAL|CRITICAL|ERROR)\W|\[(?:error|fatal)\]|\bSegmentation fault|\bcore dumped"
     r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE)\b|\bKilled\b|\bNCCL WARN\b"
     r"|\bXid\b|\boom-kill|[Oo]ut of memory|\bWatchdog caught\b|\bpanic\b|\bfailed \(exitcode|srun: error"
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 import tempfile
+from collections import deque
 from collections.abc import Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 from typing import IO
 
 from app.domain.access import Change
@@ -21,7 +24,9 @@ from app.storage import incidents, trail, verdicts
 from app.storage.cursor import number_of
 from app.triage.engine import VERSION
 
-_AT_ONCE = 200  # incidents read, and written, at a time
+log = logging.getLogger(__name__)
+_AT_ONCE = 200  # incidents read, and confirmed, at a time
+_CHANGED_AT_ONCE = 20  # in one transaction: others write meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +53,29 @@ class Retriage:
 
     def look(self) -> Iterator[Difference]:
         """Yields what would change. An incident that can't be triaged now stays as it is and is counted in `failed`."""
-        last = "0"
-        with ThreadPoolExecutor(max(1, self._service.settings.workers)) as pool:
-            while known := self._after(last):
-                last = known[-1].id
-                for incident, triaged in zip(known, pool.map(self._triage, known), strict=True):
-                    self.looked_at += 1
-                    if triaged is None:
-                        self.failed += 1
-                        continue
-                    difference = _difference(incident, triaged)
-                    if difference is None:
-                        self._same.append(incident.id)
-                    else:
-                        pickle.dump((incident.id, triaged), self._found)
-                        yield difference
+        pool = ThreadPoolExecutor(max(1, self._service.settings.workers))
+        under_way: deque[tuple[Incident, Future[Triaged | None]]] = deque()
+        try:
+            # Read ahead of what is triaged, so that no process waits for the database.
+            for incident in self._wanted():
+                under_way.append((incident, pool.submit(self._triage, incident)))
+                if len(under_way) > _AT_ONCE:
+                    yield from self._compared(*under_way.popleft())
+            while under_way:
+                yield from self._compared(*under_way.popleft())
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _compared(self, incident: Incident, answer: Future[Triaged | None]) -> Iterator[Difference]:
+        triaged = answer.result()
+        self.looked_at += 1
+        if triaged is None:
+            self.failed += 1
+        elif (difference := _difference(incident, triaged)) is None:
+            self._same.append(incident.id)
+        else:
+            pickle.dump((incident.id, triaged), self._found)
+            yield difference
 
     def change(self, by: str) -> int:
         """Keeps what `look` found, with the verdicts before -> how many changed. Raises StorageUnavailable."""
@@ -70,20 +83,31 @@ class Retriage:
         for start in range(0, len(self._same), _AT_ONCE):
             with database.transaction(durable=False) as session:
                 verdicts.confirm(session, self._same[start : start + _AT_ONCE], self._knowledge)
-        self._found.seek(0)
-        while True:
-            try:
-                incident_id, triaged = pickle.load(self._found)
-            except EOFError:
-                break
+        found = self._read_found()
+        while some := list(islice(found, _CHANGED_AT_ONCE)):
             with database.transaction(durable=False) as session:
-                changed += verdicts.replace(session, incident_id, triaged.verdict, triaged.finding, now)
+                for incident_id, triaged in some:
+                    changed += verdicts.replace(session, incident_id, triaged.verdict, triaged.finding, now)
         with database.transaction() as session:
             trail.add(session, Change(now, by, "retriage", "incidents", {"changed": changed, "of": self.looked_at}))
         return changed
 
     def close(self) -> None:
         self._found.close()
+
+    def _read_found(self) -> Iterator[tuple[str, Triaged]]:
+        self._found.seek(0)
+        while True:
+            try:
+                yield pickle.load(self._found)
+            except EOFError:
+                return
+
+    def _wanted(self) -> Iterator[Incident]:
+        last = "0"
+        while known := self._after(last):
+            last = known[-1].id
+            yield from known
 
     def _after(self, last: str) -> list[Incident]:
         with self._service.database.reading() as session:
@@ -95,7 +119,8 @@ class Retriage:
     def _triage(self, incident: Incident) -> Triaged | None:
         try:
             triaged = self._service.triager.run(order_of(incident.log))
-        except TriageError:
+        except TriageError as error:
+            log.warning("incident %s stays as it is: %s", incident.id, error.message)
             return None
         hours = gpu_hours_lost(incident.job, triaged.verdict)
         return replace(triaged, finding=replace(triaged.finding, gpu_hours=hours))

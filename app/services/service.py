@@ -96,6 +96,7 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     holder.append(service)
     if working:
         put_what_waits(service)
+        triager.warm()
         queue.start()
     return service
 

@@ -66,7 +66,7 @@ def event(service: Service, key: str, payload: dict[str, Any]) -> Answer:
     """A file was shared, or somebody spoke to the bot; the same event twice is one."""
     if payload.get("type") == "url_verification":
         return {"challenge": str(payload.get("challenge", ""))}
-    happened = payload.get("event") or {}
+    happened = _part(payload, "event")
     if payload.get("event_id"):  # sent again it is signed anew
         key = f"slack event {payload['event_id']}"
     user = str(happened.get("user_id") or happened.get("user") or "")
@@ -149,12 +149,14 @@ def _put_message(service: Service, key: str, said: dict[str, Any], given: Given)
     files = tuple(str(file["id"]) for file in said.get("files") or () if file.get("id"))
     text = str(said.get("text") or "")
     log = log_in(text) if not files or "```" in text else ""
-    if files or log:
+    helping = log.lower() == "help"
+    if files or (log and not helping):
         _put(service, key, Given(given.user, given.channel_name, given.where, log, files[: slack_modal.MOST_FILES]))
         return
     with service.database.transaction() as session:
         if slack.is_first(session, key, datetime.now(UTC)):
-            put_reply(session, key, given.where, word(language(service), "nothing_in_it"))
+            told = word(language(service), "help" if helping else "nothing_in_it", url=service.settings.base_url)
+            put_reply(session, key, given.where, told)
 
 
 def _put(service: Service, key: str, given: Given) -> None:

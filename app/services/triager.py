@@ -56,6 +56,10 @@ class Triager(Protocol):
         """-> why an entry did or did not match, as `kb why --json` has it. Raises what `run` does."""
         ...
 
+    def warm(self) -> None:
+        """Begins to get ready, so that the first run does not wait for that."""
+        ...
+
     def interrupt(self) -> None:
         """Ends what is under way, as far as it can."""
         ...
@@ -79,6 +83,9 @@ class InProcess:
     def why(self, order: Order, entry: str) -> dict[str, Any]:
         return self._engine.why(_run(self._blobs, order), entry).as_dict(order.lang)
 
+    def warm(self) -> None:
+        pass  # it is ready
+
     def interrupt(self) -> None:
         pass  # a thread can't be ended
 
@@ -101,6 +108,9 @@ class InProcesses:
 
     def why(self, order: Order, entry: str) -> dict[str, Any]:
         return cast(dict[str, Any], self._processes.call("why", order, entry))
+
+    def warm(self) -> None:
+        threading.Thread(target=self._processes.warm, name="warming", daemon=True).start()
 
     def interrupt(self) -> None:
         self._processes.interrupt()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Text, case, cast, func, literal, select, text
@@ -71,7 +72,7 @@ def _records(session: Session, wanted: StatsFilter, names: list[str]) -> list[Ho
     query = select(*columns).where(theirs, *_failed(wanted)).group_by(IncidentRow.host)
     rows: dict[str, Any] = {row[0]: row for row in session.execute(query)}
     entries = _entries(session, wanted, theirs)
-    return [HostRecord(*rows[name], entries[name]) for name in names if name in rows]
+    return [replace(HostRecord(*rows[name]), entries=entries[name]) for name in names if name in rows]
 
 
 def _entries(session: Session, wanted: StatsFilter, theirs: ColumnElement[bool]) -> dict[str, dict[str, int]]:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ class Bench:
         self.environment = {
             "PATH": os.environ["PATH"], "HOME": str(folder), "TORCHTRIAGE_URL": url, "TORCHTRIAGE_SPOOL": str(self.spool),
             "TORCHTRIAGE_SCRATCH": str(self.scratch), "TORCHTRIAGE_WAIT": "30", "TORCHTRIAGE_TIMEOUT": "60",
+            "TORCHTRIAGE_USER": self.user,
         }  # fmt: skip
 
     def command(self, *arguments: str) -> list[str]:
@@ -44,7 +46,7 @@ class Bench:
         self, *arguments: str, environment: dict[str, str] | None = None, **options: Any
     ) -> subprocess.Popen[bytes]:
         """Starts the client with pipes for its three streams, where `options` say nothing else."""
-        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         full = self.environment | (environment or {})
         return subprocess.Popen(self.command(*arguments), env=full, cwd=self.folder, **(pipes | options))
 
@@ -63,6 +65,14 @@ class Bench:
         with urllib.request.urlopen(f"{self.url}/api/v1/incidents?user={self.user}") as answer:
             found: list[dict[str, Any]] = json.load(answer)["items"]
         return found
+
+    def triaged(self) -> dict[str, Any]:
+        """-> the newest incident, once it has its verdict."""
+        deadline = time.monotonic() + 60
+        while (incident := self.incidents()[0])["state"] != "triaged":
+            assert time.monotonic() < deadline, incident
+            time.sleep(0.1)
+        return incident
 
     def log(self, name: str) -> str:
         """-> the lines of the stored file whose name ends so, of the newest incident."""

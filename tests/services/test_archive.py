@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import signal
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from app.errors import BadInput, TriageError
+from app.queue.pool import ProcessPool, process_pool
 from app.services.archive import Shard, Told, Work, triage_archive
 from app.storage.archive import Archive
 from app.storage.database import StorageUnavailable
@@ -252,3 +254,30 @@ def test_at_most_so_many_shards_wait(work: Work, threads: ThreadPoolExecutor) ->
         pass
     assert counting.most <= 2
     assert len(done(work)) == 10
+
+
+class Deadly(Executor):
+    """Processes of which each that meets the log of day-1/4 dies, as of a fault in what is no Python."""
+
+    def __init__(self, pool: ProcessPool) -> None:
+        self._pool = pool
+
+    def submit(self, function: Any, *arguments: Any, **_: Any) -> Future[Any]:  # type: ignore[override]
+        return self._pool.submit(dying, function, arguments)
+
+
+def dying(function: Any, arguments: tuple[Any, ...]) -> Any:
+    logs = getattr(arguments[1], "logs", arguments[1:])
+    if any(log.key == "day-1/4.log" for log in logs):
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return function(*arguments)
+
+
+def test_a_log_that_kills_its_process_has_a_line_that_says_so_and_holds_no_other_up(work: Work) -> None:
+    with process_pool(2, 2**30) as pool:
+        told = triage(work, Deadly(pool))
+    lines = done(work)
+    assert len(lines) == told.logs == 10
+    assert lines["day-1/4.log"]["error"]["message"] == "the process of the triage was ended by SIGSEGV"
+    assert {key for key, line in lines.items() if line["verdict"] is None} == {"day-0-more.log", "day-1/4.log"}
+    assert told.kinds["error: triage_failed"] == 1

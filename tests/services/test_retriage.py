@@ -38,6 +38,11 @@ class Wiser:
         verdict: dict[str, Any] = found.verdict | {"root_cause": root, "fingerprint": "v1:new"}
         return Triaged(verdict, dataclasses.replace(found.finding, entry="cuda.illegal-access", fingerprint="v1:new"))
 
+    def why(self, order: Order, entry: str) -> dict[str, Any]:
+        return self._triager.why(order, entry)
+
+    def warm(self) -> None: ...
+
     def interrupt(self) -> None: ...
 
     def close(self) -> None: ...

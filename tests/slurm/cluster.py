@@ -35,7 +35,7 @@ class Cluster:
         self.folder.chmod(0o755)
         self._stack = ExitStack()
         self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
-        self.config = self.folder / "slurm.conf"
+        self.config, self.node = self.folder / "slurm.conf", socket.gethostname().partition(".")[0]
         self.notes, self.spool = self.folder / "notes", self.folder / "spool"
         self.notes.mkdir()
         self.environment = {
@@ -64,7 +64,7 @@ class Cluster:
             self._start("munged", "--foreground", "--force", f"--socket={self.folder / 'munge.socket'}", *files)
             self.until(lambda: (self.folder / "munge.socket").exists(), "munged does not start")
             self._start("slurmctld", "-D", "-f", str(self.config))
-            self._start("slurmd", "-D", "-f", str(self.config), "-N", socket.gethostname().partition(".")[0])
+            self._start("slurmd", "-D", "-f", str(self.config), "-N", self.node)
             self.until(lambda: "idle" in self.run("sinfo", "-h", "-o", "%t"), "the node does not become idle")
         except BaseException:
             self._stack.close()
@@ -124,14 +124,13 @@ class Cluster:
         self._stack.callback(process.terminate)
 
     def _write_config(self, epilog: Path) -> None:
-        host, name = socket.gethostname(), socket.gethostname().partition(".")[0]
         state, spool = self.folder / "state", self.folder / "slurmd"
         state.mkdir()
         spool.mkdir()
         controller, node = _free_ports()
         self.config.write_text(f"""\
 ClusterName=blue
-SlurmctldHost={host}(127.0.0.1)
+SlurmctldHost={socket.gethostname()}(127.0.0.1)
 SlurmctldPort={controller}
 SlurmdPort={node}
 SlurmUser=root
@@ -154,7 +153,7 @@ MinJobAge=300
 JobRequeue=1
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0
 EpilogSlurmctld={epilog}
-NodeName={name} NodeAddr=127.0.0.1 CPUs={os.cpu_count()} RealMemory=4000 State=UNKNOWN
+NodeName={self.node} NodeAddr=127.0.0.1 CPUs={os.cpu_count()} RealMemory=4000 State=UNKNOWN
 PartitionName=gpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8
 """)
 

@@ -22,6 +22,24 @@ echo '{error}'
 exit 1
 """
 OUT_OF_MEMORY = FAILING.format(error="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
+TABLE = """cat <<END
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Failures:
+  <NO_OTHER_FAILURES>
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-21_15:18:49
+  host      : $(hostname -s)
+  rank      : 0 (local_rank: 0)
+  exitcode  : 1 (pid: 28517)
+  error_file: <N/A>
+  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html
+============================================================
+END
+"""
 
 
 def reports(service: LiveServer, job: str) -> list[dict[str, Any]]:
@@ -63,6 +81,7 @@ def test_the_collector_tells_a_time_limit_from_a_failure_and_a_success(cluster: 
     (incident,) = reports(service, late)
     assert incident["job"]["state"] == "TIMEOUT"
     cluster.until(lambda: reports(service, late)[0]["state"] == "triaged", "no verdict")
+    cluster.until(lambda: reports(service, failing)[0]["state"] == "triaged", "no verdict")
     assert reports(service, late)[0]["verdict"]["root_cause"]["entry"] == "slurm.time-limit"
     assert reports(service, failing)[0]["verdict"]["root_cause"]["entry"] == "cuda.oom"
 
@@ -108,21 +127,29 @@ def test_the_client_around_srun_reports_one_run(cluster: Cluster, service: LiveS
 
 
 @pytest.mark.parametrize(
-    ("error", "requeued"), [(LOST_LINK, True), ("torch.OutOfMemoryError: CUDA out of memory.", False)]
+    ("error", "requeued"),
+    [(LOST_LINK, True), ("torch.OutOfMemoryError: CUDA out of memory.", False)],
+    ids=["requeued", "left"],
 )
 def test_a_failed_job_is_requeued_where_that_helps(
     cluster: Cluster, service: LiveServer, installed: Path, error: str, requeued: bool
 ) -> None:
-    script = FAILING.format(error=error).replace("echo 'step", "hostname | sed 's/$/: NVLink/'; echo 'step")
+    script = FAILING.format(error=error).replace("exit 1", TABLE + "exit 1")
     job = cluster.submit(script, "--output=again-%j.out", "--hold")
-    after = cluster.submit((installed / "report-after.sbatch").read_text(), f"--dependency=afternotok:{job}", "--output=after-%j.out", arguments=(job, "requeue"))  # fmt: skip
+    reporter = (installed / "report-after.sbatch").read_text()
+    dependency = f"--dependency=afternotok:{job}"
+    after = cluster.submit(reporter, dependency, "--output=after-%j.out", arguments=(job, "requeue"))
     cluster.run("scontrol", "release", job)
     cluster.ended(after)
     told = (cluster.folder / f"after-{after}.out").read_text()
     assert reports(service, job)[0]["job"]["state"] == "FAILED"
     facts = cluster.facts(job)
-    assert (facts["JobState"], facts["Restarts"]) == (("PENDING", "1") if requeued else ("FAILED", "0")), told
-    assert f"job {job} requeued" in told if requeued else f"job {job} stays" in told
+    if requeued:
+        assert f"job {job} requeued: hw.nvlink, without {cluster.node}." in told
+        assert (facts["JobState"], facts["Restarts"], facts["ExcNodeList"]) == ("PENDING", "1", cluster.node)
+    else:
+        assert f"job {job} stays: explained cuda.oom, fix-first." in told
+        assert (facts["JobState"], facts["Restarts"]) == ("FAILED", "0")
     cluster.run("scancel", job)
 
 

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from app.domain.incident import IncidentFilter
+from app.domain.incident import Incident, IncidentFilter
 from app.storage import incidents, listing
 from app.storage.cursor import BadCursor, Page
 from app.storage.database import Database
 from tests.storage import values
 
 
-def ids(page: Page[object]) -> list[str]:
-    return [item.id for item in page.items]  # type: ignore[attr-defined]
+def ids(page: Page[Incident]) -> list[str]:
+    return [item.id for item in page.items]
 
 
 def test_the_latest_received_come_first_whatever_their_number(database: Database) -> None:

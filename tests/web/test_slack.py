@@ -205,6 +205,14 @@ def test_what_can_not_be_taken_is_said_to_whom_it_concerns(url: str, service: Se
     assert "file_not_found" in said["U2"]
 
 
+def test_who_asks_for_help_gets_it(url: str, slack: FakeSlack) -> None:
+    assert "Paste a log after the command" in texts(slack.command(url, "help").json())
+    slack.event(url, {"type": "app_mention", "user": "U1", "channel": "C1", "ts": "1.1", "text": "<@UBOT> help"})
+    until(lambda: slack.messages)
+    assert slack.messages[0].channel == "U1"
+    assert "Paste a log after the command" in texts(slack.messages[0].payload)
+
+
 def test_a_file_that_slack_gives_out_with_a_page_to_log_in_is_no_log(
     url: str, service: Service, slack: FakeSlack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

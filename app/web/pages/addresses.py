@@ -40,4 +40,4 @@ def day(text: str) -> date | None:
         found = date.fromisoformat(text)
     except ValueError:
         return None
-    return found if found.year > 1970 else None
+    return found if 1970 < found.year < 9000 else None

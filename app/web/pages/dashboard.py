@@ -68,9 +68,9 @@ def show(request: Request, service: ServiceDep) -> Response:
         cluster=cluster,
         since=told.range.first.isoformat(),
         until=told.range.last.isoformat(),
-        incidents={"since": told.range.first.isoformat(), "until": told.range.last.isoformat()} | kept,
+        incidents=_days(told) | kept,
         csv={name: address("/dashboard.csv", {"table": name} | query) for name in told.tables()},
-        json=address("/api/v1/dashboard", {"since": told.range.first, "until": told.range.last} | kept),
+        json=address("/api/v1/dashboard", _days(told) | kept),
     )
     return render(request, "dashboard.html", page)
 
@@ -83,3 +83,7 @@ def as_csv(request: Request, service: ServiceDep) -> Response:
     if name not in tables:
         raise NotFound("there is no such table", table=name)
     return csv_answer(name, tables[name])
+
+
+def _days(told: Dashboard) -> dict[str, str]:
+    return {"since": told.range.first.isoformat(), "until": told.range.last.isoformat()}

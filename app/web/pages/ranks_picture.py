@@ -84,8 +84,10 @@ def _by_time(marks: Sequence[RankMark], shown: Sequence[RankMark]) -> RanksPictu
         return Lane(mark, _count(mark), place(at), since, place(_seconds(mark.until)) if mark.until else None)
 
     zoned = "Z" if any(moment and moment.tzinfo for moment in (_moment(mark.time) for mark in shown)) else ""
-    edges = [datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")[:-6] + zoned for at in (begin, end)]
-    return RanksPicture(_sorted([lane(mark) for mark in marks]), *edges, seconds=end - begin)
+    began, ended = (
+        datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")[:-6] + zoned for at in (begin, end)
+    )
+    return RanksPicture(_sorted([lane(mark) for mark in marks]), began, ended, end - begin)
 
 
 def _sorted(lanes: list[Lane]) -> tuple[Lane, ...]:

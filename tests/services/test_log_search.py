@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+
+from app.domain.incident import Incident, Job, StoredFile
+from app.services import log_search
+from app.services.accept import accept
+from app.services.incidents import read_incident
+from app.services.log_search import Sought, find, stream
+from app.services.service import Service
+from app.storage import frames
+from tests.services.logs import upload
+
+LINES = [
+    *(f"[rank{number % 3}]: step {number}" for number in range(30)),
+    "[rank1]: Traceback (most recent call last):",
+    "[rank1]: ValueError: Gone",
+    *(f"[rank{number % 3}]: waits {number}" for number in range(30, 40)),
+]
+
+
+@pytest.fixture
+def kept(service: Service, monkeypatch: pytest.MonkeyPatch) -> tuple[Incident, StoredFile]:
+    """A log that lies in many frames."""
+    monkeypatch.setattr(frames, "FRAME", 64)
+    taken = accept(service, Job(), [upload(("\n".join(LINES) + "\n").encode())])
+    incident = read_incident(service, taken.incident_id)
+    return incident, incident.log.files[0]
+
+
+def line_of(words: str) -> int:
+    return next(number for number, line in enumerate(LINES, 1) if words in line)
+
+
+def test_words_are_found_from_either_side(service: Service, kept: tuple[Incident, StoredFile]) -> None:
+    wanted, place = Sought("STEP 17"), line_of("step 17")
+    assert find(service, *kept, wanted, 1).line == place
+    assert find(service, *kept, wanted, place).line == place
+    assert find(service, *kept, wanted, place, back=True).line == place
+    assert find(service, *kept, wanted, len(LINES), back=True).line == place
+    after, before = find(service, *kept, wanted, place + 1), find(service, *kept, wanted, place - 1, back=True)
+    assert (after.line, after.ended) == (None, True)
+    assert (before.line, before.ended) == (None, True)
+
+
+def test_an_error_and_one_rank_are_found(service: Service, kept: tuple[Incident, StoredFile]) -> None:
+    assert find(service, *kept, Sought(error=True), 1).line == line_of("Traceback")
+    assert find(service, *kept, Sought("step", rank=2), 10).line == 12
+
+
+def test_a_look_ends_in_time_and_says_how_far_it_came(
+    service: Service, kept: tuple[Incident, StoredFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_search, "SECONDS", -1.0)
+    start, looks = 1, 0
+    while not (found := find(service, *kept, Sought("nowhere"), start)).ended:
+        assert found.line is None
+        assert found.looked >= start
+        start, looks = found.looked + 1, looks + 1
+    assert looks > 3
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_ranks_lines_come_in_pieces_and_none_is_lost(
+    service: Service, kept: tuple[Incident, StoredFile], monkeypatch: pytest.MonkeyPatch, back: bool
+) -> None:
+    told: list[int] = []
+    start: int | None = len(LINES) if back else 1
+    while start is not None:
+        part = stream(service, *kept, 1, start, 4, 10_000, back)
+        told += [line.line for line in part.lines]
+        start = part.next
+    expected = [number for number, line in enumerate(LINES, 1) if line.startswith("[rank1]")]
+    assert told == (expected[::-1] if back else expected)

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from app.domain.verdict import RankMark
+from app.web.pages.ranks_picture import ranks_picture
+
+FIRST = RankMark("2", "first", 10, time="2026-05-01T09:00:00", entry="cuda.oom")
+WAITED = RankMark("0-1", "waited", 20, time="2026-05-01T09:10:00", until="2026-05-01T09:20:00", waited=900.0)
+
+
+def test_lanes_stand_by_rank_and_marks_by_time() -> None:
+    picture = ranks_picture([FIRST, WAITED])
+    assert picture is not None
+    waited, first = picture.lanes
+    assert (waited.mark, waited.count, first.mark) == (WAITED, 2, FIRST)
+    # The picture goes from where waiting began, 08:55, to 09:20.
+    assert (picture.began, picture.ended) == ("2026-05-01T08:55:00.000", "2026-05-01T09:20:00.000")
+    assert picture.seconds == 1500
+    assert waited.since == 3.0
+    assert waited.until == 97.0
+    assert first.at is not None
+    assert waited.at is not None
+    assert waited.since < first.at < waited.at < waited.until
+
+
+def test_where_one_time_is_missing_the_order_of_lines_counts() -> None:
+    without = RankMark("3", "waited", 30)
+    picture = ranks_picture([FIRST, WAITED, without])
+    assert picture is not None
+    assert picture.began is None
+    assert {lane.mark.ranks: lane.at for lane in picture.lanes} == {"2": 3.0, "0-1": 50.0, "3": 97.0}
+
+
+def test_times_with_and_without_a_zone_are_not_compared() -> None:
+    zoned = RankMark("3", "waited", 30, time="2026-05-01T09:00:00+02:00")
+    picture = ranks_picture([FIRST, zoned])
+    assert picture is not None
+    assert picture.began is None
+
+
+def test_who_showed_nothing_has_a_lane_and_no_mark() -> None:
+    picture = ranks_picture([FIRST, RankMark("0-1,3", "silent", None)])
+    assert picture is not None
+    assert picture.lanes[-1].at is None
+    assert picture.kinds == (("first", 1), ("silent", 3))
+
+
+def test_one_rank_makes_no_picture() -> None:
+    assert ranks_picture([FIRST]) is None
+    assert ranks_picture([]) is None
