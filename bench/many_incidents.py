@@ -27,7 +27,7 @@ CLUSTERS = {"blue": 0.55, "green": 0.3, "tokyo": 0.15}
 HOSTS, USERS, KINDS, DAYS = 2000, 300, 150, 365
 _HOST = "gpu-0000"
 _AT_ONCE = 10_000
-_UNKNOWN = "Traceback (most recent call last):\n  File \"/work/train.py\", line 7, in step\n    widget()\nwidgets.{}: part {} is stuck\n"
+_UNKNOWN = 'Traceback (most recent call last):\n  File "/work/train.py", line 7, in step\n    widget()\nwidgets.{}: part {} is stuck\n'
 
 
 @dataclass(slots=True)
@@ -57,7 +57,10 @@ def fill(database: Database, count: int, seed: int = 7, until: datetime | None =
         # Only now it is known what groups hold; their numbers stood in the incidents from the beginning.
         known = [row | incidents.totals[row["number"]] for row in groups if row["number"] in incidents.totals]
         connection.execute(insert(GroupRow), known)
-        connection.execute(insert(FingerprintRow), [{"fingerprint": f"v1:{row['number']:08x}", "group_number": row["number"]} for row in known])
+        connection.execute(
+            insert(FingerprintRow),
+            [{"fingerprint": f"v1:{row['number']:08x}", "group_number": row["number"]} for row in known],
+        )
         connection.execute(insert(DailyCountRow), incidents.daily())
         connection.execute(insert(FeedbackRow), incidents.feedback)
     if count > 50_000:
@@ -86,7 +89,11 @@ def _kinds(dice: random.Random) -> list[Failure]:
     chosen = dice.sample(entries, KINDS - 40) + dice.sample(hard, min(20, len(hard)))
     logs = [entry.match_examples[0] for entry in chosen]
     logs += [_UNKNOWN.format(f"Widget{name}Error", name) for name in "ABCDEFGHIJKLMNOPQRST"]
-    kinds = [kind for rank, log in enumerate(dict.fromkeys(logs), 1) if (kind := _kind(engine, knowledge, log, 1 / rank**0.9))]
+    kinds = [
+        kind
+        for rank, log in enumerate(dict.fromkeys(logs), 1)
+        if (kind := _kind(engine, knowledge, log, 1 / rank**0.9))
+    ]
     dice.shuffle(weights := [kind.weight for kind in kinds])
     for kind, weight in zip(kinds, weights, strict=True):
         kind.weight = weight
@@ -98,9 +105,13 @@ def _kind(engine: Engine, knowledge: KnowledgeBase, log: str, weight: float) -> 
     if verdict.root_cause is None:
         return None
     told = verdict.as_dict()
-    told["root_cause"] |= {"host": _HOST} | {name: [] for name in ("causes", "fixes", "checks", "prevent", "references")}  # the page has them from the entry
+    told["root_cause"] |= {"host": _HOST} | {
+        name: [] for name in ("causes", "fixes", "checks", "prevent", "references")
+    }  # the page has them from the entry
     finding = finding_of(verdict, knowledge)
-    return Failure(json.dumps(told), finding, " ".join(sorted(search.words(finding.text))), verdict.action.advice, weight)
+    return Failure(
+        json.dumps(told), finding, " ".join(sorted(search.words(finding.text))), verdict.action.advice, weight
+    )
 
 
 def _groups(kinds: list[Failure], count: int) -> list[dict[str, Any]]:
@@ -120,13 +131,18 @@ def _groups(kinds: list[Failure], count: int) -> list[dict[str, Any]]:
 class _Incidents:
     """Rows of incidents in the order of their receipt, and what is counted of them on the way."""
 
-    def __init__(self, dice: random.Random, kinds: list[Failure], groups: list[dict[str, Any]], count: int, until: datetime) -> None:
+    def __init__(
+        self, dice: random.Random, kinds: list[Failure], groups: list[dict[str, Any]], count: int, until: datetime
+    ) -> None:
         self._dice, self._kinds, self._count, self._until = dice, kinds, count, until
         self._weights = [kind.weight for kind in kinds]
         self.totals: dict[int, dict[str, Any]] = {}
         self._daily: dict[tuple[str, str, str, str], list[float]] = {}
         self.feedback: list[dict[str, Any]] = []
-        self._hosts = {name: [f"{name}-gpu-{number:04d}" for number in range(int(HOSTS * share))] for name, share in CLUSTERS.items()}
+        self._hosts = {
+            name: [f"{name}-gpu-{number:04d}" for number in range(int(HOSTS * share))]
+            for name, share in CLUSTERS.items()
+        }
 
     def pieces(self) -> Iterator[list[tuple[dict[str, Any], str, str]]]:
         """Yields pieces of (row, verdict, words)."""
@@ -149,10 +165,20 @@ class _Incidents:
         hosts = self._hosts[cluster]
         # A few hosts are worse than the others, where it is the host.
         host = hosts[min(int(dice.expovariate(1 / 40)), len(hosts) - 1)] if found.hardware else dice.choice(hosts)
-        user, hours = f"user{int(dice.paretovariate(0.6)) % USERS:03d}", round(dice.choice((8, 64, 512)) * dice.expovariate(1), 4)
+        user, hours = (
+            f"user{int(dice.paretovariate(0.6)) % USERS:03d}",
+            round(dice.choice((8, 64, 512)) * dice.expovariate(1), 4),
+        )
         job, attempt = str(number // 3), number % 3
         group = kind.groups[min(int(dice.expovariate(8 / len(kind.groups))), len(kind.groups) - 1)]
-        given = {"job_id": job, "job_name": f"train-{number % 97}", "cluster": cluster, "user": user, "attempt": attempt, "gpus": 64}
+        given = {
+            "job_id": job,
+            "job_name": f"train-{number % 97}",
+            "cluster": cluster,
+            "user": user,
+            "attempt": attempt,
+            "gpus": 64,
+        }
         verdict = kind.verdict.replace(_HOST, host)
         row = {
             "number": number, "request": f"{number:064x}", "received_at": at, "state": "triaged", "tries": 1, "job": json.dumps(given),
@@ -169,16 +195,23 @@ class _Incidents:
         total["count"] += 1
         total["gpu_hours"] += hours
         total["last_seen"] = at
-        counted = self._daily.setdefault((at.date().isoformat(), row["cluster"], row["outcome"], row["entry"] or ""), [0, 0.0])
+        counted = self._daily.setdefault(
+            (at.date().isoformat(), row["cluster"], row["outcome"], row["entry"] or ""), [0, 0.0]
+        )
         counted[0] += 1
         counted[1] += hours
         if row["number"] % 300 == 0:
             said = "right" if row["number"] % 1500 else "wrong"
-            self.feedback.append({"incident_number": row["number"], "about": row["entry"], "verdict": said, "by": row["user"], "at": at})
+            self.feedback.append(
+                {"incident_number": row["number"], "about": row["entry"], "verdict": said, "by": row["user"], "at": at}
+            )
 
     def daily(self) -> list[dict[str, Any]]:
         names = ("day", "cluster", "outcome", "entry")
-        return [dict(zip(names, key, strict=True)) | {"count": int(count), "gpu_hours": hours} for key, (count, hours) in self._daily.items()]
+        return [
+            dict(zip(names, key, strict=True)) | {"count": int(count), "gpu_hours": hours}
+            for key, (count, hours) in self._daily.items()
+        ]
 
 
 def _put(database: Database, connection: Any, piece: list[tuple[dict[str, Any], str, str]]) -> None:
@@ -194,7 +227,10 @@ def _put(database: Database, connection: Any, piece: list[tuple[dict[str, Any], 
         listed = ", ".join(f'"{name}"' if name != "rowid" else name for name in columns)
         raw = connection.connection.driver_connection
         if database.is_sqlite:
-            plain = [tuple(value.strftime("%Y-%m-%d %H:%M:%S.%f") if isinstance(value, datetime) else value for value in row) for row in values]
+            plain = [
+                tuple(value.strftime("%Y-%m-%d %H:%M:%S.%f") if isinstance(value, datetime) else value for value in row)
+                for row in values
+            ]
             raw.executemany(f"INSERT INTO {table} ({listed}) VALUES ({', '.join('?' * len(columns))})", plain)
         else:
             with raw.cursor().copy(f"COPY {table} ({listed}) FROM STDIN") as copy:

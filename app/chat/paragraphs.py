@@ -9,11 +9,11 @@ from app.domain.notice import Notice
 def paragraphs(notice: Notice) -> list[str]:
     """-> the lines below the headline; the addresses are not in them."""
     said: Wording = wording(notice)
-    todo = " ".join(filter(None, (said.todo, said.command)))
     lines = [
         said.place,
         said.evidence,
-        f"{word(notice.lang, 'todo')}: {todo}" if todo else "",
+        f"{word(notice.lang, 'todo')}: {said.todo}" if said.todo else "",
+        f"$ {said.command}" if said.command else "",
         said.advice,
         " · ".join(said.facts),
     ]

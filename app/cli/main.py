@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from app import __version__
 from app.errors import BadInput, KnowledgeError, NotFound, SettingError, TriageError
 
-COMMANDS = ("triage", "triage-archive", "serve", "worker", "kb", "db", "token", "retriage", "mcp", "demo")
+COMMANDS = (
+    "triage", "triage-archive", "serve", "worker", "kb", "db", "token", "retriage", "mcp", "demo", "watch-kubernetes",
+)  # fmt: skip
 _WRONG_INPUT = (BadInput, NotFound, SettingError)
 
 

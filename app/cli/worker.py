@@ -6,6 +6,12 @@ import argparse
 import os
 import signal
 import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from app.services.service import Service
+    from app.settings import Settings
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -33,9 +39,26 @@ def run(options: argparse.Namespace) -> int:
     service = open_service(settings, triage_incident)
     print(f"torchtriage works the queue, {max(1, settings.workers)} logs at a time", flush=True)
     upkeep, postman = Upkeep(service), Postman(service)
-    postman.start()
-    while not stopped.wait(PAUSE):
-        upkeep.turn()
-    postman.stop()
-    close_service(service)
+    try:
+        stop_showing = _show(service, settings)
+        postman.start()
+        while not stopped.wait(PAUSE):
+            upkeep.turn()
+        postman.stop()
+        stop_showing()
+    finally:
+        close_service(service)
     return 0
+
+
+def _show(service: Service, settings: Settings) -> Callable[[], object]:
+    """Shows the counters where the settings want that -> what ends it. Raises TriageError."""
+    from app.errors import TriageError
+
+    port = settings.worker_metrics_port
+    if not port:
+        return bool
+    try:
+        return service.counters.serve(settings.host, port)
+    except OSError as error:
+        raise TriageError(f"can't listen on {settings.host}:{port}: {os.strerror(error.errno or 0)}") from None

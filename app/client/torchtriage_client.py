@@ -765,7 +765,7 @@ class Ring:
         self._room = self.HEAD
         self.skipped = 0
 
-    def write(self, block: bytes) -> None:
+    def write(self, block: memoryview) -> None:
         """Where the disk is full it stops, and the stream goes on without it."""
         if self._file is None:
             return
@@ -843,11 +843,12 @@ class Stream:
             self._thread.start()
 
     def _pass_on(self) -> None:
+        buffer = memoryview(bytearray(MB))  # the same one again and again: fresh memory costs more than the copy
         while True:
             try:
-                block = os.read(self._source, MB)
+                block = buffer[: os.readv(self._source, [buffer])]
             except OSError:  # a pseudo-terminal ends so
-                block = b""
+                return
             if not block:
                 return
             try:
@@ -858,7 +859,7 @@ class Stream:
             self._ring.write(block)
             self._wrote = time.monotonic()
             if len(block) < _SAMPLE and not self.terminal:
-                time.sleep(0.005)  # lets the pipe fill: a wake-up for each line would cost the job's cores
+                time.sleep(0.01)  # lets the pipe fill: a wake-up for each line would cost the job's cores
 
     def finish(self) -> bool:
         """Waits for what is on its way -> whether the stream ended: what the command left behind may hold it."""
@@ -905,7 +906,7 @@ def _raw(fd: int) -> None:
     termios.tcsetattr(fd, termios.TCSANOW, modes)
 
 
-def _write_all(fd: int, block: bytes) -> None:
+def _write_all(fd: int, block: bytes | memoryview) -> None:
     view = memoryview(block)
     while view:
         try:

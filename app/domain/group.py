@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from app.domain.moment import iso
+from app.domain.suggestion import Suggestion
 
 
 class GroupStatus(StrEnum):
@@ -59,6 +60,7 @@ class Group:
     merged_into: str | None = None
     merged: tuple[str, ...] = ()
     fingerprints: tuple[str, ...] = ()
+    suggestion: Suggestion | None = None
 
     def as_dict(self, base_url: str) -> dict[str, Any]:
         """The form that outsiders rely on; `url` is the group's page."""
@@ -82,6 +84,7 @@ class Group:
             "merged_into": self.merged_into,
             "merged": list(self.merged),
             "fingerprints": list(self.fingerprints),
+            "generated": self.suggestion.as_dict() if self.suggestion else None,
         }
 
 

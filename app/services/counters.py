@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server
 
 from app.domain.incident import Finding
 
@@ -25,6 +27,17 @@ class Counters:
             buckets=_SECONDS,
             registry=self.registry,
         )
+
+    def serve(self, host: str, port: int) -> Callable[[], None]:
+        """Shows them to whoever asks there, for a process that has no page -> what ends that. Raises OSError."""
+        server, thread = start_http_server(port, host, self.registry)
+
+        def stop() -> None:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+        return stop
 
     def accepted(self) -> None:
         self._accepted.inc()

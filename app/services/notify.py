@@ -10,6 +10,7 @@ from app.domain.group import Group, GroupStatus
 from app.domain.incident import Incident
 from app.domain.notice import NoticeKind
 from app.services.service import Service
+from app.services.suggest import put_question
 from app.storage import alerts, groups, incidents, outbox
 from app.storage.outbox import Wanted
 
@@ -21,12 +22,13 @@ def put_notices(session: Session, service: Service, incident_id: str) -> None:
     now = datetime.now(UTC)
     if service.settings.slack_signing_secret:
         outbox.release(session, incident_id, now)
-    if not service.channels.senders:
+    if not service.channels.senders and not service.settings.llm_url:
         return
     incident = incidents.read(session, incident_id)
     if incident.group is None:
         return
     group = groups.read(session, incident.group.id)
+    put_question(session, service, incident, group)
     if _is_wanted(service, group, now):
         over = _passed(session, service, group)
         kind = _kind(incident, group, over)

@@ -16,13 +16,14 @@ from app.errors import NotFound
 from app.services.notices import read_notice, test_notice
 from app.services.service import Service
 from app.services.slack_work import ANSWER, REPLY, TAKE, Keep, answer, reply, take
+from app.services.suggest import SUGGEST, suggest
 from app.storage import alerts, outbox, slack, trail
 from app.storage.cursor import Page
 from app.storage.database import StorageUnavailable
 
 log = logging.getLogger(__name__)
 LEASE = 330  # seconds that a try can take at most: a file of Slack's has 240, and is taken in after that
-_NO_LANE = (TAKE, ANSWER, REPLY)
+_NO_LANE = (TAKE, ANSWER, REPLY, SUGGEST)
 _SOONEST, _LATEST = 2.0, 3600.0  # seconds before the second try, and between later ones at most
 _PATIENCE = timedelta(days=3)
 _PAUSE = 60.0  # seconds for which a channel that can't be reached is left alone at most
@@ -51,7 +52,7 @@ def claim(service: Service, now: datetime) -> OutboxItem | None:
 
 def work(service: Service, item: OutboxItem) -> None:
     """Tries an item, and keeps what came of it. Raises StorageUnavailable."""
-    kinds: dict[str, Work] = {TAKE: take, ANSWER: answer, REPLY: reply}
+    kinds: dict[str, Work] = {TAKE: take, ANSWER: answer, REPLY: reply, SUGGEST: suggest}
     try:
         keep = kinds.get(item.kind, _notify)(service, item)
     except Undelivered as problem:

@@ -19,7 +19,7 @@ _AWAY = 10.0  # seconds before the next look where the database is away
 
 
 class Postman:
-    """Does nothing where no channel is set and nothing comes from Slack."""
+    """Does nothing where no channel and no model is set and nothing comes from Slack."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -29,7 +29,8 @@ class Postman:
         self._thread = threading.Thread(target=self._run, name="outbox")
 
     def start(self) -> None:
-        if self._service.channels.senders or self._service.settings.slack_signing_secret:
+        settings = self._service.settings
+        if self._service.channels.senders or settings.slack_signing_secret or settings.llm_url:
             self._thread.start()
 
     def stop(self) -> None:

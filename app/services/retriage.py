@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import islice
 from typing import IO
 
 from app.domain.access import Change
@@ -26,7 +25,6 @@ from app.triage.engine import VERSION
 
 log = logging.getLogger(__name__)
 _AT_ONCE = 200  # incidents read, and confirmed, at a time
-_CHANGED_AT_ONCE = 20  # in one transaction: others write meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +81,10 @@ class Retriage:
         for start in range(0, len(self._same), _AT_ONCE):
             with database.transaction(durable=False) as session:
                 verdicts.confirm(session, self._same[start : start + _AT_ONCE], self._knowledge)
-        found = self._read_found()
-        while some := list(islice(found, _CHANGED_AT_ONCE)):
+        for incident_id, triaged in self._read_found():
+            # Each by itself: one that held the groups of several would lock them in another order than all others do.
             with database.transaction(durable=False) as session:
-                for incident_id, triaged in some:
-                    changed += verdicts.replace(session, incident_id, triaged.verdict, triaged.finding, now)
+                changed += verdicts.replace(session, incident_id, triaged.verdict, triaged.finding, now)
         with database.transaction() as session:
             trail.add(session, Change(now, by, "retriage", "incidents", {"changed": changed, "of": self.looked_at}))
         return changed

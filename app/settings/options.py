@@ -65,6 +65,11 @@ class Settings:
     serve_triages: bool = option(
         True, forms.yes_or_no, "`no`: `torchtriage serve` leaves all triage to `torchtriage worker`; on Postgres only."
     )
+    worker_metrics_port: int = option(
+        0,
+        forms.number(0, 65535),
+        "The port on TRIAGE_HOST where `torchtriage worker` shows Prometheus its counters, without tokens; 0: nowhere.",
+    )
     triage_seconds: int = option(
         900, forms.number(1, 86400), "A triage that takes longer than this many seconds is ended."
     )
@@ -150,6 +155,13 @@ class Settings:
     alert_gpu_hours: tuple[int, ...] = option(
         (100, 1000, 10000), forms.counts, "A group is told again when it cost this many GPU hours; `none`: never."
     )
+    llm_url: str = option(
+        "",
+        forms.url("https://", "http://"),
+        "An OpenAI-compatible address, as `https://…/v1`: a model is asked once about each group that no entry names.",
+    )
+    llm_model: str = option("", str.strip, "The model's name there.")
+    llm_key: str = option("", str.strip, "The key for that address, where it wants one.", secret=True)
     outbox_days: int = option(30, forms.number(1, 3650), "How long is kept what was sent, and what could not be.")
     allow_private_calls: bool = option(
         False, forms.yes_or_no, "Whether calls may go to addresses of a private network, and to `http://`."
@@ -168,6 +180,8 @@ class Settings:
             raise SettingError(f"{PREFIX}HOST: {self.host} is no loopback address, which {PREFIX}AUTH=none needs")
         if self.oidc_issuer and self.auth != "tokens":
             raise SettingError(f"{PREFIX}AUTH: {PREFIX}OIDC_ISSUER needs it to be tokens")
+        if self.llm_url and not self.llm_model:
+            raise SettingError(f"{PREFIX}LLM_MODEL: {PREFIX}LLM_URL needs it")
         for name in ("email_from", "email_to"):
             if self.smtp_url and not getattr(self, name):
                 raise SettingError(f"{PREFIX}{name.upper()}: {PREFIX}SMTP_URL needs it")

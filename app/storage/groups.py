@@ -10,7 +10,9 @@ from sqlalchemy import BigInteger, ColumnElement, cast, func, literal, select, t
 from sqlalchemy.orm import Session
 
 from app.domain.group import Group, GroupChange, GroupFilter, GroupMembers, GroupOrder, GroupStatus
+from app.domain.suggestion import Suggestion
 from app.errors import NotFound
+from app.storage import suggestions
 from app.storage.cursor import Page, Place, number_of, piece, place
 from app.storage.moments import microseconds, moment_at
 from app.storage.stats import day_of
@@ -33,6 +35,7 @@ def read(session: Session, group_id: str) -> Group:
         row,
         tuple(str(number) for number in session.execute(merged).scalars()),
         tuple(sorted(session.execute(fingerprints).scalars())),
+        suggestions.of(session, group_id),
     )
 
 
@@ -135,7 +138,12 @@ def _value(order: GroupOrder, at: Place) -> ColumnElement[Any]:
     return literal(moment_at(at.key[0]), Moment()) if order is GroupOrder.SEEN else literal(at.key[0])
 
 
-def _group(row: GroupRow, merged: tuple[str, ...] = (), fingerprints: tuple[str, ...] = ()) -> Group:
+def _group(
+    row: GroupRow,
+    merged: tuple[str, ...] = (),
+    fingerprints: tuple[str, ...] = (),
+    suggestion: Suggestion | None = None,
+) -> Group:
     return Group(
         id=str(row.number),
         status=GroupStatus(row.status),
@@ -155,4 +163,5 @@ def _group(row: GroupRow, merged: tuple[str, ...] = (), fingerprints: tuple[str,
         merged_into=str(row.merged_into) if row.merged_into else None,
         merged=merged,
         fingerprints=fingerprints,
+        suggestion=suggestion,
     )

@@ -17,6 +17,7 @@ from app.triage.root_cause import Choice
 from app.triage.run_facts import dated
 
 MOST_ALONE = 64  # ranks that have a mark each; of more, those of one kind share one
+_ROOT = ("first", "missing")
 _STOPPED = frozenset({-15, 143})  # SIGTERM, with which launchers end the others
 _RAN_FOR = re.compile(r"\bran for (\d{1,12}) (?:milliseconds|ms)\b")
 
@@ -42,7 +43,7 @@ def timeline(choice: Choice, reading: RunReading, root: RootCause | None) -> tup
         known = best.get(mark.rank)
         if known is None or _strength(mark) < _strength(known):
             best[mark.rank] = mark
-    marks = sorted(best.values(), key=lambda mark: (mark.kind != "first", mark.place.order))
+    marks = sorted(best.values(), key=lambda mark: (mark.kind not in _ROOT, mark.place.order))
     shared = len(marks) > MOST_ALONE
     told = list(_shared(marks, reading) if shared else (_told([mark], reading) for mark in marks))
     if silent := reading.ranks - best.keys():
@@ -57,8 +58,11 @@ def _marks(choice: Choice, reading: RunReading, root: RootCause) -> Iterable[_Ma
     live = {id(finding) for finding in choice.live}
     if root.rank is not None:
         line = chosen.event.line
-        place = chosen.places.get(root.rank) or Place(line.order, line.number, line.file, chosen.event.time)
-        yield _Mark(root.rank, "first", place, chosen.entry, None, False)
+        # What only others showed is about one that was not there: no line is its own, and no time is.
+        missing = bool(chosen.places) and root.rank not in chosen.places
+        told = Place(line.order, line.number, line.file, None if missing else chosen.event.time)
+        place = chosen.places.get(root.rank, told)
+        yield _Mark(root.rank, "missing" if missing else "first", place, chosen.entry, None, False)
     for finding in reading.findings:
         exit_code = finding.event.exit_code if finding.event.where is Where.EXIT else None
         told = id(finding) in live or exit_code in _STOPPED
@@ -82,7 +86,7 @@ def _kind(finding: Finding) -> str:
 
 
 def _strength(mark: _Mark) -> tuple[bool, bool, int]:
-    return mark.kind != "first", mark.exit, mark.place.order
+    return mark.kind not in _ROOT, mark.exit, mark.place.order
 
 
 def _shared(marks: list[_Mark], reading: RunReading) -> Iterable[RankMark]:

@@ -35,7 +35,7 @@ def test_it_tells_what_a_good_alert_tells() -> None:
     shown = texts(message(usual()))
     for part in (
         "New failure: The GPU ran out of memory",
-        "Rank 3 on gpu-021 · job llama-pretrain (4711) · of ann · cluster blue",
+        "Rank 3 on gpu-021 · job llama-pretrain (4711) · user ann · cluster blue",
         "torch.OutOfMemoryError: CUDA out of memory.",
         "Make the step smaller",
         "nvidia-smi",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -38,12 +40,13 @@ def accepting(postgres: PostgresServer, tmp_path: Path) -> Iterator[Service]:
 
 
 @contextmanager
-def worker(settings: Settings) -> Iterator[subprocess.Popen[str]]:
+def worker(settings: Settings, **more: str) -> Iterator[subprocess.Popen[str]]:
     """One that works the queue; it must end well, or by a kill, inside."""
     environment = os.environ | {
         "TRIAGE_DATA_DIR": str(settings.data_dir),
         "TRIAGE_DATABASE_URL": settings.database,
         "TRIAGE_WORKERS": "1",
+        **more,
     }
     command = [sys.executable, "-m", "app.cli.main", "worker"]
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as running:
@@ -67,12 +70,28 @@ def sent(service: Service, content: bytes = OUT_OF_MEMORY) -> str:
 
 @pytest.mark.postgres
 def test_a_worker_triages_what_a_server_accepted_and_who_waits_is_told(accepting: Service) -> None:
-    with worker(accepting.settings):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = int(listening.getsockname()[1])
+    with worker(accepting.settings, TRIAGE_WORKER_METRICS_PORT=str(port)):
         incident_id = sent(accepting)
         future = accepting.queue.find(incident_id)
         assert future is not None
         future.result(timeout=PATIENCE)
         assert read_incident(accepting, incident_id).state is State.TRIAGED
+        counted = 'torchtriage_triaged_total{entry="cuda.oom",outcome="explained"} 1.0'
+        deadline = time.monotonic() + PATIENCE
+        while counted not in shown(port):  # it counts after it has kept the verdict
+            assert time.monotonic() < deadline, shown(port)
+            time.sleep(0.05)
+
+
+def shown(port: int) -> str:
+    """-> what a worker tells Prometheus."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection.request("GET", "/metrics")
+    text = connection.getresponse().read().decode()
+    connection.close()
+    return text
 
 
 @pytest.mark.postgres

@@ -65,3 +65,15 @@ def test_ranks_without_a_failure_of_their_own_are_told_as_such(engine: Engine) -
 
 def test_a_healthy_run_has_none(engine: Engine) -> None:
     assert told(engine, from_bytes(text(steps(range(4))))) == ()
+
+
+def test_one_that_never_came_has_no_time_of_its_own(engine: Engine) -> None:
+    lines = [timed_out(rank, rank) for rank in (0, 1, 3)]
+    log = text("2026-05-01 09:00:00,000 started with world_size=4", steps(range(4)), lines, agent(-6),
+               report((0, -6), [(1, -6), (3, -6)]))  # fmt: skip
+    verdict = engine.triage(from_bytes(log))
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.rank == 2
+    first, *others = verdict.timeline
+    assert (first.ranks, first.kind, first.time) == ("2", "missing", None)
+    assert {mark.kind for mark in others} == {"waited"}

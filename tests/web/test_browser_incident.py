@@ -58,7 +58,7 @@ def test_the_ranks_over_time_lead_to_their_lines(page: Page, shared_server: Live
     sample(page, shared_server, "stuck")
     lanes = page.locator(".lane")
     assert lanes.count() == 8
-    assert "rank 3" in page.locator(".lane.first").inner_text()
+    assert "rank 3" in page.locator(".lane.missing").inner_text()
     assert page.locator(".lane.waited .waits").count() == 7
     page.get_by_text("As a table").click()
     row = page.get_by_role("row").filter(has_text="waited for others").first

@@ -22,8 +22,8 @@ LINES = 8_000
 def long_log() -> str:
     """-> four ranks' steps, one failure in the middle, warnings that repeat, colours."""
     middle = LINES // 2
-    says = ["step", "waits at"]  # no step comes after the failure, or the run would have survived it
-    steps = [f"[rank {line % 4}] {says[line >= middle]} {line} loss 0.5" for line in range(LINES)]
+    says = ["at step", "waits at"]  # no progress comes after the failure, or the run would have survived it
+    steps = [f"[rank {line % 4}] {says[line >= middle]} {line} ..." for line in range(LINES)]
     steps[middle + 500] = "\x1b[1;31mERROR\x1b[0m: tracker did not answer <b>"
     steps[100:130] = ["the very same warning"] * 30
     return "\n".join([*steps[:middle], *OOM.splitlines(), *steps[middle:]]) + "\n"

@@ -47,3 +47,11 @@ def test_who_showed_nothing_has_a_lane_and_no_mark() -> None:
 def test_one_rank_makes_no_picture() -> None:
     assert ranks_picture([FIRST]) is None
     assert ranks_picture([]) is None
+
+
+def test_who_was_waited_for_stands_where_waiting_began() -> None:
+    picture = ranks_picture([RankMark("3", "missing", 20), WAITED])
+    assert picture is not None
+    waited, missing = picture.lanes
+    assert picture.began == "2026-05-01T08:55:00.000"
+    assert missing.at == waited.since

@@ -3,7 +3,7 @@
 from app.storage.tables.access import ChangeRow, TokenRow
 from app.storage.tables.base import Base, Moment, Number
 from app.storage.tables.counts import DailyCountRow, ViewRow
-from app.storage.tables.groups import FingerprintRow, GroupRow, SplitRow
+from app.storage.tables.groups import FingerprintRow, GroupRow, SplitRow, SuggestionRow
 from app.storage.tables.incidents import EarlierVerdictRow, FeedbackRow, FileRow, IncidentRow
 from app.storage.tables.outgoing import LaneRow, OutboxRow, SlackRequestRow, ThreadRow
 
@@ -23,6 +23,7 @@ __all__ = [
     "OutboxRow",
     "SlackRequestRow",
     "SplitRow",
+    "SuggestionRow",
     "ThreadRow",
     "TokenRow",
     "ViewRow",

@@ -79,6 +79,14 @@ class LinesForm(BaseModel):
     next: int | None
 
 
+class SuggestionForm(BaseModel):
+    """What a language model said; nothing of it was checked, and it never changes a verdict."""
+
+    text: str
+    model: str
+    made_at: datetime
+
+
 class GroupForm(BaseModel):
     id: str
     url: str
@@ -99,6 +107,7 @@ class GroupForm(BaseModel):
     merged_into: str | None
     merged: list[str]
     fingerprints: list[str]
+    generated: SuggestionForm | None = Field(description="Only when one group is read, and where a model is set")
 
 
 class GroupsForm(BaseModel):

@@ -181,6 +181,16 @@ def _rows(items: tuple[Incident, ...], base_url: str) -> Iterator[list[object]]:
         told = item.as_dict(base_url)
         verdict, job, group = told["verdict"] or {}, told["job"], told["group"] or {}
         root = verdict.get("root_cause") or {}
-        yield [item.id, told["received_at"], told["state"], verdict.get("outcome"), root.get("entry"), root.get("title"),
-               root.get("rank"), root.get("host"), job.get("job_id"), job.get("job_name"), job.get("cluster"),
-               job.get("user"), group.get("id"), told["gpu_hours_lost"], told["url"]]  # fmt: skip
+        yield [
+            *(
+                item.id,
+                told["received_at"],
+                told["state"],
+                verdict.get("outcome"),
+                root.get("entry"),
+                root.get("title"),
+            ),
+            *(root.get(name) for name in ("rank", "host")),
+            *(job.get(name) for name in ("job_id", "job_name", "cluster", "user")),
+            *(group.get("id"), told["gpu_hours_lost"], told["url"]),
+        ]

@@ -54,7 +54,8 @@ def _facts(incident: Incident, verdict: Verdict, root: RootCause, lang: Language
         "job": " · ".join(_code(str(value)) for value in (job.job_name, job.job_id, job.cluster, job.user) if value),
         "versions": " · ".join(_code(f"{name} {version}") for name, version in verdict.run.versions.items()),
     }
-    return "\n".join(f"- {word(lang, name)}: {value}" for name, value in rows.items() if value)
+    asked = {name: word(lang, name) for name in rows}
+    return "\n".join(f"- {asked[name].rstrip('?？')}: {value}" for name, value in rows.items() if value)
 
 
 def _plain(text: str) -> str:

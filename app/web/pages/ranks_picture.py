@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from app.domain.verdict import RankMark
 
-KINDS = ("first", "failed", "waited", "stopped", "ended", "silent")
+KINDS = ("first", "missing", "failed", "waited", "stopped", "ended", "silent")
 _LEFT, _RIGHT = 3.0, 97.0  # percent; a mark has a width of its own
 _MOST_LABEL = 40  # characters
 
@@ -60,10 +60,10 @@ def ranks_picture(marks: Sequence[RankMark]) -> RanksPicture | None:
     if sum(map(_count, marks)) < 2:
         return None
     shown = [mark for mark in marks if mark.kind != "silent"]
-    moments = [_moment(mark.time) for mark in shown]
+    moments = [_moment(mark.time) for mark in shown if mark.kind != "missing"]
     zones = {moment.tzinfo for moment in moments if moment}
-    if shown and all(moments) and (len(zones) == 1 or None not in zones):
-        return _by_time(marks, shown)
+    if moments and all(moments) and (len(zones) == 1 or None not in zones):
+        return _by_time(marks, [mark for mark in shown if mark.time])
     step = (_RIGHT - _LEFT) / max(len(shown) - 1, 1)
     places = {id(mark): round(_LEFT + step * number, 2) for number, mark in enumerate(shown)}
     return RanksPicture(_sorted([Lane(mark, _count(mark), places.get(id(mark))) for mark in marks]))
@@ -78,7 +78,7 @@ def _by_time(marks: Sequence[RankMark], shown: Sequence[RankMark]) -> RanksPictu
 
     def lane(mark: RankMark) -> Lane:
         if mark.time is None:
-            return Lane(mark, _count(mark), None)
+            return Lane(mark, _count(mark), _LEFT if mark.kind == "missing" else None)
         at = _seconds(mark.time)
         since = place(at - mark.waited) if mark.waited else None
         return Lane(mark, _count(mark), place(at), since, place(_seconds(mark.until)) if mark.until else None)

@@ -21,7 +21,7 @@ const shown = (page, address) => {
     const again = document.createElement("details");
     again.className = "again fold";
     const summary = document.createElement("summary");
-    summary.textContent = form.dataset.again;
+    summary.textContent = form.dataset.another;
     again.append(summary, form);
     fresh.unshift(again);
   }

@@ -1,0 +1,249 @@
+"""What failed, and whether it can be reported: pods in as they change, attempts opened and closed.
+
+Only one thread ever calls it. What takes long, reading logs and packing, is asked of `Hands`, who answer later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+
+from app.watcher.attempt import TRIES, Attempt, Wanted, load
+from app.watcher.counters import Counters
+from app.watcher.job import Part, part_of
+from app.watcher.memory import Memory
+from app.watcher.options import Options
+from app.watcher.pod import Ending, Pod, seconds
+from app.watcher.report import BUNDLE
+
+_log = structlog.get_logger(__name__)
+_LATE = 120.0  # seconds for logs that are still being read when an attempt is due
+
+
+class Hands(Protocol):
+    """Who works while the desk goes on; each answers by calling `read` or `packed`."""
+
+    def read(self, attempt: Attempt, wanted: Wanted) -> None: ...
+
+    def pack(self, attempt: Attempt) -> None: ...
+
+
+class Desk:
+    def __init__(self, options: Options, memory: Memory, hands: Hands, counters: Counters) -> None:
+        self._options, self._memory, self._hands, self._counters = options, memory, hands, counters
+        self._pods: dict[str, tuple[Pod, Part]] = {}
+        self._of: dict[str, Attempt] = {}
+        self._reading: set[tuple[Path, str]] = set()
+        self._asked: set[Path] = set()  # those whose logs are read for the last time
+        self._packing: set[Path] = set()
+
+    @property
+    def open(self) -> list[Attempt]:
+        return list({id(attempt): attempt for attempt in self._of.values()}.values())
+
+    def recover(self) -> None:
+        """Takes up the attempts that an earlier watcher left behind. Raises OSError."""
+        for folder in sorted(self._options.attempts.glob("*/")):
+            try:
+                attempt = load(folder)
+            except (OSError, ValueError) as error:
+                _log.warning("an attempt that was left behind can't be read", folder=str(folder), error=str(error))
+                shutil.rmtree(folder, ignore_errors=True)
+                continue
+            if attempt.closed:
+                self._finish(attempt)
+                continue
+            self._of |= dict.fromkeys(attempt.pods, attempt)
+            _log.info("goes on with an attempt", attempt=attempt.name)
+
+    def listed(self, namespace: str, pods: list[Pod]) -> None:
+        """All pods of a namespace, or of all where it is empty: what was known and is not among them is gone."""
+        there = {pod.uid for pod in pods}
+        known = [pod for pod, _ in self._pods.values()] + [pod for each in self.open for pod in each.pods.values()]
+        for pod in known:
+            if namespace in ("", pod.namespace) and pod.uid not in there:
+                self.gone(pod)
+        for pod in sorted(pods, key=lambda pod: pod.created):
+            self.changed(pod)
+
+    def changed(self, pod: Pod) -> None:
+        part = part_of(pod, self._options.bare)
+        if part is None:
+            return
+        self._pods[pod.uid] = (pod, part)
+        self._counters.pods.set(len(self._pods))
+        now = time.time()
+        fresh = [ending for ending in pod.endings() if self._is_new(ending, now)]
+        attempt = self._of.get(pod.uid) or self._joined(pod, part)
+        opened = attempt is None and bool(fresh)
+        if attempt is None:
+            if not fresh:
+                return
+            attempt = self._opened(pod, part, now)
+        if attempt.folder in self._packing:
+            return
+        for ending in attempt.take(pod, fresh, now):
+            self._counters.failures.labels(ending.reason).inc()
+            _log.info("failed", attempt=attempt.name, pod=pod.name, container=ending.container, reason=ending.reason,
+                      exit_code=ending.exit_code)  # fmt: skip
+        self._of[pod.uid] = attempt
+        if opened:
+            for other, its in list(self._pods.values()):
+                if its.job == part.job and other.uid not in self._of:
+                    self.changed(other)
+        self._read(attempt)
+
+    def gone(self, pod: Pod) -> None:
+        """A pod was deleted, and its logs with it."""
+        self.changed(pod)
+        self._pods.pop(pod.uid, None)
+        self._counters.pods.set(len(self._pods))
+        attempt = self._of.get(pod.uid)
+        if attempt is not None and pod.uid not in attempt.gone:
+            attempt.gone.add(pod.uid)
+            attempt.changed = time.time()
+
+    def read(self, attempt: Attempt, wanted: Wanted, part: Path, problem: str, again: bool) -> None:
+        """A log was read into the file `part`; or `problem` says why not, and `again` whether it may be yet."""
+        self._reading.discard((attempt.folder, wanted.key))
+        if attempt.folder in self._packing or not attempt.folder.exists():
+            part.unlink(missing_ok=True)
+            return
+        if not problem and self._is_renamed(wanted.pod):
+            problem, again = "another pod has its name", False
+        attempt.changed = time.time()
+        if not problem:
+            part.replace(attempt.path(wanted.pod, wanted.container, wanted.start))
+            attempt.read[wanted.key] = wanted.stage
+            attempt.missing.pop(wanted.key, None)
+        else:
+            part.unlink(missing_ok=True)
+            attempt.tries[wanted.key] = attempt.tries.get(wanted.key, 0) + 1 if again else TRIES
+            if wanted.key not in attempt.read:
+                attempt.missing[wanted.key] = problem
+                _log.warning("no log", attempt=attempt.name, pod=wanted.pod.name, container=wanted.container,
+                             why=problem)  # fmt: skip
+        self._counters.logs.labels("missing" if problem else "read").inc()
+
+    def tick(self, now: float) -> None:
+        """Saves what changed, and closes the attempts that are due. Raises OSError."""
+        for attempt in self.open:
+            if attempt.folder in self._packing:
+                continue
+            self._read(attempt)
+            if attempt.changed != attempt.saved:
+                attempt.save()
+            if self._is_due(attempt, now):
+                self._close(attempt)
+        self._counters.attempts.set(len(self.open))
+
+    def packed(self, attempt: Attempt, problem: str) -> None:
+        """The bundle of an attempt lies in its folder; `problem` says why it does not. Raises OSError."""
+        if problem:
+            _log.warning("can't be packed yet", attempt=attempt.name, error=problem)
+            self._packing.discard(attempt.folder)
+            attempt.changed = time.time()
+            return
+        attempt.closed = True
+        attempt.save()
+        self._finish(attempt)
+
+    def _is_new(self, ending: Ending, now: float) -> bool:
+        return not self._memory.knows(ending) and seconds(ending.time) > now - self._options.oldest
+
+    def _joined(self, pod: Pod, part: Part) -> Attempt | None:
+        """-> the open attempt that a pod is of: it was there before that attempt failed, and is of no earlier one."""
+        if pod.over and self._memory.has_closed(pod):
+            return None
+        for attempt in self.open:
+            same = attempt.job == part.job and part.attempt in (None, attempt.number)
+            if same and seconds(pod.created) <= seconds(attempt.first.time) and not self._replaced(pod, part, attempt):
+                return attempt
+        return None
+
+    def _opened(self, pod: Pod, part: Part, now: float) -> Attempt:
+        number = part.attempt
+        if number is None:
+            number = max(self._earlier(pod, part), self._memory.reported(part.job.key))
+        digest = hashlib.sha256(f"{part.job.key} {number} {pod.uid} {now}".encode()).hexdigest()[:16]
+        return Attempt(part.job, number, self._options.attempts / digest, now, now)
+
+    def _replaced(self, pod: Pod, part: Part, attempt: Attempt) -> bool:
+        """-> whether another pod of the attempt has the pod's place in the job."""
+        seats = (self._pods[uid][1].seat for uid in attempt.pods if uid in self._pods and uid != pod.uid)
+        return part.seat in seats
+
+    def _earlier(self, pod: Pod, part: Part) -> int:
+        others = [other for other, its in self._pods.values() if (its.job, its.seat) == (part.job, part.seat)]
+        return sum((other.created, other.uid) < (pod.created, pod.uid) for other in others)
+
+    def _read(self, attempt: Attempt) -> None:
+        self._ask(attempt, attempt.wanted())
+
+    def _ask(self, attempt: Attempt, wanted: Iterable[Wanted]) -> None:
+        for each in list(wanted):
+            if (attempt.folder, each.key) not in self._reading:
+                self._reading.add((attempt.folder, each.key))
+                self._hands.read(attempt, each)
+
+    def _is_renamed(self, pod: Pod) -> bool:
+        """-> whether another pod has the name by now, so that what was read under it may be that one's."""
+        return any(
+            other.uid != pod.uid and (other.namespace, other.name) == (pod.namespace, pod.name)
+            for other, _ in self._pods.values()
+        )
+
+    def _is_due(self, attempt: Attempt, now: float) -> bool:
+        reading = any(folder == attempt.folder for folder, _ in self._reading)
+        if now - attempt.opened > self._options.settle:
+            return not reading or now - attempt.opened > self._options.settle + _LATE
+        over = all(attempt.over(pod) for pod in attempt.pods.values())
+        return over and not reading and now - attempt.changed >= self._options.quiet
+
+    def _close(self, attempt: Attempt) -> None:
+        gpus = sum(pod.gpus for pod in attempt.pods.values())
+        skipped = "too few GPUs" if gpus < self._options.least_gpus else ""
+        if self._memory.reported(attempt.job.key) >= self._options.most_reports:
+            skipped = "its job was reported often enough"
+        if skipped:
+            _log.info("is not reported", attempt=attempt.name, why=skipped)
+            self._counters.reports.labels("skipped").inc()
+            attempt.closed = True
+            self._finish(attempt)
+        elif attempt.folder not in self._asked:
+            self._asked.add(attempt.folder)
+            self._ask(attempt, attempt.wanted(last=True))
+        else:
+            self._packing.add(attempt.folder)
+            self._hands.pack(attempt)
+
+    def _finish(self, attempt: Attempt) -> None:
+        """Hands the bundle over, then notes that it was. Each step can be the last one before a crash: the attempt is
+        closed by now, and a restart goes on where this one stopped."""
+        bundle = attempt.folder / BUNDLE
+        if bundle.exists():
+            self._options.spool.mkdir(0o700, parents=True, exist_ok=True)
+            bundle.replace(self._options.spool / f"{int(attempt.opened)}-{attempt.folder.name}.bundle")
+            self._counters.reports.labels("packed").inc()
+            _log.info("is packed", attempt=attempt.name, pods=len(attempt.pods), missing=len(attempt.missing))
+        now = time.time()
+        self._memory.note(attempt, self._options.echo, now)
+        self._memory.save(set(self._pods) | set(self._of), now)
+        shutil.rmtree(attempt.folder, ignore_errors=True)
+        self._packing.discard(attempt.folder)
+        self._asked.discard(attempt.folder)
+        self._forget(attempt.pods)
+
+    def _forget(self, pods: Iterable[str]) -> None:
+        """Frees the pods of an attempt that was reported: what failed in them meanwhile is of the next one."""
+        for uid in list(pods):
+            self._of.pop(uid, None)
+        for uid in list(pods):
+            if uid in self._pods:
+                self.changed(self._pods[uid][0])

@@ -1,0 +1,111 @@
+"""The whole watcher: a thread for each namespace, one that delivers, and the desk in the thread that calls."""
+
+from __future__ import annotations
+
+import threading
+import time
+from queue import Empty
+
+import structlog
+
+from app.errors import TriageError
+from app.watcher.cluster import Cluster
+from app.watcher.counters import Counters
+from app.watcher.delivery import keep_delivering
+from app.watcher.desk import Desk
+from app.watcher.hands import Inbox, Workers
+from app.watcher.health import answering
+from app.watcher.memory import Memory, recall
+from app.watcher.options import Options
+from app.watcher.watching import Watching
+
+_log = structlog.get_logger(__name__)
+_AT_ONCE = 1000  # changes that wait for the desk before the watch itself waits
+_TICK = 0.5  # seconds
+_STUCK = 60.0  # seconds without a tick
+
+
+class Watcher:
+    def __init__(self, options: Options, cluster: Cluster) -> None:
+        self._options, self._cluster = options, cluster
+        self.counters = Counters()
+        self.stopped = threading.Event()
+        self.port = 0
+        self._packed = threading.Event()
+        self._ticked = time.monotonic()
+
+    def stop(self) -> None:
+        """Asks `run` to come to its end."""
+        self.stopped.set()
+        self._packed.set()
+
+    def run(self) -> None:
+        """Watches until it is stopped. Raises TriageError where its folder or its port can't be used."""
+        options = self._options
+        inbox: Inbox = Inbox(_AT_ONCE)
+        workers = Workers(options, self._cluster, inbox)
+        try:
+            options.attempts.mkdir(parents=True, exist_ok=True)
+            options.spool.mkdir(0o700, parents=True, exist_ok=True)
+            desk = Desk(options, self._recalled(), workers, self.counters)
+            workers.desk = desk
+            desk.recover()
+        except OSError as error:
+            raise TriageError(f"the watcher's folder: {error}") from None
+        watchings = [
+            Watching(self._cluster, namespace, options.selector, desk, inbox)
+            for namespace in options.namespaces or ("",)
+        ]
+        delivering = (options, self.counters, self._packed, self.stopped)
+        threads = [threading.Thread(target=each.follow, args=(self.stopped, self.counters), daemon=True)
+                   for each in watchings]  # fmt: skip
+        threads.append(threading.Thread(target=keep_delivering, args=delivering, daemon=True))
+        try:
+            with answering(
+                options.host,
+                options.port,
+                lambda: time.monotonic() - self._ticked < _STUCK,
+                lambda: all(each.ready.is_set() for each in watchings),
+                self.counters,
+            ) as self.port:
+                for thread in threads:
+                    thread.start()
+                self._work(desk, inbox)
+                threads[-1].join(5)
+        except OSError as error:
+            raise TriageError(f"port {options.port} can't be used: {error.strerror}") from None
+        finally:
+            self.stop()
+            workers.stop()
+            while not inbox.empty():  # a full one would hold up those who still put something into it
+                inbox.get()
+
+    def _recalled(self) -> Memory:
+        path = self._options.folder / "reported.json"
+        try:
+            return recall(path)
+        except ValueError as error:
+            _log.warning("what was reported can't be read, so it may be reported again", error=str(error))
+            return Memory(path)
+
+    def _work(self, desk: Desk, inbox: Inbox) -> None:
+        ticked = 0.0
+        while not self.stopped.is_set():
+            try:
+                inbox.get(timeout=_TICK)()
+            except Empty:
+                pass
+            except OSError as error:
+                _log.error("the watcher's folder", error=str(error))
+            self._ticked = time.monotonic()
+            if self._ticked - ticked >= _TICK:
+                ticked = self._ticked
+                self._tick(desk)
+
+    def _tick(self, desk: Desk) -> None:
+        try:
+            desk.tick(time.time())
+        except OSError as error:
+            _log.error("the watcher's folder", error=str(error))
+        if any(self._options.spool.glob("*.bundle")):
+            self._packed.set()

@@ -1,0 +1,85 @@
+"""Times a retriage: `python -m bench.retriage [--logs 10000] [--workers 2] [--postgres]`.
+
+Stores so many incidents of 50 KB, no two alike, with verdicts that say they are of other knowledge. Then looks at all of
+them and keeps what changed, as `torchtriage retriage --yes` does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from sqlalchemy import update
+
+from app.domain.incident import Job
+from app.reading.unpack import Upload
+from app.services.accept import accept
+from app.services.incidents import read_incident
+from app.services.retriage import Retriage
+from app.services.service import Service, close_service, open_service
+from app.services.triage_incident import order_of, triage_incident
+from app.settings import Settings
+from app.storage.tables import IncidentRow
+from bench.service_load import logs
+from tests import postgres as servers
+
+
+def fill(service: Service, count: int, changing: int) -> None:
+    """Stores incidents and triages one; the others get its verdict, of which every `changing`th names another entry."""
+    ids = [
+        accept(service, Job(job_id=str(number)), [Upload("log", iter([log]))]).incident_id
+        for number, log in enumerate(itertools.islice(logs(), count))
+    ]
+    triage_incident(service, ids[0])
+    known = read_incident(service, ids[0])
+    assert known.verdict is not None
+    other = known.verdict | {"root_cause": known.verdict["root_cause"] | {"entry": "python.exception"}}
+    with service.database.transaction() as session:
+        for every, verdict in ((1, known.verdict), (changing, other)):
+            those = IncidentRow.number % every == 0
+            values = {"state": "triaged", "knowledge": "of old", "verdict": verdict, "outcome": "explained"}
+            fingerprint = {"fingerprint": known.verdict["fingerprint"]}
+            session.execute(update(IncidentRow).where(those).values(values | fingerprint))
+
+
+def timed(what: str, count: int, work: Callable[[], object]) -> None:
+    began = time.perf_counter()
+    work()
+    seconds = time.perf_counter() - began
+    print(f"{what}: {seconds:.1f} s, {seconds / count * 1000:.2f} ms an incident", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--logs", type=int, default=10_000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--changing", type=int, default=10, help="every so many gets another verdict (10)")
+    parser.add_argument("--postgres", action="store_true")
+    options = parser.parse_args()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        url = ""
+        if options.postgres:
+            programs = servers.find_programs()
+            assert programs is not None, servers.MISSING
+            url = stack.enter_context(stack.enter_context(servers.PostgresServer(programs)).database())
+        settings = Settings(data_dir=folder, database_url=url, workers=options.workers)
+        service = open_service(settings, lambda *_: None, working=False)
+        stack.callback(close_service, service)
+        fill(service, options.logs, options.changing)
+        first = read_incident(service, "1")
+        service.triager.run(order_of(first.log))  # the processes are there
+        retriage = Retriage(service)
+        timed("looked", options.logs, lambda: list(retriage.look()))
+        timed("changed", options.logs, lambda: retriage.change("bench"))
+        print(f"{retriage.looked_at} looked at, {retriage.failed} failed")
+        retriage.close()
+
+
+if __name__ == "__main__":
+    main()

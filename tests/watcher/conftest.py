@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import yaml
+
+from app.client.torchtriage_client import Settings
+from app.watcher.cluster import connected
+from app.watcher.options import Options
+from app.watcher.watcher import Watcher
+from tests.conftest import LiveServer
+from tests.conftest import serving as serving_triage
+from tests.watcher.api_server import TOKEN, ApiServer, serving
+
+PATIENCE = 60.0  # seconds, after which what should have happened has not
+
+
+def until(what: Callable[[], Any]) -> Any:
+    """-> the first true answer; fails where there is none for a long time."""
+    deadline = time.monotonic() + PATIENCE
+    while not (answer := what()):
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+    return answer
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """One service for all tests: each has a cluster of its own name."""
+    with serving_triage(tmp_path_factory.mktemp("service")) as server:
+        yield server
+
+
+@pytest.fixture
+def api() -> Iterator[ApiServer]:
+    with serving() as server:
+        yield server
+
+
+class Bench:
+    """A watcher's folder, a cluster, and the service that it reports to."""
+
+    def __init__(self, folder: Path, api: ApiServer, url: str, name: str) -> None:
+        self.folder, self.api, self.url, self.name = folder, api, url, name
+        self.kubeconfig = folder / "kubeconfig"
+        self.kubeconfig.write_text(yaml.safe_dump({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": api.url}}],
+            "users": [{"name": "u", "user": {"token": TOKEN}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        }))  # fmt: skip
+
+    def options(self, **more: Any) -> Options:
+        data = self.folder / "data"
+        client = Settings(
+            more.pop("url", self.url), "", str(data / "spool"), str(data), 0, 60, 256 << 20, True, {"cluster": self.name}, []
+        )  # fmt: skip
+        quick = {"settle": 8.0, "quiet": 0.6, "port": 0, "host": "127.0.0.1", "users": ("owner",)}
+        return Options(client, data, **(quick | more))
+
+    @contextmanager
+    def watching(self, **more: Any) -> Iterator[Watcher]:
+        """A watcher that works while this is open."""
+        watcher = Watcher(self.options(**more), connected(self.kubeconfig, None))
+        thread = threading.Thread(target=watcher.run)
+        thread.start()
+        try:
+            until(lambda: watcher.port or not thread.is_alive())
+            yield watcher
+        finally:
+            watcher.stop()
+            thread.join()
+            self.api.interrupt()
+
+    def incidents(self, count: int) -> list[dict[str, Any]]:
+        """-> what the service got of this cluster, the oldest first, once it is so many and all have their verdict."""
+
+        def found() -> list[dict[str, Any]]:
+            items = httpx2.get(f"{self.url}/api/v1/incidents", params={"cluster": self.name}).json()["items"]
+            done = [item for item in items if item["state"] == "triaged"]
+            return done if len(done) >= count else []
+
+        got = until(found)
+        assert len(got) == count, [item["job"] for item in got]
+        return sorted(got, key=lambda item: item["job"]["attempt"])
+
+    def full(self, incident: dict[str, Any]) -> dict[str, Any]:
+        told: dict[str, Any] = httpx2.get(f"{self.url}/api/v1/incidents/{incident['id']}").json()
+        return told
+
+    def handled(self, watcher: Watcher, outcome: str) -> float:
+        """-> how many attempts came to an outcome so far."""
+        return watcher.counters.registry.get_sample_value(
+            "torchtriage_watcher_reports_total", {"outcome": outcome}) or 0  # fmt: skip
+
+
+@pytest.fixture
+def bench(tmp_path: Path, api: ApiServer, service: LiveServer) -> Bench:
+    return Bench(tmp_path, api, service.url, tmp_path.name)
