@@ -60,6 +60,8 @@ def page(told: Why, lang: Language) -> str:
 
 def _token(token: Token) -> str:
     shown = _MARKS[token.state].format(token.sign)
+    if token.state == "found" and token.instead:
+        return f"+{token.instead!r} {shown}"
     return f"{shown}<- {token.instead!r}" if token.instead else shown
 
 

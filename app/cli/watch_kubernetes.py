@@ -64,7 +64,8 @@ def _options(given: argparse.Namespace) -> Options:
     from app.watcher.options import Options
 
     try:
-        asked = argparse.Namespace(url=given.url, cluster=given.cluster, spool=str(given.folder / "spool"))
+        folders = {"spool": str(given.folder / "spool"), "scratch": str(given.folder)}
+        asked = argparse.Namespace(url=given.url, cluster=given.cluster, **folders)
         client = settings_of(asked, 300)
     except ValueError as error:
         raise SettingError(str(error)) from None

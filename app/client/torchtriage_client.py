@@ -320,6 +320,8 @@ class _Pieces(io.RawIOBase):
             found = self._file.read(wanted) if self._file is not None else b""
             parts.append(found + b"\n" * (wanted - len(found)))
             self._left -= wanted
+            if not self._left and self._file is not None:
+                self._file.close()
             size -= wanted if size > 0 else 0
         return b"".join(parts)
 

@@ -14,7 +14,8 @@ _SAME_LINE = re.compile(r"what\(\):\s*(.+)")  # pasted without its line feeds
 _WHAT = re.compile(r"^\s*what\(\):\s*(.*)")
 # subprocess.CalledProcessError: … died with <Signals.SIGKILL: 9>. / process 0 terminated with signal SIGKILL
 _DIED = re.compile(r"died with <Signals\.(SIG\w+): \d+>|[Pp]rocess (\d{1,6}) terminated with signal (SIG\w+)")
-_SPAWN_CODE = re.compile(r"[Pp]rocess (\d{1,6}) terminated with exit code (\d{1,3})")
+# horovodrun: Process 0 exit with status code 137.
+_SPAWN_CODE = re.compile(r"[Pp]rocess (\d{1,6}) (?:terminated with exit|exit with status) code (-?\d{1,3})")
 # A parent that tells Python's own status of a child: `Exit code: -9`. What it stopped itself is no failure.
 _STATUS = re.compile(r"\b[Ee]xit(?:ed with)? ?code:? ?-(\d{1,2})\b")
 _STOPPED = frozenset({2, 15})
@@ -46,7 +47,7 @@ class Processes:
             return True
         if " with " in text and (died := _DIED.search(text)):
             self._signal(line, died[1] or died[3], int(died[2]) if died[2] else None)
-        if "terminated with exit code" in text and (left := _SPAWN_CODE.search(text)):
+        if " code " in text and (left := _SPAWN_CODE.search(text)):
             self._exited(line, left[2], int(left[2]), int(left[1]))
         if "ode" in text and "local_rank" not in text and (status := _STATUS.search(text)):
             self._status(line, int(status[1]))

@@ -14,6 +14,7 @@ from app.reading.nodelist import hosts as expanded
 _SRUN = re.compile(rf"^srun: error: ({LIST}): tasks? ([\d,-]+): (.+)")
 # slurmstepd: error: *** JOB 310529 ON dgx-30 CANCELLED AT 2025-10-30T05:33:43 DUE TO PREEMPTION ***
 _STEPD = re.compile(r"\b(?:slurmstepd|slurmd|srun|salloc|sbatch)(?:-([\w.-]+))?: (?:error: |Job |job )")
+_WORDS = ("slurm", "srun", "salloc", "sbatch")
 _ON = re.compile(r" ON ([\w.\[\],-]+?) (?:CANCELLED|FAILED)(?: AT ([\dT:-]+))?")
 # Node failure on gpu-7 · Task launch for StepId=31.0 failed on node gpu-7: … · pmixp_p2p_send: gpu-7 [0]: pmixp_utils.c:469
 _NODE = re.compile(rf"(?:[Nn]ode failure on|failed on node|pmixp_\w+:) ({LIST})(?=[\s:,.]|$)")
@@ -31,7 +32,12 @@ class Scheduler:
 
     def feed(self, line: Line) -> bool:
         text = line.text
-        stepd = _STEPD.search(text[:120]) if ": " in text else None
+        for word in _WORDS:
+            if word in text:
+                break
+        else:
+            return False
+        stepd = _STEPD.search(text[:120])
         if stepd is None or _NOISE.search(text):
             return False
         rank, time = line.rank, line.time

@@ -9,6 +9,10 @@ from typing import NamedTuple
 _SHARE = 0.8  # of a file's first lines that carry a label
 _FEWEST = 4  # lines
 _MOST = 64  # different names; more are no names
+_TIMES = 10  # lines of each task, where not all lines are of tasks
+_SOME = 0.4  # of the first lines that such tasks wrote
+_TRACEBACK = "Traceback (most recent call last)"
+_FRAME = re.compile(r'File "[^"]+", line \d')
 # Each takes from the start of a line what stands for one writer. Order matters: the surer come first.
 FORMS: dict[str, re.Pattern[str]] = {
     "clock": re.compile(
@@ -47,11 +51,27 @@ class Labels(NamedTuple):
 
 
 def learned(lines: Sequence[str]) -> str | None:
-    """-> the label that nearly all of a file's first lines begin with, or None."""
+    """-> the label that nearly all of a file's first lines begin with, or those of one step of a job; or None."""
     told = [line for line in lines if line.strip()]
     if len(told) < _FEWEST:
         return None
-    return next((name for name, form in FORMS.items() if _fits(name, form, told)), None)
+    known = next((name for name, form in FORMS.items() if _fits(name, form, told)), None)
+    return known or ("number" if _surely_numbered(told) else None)
+
+
+def _surely_numbered(lines: list[str]) -> bool:
+    """-> whether task numbers stand before some of the lines (of a job script, where only srun labels its output): a
+    traceback begins behind one and goes on behind the same one, or a few numbers come again and again."""
+    found = [hit for hit in map(FORMS["number"].match, lines) if hit]
+    begun: set[str] = set()
+    for hit in found:
+        rest = hit.string[hit.end() :].strip()
+        if rest.startswith(_TRACEBACK):
+            begun.add(hit["rank"])
+        elif hit["rank"] in begun and _FRAME.match(rest):
+            return True
+    numbers = {hit["rank"] for hit in found}
+    return 1 < len(numbers) <= len(found) / _TIMES and len(found) >= _SOME * len(lines)
 
 
 def _fits(name: str, form: re.Pattern[str], lines: list[str]) -> bool:

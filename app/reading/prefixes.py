@@ -64,10 +64,7 @@ def take_off(raw: str, known: Labels, outer: Origin = NOWHERE) -> Origin:
     text = ANSI.sub("", raw) if "\x1b" in raw else raw
     origin = Origin(text) if outer is NOWHERE else outer._replace(text=text)
     left = list(known.forms)
-    while True:
-        found = (left and _take_label(origin, left)) or _take_one(origin)
-        if not found:
-            break
+    while found := (left and _take_label(origin, left)) or _take_one(origin):
         origin = found
     return _with_own(origin)
 
@@ -76,7 +73,7 @@ def _with_own(origin: Origin) -> Origin:
     """-> the origin with what the line's own text says of rank, host and time."""
     text = origin.text
     rank, host = origin.rank, origin.host
-    if rank is None and _says_rank(text) and (own := _OWN_RANK.match(text)):
+    if rank is None and ("ank" in text or "RANK" in text) and (own := _OWN_RANK.match(text)):
         rank = int(own[1] or own[2])
     if host is None and "] NCCL " in text and (nccl := _NCCL.match(text)):
         host = nccl[1]
@@ -88,10 +85,6 @@ def _with_own(origin: Origin) -> Origin:
     if rank == origin.rank and host == origin.host and told == origin.time:
         return origin
     return Origin(text, rank, origin.local_rank, host, told, origin.stream, origin.pod)
-
-
-def _says_rank(text: str) -> bool:
-    return "ank" in text or "RANK" in text
 
 
 def _take_label(origin: Origin, left: list[str]) -> Origin | None:

@@ -29,13 +29,12 @@ _SYSLOG_PARTS = re.compile(rf"({_MONTH}) ([ \d]\d) ([\d:.]+)(?: (?:[A-Z]{{3,5}} 
 def time_in(text: str) -> str | None:
     """-> the first time in a text, as ISO 8601."""
     found = _IN_TEXT.search(text)
-    if found is None:
+    if found is None or found.lastgroup is None:
         return None
-    if found["month"]:
+    if found.lastgroup == "clock":
         return f"--{int(found['month']):02}-{found['day']}T{found['clock']}"
-    if american := found["american"]:
-        return f"{american[6:10]}-{american[:2]}-{american[3:5]}T{american[11:]}"
-    return iso(found["stamp"] or found["slashes"] or found["ctime"] or found["brief"])
+    told = found[found.lastgroup]
+    return f"{told[6:10]}-{told[:2]}-{told[3:5]}T{told[11:]}" if found.lastgroup == "american" else iso(told)
 
 
 def iso(told: str) -> str:

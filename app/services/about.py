@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from app import __version__
-from app.domain.entry import KnowledgeBase
+from app.domain.entry import Entry, KnowledgeBase
 from app.errors import KnowledgeError
 from app.knowledge import BUILT_IN
 from app.knowledge.cache import cache_folder, load
@@ -94,11 +94,15 @@ def _folders(settings: Settings) -> list[Path]:
     return [BUILT_IN, *settings.knowledge_dirs]
 
 
+def folder_of(settings: Settings, entry: Entry) -> Path | None:
+    """-> the folder whose file an entry is from; None where it has been taken away since. Of entries of one id the last
+    folder's is in use."""
+    return next((folder for folder in reversed(_folders(settings)) if (folder / entry.file).exists()), None)
+
+
 def _sources(service: Service) -> list[Source]:
     folders = _folders(service.settings)
-    files = [entry.file for entry in service.knowledge.entries.values()]
-    # Of entries of one id the last folder's is in use.
-    used = Counter(next((folder for folder in reversed(folders) if (folder / file).exists()), None) for file in files)
+    used = Counter(folder_of(service.settings, entry) for entry in service.knowledge.entries.values())
     return [Source(folder, folder == BUILT_IN, used[folder]) for folder in folders]
 
 

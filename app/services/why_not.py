@@ -1,16 +1,20 @@
-"""Says why an entry did or did not match the log of an incident."""
+"""Says why an entry did or did not match the log of an incident, or a text."""
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from app.domain.entry import Language
 from app.domain.incident import Incident
-from app.errors import NotFound
+from app.errors import BadInput, NotFound
 from app.services.service import Service
 from app.services.triager import Order
+from app.storage.database import StorageUnavailable
 
 MOST_BYTES = 64 << 20  # of a log that is read while somebody waits for a page
+MOST_TEXT = 200_000  # characters of a text that is tried
 
 
 def why_not(service: Service, incident: Incident, entry: str, lang: Language) -> dict[str, Any] | None:
@@ -18,10 +22,31 @@ def why_not(service: Service, incident: Incident, entry: str, lang: Language) ->
 
     Raises NotFound, and what a triage raises.
     """
+    log = incident.log
+    files = tuple((file.name, file.sha256) for file in log.files)
+    return _why(service, Order(files, log.bytes, lang), entry) if log.bytes <= MOST_BYTES else None
+
+
+def why_text(service: Service, text: str, entry: str, lang: Language) -> dict[str, Any]:
+    """-> the same of a text, which is not kept.
+
+    Raises NotFound, BadInput where there is no text or too much of it, StorageUnavailable, and what a triage raises.
+    """
+    if not text.strip():
+        raise BadInput("there is no text to try")
+    if len(text) > MOST_TEXT:
+        raise BadInput(f"the text is longer than {MOST_TEXT} characters")
+    source = text.encode("utf-8", "replace")
+    with tempfile.TemporaryDirectory(dir=service.blobs.incoming.folder) as folder:
+        path = Path(folder) / "text"
+        try:
+            path.write_bytes(source)
+        except OSError as error:
+            raise StorageUnavailable(f"the text can't be written: {error.strerror}") from error
+        return _why(service, Order((("text", path),), len(source), lang), entry)
+
+
+def _why(service: Service, order: Order, entry: str) -> dict[str, Any]:
     if entry not in service.knowledge.entries:
         raise NotFound("there is no such entry", entry=entry[:100])
-    log = incident.log
-    if log.bytes > MOST_BYTES:
-        return None
-    files = tuple((file.name, file.sha256) for file in log.files)
-    return service.triager.why(Order(files, log.bytes, lang), entry)
+    return service.triager.why(order, entry)

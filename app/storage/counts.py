@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC
 
-from sqlalchemy import delete
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from app.storage.database import insert
@@ -45,6 +45,12 @@ def move(session: Session, before: Counted | None, after: Counted | None) -> Non
     changes = [(counted, sign) for counted, sign in ((before, -1), (after, 1)) if counted is not None]
     for counted, sign in sorted(changes):  # the order that all keep to
         _add(session, counted, sign)
+
+
+def of_entry(session: Session, entry: str) -> dict[str, int]:
+    """-> how many verdicts of each day, as `2026-05-01`, name the entry."""
+    query = select(DailyCountRow.day, func.sum(DailyCountRow.count)).where(DailyCountRow.entry == entry)
+    return {day: int(count) for day, count in session.execute(query.group_by(DailyCountRow.day))}
 
 
 def _add(session: Session, counted: Counted, sign: int) -> None:

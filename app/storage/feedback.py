@@ -36,3 +36,10 @@ def of_entry(session: Session, entry: str) -> tuple[int, int]:
     query = select(func.coalesce(right, 0), func.count()).where(FeedbackRow.about == entry)
     agreed, all_of_them = session.execute(query).one()
     return int(agreed), int(all_of_them - agreed)
+
+
+def notes_of_entry(session: Session, entry: str, most: int) -> list[tuple[str, Feedback]]:
+    """-> what people wrote to verdicts that named this entry, each with its incident's id, the newest first."""
+    query = select(FeedbackRow).where(FeedbackRow.about == entry, FeedbackRow.note.is_not(None))
+    rows = session.execute(query.order_by(FeedbackRow.number.desc()).limit(most)).scalars()
+    return [(str(row.incident_number), Feedback(row.verdict, row.by, row.at, row.entry, row.note)) for row in rows]

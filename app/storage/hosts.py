@@ -33,10 +33,11 @@ def host(session: Session, wanted: StatsFilter, name: str) -> HostRecord | None:
 
 def bad(session: Session, wanted: StatsFilter, most: int) -> list[BadHost]:
     """-> hosts that were to blame themselves, those that were it most often first."""
-    columns = (IncidentRow.host, func.count(), func.max(IncidentRow.received_at))
-    query = select(*columns).where(*conditions(wanted), text("hardware"), IncidentRow.host.is_not(None))
-    query = query.group_by(IncidentRow.host).order_by(func.count().desc(), IncidentRow.host).limit(most)
-    return [BadHost(host or "", count, last) for host, count, last in session.execute(query)]
+    # As no column, so that SQLite takes the small index of hardware's failures and not the one in the hosts' order.
+    host = func.coalesce(IncidentRow.host, "").label("host")
+    query = select(host, func.count(), func.max(IncidentRow.received_at)).where(*conditions(wanted), text("hardware"))
+    query = query.group_by(host).order_by(func.count().desc(), host).limit(most + 1)
+    return [BadHost(name, count, last) for name, count, last in session.execute(query) if name][:most]
 
 
 def _names(prefix: str) -> Any:

@@ -19,7 +19,7 @@ from app.storage.cursor import Page, number_of, piece, place
 from app.storage.moments import microseconds, moment_at
 from app.storage.tables import IncidentRow, Moment
 
-FEW = 2000  # incidents that words lead to and that are looked up one by one
+FEW = 5000  # incidents that words lead to and that are looked up one by one
 
 
 class Listed(NamedTuple):

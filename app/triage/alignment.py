@@ -17,13 +17,13 @@ _FLAGS = re.compile(r"\(\?[a-zA-Z]+\)")
 _PLAIN = re.compile(r"\\[^A-Za-z0-9]|[^\\\[\](){}.*+?^$|]")
 _MOST_TOKENS = 60
 _GROUP_WEIGHT = 4  # characters; alternatives are worth about a word
-_INSTEAD = 40  # characters of the text that are shown where a token is missing
+_INSTEAD = 40  # characters of the text that are shown where a token is missing, or before one that comes later
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
     """A word or another part of a sign. `state`: matched, different (`instead` stands there), found (further on in the
-    text), missing."""
+    text, `instead` before it), missing."""
 
     sign: str
     state: str
@@ -107,8 +107,8 @@ def _align(tokens: list[str], flags: str, text: str) -> Alignment:
         found = _search(flags + "".join(tokens[:count]), text, 0)
         if found is None:
             break
-        reach, place = count, found
-    laid = [Token(token, "matched") for token in tokens[:reach]]
+        reach, place = count, found[1]
+    laid, end = [Token(token, "matched") for token in tokens[:reach]], place
     for token in tokens[reach:]:
         found = _search(flags + token, text, place)
         if token.isspace() or token == r"\ " or found is None:
@@ -116,8 +116,9 @@ def _align(tokens: list[str], flags: str, text: str) -> Alignment:
             state = "different" if first else "found" if token.isspace() else "missing"
             laid.append(Token(token, state, text[place : place + _INSTEAD].strip() if first else ""))
         else:
-            laid.append(Token(token, "found"))
-            place = found
+            told = any(known.state == "different" for known in laid) and place == end
+            laid.append(Token(token, "found", "" if told else _short(text[place : found[0]].strip())))
+            place = found[1]
     weights = [(_weight(token.sign), token.state in ("matched", "found")) for token in laid]
     demanded = sum(weight for weight, _ in weights)
     there = sum(weight for weight, has in weights if has)
@@ -133,10 +134,14 @@ def _weight(token: str) -> int:
     return len(token.strip()) if _PLAIN.match(token) else 0
 
 
-def _search(pattern: str, text: str, start: int) -> int | None:
-    """-> the end of the first match at or behind `start`, None where there is none."""
+def _short(text: str) -> str:
+    return text if len(text) <= _INSTEAD else f"{text[: _INSTEAD // 2]}…{text[-_INSTEAD // 2 :]}"
+
+
+def _search(pattern: str, text: str, start: int) -> tuple[int, int] | None:
+    """-> where the first match at or behind `start` begins and ends, None where there is none."""
     try:
         found = re2.compile(f"(?m){pattern}").search(text[start:])
     except re2.error:
         return None  # A part of a regex need not be one.
-    return start + int(found.end()) if found else None
+    return (start + int(found.start()), start + int(found.end())) if found else None

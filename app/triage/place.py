@@ -63,9 +63,10 @@ def _own(finding: Finding, choice: Choice, captured: str | None) -> Place:
     rank, local, host = event.rank, event.local_rank, event.host
     if captured is not None and captured.isdecimal() and len(captured) < 7:
         rank, local = int(captured), None if int(captured) != rank else local
-    elif (not (finding.ranks or rank is not None) or event.where is Where.EXIT) and event.source not in _WHOLE_RUN:
+    elif not (finding.ranks or rank is not None) or event.where is Where.EXIT:
         told = _exit_of(finding, choice)
-        if told is not None:
+        # What speaks of all processes knows of one only where the report behind it names it.
+        if told is not None and (event.source not in _WHOLE_RUN or told.source == "elastic first"):
             # With a single host the local rank is the rank.
             rank = told.local_rank if told.rank is None else told.rank
             local, host = told.local_rank, host or told.host

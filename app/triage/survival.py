@@ -11,6 +11,7 @@ from app.triage.folding import Finding
 
 _FAR = 100  # lines; progress further behind than this is no late output of the failing step
 _CLEAN_UP = 25  # lines; closing words this near behind a failure come from its clean-up
+_WAITED = "Waiting in store based barrier"  # a notice, and no failure where the barrier is passed later
 _BUFFERED = 400  # lines; as much progress may stand behind the end of a process whose output a buffer held back
 
 
@@ -33,6 +34,8 @@ def survived(finding: Finding, environment: Environment, terminal: list[int]) ->
     end = (order // FILE_SPAN + 1) * FILE_SPAN  # Only lines of the same file tell what came after.
     if _fell_silent(finding, environment):
         return False
+    if _WAITED in finding.event.text and any(order < place < end for place in environment.joined):
+        return True
     after = bisect_right(terminal, order)
     until = terminal[after] if after < len(terminal) and terminal[after] < end else None
     late = [place for place in environment.progress if order < place < (until or end)]

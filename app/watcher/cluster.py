@@ -43,7 +43,7 @@ class Cluster:
         version, ask = "", self._asking(namespace, selector)
         for page in self._pages(ask):
             found += map(pod_of, page.get("items") or [])
-            version = page["metadata"].get("resourceVersion") or version
+            version = version or page["metadata"].get("resourceVersion") or ""
         return found, version
 
     def watch(self, namespace: str, selector: str, version: str) -> Iterator[tuple[str, Json]]:

@@ -112,7 +112,7 @@ class Desk:
     def read(self, attempt: Attempt, wanted: Wanted, part: Path, problem: str, again: bool) -> None:
         """A log was read into the file `part`; or `problem` says why not, and `again` whether it may be yet."""
         self._reading.discard((attempt.folder, wanted.key))
-        if attempt.folder in self._packing or not attempt.folder.exists():
+        if attempt.folder in self._packing or not any(each is attempt for each in self.open):
             part.unlink(missing_ok=True)
             return
         if not problem and self._is_renamed(wanted.pod):

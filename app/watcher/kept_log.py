@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from typing import IO
 
 
 def keep_log(chunks: Iterable[bytes], target: Path, most: int) -> int:
@@ -13,36 +14,47 @@ def keep_log(chunks: Iterable[bytes], target: Path, most: int) -> int:
 
     -> how many bytes were left out. Needs no memory; raises OSError, and what reading the chunks raises.
     """
-    head, half = most // 4, (most - most // 4) // 2
     target.parent.mkdir(parents=True, exist_ok=True)
-    ends = [target.with_name(target.name + ".end0"), target.with_name(target.name + ".end1")]
-    size = dropped = 0
+    head = most // 4
+    end = _End(target, (most - head) // 2)
+    size = 0
     try:
-        with target.open("wb") as begin:
-            end = None
+        with target.open("wb") as file:
             for chunk in chunks:
                 taken = chunk[: max(0, head - size)]
-                begin.write(taken)
-                size += len(taken)
-                if len(taken) == len(chunk):
-                    continue
-                if end is None:
-                    end = ends[1].open("wb")
-                elif end.tell() >= half:  # The older of the two pieces goes, this one becomes the older.
-                    end.close()
-                    dropped += ends[0].stat().st_size if ends[0].exists() else 0
-                    os.replace(ends[1], ends[0])
-                    end = ends[1].open("wb")
-                end.write(chunk[len(taken) :])
-            if end is not None:
-                end.close()
-            if dropped:
-                begin.write(b"\n[torchtriage left out %d bytes here]\n" % dropped)
-            for piece in ends:
-                if piece.exists():
-                    with piece.open("rb") as rest:
-                        shutil.copyfileobj(rest, begin)
+                size += file.write(taken)
+                if len(taken) < len(chunk):
+                    end.write(chunk[len(taken) :])
+            end.append_to(file)
     finally:
-        for piece in ends:
-            piece.unlink(missing_ok=True)
-    return dropped
+        end.remove()
+    return end.dropped
+
+
+class _End:
+    """The last bytes of a stream, in two files: when the newer one is full, it becomes the older one, which goes."""
+
+    def __init__(self, target: Path, half: int) -> None:
+        self._older, self._newer = (target.with_name(f"{target.name}.end{number}") for number in (0, 1))
+        self._half = half
+        self.dropped = 0
+
+    def write(self, data: bytes) -> None:
+        with self._newer.open("ab") as file:
+            file.write(data)
+            full = file.tell() >= self._half
+        if full:
+            self.dropped += self._older.stat().st_size if self._older.exists() else 0
+            os.replace(self._newer, self._older)
+
+    def append_to(self, file: IO[bytes]) -> None:
+        if self.dropped:
+            file.write(b"\n[torchtriage left out %d bytes here]\n" % self.dropped)
+        for piece in (self._older, self._newer):
+            if piece.exists():
+                with piece.open("rb") as rest:
+                    shutil.copyfileobj(rest, file)
+
+    def remove(self) -> None:
+        self._older.unlink(missing_ok=True)
+        self._newer.unlink(missing_ok=True)

@@ -55,8 +55,8 @@ def _members(attempt: Attempt, events: list[Json]) -> Iterable[Member]:
     for pod in attempt.pods.values():
         if said := said_of_pod(attempt, pod, events):
             yield Member(_beside(attempt, pod).relative_to(logs).as_posix(), [said.encode()])
-    if said := said_of_job(attempt, events):
-        yield Member("kubernetes.log", [said.encode()])
+    # Never the only file: the path of one that is alone tells the engine nothing of its pod.
+    yield Member("kubernetes.log", [said_of_job(attempt, events).encode()])
 
 
 def _beside(attempt: Attempt, pod: Pod) -> Path:

@@ -29,12 +29,15 @@ def said_of_pod(attempt: Attempt, pod: Pod, events: list[Json]) -> str:
 
 
 def said_of_job(attempt: Attempt, events: list[Json]) -> str:
-    """-> the lines about the job itself: its deadline, a quota that refuses its pods."""
+    """-> the lines about the job itself: which pods failed, its deadline, a quota that refuses its pods."""
     about = [event for event in events if event["involvedObject"].get("kind") != "Pod"]
     about = [each for each in about if each["involvedObject"].get("name") == attempt.job.name]
     since = min((seconds(pod.created) for pod in attempt.pods.values()), default=0.0)
     told = [each for each in about if each.get("type") == "Warning" and seconds(_time_of(each)) >= since][-_MOST:]
-    return "".join(f"{_time_of(event)} {_event_line(event)}\n" for event in told)
+    failed = sorted({attempt.pods[ending.pod].name for ending in attempt.endings.values()})
+    shown = " ".join(failed[:_MOST]) + (" …" if len(failed) > _MOST else "")
+    first = f"{attempt.first.time} {attempt.name}: {len(failed)} of {len(attempt.pods)} pods failed: {shown}\n"
+    return first + "".join(f"{_time_of(event)} {_event_line(event)}\n" for event in told)
 
 
 def _line_of(ending: Ending, attempt: Attempt) -> str:

@@ -41,22 +41,25 @@ class ApiServer:
         self.changed = threading.Condition(threading.RLock())
         self._version, self._oldest, self._breaks = 1000, 1000, 0
         self._history: list[tuple[int, str, Json]] = []
+        self._lists: dict[int, list[Json]] = {}
 
     # ------------------------------------------------ what happens in the cluster
 
     def apply(self, *pods: Json) -> None:
-        for pod in pods:
-            key = (pod["metadata"]["namespace"], pod["metadata"]["name"])
-            self._tell("MODIFIED" if key in self.pods else "ADDED", pod)
-            self.pods[key] = copy.deepcopy(pod)
+        with self.changed:
+            for pod in pods:
+                key = (pod["metadata"]["namespace"], pod["metadata"]["name"])
+                self._tell("MODIFIED" if key in self.pods else "ADDED", pod)
+                self.pods[key] = copy.deepcopy(pod)
 
     def delete(self, *pods: Json) -> None:
         """Pods are gone, and their logs with them."""
-        for pod in pods:
-            self.pods.pop((pod["metadata"]["namespace"], pod["metadata"]["name"]))
-            for key in [key for key in self.logs if key[0] == pod["metadata"]["uid"]]:
-                del self.logs[key]
-            self._tell("DELETED", pod)
+        with self.changed:
+            for pod in pods:
+                self.pods.pop((pod["metadata"]["namespace"], pod["metadata"]["name"]))
+                for key in [key for key in self.logs if key[0] == pod["metadata"]["uid"]]:
+                    del self.logs[key]
+                self._tell("DELETED", pod)
 
     def expire(self) -> None:
         """Forgets what changed until now, as etcd does after some minutes, and ends the watches."""
@@ -91,12 +94,18 @@ class ApiServer:
     # ------------------------------------------------ what is answered
 
     def list(self, found: list[Json], kind: str, query: dict[str, str]) -> Json:
-        at = int(query.get("continue", "0"))
+        if "continue" in query:  # further pages are of the same moment as the first
+            version, at = map(int, query["continue"].split(":"))
+            found = self._lists[version]
+        else:
+            version, at = self._version, 0
+            self._lists[version] = found = copy.deepcopy(found)
         page = found[at : at + min(self.page, int(query.get("limit", "500")))]
-        metadata: Json = {"resourceVersion": str(self._version)}
+        metadata: Json = {"resourceVersion": str(version)}
         if at + len(page) < len(found):
-            metadata |= {"continue": str(at + len(page)), "remainingItemCount": len(found) - at - len(page)}
-        return {"kind": kind, "apiVersion": "v1", "metadata": metadata, "items": copy.deepcopy(page)}
+            left = len(found) - at - len(page)
+            metadata |= {"continue": f"{version}:{at + len(page)}", "remainingItemCount": left}
+        return {"kind": kind, "apiVersion": "v1", "metadata": metadata, "items": page}
 
     def watched(self, namespace: str, version: int, query: dict[str, str]) -> Iterator[Json]:
         if version < self._oldest:
@@ -152,8 +161,10 @@ class Handler(BaseHTTPRequestHandler):
         elif verb == "watch":
             self._watch(namespace, query)
         elif resource == "pods":
-            pods = [pod for (space, _), pod in sorted(self.api.pods.items()) if namespace in ("", space)]
-            self._answer(self.api.list([pod for pod in pods if fits(pod, query)], "PodList", query))
+            with self.api.changed:
+                pods = [pod for (space, _), pod in sorted(self.api.pods.items()) if namespace in ("", space)]
+                told = self.api.list([pod for pod in pods if fits(pod, query)], "PodList", query)
+            self._answer(told)
         elif resource == "events":
             events = [event for event in self.api.events if event["metadata"]["namespace"] == namespace]
             self._answer(self.api.list(events, "EventList", query))

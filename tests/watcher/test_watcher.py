@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import subprocess
+import sys
 from typing import Any
+
+import httpx2
 
 from tests.conftest import serving as serving_triage
 from tests.watcher.api_server import ApiServer
 from tests.watcher.conftest import Bench, until
 from tests.watcher.pods import (
     at,
-    evicted,
     event,
+    evicted,
     failed,
     leaving,
     of_job,
@@ -109,6 +114,12 @@ def test_each_restart_of_a_jobset_is_an_attempt(bench: Bench, api: ApiServer) ->
 
 def _log_is_read(bench: Bench, told: Json) -> bool:
     return any((bench.folder / "data" / "attempts").rglob(f"*_{told['metadata']['name']}_*/*/0.log"))
+
+
+def _saved(bench: Bench) -> Json:
+    """-> the logs that an open attempt's folder is known to hold."""
+    told = [json.loads(path.read_text()) for path in (bench.folder / "data" / "attempts").rglob("attempt.json")]
+    return told[0]["read"] if told else {}
 
 
 def test_an_indexed_job_that_starts_its_failed_pod_again(bench: Bench, api: ApiServer) -> None:
@@ -227,8 +238,7 @@ def test_an_attempt_that_was_open_when_the_watcher_ended_is_reported_with_the_lo
     api.apply(*pods)
     with bench.watching(settle=600):
         api.apply(failed(pods[1]))
-        until(lambda: all(_log_is_read(bench, each) for each in pods))
-        until(lambda: "/0" in (bench.folder / "data" / "attempts").rglob("attempt.json").__next__().read_text())
+        until(lambda: len(_saved(bench)) == 2)
     api.delete(failed(pods[1]), pods[0])
     with bench.watching():
         (incident,) = bench.incidents(1)
@@ -340,16 +350,12 @@ def test_what_only_follows_from_a_reported_failure_is_not_reported_again(bench: 
 
 
 def test_the_command_ends_when_it_is_asked_to(bench: Bench, api: ApiServer) -> None:
-    import sys
-
-    import httpx2
-
-    from tests.http_server import free_port
 
     told = of_pytorchjob("told", 0)[0]
     write(api, told, raised(OOM))
     api.apply(told)
-    port = free_port()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     command = [sys.executable, "-m", "app.cli.main", "watch-kubernetes", "--url", bench.url, "--cluster", bench.name,
                "--folder", str(bench.folder / "data"), "--kubeconfig", str(bench.kubeconfig), "--port", str(port),
                "--settle", "5", "--oldest", "1e9"]  # fmt: skip

@@ -109,7 +109,7 @@ def test_samples_fill_the_form(browser: Browser, shared_server: LiveServer, scri
         page.get_by_role("button", name="Triage", exact=True).click()
         page.wait_for_url(re.compile(r"/incidents/\d+$"))
         page.locator(".strip").get_by_text("Yes, on other hosts").wait_for()
-        assert page.locator(".strip").get_by_text("--exclude=gpu-013").is_visible()
+        assert page.locator(".strip code").get_by_text("--exclude=gpu-013").is_visible()
 
 
 def test_what_went_wrong_can_be_said_without_script(browser: Browser, shared_server: LiveServer) -> None:

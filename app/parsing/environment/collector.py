@@ -25,7 +25,7 @@ class Environment:
     """Feed it every kept line, and `sample` now and then; it collects facts and never claims a line.
 
     `progress` and `well` hold the orders of lines that show progress, and that say the run ended well; `wound_up`
-    those of lines that clean-up code prints after a failure as well; `progress_of` the last progress of each rank that
+    those of lines that clean-up code prints after a failure as well; `joined` those of a passed barrier; `progress_of` the last progress of each rank that
     labels its lines. `step` is the last one of the file that came
     furthest. `exit_code` is the last status but 0 that a line speaks of.
     """
@@ -42,6 +42,7 @@ class Environment:
     progress_of: dict[int, int] = field(default_factory=dict)
     well: list[int] = field(default_factory=list)
     wound_up: list[int] = field(default_factory=list)
+    joined: list[int] = field(default_factory=list)
     foreign: int = 0
     of_field: int = 0
     _steps: dict[int, int] = field(default_factory=dict)  # by file
@@ -128,6 +129,8 @@ class Environment:
             self.well.append(order)
         if told.wound_up:
             self.wound_up.append(order)
+        if told.joined:
+            self.joined.append(order)
         self.foreign += told.foreign
         self.of_field += told.of_field
 
@@ -146,7 +149,7 @@ class Environment:
         def moved(order: int) -> int:
             return order + shifts.get(order // FILE_SPAN, 0)
 
-        for orders in (self.progress, self.well, self.wound_up):
+        for orders in (self.progress, self.well, self.wound_up, self.joined):
             orders[:] = sorted(map(moved, orders))
         self.progress_of = {rank: moved(order) for rank, order in self.progress_of.items()}
         self._phases = sorted((moved(order), phase) for order, phase in self._phases)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from app.parsing.environment.signs import Shown, Sign
 
 # The first of these that a log shows: the outer ones, which a person typed, stand before those that they use.
@@ -23,18 +21,17 @@ _LAUNCHERS = (
     ("python", Sign(r"^(?:\++ |\$ )(?:\S*/)?python3? (?:-u )?\S+\.py\b")),
 )  # fmt: skip
 _ORDER = {name: place for place, (name, _) in enumerate(_LAUNCHERS)}
-_WORLD = Sign(
+WORLD = Sign(
     r"(?i)\b(?:dist_|global_)?world[_ ]?size['\"]?\s?[=:]\s?(\d{1,6})\b|distributed init \(rank \d+, world (\d+)\)"
     r"|MEMBER: \d+/(\d{1,6})|Starting with (\d{1,6}) processes|\bNum processes: (\d{1,6})|completed store-based barrier for .{1,80} with (\d{1,6}) nodes"
 )
-_EXIT = Sign(
+EXIT = Sign(
     r"(?i)\bexit(?:ed|s|ing)? (?:with )?(?:exit |return |status |error )?(?:code|status)\s?[:=]?\s?(-?\d{1,3})\b"
     r"|\bexit[_ ]?code['\"]?\s?[:=]\s?['\"]?(-?\d{1,3})\b|returned non-zero exit status (\d{1,3})\b|returned? (?:code|status) ?[:=] ?(-?\d{1,3})\b"
 )
-SIGNS = (*(sign for _, sign in _LAUNCHERS), _WORLD, _EXIT)
+SIGNS = (*(sign for _, sign in _LAUNCHERS), WORLD, EXIT)
 
 
-@lru_cache(maxsize=1024)
 def launcher(shown: Shown) -> str | None:
     """-> the outermost launcher that a line shows."""
     return next((name for name, sign in _LAUNCHERS if sign in shown), None)
@@ -47,11 +44,11 @@ def outer(first: str | None, second: str | None) -> str | None:
 
 def world_size(text: str, shown: Shown) -> int | None:
     """-> the number of workers that a line tells."""
-    found = _WORLD.regex.search(text) if _WORLD in shown else None
+    found = WORLD.regex.search(text) if WORLD in shown else None
     return int(next(part for part in found.groups() if part)) or None if found else None
 
 
 def exit_code(text: str, shown: Shown) -> int | None:
     """-> the exit status that a line speaks of, where it is not 0."""
-    found = _EXIT.regex.search(text) if _EXIT in shown else None
+    found = EXIT.regex.search(text) if EXIT in shown else None
     return int(next(part for part in found.groups() if part)) or None if found else None

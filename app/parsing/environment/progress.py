@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from app.parsing.environment.signs import Shown, Sign
 
@@ -56,6 +55,8 @@ WELL = Sign(
 )
 # Printed at the end of good runs, and by clean-up code right after a failure as well.
 WOUND_UP = Sign(r"(?i)train(?:ing)? time[: ]|View run .{0,120} at:")
+# The store's barrier was passed: all ranks are there.
+JOINED = Sign(r"[Cc]ompleted store-based barrier for ")
 _PHASES = (
     ("teardown", Sign(
         r"destroy_process_group|(?i:training (?:is )?(?:done|finished|complete[d]?)\b|finished training)|`Trainer\.fit` stopped")),
@@ -80,7 +81,7 @@ _PHASES = (
         r"|^(?:\++ |\$ )?(?:\S*/)?(?:torchrun|deepspeed|accelerate launch) -")),
 )  # fmt: skip
 _SIGNS_OF_PHASES = tuple(sign for _, sign in _PHASES)
-SIGNS = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _SUMMARY, WELL, WOUND_UP, *_SIGNS_OF_PHASES)
+SIGNS = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _SUMMARY, WELL, WOUND_UP, JOINED, *_SIGNS_OF_PHASES)
 
 
 def progressed(text: str, shown: Shown) -> bool:
@@ -101,7 +102,7 @@ def writer(text: str) -> int | None:
 def step(text: str) -> int | None:
     """-> the last training step that a text with progress tells; None where it counts epochs or something else."""
     small = text.lower()
-    if _EVALUATED.search(small):
+    if ("val" in small or "test" in small) and _EVALUATED.search(small):
         return None
     for sign in _STEPS:
         numbers = sign.findall(small)
@@ -111,7 +112,6 @@ def step(text: str) -> int | None:
     return int(bars[-1]) if bars else None
 
 
-@lru_cache(maxsize=1024)
 def phase(shown: Shown) -> str | None:
     """-> what the run did when it printed a line: save, load, evaluate …"""
     return next((name for name, sign in _PHASES if sign in shown), None)

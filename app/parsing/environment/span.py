@@ -71,4 +71,6 @@ def _zone(time: str) -> str:
         return "Z"
     if time[:2] == _NO_YEAR:
         return _NO_YEAR
-    return next((time[-size:] for size in (6, 5) if time[-size : -size + 1] in ("+", "-") and len(time) > 20), "")
+    if len(time) > 20 and (time[-6] in "+-" or time[-5] in "+-"):  # +02:00, +0200
+        return time[-6:] if time[-6] in "+-" else time[-5:]
+    return ""

@@ -26,6 +26,8 @@ def _all_at_once() -> re2.Set:
 
 
 _QUICK = _all_at_once()
+# Of these the text around them says more.
+_READ = frozenset((launchers.WORLD, launchers.EXIT, *versions.PRINTED, FOREIGN, *hosts.SIGNS))
 
 
 class Told(NamedTuple):
@@ -42,6 +44,7 @@ class Told(NamedTuple):
     writer: int | None = None
     well: bool = False
     wound_up: bool = False
+    joined: bool = False
     foreign: bool = False
     of_field: bool = False
     hosts: tuple[str, ...] = ()
@@ -53,12 +56,23 @@ NOTHING = Told()
 
 def shown_by(text: str) -> Shown:
     """-> of all signs those that a text shows, in one pass; that takes a tenth of the time of one search for each."""
-    return _signs(tuple(_QUICK.Match(text.encode("utf-8", "replace")) or ()))
+    return _of_signs(tuple(_QUICK.Match(text.encode("utf-8", "replace")) or ()))[0]
 
 
 @lru_cache(maxsize=1024)
-def _signs(indexes: tuple[int, ...]) -> Shown:
-    return frozenset(_SIGNS[index] for index in indexes)
+def _of_signs(indexes: tuple[int, ...]) -> tuple[Shown, Told]:
+    """-> signs, and what they tell whatever else stands in the text. Most lines of a log show the same ones."""
+    shown = frozenset(_SIGNS[index] for index in indexes)
+    told = Told(
+        launcher=launchers.launcher(shown),
+        bounds=versions.bounds(shown),
+        phase=progress.phase(shown),
+        well=progress.WELL in shown,
+        wound_up=progress.WOUND_UP in shown,
+        joined=progress.JOINED in shown,
+        of_field=FIELD in shown,
+    )
+    return shown, told if shown else NOTHING
 
 
 @lru_cache(maxsize=4096)
@@ -70,24 +84,16 @@ def labelled(start: str) -> Bounds:
 @lru_cache(maxsize=4096)
 def told_by(text: str) -> Told:
     """-> what the text of a line tells."""
-    shown = shown_by(text)
-    if not shown:
-        return NOTHING
-    on = progress.progressed(text, shown)
-    return Told(
-        launcher=launchers.launcher(shown),
-        world_size=launchers.world_size(text, shown),
-        exit_code=launchers.exit_code(text, shown),
-        versions=versions.printed(text, shown),
-        bounds=versions.bounds(shown),
-        phase=progress.phase(shown),
-        progress=on,
-        step=progress.step(text) if on else None,
-        writer=progress.writer(text) if on else None,
-        well=progress.WELL in shown,
-        wound_up=progress.WOUND_UP in shown,
-        foreign=FOREIGN in shown and bool(FOREIGN.regex.search(text)),
-        of_field=FIELD in shown,
-        hosts=hosts.named(text, shown),
-        placed=hosts.placed(text, shown),
-    )
+    shown, told = _of_signs(tuple(_QUICK.Match(text.encode("utf-8", "replace")) or ()))
+    if progress.PROGRESS in shown and progress.progressed(text, shown):
+        told = told._replace(progress=True, step=progress.step(text), writer=progress.writer(text))
+    if not shown.isdisjoint(_READ):
+        told = told._replace(
+            world_size=launchers.world_size(text, shown),
+            exit_code=launchers.exit_code(text, shown),
+            versions=versions.printed(text, shown),
+            foreign=FOREIGN in shown and bool(FOREIGN.regex.search(text)),
+            hosts=hosts.named(text, shown),
+            placed=hosts.placed(text, shown),
+        )
+    return told

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from app.parsing.environment.signs import Shown, Sign
 
@@ -72,8 +71,8 @@ _FORMS: tuple[tuple[Sign, Bounds], ...] = (
     (Sign(r"\bOutput \d+ of \w+Backward0 is a view"), ((1, 10), None)),
     (Sign(r"In PyTorch 2\.6, we changed the default value"), ((2, 6), None)),
 )
-_PRINTED = frozenset((_NAMED, *_OTHERS.values()))
-SIGNS = (*_PRINTED, *(form for form, _ in _FORMS))
+PRINTED = frozenset((_NAMED, *_OTHERS.values()))
+SIGNS = (*PRINTED, *(form for form, _ in _FORMS))
 # Wheels of torch for this Python: the first minor version that has them, and the first that no longer does.
 _PYTHONS: dict[str, Bounds] = {
     "3.6": (None, (1, 11)), "3.7": (None, (2, 0)), "3.8": (None, (2, 5)), "3.11": ((1, 13), None),
@@ -83,7 +82,7 @@ _PYTHONS: dict[str, Bounds] = {
 
 def printed(text: str, shown: Shown) -> tuple[tuple[str, str], ...]:
     """-> (package, version) for each version that a line prints; `shown` are the signs that it shows."""
-    if _PRINTED.isdisjoint(shown):
+    if PRINTED.isdisjoint(shown):
         return ()
     return (*(_named(text) if _NAMED in shown else ()), *_in_own_form(text, shown))
 
@@ -126,7 +125,6 @@ def _unscrambled(version: str) -> str:
     return f"{code // 10000}.{code // 100 % 100}.{code % 100}"
 
 
-@lru_cache(maxsize=1024)
 def bounds(shown: Shown) -> Bounds:
     """-> the torch versions that the forms of a line leave open; `shown` are the signs that it shows."""
     return narrowed([limits for form, limits in _FORMS if form in shown])

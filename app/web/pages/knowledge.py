@@ -1,97 +1,99 @@
-"""`/knowledge` and `/knowledge/{entry}`: what torchtriage knows, by area or found by symptom, and an entry whole."""
+"""`/knowledge`: what torchtriage knows, by area or found by symptom; owner and kind narrow both."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
 
 from fastapi import APIRouter, Request, Response
 
-from app.domain.entry import Entry, Language, Sign
-from app.domain.incident import IncidentFilter
-from app.errors import NotFound
-from app.services.incidents import list_incidents
+from app.domain.entry import Entry, Kind
+from app.knowledge.search import SearchIndex
 from app.web.deps import SearchDep, ServiceDep
-from app.web.pages.items import IncidentItem, incident_items
-from app.web.pages.language import language
+from app.web.pages.addresses import address, value
 from app.web.pages.rendering import render
 
 router = APIRouter()
-_RECENT = 6
-_FOUND = 15
+_FOUND, _SEARCHED = 15, 100
+OWNERS = ("user", "framework", "platform", "hardware")
+KINDS = tuple(kind.value for kind in Kind)
 
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """The entries of one area, by id."""
+    """The entries of one area, by id, and the address of the list with only these."""
 
     name: str
     entries: tuple[Entry, ...]
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the address asks for; empty where it leaves it open."""
+
+    q: str
+    area: str
+    owner: str
+    kind: str
+
+    def fits(self, entry: Entry) -> bool:
+        known = ((self.area, entry.area), (self.owner, entry.owner), (self.kind, entry.kind.value))
+        return all(wanted in ("", there) for wanted, there in known)
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgePage:
-    """All entries by area, or those that answer the question `asked`, best first; `total` counts all entries."""
+    """The entries that fit by area, or those of them that answer `asked.q`, best first; `total` counts all entries.
+    `owners` and `kinds` are the choices, with how many entries each has, and `area_names` all areas."""
 
+    asked: Asked
     areas: tuple[Area, ...]
     found: tuple[Entry, ...]
-    asked: str
     total: int
-
-
-@dataclass(frozen=True, slots=True)
-class SignLine:
-    """One pattern of an entry, flat: `joined` says that it must be found together with the one before it."""
-
-    pattern: str
-    literal: bool
-    where: str
-    unless: str | None
-    joined: bool
-
-
-@dataclass(frozen=True, slots=True)
-class EntryPage:
-    """`known` are the ids of `explains` that are entries; the others are patterns over ids."""
-
-    entry: Entry
-    signs: tuple[SignLine, ...]
-    known: frozenset[str]
-    recent: tuple[IncidentItem, ...]
+    owners: dict[str, int]
+    kinds: dict[str, int]
+    area_names: dict[str, int]
+    without_area: str
 
 
 @router.get("/knowledge")
 def knowledge(request: Request, service: ServiceDep, index: SearchDep) -> Response:
-    asked = request.query_params.get("q", "")[:300].strip()
     entries = service.knowledge.entries
-    by_area = groupby(sorted(entries.values(), key=lambda entry: entry.id), key=lambda entry: entry.area)
+    asked = _asked(request, {entry.area for entry in entries.values()})
+    names = ("q", "area", "owner", "kind")
+    kept = {name: getattr(asked, name) for name in names}
+    fitting = sorted(filter(asked.fits, entries.values()), key=lambda entry: entry.id)
+    areas = (
+        Area(name, tuple(members), address("/knowledge", kept | {"area": name}))
+        for name, members in groupby(fitting, key=lambda entry: entry.area)
+    )
+    owners, kinds = Counter(e.owner for e in entries.values()), Counter(e.kind.value for e in entries.values())
     page = KnowledgePage(
-        areas=() if asked else tuple(Area(name, tuple(members)) for name, members in by_area),
-        found=tuple(entries[hit.entry] for hit in index.search(asked, _FOUND)),
         asked=asked,
+        areas=() if asked.q else tuple(areas),
+        found=_found(asked, index, entries) if asked.q else (),
         total=len(entries),
+        owners={owner: owners[owner] for owner in OWNERS},
+        kinds={kind: kinds[kind] for kind in KINDS},
+        area_names=dict(sorted(Counter(entry.area for entry in entries.values()).items())),
+        without_area=address("/knowledge", kept | {"area": ""}),
     )
     return render(request, "knowledge.html", page)
 
 
-@router.get("/knowledge/{entry_id}")
-def entry(request: Request, service: ServiceDep, entry_id: str) -> Response:
-    found = service.knowledge.entries.get(entry_id)
-    if found is None:
-        raise NotFound("there is no such entry", entry=entry_id[:100])
-    lang: Language = language(request)
-    recent = list_incidents(service, IncidentFilter(entry=found.id), limit=_RECENT).items
-    page = EntryPage(
-        entry=found,
-        signs=tuple(line for sign in found.signs for line in _flat(sign)),
-        known=frozenset(service.knowledge.entries) & frozenset(found.explains),
-        recent=incident_items(recent, service.knowledge, lang),
+def _asked(request: Request, areas: set[str]) -> Asked:
+    area, owner, kind = (value(request, name) for name in ("area", "owner", "kind"))
+    return Asked(
+        q=value(request, "q"),
+        area=area if area in areas else "",
+        owner=owner if owner in OWNERS else "",
+        kind=kind if kind in KINDS else "",
     )
-    return render(request, "entry.html", page)
 
 
-def _flat(sign: Sign, joined: bool = False) -> list[SignLine]:
-    if sign.all:
-        return [line for at, part in enumerate(sign.all) for line in _flat(part, joined=at > 0)]
-    pattern = sign.regex if sign.regex is not None else sign.text
-    return [SignLine(pattern or "", sign.regex is None, sign.where, sign.unless, joined)]
+def _found(asked: Asked, index: SearchIndex, entries: dict[str, Entry]) -> tuple[Entry, ...]:
+    narrowed = bool(asked.area or asked.owner or asked.kind)
+    hits = index.search(asked.q, _SEARCHED if narrowed else _FOUND)
+    return tuple(filter(asked.fits, (entries[hit.entry] for hit in hits)))[:_FOUND]

@@ -46,13 +46,19 @@ const more = async (earlier) => {
   });
   near();
 };
-const near = () => {
+const near = (event) => {
   const [first, last] = [parts().at(0), parts().at(-1)];
   if (last && last.getBoundingClientRect().bottom < innerHeight + 1500) more(false);
-  else if (first && first.getBoundingClientRect().top > -800 && scrollY > 0) more(true);
+  else if (event && first && first.getBoundingClientRect().top > -800 && !(event.deltaY > 0)) more(true);
 };
 addEventListener("scroll", near, { passive: true });
-addEventListener("resize", near, { passive: true });
+addEventListener("wheel", near, { passive: true });
+viewer.querySelector("a[data-earlier]")?.addEventListener("click", (event) => {
+  if (!parts().at(0)?.dataset.earlier) return;
+  event.preventDefault();
+  more(true);
+});
+addEventListener("resize", () => near(), { passive: true });
 
 const chosen = (line) => {
   for (const old of pieces.querySelectorAll("li.focus")) old.classList.remove("focus");
