@@ -6,7 +6,8 @@ TriageError                 status 500, internal_error
 ├── BadInput                400, the caller's
 │   ├── UnreadableLog       422, the bytes are no log: broken archive, binary, empty
 │   └── LogTooLarge         413
-└── NotFound                404
+├── NotFound                404
+└── StorageUnavailable      503, later it can work
 """
 
 from __future__ import annotations
@@ -61,3 +62,10 @@ class LogTooLarge(BadInput):
 class NotFound(TriageError):
     status = 404
     code = "not_found"
+
+
+class StorageUnavailable(TriageError):
+    """The database or the disk can't be used now; nothing was kept, and the same request can work later."""
+
+    status = 503
+    code = "storage_unavailable"

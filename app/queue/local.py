@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
-LARGE = 64 << 20  # bytes of a log whose triage takes a while
+from app.queue.processes import LARGE
 
 
 class LocalQueue:

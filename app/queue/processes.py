@@ -19,6 +19,7 @@ from typing import Any
 
 from app.errors import TriageError
 
+LARGE = 64 << 20  # bytes of a log whose triage takes a while
 _SPAWN = multiprocessing.get_context("spawn")  # a fork would copy the locks that other threads hold
 _START = 120  # seconds in which a new process must be ready
 _NICE = 10  # the owner, which answers people and senders, goes first

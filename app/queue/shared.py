@@ -20,7 +20,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 
 from app.queue.answers import Answers
-from app.queue.local import LARGE
+from app.queue.processes import LARGE
 
 log = logging.getLogger(__name__)
 _TASK = "triage"

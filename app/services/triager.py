@@ -18,8 +18,7 @@ from app.domain.incident import Finding
 from app.domain.verdict import Verdict
 from app.knowledge import BUILT_IN
 from app.knowledge.cache import cache_folder, load
-from app.queue.local import LARGE
-from app.queue.processes import Processes
+from app.queue.processes import LARGE, Processes
 from app.reading.sources import LogFile, Run
 from app.settings import Settings
 from app.storage.blobs import BlobStore

@@ -10,10 +10,9 @@ from io import FileIO
 
 from obstore.exceptions import BaseError
 
-from app.errors import NotFound
+from app.errors import NotFound, StorageUnavailable
 from app.reading.zstd import CompressionParameter, ZstdError, compress
 from app.storage import frames
-from app.storage.database import StorageUnavailable
 
 _OPTIONS = {int(CompressionParameter.compression_level): 3, int(CompressionParameter.checksum_flag): 1}
 

@@ -17,16 +17,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import QueuePool
 
-from app.errors import TriageError
+from app.errors import StorageUnavailable as StorageUnavailable
 
 _BUSY = 30  # seconds to wait for another process's write
-
-
-class StorageUnavailable(TriageError):
-    """The database or the disk can't be used now; nothing was kept, and the same request can work later."""
-
-    status = 503
-    code = "storage_unavailable"
 
 
 class Database:

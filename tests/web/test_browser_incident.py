@@ -130,8 +130,8 @@ def test_what_helped_is_shown_at_the_next_of_its_kind(page: Page, shared_server:
     page.locator("#pasted").fill(page.locator("#pasted").input_value() + "one more line\n")
     page.get_by_role("button", name="Triage", exact=True).click()
     before = page.locator("section", has=page.locator("#before"))
-    before.get_by_text("gradient checkpointing").wait_for()
-    before.get_by_role("link", name="#1").first.click()
+    before.get_by_text("gradient checkpointing").first.wait_for()
+    before.get_by_role("link", name=f"#{first.rsplit('/', 1)[1]}", exact=True).first.click()
     page.wait_for_url(first)
 
 

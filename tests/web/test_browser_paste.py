@@ -125,7 +125,7 @@ def test_what_went_wrong_can_be_said_without_script(browser: Browser, shared_ser
         for expected in ("Wrong", "nccl.timeout", "<b>halved</b> the batch"):
             assert expected in said
         page.get_by_role("button", name="Yes", exact=True).click()
-        page.locator(".said").get_by_text("Right").wait_for()
+        page.locator(".said").get_by_text("Right").first.wait_for()
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])

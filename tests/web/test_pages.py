@@ -166,7 +166,7 @@ def test_forms_of_other_sites_are_refused(client: TestClient, headers: dict[str,
 
 def test_knowledge_is_browsed_by_area(client: TestClient) -> None:
     whole = client.get("/knowledge").text
-    assert 'href="#cuda"' in whole
+    assert 'href="/knowledge?area=cuda"' in whole
     assert 'href="/knowledge/cuda.oom"' in whole
 
 
@@ -177,7 +177,7 @@ def test_knowledge_is_found_by_symptom_best_first(client: TestClient, lang: str)
     first, *others = re.findall(r'<li><a href="/knowledge/([a-z0-9.-]+)"', found)
     assert first in ("checkpoint.load-on-gpu0", "cuda.context-on-gpu0")
     assert 3 <= len(others) < 20
-    assert 'href="#cuda"' not in found
+    assert 'href="/knowledge?area=cuda"' not in found
 
 
 def test_a_symptom_that_nobody_knows_is_told(client: TestClient) -> None:

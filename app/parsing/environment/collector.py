@@ -125,12 +125,9 @@ class Environment:
             self._entered(order, told.phase)
         if told.progress and not claimed:
             self._progressed(order, told.step, told.phase)
-        if told.well:
-            self.well.append(order)
-        if told.wound_up:
-            self.wound_up.append(order)
-        if told.joined:
-            self.joined.append(order)
+        for orders, shown in ((self.well, told.well), (self.wound_up, told.wound_up), (self.joined, told.joined)):
+            if shown:
+                orders.append(order)
         self.foreign += told.foreign
         self.of_field += told.of_field
 

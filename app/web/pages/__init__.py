@@ -12,6 +12,7 @@ from app.web.access import needs
 from app.web.pages import (
     bulk,
     dashboard,
+    entry,
     group,
     groups,
     home,
@@ -33,7 +34,7 @@ from app.web.security import refuse_cross_site
 router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site)])
 # Some addresses have a name where others have an id, so an order that matters: lists before their items.
 _PARTS = (home, incidents, bulk, incident, log, groups, group, unexplained, dashboard, hosts, retriage, settings)
-for _part in (*_PARTS, knowledge):
+for _part in (*_PARTS, knowledge, entry):
     router.include_router(_part.router, dependencies=[Depends(needs(Permission.READ))])
 router.include_router(login.router)
 router.include_router(single_sign_on.router)

@@ -1,4 +1,4 @@
-// What script adds to every page that works without it: copying, local times, keys, answers while one types.
+// What script adds to every page that works without it: copying, local times, keys.
 
 // Everything under `root` that needs script: called for the page, and for what a script puts into it later.
 const prepare = (root) => {
@@ -55,26 +55,6 @@ const step = (by) => {
   const here = steps.indexOf(document.activeElement);
   steps[here < 0 ? (by > 0 ? 0 : steps.length - 1) : Math.min(Math.max(here + by, 0), steps.length - 1)]?.focus();
 };
-
-// Search of the knowledge base: the answer follows the question while it is typed.
-const question = document.querySelector("form#ask input");
-if (question) {
-  let typed = 0;
-  const answer = async () => {
-    const mine = typed;
-    const address = `/knowledge?${new URLSearchParams({ q: question.value })}`;
-    const page = await fetch(address).then((got) => (got.ok ? got.text() : null), () => null);
-    if (page === null || mine !== typed) return;
-    const fresh = new DOMParser().parseFromString(page, "text/html").querySelector("#answer");
-    document.querySelector("#answer").replaceChildren(...fresh.childNodes);
-    history.replaceState(null, "", question.value ? address : "/knowledge");
-  };
-  question.addEventListener("input", () => {
-    typed += 1;
-    const mine = typed;
-    setTimeout(() => { if (mine === typed) answer(); }, 200);
-  });
-}
 
 // Lists from which one chooses: one box for all of the page.
 for (const all of document.querySelectorAll("input[data-all]")) {
