@@ -31,11 +31,13 @@ def test_how_a_spawned_process_ended_has_the_canonical_form_and_its_rank() -> No
     texts = (
         "torch.multiprocessing.spawn.ProcessExitedException: process 3 terminated with signal SIGKILL",
         "Exception: process 1 terminated with exit code 7",
+        "Process 2 exit with status code 137.",
     )
     told = [(event.where, event.text, event.rank, event.exit_code) for event in read(*texts).events]
     assert told == [
         (Where.EXIT, "exitcode -9 SIGKILL rank 3", 3, -9),
         (Where.EXIT, "exitcode 7 rank 1", 1, 7),
+        (Where.EXIT, "exitcode 137 rank 2", 2, 137),
     ]
 
 

@@ -157,6 +157,34 @@ def test_a_log_stream_before_each_line_is_a_label() -> None:
     assert take_off(f"train/default/7f0e1b {HEAD}", labels(sample)).text == HEAD
 
 
+PREAMBLE = ["+ module load cuda/12.4", "Loading cuda/12.4", "1: lo: <LOOPBACK,UP> mtu 65536", "MASTER_ADDR=gpu-01"] * 3
+NUMBERED = {
+    "a traceback": [f" 2: {HEAD}", ' 2:   File "/job/train.py", line 3, in <module>', " 2:     main()"],
+    "a traceback among others' lines": [f"2: {HEAD}", "0: step 4", '2:   File "/job/train.py", line 3, in <module>'],
+    "tasks that write again and again": [f"{number % 4}: loading shard {number // 4}" for number in range(48)],
+}
+
+
+@pytest.mark.parametrize("form", NUMBERED)
+def test_task_numbers_are_labels_in_a_file_that_has_them_on_some_lines_only(form: str) -> None:
+    known = labels(PREAMBLE + NUMBERED[form] + ["srun: error: gpu-01: task 2: Exited with exit code 1"])
+    origin = take_off(" 2: ERROR trainer: no shard", known)
+    assert (origin.text, origin.rank) == ("ERROR trainer: no shard", 2)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [f"{number}: {HEAD if number == 20 else 'print(step)'}" for number in range(1, 30)],  # as grep -n shows a script
+        [f"{number}: NVIDIA H100 80GB HBM3" for number in range(8)],
+        [f"2: {HEAD}", "  file missing", "3:   File \"/job/train.py\", line 3, in <module>"],
+    ],
+    ids=["numbered lines", "a list", "two numbers"],
+)
+def test_other_numbers_before_some_lines_are_no_labels(lines: list[str]) -> None:
+    assert labels([*lines, *["# nothing here is of a task"] * 24]) == NONE
+
+
 @pytest.mark.parametrize(
     "sample",
     [

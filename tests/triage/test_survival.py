@@ -90,3 +90,13 @@ def test_code_that_a_launchers_traceback_quotes_is_no_message(engine: Engine) ->
 def test_an_agent_that_gave_up_is_no_survival(engine: Engine) -> None:
     parts = (BANNER, losses(0, 20), MISSING, losses(20, 160), agent(1), report((0, 1)))
     assert entry(triage(engine, *parts)) == "usage.python-error"
+
+
+def test_a_notice_that_ranks_are_awaited_is_no_failure_once_the_barrier_was_passed(engine: Engine) -> None:
+    waiting = (
+        "05/01/2026 09:00:00 - INFO - torch.distributed.distributed_c10d -   Waiting in store based barrier to initialize "
+        "process group for rank: 3, key: store_based_barrier_key:1 (world_size=6, worker_count=4, timeout=0:30:00)"
+    )
+    passed = "INFO:torch.distributed.distributed_c10d:Rank 0: Completed store-based barrier for key:store_based_barrier_key:1 with 6 nodes."
+    assert entry(triage(engine, [waiting])) == "elastic.rendezvous-timeout"
+    assert triage(engine, [waiting, passed]).outcome == "healthy"
