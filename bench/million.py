@@ -123,7 +123,10 @@ def _ask(client: TestClient, settings: Settings, rounds: int) -> int:
             assert answer.status_code == 200, (path, answer.status_code)
         middle = statistics.median(took[1:])
         slow += middle > GOAL
-        print(f"| {name} | {took[0]:.0f} | {middle:.0f}{' ←' if middle > GOAL else ''} | {statistics.median(worked[1:]):.0f} |", flush=True)
+        print(
+            f"| {name} | {took[0]:.0f} | {middle:.0f}{' ←' if middle > GOAL else ''} | {statistics.median(worked[1:]):.0f} |",
+            flush=True,
+        )
     return slow
 
 

@@ -36,7 +36,7 @@ def why_text(service: Service, text: str, entry: str, lang: Language) -> dict[st
         raise BadInput("there is no text to try")
     if len(text) > MOST_TEXT:
         raise BadInput(f"the text is longer than {MOST_TEXT} characters")
-    source = text.encode("utf-8", "replace")
+    source = text.replace("\r\n", "\n").encode("utf-8", "replace")  # forms send line ends as CRLF
     with tempfile.TemporaryDirectory(dir=service.blobs.incoming.folder) as folder:
         path = Path(folder) / "text"
         try:

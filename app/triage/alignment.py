@@ -15,6 +15,7 @@ _ATOM = re.compile(
 _REPEAT = re.compile(r"[*+?]\??|\{\d+(?:,\d*)?\}\??")
 _FLAGS = re.compile(r"\(\?[a-zA-Z]+\)")
 _PLAIN = re.compile(r"\\[^A-Za-z0-9]|[^\\\[\](){}.*+?^$|]")
+_ESCAPED = re.compile(r"\\(.)", re.S)
 _MOST_TOKENS = 60
 _GROUP_WEIGHT = 4  # characters; alternatives are worth about a word
 _INSTEAD = 40  # characters of the text that are shown where a token is missing, or before one that comes later
@@ -47,7 +48,11 @@ def align(sign: Sign, text: str) -> Alignment:
     source = re.escape(sign.text) if sign.text is not None else sign.regex or ""
     flags = "".join(_FLAGS.findall(source))
     ways = [_align(way, flags, text) for way in alternatives(_FLAGS.sub("", source)) if way]
-    return max(ways, key=lambda way: (way.whole, way.share), default=Alignment((), 0.0))
+    best = max(ways, key=lambda way: (way.whole, way.share), default=Alignment((), 0.0))
+    if sign.text is None:
+        return best
+    plain = (Token(_ESCAPED.sub(r"\1", token.sign), token.state, token.instead) for token in best.tokens)
+    return Alignment(tuple(plain), best.share)
 
 
 def alternatives(source: str) -> list[list[str]]:

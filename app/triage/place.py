@@ -65,8 +65,9 @@ def _own(finding: Finding, choice: Choice, captured: str | None) -> Place:
         rank, local = int(captured), None if int(captured) != rank else local
     elif not (finding.ranks or rank is not None) or event.where is Where.EXIT:
         told = _exit_of(finding, choice)
-        # What speaks of all processes knows of one only where the report behind it names it.
-        if told is not None and (event.source not in _WHOLE_RUN or told.source == "elastic first"):
+        # The launcher's own exception speaks of all processes; the report behind it names one.
+        named = told is not None and told.source == "elastic first" and event.source == "launcher"
+        if told is not None and (named or event.source not in _WHOLE_RUN):
             # With a single host the local rank is the rank.
             rank = told.local_rank if told.rank is None else told.rank
             local, host = told.local_rank, host or told.host

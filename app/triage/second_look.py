@@ -33,7 +33,8 @@ def second_look(lines: list[Line]) -> Iterator[Event]:
         raised = (
             Raised(found[1], found[2].strip(), (), (line,)) if found else Raised("", line.text.strip(), (), (line,))
         )
-        yield Event(Where.EXCEPTION, raised.text, (line,), "quoted", line.rank, time=line.time, chain=(raised,))
+        where = (line.rank, line.local_rank, line.host)
+        yield Event(Where.EXCEPTION, raised.text, (line,), "quoted", *where, time=line.time, chain=(raised,))
 
 
 def passages(lines: list[Line]) -> Iterator[Event]:

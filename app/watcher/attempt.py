@@ -12,7 +12,9 @@ from typing import NamedTuple
 from app.watcher.job import Job
 from app.watcher.pod import Container, Ending, Pod, key_of, seconds
 
-RUNNING, LEAVING, ENDED = 0, 1, 2  # how far a container was when its log was read; what comes later replaces it
+# How far a container was when its log was read; what comes later replaces it. PREVIOUS: the next start has begun, and
+# may have begun before the log was read that was taken for this one's.
+RUNNING, LEAVING, ENDED, PREVIOUS = 0, 1, 2, 3
 _TOLD = "attempt.json"
 TRIES = 5  # of one log
 
@@ -115,7 +117,7 @@ class Attempt:
         if start is None or each.start is None or each.start > start + 1:
             return None
         if each.start == start + 1:
-            return Wanted(pod, each.name, start, True, ENDED)
+            return Wanted(pod, each.name, start, True, PREVIOUS)
         stage = ENDED if each.ended is not None else LEAVING if pod.leaving else RUNNING
         return Wanted(pod, each.name, start, False, stage)
 

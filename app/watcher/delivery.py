@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from pathlib import Path
-
-import structlog
 
 from app.client.torchtriage_client import Undelivered, deliver
 from app.watcher.counters import Counters
 from app.watcher.options import Options
 
-_log = structlog.get_logger(__name__)
+_log = logging.getLogger(__name__)
 _LONGEST = 60.0  # seconds between two tries
 _TIMEOUT = 300.0
 
@@ -27,7 +26,9 @@ def keep_delivering(options: Options, counters: Counters, packed: threading.Even
             failed = 0
         except Undelivered as error:
             failed += 1
-            _log.warning("the service does not take reports", error=str(error), waiting=len(_bundles(options)))
+            _log.warning(
+                "the service does not take reports", extra={"error": str(error), "waiting": len(_bundles(options))}
+            )
         counters.waiting.set(len(_bundles(options)))
         if failed:
             stopped.wait(min(_LONGEST, 2.0 ** (failed - 1)))
@@ -46,12 +47,17 @@ def deliver_all(options: Options, counters: Counters, stopped: threading.Event) 
             if not error.final:
                 raise
             counters.reports.labels("refused").inc()
-            _log.error("the service refuses a report, which is put aside", report=path.name, error=str(error))
+            _log.error(
+                "the service refuses a report, which is put aside", extra={"report": path.name, "error": str(error)}
+            )
             continue
         if incident is not None:
             counters.reports.labels("delivered").inc()
             job = incident.get("job") or {}
-            _log.info("delivered", job=job.get("job_name"), attempt=job.get("attempt"), incident=incident.get("url"))
+            _log.info(
+                "delivered",
+                extra={"job": job.get("job_name"), "attempt": job.get("attempt"), "incident": incident.get("url")},
+            )
 
 
 def _bundles(options: Options) -> list[Path]:

@@ -6,23 +6,23 @@ Only one thread ever calls it. What takes long, reading logs and packing, is ask
 from __future__ import annotations
 
 import hashlib
+import logging
 import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
-import structlog
-
 from app.watcher.attempt import TRIES, Attempt, Wanted, load
 from app.watcher.counters import Counters
-from app.watcher.job import Part, part_of
+from app.watcher.job import Part
 from app.watcher.memory import Memory
 from app.watcher.options import Options
 from app.watcher.pod import Ending, Pod, seconds
 from app.watcher.report import BUNDLE
+from app.watcher.roster import Roster
 
-_log = structlog.get_logger(__name__)
+_log = logging.getLogger(__name__)
 _LATE = 120.0  # seconds for logs that are still being read when an attempt is due
 
 
@@ -37,7 +37,7 @@ class Hands(Protocol):
 class Desk:
     def __init__(self, options: Options, memory: Memory, hands: Hands, counters: Counters) -> None:
         self._options, self._memory, self._hands, self._counters = options, memory, hands, counters
-        self._pods: dict[str, tuple[Pod, Part]] = {}
+        self._roster = Roster(options.bare)
         self._of: dict[str, Attempt] = {}
         self._reading: set[tuple[Path, str]] = set()
         self._asked: set[Path] = set()  # those whose logs are read for the last time
@@ -53,35 +53,35 @@ class Desk:
             try:
                 attempt = load(folder)
             except (OSError, ValueError) as error:
-                _log.warning("an attempt that was left behind can't be read", folder=str(folder), error=str(error))
+                _log.warning(
+                    "an attempt that was left behind can't be read", extra={"folder": str(folder), "error": str(error)}
+                )
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
             if attempt.closed:
                 self._finish(attempt)
                 continue
             self._of |= dict.fromkeys(attempt.pods, attempt)
-            _log.info("goes on with an attempt", attempt=attempt.name)
+            _log.info("goes on with an attempt", extra={"attempt": attempt.name})
 
     def listed(self, namespace: str, pods: list[Pod]) -> None:
         """All pods of a namespace, or of all where it is empty: what was known and is not among them is gone."""
         there = {pod.uid for pod in pods}
-        known = [pod for pod, _ in self._pods.values()] + [pod for each in self.open for pod in each.pods.values()]
-        for pod in known:
+        for pod in self._roster.pods() + [pod for each in self.open for pod in each.pods.values()]:
             if namespace in ("", pod.namespace) and pod.uid not in there:
                 self.gone(pod)
         for pod in sorted(pods, key=lambda pod: pod.created):
             self.changed(pod)
 
     def changed(self, pod: Pod) -> None:
-        part = part_of(pod, self._options.bare)
+        part = self._roster.put(pod)
         if part is None:
             return
-        self._pods[pod.uid] = (pod, part)
-        self._counters.pods.set(len(self._pods))
+        self._counters.pods.set(len(self._roster))
         now = time.time()
         fresh = [ending for ending in pod.endings() if self._is_new(ending, now)]
         attempt = self._of.get(pod.uid) or self._joined(pod, part)
-        opened = attempt is None and bool(fresh)
+        opened = attempt is None
         if attempt is None:
             if not fresh:
                 return
@@ -90,20 +90,20 @@ class Desk:
             return
         for ending in attempt.take(pod, fresh, now):
             self._counters.failures.labels(ending.reason).inc()
-            _log.info("failed", attempt=attempt.name, pod=pod.name, container=ending.container, reason=ending.reason,
-                      exit_code=ending.exit_code)  # fmt: skip
+            told = {"attempt": attempt.name, "pod": pod.name, "container": ending.container, "reason": ending.reason}
+            _log.info("failed", extra=told | {"exit_code": ending.exit_code})
         self._of[pod.uid] = attempt
         if opened:
-            for other, its in list(self._pods.values()):
-                if its.job == part.job and other.uid not in self._of:
+            for other in self._roster.of_job(part.job):
+                if other.uid not in self._of:
                     self.changed(other)
         self._read(attempt)
 
     def gone(self, pod: Pod) -> None:
         """A pod was deleted, and its logs with it."""
         self.changed(pod)
-        self._pods.pop(pod.uid, None)
-        self._counters.pods.set(len(self._pods))
+        self._roster.drop(pod)
+        self._counters.pods.set(len(self._roster))
         attempt = self._of.get(pod.uid)
         if attempt is not None and pod.uid not in attempt.gone:
             attempt.gone.add(pod.uid)
@@ -115,7 +115,7 @@ class Desk:
         if attempt.folder in self._packing or not any(each is attempt for each in self.open):
             part.unlink(missing_ok=True)
             return
-        if not problem and self._is_renamed(wanted.pod):
+        if not problem and self._roster.has_heir(wanted.pod):
             problem, again = "another pod has its name", False
         attempt.changed = time.time()
         if not problem:
@@ -127,32 +127,38 @@ class Desk:
             attempt.tries[wanted.key] = attempt.tries.get(wanted.key, 0) + 1 if again else TRIES
             if wanted.key not in attempt.read:
                 attempt.missing[wanted.key] = problem
-                _log.warning("no log", attempt=attempt.name, pod=wanted.pod.name, container=wanted.container,
-                             why=problem)  # fmt: skip
+                told = {"attempt": attempt.name, "pod": wanted.pod.name, "container": wanted.container}
+                _log.warning("no log", extra=told | {"why": problem})
         self._counters.logs.labels("missing" if problem else "read").inc()
 
     def tick(self, now: float) -> None:
-        """Saves what changed, and closes the attempts that are due. Raises OSError."""
+        """Saves what changed, and closes the attempts that are due; again the next time where the disk is full."""
         for attempt in self.open:
-            if attempt.folder in self._packing:
-                continue
+            try:
+                self._go_on(attempt, now)
+            except OSError as error:
+                _log.error("the watcher's folder", extra={"attempt": attempt.name, "error": str(error)})
+        self._counters.attempts.set(len(self.open))
+
+    def _go_on(self, attempt: Attempt, now: float) -> None:
+        if attempt.closed:
+            attempt.save()
+            self._finish(attempt)
+        elif attempt.folder not in self._packing:
             self._read(attempt)
             if attempt.changed != attempt.saved:
                 attempt.save()
             if self._is_due(attempt, now):
                 self._close(attempt)
-        self._counters.attempts.set(len(self.open))
 
     def packed(self, attempt: Attempt, problem: str) -> None:
-        """The bundle of an attempt lies in its folder; `problem` says why it does not. Raises OSError."""
+        """The bundle of an attempt lies in its folder; `problem` says why it does not."""
         if problem:
-            _log.warning("can't be packed yet", attempt=attempt.name, error=problem)
+            _log.warning("can't be packed yet", extra={"attempt": attempt.name, "error": problem})
             self._packing.discard(attempt.folder)
             attempt.changed = time.time()
-            return
-        attempt.closed = True
-        attempt.save()
-        self._finish(attempt)
+        else:
+            attempt.closed = True
 
     def _is_new(self, ending: Ending, now: float) -> bool:
         return not self._memory.knows(ending) and seconds(ending.time) > now - self._options.oldest
@@ -163,25 +169,17 @@ class Desk:
             return None
         for attempt in self.open:
             same = attempt.job == part.job and part.attempt in (None, attempt.number)
-            if same and seconds(pod.created) <= seconds(attempt.first.time) and not self._replaced(pod, part, attempt):
+            there = same and seconds(pod.created) <= seconds(attempt.first.time)
+            if there and not self._roster.is_replaced(pod, part, attempt):
                 return attempt
         return None
 
     def _opened(self, pod: Pod, part: Part, now: float) -> Attempt:
         number = part.attempt
         if number is None:
-            number = max(self._earlier(pod, part), self._memory.reported(part.job.key))
+            number = max(self._roster.earlier(pod, part), self._memory.reported(part.job.key))
         digest = hashlib.sha256(f"{part.job.key} {number} {pod.uid} {now}".encode()).hexdigest()[:16]
         return Attempt(part.job, number, self._options.attempts / digest, now, now)
-
-    def _replaced(self, pod: Pod, part: Part, attempt: Attempt) -> bool:
-        """-> whether another pod of the attempt has the pod's place in the job."""
-        seats = (self._pods[uid][1].seat for uid in attempt.pods if uid in self._pods and uid != pod.uid)
-        return part.seat in seats
-
-    def _earlier(self, pod: Pod, part: Part) -> int:
-        others = [other for other, its in self._pods.values() if (its.job, its.seat) == (part.job, part.seat)]
-        return sum((other.created, other.uid) < (pod.created, pod.uid) for other in others)
 
     def _read(self, attempt: Attempt) -> None:
         self._ask(attempt, attempt.wanted())
@@ -191,13 +189,6 @@ class Desk:
             if (attempt.folder, each.key) not in self._reading:
                 self._reading.add((attempt.folder, each.key))
                 self._hands.read(attempt, each)
-
-    def _is_renamed(self, pod: Pod) -> bool:
-        """-> whether another pod has the name by now, so that what was read under it may be that one's."""
-        return any(
-            other.uid != pod.uid and (other.namespace, other.name) == (pod.namespace, pod.name)
-            for other, _ in self._pods.values()
-        )
 
     def _is_due(self, attempt: Attempt, now: float) -> bool:
         reading = any(folder == attempt.folder for folder, _ in self._reading)
@@ -212,10 +203,9 @@ class Desk:
         if self._memory.reported(attempt.job.key) >= self._options.most_reports:
             skipped = "its job was reported often enough"
         if skipped:
-            _log.info("is not reported", attempt=attempt.name, why=skipped)
+            _log.info("is not reported", extra={"attempt": attempt.name, "why": skipped})
             self._counters.reports.labels("skipped").inc()
             attempt.closed = True
-            self._finish(attempt)
         elif attempt.folder not in self._asked:
             self._asked.add(attempt.folder)
             self._ask(attempt, attempt.wanted(last=True))
@@ -231,10 +221,12 @@ class Desk:
             self._options.spool.mkdir(0o700, parents=True, exist_ok=True)
             bundle.replace(self._options.spool / f"{int(attempt.opened)}-{attempt.folder.name}.bundle")
             self._counters.reports.labels("packed").inc()
-            _log.info("is packed", attempt=attempt.name, pods=len(attempt.pods), missing=len(attempt.missing))
+            _log.info(
+                "is packed", extra={"attempt": attempt.name, "pods": len(attempt.pods), "missing": len(attempt.missing)}
+            )
         now = time.time()
         self._memory.note(attempt, self._options.echo, now)
-        self._memory.save(set(self._pods) | set(self._of), now)
+        self._memory.save(self._roster.uids | set(self._of), now)
         shutil.rmtree(attempt.folder, ignore_errors=True)
         self._packing.discard(attempt.folder)
         self._asked.discard(attempt.folder)
@@ -244,6 +236,5 @@ class Desk:
         """Frees the pods of an attempt that was reported: what failed in them meanwhile is of the next one."""
         for uid in list(pods):
             self._of.pop(uid, None)
-        for uid in list(pods):
-            if uid in self._pods:
-                self.changed(self._pods[uid][0])
+        for pod in self._roster.pods(list(pods)):
+            self.changed(pod)

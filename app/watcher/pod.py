@@ -134,7 +134,7 @@ class Pod:
                 if ended is not None and _failed(ended) and not self._stopped(ended, own is not None):
                     yield Ending(
                         self.uid, each.name, max(number, 0), ended.get("reason") or "Error",
-                        ended.get("message") or "", ended.get("exitCode"), ended.get("finishedAt") or self.created,
+                        ended.get("message") or "", ended.get("exitCode"), ended.get("finishedAt") or self._last(),
                     )  # fmt: skip
 
     def _own_ending(self) -> Ending | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from queue import Empty
-
-import structlog
 
 from app.errors import TriageError
 from app.watcher.cluster import Cluster
@@ -19,7 +18,7 @@ from app.watcher.memory import Memory, recall
 from app.watcher.options import Options
 from app.watcher.watching import Watching
 
-_log = structlog.get_logger(__name__)
+_log = logging.getLogger(__name__)
 _AT_ONCE = 1000  # changes that wait for the desk before the watch itself waits
 _TICK = 0.5  # seconds
 _STUCK = 60.0  # seconds without a tick
@@ -64,7 +63,7 @@ class Watcher:
             with answering(
                 options.host,
                 options.port,
-                lambda: time.monotonic() - self._ticked < _STUCK,
+                lambda: time.monotonic() - self._ticked < _STUCK and all(thread.is_alive() for thread in threads),
                 lambda: all(each.ready.is_set() for each in watchings),
                 self.counters,
             ) as self.port:
@@ -85,7 +84,7 @@ class Watcher:
         try:
             return recall(path)
         except ValueError as error:
-            _log.warning("what was reported can't be read, so it may be reported again", error=str(error))
+            _log.warning("what was reported can't be read, so it may be reported again", extra={"error": str(error)})
             return Memory(path)
 
     def _work(self, desk: Desk, inbox: Inbox) -> None:
@@ -95,17 +94,9 @@ class Watcher:
                 inbox.get(timeout=_TICK)()
             except Empty:
                 pass
-            except OSError as error:
-                _log.error("the watcher's folder", error=str(error))
             self._ticked = time.monotonic()
             if self._ticked - ticked >= _TICK:
                 ticked = self._ticked
-                self._tick(desk)
-
-    def _tick(self, desk: Desk) -> None:
-        try:
-            desk.tick(time.time())
-        except OSError as error:
-            _log.error("the watcher's folder", error=str(error))
-        if any(self._options.spool.glob("*.bundle")):
-            self._packed.set()
+                desk.tick(time.time())
+                if any(self._options.spool.glob("*.bundle")):
+                    self._packed.set()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from functools import partial
-
-import structlog
 
 from app.watcher.cluster import Cluster, ClusterError
 from app.watcher.counters import Counters
@@ -13,7 +12,7 @@ from app.watcher.desk import Desk
 from app.watcher.hands import Inbox
 from app.watcher.pod import pod_of
 
-_log = structlog.get_logger(__name__)
+_log = logging.getLogger(__name__)
 _GONE = 410  # the version to watch from on is too old
 _LONGEST = 60.0  # seconds between two tries
 
@@ -51,8 +50,10 @@ class Watching:
                     self.ready.set()
                 if error.status != _GONE or breaks > 1:
                     pause = min(_LONGEST, 2.0 ** (breaks - 1) / 2)
-                    _log.warning("the watch broke off", namespace=name, status=error.status, error=str(error),
-                                 again_in=pause)  # fmt: skip
+                    _log.warning(
+                        "the watch broke off",
+                        extra={"namespace": name, "status": error.status, "error": str(error), "again_in": pause},
+                    )
                     stopped.wait(pause)
 
     def _list(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, cast
 
 from anyio import to_thread
@@ -43,7 +43,7 @@ def secret_of(request: Request) -> str | None:
     return request.cookies.get(COOKIE)
 
 
-def needs(scope: Scope) -> Callable[..., Caller]:
+def needs(scope: Scope) -> Callable[..., Coroutine[Any, Any, Caller]]:
     """-> a dependency that gives the Caller. Raises Unauthorized, Forbidden, TooMany."""
 
     async def find(request: Request, _: Annotated[Any, Depends(_bearer)] = None) -> Caller:

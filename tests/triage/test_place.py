@@ -92,3 +92,11 @@ def test_of_workers_that_were_all_stopped_the_first_observed_is_told_with_its_ow
         told = [line.text for line in root.evidence]
         assert any("pid: 73" in line for line in told)
         assert not any("pid: 70" in line or "pid: 71" in line for line in told)
+
+
+def test_the_launchers_exception_has_the_rank_that_its_report_names(engine: Engine) -> None:
+    launch = '  File "/opt/torch/distributed/launcher/api.py", line 270, in launch_agent\n    raise ChildFailedError('
+    raised = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: "
+    root = engine.triage(from_bytes(text([*launch.split("\n"), raised], report((5, 1))))).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("elastic.child-failed", 5)

@@ -81,6 +81,7 @@ def test_a_watcher_that_ends_while_it_hands_a_report_over_hands_it_over_once(tmp
     shutil.copytree(attempt.folder, tmp_path / "before")
     if after != "packed":
         table.desk.packed(attempt, "")
+        table.desk.tick(time.time())
         (bundle,) = table.bundles()
         shutil.rmtree(attempt.folder, ignore_errors=True)
         shutil.copytree(tmp_path / "before", attempt.folder)
@@ -97,6 +98,7 @@ def test_a_watcher_that_ends_while_it_hands_a_report_over_hands_it_over_once(tmp
     if after == "packed":
         write_report(again.close(), again.options.client, (), [])
         again.desk.packed(again.hands.packing[0], "")
+        again.desk.tick(time.time())
     assert len(again.bundles()) == 1
     assert not again.desk.open
     assert not list(again.options.attempts.iterdir())
@@ -115,6 +117,7 @@ def test_attempts_of_a_job_are_counted_and_end_at_the_limit(tmp_path: Path) -> N
             write_report(attempt, table.options.client, (), [])
             numbers.append(attempt.number)
             table.desk.packed(attempt, "")
+            table.desk.tick(time.time())
     assert numbers == [0, 1, 2]
     assert table.counters.registry.get_sample_value("torchtriage_watcher_reports_total", {"outcome": "skipped"}) == 2
 

@@ -17,6 +17,7 @@ from app.domain.entry import Language
 from app.triage.action import general
 from app.web.pages import shown
 from app.web.pages.language import language, remember
+from app.web.pages.marks import marks
 from app.web.pages.words import word
 
 _WEB = Path(__file__).resolve().parents[1]
@@ -60,6 +61,7 @@ def _environment() -> Environment:
     environment.filters |= {"visible": shown.visible, "prose": shown.prose, "size": shown.size, "moment": shown.moment}
     environment.filters |= {"thousands": lambda number: f"{number:,}", "iso": lambda at: at.isoformat()}
     environment.filters |= {"log_time": shown.log_time, "general": general, "coloured": shown.coloured}
+    environment.filters |= {"marks": marks}
     environment.filters |= {"duration": shown.duration}
     environment.globals["static"] = _static
     return environment

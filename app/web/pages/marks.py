@@ -1,0 +1,41 @@
+"""Where a sign and a text differ, in pieces that are easy to look at: an alignment's tokens in, marked pieces out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A piece of text. `kind`: same (in both), missing (in the sign only), instead (in the text only)."""
+
+    kind: str
+    text: str
+
+
+def marks(tokens: Iterable[Mapping[str, str]]) -> list[Mark]:
+    """-> the tokens as few pieces in the sign's order; spaces between two missing words are missing too."""
+    pieces: list[Mark] = []
+    for token in tokens:
+        there = Mark("same" if token["state"] in ("matched", "found") else "missing", token["sign"])
+        instead = [Mark("instead", token["instead"])] if token["instead"] else []
+        if token["state"] == "found":
+            pieces += [*instead, *([Mark("same", " ")] if instead else []), there]
+        else:
+            pieces += [there, *instead]
+    return _joined(_blanks(pieces))
+
+
+def _blanks(pieces: list[Mark]) -> list[Mark]:
+    """Gives each blank the kind of the piece behind it, where the one before it has that kind too."""
+    kinds = [piece.kind for piece in pieces]
+    for at in range(1, len(pieces) - 1):
+        if pieces[at].text.isspace() and "missing" in (kinds[at - 1], kinds[at]):
+            kinds[at] = "missing" if kinds[at - 1] == kinds[at + 1] == "missing" else "same"
+    return [Mark(kind, piece.text) for kind, piece in zip(kinds, pieces, strict=True)]
+
+
+def _joined(pieces: list[Mark]) -> list[Mark]:
+    return [Mark(kind, "".join(piece.text for piece in run)) for kind, run in groupby(pieces, lambda one: one.kind)]
