@@ -204,7 +204,7 @@ def test_every_query_of_the_dashboard_asks_for_what_is_there(metrics: str) -> No
 
 def test_the_documentation_names_metrics_that_are_there(metrics: str) -> None:
     named = set(re.findall(r"torchtriage_\w+", (ROOT / "docs" / "operating.md").read_text()))
-    assert named <= set(re.findall(r"^(torchtriage_\w+)", metrics, re.MULTILINE))
+    assert named <= set(re.findall(r"^(?:# TYPE )?(torchtriage_\w+)", metrics, re.MULTILINE))
     assert named
 
 

@@ -5,7 +5,6 @@ Blocks in, blocks out. Only these few forms are read whole, and only up to a siz
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import re
@@ -202,6 +201,8 @@ def _holds_records(value: Any) -> bool:
 
 def _rows(content: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yields (line number, record) for each row of a table, in its order."""
+    import csv  # here, as few files are tables
+
     csv.field_size_limit(LARGEST)
     reader = csv.reader(io.StringIO(content.decode("utf-8", "replace"), newline=""))
     names = [_TABLE_NAMES.get(name.strip().lower(), name.strip()) for name in next(reader, [])]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.reading.times import iso, iso_time
 
@@ -70,8 +69,7 @@ _DATED = re.compile(r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d")
 _DIGITS = re.compile(r"\d{9,19}(?:\.\d+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """What one JSON object holds: the lines that a writer printed, and what its other fields tell of them.
 
     `said` is the message as it stands there. `whole` is False where a log driver cut a long line and the next record

@@ -21,6 +21,7 @@ from app.knowledge import BUILT_IN
 from app.knowledge.cache import cache_folder, load
 from app.queue.local import LocalQueue
 from app.queue.processes import Interrupted
+from app.reading.redact import redacted
 from app.services.counters import Counters
 from app.services.triager import InProcess, InProcesses, Triager
 from app.settings import Settings
@@ -96,7 +97,7 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     holder.append(service)
     if working:
         put_what_waits(service)
-        triager.warm()
+        threading.Thread(target=_warm, args=(triager,), name="warming", daemon=True).start()
         queue.start()
     return service
 
@@ -123,6 +124,13 @@ def put_what_waits(service: Service) -> None:
             service.queue.put(session, incident_id, size)
     if waiting:
         log.info("%d incidents wait for their triage", len(waiting))
+
+
+def _warm(triager: Triager) -> None:
+    """Does what the first log would wait for."""
+    for _ in redacted([b"\n"]):
+        pass
+    triager.warm()
 
 
 def _queue(settings: Settings, database: Database, work: Callable[[str], None]) -> Queue:

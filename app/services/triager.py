@@ -56,7 +56,7 @@ class Triager(Protocol):
         ...
 
     def warm(self) -> None:
-        """Begins to get ready, so that the first run does not wait for that."""
+        """Gets ready, so that the first run does not wait for that."""
         ...
 
     def interrupt(self) -> None:
@@ -109,7 +109,7 @@ class InProcesses:
         return cast(dict[str, Any], self._processes.call("why", order, entry))
 
     def warm(self) -> None:
-        threading.Thread(target=self._processes.warm, name="warming", daemon=True).start()
+        self._processes.warm()
 
     def interrupt(self) -> None:
         self._processes.interrupt()

@@ -17,15 +17,16 @@ _MOST_TIMES = 100_000  # kept of a run
 
 @dataclass(slots=True)
 class Clock:
-    """What time it was where, by the lines that tell it. Feed it every kept line in order."""
+    """What time it was where, by the lines that tell it. Feed it the kept lines in order, many at once."""
 
     _orders: list[int] = field(default_factory=list)
     _times: list[str] = field(default_factory=list)
 
-    def feed(self, line: Line) -> None:
-        if line.time and len(self._times) < _MOST_TIMES and (not self._times or self._times[-1] != line.time):
-            self._orders.append(line.order)
-            self._times.append(line.time)
+    def feed(self, lines: list[Line]) -> None:
+        for line in lines if len(self._times) < _MOST_TIMES else ():
+            if line.time and line.file is not None and (not self._times or self._times[-1] != line.time):
+                self._orders.append(line.order)
+                self._times.append(line.time)
 
     def at(self, order: int) -> str | None:
         """-> the time of the last line up to `order` that tells one, of the same file."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections import defaultdict
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from functools import cached_property
 from itertools import islice
 from math import log
 from pathlib import Path
+from typing import NamedTuple
 
 from app.domain.entry import Entry
 from app.triage import masking, patterns
@@ -45,8 +45,7 @@ class Near:
     expected: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
+class _Message(NamedTuple):
     entry: Entry
     text: str
     words: frozenset[str]
@@ -180,7 +179,10 @@ def _counters(entry: Entry) -> list[str]:
 
 def tidied(text: str) -> str:
     """-> a text without what chats and web pages do to it: line breaks, quote marks, HTML escapes, curly quotes."""
-    text = html.unescape(text) if "&" in text else text
+    if "&" in text:
+        from html import unescape  # here, as few messages need it and its table of names takes long to load
+
+        text = unescape(text)
     lines = (re.sub(r"^(?:\s*>)+ ?", "", line) for line in text.translate(_QUOTES).split("\n"))
     return " ".join(" ".join(lines).split())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from app.domain.entry import Kind
@@ -33,7 +34,7 @@ _REREAD = frozenset({"line", "cut traceback"})
 
 @dataclass(slots=True)
 class RunReading:
-    """What was read of one run so far. Feed lines in order, then `close`."""
+    """What was read of one run so far. Feed the lines in order, many at once, then `close`."""
 
     matcher: Matcher
     findings: Findings = field(init=False)
@@ -56,7 +57,23 @@ class RunReading:
     def __post_init__(self) -> None:
         self.findings = Findings(self.matcher)
 
-    def feed(self, line: Line) -> None:
+    def feed(self, lines: Sequence[Line]) -> None:
+        """Each step goes over all lines before the next one does, so that its code stays in the processor's cache."""
+        read = [self._extract(line) for line in lines]
+        for line, claimed, _ in read:
+            self.environment.feed(line, claimed)
+        for line, claimed, events in read:
+            shows = not claimed and bool(line.text) and self.matcher.line(line.text)
+            if shows:
+                self.findings.add([replace(Event.at(line, line.text, "line"), fatal=False)])
+            self.last_words.feed(line, claimed or shows)
+            if events:
+                self.findings.add(events)
+                self.ended = self.ended or any(map(_ends_run, events))
+        self.ended = self.ended or bool(self.environment.well)
+
+    def _extract(self, line: Line) -> tuple[Line, bool, list[Event]]:
+        """-> the line with its attempt, whether an extractor claims it, and the events that it tells."""
         if self.first_line is None and line.text.strip("\0 \t"):
             self.first_line = line
         self.last_order = line.order
@@ -71,20 +88,15 @@ class RunReading:
         claimed = claimed or self.tracebacks.feed(line)
         for extractor in (self.device, self.processes, self.collectives, self.scheduler):
             claimed = extractor.feed(line) or claimed
-        self.environment.feed(line, claimed)
         if claimed and self.paste is not None:
             self._claimed.add(line.order)
-        shows = not claimed and bool(line.text) and self.matcher.line(line.text)
-        if shows:
-            self.findings.add([replace(Event.at(line, line.text, "line"), fatal=False)])
-        self.last_words.feed(line, claimed or shows)
-        self._gather()
+        return line, claimed, self._events()
 
     def close(self) -> None:
         """Ends what is still open."""
         for extractor in (self.elastic, self.tracebacks, self.processes, self.collectives):
             extractor.close()
-        self._gather()
+        self.findings.add(self._events())
         silent = all(_tells_no_cause(finding.event) for finding in self.findings)
         if self.paste and silent and not self.environment.well:
             self._look_again(self.paste)
@@ -112,10 +124,6 @@ class RunReading:
             near = [event for event in passages(paste) if self.matcher.nearly(event)]
             self.findings.add(near or alarming(paste))
 
-    def begins_anew(self, line: Line) -> bool:
-        """-> whether this line begins another run of the same file: a launch after a run that had ended."""
-        return self.ended and Environment.begins_at(line.text)
-
     def is_blank(self) -> bool:
         """-> whether not a single line with text was read."""
         return self.first_line is None
@@ -132,14 +140,14 @@ class RunReading:
         lines = sum(bool(_WORDS.search(line.text)) for line in self.paste or ())
         return self.paste is not None and lines <= (_HINTED if environment.of_field else _UNTOLD)
 
-    def _gather(self) -> None:
-        extractors = (self.elastic, self.tracebacks, self.device, self.collectives, self.processes, self.scheduler)
-        for extractor in extractors:
+    def _events(self) -> list[Event]:
+        """-> the events that the extractors told since they were asked last."""
+        events: list[Event] = []
+        for extractor in (self.elastic, self.tracebacks, self.device, self.collectives, self.processes, self.scheduler):
             if extractor.events:
-                self.findings.add(extractor.events)
-                self.ended = self.ended or any(map(_ends_run, extractor.events))
+                events += extractor.events
                 extractor.events.clear()
-        self.ended = self.ended or bool(self.environment.well)
+        return events
 
 
 def _tells_no_cause(event: Event) -> bool:

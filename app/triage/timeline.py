@@ -60,8 +60,8 @@ def _marks(choice: Choice, reading: RunReading, root: RootCause) -> Iterable[_Ma
         line = chosen.event.line
         # What only others showed is about one that was not there: no line is its own, and no time is.
         missing = bool(chosen.places) and root.rank not in chosen.places
-        told = Place(line.order, line.number, line.file, None if missing else chosen.event.time)
-        place = chosen.places.get(root.rank, told)
+        shown = Place(line.order, line.number, line.file, None if missing else chosen.event.time)
+        place = chosen.places.get(root.rank, shown)
         yield _Mark(root.rank, "missing" if missing else "first", place, chosen.entry, None, False)
     for finding in reading.findings:
         exit_code = finding.event.exit_code if finding.event.where is Where.EXIT else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from app.domain.line import Line
 from app.domain.verdict import Stats
 from app.errors import UnreadableLog
+from app.parsing.environment import Environment
 from app.reading.arrangement import arranged
 from app.reading.blocks import blocks
 from app.reading.lines import FILE_SPAN, lines
@@ -22,6 +23,8 @@ from app.triage.ranks import Ranks
 from app.triage.reading_run import RunReading
 from app.triage.sections import Sections
 from app.triage.stamps import Stamps
+
+BATCH = 256  # lines that each step goes over before the next one does
 
 
 @dataclass(slots=True)
@@ -48,10 +51,10 @@ class Walk:
         number = 0
         for number, file in enumerate(self.run.files(), 1):
             try:
-                for line in self._lines(file, number, places):
-                    self._feed(stamps.settled(ranks.settled(sections.settled(line))))
-                    if line.file is not None:
-                        clock.feed(line)
+                for batch in self._batches(file, number, places):
+                    settled = [stamps.settled(ranks.settled(sections.settled(line))) for line in batch]
+                    self._feed(settled)
+                    clock.feed(settled)
             except UnreadableLog as error:
                 if not (self.run.several or file.member):
                     raise
@@ -66,8 +69,8 @@ class Walk:
             self.readings[-1].environment.started_by("torchrun")
         merge(self.readings[-1], clock)
 
-    def _lines(self, file: LogFile, number: int, places: Places) -> Iterator[Line]:
-        """Yields the kept lines of one file; what goes by unkept is sampled for progress."""
+    def _batches(self, file: LogFile, number: int, places: Places) -> Iterator[list[Line]]:
+        """Yields the kept lines of one file, many at once; what goes by unkept is sampled for progress."""
         order = self._order(file, number)
         several = self.run.several or file.member
         name = f"{self.run.name}/{file.name}" if several else self.run.name
@@ -79,12 +82,19 @@ class Walk:
         where = replace(places.of(file.name, several), log=file.part_of)
         if several:
             self.readings[-1].environment.files[number] = where
-        for line in lines(windows.read(source.blocks), where, order, source.numbers, not source.rewritten):
-            yield line
-            if len(windows.sampled) > sampled:
-                for at, text in windows.sampled[sampled:]:
-                    self.readings[-1].environment.sample(order + at, text.decode("utf-8", "replace"))
-                sampled = len(windows.sampled)
+        batch: list[Line] = []
+        try:
+            for line in lines(windows.read(source.blocks), where, order, source.numbers, not source.rewritten):
+                batch.append(line)
+                if len(batch) >= BATCH or len(windows.sampled) > sampled:
+                    yield batch
+                    for at, text in windows.sampled[sampled:]:
+                        self.readings[-1].environment.sample(order + at, text.decode("utf-8", "replace"))
+                    batch, sampled = [], len(windows.sampled)
+        except UnreadableLog:
+            yield batch  # What stands before the place where a file is broken can still be read.
+            raise
+        yield batch
         self.stats = Stats(self.stats.bytes + windows.size, self.stats.lines + windows.lines)
         self._end_of_last = order + windows.lines
         self._skimmed += windows.skimmed
@@ -96,11 +106,16 @@ class Walk:
         self._last_log = file.part_of
         return self._end_of_last if goes_on else number * FILE_SPAN
 
-    def _feed(self, line: Line) -> None:
-        if line.file is None and self.readings[-1].begins_anew(line):
-            self.readings[-1].close()
-            self.readings.append(RunReading(self.matcher))
-        self.readings[-1].feed(line)
+    def _feed(self, lines: list[Line]) -> None:
+        start = 0
+        for at, line in enumerate(lines):
+            if line.file is None and Environment.begins_at(line.text):
+                self.readings[-1].feed(lines[start:at])
+                start = at
+                if self.readings[-1].ended:
+                    self.readings[-1].close()
+                    self.readings.append(RunReading(self.matcher))
+        self.readings[-1].feed(lines[start:])
 
     def _end(self) -> None:
         self.readings[-1].close()

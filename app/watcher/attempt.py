@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,16 +80,18 @@ class Attempt:
         self.pods[pod.uid] = pod
         return fresh
 
-    def over(self, pod: Pod) -> bool:
-        """-> whether a pod has nothing more to say in this attempt."""
-        ended = any(ending.pod == pod.uid for ending in self.endings.values())
-        return ended or pod.over or pod.uid in self.gone or any(self._past(pod, each) for each in pod.containers)
+    def running(self) -> list[Pod]:
+        """-> the pods that may have more to say in this attempt."""
+        over = {ending.pod for ending in self.endings.values()} | self.gone
+        left = (pod for uid, pod in self.pods.items() if uid not in over and not pod.over)
+        return [pod for pod in left if not any(self._past(pod, each) for each in pod.containers)]
 
     def answers_for(self) -> Iterator[tuple[str, bool]]:
         """Yields each start that this attempt answers for, and whether it is over."""
+        running = {pod.uid for pod in self.running()}
         for uid, pod in self.pods.items():
             over = pod.over or uid in self.gone
-            if over or not self.over(pod):  # else it goes on, in the job's next attempt
+            if over or uid in running:  # else it goes on, in the job's next attempt
                 yield key_of(uid, "", 0), over
             for container in pod.raw["spec"]["containers"]:
                 start = self.starts.get(f"{uid}/{container['name']}", 0)
@@ -97,9 +99,9 @@ class Attempt:
         for key in self.endings:
             yield key, True
 
-    def wanted(self, last: bool = False) -> Iterator[Wanted]:
+    def wanted(self, pods: Iterable[Pod], last: bool = False) -> Iterator[Wanted]:
         """Yields the logs to read now; before the report, which is the `last` time, also of what still runs."""
-        for pod in self.pods.values():
+        for pod in pods:
             for each in pod.containers if pod.uid not in self.gone else ():
                 want = self._wanted(pod, each)
                 if want is None or self.tries.get(want.key, 0) >= TRIES:
@@ -128,7 +130,10 @@ class Attempt:
     def save(self) -> None:
         """Writes all of it into its folder, so that a restart goes on with it; raises OSError."""
         self.saved = self.changed
-        told = asdict(self) | {"folder": None, "gone": sorted(self.gone)}
+        told = {each.name: getattr(self, each.name) for each in fields(self)}  # not asdict: it copies all of the pods
+        told |= {"folder": None, "gone": sorted(self.gone), "job": asdict(self.job)}
+        told["pods"] = {uid: {"raw": pod.raw} for uid, pod in self.pods.items()}
+        told["endings"] = {key: asdict(ending) for key, ending in self.endings.items()}
         self.folder.mkdir(parents=True, exist_ok=True)
         write_whole(self.folder / _TOLD, json.dumps(told))
 

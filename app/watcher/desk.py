@@ -38,14 +38,15 @@ class Desk:
     def __init__(self, options: Options, memory: Memory, hands: Hands, counters: Counters) -> None:
         self._options, self._memory, self._hands, self._counters = options, memory, hands, counters
         self._roster = Roster(options.bare)
-        self._of: dict[str, Attempt] = {}
+        self._open: dict[Path, Attempt] = {}
+        self._of: dict[str, Attempt] = {}  # of each of their pods
         self._reading: set[tuple[Path, str]] = set()
         self._asked: set[Path] = set()  # those whose logs are read for the last time
         self._packing: set[Path] = set()
 
     @property
     def open(self) -> list[Attempt]:
-        return list({id(attempt): attempt for attempt in self._of.values()}.values())
+        return list(self._open.values())
 
     def recover(self) -> None:
         """Takes up the attempts that an earlier watcher left behind. Raises OSError."""
@@ -61,6 +62,7 @@ class Desk:
             if attempt.closed:
                 self._finish(attempt)
                 continue
+            self._open[folder] = attempt
             self._of |= dict.fromkeys(attempt.pods, attempt)
             _log.info("goes on with an attempt", extra={"attempt": attempt.name})
 
@@ -97,7 +99,7 @@ class Desk:
             for other in self._roster.of_job(part.job):
                 if other.uid not in self._of:
                     self.changed(other)
-        self._read(attempt)
+        self._ask(attempt, attempt.wanted([pod]))
 
     def gone(self, pod: Pod) -> None:
         """A pod was deleted, and its logs with it."""
@@ -112,14 +114,18 @@ class Desk:
     def read(self, attempt: Attempt, wanted: Wanted, part: Path, problem: str, again: bool) -> None:
         """A log was read into the file `part`; or `problem` says why not, and `again` whether it may be yet."""
         self._reading.discard((attempt.folder, wanted.key))
-        if attempt.folder in self._packing or not any(each is attempt for each in self.open):
+        if attempt.folder in self._packing or self._open.get(attempt.folder) is not attempt:
             part.unlink(missing_ok=True)
             return
         if not problem and self._roster.has_heir(wanted.pod):
             problem, again = "another pod has its name", False
+        try:
+            if not problem:
+                part.replace(attempt.path(wanted.pod, wanted.container, wanted.start))
+        except OSError as error:
+            problem, again = f"the watcher's folder: {error}", True
         attempt.changed = time.time()
         if not problem:
-            part.replace(attempt.path(wanted.pod, wanted.container, wanted.start))
             attempt.read[wanted.key] = wanted.stage
             attempt.missing.pop(wanted.key, None)
         else:
@@ -145,7 +151,7 @@ class Desk:
             attempt.save()
             self._finish(attempt)
         elif attempt.folder not in self._packing:
-            self._read(attempt)
+            self._ask(attempt, attempt.wanted(attempt.pods.values()))
             if attempt.changed != attempt.saved:
                 attempt.save()
             if self._is_due(attempt, now):
@@ -179,10 +185,9 @@ class Desk:
         if number is None:
             number = max(self._roster.earlier(pod, part), self._memory.reported(part.job.key))
         digest = hashlib.sha256(f"{part.job.key} {number} {pod.uid} {now}".encode()).hexdigest()[:16]
-        return Attempt(part.job, number, self._options.attempts / digest, now, now)
-
-    def _read(self, attempt: Attempt) -> None:
-        self._ask(attempt, attempt.wanted())
+        attempt = Attempt(part.job, number, self._options.attempts / digest, now, now)
+        self._open[attempt.folder] = attempt
+        return attempt
 
     def _ask(self, attempt: Attempt, wanted: Iterable[Wanted]) -> None:
         for each in list(wanted):
@@ -194,8 +199,7 @@ class Desk:
         reading = any(folder == attempt.folder for folder, _ in self._reading)
         if now - attempt.opened > self._options.settle:
             return not reading or now - attempt.opened > self._options.settle + _LATE
-        over = all(attempt.over(pod) for pod in attempt.pods.values())
-        return over and not reading and now - attempt.changed >= self._options.quiet
+        return not attempt.running() and not reading and now - attempt.changed >= self._options.quiet
 
     def _close(self, attempt: Attempt) -> None:
         gpus = sum(pod.gpus for pod in attempt.pods.values())
@@ -208,7 +212,7 @@ class Desk:
             attempt.closed = True
         elif attempt.folder not in self._asked:
             self._asked.add(attempt.folder)
-            self._ask(attempt, attempt.wanted(last=True))
+            self._ask(attempt, attempt.wanted(attempt.pods.values(), last=True))
         else:
             self._packing.add(attempt.folder)
             self._hands.pack(attempt)
@@ -228,6 +232,7 @@ class Desk:
         self._memory.note(attempt, self._options.echo, now)
         self._memory.save(self._roster.uids | set(self._of), now)
         shutil.rmtree(attempt.folder, ignore_errors=True)
+        self._open.pop(attempt.folder, None)
         self._packing.discard(attempt.folder)
         self._asked.discard(attempt.folder)
         self._forget(attempt.pods)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from app.client.torchtriage_client import Settings
@@ -27,7 +27,7 @@ class Options:
     echo: float = 2100.0
     oldest: float = 86400.0
     port: int = 9090
-    host: str = field(default="")
+    host: str = ""
 
     @property
     def attempts(self) -> Path:

@@ -15,6 +15,7 @@ class Roster:
     def __init__(self, bare: str) -> None:
         self._bare = bare
         self._pods: dict[str, tuple[Pod, Part]] = {}
+        self._names: dict[tuple[str, str], set[str]] = {}
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -28,10 +29,15 @@ class Roster:
         part = part_of(pod, self._bare)
         if part is not None:
             self._pods[pod.uid] = (pod, part)
+            self._names.setdefault((pod.namespace, pod.name), set()).add(pod.uid)
         return part
 
     def drop(self, pod: Pod) -> None:
-        self._pods.pop(pod.uid, None)
+        if self._pods.pop(pod.uid, None) is not None:
+            named = self._names[pod.namespace, pod.name]
+            named.discard(pod.uid)
+            if not named:
+                del self._names[pod.namespace, pod.name]
 
     def pods(self, uids: Iterable[str] | None = None) -> list[Pod]:
         """-> all pods, or those of them that have one of these UIDs."""
@@ -52,5 +58,4 @@ class Roster:
 
     def has_heir(self, pod: Pod) -> bool:
         """-> whether another pod has the name by now, so that what was read under it may be that one's."""
-        name = (pod.namespace, pod.name)
-        return any(other.uid != pod.uid and (other.namespace, other.name) == name for other, _ in self._pods.values())
+        return bool(self._names.get((pod.namespace, pod.name), set()) - {pod.uid})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import suppress
 from queue import Empty
 
 from app.errors import TriageError
@@ -90,10 +91,8 @@ class Watcher:
     def _work(self, desk: Desk, inbox: Inbox) -> None:
         ticked = 0.0
         while not self.stopped.is_set():
-            try:
+            with suppress(Empty):
                 inbox.get(timeout=_TICK)()
-            except Empty:
-                pass
             self._ticked = time.monotonic()
             if self._ticked - ticked >= _TICK:
                 ticked = self._ticked

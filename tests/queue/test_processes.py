@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -136,3 +137,18 @@ def alive(pid: int) -> bool:
             return file.read().rsplit(") ", 1)[1][0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_a_warmed_process_is_the_one_that_answers(tmp_path: Path) -> None:
+    processes = Processes(make_noting, (tmp_path / "made",), 2, 60, 2**30)
+    processes.warm()
+    assert (tmp_path / "made").read_text() == "made\n"
+    processes.warm()
+    assert processes.call() == "made\n"
+    processes.close()
+
+
+def make_noting(path: Path) -> Callable[[], str]:
+    with path.open("a") as file:
+        file.write("made\n")
+    return path.read_text

@@ -175,9 +175,11 @@ def test_task_numbers_are_labels_in_a_file_that_has_them_on_some_lines_only(form
 @pytest.mark.parametrize(
     "lines",
     [
-        [f"{number}: {HEAD if number == 20 else 'print(step)'}" for number in range(1, 30)],  # as grep -n shows a script
+        [
+            f"{number}: {HEAD if number == 20 else 'print(step)'}" for number in range(1, 30)
+        ],  # as grep -n shows a script
         [f"{number}: NVIDIA H100 80GB HBM3" for number in range(8)],
-        [f"2: {HEAD}", "  file missing", "3:   File \"/job/train.py\", line 3, in <module>"],
+        [f"2: {HEAD}", "  file missing", '3:   File "/job/train.py", line 3, in <module>'],
     ],
     ids=["numbered lines", "a list", "two numbers"],
 )

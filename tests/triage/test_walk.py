@@ -3,14 +3,14 @@ import io
 import json
 import tarfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from app.domain.verdict import RootCause, Verdict
 from app.errors import UnreadableLog
-from app.reading.sources import open_path, open_stdin
+from app.reading.sources import LogFile, Run, open_path, open_stdin
 from app.reading.zstd import compress
 from app.triage.engine import Engine
 from tests.logs import PEER_CLOSED, WAITING, steps, text, traceback
@@ -161,6 +161,18 @@ def test_what_can_not_be_read_in_a_folder_is_left_out_and_said(engine: Engine, t
     (tmp_path / "train.log").unlink()
     with pytest.raises(UnreadableLog, match="binary data"):
         engine.triage(open_path(tmp_path))
+
+
+def test_what_stands_before_the_place_where_a_file_is_broken_is_read(engine: Engine) -> None:
+    def broken() -> Iterator[bytes]:
+        yield text(["loading"] * 300, traceback(RAISED), ["waiting"] * 20_000)
+        yield b"still waiting\n"
+        raise UnreadableLog("b.log: a broken archive")
+
+    files = (LogFile("a.log", lambda: iter([text(steps([0]))])), LogFile("b.log", broken))
+    verdict = engine.triage(Run("run", lambda: iter(files), several=True))
+    assert shown(verdict) == [("b.log", 304)]
+    assert verdict.warnings == ("left out: b.log: a broken archive",)
 
 
 def test_of_two_hosts_the_one_that_failed_first_counts(engine: Engine, tmp_path: Path) -> None:

@@ -73,6 +73,7 @@ class Bench:
         thread.start()
         try:
             until(lambda: watcher.port or not thread.is_alive())
+            until(lambda: httpx2.get(f"http://127.0.0.1:{watcher.port}/readyz").status_code == 200)
             yield watcher
         finally:
             watcher.stop()

@@ -99,7 +99,9 @@ class Environment:
                 self.progress_of[rank] = line.order
         raw = line.raw
         if raw != line.text and raw.lstrip()[:1] == "[":  # The rank's label tells the version too.
-            self._narrow(labelled(raw[:80]))
+            label, _, behind = raw[:80].partition("]")
+            numbered = label[:5] == "[rank" and label[5:].isdecimal()  # Ranks print the same behind it.
+            self._narrow(labelled(f"[rank0]{behind}" if numbered else raw[:80]))
 
     def _at(self, host: str, rank: int | None) -> None:
         if host not in self.hosts and len(self.hosts) < MOST_HOSTS:

@@ -47,4 +47,5 @@ FOREIGN = Sign(
 
 def begins(text: str) -> bool:
     """-> whether a launch begins with this line."""
-    return bool(_BEGIN.search(text[:400]))
+    told = "OMP_NUM_THREADS" in text or "nohup: " in text or "Script started" in text or ".py:" in text
+    return told and bool(_BEGIN.search(text[:400]))

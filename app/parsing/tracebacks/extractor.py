@@ -210,7 +210,7 @@ def _event(chain: tuple[Raised, ...], spawned: int | None, logged: bool) -> Even
     last = chain[-1]
     line = last.lines[0]
     lines = tuple(raised.lines[0] for raised in reversed(chain))
-    launcher = any(forms.LAUNCHER.search(frame.file) for frame in last.frames)
+    launcher = any(forms.of_launcher(frame.file) for frame in last.frames)
     return Event(
         where=Where.EXCEPTION,
         text=last.text,

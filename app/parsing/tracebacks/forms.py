@@ -72,6 +72,12 @@ def _python_frame(text: str) -> Frame | None:
     return Frame(found[2], int(found[3]), (found[4] or "").strip(), "", not LIBRARY.search(found[2]))
 
 
+@lru_cache(maxsize=1024)
+def of_launcher(file: str) -> bool:
+    """-> whether a frame's file is one of a launcher's own."""
+    return bool(LAUNCHER.search(file))
+
+
 def raised_of(text: str) -> tuple[str, str] | None:
     """-> type and message of an exception's last line, also where two ranks wrote it into one another."""
     if twice := TWICE.match(text):

@@ -63,11 +63,13 @@ class EntryPage:
 
 @dataclass(frozen=True, slots=True)
 class TryPage:
-    """`why` is None as long as nothing was tried, or where `problem` says what was wrong with the text."""
+    """`why` is None as long as nothing was tried, or where `problem` says what was wrong with the text; `root` is the
+    title of the text's root cause where that is another entry."""
 
     entry: Entry
     text: str
     why: dict[str, Any] | None
+    root: str | None
     problem: str | None
     most_text: int
 
@@ -95,7 +97,7 @@ def entry(request: Request, service: ServiceDep, entry_id: str) -> Response:
 @router.get("/knowledge/{entry_id}/try")
 def ask(request: Request, service: ServiceDep, entry_id: str) -> Response:
     """The form by itself."""
-    return render(request, "entry_try.html", TryPage(_entry(service, entry_id), "", None, None, MOST_TEXT))
+    return render(request, "entry_try.html", TryPage(_entry(service, entry_id), "", None, None, None, MOST_TEXT))
 
 
 @router.post("/knowledge/{entry_id}/try")
@@ -110,7 +112,9 @@ async def try_text(request: Request, service: ServiceDep, entry_id: str) -> Resp
         if not wants_page(request):
             raise
         problem, status = error.message, error.status
-    page = TryPage(found, text[:MOST_TEXT], why, problem, MOST_TEXT)
+    root = service.knowledge.entries.get(why["root_cause"] or "") if why else None
+    title = root.title.in_(lang) if root and root.id != found.id else None
+    page = TryPage(found, text[:MOST_TEXT], why, title, problem, MOST_TEXT)
     return await to_thread.run_sync(render, request, "entry_try.html", page, status)
 
 

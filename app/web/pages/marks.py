@@ -16,7 +16,7 @@ class Mark:
 
 
 def marks(tokens: Iterable[Mapping[str, str]]) -> list[Mark]:
-    """-> the tokens as few pieces in the sign's order; spaces between two missing words are missing too."""
+    """-> the tokens as few pieces in the sign's order; spaces between differences are missing too."""
     pieces: list[Mark] = []
     for token in tokens:
         there = Mark("same" if token["state"] in ("matched", "found") else "missing", token["sign"])
@@ -29,11 +29,11 @@ def marks(tokens: Iterable[Mapping[str, str]]) -> list[Mark]:
 
 
 def _blanks(pieces: list[Mark]) -> list[Mark]:
-    """Gives each blank the kind of the piece behind it, where the one before it has that kind too."""
+    """-> the pieces, with each blank missing where it stands between differences, and else in both."""
     kinds = [piece.kind for piece in pieces]
     for at in range(1, len(pieces) - 1):
-        if pieces[at].text.isspace() and "missing" in (kinds[at - 1], kinds[at]):
-            kinds[at] = "missing" if kinds[at - 1] == kinds[at + 1] == "missing" else "same"
+        if pieces[at].text.isspace():
+            kinds[at] = "missing" if kinds[at - 1] != "same" and kinds[at + 1] == "missing" else "same"
     return [Mark(kind, piece.text) for kind, piece in zip(kinds, pieces, strict=True)]
 
 

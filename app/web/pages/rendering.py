@@ -16,6 +16,7 @@ from app.domain.access import ANYONE
 from app.domain.entry import Language
 from app.triage.action import general
 from app.web.pages import shown
+from app.web.pages.areas import area_name
 from app.web.pages.language import language, remember
 from app.web.pages.marks import marks
 from app.web.pages.words import word
@@ -34,6 +35,7 @@ def render(request: Request, template: str, page: object, status: int = 200) -> 
             page=page,
             lang=lang,
             t=partial(word, lang),
+            area_name=partial(area_name, lang),
             path=request.url.path,
             in_language=partial(_in_language, request),
             caller=getattr(request.state, "caller", ANYONE),

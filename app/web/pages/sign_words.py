@@ -15,6 +15,7 @@ _SPACE = re.compile(r"(\\ | |\[ [^\]]*\]|\\s)([+?*]\??)?")
 _ABSENT = re.compile(r".*(?<!\\)[?*]", re.S)  # what may be left out
 _EDGE = re.compile(r"\^|\$|\\[bBAz]")
 _WORD = re.compile(r"(?:\\[^A-Za-z0-9]|[^\\\[\](){}.*+?^$|])+")
+_EITHER_CASE = re.compile(r"\[([A-Za-z])([A-Za-z])\]")
 _CHOICES = 4  # of a group that are shown
 
 
@@ -58,6 +59,8 @@ def _token(token: str) -> str:
         return ""
     if group := _GROUP.fullmatch(token):
         return "" if (group[2] or "").startswith(("?", "*")) else _choices(group[1])
+    if (either := _EITHER_CASE.fullmatch(token)) and either[1].lower() == either[2].lower():
+        return either[1]
     plain = token.removesuffix("?")
     return "" if _WORD.fullmatch(plain) and _ABSENT.fullmatch(token) else OPEN
 

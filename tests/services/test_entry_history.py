@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from app.domain.incident import Feedback, Job
+from app.services.accept import accept
+from app.services.entry_history import entry_history
+from app.services.incidents import forget_incident, say
+from app.services.service import Service
+from app.services.triage_incident import triage_incident
+from tests.services.logs import HEALTHY, OUT_OF_MEMORY, upload
+
+
+def triaged(service: Service, log: bytes, job: str) -> str:
+    incident_id = accept(service, Job(job_id=job), [upload(log)]).incident_id
+    triage_incident(service, incident_id)
+    return incident_id
+
+
+def test_an_entry_knows_its_incidents_groups_and_what_people_said(service: Service) -> None:
+    first, second = (triaged(service, OUT_OF_MEMORY, job) for job in ("1", "2"))
+    triaged(service, HEALTHY, "3")
+    now = datetime.now(UTC)
+    say(service, first, Feedback("wrong", "ann", now, "data.missing-file", "it was the disk"))
+    say(service, second, Feedback("right", "bo", now))
+    say(service, second, Feedback("right", "chen", now, None, "a smaller batch"))
+    found = entry_history(service, "cuda.oom", 7)
+    assert (found.count, len(found.by_day), sum(found.by_day)) == (2, 7, 2)
+    assert [incident.id for incident in found.incidents] == [second, first]
+    assert [group.count for group in found.groups] == [2]
+    assert (found.precision.right, found.precision.wrong) == (2, 1)
+    assert [(incident, said.note) for incident, said in found.notes] == [
+        (second, "a smaller batch"),
+        (first, "it was the disk"),
+    ]
+
+
+def test_an_entry_that_was_never_seen_has_an_empty_history(service: Service) -> None:
+    forget_incident(service, triaged(service, OUT_OF_MEMORY, "1"), "ann")
+    for entry in ("cuda.oom", "nccl.timeout"):
+        found = entry_history(service, entry, 3)
+        assert (found.count, found.by_day, found.incidents, found.notes) == (0, (0, 0, 0), (), ())

@@ -1,0 +1,74 @@
+"""A text tried against an entry, asked as a browser and as a program ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from fastapi.testclient import TestClient
+
+from app.knowledge import BUILT_IN
+from app.services.why_not import MOST_TEXT
+from app.settings import Settings
+from app.web.app import create_app
+
+BROWSER = {"accept": "text/html"}
+TRY = "/knowledge/cuda.oom/try"
+
+
+def test_a_text_that_is_no_text_is_told_above_the_form(client: TestClient) -> None:
+    for text, said in (("  \n", "there is no text to try"), ("x" * (MOST_TEXT + 1), "the text is longer than 200000")):
+        page = client.post(TRY, data={"text": text}, headers=BROWSER)
+        assert page.status_code == 400
+        assert said in page.text
+    huge = client.post(TRY, data={"text": "é" * MOST_TEXT * 2}, headers=BROWSER)
+    assert huge.status_code == 400
+    assert "the form is too long" in huge.text
+    assert client.post(TRY, data={"text": ""}).json()["error"]["code"] == "bad_input"
+
+
+def test_what_is_tried_is_neither_kept_nor_taken_for_html(client: TestClient) -> None:
+    page = client.post(TRY, data={"text": "RuntimeError: CUDA out of memory. <script>x</script>"}, headers=BROWSER)
+    assert page.status_code == 200
+    assert "<script>x" not in page.text
+    assert client.get("/api/v1/incidents").json()["items"] == []
+
+
+def test_a_page_of_another_site_can_try_nothing(client: TestClient) -> None:
+    answer = client.post(TRY, data={"text": "x"}, headers={"sec-fetch-site": "cross-site"})
+    assert answer.status_code == 403
+
+
+def test_an_unknown_entry_is_not_found(client: TestClient) -> None:
+    assert client.get("/knowledge/no.entry/try", headers=BROWSER).status_code == 404
+    assert client.post("/knowledge/no.entry/try", data={"text": "x"}, headers=BROWSER).status_code == 404
+
+
+@pytest.fixture
+def with_own(tmp_path: Path) -> Iterator[TestClient]:
+    """A service with a folder of its own that has a new entry, and one in the place of a built-in."""
+    own = tmp_path / "our-knowledge"
+    (own / "cuda").mkdir(parents=True)
+    data = yaml.safe_load((BUILT_IN / "cuda" / "oom.yaml").read_text("utf-8"))
+    (own / "cuda" / "oom.yaml").write_text(yaml.safe_dump(data, allow_unicode=True), "utf-8")
+    (own / "warp").mkdir()
+    (own / "warp" / "drive.yaml").write_text(yaml.safe_dump(data | {"id": "warp.drive", "area": "warp"}), "utf-8")
+    settings = Settings(data_dir=tmp_path / "data", knowledge_dirs=(own,), workers=0)
+    with TestClient(create_app(settings)) as client:
+        yield client
+
+
+def test_an_entry_says_which_file_it_is_from(with_own: TestClient) -> None:
+    page = with_own.get("/knowledge/cuda.oom").text
+    assert "our-knowledge/cuda/oom.yaml" in page
+    assert "instead of the built-in entry" in page
+    assert "Built in." in with_own.get("/knowledge/nccl.timeout").text
+    assert "From a folder of TRIAGE_KNOWLEDGE_DIRS.</p>" in with_own.get("/knowledge/warp.drive").text
+
+
+def test_areas_have_names_and_those_of_own_entries_their_ids(with_own: TestClient) -> None:
+    page = with_own.get("/knowledge?lang=zh").text
+    assert "昇腾 NPU" in page
+    assert '<h2 id="warp">warp ' in page
