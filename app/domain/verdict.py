@@ -73,9 +73,9 @@ class Cascade:
 class RankMark:
     """What became of some ranks (folded to ranges) in the root cause's attempt, and the line that shows it.
 
-    `kind`: first (failed first), missing (the others waited for it in vain), failed (on its own, later), waited (for ranks that were gone), stopped (by the
-    launcher), ended (only its exit status is told), silent (it shows no failure). `until` is the latest of several
-    times; `waited` is how many seconds it had waited by then.
+    `kind`: first (failed first), missing (the others waited for it in vain), failed (on its own, later), waited (for
+    ranks that were gone), stopped (by the launcher), ended (only its exit status is told), silent (it shows no
+    failure). `until` is the latest of several times; `waited` is how many seconds it had waited by then.
     """
 
     ranks: str

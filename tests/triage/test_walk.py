@@ -165,7 +165,7 @@ def test_what_can_not_be_read_in_a_folder_is_left_out_and_said(engine: Engine, t
 
 def test_what_stands_before_the_place_where_a_file_is_broken_is_read(engine: Engine) -> None:
     def broken() -> Iterator[bytes]:
-        yield text(["loading"] * 300, traceback(RAISED), ["waiting"] * 20_000)
+        yield text(["loading"] * 300, traceback(RAISED), ["waiting " * 100] * 200)
         yield b"still waiting\n"
         raise UnreadableLog("b.log: a broken archive")
 
