@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +105,17 @@ def test_the_arguments_are_those_of_the_command() -> None:
 def test_the_image_is_of_this_version() -> None:
     (image,) = KUSTOMIZATION["images"]
     assert (image["name"], image["newTag"]) == ("torchtriage", app.__version__)
+
+
+def test_kustomize_builds_it() -> None:
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        pytest.skip("no kubectl")
+    built = subprocess.run([kubectl, "kustomize", str(FOLDER)], capture_output=True, text=True, check=True).stdout
+    documents = list(yaml.safe_load_all(built))
+    assert len(documents) == len(RESOURCES)
+    for document in documents:
+        kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
 
 
 def test_the_documentation_names_metrics_and_options_that_are_there() -> None:
