@@ -4,8 +4,8 @@ FROM python:3.11-slim AS build
 WORKDIR /src
 RUN python -m venv /opt/torchtriage
 ENV PATH=/opt/torchtriage/bin:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
-COPY requirements.lock ./
-RUN pip install --require-hashes --only-binary :all: -r requirements.lock
+COPY requirements-image.lock ./
+RUN pip install --require-hashes --only-binary :all: -r requirements-image.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY app app
 COPY knowledge_base knowledge_base

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Writes requirements.lock and requirements-dev.lock from pyproject.toml: for every platform and Python 3.11 or newer,
+# Writes requirements.lock, requirements-image.lock (with the extras that the image has) and requirements-dev.lock from
+# pyproject.toml: for every platform and Python 3.11 or newer,
 # with the hashes of all files of a version. A mirror or a local folder that this machine is set up to use must not
 # get into them, so the settings that name one are taken away.
 set -eu
@@ -11,4 +12,6 @@ compile() {
 }
 
 compile --group build --output-file requirements.lock
-compile --group build --group dev --constraints requirements.lock --output-file requirements-dev.lock
+compile --group build --extra apprise --extra kubernetes --extra mcp --constraints requirements.lock \
+    --output-file requirements-image.lock
+compile --group build --group dev --constraints requirements-image.lock --output-file requirements-dev.lock

@@ -12,7 +12,7 @@ import app
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "app").rglob("*.py"))
 CLIENT = ROOT / "app" / "client" / "torchtriage_client.py"  # one file by contract, as people fetch it with curl
-LOCKS = [ROOT / "requirements.lock", ROOT / "requirements-dev.lock"]
+LOCKS = [ROOT / f"requirements{name}.lock" for name in ("", "-image", "-dev")]
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,9 @@ def test_every_locked_package_has_one_version_and_hashes(path: Path) -> None:
         assert "--hash=sha256:" in package, package.splitlines()[0]
 
 
-def test_the_development_lock_holds_the_runtime_lock() -> None:
-    runtime, development = (re.findall(r"^\S+==\S+", path.read_text(), re.MULTILINE) for path in LOCKS)
-    assert set(runtime) <= set(development)
+def test_each_lock_holds_the_one_before() -> None:
+    runtime, image, development = (set(re.findall(r"^\S+==\S+", path.read_text(), re.MULTILINE)) for path in LOCKS)
+    assert runtime < image < development
 
 
 def test_every_make_target_is_phony_and_has_a_line_of_help() -> None:
