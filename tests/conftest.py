@@ -6,6 +6,7 @@ browser; `live_server` is what it visits.
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 import time
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+import structlog
 
 from tests import browser as browsers
 from tests import postgres as servers
@@ -35,6 +37,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(autouse=True)
+def own_messages() -> Iterator[None]:
+    """A command that a test runs sets up logging for its process; after the test, that of the test run comes back."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.contextvars.clear_contextvars()
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 
 import pytest
 import structlog
@@ -12,17 +11,6 @@ from app.logging_config import configure
 from app.settings import Settings
 
 log = logging.getLogger("app.somewhere")
-
-
-@pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    """The handlers of the test run itself come back."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    structlog.contextvars.clear_contextvars()
 
 
 def test_a_line_of_json_holds_what_is_bound_and_what_is_given(capsys: pytest.CaptureFixture[str]) -> None:
