@@ -9,7 +9,9 @@ from app.domain.suggestion import Suggestion
 from app.services.service import Service
 from app.storage import suggestions
 
-UNKNOWN = 'Traceback (most recent call last):\n  File "/w/train.py", line 3, in <module>\n    run()\nDriftError: layer 7\n'
+UNKNOWN = (
+    'Traceback (most recent call last):\n  File "/w/train.py", line 3, in <module>\n    run()\nDriftError: layer 7\n'
+)
 
 
 def test_what_a_model_said_is_marked_as_generated_and_escaped(client: TestClient) -> None:

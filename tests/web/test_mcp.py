@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -114,5 +115,7 @@ def test_over_standard_input_a_person_s_own_files_are_read(tmp_path: Path, packe
             result = await session.call_tool("triage_path", {"path": str(path)})
             return str(result.content[0].text)  # type: ignore[union-attr]
 
-    verdict = json.loads(anyio.run(talk))
+    # In a thread of its own: one that drove a browser has a loop of its own running.
+    with ThreadPoolExecutor(1) as thread:
+        verdict = json.loads(thread.submit(anyio.run, talk).result())
     assert verdict["root_cause"]["entry"] == "cuda.oom"

@@ -315,13 +315,16 @@ def test_static_files_are_kept_by_the_browser_while_they_stay_the_same(client: T
 def test_every_word_is_there_in_both_languages_and_used() -> None:
     texts = catalogue()
     sources = "".join(path.read_text() for path in (WEB / "templates").glob("*.html"))
+    code = "".join(path.read_text() for path in (WEB / "pages").glob("*.py"))
     for key, text in texts.items():
         assert text.en.strip(), key
         assert text.zh.strip(), key
         names = [{part[1] for part in string.Formatter().parse(words) if part[1]} for words in (text.en, text.zh)]
         assert names[0] == names[1], key
-        begin = key.split("_")[0] + "_"
-        assert f"'{key}'" in sources or f"'{begin}' " in sources, f"{key} is used nowhere"
+        begins = [key[: place + 1] for place, letter in enumerate(key) if letter == "_"]
+        written = [f"'{key}'" in sources, f'"{key}"' in code]
+        written += [f"'{begin}' " in sources or f'f"{begin}{{' in code for begin in begins]
+        assert any(written), f"{key} is used nowhere"
     used = set(re.findall(r"\bt\('([\w-]+)'[,)]", sources))
     assert used <= set(texts), used - set(texts)
 
