@@ -12,7 +12,7 @@ from urllib.parse import quote_plus
 from app.chat.outgoing import Outgoing, refuse
 from app.chat.paragraphs import text
 from app.chat.plain import cut_bytes
-from app.chat.undelivered import Undelivered
+from app.chat.undelivered import refuse_code
 from app.domain.notice import Notice, Thread
 
 # Too often, and its own errors. All others stay until somebody acts: 310000 signature, keyword or IP, 300005 and
@@ -39,11 +39,7 @@ class DingTalk:
         answer = self._outgoing.post_json(url, message(notice))
         refuse(answer, "DingTalk")
         found = answer.json()
-        code = found.get("errcode")
-        if code != 0:
-            passing = code in _PASSING or code is None
-            said = str(found.get("errmsg") or "no JSON")[:200]
-            raise Undelivered(f"DingTalk refused it: {code} {said}", passing, _WAIT if passing else None)
+        refuse_code("DingTalk", found.get("errcode"), found.get("errmsg"), _PASSING, _WAIT)
 
 
 def message(notice: Notice) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from app.chat.outgoing import Outgoing, refuse
 from app.chat.paragraphs import links, paragraphs
-from app.chat.undelivered import Undelivered
+from app.chat.undelivered import refuse_code
 from app.chat.wording import headline
 from app.domain.notice import Notice, Thread
 
@@ -38,10 +38,7 @@ class Feishu:
         found = answer.json()
         code = found.get("code", found.get("StatusCode"))
         if answer.status == 200 or isinstance(code, int):
-            if code != 0:
-                passing = code in _PASSING or code is None
-                said = str(found.get("msg") or found.get("StatusMessage") or "no JSON")[:200]
-                raise Undelivered(f"Feishu refused it: {code} {said}", passing, _WAIT if passing else None)
+            refuse_code("Feishu", code, found.get("msg") or found.get("StatusMessage"), _PASSING, _WAIT)
             return
         refuse(answer, "Feishu")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -20,6 +21,16 @@ class Undelivered(TriageError):
         super().__init__(message, passing=passing)
         self.passing = passing
         self.wait = wait
+
+
+def refuse_code(who: str, code: object, said: object, passing: Collection[int], wait: float) -> None:
+    """Raises Undelivered for a code that is not 0: some chats answer 200 whatever happened, and say it in the body.
+
+    Codes in `passing`, and an answer without one, can go away; the next try is after `wait` seconds then.
+    """
+    if code != 0:
+        later = code is None or code in passing
+        raise Undelivered(f"{who} refused it: {code} {str(said or 'no JSON')[:200]}", later, wait if later else None)
 
 
 def retry_after(text: str) -> float | None:

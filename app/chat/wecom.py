@@ -7,7 +7,7 @@ from typing import Any
 from app.chat.outgoing import Outgoing, refuse
 from app.chat.paragraphs import links, paragraphs
 from app.chat.plain import cut_bytes
-from app.chat.undelivered import Undelivered
+from app.chat.undelivered import refuse_code
 from app.chat.wording import headline
 from app.domain.notice import Notice, Thread
 
@@ -30,11 +30,7 @@ class WeCom:
         answer = self._outgoing.post_json(self._url, message(notice))
         refuse(answer, "WeCom")
         found = answer.json()
-        code = found.get("errcode")
-        if code != 0:
-            passing = code in _PASSING or code is None
-            said = str(found.get("errmsg") or "no JSON")[:200]
-            raise Undelivered(f"WeCom refused it: {code} {said}", passing, _WAIT if passing else None)
+        refuse_code("WeCom", found.get("errcode"), found.get("errmsg"), _PASSING, _WAIT)
 
 
 def message(notice: Notice) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
@@ -16,32 +15,11 @@ from app.errors import UnreadableLog
 from app.reading.blocks import blocks
 from app.reading.redact import redacted
 from app.reading.unpack import Budget, Upload, unpack
+from app.services.arrival import Accepted, Arrival
 from app.services.service import Service
 from app.storage import incidents
 from app.storage.blob_writer import BlobWriter
 from app.storage.database import lock
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A log whose files are durable and whose row is not."""
-
-    job: Job
-    log: StoredLog
-    writers: tuple[BlobWriter, ...]
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """An incident that was accepted, as it was then; `new` is False for one that was there before."""
-
-    incident: Incident
-    new: bool
-
-    @property
-    def incident_id(self) -> str:
-        return self.incident.id
 
 
 def accept(service: Service, job: Job, uploads: Iterable[Upload], at: datetime | None = None) -> Accepted:

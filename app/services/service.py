@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from sqlalchemy.orm import Session
 
@@ -22,6 +22,7 @@ from app.knowledge.cache import cache_folder, load
 from app.queue.local import LocalQueue
 from app.queue.processes import Interrupted
 from app.reading.redact import redacted
+from app.services.arrival import Accepted, Arrival
 from app.services.counters import Counters
 from app.services.triager import InProcess, InProcesses, Triager
 from app.settings import Settings
@@ -30,9 +31,6 @@ from app.storage.blobs import BlobStore
 from app.storage.database import Database, StorageUnavailable
 from app.storage.together import Together
 from app.storage.upgrade import upgrade
-
-if TYPE_CHECKING:
-    from app.services.accept import Accepted, Arrival
 
 log = logging.getLogger(__name__)
 _PATIENCE = 10  # seconds that triages under way have when the service is asked to stop

@@ -111,11 +111,13 @@ def stop(children: list[subprocess.Popen[bytes]]) -> None:
 
 
 def neutral(log: bytes, python: Path, job: Path) -> bytes:
-    """-> the log with /job, /opt/venv, /usr and node-a for the places and the name of this machine."""
+    """-> the log with /job, /opt/venv, /usr and node-a for the places and the name of this machine, and without the
+    address of the package index, which one library's advice names."""
     base = subprocess.run(
         [python, "-c", "import sys; print(sys.base_prefix)"], capture_output=True, text=True, check=True
     )
     places = {str(job): "/job", str(python.parent.parent): "/opt/venv", base.stdout.strip(): "/usr"}
+    places["https://pypi" + ".org/project/"] = "https://packages.example/"
     names = re.compile(rb"(host\s*: |master_addr=|Socket on |\()" + re.escape(socket.gethostname().encode()) + rb"\b")
     lines = []
     for line in log.split(b"\n"):
