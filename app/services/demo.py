@@ -49,12 +49,11 @@ _JOBS = (
     "eval-suite",
     "asr-large",
 )
-_NOTES = (
-    "a smaller batch helped",
-    "the node was drained and repaired",
-    "fixed in the data loader",
-    "updated the driver",
-)
+_NOTES = {  # by who has to act
+    "user": ("a smaller batch helped", "fixed in the loader", "the config was wrong"),
+    "hardware": ("the node was drained and repaired", "the card was swapped"),
+}
+_NOTED = ("restarted, gone since", "updated the driver")
 _UNKNOWN = 0.08  # share of failures that no entry names
 _HEALTHY = 0.03
 _RETRIED = 0.35
@@ -155,12 +154,18 @@ def _decide(service: Service, chance: Random, now: datetime) -> None:
     found = groups.list_groups(service, GroupFilter(), 50).items
     for group in found[::3]:
         status = chance.choice((GroupStatus.RESOLVED, GroupStatus.IGNORED, GroupStatus.OPEN))
-        change = GroupChange(status, chance.choice(_PEOPLE), chance.choice(_NOTES))
+        change = GroupChange(status, chance.choice(_PEOPLE), chance.choice(_notes(service, group.entry)))
         groups.change_group(service, group.id, change, "demo")
     for incident in incidents.list_incidents(service, IncidentFilter(), 60).items[::2]:
-        note = chance.choice((*_NOTES, None))
+        root = (incident.verdict or {}).get("root_cause") or {}
+        note = chance.choice((*_notes(service, root.get("entry")), None))
         said = Feedback("right" if chance.random() < 0.9 else "wrong", chance.choice(_PEOPLE), now, None, note)
         incidents.say(service, incident.id, said)
+
+
+def _notes(service: Service, entry: str | None) -> tuple[str, ...]:
+    found = service.knowledge.entries.get(entry or "")
+    return _NOTES.get(found.owner, _NOTED) if found else _NOTED
 
 
 def _iso(moment: datetime) -> str:
