@@ -19,7 +19,7 @@ serve: $(RUNTIME)  ## Start the service on http://127.0.0.1:8000 (HOST=… PORT=
 
 test: $(DEV)  ## Run the tests, on a real Postgres and a real browser too (ARGS="tests/web -k upload")
 	@$(BIN)/python -m scripts.test_needs
-	@$(BIN)/pytest $(ARGS)
+	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 check: $(DEV)  ## Check format, lint, types, layers and the knowledge base
 	$(BIN)/ruff format --check .

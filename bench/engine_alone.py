@@ -1,12 +1,15 @@
 """In a process of its own: `signs FILE` writes the knowledge base's signs for rg; `times FILE ROUNDS` prints the median
-seconds that the engine takes for a log in memory, everything loaded and warm."""
+seconds that the engine takes for a log in memory, everything loaded and warm; `python -m bench.engine_alone` prints a table
+of logs of 50 KB, each seen for the first time and again, in processor and wall milliseconds."""
 
 from __future__ import annotations
 
+import random
 import re
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from app.knowledge import BUILT_IN
@@ -14,6 +17,11 @@ from app.knowledge.loader import load
 from app.reading.sources import from_bytes
 from app.triage.engine import Engine
 from app.triage.patterns import Patterns, source
+from bench.fresh import failed, healthy, short
+
+CORPUS = Path(__file__).resolve().parents[1] / "tests" / "corpus"
+_ROUNDS = 15
+_LEAST, _MOST = 4_000, 120_000  # bytes of a log of the corpus that is put into a mixture
 
 
 def signs(path: Path) -> None:
@@ -27,16 +35,51 @@ def signs(path: Path) -> None:
 def median(path: Path, rounds: int) -> float:
     """-> the median seconds of one triage."""
     engine, data = Engine(load([BUILT_IN])), path.read_bytes()
-    seconds = []
-    for _ in range(rounds + 1):
-        began = time.perf_counter()
-        engine.triage(from_bytes(data))
-        seconds.append(time.perf_counter() - began)
-    return statistics.median(seconds[1:])
+    return statistics.median([_timed(engine, data)[1] for _ in range(rounds + 1)][1:])
+
+
+def mixture(seed: int) -> bytes:
+    """-> 50 KB of genuine logs, whole ones one after another, with other digits from seed to seed."""
+    dice = random.Random(seed)
+    paths = [path for path in sorted(CORPUS.glob("*/log.txt")) if _LEAST < path.stat().st_size < _MOST]
+    data = b""
+    while len(data) < 50_000:
+        data += dice.choice(paths).read_bytes()
+    digits = dice.sample(b"56789", 5)
+    return data[:50_000].translate(bytes.maketrans(b"56789", bytes(digits)))
+
+
+def table() -> None:
+    """Prints a row for each kind of log; every round reads a log that this process has not seen, then the same again."""
+    engine = Engine(load([BUILT_IN]))
+    kinds: dict[str, Callable[[int], bytes]] = {
+        "healthy": healthy, "512 ranks, 511 waiting": failed, "short lines, one failure": short, "genuine logs, one after another": mixture,
+    }  # fmt: skip
+    print("| log of 50 KB | unseen, CPU ms | unseen, wall ms | seen, CPU ms | seen, wall ms |\n|---|---|---|---|---|")
+    for name, make in kinds.items():
+        for seed in range(-3, 0):
+            _timed(engine, make(seed))
+        unseen, seen = [], []
+        for seed in range(_ROUNDS):
+            data = make(seed)
+            unseen.append(_timed(engine, data))
+            seen.append(_timed(engine, data))
+        cells = (statistics.median(one[at] for one in times) * 1000 for times in (unseen, seen) for at in (0, 1))
+        print(f"| {name} | {' | '.join(f'{cell:.1f}' for cell in cells)} |", flush=True)
+
+
+def _timed(engine: Engine, data: bytes) -> tuple[float, float]:
+    """-> processor and wall seconds of one triage."""
+    run = from_bytes(data)
+    cpu, wall = time.process_time(), time.perf_counter()
+    engine.triage(run)
+    return time.process_time() - cpu, time.perf_counter() - wall
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "signs":
+    if len(sys.argv) == 1:
+        table()
+    elif sys.argv[1] == "signs":
         signs(Path(sys.argv[2]))
     else:
         print(median(Path(sys.argv[2]), int(sys.argv[3])))

@@ -20,7 +20,9 @@ from app.reading.sources import from_bytes
 from app.services.triager import finding_of
 from app.storage import search
 from app.storage.database import Database, connect
-from app.storage.tables import DailyCountRow, FeedbackRow, FileRow, FingerprintRow, GroupRow, IncidentRow
+from app.storage.recount import recount
+from app.storage.statistics import refresh
+from app.storage.tables import FeedbackRow, FileRow, FingerprintRow, GroupRow, IncidentRow
 from app.triage.engine import Engine
 
 CLUSTERS = {"blue": 0.55, "green": 0.3, "tokyo": 0.15}
@@ -61,13 +63,15 @@ def fill(database: Database, count: int, seed: int = 7, until: datetime | None =
             insert(FingerprintRow),
             [{"fingerprint": f"v1:{row['number']:08x}", "group_number": row["number"]} for row in known],
         )
-        connection.execute(insert(DailyCountRow), incidents.daily())
         connection.execute(insert(FeedbackRow), incidents.feedback)
     if count > 50_000:
         _indices(database, make=True)
-    with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.exec_driver_sql("PRAGMA analysis_limit=1000" if database.is_sqlite else "SELECT 1")
-        connection.exec_driver_sql("ANALYZE" if database.is_sqlite else "VACUUM ANALYZE")
+    with database.transaction(durable=False) as session:
+        recount(session)
+    if not database.is_sqlite:
+        with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("VACUUM")
+    refresh(database)
 
 
 @contextmanager
@@ -137,7 +141,6 @@ class _Incidents:
         self._dice, self._kinds, self._count, self._until = dice, kinds, count, until
         self._weights = [kind.weight for kind in kinds]
         self.totals: dict[int, dict[str, Any]] = {}
-        self._daily: dict[tuple[str, str, str, str], list[float]] = {}
         self.feedback: list[dict[str, Any]] = []
         self._hosts = {
             name: [f"{name}-gpu-{number:04d}" for number in range(int(HOSTS * share))]
@@ -195,23 +198,11 @@ class _Incidents:
         total["count"] += 1
         total["gpu_hours"] += hours
         total["last_seen"] = at
-        counted = self._daily.setdefault(
-            (at.date().isoformat(), row["cluster"], row["outcome"], row["entry"] or ""), [0, 0.0]
-        )
-        counted[0] += 1
-        counted[1] += hours
         if row["number"] % 300 == 0:
             said = "right" if row["number"] % 1500 else "wrong"
             self.feedback.append(
                 {"incident_number": row["number"], "about": row["entry"], "verdict": said, "by": row["user"], "at": at}
             )
-
-    def daily(self) -> list[dict[str, Any]]:
-        names = ("day", "cluster", "outcome", "entry")
-        return [
-            dict(zip(names, key, strict=True)) | {"count": int(count), "gpu_hours": hours}
-            for key, (count, hours) in self._daily.items()
-        ]
 
 
 def _put(database: Database, connection: Any, piece: list[tuple[dict[str, Any], str, str]]) -> None:

@@ -1,92 +1,109 @@
 """How long pages and API answer on a database of a million incidents: builds it where it is not there, asks, tells.
 
-.venv/bin/python -m bench.million --folder /tmp/million [--postgres] [--count 1000000] [--rounds 5]
+.venv/bin/python -m bench.million --folder /tmp/million [--postgres] [--count 1000000] [--rounds 3] [--only dashboard]
+
+The processor's time is this process's and, on Postgres, its server's: on a busy machine it tells more than the wall.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from fastapi.testclient import TestClient
-from sqlalchemy import text
+from sqlalchemy import event, text
 
+from app.services.service import Service
 from app.settings import Settings
 from app.storage.database import Database
 from app.storage.upgrade import upgrade
 from app.web.app import create_app
+from bench.kept_postgres import kept_postgres
 from bench.many_incidents import fill
+from bench.million_pages import asked
 
 GOAL = 300  # milliseconds
-_DAY = (datetime.now(UTC) - timedelta(days=200)).date().isoformat()
-ASKED = {
-    "list, newest": "/incidents",
-    "list, one entry": "/incidents?entry={entry}",
-    "list, one host": "/incidents?host=blue-gpu-0003",
-    "list, outcome, user and cluster": "/incidents?outcome=explained&user=user007&cluster=tokyo",
-    "list, days half a year ago": f"/incidents?since={_DAY}&until={_DAY}",
-    "list, entry on a host": "/incidents?entry={entry}&host=green-gpu-0001",
-    "list, one group": "/incidents?group={group}",
-    "search, a word of many": "/incidents?q=error",
-    "search, two words of many": "/incidents?q=cuda+error",
-    "search, a user": "/incidents?q=user299",
-    "search, a rare word": "/incidents?q=user299+tokyo+widgetgerror",
-    "search, nothing": "/incidents?q=zzzqq",
-    "search and filters": "/incidents?q=cuda&cluster=tokyo&user=user042",
-    "groups, last seen": "/groups",
-    "groups, by cost": "/groups?sort=cost&status=open",
-    "groups, by count": "/groups?sort=count",
-    "group, the greatest": "/groups/{group}",
-    "unexplained": "/unexplained",
-    "dashboard, 30 days": "/dashboard",
-    "dashboard, 90 days": "/dashboard?days=90",
-    "dashboard, a year": "/dashboard?days=365",
-    "dashboard, a year of one cluster": "/dashboard?days=365&cluster=tokyo",
-    "hosts, 30 days": "/hosts",
-    "hosts, 90 days": "/hosts?days=90",
-    "hosts, a year": "/hosts?days=365",
-    "host": "/hosts/blue-gpu-0003",
-    "stats by entry, 90 days": "/api/v1/stats?by=entry&since={quarter}",
-    "stats by cluster, a year": "/api/v1/stats?by=cluster",
-    "API, list": "/api/v1/incidents",
-}
+_ROW = re.compile(r'<tr|<li class="(?:row|item)')
+
+
+@dataclass(slots=True)
+class Watched:
+    """What the database was asked since `clear`, and for how long, in seconds."""
+
+    database: Database
+    seconds: float = 0.0
+    began: float = 0.0
+    statements: list[tuple[str, Any]] = field(default_factory=list)
+
+    def watch(self) -> None:
+        event.listen(self.database.engine, "before_cursor_execute", self._before)
+        event.listen(self.database.engine, "after_cursor_execute", self._after)
+
+    def clear(self) -> None:
+        self.seconds, self.statements = 0.0, []
+
+    def busy(self) -> float:
+        """-> seconds of the processor that this process and the server's for our connections have used."""
+        return time.process_time() + sum(map(_processor, self._servers()))
+
+    def scans(self) -> list[str]:
+        """-> plans, of what was asked, that go through all incidents or their words."""
+        explain = "EXPLAIN QUERY PLAN" if self.database.is_sqlite else "EXPLAIN"
+        found = []
+        with self.database.engine.connect() as connection:
+            for statement, parameters in self.statements:
+                if statement.lstrip().startswith("SELECT"):
+                    plan = connection.exec_driver_sql(f"{explain} {statement}", parameters)
+                    found += [line for row in plan if _is_scan(line := str(row[-1]))]
+        return found
+
+    def _servers(self) -> list[int]:
+        if self.database.is_sqlite:
+            return []
+        with self.database.engine.connect() as connection:
+            query = "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+            return [pid for (pid,) in connection.exec_driver_sql(query)]
+
+    def _before(self, *_: Any) -> None:
+        self.began = time.perf_counter()
+
+    def _after(self, _connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        self.seconds += time.perf_counter() - self.began
+        self.statements.append((statement, parameters))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True, help="where the data is, or is to be")
-    parser.add_argument(
-        "--postgres", action="store_true", help="on a Postgres of its own, which ends with this program"
-    )
-    parser.add_argument("--database-url", default="", help="on a Postgres that runs")
+    parser.add_argument("--postgres", action="store_true", help="on a Postgres of its own, with its data in the folder")
     parser.add_argument("--count", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    asked = parser.parse_args()
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    with _address(asked) as url:
-        settings = Settings(data_dir=asked.folder, database_url=url, workers=0)
-        _build(settings, asked.count)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="", help="pages whose names begin so")
+    parser.add_argument("--plans", action="store_true", help="tell which plans go through all incidents")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    with _address(options) as url:
+        settings = Settings(data_dir=options.folder, database_url=url, workers=0)
+        _build(settings, options.count)
         with TestClient(create_app(settings), headers={"accept": "text/html"}) as client:
-            slow = _ask(client, settings, asked.rounds)
+            slow = _ask_all(client, options)
     raise SystemExit(1 if slow else 0)
 
 
 @contextmanager
-def _address(asked: argparse.Namespace) -> Iterator[str]:
-    if not asked.postgres:
-        yield asked.database_url
-        return
-    from tests.postgres import PostgresServer, find_programs
-
-    programs = find_programs()
-    assert programs is not None
-    with PostgresServer(programs) as server, server.database() as url:
-        yield url
+def _address(options: argparse.Namespace) -> Iterator[str]:
+    if options.postgres:
+        with kept_postgres(options.folder / "postgres") as url:
+            yield url
+    else:
+        yield ""
 
 
 def _build(settings: Settings, count: int) -> None:
@@ -101,33 +118,62 @@ def _build(settings: Settings, count: int) -> None:
     database.close()
 
 
-def _ask(client: TestClient, settings: Settings, rounds: int) -> int:
-    database = Database(settings.database)
-    with database.reading() as session:
+def _ask_all(client: TestClient, options: argparse.Namespace) -> int:
+    service = client.app.state.service  # type: ignore[attr-defined]
+    assert isinstance(service, Service)
+    watched = Watched(service.database)
+    watched.watch()
+    with service.database.reading() as session:
         group = session.execute(text("SELECT number FROM groups ORDER BY count DESC LIMIT 1")).scalar_one()
-        common = "SELECT entry FROM daily_counts WHERE entry <> '' GROUP BY entry ORDER BY sum(count) DESC LIMIT 1"
+        common = "SELECT entry FROM counts WHERE entry <> '' GROUP BY entry ORDER BY sum(count) DESC LIMIT 1"
         entry = session.execute(text(common)).scalar_one()
-    database.close()
-    quarter = (datetime.now(UTC) - timedelta(days=90)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    print(
+        "| page | time | rows | KB | wall, ms | processor, ms | database, ms | statements |\n|---|---|---|---|---|---|---|---|"
+    )
     slow = 0
-    # On SQLite the last column holds all the work; on a busy machine it tells more than the wall does.
-    print("| | first, ms | median, ms | processor, ms |\n|---|---|---|---|")
-    for name, address in ASKED.items():
-        path = address.format(group=group, entry=entry, quarter=quarter)
-        took, worked = [], []
-        for _ in range(rounds + 1):
-            began, busy = time.perf_counter(), time.process_time()
-            answer = client.get(path)
-            took.append((time.perf_counter() - began) * 1000)
-            worked.append((time.process_time() - busy) * 1000)
-            assert answer.status_code == 200, (path, answer.status_code)
-        middle = statistics.median(took[1:])
-        slow += middle > GOAL
-        print(
-            f"| {name} | {took[0]:.0f} | {middle:.0f}{' ←' if middle > GOAL else ''} | {statistics.median(worked[1:]):.0f} |",
-            flush=True,
-        )
+    for page, span, address in asked(entry, group):
+        if page.startswith(options.only):
+            slow += _ask(client, watched, page, span, address, options.rounds)
+            for scan in watched.scans() if options.plans else ():
+                print(f"|  | | | | | | | {scan} |")
     return slow
+
+
+def _ask(client: TestClient, watched: Watched, page: str, span: str, address: str, rounds: int) -> bool:
+    took: list[tuple[float, float, float]] = []
+    for _ in range(rounds + 1):
+        busy = watched.busy()
+        watched.clear()
+        began = time.perf_counter()
+        answer = client.get(address)
+        wall = time.perf_counter() - began
+        database, statements = watched.seconds, list(watched.statements)
+        took.append((wall, watched.busy() - busy, database))
+        watched.statements = statements
+        assert answer.status_code == 200, (address, answer.status_code)
+    wall, busy, database = (statistics.median(times) * 1000 for times in zip(*took[1:], strict=True))
+    rows = len(_ROW.findall(answer.text)) if answer.text.startswith("<") else len(answer.json()["items"])
+    told = [page, span, rows, f"{len(answer.content) / 1000:.0f}", f"{wall:.0f}{' ←' * (wall > GOAL)}",
+            f"{busy:.0f}", f"{database:.0f}", len(watched.statements)]  # fmt: skip
+    print("|", " | ".join(map(str, told)), "|", flush=True)
+    return bool(wall > GOAL)
+
+
+def _processor(process: int) -> float:
+    """-> seconds of the processor that another process has used."""
+    try:
+        return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e9
+    except FileNotFoundError:
+        return 0.0
+
+
+def _is_scan(line: str) -> bool:
+    told = line.upper()
+    if "PARALLEL" in told:
+        return True
+    if "SCAN INCIDENTS" in told:
+        return "USING" not in told
+    return "SEQ SCAN ON INCIDENT" in told
 
 
 if __name__ == "__main__":

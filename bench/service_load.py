@@ -1,9 +1,9 @@
 """Loads the service with 50 KB logs: `python -m bench.service_load [--seconds 15] [--postgres] [--upload 1000]`.
 
-One row a server: the service with its triage, the same while a log of so many MB is sent, and beside it, in the same
-run, a route that only writes the body to a synced file. Rate, median and 99th percentile of the answers' times at full
-load, then the percentiles at half of it, and the server's own processor time, triage aside: where a machine is shared,
-that one holds.
+One row a server: the service with its triage on SQLite, and on Postgres too if that is wanted, each also while logs of so
+many MB are sent; beside them, in the same run, a route that only writes the body to a synced file. Rate, median and 99th
+percentile of the answers' times at full load, then the percentiles at half of it, and the server's own processor time,
+that of the triage's processes aside: where a machine is shared, that one holds. Every log is another, and all is synced.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from pathlib import Path
 from tests import postgres as servers
 
 CLIENTS = 8
+_fresh = itertools.count(step=1_000_000)  # where each load begins to count its logs
+SERVE = [str(Path(sys.executable).with_name("torchtriage")), "serve", "--port"]
 PLAIN = """
 import os, sys, tempfile, uvicorn
 from fastapi import FastAPI, Request
@@ -41,13 +43,13 @@ uvicorn.run(app, port=int(sys.argv[2]), log_level="warning")
 """
 
 
-def logs() -> Iterator[bytes]:
+def logs(first: int = 0) -> Iterator[bytes]:
     """Yields logs of 50 KB, no two alike: progress, then a rank that runs out of memory."""
     dice = random.Random(1)
     progress = "".join(
         f"step {step} loss {dice.random():.6f} tokens/s {dice.randint(1, 9999)}\n" for step in range(1300)
     ).encode()
-    for number in itertools.count():
+    for number in itertools.count(first):
         yield (
             b"run %d\n%b" % (number, progress)
             + (
@@ -60,7 +62,9 @@ def logs() -> Iterator[bytes]:
 @contextmanager
 def serving(command: list[str], port: int, environment: dict[str, str]) -> Iterator[int]:
     """-> the process id of a server that answers."""
-    process = subprocess.Popen(command, env=os.environ | environment, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, env=os.environ | {"TRIAGE_LOG_LEVEL": "error"} | environment, stdout=subprocess.DEVNULL
+    )
     try:
         while True:
             assert process.poll() is None, "the server did not start"
@@ -85,7 +89,7 @@ def ask(port: int, method: str, path: str, body: bytes) -> int:
 
 def load(port: int, seconds: float, rate: float | None) -> tuple[float, list[float], int]:
     """-> answers a second, their times in seconds, and how many were no 2xx; `rate` is asked for, or all there is."""
-    source, lock = logs(), threading.Lock()
+    source, lock = logs(next(_fresh)), threading.Lock()
     times: list[float] = []
     bad = 0
     began = time.perf_counter()
@@ -141,7 +145,7 @@ def processor_seconds(process: int) -> float:
 @contextmanager
 def uploading(port: int, megabytes: int) -> Iterator[None]:
     """Sends one large log meanwhile, again and again until the end, as one alone may be too quick."""
-    piece = b"".join(itertools.islice(logs(), 20))
+    piece = b"".join(itertools.islice(logs(next(_fresh)), 20))
     ended = threading.Event()
 
     def pieces(number: int) -> Iterator[bytes]:
@@ -174,34 +178,41 @@ def percentile(times: list[float], share: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=15)
+    parser.add_argument("--postgres", action="store_true", help="on a Postgres of its own too")
     parser.add_argument(
-        "--postgres", action="store_true", help="on a Postgres of its own, which does not sync (SQLite)"
-    )
-    parser.add_argument(
-        "--upload", type=int, default=1000, help="MB of the log that is sent meanwhile; 0 leaves it out"
+        "--upload", type=int, default=1000, help="MB of the logs that are sent meanwhile; 0 leaves it out"
     )
     options = parser.parse_args()
     print(
         "| server | posts/s | p50 ms | p99 ms | p50 ms at half | p99 ms at half | errors | processor ms a post |\n"
         "|---|---|---|---|---|---|---|---|"
     )
-    with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
-        serve = [str(Path(sys.executable).with_name("torchtriage")), "serve", "--port", "18431"]
-        settings = {"TRIAGE_DATA_DIR": folder, "TRIAGE_LOG_LEVEL": "error"}
-        if options.postgres:
-            programs = servers.find_programs()
-            assert programs is not None, servers.MISSING
-            server = stack.enter_context(servers.PostgresServer(programs))
-            settings["TRIAGE_DATABASE_URL"] = stack.enter_context(server.database())
-        with serving(serve, 18431, settings) as process:
-            print(row("torchtriage", 18431, options.seconds, process), flush=True)
-        if options.upload:
-            with serving(serve, 18431, settings) as process, uploading(18431, options.upload):
-                told = f"torchtriage, a log of {options.upload} MB meanwhile"
+    for name in ("SQLite", "Postgres") if options.postgres else ("SQLite",):
+        for upload in (0, options.upload) if options.upload else (0,):
+            with ExitStack() as stack:
+                settings = {"TRIAGE_DATA_DIR": stack.enter_context(tempfile.TemporaryDirectory())}
+                if name == "Postgres":
+                    settings["TRIAGE_DATABASE_URL"] = stack.enter_context(a_postgres())
+                process = stack.enter_context(serving([*SERVE, "18431"], 18431, settings))
+                told = f"torchtriage on {name}"
+                if upload:
+                    stack.enter_context(uploading(18431, upload))
+                    told += f", a log of {upload} MB meanwhile"
                 print(row(told, 18431, options.seconds, process), flush=True)
-        with serving([sys.executable, "-c", PLAIN, folder, "18432"], 18432, {}) as process:
-            print(row("a route that stores the body", 18432, options.seconds, process), flush=True)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving([sys.executable, "-c", PLAIN, folder, "18432"], 18432, {}) as process,
+    ):
+        print(row("a route that stores the body", 18432, options.seconds, process), flush=True)
+
+
+@contextmanager
+def a_postgres() -> Iterator[str]:
+    """-> the address of an empty database on a server that syncs what it says is committed."""
+    programs = servers.find_programs()
+    assert programs is not None, servers.MISSING
+    with servers.PostgresServer(programs, durable=True) as server, server.database() as url:
+        yield url
 
 
 if __name__ == "__main__":

@@ -39,6 +39,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes have no place in a name: packed ones hold the time, and all processes must know a test by one name."""
+    return argname if isinstance(val, bytes) else None
+
+
 @pytest.fixture(autouse=True)
 def own_messages() -> Iterator[None]:
     """A command that a test runs sets up logging for its process; after the test, that of the test run comes back."""

@@ -39,8 +39,9 @@ def find_programs() -> Path | None:
 class PostgresServer:
     """A running server, while it is used as a context manager. Everyone who reaches its folder is its superuser."""
 
-    def __init__(self, programs: Path) -> None:
-        self._programs = programs
+    def __init__(self, programs: Path, durable: bool = False) -> None:
+        """One that is not `durable` never waits for the disk."""
+        self._programs, self._durable = programs, durable
         self._names = (f"test_{number}" for number in count(1))
         self._closing = ExitStack()
 
@@ -105,8 +106,9 @@ class PostgresServer:
 
     def _start(self, opening: ExitStack) -> psycopg.Connection[Any]:
         log = opening.enter_context((self._folder / "log").open("w+"))
-        settings = {"unix_socket_directories": self._folder, "listen_addresses": "", "port": 5432,
-                    "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}  # fmt: skip
+        settings = {"unix_socket_directories": self._folder, "listen_addresses": "", "port": 5432}
+        if not self._durable:
+            settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
         command = [str(self._programs / "postgres"), "-D", str(self._folder / "data")]
         command += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         # In a session of its own, as Ctrl-C on the tests would otherwise stop the server before they have ended.

@@ -6,10 +6,11 @@ import argparse
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from app.services.retriage import Retriage
+    from app.services.retriage import Difference, Retriage
 
 _SHOWN = 50  # differences that are shown one by one
 
@@ -29,21 +30,29 @@ def run(options: argparse.Namespace) -> int:
     from app.settings import Settings
 
     service = open_service(Settings.from_environment(os.environ), lambda *_: None, working=False)
-    retriage = Retriage(service)
     try:
-        if _look(retriage) and not options.dry_run and (options.yes or _agreed()):
-            print(f"{retriage.change(me())} incidents have a new verdict; the ones before are kept")
+        retriage = Retriage(service)
+        if options.yes and not options.dry_run:
+            _tell(retriage, retriage.change(me()))
+        else:
+            _tell(retriage, retriage.look())
+            if not retriage.found or options.dry_run or not _agreed():
+                return 0
+            retriage = Retriage(service, retriage.found)
+            for _ in retriage.change(me()):
+                pass
+        print(f"{retriage.changed} incidents have a new verdict; the ones before are kept")
     finally:
-        retriage.close()
         close_service(service)
     return 0
 
 
-def _look(retriage: Retriage) -> bool:
-    """Prints what would change -> whether anything was looked at."""
+def _tell(retriage: Retriage, differences: Iterator[Difference]) -> None:
+    """Prints what changes, and what can't be triaged now."""
     kinds: Counter[str] = Counter()
-    for number, difference in enumerate(retriage.look()):
-        change = f"{_told(difference.before)} → {_told(difference.after)}"
+    for number, difference in enumerate(differences):
+        after = _told(difference.after) if difference.after else f"stays, as {difference.problem}"
+        change = f"{_told(difference.before)} → {after}"
         kinds[change] += 1
         if number < _SHOWN:
             print(f"incident {difference.incident_id}: {change}")
@@ -51,10 +60,10 @@ def _look(retriage: Retriage) -> bool:
         print(f"… and {kinds.total() - _SHOWN} more")
     for change, count in kinds.most_common():
         print(f"{count:>7} × {change}")
-    print(f"{retriage.looked_at} incidents had a verdict of other knowledge; {kinds.total()} would change")
+    found = len(retriage.found)
+    print(f"{retriage.looked_at} incidents had a verdict of other knowledge; today's says otherwise of {found}")
     if retriage.failed:
-        print(f"{retriage.failed} can't be triaged now and stay as they are")
-    return bool(retriage.looked_at)
+        print(f"{retriage.failed} can't be triaged now and stay as they are, which is told above with the reason")
 
 
 def _agreed() -> bool:

@@ -32,6 +32,7 @@ def run(options: argparse.Namespace) -> int:
     from app.services.triage_incident import triage_incident
     from app.settings import Settings
     from app.web.app import create_app
+    from app.web.protocol import BoundedHead
 
     given = {"TRIAGE_HOST": options.host, "TRIAGE_PORT": options.port}
     settings = Settings.from_environment(os.environ | {name: value for name, value in given.items() if value})
@@ -40,7 +41,9 @@ def run(options: argparse.Namespace) -> int:
         settings = replace(settings, port=listening.getsockname()[1])
         service = open_service(settings, triage_incident, settings.serve_triages)
         app = create_app(settings, service)
-        config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE)
+        config = uvicorn.Config(
+            app, http=BoundedHead, log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE
+        )
         print(f"torchtriage listens on {settings.base_url}, data in {settings.data_dir}", flush=True)
         uvicorn.Server(config).run([listening])
     return 0

@@ -157,6 +157,15 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """A verdict in short: where two differ in this, they say something else."""
+
+    outcome: str
+    entry: str | None
+    fingerprint: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class IncidentFilter:
     """Which incidents to list; None leaves a property open. `q` is words, all of which must be found."""
 

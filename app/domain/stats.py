@@ -36,7 +36,8 @@ class Stat:
 
 @dataclass(frozen=True, slots=True)
 class HostRecord:
-    """What failed first on one host, over all jobs; `hardware` counts what the host itself is to blame for."""
+    """What failed first on one host, over all jobs; `hardware` counts what the host itself is to blame for. `jobs` and
+    `entries`, how often which cause, are those of its latest `looked_at` failures."""
 
     host: str
     count: int
@@ -46,6 +47,7 @@ class HostRecord:
     last_seen: datetime
     gpu_hours_lost: float | None
     entries: dict[str, int] = field(default_factory=dict)
+    looked_at: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -57,6 +59,7 @@ class HostRecord:
             "last_seen": iso(self.last_seen),
             "gpu_hours_lost": self.gpu_hours_lost,
             "entries": self.entries,
+            "looked_at": self.looked_at,
         }
 
 

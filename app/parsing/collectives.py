@@ -37,7 +37,6 @@ _LAGGING = re.compile(
 )
 _STARTED = re.compile(r"^\s*\[([\d, ]+)\] started (\w+)")
 _NCCL_WARN = re.compile(r"^([\w.-]+):(\d+):\d+ \[\d+\] .{0,200}?NCCL WARN ")
-_WORDS = ("Watchdog", "NCCL", "watchdog", "arrier", "CollectiveFingerPrint", "ranks", "collective #", "] started ")
 
 
 class Wait(NamedTuple):
@@ -61,7 +60,9 @@ class Suspects(NamedTuple):
 
 
 class Collectives:
-    """Feed it every kept line; it keeps who waited where, and who was named as missing."""
+    """Feed it every kept line that holds one of the words; it keeps who waited where, and who was named as missing."""
+
+    WORDS = ("Watchdog", "NCCL", "watchdog", "arrier", "CollectiveFingerPrint", "ranks", "collective #", "] started ")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -74,7 +75,7 @@ class Collectives:
 
     def feed(self, line: Line) -> bool:
         text = line.text
-        for word in _WORDS:
+        for word in self.WORDS:
             if word in text:
                 break
         else:
@@ -90,6 +91,10 @@ class Collectives:
             self.events.append(replace(Event.at(line, text, "collective"), host=line.host or warned[1]))
             return True
         self._note(line, text)
+        return False
+
+    def waits(self, stream: str) -> bool:
+        """-> False: what is read of a line ends with it."""
         return False
 
     def close(self) -> None:

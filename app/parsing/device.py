@@ -16,7 +16,10 @@ _XID = re.compile(r"NVRM: (?:GPU at .{0,80}|Xid \(.{0,40}\): \d+.*)")
 
 
 class Device:
-    """Feed it every kept line; threads of one failed assertion become equal events, whatever their numbers."""
+    """Feed it every kept line that holds one of the words; threads of one failed assertion become equal events, whatever
+    their numbers."""
+
+    WORDS = ("Assertion", "NVRM: ")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -30,6 +33,10 @@ class Device:
         if "NVRM: " in text and (message := _XID.search(text)):
             self.events.append(Event.at(line, message[0], "device"))
             return True
+        return False
+
+    def waits(self, stream: str) -> bool:
+        """-> False: what is read of a line ends with it."""
         return False
 
     def close(self) -> None:

@@ -16,6 +16,11 @@ _FIRST = re.compile(r"^Root Cause(?: \(first observed failure\))?:")
 _OTHERS = re.compile(r"^(?:Other )?Failures:")
 _INITIALS = ("R", "O", "F")  # of the lines above
 _ITEM = re.compile(r"^\[\d+\]:\s*$")
+# An item that a log's viewer wrote into one line.
+_IN_ONE = re.compile(r"^\[\d+\]: +time +: ?\S+ +host +: ?\S+ +rank +: ")
+_FIELDS_IN_ONE = re.compile(
+    r"(time|host|rank|exitcode|error_file) +: ?(.*?)(?= +(?:host|rank|exitcode|error_file|traceback) +: |$)"
+)
 _FIELD = re.compile(r"^\s+(time|host|rank|exitcode|error_file|traceback|msg)\s*: ?(.*)")
 _RULE = re.compile(r"^(?:={10,}|\*{10,})\s*$")
 # torch 1.9:       "message": "ValueError: no such split",
@@ -49,7 +54,10 @@ def exit_text(code: int, rank: int | None) -> str:
 
 
 class Elastic:
-    """Feed it every kept line in order. `attempt` counts the attempts that ended; `given_up` the reports seen."""
+    """Feed it, in order, every kept line that holds one of the words or whose stream it `waits` for. `attempt` counts the
+    attempts that ended; `given_up` the reports seen."""
+
+    WORDS = ("failed (exitcode", "Root Cause", "Failures:")
 
     def __init__(self) -> None:
         self._reports: dict[str, _Report] = {}
@@ -70,6 +78,10 @@ class Elastic:
             self._agent(line, int(found[1]), int(found[2]))
             return True
         return False
+
+    def waits(self, stream: str) -> bool:
+        """-> whether a report is open in a stream."""
+        return stream in self._reports
 
     def placed(self, line: Line) -> Line:
         """-> the line with its attempt; with its rank too, where it belongs to a worker's traceback inside of a report."""
@@ -101,6 +113,9 @@ class Elastic:
             report.first = bool(_FIRST.match(text))
         elif _ITEM.match(text):
             self._item(report)
+        elif _IN_ONE.match(text):
+            self._item(report)
+            report.fields |= {name: (value.strip(), line) for name, value in _FIELDS_IN_ONE.findall(text)}
         elif found := _FIELD.match(text):
             report.fields[found[1]] = (found[2].strip(), line)
         elif "msg" in report.fields and (told := _MESSAGE.match(text)):

@@ -14,18 +14,32 @@ _SAME_LINE = re.compile(r"what\(\):\s*(.+)")  # pasted without its line feeds
 _WHAT = re.compile(r"^\s*what\(\):\s*(.*)")
 # subprocess.CalledProcessError: … died with <Signals.SIGKILL: 9>. / process 0 terminated with signal SIGKILL
 _DIED = re.compile(r"died with <Signals\.(SIG\w+): \d+>|[Pp]rocess (\d{1,6}) terminated with signal (SIG\w+)")
-# horovodrun: Process 0 exit with status code 137.
-_SPAWN_CODE = re.compile(r"[Pp]rocess (\d{1,6}) (?:terminated with exit|exit with status) code (-?\d{1,3})")
+# horovodrun: Process 0 exit with status code 137. composer: Rank 2 crashed with exit code -6
+_SPAWN_CODE = re.compile(
+    r"(?:[Pp]rocess (?=\d{1,6} (?:terminated|exit))|Rank (?=\d{1,6} crashed))(\d{1,6}) "
+    r"(?:terminated with exit|exit with status|crashed with exit) code (-?\d{1,3})"
+)
+# paddle.distributed.launch: Container rank 0 status failed cmd ['python', …] code -9 log log/workerlog.0
+_CONTAINER = re.compile(r"^Container rank (\d{1,6}) status failed cmd \[.{0,2000}\] code (-?\d{1,3}) log ")
 # A parent that tells Python's own status of a child: `Exit code: -9`. What it stopped itself is no failure.
 _STATUS = re.compile(r"\b[Ee]xit(?:ed with)? ?code:? ?-(\d{1,2})\b")
 _STOPPED = frozenset({2, 15})
+# docker compose: `worker-3 exited with code 137` · systemd: `Main process exited, code=killed, status=9/KILL`
+_LEFT = re.compile(
+    r"\bexited with (?:exit )?(?:code|status):? (1[2-6]\d)\b|code=(?:killed|dumped), status=(\d{1,2})/[A-Z]+"
+)
 # The old launcher's last words name the command of its last worker, whichever of them failed.
 _LAST_WORKER = re.compile(r"CalledProcessError: Command .{0,400}--local[_-]rank=(\d{1,3})\b")
+_NAMES = {int(signal): signal.name for signal in Signals}
 _OPEN_FOR = 4  # lines in which what() must follow terminate
 
 
 class Processes:
-    """Feed it every kept line; C++ exceptions become events of their own, signals get the canonical form."""
+    """Feed it every kept line that holds one of the words or whose stream it `waits` for; C++ exceptions become events of
+    their own, signals get the canonical form."""
+
+    WORDS = ("terminate called", "died with <Signals.", "terminated with", "exit with status", "crashed with exit",
+             "Container rank", "xit code", "xitcode", "exited", "Exited with", "CalledProcessError")  # fmt: skip
 
     def __init__(self) -> None:
         self._terminated: dict[str, Line] = {}
@@ -45,15 +59,28 @@ class Processes:
             if same := _SAME_LINE.search(text):
                 self._cpp(line, None, same[1])
             return True
+        if "ode" in text or " with " in text or "exited" in text:
+            self._told(line, text)
+        if "CalledProcessError" in text and (last := _LAST_WORKER.search(text)):
+            self.workers = int(last[1]) + 1
+        return False
+
+    def _told(self, line: Line, text: str) -> None:
+        """How a process ended, in the words of who waited for it."""
         if " with " in text and (died := _DIED.search(text)):
             self._signal(line, died[1] or died[3], int(died[2]) if died[2] else None)
         if " code " in text and (left := _SPAWN_CODE.search(text)):
             self._exited(line, left[2], int(left[2]), int(left[1]))
-        if "ode" in text and "local_rank" not in text and (status := _STATUS.search(text)):
+        elif "Container rank" in text and (left := _CONTAINER.match(text)):
+            self._left(line, int(left[2]), int(left[1]))
+        elif "ode" in text and "local_rank" not in text and (status := _STATUS.search(text)):
             self._status(line, int(status[1]))
-        if "CalledProcessError" in text and (last := _LAST_WORKER.search(text)):
-            self.workers = int(last[1]) + 1
-        return False
+        if "exited" in text and (left := _LEFT.search(text)):
+            self._status(line, int(left[2] or int(left[1]) - 128))
+
+    def waits(self, stream: str) -> bool:
+        """-> whether the next line of a stream belongs to what was begun."""
+        return stream in self._terminated
 
     def close(self) -> None:
         """Ends a terminate without its what()."""
@@ -74,9 +101,13 @@ class Processes:
         self._exited(line, f"{code} {name}", code, rank)
 
     def _status(self, line: Line, number: int) -> None:
-        names = {int(signal): signal.name for signal in Signals}
-        if number in names and number not in _STOPPED:
-            self._signal(line, names[number], None)
+        if number in _NAMES and number not in _STOPPED:
+            self._signal(line, _NAMES[number], None)
+
+    def _left(self, line: Line, code: int, rank: int) -> None:
+        """A process that left with a status of Python's form: minus the signal's number."""
+        name = f" {_NAMES[-code]}" if -code in _NAMES else ""
+        self._exited(line, f"{code}{name}", code, rank)
 
     def _exited(self, line: Line, told: str, code: int, rank: int | None) -> None:
         text = f"exitcode {told}" + (f" rank {rank}" if rank is not None else "")

@@ -14,7 +14,6 @@ from app.reading.nodelist import hosts as expanded
 _SRUN = re.compile(rf"^srun: error: ({LIST}): tasks? ([\d,-]+): (.+)")
 # slurmstepd: error: *** JOB 310529 ON dgx-30 CANCELLED AT 2025-10-30T05:33:43 DUE TO PREEMPTION ***
 _STEPD = re.compile(r"\b(?:slurmstepd|slurmd|srun|salloc|sbatch)(?:-([\w.-]+))?: (?:error: |Job |job )")
-_WORDS = ("slurm", "srun", "salloc", "sbatch")
 _ON = re.compile(r" ON ([\w.\[\],-]+?) (?:CANCELLED|FAILED)(?: AT ([\dT:-]+))?")
 # Node failure on gpu-7 · Task launch for StepId=31.0 failed on node gpu-7: … · pmixp_p2p_send: gpu-7 [0]: pmixp_utils.c:469
 _NODE = re.compile(rf"(?:[Nn]ode failure on|failed on node|pmixp_\w+:) ({LIST})(?=[\s:,.]|$)")
@@ -25,14 +24,16 @@ _NOISE = re.compile(
 
 
 class Scheduler:
-    """Feed it every kept line; each line of Slurm's that tells of a failure becomes an event."""
+    """Feed it every kept line that holds one of the words; each line of Slurm's that tells of a failure becomes an event."""
+
+    WORDS = ("slurm", "srun", "salloc", "sbatch")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
 
     def feed(self, line: Line) -> bool:
         text = line.text
-        for word in _WORDS:
+        for word in self.WORDS:
             if word in text:
                 break
         else:
@@ -53,6 +54,10 @@ class Scheduler:
         host = hosts[0] if len(hosts) == 1 else line.host
         self.events.append(replace(Event.at(line, text, "slurm"), host=host, rank=rank, time=time))
         return True
+
+    def waits(self, stream: str) -> bool:
+        """-> False: what is read of a line ends with it."""
+        return False
 
     def close(self) -> None:
         """Nothing stays open."""

@@ -6,8 +6,9 @@ It may forget: what is to be done stands in the database, and is put in again fr
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 from sqlalchemy import event
 from sqlalchemy.orm import Session
@@ -26,10 +27,10 @@ class LocalQueue:
         self._changing = threading.Lock()
         self._stopping = False
 
-    def put(self, session: Session, incident_id: str, size: int) -> None:
-        """Once the session's transaction is committed, the id is in the queue. `size` is its log's, in bytes."""
-        # Not before: who works on it must find it.
-        event.listen(session, "after_commit", lambda _: self._submit(incident_id, size), once=True)
+    def put(self, session: Session, waiting: Sequence[tuple[str, int]]) -> None:
+        """Once the session's transaction is committed, the ids are in the queue, each with the bytes of its log."""
+        # Not before: who works on one must find it.
+        event.listen(session, "after_commit", lambda _: self._submit(waiting), once=True)
 
     def find(self, incident_id: str) -> Future[None] | None:
         """-> what ends when the work on this id has; None where it has, or never began."""
@@ -45,10 +46,14 @@ class LocalQueue:
         for pool in (self._pool, self._large):
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _submit(self, incident_id: str, size: int) -> None:
-        with self._changing:
-            if self._stopping or incident_id in self._under_way:
-                return
-            pool = self._large if size >= LARGE else self._pool
-            future = self._under_way[incident_id] = pool.submit(self._work, incident_id)
-        future.add_done_callback(lambda _: self._under_way.pop(incident_id, None))
+    def _submit(self, waiting: Sequence[tuple[str, int]]) -> None:
+        for incident_id, size in waiting:
+            with self._changing:
+                if self._stopping or incident_id in self._under_way:
+                    continue
+                pool = self._large if size >= LARGE else self._pool
+                future = self._under_way[incident_id] = pool.submit(self._work, incident_id)
+            future.add_done_callback(partial(self._ended, incident_id))
+
+    def _ended(self, incident_id: str, _: Future[None]) -> None:
+        self._under_way.pop(incident_id, None)

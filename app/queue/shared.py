@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -50,12 +50,17 @@ class SharedQueue:
         self._answers = Answers(ended)
         self._running: tuple[threading.Thread, asyncio.AbstractEventLoop, asyncio.Task[None]] | None = None
 
-    def put(self, session: Session, incident_id: str, size: int) -> None:
-        """Once the session's transaction is committed, the id is in the queue. `size` is its log's, in bytes."""
-        queue = _LARGE_LOGS if size >= LARGE else _SMALL_LOGS
-        connection = session.connection().connection.driver_connection
-        job = self._jobs.configure_task(_TASK, queue=queue, queueing_lock=incident_id, connection=connection)
-        job.defer(incident=incident_id)
+    def put(self, session: Session, waiting: Sequence[tuple[str, int]]) -> None:
+        """Once the session's transaction is committed, the ids are in the queue, each with the bytes of its log."""
+        jobs = [
+            self._jobs.configure_task(
+                _TASK, queue=_LARGE_LOGS if size >= LARGE else _SMALL_LOGS, queueing_lock=incident_id
+            ).make_new_job(incident=incident_id)
+            for incident_id, size in waiting
+        ]
+        if jobs:
+            connection = session.connection().connection.driver_connection
+            self._jobs.job_manager.batch_defer_jobs(jobs, connection)
 
     def find(self, incident_id: str) -> Future[None] | None:
         """-> what ends when the work on this id has, wherever it is done."""

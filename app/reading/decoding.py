@@ -28,6 +28,19 @@ def utf16(first: bytes) -> tuple[str, int] | None:
     return ("utf-16-be", 0) if even > _SHARE * half and not odd else None
 
 
+def decoded_lines(piece: bytes) -> list[str]:
+    """-> the lines of a piece of a log without their line ends, each as `decoded` reads it; all at once where they can
+    be, which takes a tenth of the time."""
+    try:
+        text = piece.decode()
+    except UnicodeDecodeError:
+        return [decoded(line).removesuffix("\r") for line in piece.removesuffix(b"\n").split(b"\n")]
+    lines = text.removesuffix("\n").split("\n")
+    if "\0" in text or "\x08" in text:
+        lines = [decoded(line.encode()) for line in lines]
+    return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
+
+
 def decoded(raw: bytes) -> str:
     """-> one line as text, without nul bytes and what a backspace took back. Bytes that are no UTF-8 are read as
     GB18030 or Latin-1 where the whole line can be."""

@@ -11,63 +11,75 @@ _HOST = r"[A-Za-z][\w.-]*"
 _NUMBERED = r"[A-Za-z][\w.-]*\d[\w.-]*"  # a host's name with a number in it
 _KEYS = r"(?:(?:global_|local_|node_)?rank|world_size|host(?:name)?|node|pid|role|gpu)"
 # Order matters: outer writers (container, journal) come before inner ones (launcher, rank). Above each kind: its forms.
-PREFIXES = re.compile(
-    r"\s?(?:"
-    rf"<\d{{1,3}}>\d (?P<rfctime>{STAMP}) (?P<rfchost>[\w.-]+) [\w./@-]+ (?:\d+|-) [\w-]+ - "  # syslog (RFC 5424)
+_FORMS = (
+    rf"<\d{{1,3}}>\d (?P<rfctime>{STAMP}) (?P<rfchost>[\w.-]+) [\w./@-]+ (?:\d+|-) [\w-]+ - ",  # syslog (RFC 5424)
     # docker -t, kubectl --timestamps, CRI, CI runners; journalctl -o short-iso, short-full
-    rf"|(?:[A-Z][a-z]{{2}} )?(?P<time>{STAMP})(?: UTC)?(?: std(?:out|err) [FP])?(?: \d\d[OE]\+?)?"
-    rf"(?:[ \t](?P<isojournal>[\w.-]+) {_PROGRAM}|[ \t]|$|(?=: rank\d+\[\d+\]))"
-    r"|\[(?P<bracketed>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z)\] "  # Jenkins, Determined
-    r"|\[pod/(?P<pod>[^/\]\s]+)/[^\]\s]+\] "  # kubectl logs --prefix
-    r"|[a-z0-9-]+/(?P<kail>[a-z0-9][a-z0-9.-]*)\[[a-z0-9-]+\]: "  # kail
-    r"|[\w.-]+\.\d+\.[a-z0-9]{10,25}@(?P<swarm>[\w.-]+)\s+\| ?"  # docker service logs
+    rf"(?:[A-Z][a-z]{{2}} )?(?P<time>{STAMP})(?: UTC)?(?: std(?:out|err) [FP])?(?: \d\d[OE]\+?)?"
+    rf"(?:[ \t](?P<isojournal>[\w.-]+) {_PROGRAM}|[ \t]|$|(?=: rank\d+\[\d+\]))",
+    r"\[(?P<bracketed>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z)\] ",  # Jenkins, Determined
+    r"\[pod/(?P<pod>[^/\]\s]+)/[^\]\s]+\] ",  # kubectl logs --prefix
+    r"[a-z0-9-]+/(?P<kail>[a-z0-9][a-z0-9.-]*)\[[a-z0-9-]+\]: ",  # kail
+    r"[\w.-]+\.\d+\.[a-z0-9]{10,25}@(?P<swarm>[\w.-]+)\s+\| ?",  # docker service logs
     # journalctl, syslog, ts
-    rf"|(?:<\d{{1,3}}>)?(?P<syslog>{SYSLOG}) (?:(?P<journal>[\w.-]+) (?:{_PROGRAM}|[a-z][\w./@-]*: ))?"
-    rf"|\[ *\d+\.\d{{6}}\] (?P<monotonic>[\w.-]+) {_PROGRAM}"  # journalctl -o short-monotonic
-    r'|\{(?P<loki>[A-Za-z_]\w*="[^"\n]*"(?:, ?[A-Za-z_]\w*="[^"\n]*")*)\}\s+'  # logcli
-    r"|\[(?:default|trainer|worker|role_\w+)(?P<local>\d{1,6})\]:"  # torchrun --tee: role name and local rank
+    rf"(?:<\d{{1,3}}>)?(?P<syslog>{SYSLOG}) (?:(?P<journal>[\w.-]+) (?:{_PROGRAM}|[a-z][\w./@-]*: ))?",
+    rf"\[ *\d+\.\d{{6}}\] (?P<monotonic>[\w.-]+) {_PROGRAM}",  # journalctl -o short-monotonic
+    r'\{(?P<loki>[A-Za-z_]\w*="[^"\n]*"(?:, ?[A-Za-z_]\w*="[^"\n]*")*)\}\s+',  # logcli
+    r"\[(?:default|trainer|worker|role_\w+)(?P<local>\d{1,6})\]:",  # torchrun --tee: role name and local rank
     # the same with TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE
-    r"|\[(?:default|trainer|worker)-(?P<ownlocal>\d{1,6})-(?P<ownrank>\d{1,6})\]:? ?"
-    r"|\[(?:default|trainer|worker)[-_ ]?rank[-_ ]?(?P<rolerank>\d{1,6})\]:? ?"
-    r"|\[rank[:=]? ?(?P<rank>\d{1,6})\](?:: ?| )(?:\|\| )?"  # torch >= 2.2: uncaught exceptions and C++ logs; Lightning
-    r"|\[?[0-9a-f]{8}\]? (?:\[rank=(?P<trialrank>\d{1,6})\] )?\|\| (?:[A-Z]{4,8}: (?=Traceback))?"  # Determined
-    rf"|(?:: )?rank(?P<composerrank>\d{{1,6}})\[\d+\]\[\w+\]: [A-Z]{{4,8}}: [\w.]+: "  # composer
+    r"\[(?:default|trainer|worker)-(?P<ownlocal>\d{1,6})-(?P<ownrank>\d{1,6})\]:? ?",
+    r"\[(?:default|trainer|worker)[-_ ]?rank[-_ ]?(?P<rolerank>\d{1,6})\]:? ?",
+    r"\[rank[:=]? ?(?P<rank>\d{1,6})\](?:: ?| )(?:\|\| )?",  # torch >= 2.2: uncaught exceptions and C++ logs; Lightning
+    r"\[?[0-9a-f]{8}\]? (?:\[rank=(?P<trialrank>\d{1,6})\] )?\|\| (?:[A-Z]{4,8}: (?=Traceback))?",  # Determined
+    r"(?:: )?rank(?P<composerrank>\d{1,6})\[\d+\]\[\w+\]: [A-Z]{4,8}: [\w.]+: ",  # composer
     # mpirun --tag-output, with --timestamp-output too; PRRTE's, SageMaker's, horovodrun's
-    rf"|(?P<ctime>{CTIME})(?=\[[\d,]+\]<std)"
-    r"|\[(?:1|[\w.@-]+(?=,[^\]]{1,80}\]<std)),(?:mpirank:)?(?P<mpi>\d{1,6})(?:,(?P<mpihost>[\w.-]+))?\](?:<std(?:out|err)>)?: ?"
-    r"|\[(?P<horovod>\d{1,6})\]<std(?:out|err)>: ?"
+    rf"(?P<ctime>{CTIME})(?=\[[\d,]+\]<std)",
+    r"\[(?:1|[\w.@-]+(?=,[^\]]{1,80}\]<std)),(?:mpirank:)?(?P<mpi>\d{1,6})(?:,(?P<mpihost>[\w.-]+))?\](?:<std(?:out|err)>)?: ?",
+    r"\[(?P<horovod>\d{1,6})\]<std(?:out|err)>: ?",
     # launchers and scripts that write host and rank into one bracket: [host:local rank], [host|rank=3], [rank 3 @ host]
-    rf"|\[(?P<nodehost>{_HOST}):(?P<nodelocal>\d{{1,2}})\] ?(?=\S)(?=[A-Z]|(?<= ))"
-    rf"|[\[(](?P<taghost>{_NUMBERED}) ?[:/|@,] ?(?:global_)?(?i:rank)[ =:_]?(?P<tagrank>\d{{1,6}})[\])]:? ?"
-    rf"|[\[(](?P<gpuhost>{_NUMBERED}) ?[:/|@,] ?(?i:gpu|local_?rank)[ =:_]?(?P<gpulocal>\d{{1,2}})[\])]:? ?"
-    rf"|[\[(](?i:rank)[ =:_]?(?P<rankfirst>\d{{1,6}}) ?[:/|@,] ?(?P<hostlast>{_NUMBERED})[\])]:? ?"
-    rf"|\[(?:\w+ )?(?=[^\]]{{0,80}}rank[=:])(?P<keys>{_KEYS}[=:][\w.-]+(?:[ ,|;]+{_KEYS}[=:][\w.-]+){{1,5}})\]:? ?"
-    rf"|\[(?P<mpinode>{_HOST}):\d{{3,7}}\] "  # Open MPI: [host:pid]
+    rf"\[(?P<nodehost>{_HOST}):(?P<nodelocal>\d{{1,2}})\] ?(?=\S)(?=[A-Z]|(?<= ))",
+    rf"[\[(](?P<taghost>{_NUMBERED}) ?[:/|@,] ?(?:global_)?(?i:rank)[ =:_]?(?P<tagrank>\d{{1,6}})[\])]:? ?",
+    rf"[\[(](?P<gpuhost>{_NUMBERED}) ?[:/|@,] ?(?i:gpu|local_?rank)[ =:_]?(?P<gpulocal>\d{{1,2}})[\])]:? ?",
+    rf"[\[(](?i:rank)[ =:_]?(?P<rankfirst>\d{{1,6}}) ?[:/|@,] ?(?P<hostlast>{_NUMBERED})[\])]:? ?",
+    rf"\[(?:\w+ )?(?=[^\]]{{0,80}}rank[=:])(?P<keys>{_KEYS}[=:][\w.-]+(?:[ ,|;]+{_KEYS}[=:][\w.-]+){{1,5}})\]:? ?",
+    rf"\[(?P<mpinode>{_HOST}):\d{{3,7}}\] ",  # Open MPI: [host:pid]
     # SkyPilot: its rank is the node's
-    r"|\((?P<skynode>[\w.-]+), (?:rank=(?P<skyrank>\d{1,5}), )?pid=(?P<skypid>\d+)(?:, ip=(?P<skyip>[\w.:]+))?\) ?"
+    r"\((?P<skynode>[\w.-]+), (?:rank=(?P<skyrank>\d{1,5}), )?pid=(?P<skypid>\d+)(?:, ip=(?P<skyip>[\w.:]+))?\) ?",
     # Ray, vLLM
-    r"|\((?:(?P<actor>[A-Za-z_][\w.:-]*(?:\([\w =,.]*\))?) )?(?:rank=(?P<actorrank>\d{1,6}) )?"
-    r"(?:pid|ip)=(?P<pid>[\d.]+)(?:, ip=(?P<ip>[\w.:]+))?\) ?"
-    r"|\((?:raylet|autoscaler|gcs_server)(?:, ip=(?P<rayip>[\w.:]+))?\) "
-    r"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<vllm>\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? \[?[\w./-]+:\d+\] ?"  # vLLM
-    r"|stderr: |\[stderr\] |E {3}(?= *\S)|##\[error\]"  # tools that quote another's output; pytest; GitHub
-    r"|\[repeated \d+x across cluster\] ?"
-    r"|\[\d{0,2}(?:;\d{1,3})*m ?"  # a colour whose escape character a web form took away
-    r")"
+    r"\((?:(?P<actor>[A-Za-z_][\w.:-]*(?:\([\w =,.]*\))?) )?(?:rank=(?P<actorrank>\d{1,6}) )?"
+    r"(?:pid|ip)=(?P<pid>[\d.]+)(?:, ip=(?P<ip>[\w.:]+))?\) ?",
+    r"\((?:raylet|autoscaler|gcs_server)(?:, ip=(?P<rayip>[\w.:]+))?\) ",
+    r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<vllm>\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? \[?[\w./-]+:\d+\] ?",  # vLLM
+    r"stderr: |\[stderr\] |E {3}(?= *\S)|##\[error\]",  # tools that quote another's output; pytest; GitHub
+    r"\[repeated \d+x across cluster\] ?",
+    r"\[\d{0,2}(?:;\d{1,3})*m ?",  # a colour whose escape character a web form took away
 )
-RANKS = ("ownrank", "rolerank", "trialrank", "composerrank", "mpi", "horovod", "tagrank", "rankfirst", "actorrank")
-LOCALS = ("local", "ownlocal", "nodelocal", "gpulocal")
-TIMES = ("time", "rfctime", "bracketed", "syslog", "ctime", "vllm")
-PODS = ("pod", "kail")
-HOSTS = ("pod", "kail", "swarm", "rfchost", "journal", "isojournal", "monotonic", "nodehost", "taghost", "gpuhost", "hostlast",
-         "mpinode", "mpihost", "ip", "rayip", "skyip")  # fmt: skip
-WRITERS = (
-    "pod",
-    "kail",
-    "swarm",
-    "nodehost",
-    "taghost",
-    "gpuhost",
-    "hostlast",
-    "skynode",
-)  # each one's lines are a stream
+PREFIXES = re.compile(rf"\s?(?:{'|'.join(_FORMS)})")
+_NAMES = [re.findall(r"\?P<(\w+)>", form) for form in _FORMS]
+# Of each group those that can tell something where it is the last one that does: the form's, up to it.
+TOLD_BY = {name: tuple(names[: at + 1]) for names in _NAMES for at, name in enumerate(names)}
+# What a group tells.
+RANKS = frozenset(
+    {"ownrank", "rolerank", "trialrank", "composerrank", "mpi", "horovod", "tagrank", "rankfirst", "actorrank"}
+)
+LOCALS = frozenset({"local", "ownlocal", "nodelocal", "gpulocal"})
+TIMES = frozenset({"time", "rfctime", "bracketed", "syslog", "ctime", "vllm"})
+PODS = frozenset({"pod", "kail"})
+HOSTS = frozenset(
+    {"pod", "kail", "swarm", "rfchost", "journal", "isojournal", "monotonic", "nodehost", "taghost", "gpuhost", "hostlast",
+     "mpinode", "mpihost", "ip", "rayip", "skyip"}
+)  # fmt: skip
+# Each one's lines are a stream.
+WRITERS = frozenset({"pod", "kail", "swarm", "nodehost", "taghost", "gpuhost", "hostlast", "skynode"})
+_OPENING = frozenset("[({<#:0123456789")
+_LEVELS = ("DEBUG ", "INFO ", "WARNING ", "ERROR ", "CRITICAL ", "stderr: ")
+
+
+def may_begin(text: str) -> bool:
+    """-> whether one of the prefixes can stand at the beginning of a text. Before most lines stands none, and the regex
+    takes five times as long to say so."""
+    first = text[:1]
+    if first in _OPENING:
+        return True
+    if first.isspace():
+        return text[:2] != "  "  # the body of a traceback, most often
+    return text[3:4] == " " or "]: " in text or "@" in text or text.startswith(_LEVELS)

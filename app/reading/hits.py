@@ -58,11 +58,12 @@ class Hits:
     _vain: set[int] = field(default_factory=set)
     _bodies: Bodies = field(default_factory=Bodies)
 
-    def of(self, block: bytes) -> Iterator[Hit]:
-        """Yields the lines of `block` to read, in order, each once."""
+    def of(self, block: bytes, kept: int = 0) -> Iterator[Hit]:
+        """Yields the lines of `block` to read, in order, each once; of those before the byte `kept`, which are read
+        anyway with what stands around them, only where something long begins."""
         passed = 0  # up to here stand the frames of a known traceback
         for start, end, indexes in self._lines(block):
-            if start < passed:
+            if start < passed or (end < kept and self.wide.isdisjoint(indexes)):
                 continue
             line = block[start : min(end, start + LONGEST_LOOK)]
             kind = hash(line[:_COMPARED].translate(None, _DIGITS))

@@ -18,6 +18,7 @@ FORMS: dict[str, re.Pattern[str]] = {
     "clock": re.compile(
         r"\s?\[?(?P<time>\d{4}([-/])\d\d\2\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?)(?:(?<=\d)\] )(?!\[(?:DEBUG|INFO|WARN|ERROR|CRIT)|torch\.)"
     ),  # ts '[%F %T]'
+    "table": re.compile(r" {0,3}\| (?P<time>\d{4}-\d\d-\d\dT[\d:.]+Z) \| ?"),  # CloudWatch's Logs Insights, copied
     "epoch": re.compile(r"\s?(?P<open>\[)?(?P<time>1\d{9}(?:\.\d+|\d{3}(?=[\] ])))(?(open)\]) "),  # ts %.s
     "rank": re.compile(
         r"\s?[\[(<]?(?i:rank)[ =:_-]{0,3}(?P<rank>\d{1,6})(?: ?(?:/|of) ?\d+)?[\])>]?(?:\s?[:|>-]+)?(?: |$)"
@@ -32,12 +33,12 @@ FORMS: dict[str, re.Pattern[str]] = {
     "stern": re.compile(
         r"(?:[+-] )?(?=[a-z0-9.]*-[a-z.-]*\d)(?P<pod>[a-z0-9][a-z0-9.-]*+) [›>]? ?(?!\d)(?P<container>[a-z][a-z0-9-]*)(?: |$)"
     ),
-    "host": re.compile(r"(?P<host>[A-Za-z][\w.-]*): ?"),  # pdsh, clush
+    "host": re.compile(r"(?P<host>[A-Za-z][\w.-]*):(?: |$)"),  # pdsh, clush; not `step:120/1000`
     "stream": re.compile(
         r"(?=[\w.:$]*[/-](?:[^\W\d]|[.:/\[\]$-])*\d)(?P<writer>[A-Za-z][\w.:/\[\]$-]*+)(?: |$)"
     ),  # aws logs tail, torchx
 }
-_NUMBERS = frozenset({"clock", "epoch", "rank", "short", "number"})  # of which each line can have its own
+_NUMBERS = frozenset({"clock", "table", "epoch", "rank", "short", "number"})  # of which each line can have its own
 _NO_HOST = re.compile(
     r"^[A-Z0-9]+$|(?:Error|Exception|Warning|Interrupt|Exit|Fault)$|\.pyx?$"
     r"|^(?:srun|sbatch|slurmstepd|kernel|NVRM|mpirun|torchrun|python\d?|bash|sh|npm|wandb|docker|kubelet)$"
@@ -74,8 +75,22 @@ def _surely_numbered(lines: list[str]) -> bool:
     return 1 < len(numbers) <= len(found) / _TIMES and len(found) >= _SOME * len(lines)
 
 
+def _mostly(form: re.Pattern[str], lines: list[str]) -> list[re.Match[str]]:
+    """-> the places where a form stands, nothing where too many lines lack it, which most often shows soon."""
+    found: list[re.Match[str]] = []
+    missing = (1 - _SHARE) * len(lines)
+    for line in lines:
+        if hit := form.match(line):
+            found.append(hit)
+        else:
+            missing -= 1
+            if missing < -0.5:
+                return []
+    return found
+
+
 def _fits(name: str, form: re.Pattern[str], lines: list[str]) -> bool:
-    found = [hit for hit in map(form.match, lines) if hit]
+    found = _mostly(form, lines)
     names = [next(value for value in hit.groups() if value) for hit in found]
     if name == "host":
         names = [host for host in names if not _NO_HOST.search(host)]

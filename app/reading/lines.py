@@ -1,19 +1,19 @@
-"""Turns the kept bytes of a file into lines: decoded, unfolded, prefixes off, rank and host known."""
+"""Turns the kept pieces of a file into lines: decoded, unfolded, prefixes off, rank and host known."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
 
 from app.domain.line import Line
-from app.reading.decoding import decoded
+from app.reading.decoding import decoded_lines
 from app.reading.labels import Labels
 from app.reading.places import Place
-from app.reading.prefixes import labels
-from app.reading.unfolding import Unfolded, Unfolding
+from app.reading.prefixes import Origin, labels, take_off
+from app.reading.unfolding import LONGEST_TEXT, Unfolding
 
 FILE_SPAN = 1 << 40  # lines; the distance between two files of a run in the order of its lines
 _SAMPLE = 200  # lines looked at to learn a file's labels
+_MANY = 512  # lines that go on together
 
 
 def lines(
@@ -22,50 +22,96 @@ def lines(
     order: int,
     numbers: Sequence[int] | None = None,
     verbatim: bool = True,
-) -> Iterator[Line]:
-    """Yields the lines of one file, given with their places in it; `order` is added to each to give its place in the
-    run. `numbers` holds the lines' numbers in the file, where they were moved; `verbatim` is False where they are none
-    of the file's own."""
-    prefix = f"{where.log or where.file or ''}|"
-    for place, unfolded in _unfolded(iter(kept), verbatim):
-        origin = unfolded.origin
-        yield Line(  # By place, as names take twice as long.
-            unfolded.number if numbers is None else numbers[unfolded.number - 1],
-            unfolded.raw,
-            origin.text,
-            order + place,
+) -> Iterator[list[Line]]:
+    """Yields the lines of one file, many at once; `kept` are its pieces, each with the place of its first line.
+
+    `order` is added to each place to give that in the run. `numbers` holds the lines' numbers in the file, where they
+    were moved; `verbatim` is False where they are none of the file's own.
+    """
+    pieces = _pieces(kept)
+    head, rest = _head(pieces)
+    reader = _Reader(where, order, numbers, Labels(), verbatim)
+    plain = list(reader.lines(head))
+    known = labels([line.text for many in plain for line in many])
+    if known.forms:
+        reader = _Reader(where, order, numbers, known, verbatim)
+        plain = list(reader.lines(head))
+    yield from plain
+    yield from reader.lines(rest)
+    yield from reader.lines(pieces)
+    yield reader.held()
+
+
+def _pieces(kept: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]]:
+    """Yields (place of the first line, lines), not too many at once."""
+    for place, piece in kept:
+        texts = decoded_lines(piece)
+        for start in range(0, len(texts), _MANY):
+            yield place + start, texts[start : start + _MANY]
+
+
+def _head(
+    pieces: Iterator[tuple[int, list[str]]],
+) -> tuple[list[tuple[int, list[str]]], list[tuple[int, list[str]]]]:
+    """-> the first lines of a file, and what else was read with them."""
+    head: list[tuple[int, list[str]]] = []
+    wanted = _SAMPLE
+    for place, texts in pieces:
+        head.append((place, texts[:wanted]))
+        if len(texts) >= wanted:
+            return head, [(place + wanted, texts[wanted:])] if texts[wanted:] else []
+        wanted -= len(texts)
+    return head, []
+
+
+class _Reader:
+    """Makes the lines of one file, whose lines carry the labels `known`."""
+
+    def __init__(self, where: Place, order: int, numbers: Sequence[int] | None, known: Labels, verbatim: bool) -> None:
+        self._where, self._order, self._numbers, self._known = where, order, numbers, known
+        self._unfolding = Unfolding(known, verbatim)
+        self._prefix = f"{where.log or where.file or ''}|"
+        self._last = 0
+
+    def lines(self, pieces: Iterable[tuple[int, list[str]]]) -> Iterator[list[Line]]:
+        """Yields the lines of each piece."""
+        for first, texts in pieces:
+            if first != self._last + 1 and (held := self.held()):
+                yield held
+            self._last = first + len(texts) - 1
+            yield self._made(first, texts)
+
+    def held(self) -> list[Line]:
+        """-> what was held back: the lines that follow are no neighbours of the last one."""
+        return [self._line(line.number, *line) for line in self._unfolding.rest()]
+
+    def _made(self, first: int, texts: list[str]) -> list[Line]:
+        made: list[Line] = []
+        for place, text in enumerate(texts, first):
+            # Most lines are what one writer printed in one line.
+            if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text:
+                made += [self._line(place, *line) for line in self._unfolding.lines(place, text)]
+            else:
+                shown = text[:LONGEST_TEXT]
+                made.append(self._line(place, place, shown, take_off(shown, self._known)))
+        return made
+
+    def _line(self, place: int, number: int, raw: str, origin: Origin) -> Line:
+        where = self._where
+        text, rank, local_rank, host, time, stream, pod, node = origin
+        told = (
+            number if self._numbers is None else self._numbers[number - 1],
+            raw,
+            text,
+            self._order + place,
             where.file,
-            where.rank if origin.rank is None else origin.rank,
-            where.local_rank if origin.local_rank is None else origin.local_rank,
-            origin.host or where.host,
-            origin.time,
-            prefix + origin.stream,
+            where.rank if rank is None else rank,
+            where.local_rank if local_rank is None else local_rank,
+            host or where.host,
+            time,
+            self._prefix + stream,
             where.attempt,
-            origin.pod or where.pod,
-            where.node if origin.node is None else origin.node,
+            pod or where.pod,
+            where.node if node is None else node,
         )
-
-
-def _unfolded(kept: Iterator[tuple[int, bytes]], verbatim: bool) -> Iterator[tuple[int, Unfolded]]:
-    """Yields (place in the file, line)."""
-    head = [(place, decoded(raw).removesuffix("\r")) for place, raw in islice(kept, _SAMPLE)]
-    plain = list(_each(head, Unfolding(Labels(), verbatim)))
-    known = labels([line.origin.text for _, line in plain])
-    if not known.forms:
-        yield from plain
-        head = []
-    rest = ((place, decoded(raw).removesuffix("\r")) for place, raw in kept)
-    yield from _each(chain(head, rest), Unfolding(known, verbatim))
-
-
-def _each(kept: Iterable[tuple[int, str]], unfolding: Unfolding) -> Iterator[tuple[int, Unfolded]]:
-    last = 0
-    for place, text in kept:
-        if place != last + 1:
-            for line in unfolding.rest():
-                yield line.number, line
-        last = place
-        for line in unfolding.lines(place, text):
-            yield place, line
-    for line in unfolding.rest():
-        yield line.number, line
+        return tuple.__new__(Line, told)  # Lines are many, and this takes half of the time.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from app.reading.forms import HOSTS, LOCALS, PODS, PREFIXES, RANKS, TIMES, WRITERS
+from app.reading.forms import HOSTS, LOCALS, PODS, PREFIXES, RANKS, TIMES, TOLD_BY, WRITERS, may_begin
 from app.reading.labels import FORMS, Labels, learned
 from app.reading.times import iso, time_in, with_year
 
@@ -46,6 +46,7 @@ class Origin(NamedTuple):
 
 
 NOWHERE = Origin("")
+_UNTOLD = NOWHERE[1:]
 
 
 def labels(sample: Sequence[str]) -> Labels:
@@ -62,8 +63,9 @@ def labels(sample: Sequence[str]) -> Labels:
 def take_off(raw: str, known: Labels, outer: Origin = NOWHERE) -> Origin:
     """-> where a line came from and its bare text. `raw` is one line without its line end; `outer` what is known of it."""
     text = ANSI.sub("", raw) if "\x1b" in raw else raw
-    origin = Origin(text) if outer is NOWHERE else outer._replace(text=text)
-    left = list(known.forms)
+    # Lines are many, and a tuple's own way to make one takes a third of the time.
+    origin = tuple.__new__(Origin, (text, *_UNTOLD)) if outer is NOWHERE else outer._replace(text=text)
+    left = list(known.forms) if known.forms else None
     while found := (left and _take_label(origin, left)) or _take_one(origin):
         origin = found
     return _with_own(origin)
@@ -77,10 +79,9 @@ def _with_own(origin: Origin) -> Origin:
         rank = int(own[1] or own[2])
     if host is None and "] NCCL " in text and (nccl := _NCCL.match(text)):
         host = nccl[1]
-    # Most lines tell no time; a time has two colons.
     told = origin.time
     if told is None or told[:1] == "-":
-        inside = time_in(text[:120]) if text.count(":", 0, 120) > 1 else None
+        inside = time_in(text) if text.count(":", 0, 120) > 1 else None  # as a clock has
         told = with_year(told, inside) if told else inside
     if rank == origin.rank and host == origin.host and told == origin.time:
         return origin
@@ -115,24 +116,33 @@ def _behind(origin: Origin, found: re.Match[str], name: str) -> Origin:
 
 
 def _take_one(origin: Origin) -> Origin | None:
-    if origin.text[:2] == "  ":  # The body of a traceback, most often.
+    text = origin.text
+    found = PREFIXES.match(text) if may_begin(text) else None
+    end = found.end() if found is not None else 0
+    if found is None or not end:
         return None
-    found = PREFIXES.match(origin.text)
-    if found is None or not found.end():
-        return None
-    if found.lastgroup == "rank":  # Of nearly all lines that failing workers write.
+    name, text = found.lastgroup, text[end:]
+    # Nearly all lines that failing workers write; those that a driver dated.
+    if name == "rank":
         rank = found["rank"]
-        text, stream = origin.text[found.end() :], f"{origin.stream}{rank}/"
+        stream = f"{origin.stream}{rank}/"
         return Origin(text, int(rank), origin.local_rank, origin.host, origin.time, stream, origin.pod, origin.node)
-    return _told(origin, found)
+    if name in TIMES:
+        return origin._replace(text=text, time=_outer_clock(origin, iso(found[name])))
+    return _told(origin._replace(text=text), found, TOLD_BY[name] if name is not None else ())
 
 
-def _told(origin: Origin, found: re.Match[str]) -> Origin:
-    """-> the origin with what the parts of a prefix tell, and without it."""
-    part = {name: value for name, value in found.groupdict().items() if value}
+def _outer_clock(origin: Origin, time: str | None) -> str | None:
+    """-> the time of a line, in which `time` stands; the outer clock stands on every line."""
+    return with_year(origin.time, time) if origin.time else time
 
-    def first(names: Iterable[str]) -> str | None:
-        return next((part[name] for name in names if name in part), None)
+
+def _told(origin: Origin, found: re.Match[str], names: Iterable[str]) -> Origin:
+    """-> the origin with what the parts of a prefix tell; `names` are those that can have matched."""
+    part = {name: value for name in names if (value := found[name])}
+
+    def first(wanted: frozenset[str]) -> str | None:
+        return next((value for name, value in part.items() if name in wanted), None)
 
     rank, local, pod, host, node = first(RANKS), first(LOCALS), first(PODS), first(HOSTS), part.get("skyrank")
     if "loki" in part:
@@ -148,13 +158,13 @@ def _told(origin: Origin, found: re.Match[str]) -> Origin:
     actor = f"{part.get('actor', '')} {pid}" if pid else None
     for name in (pod, first(WRITERS), actor, rank, local):
         stream += f"{name}/" if name else ""
-    time = iso(part[stamp]) if (stamp := next((name for name in TIMES if name in part), None)) else None
+    stamp = first(TIMES)
     return Origin(
-        origin.text[found.end() :],
+        origin.text,
         int(rank) if rank else origin.rank,
         int(local) if local else origin.local_rank,
         host or origin.host,
-        with_year(origin.time, time) if origin.time else time,  # The outer clock stands on every line.
+        _outer_clock(origin, iso(stamp) if stamp else None),
         stream,
         pod or origin.pod,
         int(node) if node else origin.node,

@@ -176,6 +176,8 @@ def _lines(said: str, thrown: str, fields: dict[str, str | int | float]) -> list
     if thrown and said and level.isalpha():
         said = f"{level.upper()}: {said}"
     lines = [*(said.split("\n") if said or not thrown else []), *(thrown.rstrip("\n").split("\n") if thrown else [])]
+    if "py_callstack" in fields and isinstance(fields.get("errorCode"), int):  # of torchrun's copy
+        lines = [f"exit code {fields['errorCode']}", *lines]
     return [line.rstrip("\r") for line in lines[:_LINES]]
 
 

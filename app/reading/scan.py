@@ -13,6 +13,7 @@ from pathlib import Path
 import hyperscan
 
 _FLAGS = hyperscan.HS_FLAG_MULTILINE
+BY_CHARACTER = b"(*UTF8)"  # before a pattern that counts characters and not bytes, for what is valid UTF-8
 _VERSION: str = hyperscan.__version__  # type: ignore[attr-defined]  # its stub leaves it out
 _MOST_KEPT = 12  # files of the cache of one kind
 PatternError: type[Exception] = hyperscan.error
@@ -83,7 +84,9 @@ def problem(pattern: str) -> str | None:
 def _compiled(patterns: Sequence[bytes], indexes: Sequence[int] | None = None) -> hyperscan.Database:
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     ids = list(range(len(patterns)) if indexes is None else indexes)
-    database.compile(expressions=[patterns[index] for index in ids], ids=ids, flags=[_FLAGS] * len(ids))
+    wanted = [patterns[index] for index in ids]
+    flags = [_FLAGS | hyperscan.HS_FLAG_UTF8 if text.startswith(BY_CHARACTER) else _FLAGS for text in wanted]
+    database.compile(expressions=[text.removeprefix(BY_CHARACTER) for text in wanted], ids=ids, flags=flags)
     return database
 
 

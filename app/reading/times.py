@@ -14,6 +14,8 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _MONTH = rf"(?:{'|'.join(_MONTHS)})"
 SYSLOG = rf"{_MONTH} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
 CTIME = rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) {SYSLOG} (?:[A-Z]{{3,5}} )?\d{{4}}"
+_FAR = 120  # characters in which a line tells its time
+_DATE = 16  # characters of a date before the clock, at most
 _DAY = r"(?:[01]\d)[/-][0-3]\d \d\d:\d\d:\d\d"
 _IN_TEXT = re.compile(
     rf"(?P<stamp>{STAMP})"
@@ -27,14 +29,26 @@ _SYSLOG_PARTS = re.compile(rf"({_MONTH}) ([ \d]\d) ([\d:.]+)(?: (?:[A-Z]{{3,5}} 
 
 
 def time_in(text: str) -> str | None:
-    """-> the first time in a text, as ISO 8601."""
-    found = _IN_TEXT.search(text)
+    """-> the first time in the beginning of a text, as ISO 8601."""
+    clock = _clock(text)
+    found = _IN_TEXT.search(text, max(clock - _DATE, 0), _FAR) if clock >= 0 else None
     if found is None or found.lastgroup is None:
         return None
     if found.lastgroup == "clock":
         return f"--{int(found['month']):02}-{found['day']}T{found['clock']}"
     told = found[found.lastgroup]
     return f"{told[6:10]}-{told[:2]}-{told[3:5]}T{told[11:]}" if found.lastgroup == "american" else iso(told)
+
+
+def _clock(text: str) -> int:
+    """-> where the first hours and minutes stand, as in 09:10:00, or -1. Most lines have none, and the regex takes
+    fifty times as long to say so."""
+    at = text.find(":", 2, _FAR)
+    while at >= 0:
+        if text[at + 3 : at + 4] == ":" and text[at - 2 : at].isdecimal() and text[at + 1 : at + 3].isdecimal():
+            return at - 2
+        at = text.find(":", at + 1, _FAR)
+    return -1
 
 
 def iso(told: str) -> str:

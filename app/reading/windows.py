@@ -1,4 +1,7 @@
-"""Keeps the lines around hits, and the head and the tail of a file; everything else goes by uncopied."""
+"""Keeps the lines around hits, and the head and the tail of a file; everything else goes by uncopied.
+
+Lines that follow one another go on together, as bytes: what is done with many at once costs next to nothing a line.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,14 @@ SAMPLE_EVERY = 64  # a sample is taken whenever the file has grown by a 64th, an
 SAMPLE_ALL = 16 << 20  # bytes
 HEAD = 64 << 10  # bytes at the start of a file that are always kept
 TAIL = 128 << 10  # bytes at its end
+PIECE = 64 << 10  # bytes that go on together, at most; of a longer line, that line
 _LINE_FEEDS = b"\n" * (2 << 20)
 
 
 @dataclass(slots=True)
 class Windows:
-    """Iterating yields (line number from 1, bytes of the line) in order; a jump in the numbers is a gap.
+    """`read` yields pieces of the file in order, as (number of the first line from 1, bytes of whole lines); a jump in
+    the numbers is a gap.
 
     `wide` are the scanner's patterns that open something long; `confirms` says whether what the scanner points at,
     a pattern in a line, is really there. `sampled` collects the last bytes of blocks that went by, as (number of the
@@ -76,9 +81,11 @@ class Windows:
         if owed:
             end, short = _forward(block, 0, owed)
             spans.append((0, end))
+        kept = 0
         if head:
             _add(spans, 0, block.rfind(b"\n", 0, HEAD) + 1 or len(block))
-        for hit in self._hits.of(block):
+            kept = _back(block, len(block), AFTER + 1) if len(block) <= HEAD else 0
+        for hit in self._hits.of(block, kept):
             joined = bool(spans) and hit.end <= spans[-1][1] and not hit.wide
             before = spans[-1][0] if joined else hit.start if hit.brief else _back(block, hit.start, BEFORE)
             last, after = hit.end, AFTER_BRIEF if hit.brief and not hit.wide else AFTER_WIDE if hit.wide else AFTER
@@ -91,20 +98,37 @@ class Windows:
         return _without(spans, known), short
 
     def _cut(self, block: bytes, spans: list[tuple[int, int]], above: int) -> Generator[tuple[int, bytes], None, int]:
-        """Yields the lines of the spans with their numbers, but for those that were yielded before; returns the number
-        of the block's last line, where `above` is that of the line above it."""
+        """Yields the spans in pieces, but for lines that were yielded before; returns the number of the block's last
+        line, where `above` is that of the line above it."""
         counted = 0
         for start, end in spans:
             above += _line_feeds(block, counted, start)
-            for line in block[start:end].split(b"\n")[: None if end == len(block) and block[-1:] != b"\n" else -1]:
-                above += 1
-                if above > self._kept:
-                    self._kept = above
-                    self.long += len(line) > LONGEST_TEXT
-                    yield above, line
-            counted = end
+            counted = start
+            while counted < end:
+                cut = _line_end(block, counted, min(counted + PIECE, end))
+                piece = block[counted:cut]
+                last = above + piece.count(b"\n") + (piece[-1:] != b"\n")
+                if last > self._kept:
+                    known = max(self._kept - above, 0)
+                    fresh = piece.split(b"\n", known)[known] if known else piece
+                    self.long += _long_lines(fresh)
+                    self._kept = last
+                    yield above + known + 1, fresh
+                above, counted = last, cut
         unfinished = counted < len(block) and not block.endswith(b"\n")
         return above + _line_feeds(block, counted, len(block)) + unfinished
+
+
+def _line_end(block: bytes, start: int, end: int) -> int:
+    """-> the end of the last line that ends between two places, else of the line that begins at the first one."""
+    if end == len(block):
+        return end
+    return block.rfind(b"\n", start, end) + 1 or block.find(b"\n", end) + 1 or len(block)
+
+
+def _long_lines(piece: bytes) -> int:
+    """-> how many lines are longer than what is looked at."""
+    return sum(map(LONGEST_TEXT.__lt__, map(len, piece.split(b"\n")))) if len(piece) > LONGEST_TEXT else 0
 
 
 def _line_feeds(block: bytes, start: int, end: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
@@ -17,15 +18,23 @@ from app.reading.redact import redacted
 from app.reading.unpack import Budget, Upload, unpack
 from app.services.arrival import Accepted, Arrival
 from app.services.service import Service
-from app.storage import incidents
+from app.storage import incidents, received
 from app.storage.blob_writer import BlobWriter
 from app.storage.database import lock
+from app.storage.received import Received
 
 
 def accept(service: Service, job: Job, uploads: Iterable[Upload], at: datetime | None = None) -> Accepted:
     """Keeps the logs of one failed run; when this returns, file and row survive a power loss. `at` is when, if not now.
 
     Raises UnreadableLog, LogTooLarge, StorageUnavailable, and what reading the uploads raises; nothing is kept then.
+    """
+    return take_in(service, job, uploads, at).result()
+
+
+def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime | None = None) -> Future[Accepted]:
+    """The same, for callers that have something else to do: when this returns the files are durable, when its answer is
+    there the row is too.
     """
     with ExitStack() as stack:
         files: list[StoredFile] = []
@@ -39,13 +48,11 @@ def accept(service: Service, job: Job, uploads: Iterable[Upload], at: datetime |
         refuse_empty(files)
         for writer in writers:
             writer.keep()
-        arrival = Arrival(job, StoredLog(_digest(files), tuple(files)), tuple(writers), at or datetime.now(UTC))
-        record = partial(_record, service)
-        # Postgres lets commits that come together share a sync by itself.
-        accepted = service.arrivals.do(arrival, record) if service.database.is_sqlite else record([arrival])[0]
-    if accepted.new:
-        service.counters.accepted()
-    return accepted
+        kept = Received(job, StoredLog(_digest(files), tuple(files)), at or datetime.now(UTC))
+        arrival = Arrival(kept, tuple(writers), stack.pop_all().close)
+    future = service.arrivals.put(arrival, partial(_record, service))
+    future.add_done_callback(lambda _: arrival.close())
+    return future
 
 
 def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
@@ -82,19 +89,33 @@ def _digest(files: list[StoredFile]) -> str:
 def _record(service: Service, arrivals: list[Arrival]) -> list[Accepted]:
     """One durable transaction for all of them."""
     with service.database.transaction() as session:
-        return [_recorded(service, session, arrival) for arrival in arrivals]
+        added = received.add(session, [arrival.received for arrival in arrivals])
+        _hold_files(service, session, arrivals)
+        accepted = [
+            Accepted(_incident(session, arrival.received, known, new), new)
+            for arrival, (known, new) in zip(arrivals, added, strict=True)
+        ]
+        fresh = [one.incident for one in accepted if one.new]
+        service.queue.put(session, [(incident.id, incident.log.bytes) for incident in fresh])
+    service.counters.accepted(len(fresh))
+    return accepted
 
 
-def _recorded(service: Service, session: Session, arrival: Arrival) -> Accepted:
-    job, log, now = arrival.job, arrival.log, arrival.at
-    incident_id, new = incidents.add(session, job, log, now)
-    written = {file.sha256: writer for file, writer in zip(log.files, arrival.writers, strict=True)}
+def _hold_files(service: Service, session: Session, arrivals: list[Arrival]) -> None:
+    """Nobody takes a file away from here on; one that was taken away since it was written is put in place again."""
+    written = {
+        file.sha256: writer
+        for arrival in arrivals
+        for file, writer in zip(arrival.received.log.files, arrival.writers, strict=True)
+    }
     for digest, writer in sorted(written.items()):
         # An incident with the same bytes may have been forgotten meanwhile, and its file with it.
         lock(session, f"file {digest}")
         if not service.blobs.has(digest):
             writer.keep()
-    if not new:
-        return Accepted(incidents.read(session, incident_id), new)
-    service.queue.put(session, incident_id, log.bytes)
-    return Accepted(Incident(incident_id, State.RECEIVED, now, job, log), new)
+
+
+def _incident(session: Session, one: Received, incident_id: str, new: bool) -> Incident:
+    if new:
+        return Incident(incident_id, State.RECEIVED, one.at, one.job, one.log)
+    return incidents.read(session, incident_id)

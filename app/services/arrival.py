@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 
-from app.domain.incident import Incident, Job, StoredLog
+from app.domain.incident import Incident
 from app.storage.blob_writer import BlobWriter
+from app.storage.received import Received
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A log whose files are durable and whose row is not."""
+    """A log whose files are durable and whose row is not. `close` takes away what was only needed until it is."""
 
-    job: Job
-    log: StoredLog
+    received: Received
     writers: tuple[BlobWriter, ...]
-    at: datetime
+    close: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,8 @@ class Counters:
 
         return stop
 
-    def accepted(self) -> None:
-        self._accepted.inc()
+    def accepted(self, count: int) -> None:
+        self._accepted.inc(count)
 
     def failed(self) -> None:
         self._failed.inc()

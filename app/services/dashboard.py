@@ -15,7 +15,7 @@ from app.storage import hosts
 
 _DAYS_BY_DAY = 92  # a longer range is drawn by months
 _PARTS = 8  # that a chart tells apart
-_CAUSES, _HOSTS, _JUDGED, _RETRIES = 15, 20, 15, 2000
+_CAUSES, _HOSTS, _JUDGED, _RETRIES = 15, 20, 15, 1000
 
 
 def dashboard(service: Service, wanted: Range, cluster: str | None = None) -> Dashboard:
@@ -23,8 +23,8 @@ def dashboard(service: Service, wanted: Range, cluster: str | None = None) -> Da
     within = StatsFilter(_start(wanted.first), _start(wanted.last + timedelta(days=1)), cluster)
     by_day = wanted.days <= _DAYS_BY_DAY
     with service.database.reading() as session:
-        over_time = stored.totals(session, wanted.first, wanted.last, cluster, "day" if by_day else "month")
-        by_cluster = stored.totals(session, wanted.first, wanted.last, cluster, "cluster")
+        over_time = stored.over_time(session, wanted, cluster, "day" if by_day else "month")
+        by_cluster = stored.by_cluster(session, wanted, cluster)
         first = stored.first_day(session)
         bad = hosts.bad(session, within, _HOSTS)
         retries = stored.retry_success(session, within, _RETRIES)
@@ -39,7 +39,7 @@ def dashboard(service: Service, wanted: Range, cluster: str | None = None) -> Da
         count=sum(total.count for total in failed),
         gpu_hours_lost=round(sum(total.gpu_hours for total in failed), 1),
         by_area=_chart(times, over_time, _area),
-        by_owner=_chart(times, over_time, lambda total: _owner(total, service.knowledge)),
+        by_owner=_chart(times, over_time, lambda entry: _owner(entry, service.knowledge)),
         causes=_costs(failed)[:_CAUSES],
         clusters=_clusters(failed, hours, service.knowledge),
         bad_hosts=tuple(bad),
@@ -75,21 +75,24 @@ def _hours(wanted: Range, first: date | None, now: datetime) -> float:
     return max((end - begin).total_seconds() / 3600, 0.0)
 
 
-def _area(total: Total) -> str:
-    return total.entry.partition(".")[0] if total.entry else UNKNOWN
+def _area(entry: str | None) -> str:
+    return entry.partition(".")[0] if entry else UNKNOWN
 
 
-def _owner(total: Total, knowledge: KnowledgeBase) -> str:
-    entry = knowledge.entries.get(total.entry or "")
-    return entry.owner if entry else UNKNOWN
+def _owner(entry: str | None, knowledge: KnowledgeBase) -> str:
+    known = knowledge.entries.get(entry or "")
+    return known.owner if known else UNKNOWN
 
 
-def _chart(times: tuple[str, ...], totals: list[Total], part_of: Callable[[Total], str]) -> Chart:
+def _chart(
+    times: tuple[str, ...], failures: dict[str | None, dict[str, int]], part_of: Callable[[str | None], str]
+) -> Chart:
     places = {at: place for place, at in enumerate(times)}
     counts: dict[str, list[int]] = defaultdict(lambda: [0] * len(times))
-    for total in totals:
-        if total.outcome != "healthy":
-            counts[part_of(total)][places[total.part]] += total.count
+    for entry, over_time in failures.items():
+        row = counts[part_of(entry)]
+        for at, count in over_time.items():
+            row[places[at]] += count
     order = sorted(counts, key=lambda part: (-sum(counts[part]), part))
     kept = order if len(order) <= _PARTS else order[: _PARTS - 1]
     shown = {part: tuple(counts[part]) for part in kept}
@@ -117,7 +120,7 @@ def _clusters(failed: list[Total], hours: float, knowledge: KnowledgeBase) -> tu
     records = []
     for cluster, totals in found.items():
         count = sum(total.count for total in totals)
-        hardware = sum(total.count for total in totals if _owner(total, knowledge) == "hardware")
+        hardware = sum(total.count for total in totals if _owner(total.entry, knowledge) == "hardware")
         lost = round(sum(total.gpu_hours for total in totals), 1)
         records.append(
             ClusterRecord(cluster or None, count, hardware, _between(hours, count), _between(hours, hardware), lost)

@@ -17,13 +17,13 @@ _INCIDENTS, _GROUPS, _NOTES = 6, 5, 8
 def entry_history(service: Service, entry: str, days: int) -> EntryHistory:
     """-> the history of an entry, the last `days` of it day by day."""
     today = datetime.now(UTC).date()
-    every = [(today - timedelta(days=back)).isoformat() for back in reversed(range(days))]
+    every = [today - timedelta(days=back) for back in reversed(range(days))]
     with service.database.reading() as session:
-        daily = counts.of_entry(session, entry)
+        count, daily = counts.of_entry(session, entry, every[0])
         right, wrong = feedback.of_entry(session, entry)
         return EntryHistory(
-            count=sum(daily.values()),
-            by_day=tuple(daily.get(day, 0) for day in every),
+            count=count,
+            by_day=tuple(daily.get(day.isoformat(), 0) for day in every),
             incidents=incidents.listed(session, IncidentFilter(entry=entry), _INCIDENTS, None).items,
             groups=groups.listed(session, GroupFilter(entry=entry, sort=GroupOrder.COUNT), _GROUPS, None).items,
             precision=Precision(entry, right, wrong),

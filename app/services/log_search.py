@@ -11,6 +11,7 @@ import re2
 
 from app.domain.incident import Incident, StoredFile, StoredLine
 from app.reading.labels import Labels
+from app.reading.landmarks import ERRORS, OF_RANK, Landmarks
 from app.reading.places import Places
 from app.reading.prefixes import labels, take_off
 from app.services.service import Service
@@ -20,13 +21,7 @@ _SAMPLE = 200  # first lines of a file, which tell how its lines are labelled
 _LONGEST = 16 << 10  # bytes of a line that are shown
 _PREFIX = 400  # characters of a line in which its rank stands
 _NEAR = 1 << 16  # bytes that a look backwards takes first
-# What lines say that tell of a failure; anchors of the same kind as the engine's, only wider.
-ERRORS = (
-    r"Traceback \(most recent call last\)|\b[A-Za-z_.]*(?:Error|Exception|Interrupt)\b\s?[:(]"
-    r"|(?:^|\W|\x1b\[[\d;]{0,20}m)(?:FATAL|CRITICAL|ERROR)\W|\[(?:error|fatal)\]|\bSegmentation fault|\bcore dumped"
-    r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE)\b|\bKilled\b|\bNCCL WARN\b"
-    r"|\bXid\b|\boom-kill|[Oo]ut of memory|\bWatchdog caught\b|\bpanic\b|\bfailed \(exitcode|srun: error"
-)
+_BARE = frozenset({"short", "local", "number", "pals", "bracket"})  # labels with a number that nothing says is a rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +55,7 @@ class Writers:
 
     def __init__(self, known: Labels, of_file: int | None) -> None:
         self._known, self._of_file = known, of_file
+        self._bare = not _BARE.isdisjoint(known.forms)
 
     def rank(self, raw: str) -> int | None:
         """-> the rank of a line; the local rank where it tells no other."""
@@ -75,10 +71,13 @@ class Writers:
         """-> what lines of the rank have at least; None where it is every line."""
         if self._of_file == rank:
             return None
-        plain = rf"|^\s*\[?{rank}[\]:|]" if self._known.forms else ""
-        return (
-            rf"(?i)rank[ =:_]{{0,2}}0*{rank}\b|\[(?:default|trainer|worker|role_\w+){rank}\]|[\[:,]{rank}[\],]{plain}"
-        )
+        number = f"0*{rank}"
+        bare = rf"|(?:^|[\s\[(])(?i:r|gpu|local[_ ]?rank|cuda|device)?[ =:_]?{number}[\]:|) ]" if self._bare else ""
+        return rf"{OF_RANK.format(number)}|[\[:,]{rank}[\],]{bare}"
+
+    def may_hold(self, rank: int, marks: Landmarks) -> bool:
+        """-> whether lines of the rank can be in a piece of the file that has these landmarks."""
+        return self._of_file == rank or self._bare or marks.may_hold(rank)
 
 
 def writers(service: Service, incident: Incident, file: StoredFile) -> Writers:
@@ -102,7 +101,7 @@ def find(
     fits = _fits(service, incident, file, sought)
     pattern = _pattern(service, incident, file, sought)
     looked = start
-    for first, text in service.blobs.segments(file.sha256, start, back):
+    for first, text in service.blobs.segments(file.sha256, start, back, _wanted(service, incident, file, sought)):
         for line, raw in (_backwards if back else _forwards)(pattern, first, text, start):
             looked = line
             if fits(raw):
@@ -111,9 +110,8 @@ def find(
                 return Found(None, line, False)
         looked = first if back else first + text.count(b"\n")
         if time.monotonic() > until:
-            break
-    ended = looked <= 1 if back else looked >= file.lines
-    return Found(None, min(max(looked, 1), max(file.lines, 1)), ended)
+            return Found(None, looked, looked <= 1 if back else looked >= file.lines)
+    return Found(None, 1 if back else max(file.lines, 1), True)
 
 
 def stream(
@@ -134,7 +132,7 @@ def stream(
     until = time.monotonic() + SECONDS
     sought = Sought(rank=rank)
     fits, pattern = _fits(service, incident, file, sought), _pattern(service, incident, file, sought)
-    for first, text in service.blobs.segments(file.sha256, start, back):
+    for first, text in service.blobs.segments(file.sha256, start, back, _wanted(service, incident, file, sought)):
         for number, raw in (_backwards if back else _forwards)(pattern, first, text, start):
             if len(lines) >= count or weight <= 0 or time.monotonic() > until:
                 return Stream(tuple(lines), number)
@@ -153,6 +151,16 @@ def _fits(service: Service, incident: Incident, file: StoredFile, sought: Sought
         return lambda raw: True
     known = writers(service, incident, file)
     return lambda raw: known.rank(raw[:_LONGEST].decode("utf-8", "replace")) == sought.rank
+
+
+def _wanted(
+    service: Service, incident: Incident, file: StoredFile, sought: Sought
+) -> Callable[[Landmarks], bool] | None:
+    """-> whether what is sought can be in a piece of the file, by its landmarks; None where anything can."""
+    if sought.rank is None:
+        return (lambda marks: marks.error) if sought.error and not sought.words else None
+    known, rank = writers(service, incident, file), sought.rank
+    return lambda marks: known.may_hold(rank, marks) and (marks.error or not sought.error)
 
 
 def _pattern(service: Service, incident: Incident, file: StoredFile, sought: Sought) -> re2._Regexp:
@@ -190,9 +198,9 @@ def _backwards(pattern: re2._Regexp, first: int, text: bytes, start: int) -> Ite
 
 def _place(text: bytes, lines: int) -> int:
     """-> where in a text the line after the first `lines` begins; its end where it has no more."""
+    if lines > text.count(b"\n"):
+        return len(text)
     place = 0
     for _ in range(max(lines, 0)):
         place = text.find(b"\n", place) + 1
-        if not place:
-            return len(text)
     return place

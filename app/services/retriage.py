@@ -1,136 +1,159 @@
-"""Runs stored logs against today's knowledge: shows what would change, then changes it."""
+"""Runs stored logs against today's knowledge: shows what would change, or changes it.
+
+What today's knowledge says the same of is noted as it is seen, so that one that broke off goes on where it was.
+"""
 
 from __future__ import annotations
 
 import logging
-import pickle
-import tempfile
 from collections import deque
 from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import IO
 
 from app.domain.access import Change
-from app.domain.incident import Incident, State
+from app.domain.incident import State
 from app.errors import TriageError
+from app.queue.processes import LARGE
 from app.services.cost import gpu_hours_lost
 from app.services.service import Service
 from app.services.triage_incident import order_of
-from app.services.triager import Triaged
-from app.storage import incidents, trail, verdicts
+from app.services.triager import Known, Triaged
+from app.storage import looks, trail, verdicts
 from app.storage.cursor import number_of
+from app.storage.looks import Kept
 from app.triage.engine import VERSION
 
 log = logging.getLogger(__name__)
-_AT_ONCE = 200  # incidents read, and confirmed, at a time
+_AT_ONCE = 200  # incidents read at a time
+_TOGETHER, _BYTES = 20, 4 << 20  # incidents that a process is given at a time, and of how many bytes at most
+_AHEAD = 4  # such parts for each process, so that none waits for the database
+
+_Part = list[Kept]
+_Answers = list[Triaged | TriageError | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What today's knowledge says otherwise of an incident; an entry is None where none names the cause."""
+    """What today's knowledge says otherwise of an incident; an entry is None where none names the cause.
+
+    `after` is None where it can't be triaged now: `problem` says why, and it stays as it is.
+    """
 
     incident_id: str
     before: tuple[str, str | None]  # outcome, or failed, and entry
-    after: tuple[str, str | None]
+    after: tuple[str, str | None] | None
+    problem: str | None = None
 
 
 class Retriage:
-    """One run over all incidents whose verdict is of other knowledge, or over those that are `chosen`. `look` first,
-    then `change`, or not."""
+    """One run over all incidents whose verdict is of other knowledge, or over those that are `chosen`.
+
+    `looked_at`, `failed` and `changed` count while it runs; `found` are those of which knowledge says otherwise.
+    """
 
     def __init__(self, service: Service, chosen: Collection[str] = ()) -> None:
         self._service = service
-        self._chosen = sorted(chosen, key=number_of)
+        self._chosen = sorted(set(map(number_of, chosen)))
         self._knowledge = f"{VERSION} {service.knowledge.digest}"
-        self._found: IO[bytes] = tempfile.TemporaryFile(dir=service.blobs.incoming.folder)  # noqa: SIM115  closed below
         self.looked_at = 0
         self.failed = 0
-        self._same: list[str] = []
+        self.changed = 0
+        self.found: list[str] = []
+        self.stopped = False
+
+    def stop(self) -> None:
+        """Has it end soon: what was done by then stays, and the next one goes on from there."""
+        self.stopped = True
 
     def look(self) -> Iterator[Difference]:
-        """Yields what would change. An incident that can't be triaged now stays as it is and is counted in `failed`."""
-        pool = ThreadPoolExecutor(max(1, self._service.settings.workers))
-        under_way: deque[tuple[Incident, Future[Triaged | None]]] = deque()
+        """Yields what would change, and what can't be triaged now. Raises StorageUnavailable."""
+        for kept, triaged in self._differing():
+            yield _difference(kept, triaged)
+
+    def change(self, by: str) -> Iterator[Difference]:
+        """The same, and keeps the new verdicts, with the ones before. Raises StorageUnavailable."""
+        database = self._service.database
+        for kept, triaged in self._differing():
+            if isinstance(triaged, Triaged):
+                hours = gpu_hours_lost(kept.job, triaged.verdict)
+                finding = replace(triaged.finding, gpu_hours=hours)
+                # Each by itself: one that held the groups of several would lock them in another order than all others.
+                with database.transaction(durable=False) as session:
+                    self.changed += verdicts.replace(session, kept.id, triaged.verdict, finding, datetime.now(UTC))
+            yield _difference(kept, triaged)
+        told = {"changed": self.changed, "of": self.looked_at}
+        with database.transaction() as session:
+            trail.add(session, Change(datetime.now(UTC), by, "retriage", "incidents", told))
+
+    def _differing(self) -> Iterator[tuple[Kept, Triaged | TriageError]]:
+        workers = max(1, self._service.settings.workers)
+        pool = ThreadPoolExecutor(workers)
+        under_way: deque[tuple[_Part, Future[_Answers]]] = deque()
         try:
-            # Read ahead of what is triaged, so that no process waits for the database.
-            for incident in self._wanted():
-                under_way.append((incident, pool.submit(self._triage, incident)))
-                if len(under_way) > _AT_ONCE:
+            for part in _parts(self._wanted()):
+                if self.stopped:
+                    return
+                under_way.append((part, pool.submit(self._triaged, part)))
+                if len(under_way) > workers * _AHEAD:
                     yield from self._compared(*under_way.popleft())
-            while under_way:
+            while under_way and not self.stopped:
                 yield from self._compared(*under_way.popleft())
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _compared(self, incident: Incident, answer: Future[Triaged | None]) -> Iterator[Difference]:
-        triaged = answer.result()
-        self.looked_at += 1
-        if triaged is None:
-            self.failed += 1
-        elif (difference := _difference(incident, triaged)) is None:
-            self._same.append(incident.id)
-        else:
-            pickle.dump((incident.id, triaged), self._found)
-            yield difference
+    def _triaged(self, part: _Part) -> _Answers:
+        return self._service.triager.changed([Known(order_of(kept.log), kept.said) for kept in part])
 
-    def change(self, by: str) -> int:
-        """Keeps what `look` found, with the verdicts before -> how many changed. Raises StorageUnavailable."""
-        database, now, changed = self._service.database, datetime.now(UTC), 0
-        for start in range(0, len(self._same), _AT_ONCE):
-            with database.transaction(durable=False) as session:
-                verdicts.confirm(session, self._same[start : start + _AT_ONCE], self._knowledge)
-        for incident_id, triaged in self._read_found():
-            # Each by itself: one that held the groups of several would lock them in another order than all others do.
-            with database.transaction(durable=False) as session:
-                changed += verdicts.replace(session, incident_id, triaged.verdict, triaged.finding, now)
-        with database.transaction() as session:
-            trail.add(session, Change(now, by, "retriage", "incidents", {"changed": changed, "of": self.looked_at}))
-        return changed
+    def _compared(self, part: _Part, answers: Future[_Answers]) -> Iterator[tuple[Kept, Triaged | TriageError]]:
+        same = []
+        for kept, triaged in zip(part, answers.result(), strict=True):
+            self.looked_at += 1
+            if triaged is None:
+                same.append(kept.id)
+                continue
+            if isinstance(triaged, TriageError):
+                log.warning("incident %s stays as it is: %s", kept.id, triaged.message)
+                self.failed += 1
+            else:
+                self.found.append(kept.id)
+            yield kept, triaged
+        if same:
+            with self._service.database.transaction(durable=False) as session:
+                verdicts.confirm(session, same, self._knowledge)
 
-    def close(self) -> None:
-        self._found.close()
-
-    def _read_found(self) -> Iterator[tuple[str, Triaged]]:
-        self._found.seek(0)
-        while True:
-            try:
-                yield pickle.load(self._found)
-            except EOFError:
-                return
-
-    def _wanted(self) -> Iterator[Incident]:
-        last = "0"
+    def _wanted(self) -> Iterator[Kept]:
+        last = 0
         while known := self._after(last):
-            last = known[-1].id
+            last = int(known[-1].id)
             yield from known
 
-    def _after(self, last: str) -> list[Incident]:
+    def _after(self, last: int) -> list[Kept]:
         with self._service.database.reading() as session:
-            if self._chosen:
-                left = [chosen for chosen in self._chosen if number_of(chosen) > number_of(last)]
-                return [known for known in incidents.many(session, left) if known.state.final]
-            return incidents.many(session, verdicts.not_of(session, self._knowledge, last, _AT_ONCE))
-
-    def _triage(self, incident: Incident) -> Triaged | None:
-        try:
-            triaged = self._service.triager.run(order_of(incident.log))
-        except TriageError as error:
-            log.warning("incident %s stays as it is: %s", incident.id, error.message)
-            return None
-        hours = gpu_hours_lost(incident.job, triaged.verdict)
-        return replace(triaged, finding=replace(triaged.finding, gpu_hours=hours))
+            if not self._chosen:
+                return looks.of_other_knowledge(session, self._knowledge, last, _AT_ONCE)
+            left = [number for number in self._chosen if number > last]
+            return looks.some(session, left[:_AT_ONCE]) if left else []
 
 
-def _difference(incident: Incident, triaged: Triaged) -> Difference | None:
-    before = (State.FAILED.value, None, None) if incident.verdict is None else _said(incident.verdict)
-    after = _said(triaged.verdict)
-    return None if before == after else Difference(incident.id, before[:2], after[:2])
+def _parts(wanted: Iterator[Kept]) -> Iterator[_Part]:
+    """Yields them in parts; a large log is a part of its own, as it takes a process for long."""
+    part: _Part = []
+    total = 0
+    for kept in wanted:
+        size = kept.log.bytes
+        if part and (len(part) == _TOGETHER or total + size > _BYTES or size >= LARGE):
+            yield part
+            part, total = [], 0
+        part.append(kept)
+        total += size
+    if part:
+        yield part
 
 
-def _said(verdict: dict[str, object]) -> tuple[str, str | None, str | None]:
-    root = verdict["root_cause"]
-    entry = root["entry"] if isinstance(root, dict) else None
-    fingerprint = verdict["fingerprint"]
-    return str(verdict["outcome"]), entry, fingerprint if fingerprint is None else str(fingerprint)
+def _difference(kept: Kept, triaged: Triaged | TriageError) -> Difference:
+    before = (kept.said.outcome, kept.said.entry) if kept.said else (State.FAILED.value, None)
+    if isinstance(triaged, TriageError):
+        return Difference(kept.id, before, None, triaged.message)
+    return Difference(kept.id, before, (triaged.finding.outcome, triaged.finding.entry))

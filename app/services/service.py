@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -39,8 +39,8 @@ _PATIENCE = 10  # seconds that triages under way have when the service is asked 
 class Queue(Protocol):
     """What is to be triaged, by id."""
 
-    def put(self, session: Session, incident_id: str, size: int) -> None:
-        """Once the session's transaction is committed, the id is in the queue. `size` is its log's, in bytes."""
+    def put(self, session: Session, waiting: Sequence[tuple[str, int]]) -> None:
+        """Once the session's transaction is committed, the ids are in the queue, each with the bytes of its log."""
         ...
 
     def find(self, incident_id: str) -> Future[None] | None:
@@ -104,6 +104,7 @@ def close_service(service: Service) -> None:
     """Closes everything; a triage that does not end soon is handed back, for another process or the next start."""
     patience = threading.Timer(_PATIENCE, service.triager.interrupt)
     patience.start()
+    service.arrivals.close()
     service.queue.stop()
     patience.cancel()
     service.triager.close()
@@ -118,8 +119,7 @@ def put_what_waits(service: Service) -> None:
     """
     with service.database.transaction(durable=False) as session:
         waiting = claims.waiting(session, datetime.now(UTC))
-        for incident_id, size in waiting:
-            service.queue.put(session, incident_id, size)
+        service.queue.put(session, waiting)
     if waiting:
         log.info("%d incidents wait for their triage", len(waiting))
 

@@ -7,12 +7,14 @@ from app.errors import NotFound
 from app.services.service import Service
 from app.storage import hosts as stored
 from app.storage import stats
+from app.storage.cursor import Page
 
 
-def count(service: Service, wanted: StatsFilter, by: str, bucket: Bucket) -> list[Stat]:
-    """-> incidents and GPU hours lost for each time and value of `by`; the oldest first."""
+def count(service: Service, wanted: StatsFilter, by: str, bucket: Bucket, cursor: str | None = None) -> Page[Stat]:
+    """-> incidents and GPU hours lost for each time and value of `by`, the oldest first, as many whole days as an
+    answer takes. Raises BadCursor."""
     with service.database.reading() as session:
-        return stats.counted(session, wanted, by, bucket)
+        return stats.counted(session, wanted, by, bucket, cursor)
 
 
 def hosts(service: Service, wanted: StatsFilter, limit: int) -> list[HostRecord]:

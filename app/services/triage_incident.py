@@ -7,14 +7,14 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from app.domain.incident import Incident, StoredLog
+from app.domain.incident import Job, StoredLog
 from app.errors import NotFound, TriageError
 from app.queue.processes import Interrupted
 from app.services.cost import gpu_hours_lost
 from app.services.notify import put_notices
 from app.services.service import Service
 from app.services.triager import Order, Triaged
-from app.storage import claims, incidents, verdicts
+from app.storage import claims, verdicts
 from app.storage.database import StorageUnavailable
 
 log = logging.getLogger(__name__)
@@ -31,13 +31,13 @@ def triage_incident(service: Service, incident_id: str) -> None:
         tries = claims.claim(session, incident_id, datetime.now(UTC))
         if not tries:
             return
-        incident = incidents.read(session, incident_id)
+        job, stored = claims.work_of(session, incident_id)
     if tries > claims.MOST_TRIES:
-        _fail(service, incident, _LOST.format(claims.MOST_TRIES))
+        _fail(service, incident_id, _LOST.format(claims.MOST_TRIES))
         return
     began = time.monotonic()
     try:
-        triaged = service.triager.run(order_of(incident.log))
+        triaged = service.triager.run(order_of(stored))
     except (StorageUnavailable, Interrupted) as error:
         log.warning("incident %s waits for another try: %s", incident_id, error.message)
         with service.database.transaction(durable=False) as session:
@@ -46,12 +46,12 @@ def triage_incident(service: Service, incident_id: str) -> None:
     except NotFound:
         log.warning("incident %s: its log is gone, as where it was deleted meanwhile", incident_id)
     except TriageError as error:
-        _fail(service, incident, error.message)
+        _fail(service, incident_id, error.message)
     except Exception as error:  # One log that the engine can't take must not end the service.
         log.exception("incident %s: the triage broke", incident_id)
-        _fail(service, incident, f"the triage broke: {type(error).__name__}: {error}")
+        _fail(service, incident_id, f"the triage broke: {type(error).__name__}: {error}")
     else:
-        _save(service, incident, triaged, time.monotonic() - began)
+        _save(service, incident_id, job, triaged, time.monotonic() - began)
 
 
 def order_of(log: StoredLog) -> Order:
@@ -59,18 +59,18 @@ def order_of(log: StoredLog) -> Order:
     return Order(tuple((file.name, file.sha256) for file in log.files), log.bytes)
 
 
-def _save(service: Service, incident: Incident, triaged: Triaged, seconds: float) -> None:
-    finding = replace(triaged.finding, gpu_hours=gpu_hours_lost(incident.job, triaged.verdict))
+def _save(service: Service, incident_id: str, job: Job, triaged: Triaged, seconds: float) -> None:
+    finding = replace(triaged.finding, gpu_hours=gpu_hours_lost(job, triaged.verdict))
     with service.database.transaction(durable=False) as session:
-        kept = verdicts.save(session, incident.id, triaged.verdict, finding, datetime.now(UTC))
+        kept = verdicts.save(session, incident_id, triaged.verdict, finding, datetime.now(UTC))
         if kept:
-            put_notices(session, service, incident.id)
+            put_notices(session, service, incident_id)
     if kept:
         service.counters.triaged(finding, seconds)
 
 
-def _fail(service: Service, incident: Incident, failure: str) -> None:
+def _fail(service: Service, incident_id: str, failure: str) -> None:
     with service.database.transaction(durable=False) as session:
-        if verdicts.save_failure(session, incident.id, failure, datetime.now(UTC)):
-            put_notices(session, service, incident.id)
+        if verdicts.save_failure(session, incident_id, failure, datetime.now(UTC)):
+            put_notices(session, service, incident_id)
     service.counters.failed()

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from app.domain.entry import KnowledgeBase, Language
-from app.domain.incident import Finding
+from app.domain.incident import Finding, Said
 from app.domain.verdict import Verdict
+from app.errors import TriageError
 from app.knowledge import BUILT_IN
 from app.knowledge.cache import cache_folder, load
-from app.queue.processes import LARGE, Processes
+from app.queue.processes import LARGE, CallFailed, Make, Processes, tried
 from app.reading.sources import LogFile, Run
 from app.settings import Settings
 from app.storage.blobs import BlobStore
@@ -44,11 +45,23 @@ class Triaged:
     finding: Finding
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A run that has been triaged, and what was said of it; None where that failed."""
+
+    order: Order
+    said: Said | None
+
+
 class Triager(Protocol):
     """What triages for the service."""
 
     def run(self, order: Order) -> Triaged:
         """Raises UnreadableLog, NotFound, StorageUnavailable, CallFailed, Interrupted."""
+        ...
+
+    def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
+        """-> what is said of each now: None where that is the same, and an error where nothing can be said."""
         ...
 
     def why(self, order: Order, entry: str) -> dict[str, Any]:
@@ -71,12 +84,23 @@ class InProcess:
 
     def __init__(self, settings: Settings) -> None:
         """Raises KnowledgeError, StorageUnavailable."""
+        self._memory = settings.triage_memory
         self._blobs = BlobStore(settings.blobs, settings.data_dir)
         self._knowledge = load([BUILT_IN, *settings.knowledge_dirs], cache_folder())
         self._engine = Engine(self._knowledge, cache_folder())
 
     def run(self, order: Order) -> Triaged:
         verdict = self._engine.triage(_run(self._blobs, order), order.lang)
+        return Triaged(verdict.as_dict(), finding_of(verdict, self._knowledge))
+
+    def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
+        return [tried(self._changed, (one,), self._memory) for one in known]
+
+    def _changed(self, known: Known) -> Triaged | None:
+        verdict = self._engine.triage(_run(self._blobs, known.order), known.order.lang)
+        root = verdict.root_cause
+        if Said(verdict.outcome, root.entry if root else None, verdict.fingerprint) == known.said:
+            return None  # most are, and all that is made of a verdict takes a while
         return Triaged(verdict.as_dict(), finding_of(verdict, self._knowledge))
 
     def why(self, order: Order, entry: str) -> dict[str, Any]:
@@ -95,15 +119,24 @@ class InProcess:
 class InProcesses:
     """Triages in as many processes as the settings say; large logs never hold all of them."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, make: Make | None = None) -> None:
+        """`make` is what makes the function of each process, if not ours."""
         self._processes = Processes(
-            _triager, (settings,), settings.workers, settings.triage_seconds, settings.triage_memory
+            make or _triager, (settings,), settings.workers, settings.triage_seconds, settings.triage_memory
         )
         self._large = threading.BoundedSemaphore(max(1, settings.workers - 1))
 
     def run(self, order: Order) -> Triaged:
         with self._large if order.bytes >= LARGE else nullcontext():
             return cast(Triaged, self._processes.call("run", order))
+
+    def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
+        try:
+            with self._large if any(one.order.bytes >= LARGE for one in known) else nullcontext():
+                return cast(list[Triaged | TriageError | None], self._processes.call("changed", known))
+        except CallFailed as error:
+            # One of them took the process down, or all together took too long: the one that is it does it again alone.
+            return [error] if len(known) == 1 else [answer for one in known for answer in self.changed([one])]
 
     def why(self, order: Order, entry: str) -> dict[str, Any]:
         return cast(dict[str, Any], self._processes.call("why", order, entry))

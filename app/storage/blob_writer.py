@@ -11,9 +11,11 @@ from io import FileIO
 from obstore.exceptions import BaseError
 
 from app.errors import NotFound, StorageUnavailable
+from app.reading.landmarks import Landmarks, look
 from app.reading.zstd import CompressionParameter, ZstdError, compress
 from app.storage import frames
 
+_LONGEST_LINE = 16 << 10  # bytes of one that goes on in the next frame
 _OPTIONS = {int(CompressionParameter.compression_level): 3, int(CompressionParameter.checksum_flag): 1}
 
 
@@ -26,6 +28,8 @@ class BlobWriter:
         self._digest = hashlib.sha256()
         self._waiting = bytearray()
         self._entries: list[frames.Entry] = []
+        self._marks: list[Landmarks] = []
+        self._cut = b""  # the line that the last frame ends in
         self.bytes = 0
         self._last = b""
 
@@ -47,7 +51,7 @@ class BlobWriter:
     def finish(self) -> tuple[str, int, int]:
         """Ends and syncs the file -> (sha256, bytes, lines) of what was written. Raises StorageUnavailable."""
         self.flush()
-        index = frames.Index(self._entries, open_end=self._last not in (b"", b"\n"))
+        index = frames.Index(self._entries, self._last not in (b"", b"\n"), self._marks if len(self._marks) > 1 else ())
         with told():
             _write(self._file, index.dump())
             os.fsync(self._file.fileno())
@@ -67,6 +71,17 @@ class BlobWriter:
         with told():
             _write(self._file, compressed)
         self._entries.append(frames.Entry(len(compressed), len(data), data.count(b"\n")))
+        self._mark(data)
+
+    def _mark(self, data: bytes) -> None:
+        """Keeps what the frame is remembered by. A small log is one frame, and nobody needs to find one there."""
+        if not self._marks and len(data) < frames.FRAME:
+            return
+        if self._marks:  # the line that goes on here, or begins right here, counts among those of the frame before
+            rest = data[: data.find(b"\n", 0, _LONGEST_LINE) + 1 or _LONGEST_LINE]
+            self._marks[-1] |= look(self._cut + rest)
+        self._marks.append(look(data))
+        self._cut = data[data.rfind(b"\n") + 1 :][-_LONGEST_LINE:]
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from io import FileIO
@@ -15,12 +15,12 @@ import obstore
 from obstore.store import LocalStore, ObjectStore, from_url
 
 from app.domain.incident import StoredLine
-from app.reading.zstd import decompress
+from app.reading.landmarks import Landmarks
 from app.storage import frames
 from app.storage.blob_writer import BlobWriter, told
+from app.storage.frame_reader import FrameReader
 from app.storage.incoming import Incoming
 
-_READ = 8 << 20  # compressed bytes read at a time
 _LONGEST_LINE = 16 << 10  # bytes of a line that are shown
 _KNOWN_INDEXES = 256
 
@@ -91,7 +91,7 @@ class BlobStore:
     def chunks(self, sha256: str) -> Iterator[bytes]:
         """Yields the uncompressed bytes, some megabytes at a time. Raises NotFound and StorageUnavailable."""
         with told(sha256):
-            yield from self._frames(sha256, self._index(sha256), 0)
+            yield from self._reader(sha256).on(0)
 
     def lines(self, sha256: str, first: int, count: int) -> list[StoredLine]:
         """-> at most `count` lines from `first` (1 is the file's first) on; reads only the frames that hold them.
@@ -103,33 +103,27 @@ class BlobStore:
             if not 1 <= first <= index.lines:
                 return []
             frame, skip = index.find(first)
-            pieces = _pieces(self._frames(sha256, index, frame), skip)
+            pieces = _pieces(self._reader(sha256).on(frame), skip)
             found = []
             for number in range(first, min(first + count, index.lines + 1)):
                 raw, cut = next(pieces)
                 found.append(StoredLine(number, raw.decode("utf-8", "replace").removesuffix("\r"), cut))
             return found
 
-    def segments(self, sha256: str, line: int, back: bool = False) -> Iterator[tuple[int, bytes]]:
+    def segments(
+        self, sha256: str, line: int, back: bool = False, wanted: Callable[[Landmarks], bool] | None = None
+    ) -> Iterator[tuple[int, bytes]]:
         """Yields the file in whole lines, frame by frame, each with the number of its first line: from the frame that
-        holds `line` on, or from there back to the beginning. Raises NotFound and StorageUnavailable.
+        holds `line` on, or from there back to the beginning. Frames whose landmarks are known and not `wanted` are left
+        out unread. Raises NotFound and StorageUnavailable.
         """
         with told(sha256):
-            index = self._index(sha256)
-            frame = index.find(min(max(line, 1), index.lines))[0] if index.lines else 0
-            if back:
-                after = next(self._frames(sha256, index, frame + 1), b"")
-                for at in range(frame, -1, -1):
-                    piece = next(self._frames(sha256, index, at), b"")
-                    yield from _segment(index, at, piece, after)
-                    after = piece
-                return
-            pieces = self._frames(sha256, index, frame)
-            piece = next(pieces, b"")
-            for at in range(frame, len(index.entries)):
-                after = next(pieces, b"")
-                yield from _segment(index, at, piece, after)
-                piece = after
+            index, reader = self._index(sha256), self._reader(sha256)
+            at = index.find(min(max(line, 1), index.lines))[0] if index.lines else 0
+            for frame in range(at, -1, -1) if back else range(at, len(index.entries)):
+                if wanted and index.marks and not wanted(index.marks[frame]):
+                    continue
+                yield from _segment(index, frame, reader.get(frame), reader.get(frame + 1))
 
     def check(self) -> None:
         """Raises StorageUnavailable where nothing can be written."""
@@ -143,25 +137,23 @@ class BlobStore:
             key = _key(sha256)
             found = obstore.get(self._store, key, options={"range": {"suffix": frames.INDEX_GUESS}})
             size, end = found.meta["size"], bytes(found.bytes())
-            wanted = frames.index_bytes(end)
-            if wanted > len(end):
-                end = bytes(obstore.get_range(self._store, key, start=size - wanted, end=size))
-            known = self._indexes[sha256] = frames.load(end)
+            begins = size - frames.index_bytes(end)
+            if begins < size - len(end):
+                end = bytes(obstore.get_range(self._store, key, start=begins, end=size))
+            known = frames.load(end)
+            if known.starts[-1] < begins:
+                between = obstore.get_range(self._store, key, start=known.starts[-1], end=begins)
+                known = frames.with_marks(known, bytes(between))
+            self._indexes[sha256] = known
             if len(self._indexes) > _KNOWN_INDEXES:
                 self._indexes.popitem(last=False)
         return known
 
-    def _frames(self, sha256: str, index: frames.Index, first: int) -> Iterator[bytes]:
-        """Yields the uncompressed frames from `first` on."""
-        while first < len(index.entries):
-            start, after = index.starts[first], first + 1
-            while after < len(index.entries) and index.starts[after + 1] - start <= _READ:
-                after += 1
-            data = memoryview(obstore.get_range(self._store, _key(sha256), start=start, end=index.starts[after]))
-            for frame in range(first, after):
-                piece = data[index.starts[frame] - start : index.starts[frame + 1] - start]
-                yield decompress(piece)
-            first = after
+    def _reader(self, sha256: str) -> FrameReader:
+        def read(start: int, end: int) -> memoryview:
+            return memoryview(obstore.get_range(self._store, _key(sha256), start=start, end=end))
+
+        return FrameReader(self._index(sha256), read)
 
 
 def _key(sha256: str) -> str:

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
+from typing import cast as cast_to
 
-from sqlalchemy import Text, cast, column, exists, func, or_, select, table
+from sqlalchemy import Table, Text, bindparam, cast, column, exists, func, or_, select, table, update
 from sqlalchemy.orm import Session
 
-from app.domain.incident import State
+from app.domain.incident import Job, State, StoredFile, StoredLog
+from app.storage.cursor import number_of
 from app.storage.database import lock
 from app.storage.incidents import OPEN, change, is_id
 from app.storage.tables import FileRow, IncidentRow
@@ -25,6 +27,21 @@ _AT_ONCE = 3  # tries that follow one another, as around a bad deployment
 _PAUSE = timedelta(minutes=1)  # before the next one, and twice as long before each that follows
 _JITTER = 1.5  # so that two that were lost together are not tried together for ever
 _LONGEST = timedelta(hours=2)  # of these pauses: a time further away was written before the clock was set back
+_INCIDENTS, _OF_LOGS = cast_to(Table, IncidentRow.__table__), cast_to(Table, FileRow.__table__)
+# What is asked and written for every triage, made once.
+_THE_ONE = _INCIDENTS.c.number == bindparam("of")
+_CLAIMED = (
+    select(_INCIDENTS.c.tries, _INCIDENTS.c.next_try)
+    .where(_THE_ONE, _INCIDENTS.c.state.in_(bindparam("states", expanding=True)))
+    .with_for_update()
+)
+_CLAIM = update(_INCIDENTS).where(_THE_ONE)
+_JOB = select(_INCIDENTS.c.job, _INCIDENTS.c.log_sha256).where(_THE_ONE)
+_FILES = (
+    select(_OF_LOGS.c.name, _OF_LOGS.c.sha256, _OF_LOGS.c.bytes, _OF_LOGS.c.lines)
+    .where(_OF_LOGS.c.incident_number == bindparam("of"))
+    .order_by(_OF_LOGS.c.position)
+)
 _JOBS = table("procrastinate_jobs", column("queueing_lock"))  # a job that has ended is deleted
 
 
@@ -49,17 +66,22 @@ def claim(session: Session, incident_id: str, now: datetime) -> int:
 
     That one process has it at a time is the queue's business: an incident in triaging is one whose process was lost.
     """
-    known = select(IncidentRow.tries, IncidentRow.next_try).where(is_id(incident_id), IncidentRow.state.in_(OPEN))
-    row = session.execute(known.with_for_update()).one_or_none()
+    connection = session.connection()
+    row = connection.execute(_CLAIMED, {"of": number_of(incident_id), "states": OPEN}).one_or_none()
     if row is None or (row.next_try is not None and now < row.next_try <= now + _LONGEST):
         return 0
     tries: int = row.tries + 1
-    change(
-        session,
-        [is_id(incident_id)],
-        {"state": State.TRIAGING, "tries": tries, "next_try": _after_loss(tries, now)},
-    )
+    lost = {"state": State.TRIAGING, "tries": tries, "next_try": _after_loss(tries, now)}
+    connection.execute(_CLAIM, {"of": number_of(incident_id)} | lost)
     return tries
+
+
+def work_of(session: Session, incident_id: str) -> tuple[Job, StoredLog]:
+    """-> what a triage needs to know of an incident that was claimed."""
+    connection, of = session.connection(), {"of": number_of(incident_id)}
+    job, digest = connection.execute(_JOB, of).one()
+    files = tuple(StoredFile(*file) for file in connection.execute(_FILES, of))
+    return Job(**job), StoredLog(digest, files)
 
 
 def hand_back(session: Session, incident_id: str) -> None:

@@ -29,6 +29,11 @@ class Place:
     key: tuple[int, ...]
     back: bool = False
 
+    @property
+    def around(self) -> tuple[int, ...]:
+        """The place from which the other direction leads to the item itself."""
+        return (*self.key[:-1], self.key[-1] + (1 if self.back else -1 if self.key[-1] else 0))
+
 
 class BadCursor(BadInput):
     code = "bad_cursor"
@@ -42,19 +47,28 @@ def place(cursor: str | None, length: int) -> Place | None:
     return Place(tuple(key), bool(back))
 
 
-def piece(found: Sequence[Item], limit: int, at: Place | None, key: Callable[[Item], tuple[int, ...]]) -> Page[Item]:
+def piece(
+    found: Sequence[Item],
+    limit: int,
+    at: Place | None,
+    key: Callable[[Item], tuple[int, ...]],
+    end: tuple[int, ...] | None = None,
+) -> Page[Item]:
     """-> a page of what was `found` from a place on: one more than `limit` where there is more, going back the nearest
-    first."""
+    first. `end` is where the search for more ended, where it did so before it had found a page and reached the list's
+    end."""
     items, more = list(found[:limit]), len(found) > limit
-    back = at is not None and at.back
-    if back:
+    near = key(items[0]) if items else end or (at.around if at is not None else None)
+    far = key(items[-1]) if more else end
+    if at is not None and at.back:
         items.reverse()
-    before = items and (more if back else at is not None)
-    after = items and (back or more)
+        before, after = far, near
+    else:
+        before, after = near if at is not None else None, far
     return Page(
         tuple(items),
-        next=encode(0, *key(items[-1])) if after else None,
-        previous=encode(1, *key(items[0])) if before else None,
+        next=encode(0, *after) if after else None,
+        previous=encode(1, *before) if before else None,
     )
 
 

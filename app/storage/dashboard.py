@@ -3,109 +3,129 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import date
-from typing import Any, Literal
+from datetime import date, timedelta
+from typing import Literal
 
-from sqlalchemy import ColumnElement, case, func, select, text
-from sqlalchemy.orm import Session
+from sqlalchemy import ScalarSelect, Subquery, case, func, literal, select, text
+from sqlalchemy.orm import Session, aliased
 
+from app.domain.dashboard import Range
 from app.domain.stats import Precision, RetrySuccess, StatsFilter, Total
+from app.storage import counts, periods
 from app.storage.stats import conditions
-from app.storage.tables import DailyCountRow, FeedbackRow, IncidentRow
+from app.storage.tables import CountRow, FeedbackRow, IncidentRow
 from app.storage.tables.incidents import RETRIED
 
-_Attempt = tuple[int | None, str, str | None, str | None]
+_HEALTHY = "healthy"
+_SAID = 10_000
+_FAILED = literal("failed of ")
 
 
-def totals(
-    session: Session, first: date, last: date, cluster: str | None, by: Literal["day", "month", "cluster"]
-) -> list[Total]:
-    """-> verdicts received from the first to the last day, by day (2026-05-01), month (2026-05) or cluster."""
-    part = {
-        "day": DailyCountRow.day.expression,
-        "month": func.substr(DailyCountRow.day, 1, 7),
-        "cluster": DailyCountRow.cluster.expression,
-    }[by]
-    columns = (part, DailyCountRow.outcome, DailyCountRow.entry)
-    query = select(*columns, func.sum(DailyCountRow.count), func.sum(DailyCountRow.gpu_hours))
-    query = query.where(DailyCountRow.day.between(first.isoformat(), last.isoformat()))
+def over_time(
+    session: Session, wanted: Range, cluster: str | None, by: Literal["day", "month"]
+) -> dict[str | None, dict[str, int]]:
+    """-> failures received in these days: by entry, None where there is none, and by day (2026-05-01) or month."""
+    days = _days(wanted) if by == "day" else periods.covering(wanted.first, wanted.last)
+    names = {period: periods.named(period if by == "day" else periods.month_of(period)) for period in days}
+    query = select(CountRow.entry, CountRow.period, CountRow.count).where(
+        CountRow.period.in_(days),
+        CountRow.every == (cluster is None),
+        CountRow.cluster == (cluster or counts.NONE),
+        CountRow.outcome != _HEALTHY,
+    )
+    found: dict[str | None, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    # Not by way of the ORM, which takes longer for these many rows than all the rest.
+    for entry, period, count in session.connection().execute(query).all():
+        found[entry or None][names[period]] += count
+    return found
+
+
+def by_cluster(session: Session, wanted: Range, cluster: str | None) -> list[Total]:
+    """-> verdicts received in these days, by cluster."""
+    columns = (CountRow.cluster, CountRow.outcome, CountRow.entry)
+    query = select(*columns, func.sum(CountRow.count), func.sum(CountRow.cost))
+    query = query.where(
+        CountRow.period.in_(periods.covering(wanted.first, wanted.last)), CountRow.every == (not counts.EVERY)
+    )
     if cluster is not None:
-        query = query.where(DailyCountRow.cluster == cluster)
-    return [
-        Total(at, outcome, entry or None, int(count), round(hours, 4))
-        for at, outcome, entry, count, hours in session.execute(query.group_by(*columns))
-    ]
+        query = query.where(CountRow.cluster == cluster)
+    return [_total(*row) for row in session.execute(query.group_by(*columns))]
 
 
 def first_day(session: Session) -> date | None:
     """-> the day of the first incident that has a verdict."""
-    found = session.execute(select(func.min(DailyCountRow.day))).scalar()
-    return date.fromisoformat(found) if found else None
+    query = select(func.min(CountRow.period)).where(CountRow.period > periods.FIRST_DAY)
+    found = session.execute(query).scalar()
+    return periods.day_of(found) if found else None
 
 
 def clusters(session: Session) -> list[str]:
     """-> the names of all clusters that incidents are of, in order."""
-    found: list[str] = []
+    first = aliased(IncidentRow)
+    names = select(func.min(first.cluster).label("name")).cte("names", recursive=True)
+    later = aliased(IncidentRow)
     # One step in the index for each: there are few, and far more incidents.
-    while (name := session.execute(select(func.min(IncidentRow.cluster)).where(*_after(found))).scalar()) is not None:
-        found.append(name)
-    return found
+    after = select(func.min(later.cluster)).where(later.cluster > names.c.name).scalar_subquery()
+    names = names.union_all(select(after).where(names.c.name.is_not(None)))
+    return list(session.execute(select(names.c.name).where(names.c.name.is_not(None))).scalars())
 
 
 def retry_success(session: Session, wanted: StatsFilter, most: int) -> RetrySuccess:
     """-> what came of the latest incidents whose advice was a retry, where the job is known by an id."""
-    columns = (
-        IncidentRow.job_id, IncidentRow.cluster, IncidentRow.attempt, IncidentRow.received_at, IncidentRow.entry,
-    )  # fmt: skip
-    query = select(*columns).where(*conditions(wanted), text(RETRIED))
-    advised = session.execute(query.order_by(IncidentRow.received_at.desc()).limit(most)).all()
-    attempts = _attempts(session, list({row.job_id for row in advised}))
-    said = [_came(row, attempts[row.job_id, row.cluster]) for row in advised]
-    return RetrySuccess(len(said), said.count("healthy"), said.count("same"), said.count("other"))
+    columns = [IncidentRow.job_id, IncidentRow.cluster, IncidentRow.attempt, IncidentRow.received_at, IncidentRow.entry]
+    latest = select(*columns).where(*conditions(wanted), text(RETRIED)).order_by(IncidentRow.received_at.desc())
+    advised = latest.limit(most).subquery()
+    # By the attempt's number, or by time where the sender gives none; each is one step in an index.
+    ways = [(numbered, clustered) for numbered in (True, False) for clustered in (True, False)]
+    came = func.coalesce(*(_next_attempt(advised, *way) for way in ways)).label("came")
+    told = select(came, (_FAILED + func.coalesce(advised.c.entry, "")).label("same")).subquery()
+    kinds = (told.c.came.is_not(None), told.c.came == _HEALTHY, told.c.came == told.c.same)
+    counted = (func.coalesce(func.sum(case((kind, 1), else_=0)), 0) for kind in kinds)
+    looked_at, heard, healthy, same = map(int, session.execute(select(func.count(), *counted).select_from(told)).one())
+    return RetrySuccess(looked_at, healthy, same, heard - healthy - same)
 
 
 def precision(session: Session, wanted: StatsFilter, most: int) -> list[Precision]:
-    """-> of the entries that people spoke of most in this time, how often they were right."""
-    right = func.sum(case((FeedbackRow.verdict == "right", 1), else_=0))
-    query = select(FeedbackRow.about, right, func.count() - right)
+    """-> of the entries that people spoke of most in this time, how often they were right; the latest _SAID words that
+    were said count."""
+    said = select(FeedbackRow.about, FeedbackRow.verdict).order_by(FeedbackRow.at.desc())
     if wanted.since is not None:
-        query = query.where(FeedbackRow.at >= wanted.since)
+        said = said.where(FeedbackRow.at >= wanted.since)
     if wanted.until is not None:
-        query = query.where(FeedbackRow.at < wanted.until)
+        said = said.where(FeedbackRow.at < wanted.until)
     if wanted.cluster is not None:
-        query = query.join(IncidentRow, IncidentRow.number == FeedbackRow.incident_number)
-        query = query.where(IncidentRow.cluster == wanted.cluster)
-    query = query.group_by(FeedbackRow.about).order_by(func.count().desc(), FeedbackRow.about).limit(most)
+        # Looked up for each: a join would let a planner go through all incidents of the cluster.
+        cluster = select(IncidentRow.cluster).where(IncidentRow.number == FeedbackRow.incident_number)
+        said = said.where(cluster.scalar_subquery() == wanted.cluster)
+    latest = said.limit(_SAID).subquery()
+    right = func.sum(case((latest.c.verdict == "right", 1), else_=0))
+    query = select(latest.c.about, right, func.count() - right).group_by(latest.c.about)
+    query = query.order_by(func.count().desc(), latest.c.about).limit(most)
     return [Precision(entry, int(agreed), int(rest)) for entry, agreed, rest in session.execute(query)]
 
 
-def _after(found: list[str]) -> list[ColumnElement[bool]]:
-    return [IncidentRow.cluster > found[-1]] if found else []
+def _days(wanted: Range) -> list[int]:
+    return [periods.of_day(wanted.first + timedelta(days=at)) for at in range(wanted.days)]
 
 
-def _attempts(session: Session, job_ids: list[str]) -> dict[tuple[str, str | None], list[_Attempt]]:
-    found: dict[tuple[str, str | None], list[_Attempt]] = defaultdict(list)
-    job: tuple[Any, ...] = (IncidentRow.job_id, IncidentRow.cluster)
-    columns: tuple[Any, ...] = (IncidentRow.attempt, IncidentRow.received_at, IncidentRow.outcome, IncidentRow.entry)
-    query = select(*job, *columns).where(IncidentRow.job_id.in_(job_ids))
-    rows: Any = session.execute(query)
-    for job_id, cluster, attempt, received_at, outcome, entry in rows:
-        found[job_id, cluster].append((attempt, received_at.isoformat(), outcome, entry))
-    return found
+def _total(part: str, outcome: str, entry: str, count: int, cost: int) -> Total:
+    return Total(part, outcome, entry or None, int(count), int(cost) / counts.COST)
 
 
-def _came(advised: object, attempts: list[_Attempt]) -> str:
-    """-> what the job's next attempt came to, by its number, or by time where the sender gives none."""
-    attempt, received, entry = advised.attempt, advised.received_at.isoformat(), advised.entry  # type: ignore[attr-defined]
-    numbered = attempt is not None
-    later = [
-        known
-        for known in attempts
-        if (known[0] is not None and known[0] > attempt if numbered else known[1] > received) and known[2] is not None
-    ]
-    if not later:
-        return "unknown"
-    following = min(later, key=lambda known: (known[0] if numbered else 0, known[1]))
-    if following[2] == "healthy":
-        return "healthy"
-    return "same" if following[3] == entry else "other"
+def _next_attempt(advised: Subquery, numbered: bool, clustered: bool) -> ScalarSelect[str]:
+    """-> what the attempt after an advised one came to, with its entry where it failed; NULL where the job is not told
+    apart in this way, or nothing was heard of it again."""
+    later, before = aliased(IncidentRow), advised.c
+    came = case((later.outcome == _HEALTHY, literal(_HEALTHY)), else_=_FAILED + func.coalesce(later.entry, ""))
+    query = select(came).where(later.job_id == before.job_id, later.outcome.is_not(None)).correlate(advised)
+    query = (
+        query.where(later.cluster == before.cluster)
+        if clustered
+        else query.where(later.cluster.is_(None), before.cluster.is_(None))
+    )
+    if numbered:
+        query = query.where(later.attempt > before.attempt).order_by(later.attempt, later.received_at)
+    else:
+        query = query.where(later.attempt.is_(None), before.attempt.is_(None), later.received_at > before.received_at)
+        query = query.order_by(later.received_at)
+    return query.limit(1).scalar_subquery()

@@ -68,7 +68,9 @@ def connect(url: str, foreign_keys: bool = True) -> Engine:
     """-> an engine for `url`; on SQLite a connection with the option `writing` takes the lock as it begins."""
     if make_url(url).get_backend_name() != "sqlite":
         timeout = {"connect_timeout": 10}
-        return create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=30, connect_args=timeout)
+        engine = create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=30, connect_args=timeout)
+        event.listen(engine, "connect", _prepare_postgres)
+        return engine
     several = {"timeout": _BUSY, "check_same_thread": False}
     # The connection that was used last is taken first: its cache is the warmest.
     engine = create_engine(
@@ -79,17 +81,23 @@ def connect(url: str, foreign_keys: bool = True) -> Engine:
     return engine
 
 
-def lock(session: Session, name: str) -> None:
-    """Holds `name` until the transaction ends: no other transaction that asks for it runs beside."""
+def lock(session: Session, name: str, *, shared: bool = False) -> None:
+    """Holds `name` until the transaction ends: no other transaction that asks for it runs beside, or none but those
+    that share it."""
     if session.get_bind().dialect.name == "postgresql":
         key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
-        session.execute(select(func.pg_advisory_xact_lock(key)))
+        session.execute(select(func.pg_advisory_xact_lock_shared(key) if shared else func.pg_advisory_xact_lock(key)))
     # On SQLite a transaction that writes is alone.
 
 
 def insert(session: Session, table: Any) -> sqlite.Insert | postgresql.Insert:
     """-> an INSERT in the words of the session's database, which knows ON CONFLICT."""
     return sqlite.insert(table) if session.get_bind().dialect.name == "sqlite" else postgresql.insert(table)
+
+
+def _prepare_postgres(connection: Any, _record: Any) -> None:
+    connection.execute("SET jit = off")  # compiling a question of ours takes far longer than answering it
+    connection.commit()
 
 
 def _prepare_sqlite(foreign_keys: bool, connection: Any, _record: Any) -> None:

@@ -1,6 +1,7 @@
 """The form of a stored file: zstd frames that can be read one by one, and an index of them at the end.
 
-The index is a skippable frame, so `zstd -d` reads the whole as it stands.
+The index is a skippable frame, so `zstd -d` reads the whole as it stands. Before it, where there are two frames or
+more, stands another one with the landmarks of each; files that were stored before there were any go without.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+
+from app.reading import landmarks
+from app.reading.landmarks import Landmarks
 
 FRAME = 4 << 20  # bytes of the log in one frame
 _SKIPPABLE = struct.Struct("<II")  # magic, bytes that follow
@@ -37,13 +41,15 @@ class Entry:
 class Index:
     """Where the frames of a stored file are, and which lines they hold."""
 
-    def __init__(self, entries: Sequence[Entry], open_end: bool) -> None:
+    def __init__(self, entries: Sequence[Entry], open_end: bool, marks: Sequence[Landmarks] = ()) -> None:
+        """`marks` are those of each frame, of the lines that begin in it, or none."""
         self.entries = tuple(entries)
+        self.marks = tuple(marks)
         self.starts = (0, *accumulate(entry.compressed for entry in self.entries))
         self._feeds = (0, *accumulate(entry.feeds for entry in self.entries))
         self.bytes = sum(entry.uncompressed for entry in self.entries)
         self.lines = self._feeds[-1] + open_end
-        self._open_end = open_end
+        self.open_end = open_end
 
     def find(self, line: int) -> tuple[int, int]:
         """-> (frame, line feeds to skip in it) where a line of 1 … `lines` starts."""
@@ -55,10 +61,12 @@ class Index:
         return self._feeds[frame] + (2 if frame else 1)
 
     def dump(self) -> bytes:
-        """-> the index as the end of a stored file."""
+        """-> landmarks and index as the end of a stored file."""
+        marks = b"".join(mark.dump() for mark in self.marks)
+        before = _SKIPPABLE.pack(_MAGIC, len(marks)) + marks if marks else b""
         content = b"".join(_ENTRY.pack(e.compressed, e.uncompressed, e.feeds) for e in self.entries)
-        content += _END.pack(len(self.entries), self._open_end, _FORM)
-        return _SKIPPABLE.pack(_MAGIC, len(content)) + content
+        content += _END.pack(len(self.entries), self.open_end, _FORM)
+        return before + _SKIPPABLE.pack(_MAGIC, len(content)) + content
 
 
 def index_bytes(end: bytes) -> int:
@@ -70,10 +78,20 @@ def index_bytes(end: bytes) -> int:
 
 
 def load(end: bytes) -> Index:
-    """-> the index that `end`, at least the last `index_bytes` of a file, holds; raises BrokenIndex."""
+    """-> the index that `end`, at least the last `index_bytes` of a file, holds; its landmarks come later. Raises
+    BrokenIndex."""
     size = index_bytes(end)
     if size > len(end):
         raise BrokenIndex("the index is cut")
     content = end[len(end) - size + _SKIPPABLE.size : len(end) - END_BYTES]
     open_end = bool(_END.unpack(end[-END_BYTES:])[1])
     return Index([Entry(*numbers) for numbers in _ENTRY.iter_unpack(content)], open_end)
+
+
+def with_marks(index: Index, between: bytes) -> Index:
+    """-> the index with the landmarks that stand `between` the frames and it; as it is where those are not as known."""
+    stored = between[_SKIPPABLE.size :]
+    if len(stored) != len(index.entries) * landmarks.SIZE:
+        return index
+    parts = (stored[at : at + landmarks.SIZE] for at in range(0, len(stored), landmarks.SIZE))
+    return Index(index.entries, index.open_end, [landmarks.load(part) for part in parts])

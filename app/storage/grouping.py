@@ -9,17 +9,16 @@ transaction that its caller opened; whoever changes the incidents of a group hol
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
-from datetime import datetime
 
-from sqlalchemy import case, delete, func, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from app.domain.group import GroupStatus
-from app.domain.incident import Finding, Job
+from app.domain.incident import Finding
 from app.errors import BadInput
 from app.storage.database import lock
 from app.storage.groups import row_of
+from app.storage.joining import apart, hold, make, root_of
 from app.storage.tables import FingerprintRow, GroupRow, IncidentRow, SplitRow
 
 SPLIT_BY = {"cluster": IncidentRow.cluster, "user": IncidentRow.user, "host": IncidentRow.host}
@@ -34,37 +33,13 @@ class CannotRegroup(BadInput):
     code = "cannot_regroup"
 
 
-def join(session: Session, fingerprint: str, finding: Finding, seen: datetime) -> int:
-    """Counts one more incident to the group of a fingerprint, which is made where there is none -> its number.
+def begin_leaving(session: Session, number: int | None, also: Iterable[str] = ()) -> None:
+    """Comes before an incident of a group is held that is to leave it, for the group of `also`, a fingerprint, if any.
 
-    A resolved group is open again, and no longer muted, where the incident is younger than the decision.
+    People regroup nothing meanwhile, and what is held is held in one go: no two transactions wait for each other.
     """
-    hold(session, [fingerprint])
-    known = select(FingerprintRow.group_number).where(FingerprintRow.fingerprint == fingerprint)
-    own = session.execute(known).scalar_one_or_none()
-    if own is None:
-        return _new(session, [fingerprint], finding, seen)
-    number = _root(session, own)
-    latest = seen >= GroupRow.last_seen
-    regressed = (GroupRow.status == GroupStatus.RESOLVED) & (GroupRow.resolved_at < seen)
-    changes = {
-        "count": GroupRow.count + 1,
-        "status": case((regressed, GroupStatus.OPEN), else_=GroupRow.status),
-        "regressed_at": case((regressed, seen), else_=GroupRow.regressed_at),
-        "muted_until": case((regressed, None), else_=GroupRow.muted_until),
-        "first_seen": case((seen < GroupRow.first_seen, seen), else_=GroupRow.first_seen),
-        "last_seen": case((latest, seen), else_=GroupRow.last_seen),
-        "title": case((latest, finding.title), else_=GroupRow.title),
-        "signature": case((latest, finding.signature), else_=GroupRow.signature),
-        "entry": case((latest, finding.entry), else_=GroupRow.entry),
-        "outcome": case((latest, finding.outcome), else_=GroupRow.outcome),
-    }
-    if finding.gpu_hours is not None:
-        changes["gpu_hours"] = func.coalesce(GroupRow.gpu_hours, 0) + finding.gpu_hours
-    session.execute(
-        update(GroupRow).where(GroupRow.number == number).values(changes), execution_options=_UNSYNCHRONIZED
-    )
-    return number
+    lock(session, _REGROUPING, shared=True)
+    _hold_all(session, [] if number is None else [number], also)
 
 
 def leave(session: Session, number: int) -> None:
@@ -106,7 +81,7 @@ def unmerge(session: Session, group_id: str, others: Iterable[str]) -> None:
     lock(session, _REGROUPING)
     into = row_of(session, group_id)
     rows = [row_of(session, other) for other in others]
-    _hold_all(session, [_root(session, into.number)])
+    _hold_all(session, [root_of(session, into.number)])
     for row in rows:
         session.refresh(row)
         if row.merged_into != into.number:
@@ -115,7 +90,7 @@ def unmerge(session: Session, group_id: str, others: Iterable[str]) -> None:
         session.flush()
         _move(session, _fingerprints(session, _tree(session, [row.number])), row.number)
         _recount(session, row.number)
-    _recount(session, _root(session, into.number))
+    _recount(session, root_of(session, into.number))
 
 
 def split(session: Session, group_id: str, field: str, value: str) -> int:
@@ -129,13 +104,13 @@ def split(session: Session, group_id: str, field: str, value: str) -> int:
     theirs = session.execute(
         select(IncidentRow.fingerprint).where(member, SPLIT_BY[field] == value).distinct()
     ).scalars()
-    moved = {fingerprint: _apart(fingerprint, field, value) for fingerprint in theirs if fingerprint}
+    moved = {fingerprint: apart(fingerprint, field, value) for fingerprint in theirs if fingerprint}
     if not moved:
         raise CannotRegroup(f"no incident of the group has the {field} {value}")
     if not session.execute(select(IncidentRow.number).where(member, SPLIT_BY[field] != value).limit(1)).scalar():
         raise CannotRegroup(f"all incidents of the group have the {field} {value}")
     words = Finding(row.outcome, None, row.signature, row.entry, row.title, None, "")
-    number = _new(session, sorted(moved.values()), words, row.last_seen)
+    number = make(session, sorted(moved.values()), words, row.last_seen)
     for whole, part in moved.items():
         session.add(SplitRow(fingerprint=whole, field=field, value=value))
         them = member & (IncidentRow.fingerprint == whole) & (SPLIT_BY[field] == value)
@@ -146,45 +121,17 @@ def split(session: Session, group_id: str, field: str, value: str) -> int:
     return number
 
 
-def told_apart(session: Session, finding: Finding, job: Job) -> Finding:
-    """-> the finding with the fingerprint that it has after what people split."""
-    values = {"cluster": job.cluster, "user": job.user, "host": finding.host}
-    query = select(SplitRow).where(SplitRow.fingerprint == finding.fingerprint).order_by(SplitRow.number)
-    for rule in session.execute(query).scalars():
-        if values[rule.field] == rule.value:
-            return told_apart(
-                session, replace(finding, fingerprint=_apart(rule.fingerprint, rule.field, rule.value)), job
-            )
-    return finding
-
-
-def hold(session: Session, fingerprints: Iterable[str]) -> None:
-    """Holds fingerprints, in an order that is the same for everyone: nobody else changes their groups meanwhile."""
-    for fingerprint in sorted(fingerprints):
-        lock(session, f"fingerprint {fingerprint}")
-
-
-def _apart(fingerprint: str, field: str, value: str) -> str:
-    return f"{fingerprint} {field}={value}"
-
-
-def _hold_all(session: Session, numbers: list[int]) -> list[str]:
+def _hold_all(session: Session, numbers: Iterable[int], also: Iterable[str] = ()) -> list[str]:
+    """Holds the fingerprints of groups and of what is merged into them, and `also` these -> those of the groups."""
     found = _fingerprints(session, _tree(session, numbers))
-    hold(session, found)
+    hold(session, {*found, *also})
     return found
 
 
-def _root(session: Session, number: int) -> int:
-    while (
-        above := session.execute(select(GroupRow.merged_into).where(GroupRow.number == number)).scalar()
-    ) is not None:
-        number = above
-    return number
-
-
-def _tree(session: Session, numbers: list[int]) -> set[int]:
+def _tree(session: Session, numbers: Iterable[int]) -> set[int]:
     """-> the groups and all that are merged into them."""
-    found, new = set(numbers), set(numbers)
+    found = set(numbers)
+    new = set(found)
     while new:
         under = select(GroupRow.number).where(GroupRow.merged_into.in_(new))
         new = set(session.execute(under).scalars()) - found
@@ -223,22 +170,3 @@ def _recount(session: Session, number: int) -> GroupRow | None:
         row.first_seen, row.last_seen = first, last
     session.flush()
     return row
-
-
-def _new(session: Session, fingerprints: list[str], finding: Finding, seen: datetime) -> int:
-    row = GroupRow(
-        status=GroupStatus.OPEN,
-        count=1,
-        signature=finding.signature,
-        title=finding.title,
-        entry=finding.entry,
-        outcome=finding.outcome,
-        first_seen=seen,
-        last_seen=seen,
-        gpu_hours=finding.gpu_hours,
-    )
-    session.add(row)
-    session.flush()
-    session.add_all(FingerprintRow(fingerprint=fingerprint, group_number=row.number) for fingerprint in fingerprints)
-    session.flush()
-    return row.number

@@ -1,90 +1,113 @@
-"""Hosts on which runs failed first, counted from an index alone. Each function is one step of a transaction."""
+"""Hosts on which runs failed first. Each function is one step of a transaction.
+
+Which hosts come first, how often each failed and what that cost is told by counts that are kept, and by the incidents
+of days that are looked at only in part. What else is told of a host is read from an index, for the hosts that are shown
+alone: the causes and jobs of its latest failures, however many it has.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import replace
+from collections import Counter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Text, case, cast, func, literal, select, text
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import BigInteger, ColumnElement, Select, Subquery, Text, case, cast, func, literal, select, union_all
+from sqlalchemy.orm import Session
 
 from app.domain.stats import BadHost, HostRecord, StatsFilter
+from app.storage import counts
+from app.storage.parts import parts
 from app.storage.stats import conditions
-from app.storage.tables import IncidentRow
+from app.storage.tables import HostCountRow, IncidentRow
 
-_HARDWARE = func.sum(case((IncidentRow.hardware.is_(True), 1), else_=0))
+LATEST = 100  # failures of each host in a list whose causes and jobs are told
+_LATEST_OF_ONE = 2000
 
 
 def hosts(session: Session, wanted: StatsFilter, limit: int) -> list[HostRecord]:
     """-> hosts on which runs failed first: those with the most hardware failures, then the most failures, first."""
-    names = _names(wanted.host or "")
-    host = names.c.host
-    query = select(host, func.count(), _HARDWARE).join(IncidentRow, IncidentRow.host == host).where(*_failed(wanted))
-    query = query.group_by(host).order_by(_HARDWARE.desc(), func.count().desc(), host).limit(limit)
-    return _records(session, wanted, [name for name, *_ in session.execute(query)])
+    return _records(session, wanted, _ranked(session, wanted, _begins(wanted.host or "")), limit, LATEST)
 
 
 def host(session: Session, wanted: StatsFilter, name: str) -> HostRecord | None:
     """-> one host; None where nothing failed on it."""
-    found = _records(session, wanted, [name])
+    found = _records(session, wanted, _ranked(session, wanted, lambda column: [column == name]), 1, _LATEST_OF_ONE)
     return found[0] if found else None
 
 
 def bad(session: Session, wanted: StatsFilter, most: int) -> list[BadHost]:
     """-> hosts that were to blame themselves, those that were it most often first."""
-    # As no column, so that SQLite takes the small index of hardware's failures and not the one in the hosts' order.
-    host = func.coalesce(IncidentRow.host, "").label("host")
-    query = select(host, func.count(), func.max(IncidentRow.received_at)).where(*conditions(wanted), text("hardware"))
-    query = query.group_by(host).order_by(func.count().desc(), host).limit(most + 1)
-    return [BadHost(name, count, last) for name, count, last in session.execute(query) if name][:most]
+    ranked = _first(_ranked(session, wanted, lambda _: [], HostCountRow.hardware > 0), most)
+    last = _failures(wanted, ranked, IncidentRow.received_at).where(IncidentRow.hardware.is_(True))
+    last = last.order_by(IncidentRow.received_at.desc()).limit(1)
+    query = select(ranked.c.host, ranked.c.hardware, last.scalar_subquery()).where(ranked.c.hardware > 0)
+    return [BadHost(name, int(count), at) for name, count, at in session.execute(query.order_by(*_order(ranked)))]
 
 
-def _names(prefix: str) -> Any:
-    """-> all names that begin with `prefix`, each found by one step in the index: there are far more incidents."""
-    incident = aliased(IncidentRow)
-    first = select(func.min(incident.host).label("host")).where(*_within(incident.host, prefix))
-    names = first.cte("names", recursive=True)
-    later = aliased(IncidentRow)
-    after = select(func.min(later.host)).where(later.host > names.c.host, *_within(later.host, prefix))
-    return names.union_all(select(after.scalar_subquery()).where(names.c.host.is_not(None)))
+def _ranked(session: Session, wanted: StatsFilter, named: Any, *counted: ColumnElement[bool]) -> Subquery:
+    """-> host, count, hardware and cost of what failed; `named` makes conditions of a column of names, `counted` are
+    such of counts that are kept."""
+    time = parts(session, wanted.since, wanted.until)
+    row = HostCountRow
+    kept = select(row.host, row.count, row.hardware, row.cost).where(
+        row.period.in_(time.periods), *named(row.host), *counted
+    )
+    if wanted.cluster is not None:
+        kept = kept.where(row.cluster == wanted.cluster)
+    cost = cast(func.round(func.coalesce(IncidentRow.gpu_hours, 0) * counts.COST), BigInteger)
+    single = (IncidentRow.host, literal(1), case((IncidentRow.hardware.is_(True), 1), else_=0), cost)
+    pieces = [
+        select(*single).where(*_failed(StatsFilter(since, until, wanted.cluster)), *named(IncidentRow.host))
+        for since, until in time.pieces
+    ]
+    both = union_all(kept, *pieces).subquery()
+    sums = [func.sum(both.c[name]).label(name) for name in ("count", "hardware", "cost")]
+    return select(both.c.host, *sums).group_by(both.c.host).subquery()
 
 
-def _within(name: Any, prefix: str) -> list[ColumnElement[bool]]:
+def _first(ranked: Subquery, most: int) -> Subquery:
+    return select(ranked).order_by(*_order(ranked)).limit(most).subquery()
+
+
+def _order(ranked: Subquery) -> tuple[ColumnElement[Any], ...]:
+    return ranked.c.hardware.desc(), ranked.c.count.desc(), ranked.c.host
+
+
+def _begins(prefix: str) -> Any:
     """A range and not LIKE, which would not go by the index on every database."""
-    return [name >= prefix, func.substr(name, 1, len(prefix)) == prefix] if prefix else []
+    return lambda name: [name >= prefix, func.substr(name, 1, len(prefix)) == prefix] if prefix else []
 
 
 def _failed(wanted: StatsFilter) -> list[ColumnElement[bool]]:
-    return [*conditions(wanted), IncidentRow.outcome != "healthy"]
+    return [*conditions(wanted), IncidentRow.host.is_not(None), IncidentRow.outcome != "healthy"]
 
 
-def _records(session: Session, wanted: StatsFilter, names: list[str]) -> list[HostRecord]:
-    columns: tuple[Any, ...] = (
-        IncidentRow.host,
-        func.count(),
-        _HARDWARE,
-        func.count(func.distinct(_job())),
-        func.min(IncidentRow.received_at),
-        func.max(IncidentRow.received_at),
-        func.sum(IncidentRow.gpu_hours),
+def _failures(wanted: StatsFilter, ranked: Subquery, *columns: Any) -> Select[Any]:
+    """-> what failed on the host that a row of `ranked` is of."""
+    return select(*columns).where(IncidentRow.host == ranked.c.host, *_failed(wanted)).correlate(ranked)
+
+
+def _records(session: Session, wanted: StatsFilter, ranked: Subquery, most: int, latest: int) -> list[HostRecord]:
+    shown = _first(ranked, most)
+    at, number = IncidentRow.received_at, IncidentRow.number
+    first, last = (
+        _failures(wanted, shown, at).order_by(order).limit(1).scalar_subquery() for order in (at.asc(), at.desc())
     )
-    theirs = IncidentRow.host.in_(names)
-    query = select(*columns).where(theirs, *_failed(wanted)).group_by(IncidentRow.host)
-    rows: dict[str, Any] = {row[0]: row for row in session.execute(query)}
-    entries = _entries(session, wanted, theirs)
-    return [replace(HostRecord(*rows[name]), entries=entries[name]) for name in names if name in rows]
+    newest = _failures(wanted, shown, IncidentRow.entry, _job().label("job"))
+    newest_of_all = newest.order_by(at.desc(), number.desc()).limit(latest).subquery()
+    jobs = select(func.count(func.distinct(newest_of_all.c.job))).scalar_subquery()
+    entries = select(func.aggregate_strings(newest_of_all.c.entry, " ")).scalar_subquery()
+    query = select(shown, jobs, first, last, entries).order_by(*_order(shown))
+    return [_record(latest, *row) for row in session.execute(query)]
 
 
-def _entries(session: Session, wanted: StatsFilter, theirs: ColumnElement[bool]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = defaultdict(dict)
-    columns: tuple[Any, ...] = (IncidentRow.host, IncidentRow.entry, func.count())
-    query = select(*columns)
-    query = query.where(theirs, *_failed(wanted), IncidentRow.entry.is_not(None))
-    query = query.group_by(IncidentRow.host, IncidentRow.entry).order_by(func.count().desc(), IncidentRow.entry)
-    for name, entry, count in session.execute(query):
-        found[name][entry] = count
-    return found
+def _record(
+    latest: int, name: str, count: int, hardware: int, cost: int, jobs: int, first: Any, last: Any, entries: str | None
+) -> HostRecord:
+    told = Counter((entries or "").split())
+    return HostRecord(
+        name, int(count), int(hardware), jobs, first, last, int(cost) / counts.COST if cost else None,
+        dict(sorted(told.items(), key=lambda item: (-item[1], item[0]))), min(int(count), latest),
+    )  # fmt: skip
 
 
 def _job() -> ColumnElement[str]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
-from dataclasses import asdict
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Table, bindparam, delete, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import ColumnElement, Select, delete, func, select, update
 from sqlalchemy.orm import Session, joinedload, selectinload
 
 from app.domain.group import GroupMark, GroupStatus
@@ -20,49 +17,12 @@ from app.storage.cursor import Page, number_of
 from app.storage.tables import FileRow, IncidentRow
 
 OPEN = [State.RECEIVED, State.TRIAGING]
-LONGEST_JOB_ID = 64  # characters: an index holds it beside others
 # What an incident holds of other tables.
 _PARTS = (
     selectinload(IncidentRow.files),
     selectinload(IncidentRow.feedback),
     joinedload(IncidentRow.group),
 )
-_INCIDENTS = cast(Table, IncidentRow.__table__)
-_ADD = {
-    dialect: insert(_INCIDENTS).on_conflict_do_nothing(index_elements=["request"]).returning(_INCIDENTS.c.number)
-    for dialect, insert in (("sqlite", sqlite.insert), ("postgresql", postgresql.insert))
-}
-_KNOWN = select(_INCIDENTS.c.number).where(_INCIDENTS.c.request == bindparam("of"))
-_ADD_FILE = insert(cast(Table, FileRow.__table__))
-
-
-def add(session: Session, job: Job, log: StoredLog, received_at: datetime) -> tuple[str, bool]:
-    """Keeps a new incident in state received -> (its id, True).
-
-    The same log of the same job and attempt is the incident that exists -> (its id, False).
-    """
-    request = _request(job, log)
-    row = {
-        "request": request,
-        "received_at": received_at,
-        "state": State.RECEIVED,
-        "tries": 0,
-        "job": job.as_dict(),
-        "job_id": job.job_id[:LONGEST_JOB_ID] if job.job_id else None,
-        "attempt": job.attempt,
-        "cluster": job.cluster,
-        "user": job.user,
-        "log_sha256": log.sha256,
-    }
-    # Statements made once and without the ORM, which takes twice as long as all else that is done to accept a log.
-    connection = session.connection()
-    number = connection.execute(_ADD[connection.dialect.name], row).scalar_one_or_none()
-    if number is None:
-        return str(connection.execute(_KNOWN, {"of": request}).scalar_one()), False
-    files = [asdict(file) | {"incident_number": number, "position": at} for at, file in enumerate(log.files)]
-    connection.execute(_ADD_FILE, files)
-    search.put(session, number, job_text(job))
-    return str(number), True
 
 
 def read(session: Session, incident_id: str) -> Incident:
@@ -105,12 +65,16 @@ def queued(session: Session) -> tuple[int, datetime | None]:
 
 def received_before(session: Session, moment: datetime, limit: int) -> list[str]:
     """-> ids of at most `limit` incidents older than `moment`, the oldest first."""
-    query = select(IncidentRow.number).where(IncidentRow.received_at < moment).order_by(IncidentRow.number).limit(limit)
+    query = select(IncidentRow.number).where(IncidentRow.received_at < moment)
+    query = query.order_by(IncidentRow.received_at, IncidentRow.number).limit(limit)
     return [str(number) for number in session.execute(query).scalars()]
 
 
 def remove(session: Session, incident_id: str) -> tuple[str, ...]:
     """Takes an incident away -> digests of its files; raises NotFound."""
+    group = session.execute(select(IncidentRow.group_number).where(is_id(incident_id))).scalar_one_or_none()
+    if group is not None:
+        grouping.begin_leaving(session, group)
     row = session.execute(select(IncidentRow).where(is_id(incident_id)).with_for_update()).scalar_one_or_none()
     if row is None:
         raise _unknown(incident_id)
@@ -129,16 +93,6 @@ def unused(session: Session, digests: Iterable[str]) -> list[str]:
     wanted = list(digests)
     used = set(session.execute(select(FileRow.sha256).where(FileRow.sha256.in_(wanted))).scalars())
     return [digest for digest in wanted if digest not in used]
-
-
-def _request(job: Job, log: StoredLog) -> str:
-    """-> what a repeat of a request has in common with it. Two clusters can have given out the same job id."""
-    parts = [job.cluster or "", job.job_id or "", str(job.attempt or 0), log.sha256]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def job_text(job: Job) -> str:
-    return "\n".join(str(value) for value in [*job.as_dict().values(), *job.labels.values()])
 
 
 def is_id(incident_id: str) -> ColumnElement[bool]:

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Text,
-    TextClause,
+    and_,
     bindparam,
     column,
     delete,
     insert,
+    literal,
     select,
     table,
     text,
@@ -62,39 +63,40 @@ def asked(query: str) -> list[str]:
 
 def put(session: Session, number: int, content: str) -> None:
     """Makes an incident that is in no search yet findable by `content`."""
-    session.connection().execute(_ADD, {"rowid": number, "words": " ".join(sorted(words(content)))})
+    put_all(session, {number: content})
+
+
+def put_all(session: Session, contents: Mapping[int, str]) -> None:
+    """Makes such incidents findable, each by its content."""
+    rows = [{"rowid": number, "words": " ".join(sorted(words(content)))} for number, content in contents.items()]
+    session.connection().execute(_ADD, rows)
 
 
 def remove(session: Session, number: int) -> None:
     session.connection().execute(_REMOVE, {"of": number})
 
 
-def matches(session: Session, number: ColumnElement[int], query: str) -> ColumnElement[bool] | None:
-    """-> the condition that the incident `number` has every word of `query`; None where `query` asks for none."""
+def has(number: ColumnElement[int], query: str) -> ColumnElement[bool]:
+    """-> the condition that the incident `number` has every word of `query`, which asks for some: its words are read,
+    and no index is asked. For incidents that are looked at one by one."""
+    words_of = literal(" ") + _search.c.words
+    found = and_(*(words_of.contains(f" {term}") for term in asked(query)))
+    return select(found).where(_search.c.rowid == number).scalar_subquery()
+
+
+def some(session: Session, query: str, most: int) -> list[int]:
+    """-> numbers of at most so many incidents that have every word of `query`, which asks for some."""
     terms = asked(query)
-    if not terms:
-        return None
-    having = select(_search.c.rowid).where(_having(session, terms))
-    if session.get_bind().dialect.name == "sqlite":
-        # As no column, so that SQLite walks the incidents in their order, and does not look up all that are found.
-        return (number + 0).in_(having)
-    return number.in_(having)
-
-
-def some(session: Session, query: str, most: int) -> list[int] | None:
-    """-> numbers of at most so many incidents that have every word of `query`; None where it asks for none."""
-    terms = asked(query)
-    if not terms:
-        return None
-    return list(session.execute(select(_search.c.rowid).where(_having(session, terms)).limit(most)).scalars())
-
-
-def _having(session: Session, terms: list[str]) -> TextClause:
     # Terms hold letters and digits only, so quoting is for the databases' own words (AND, NEAR).
     if session.get_bind().dialect.name == "sqlite":
-        return text(f"{TABLE} MATCH :terms").bindparams(terms=" ".join(f'"{term}"*' for term in terms))
-    vector = "array_to_tsvector(string_to_array(words, ' '))"
-    return text(f"{vector} @@ CAST(:terms AS tsquery)").bindparams(terms=" & ".join(f"'{term}':*" for term in terms))
+        having = text(f"{TABLE} MATCH :terms").bindparams(terms=" ".join(f'"{term}"*' for term in terms))
+    else:
+        # Without its index each row's words would be cut again, which takes longer than the planner thinks.
+        session.execute(text("SET LOCAL enable_seqscan = off"))
+        vector = "array_to_tsvector(string_to_array(words, ' '))"
+        told = " & ".join(f"'{term}':*" for term in terms)
+        having = text(f"{vector} @@ CAST(:terms AS tsquery)").bindparams(terms=told)
+    return list(session.execute(select(_search.c.rowid).where(having).limit(most)).scalars())
 
 
 def _runs(content: str) -> Iterator[str]:

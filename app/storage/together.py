@@ -1,11 +1,12 @@
-"""Lets threads that each have something to write share one transaction: SQLite has one writer, whose commit waits for
-the disk, and ten commits wait ten times as long as one.
+"""Lets callers that each have something to write share one transaction: a commit waits for the disk, and ten commits
+wait ten times as long as one.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -18,6 +19,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 Work = Callable[[list[Item]], list[Result]]
 
+_MOST = 100  # items in a transaction: one that goes on for long keeps all other writers waiting
+
 
 @dataclass(slots=True, eq=False)
 class _Waiting(Generic[Item, Result]):
@@ -27,37 +30,45 @@ class _Waiting(Generic[Item, Result]):
 
 
 class Together(Generic[Item, Result]):
-    """Call `do` from many threads: what comes while one of them writes is written by the next, all at once."""
+    """Hand items in from any thread: what comes while some of them are written is written next, all at once."""
 
     def __init__(self) -> None:
         self._waiting: list[_Waiting[Item, Result]] = []
-        self._adding, self._working = threading.Lock(), threading.Lock()
+        self._adding = threading.Lock()
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="together")
 
     @property
     def waiting(self) -> int:
         """How many items nobody has begun with."""
         return len(self._waiting)
 
-    def do(self, item: Item, work: Work[Item, Result]) -> Result:
-        """-> what became of this item, once its transaction is committed. Raises what `work` raises for it.
+    def put(self, item: Item, work: Work[Item, Result]) -> Future[Result]:
+        """-> what becomes of this item, once its transaction is committed, or what `work` raised for it.
 
         `work` does items in one transaction -> what became of each, in their order; all of them, or none.
         """
         mine = _Waiting[Item, Result](item)
         with self._adding:
             self._waiting.append(mine)
-        with self._working:
-            if mine in self._waiting:
-                self._do_all(work)
-            if mine.error is not None:
-                raise mine.error
-            if mine.result is None:  # another item may be why all of them failed
-                (mine.result,) = work([item])
+            # In the same order, so that whoever's turn it is stands first or has been done with others.
+            return self._writer.submit(self._do, mine, work)
+
+    def close(self) -> None:
+        """Waits until all is written."""
+        self._writer.shutdown()
+
+    def _do(self, mine: _Waiting[Item, Result], work: Work[Item, Result]) -> Result:
+        if mine in self._waiting[:1]:
+            self._do_all(work)
+        if mine.error is not None:
+            raise mine.error
+        if mine.result is None:  # alone, or another item may be why all of them failed
+            (mine.result,) = work([mine.item])
         return mine.result
 
     def _do_all(self, work: Work[Item, Result]) -> None:
         with self._adding:
-            batch, self._waiting = self._waiting, []
+            batch, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
         if len(batch) == 1:
             return  # fails, if it does, where it is asked for
         try:

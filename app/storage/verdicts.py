@@ -3,32 +3,47 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
-from sqlalchemy import Select, select
+from sqlalchemy import Table, bindparam, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.domain.incident import Finding, Job, State
-from app.storage import counts, grouping, search
+from app.storage import counts, grouping, joining, search
 from app.storage.cursor import number_of
-from app.storage.incidents import OPEN, change, is_id, job_text
+from app.storage.incidents import OPEN, change, is_id
+from app.storage.received import job_text
 from app.storage.tables import EarlierVerdictRow, IncidentRow
 
 _ENDED = [State.TRIAGED, State.FAILED]
 
 
+# Statements made once and without the ORM, which takes longer than the engine takes for a short log.
+_INCIDENTS, _EARLIER = cast(Table, IncidentRow.__table__), cast(Table, EarlierVerdictRow.__table__)
+_COUNTED = ("received_at", "cluster", "outcome", "entry", "host", "hardware", "gpu_hours")
+_KNOWN = [_INCIDENTS.c[name] for name in ("number", "job", "fingerprint", "group_number", *_COUNTED)]
+_SET = update(_INCIDENTS).where(_INCIDENTS.c.number == bindparam("of"))
+_REMEMBER = insert(_EARLIER).from_select(
+    ["incident_number", "verdict", "triaged_at", "replaced_at"],
+    select(
+        _INCIDENTS.c.number,
+        _INCIDENTS.c.verdict,
+        _INCIDENTS.c.triaged_at,
+        bindparam("now", type_=_EARLIER.c.replaced_at.type),
+    ).where(_INCIDENTS.c.number == bindparam("of"), _INCIDENTS.c.verdict.is_not(None)),
+)
+
+
 def save(session: Session, incident_id: str, verdict: dict[str, Any], finding: Finding, triaged_at: datetime) -> bool:
     """Keeps a verdict and puts the incident into its group -> True; False where another was quicker or it is gone."""
-    row = session.execute(_locked(incident_id).where(IncidentRow.state.in_(OPEN))).scalar_one_or_none()
+    row = _found(session, _LOCKED, incident_id, OPEN)
     if row is None:
         return False
-    finding = grouping.told_apart(session, finding, Job(**row.job))
-    _set(row, verdict, finding, triaged_at)
-    if finding.fingerprint:
-        row.group_number = grouping.join(session, finding.fingerprint, finding, row.received_at)
-    session.flush()
-    _find_by(session, row, finding)
-    counts.move(session, None, counts.of(row))
+    finding = joining.told_apart(session, finding, Job(**row.job))
+    group = finding.fingerprint and joining.join(session, finding.fingerprint, finding, row.received_at)
+    _set(session, row, verdict, finding, triaged_at, group)
+    counts.move(session, None, counts.of(_after(row, finding)))
     return True
 
 
@@ -45,31 +60,23 @@ def confirm(session: Session, incident_ids: list[str], knowledge: str) -> None:
 
 def replace(session: Session, incident_id: str, verdict: dict[str, Any], finding: Finding, now: datetime) -> bool:
     """Keeps a verdict of other knowledge, and the one before it too -> True; False where there is none to replace."""
-    row = session.execute(_locked(incident_id).where(IncidentRow.state.in_(_ENDED))).scalar_one_or_none()
+    before = _found(session, _KNOWN_IN, incident_id, _ENDED)
+    if before is None:
+        return False
+    finding = joining.told_apart(session, finding, Job(**before.job))
+    if finding.fingerprint != before.fingerprint:
+        grouping.begin_leaving(session, before.group_number, [finding.fingerprint] if finding.fingerprint else [])
+    row = _found(session, _LOCKED, incident_id, _ENDED)
     if row is None:
         return False
-    finding = grouping.told_apart(session, finding, Job(**row.job))
-    before, group, counted = row.fingerprint, row.group_number, counts.of(row)
-    if row.verdict is not None:
-        session.add(
-            EarlierVerdictRow(
-                incident_number=row.number, verdict=row.verdict, triaged_at=row.triaged_at, replaced_at=now
-            )
-        )
-    if finding.fingerprint != before:
-        # Both at once and in the order that all keep to, so that two of these never wait for each other.
-        grouping.hold(session, [known for known in (before, finding.fingerprint) if known])
-        row.group_number = None
-    _set(row, verdict, finding, now)
-    session.flush()
-    if finding.fingerprint != before:
-        if group is not None:
-            grouping.leave(session, group)
-        if finding.fingerprint:
-            row.group_number = grouping.join(session, finding.fingerprint, finding, row.received_at)
-            session.flush()
-    _find_by(session, row, finding)
-    counts.move(session, counted, counts.of(row))
+    session.connection().execute(_REMEMBER, {"of": row.number, "now": now})
+    group = row.group_number
+    if finding.fingerprint != row.fingerprint:
+        group = finding.fingerprint and joining.join(session, finding.fingerprint, finding, row.received_at)
+    _set(session, row, verdict, finding, now, group)
+    if finding.fingerprint != row.fingerprint and row.group_number is not None:
+        grouping.leave(session, row.group_number)  # which may be where it went: under another fingerprint of a merge
+    counts.move(session, counts.of(row), counts.of(_after(row, finding)))
     return True
 
 
@@ -85,20 +92,23 @@ def save_failure(session: Session, incident_id: str, failure: str, at: datetime)
     return change(session, [is_id(incident_id), IncidentRow.state.in_(OPEN)], changes)
 
 
-def not_of(session: Session, knowledge: str, after: str, limit: int) -> list[str]:
-    """-> ids above `after` of incidents whose verdict is of other knowledge, or that failed, in their order."""
-    other = IncidentRow.knowledge.is_distinct_from(knowledge)
-    ended = IncidentRow.state.in_(_ENDED)
-    query = select(IncidentRow.number).where(IncidentRow.number > number_of(after), other, ended)
-    return [str(number) for number in session.execute(query.order_by(IncidentRow.number).limit(limit)).scalars()]
+# Held, it stays as it is until the transaction ends.
+_KNOWN_IN = select(*_KNOWN).where(
+    _INCIDENTS.c.number == bindparam("of"), _INCIDENTS.c.state.in_(bindparam("states", expanding=True))
+)
+_LOCKED = _KNOWN_IN.with_for_update()
 
 
-def _locked(incident_id: str) -> Select[IncidentRow]:
-    return select(IncidentRow).where(is_id(incident_id)).with_for_update()
+def _found(session: Session, query: Any, incident_id: str, states: list[State]) -> Any:
+    """-> what is known of an incident in one of these states; None where it is not."""
+    return session.connection().execute(query, {"of": number_of(incident_id), "states": states}).one_or_none()
 
 
-def _set(row: IncidentRow, verdict: dict[str, Any], finding: Finding, at: datetime) -> None:
+def _set(
+    session: Session, row: Any, verdict: dict[str, Any], finding: Finding, at: datetime, group: int | str | None
+) -> None:
     columns = {
+        "of": row.number,
         "state": State.TRIAGED,
         "triaged_at": at,
         "failure": None,
@@ -111,11 +121,14 @@ def _set(row: IncidentRow, verdict: dict[str, Any], finding: Finding, at: dateti
         "advice": (verdict.get("action") or {}).get("advice"),
         "knowledge": of_knowledge(verdict),
         "fingerprint": finding.fingerprint,
+        "group_number": group or None,
     }
-    for name, value in columns.items():
-        setattr(row, name, value)
-
-
-def _find_by(session: Session, row: IncidentRow, finding: Finding) -> None:
+    session.connection().execute(_SET, columns)
     search.remove(session, row.number)
     search.put(session, row.number, f"{job_text(Job(**row.job))}\n{finding.text}")
+
+
+def _after(row: Any, finding: Finding) -> Any:
+    """-> what is counted of an incident that has this verdict now."""
+    told = {name: getattr(finding, name) for name in ("outcome", "entry", "host", "hardware", "gpu_hours")}
+    return SimpleNamespace(received_at=row.received_at, cluster=row.cluster, **told)

@@ -39,7 +39,7 @@ def grade(finding: Finding) -> Grade:
             return Grade.ECHO
         if event.source in ("cut traceback", "slurm", "process", "alarming"):
             return Grade.CUT
-        return Grade.UNNAMED if event.source == "traceback" else Grade.LINE
+        return Grade.UNNAMED if event.source == "traceback" and not _carries_another(finding) else Grade.LINE
     if match.weak:
         # That a process ended in this way is a fact, even where it is often a consequence.
         return Grade.HINT if event.where is Where.EXIT else Grade.WEAK
@@ -48,10 +48,16 @@ def grade(finding: Finding) -> Grade:
     if match.entry.kind is Kind.CONSEQUENCE or (event.source == "launcher" and match.entry.id == "usage.subprocess"):
         return Grade.ECHO
     if match.broad:
-        return Grade.UNNAMED if event.source == "traceback" else Grade.LINE
+        return Grade.UNNAMED if event.source == "traceback" and not _carries_another(finding) else Grade.LINE
     if event.where is Where.EXIT or match.near or event.source == "quoted":
         return Grade.EXIT
     return Grade.CAUSE
+
+
+def _carries_another(finding: Finding) -> bool:
+    """-> whether the exception is Ray's envelope, which names the type of the one that it carries and no more."""
+    raised = finding.event.exception
+    return raised is not None and raised.type.endswith("RayTaskError") and "ray::" in raised.message
 
 
 def is_clean_up(finding: Finding, others: list[Finding]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from app.domain.event import Event
@@ -34,22 +34,23 @@ _IDLE = re.compile(
 
 
 class LastWords:
-    """Feed it every kept line; it keeps the last ones of each file."""
+    """Feed it every kept line, many at once; it keeps the last ones of each file."""
 
     def __init__(self) -> None:
         self._tails: dict[int, deque[tuple[Line, bool]]] = {}
 
-    def feed(self, line: Line, claimed: bool) -> None:
-        """`claimed`: an extractor or an entry has read the line."""
-        if not line.text.strip():
+    def feed(self, read: Sequence[tuple[Line, bool]]) -> None:
+        """Takes lines of one file, each with whether an extractor or an entry has read it."""
+        told = list(islice((each for each in reversed(read) if each[0].text.strip()), _TAIL))
+        if not told:
             return
-        file = line.order // FILE_SPAN
+        file = told[0][0].order // FILE_SPAN
         tail = self._tails.get(file)
         if tail is None:
             if len(self._tails) >= _MOST_FILES:
                 return
             tail = self._tails[file] = deque(maxlen=_TAIL)
-        tail.append((line, claimed))
+        tail.extend(reversed(told))
 
     def events(self, environment: Environment, failed: bool) -> Iterator[Event]:
         """Yields an event for the first lines of each file's end that are errors by their level.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from app.domain.entry import Entry, Kind
 from app.domain.event import Event, Raised, Where
+from app.triage.glance import Seen
 from app.triage.near import Near, NearSigns
 from app.triage.patterns import Patterns
 from app.triage.spelling import Spelling
@@ -71,13 +73,18 @@ class Matcher:
                 found.hits += [(index, depth, raised) for index in self._patterns.found(text, where)]
         return found
 
-    def line(self, text: str) -> bool:
-        """-> whether a bare line shows any sign at all. Ranks print the same lines, so the answers are kept."""
+    def glance(self, texts: Iterable[str], of_field: bool) -> dict[str, Seen]:
+        """-> what each text may show; those that show nothing are left out."""
+        return self._patterns.glance.at(texts, of_field)
+
+    def line(self, text: str, pointed: Iterable[int]) -> bool:
+        """-> whether a bare line shows any sign at all, of those at which the glance points. Ranks print the same
+        lines, so the answers are kept."""
         shows = self._lines.get(text)
         if shows is None:
             if len(self._lines) >= _LINES_KEPT:
                 self._lines.clear()
-            shows = self._lines[text] = bool(self._patterns.found(text, frozenset({"line", "any"})))
+            shows = self._lines[text] = self._patterns.shows_one(text, pointed)
         return shows
 
     def names(self, event: Event) -> bool:

@@ -117,15 +117,13 @@ class NearSigns:
     def _alike(self, words: frozenset[str]) -> list[_Message]:
         """-> the messages that share the most words, rare ones counting more."""
         shared: dict[int, float] = defaultdict(float)
-        common: dict[int, int] = defaultdict(int)
         for word in words:
             holders = self._holders.get(word, ())
+            weight = log(len(self._messages) / len(holders)) if holders else 0.0
             for number in holders:
-                shared[number] += log(len(self._messages) / len(holders))
-                common[number] += 1
-        ranked = sorted(shared, key=shared.__getitem__, reverse=True)
-        enough = (number for number in ranked if common[number] >= _FEWEST_WORDS)
-        return [self._messages[number] for number in islice(enough, _MOST_COMPARED)]
+                shared[number] += weight
+        ranked = (self._messages[number] for number in sorted(shared, key=shared.__getitem__, reverse=True))
+        return list(islice((each for each in ranked if len(words & each.words) >= _FEWEST_WORDS), _MOST_COMPARED))
 
     @cached_property
     def _messages(self) -> list[_Message]:

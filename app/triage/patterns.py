@@ -15,6 +15,7 @@ import re2
 from app.domain.entry import Entry, KnowledgeBase, Sign
 from app.reading.scan import Scanner, keep
 from app.triage import pointers
+from app.triage.glance import Found, Glance
 from app.triage.pointers import demands, meets, pointer, unanchored
 from app.triage.sections import HEADINGS
 
@@ -68,6 +69,7 @@ class Patterns:
 
     def __init__(self, knowledge: KnowledgeBase, cache: Path | None = None) -> None:
         self._digest, self._cache = knowledge.digest, cache
+        self.glance = Glance(self._pointed, cache)
         self.all: list[Pattern] = []
         for entry in knowledge.entries.values():
             for sign in entry.signs:
@@ -122,6 +124,16 @@ class Patterns:
             return
         group = tuple(range(len(self.all), len(self.all) + len(sign.all)))
         self.all += [Pattern(entry, part, group) for part in sign.all]
+
+    def _pointed(self, data: bytes) -> Found:
+        """-> the patterns that are looked for in lines, where the scan points at them."""
+        first = self._anchors
+        return [(self._in_blocks[index - first], end) for index, end in self.blocks.ends(data)[0] if index >= first]
+
+    def shows_one(self, text: str, pointed: Iterable[int]) -> bool:
+        """-> whether a text shows one of the patterns at which a scan pointed."""
+        small = text.lower()
+        return any(meets(small, self._demands[index]) and self._shows(self.all[index].sign, text) for index in pointed)
 
     def found(self, text: str, where: frozenset[str]) -> list[int]:
         """-> the patterns that `text` shows, of those that look in one of `where`."""

@@ -20,6 +20,11 @@ _GUARD = re.compile(r"\bif (?:[\w.]{1,60}\.|global_|self\.)?rank == (\d{1,6})\b(
 _FOR_MEMORY = re.compile(r"(?i)oom[-_ ]?kill|out of memory: killed")
 # Before torch 2.2 the agent looked every five seconds only.
 _SELDOM = re.compile(r"torch\.distributed\.elastic\.multiprocessing\.api(?:: \[ERROR\] |:)failed")
+# Received 15 death signal, shutting down workers · SignalException: Process 71 got signal: 15
+_TO_AGENT = re.compile(
+    r"Received (?:\d+|Signals\.SIG\w+) death signal, shutting down|SignalException: Process \d+ got signal"
+)
+_STOPPED_AS_ONE = frozenset({"elastic", "slurm", "user", "k8s"})  # areas of entries that tell of whole jobs ended
 _WHOLE_RUN = ("launcher", "slurm")  # sources that speak of all processes
 _MOST_LOCAL = 16  # processes of one host; a larger world spans several
 
@@ -30,15 +35,18 @@ def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: st
     waited = echo and bool(finding.ranks) and finding.ranks <= reading.collectives.timed_out
     if waited or finding.event.source == "torn":
         return _missed(reading), None, None  # Who waited in vain did not fail first.
+    if _agent_was_told(finding, choice):
+        return None, None, _only_host(reading) if finding.event.host in (None, "localhost") else finding.event.host
     rank, local, host = _own(finding, choice, captured)
     if rank is None and len(finding.ranks) == 1:
         rank = min(finding.ranks)  # An equal one tells it: the report repeats a traceback with its rank.
     if rank is None and finding.event.source not in _WHOLE_RUN:
-        rank = _written(finding)
+        rank = _alike(finding, choice)
+        rank = _written(finding) if rank is None else rank
         rank = _guarded(finding) if rank is None else rank
         rank = local if rank is None and local is not None and _one_host(reading) else rank
         rank = _missed(reading) if rank is None else rank
-        rank = _alone(reading) if rank is None else rank
+        rank = _alone(reading, finding, choice) if rank is None else rank
     if rank is None and _FOR_MEMORY.search(finding.event.text):
         rank = _killed(choice, finding.attempt)
     if rank is not None and (host is None or local is None):
@@ -47,6 +55,14 @@ def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: st
         local = next((other.local_rank for other in exits), None) if local is None else local
         host = host or reading.environment.host_of.get(rank)
     return rank, local, _only_host(reading) if host in (None, "localhost") else host
+
+
+def _agent_was_told(finding: Finding, choice: Choice) -> bool:
+    """-> whether the failure is a signal that the launcher's agent received, so that no rank failed before others."""
+    if finding.match is None or finding.match.entry.area not in _STOPPED_AS_ONE:
+        return False
+    same = (other for other in choice.live if other.attempt == finding.attempt)
+    return any(_TO_AGENT.search(other.event.text) for other in same)
 
 
 def _killed(choice: Choice, attempt: int) -> int | None:
@@ -100,6 +116,15 @@ def _lost_a_peer(other: Finding, finding: Finding) -> bool:
     return alike and other.event.source == "traceback" and grade(other) is Grade.ECHO
 
 
+def _alike(finding: Finding, choice: Choice) -> int | None:
+    """-> the only rank that shows the same cause in other words, as the exception that quotes NCCL's own line."""
+    if finding.match is None or finding.match.entry.kind is not Kind.CAUSE or finding.match.broad:
+        return None
+    same = (other for other in choice.live if other.entry == finding.entry and other.attempt == finding.attempt)
+    ranks = {rank for other in same for rank in other.ranks}
+    return ranks.pop() if len(ranks) == 1 else None
+
+
 def _written(finding: Finding) -> int | None:
     """-> the rank that the lines which show the failure name in their midst."""
     found = (_WRITTEN.search(line.raw) for line in finding.event.lines[:3])
@@ -126,13 +151,19 @@ def _one_host(reading: RunReading) -> bool:
 
 
 def _only_host(reading: RunReading) -> str | None:
-    """-> the host of a run that is small enough for one and whose log names one."""
+    """-> the host of a run whose log names one, and which is small enough for one or had no other."""
     hosts, size = reading.environment.hosts, reading.environment.world_size
+    if len(reading.environment.executed_on) == 1:
+        return next(iter(reading.environment.executed_on))
     return next(iter(hosts)) if len(hosts) == 1 and size is not None and _one_host(reading) else None
 
 
-def _alone(reading: RunReading) -> int | None:
-    """-> the rank of a log that names only one. Rank 0 tells nothing: in most runs it is the one that writes."""
+def _alone(reading: RunReading, finding: Finding, choice: Choice) -> int | None:
+    """-> the rank of a log that names only one. Rank 0 tells nothing: in most runs it is the one that writes; nor does
+    one that says only that it lost a peer."""
     if reading.environment.world_size == 1 or (reading.processes.workers == 1 and _one_host(reading)):
         return 0
-    return next(iter(reading.ranks)) if len(reading.ranks) == 1 and 0 not in reading.ranks else None
+    if len(reading.ranks) != 1 or 0 in reading.ranks:
+        return None
+    echoed = any(other.ranks == reading.ranks and _lost_a_peer(other, finding) for other in choice.live)
+    return None if echoed else next(iter(reading.ranks))

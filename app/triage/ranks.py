@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app.domain.line import Line
@@ -11,6 +12,7 @@ from app.reading.places import writer_of
 _PER_NODE = re.compile(
     r"(?:nproc[_-]per[_-]node|local_world_size|num_local_procs|ntasks[_-]per[_-]node)['\"]?\s?[=: ]\s?(\d{1,3})\b", re.I
 )
+_WORDS = ("_ranks=[", "group_rank=", "per_node", "ocal_world", "local_procs")  # of which a line that teaches holds one
 _GROUP = re.compile(r"\b(group_rank|local_ranks|global_ranks)=(?:\[(\d+)[\d, ]*\]|(\d+))")
 _FIRST_POD = re.compile(r"-(?:master|launcher|chief)-\d{1,5}(?:-[a-z0-9]{5})?$")
 # train-worker-3, js-workers-0-3-x7k2p, job-3-x7k2p
@@ -27,8 +29,17 @@ class Ranks:
     _writers: dict[str, str] = field(default_factory=dict)  # of files
     _rank_of: dict[str, int] = field(default_factory=dict)  # of writers
 
-    def settled(self, line: Line) -> Line:
-        """-> the line, with its rank where the run has told enough."""
+    def settled(self, lines: Sequence[Line]) -> Sequence[Line]:
+        """-> the lines, each with its rank where the run has told enough."""
+        told = "\n".join([line.text for line in lines]).lower()
+        if self._nodes or any(word in told for word in _WORDS):
+            return [self._settled(line) for line in lines]
+        return [
+            line if line.local_rank is None and line.node is None and line.pod is None else self._settled(line)
+            for line in lines
+        ]
+
+    def _settled(self, line: Line) -> Line:
         self._learn(line)
         if line.file is not None and line.local_rank is not None:
             line = self._of_writer(line, line.file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from app.domain.entry import Kind
 from app.domain.event import Event
@@ -13,11 +14,13 @@ from app.parsing.collectives import Collectives
 from app.parsing.device import Device
 from app.parsing.elastic import Elastic
 from app.parsing.environment import Environment
+from app.parsing.environment.told import start
 from app.parsing.processes import Processes
 from app.parsing.scheduler import Scheduler
 from app.parsing.tracebacks import Tracebacks
 from app.triage.cascade import unexplained
 from app.triage.folding import Finding, Findings
+from app.triage.glance import NOTHING, Seen
 from app.triage.last_words import LastWords
 from app.triage.match import Matcher
 from app.triage.second_look import LONGEST, alarming, passages, second_look
@@ -29,6 +32,7 @@ _UNTOLD = 7  # lines with words; of so few, none need say that they are of train
 _HINTED = 40  # and of so few one is enough;
 _PLAIN = 3  # so many are enough for any log
 _WORDS = re.compile(r"[^\W\d_]{3}")
+_ELASTIC = 1  # the bit of the first extractor
 _REREAD = frozenset({"line", "cut traceback"})
 
 
@@ -38,6 +42,7 @@ class RunReading:
 
     matcher: Matcher
     findings: Findings = field(init=False)
+    _by_bits: dict[int, list[tuple[int, Any]]] = field(default_factory=dict)  # extractors, in their order
     environment: Environment = field(default_factory=Environment)
     elastic: Elastic = field(default_factory=Elastic)
     tracebacks: Tracebacks = field(default_factory=Tracebacks)
@@ -53,44 +58,104 @@ class RunReading:
     warnings: list[str] = field(default_factory=list)
     paste: list[Line] | None = field(default_factory=list)  # all lines, as long as they are few
     _claimed: set[int] = field(default_factory=set)  # orders of those that an extractor read
+    _above: str = ""  # the text of the last line
+    _waiting: dict[str, int] = field(default_factory=dict)  # streams in which extractors have begun to read: their bits
 
     def __post_init__(self) -> None:
         self.findings = Findings(self.matcher)
 
     def feed(self, lines: Sequence[Line]) -> None:
-        """Each step goes over all lines before the next one does, so that its code stays in the processor's cache."""
-        read = [self._extract(line) for line in lines]
-        for line, claimed, _ in read:
-            self.environment.feed(line, claimed)
-        for line, claimed, events in read:
-            shows = not claimed and bool(line.text) and self.matcher.line(line.text)
-            if shows:
-                self.findings.add([replace(Event.at(line, line.text, "line"), fatal=False)])
-            self.last_words.feed(line, claimed or shows)
-            if events:
-                self.findings.add(events)
-                self.ended = self.ended or any(map(_ends_run, events))
+        """Most lines show nothing: they are kept for what may need them later, and go no further."""
+        if not lines:
+            return
+        self._keep(lines)
+        self.tracebacks.meet(lines)
+        starts = {start(line) for line in lines if line.raw is not line.text}
+        texts = (line.text for line in lines)
+        seen = self.matcher.glance([*texts, *starts], of_field=not self.environment.is_known_of_field)
+        for told in starts & seen.keys():
+            self.environment.label(seen[told].facts)
+        read: list[tuple[Line, bool]] = []
+        above = self._above
+        for line in lines:
+            shown = seen.get(line.text)
+            if shown is not None or line.stream in self._waiting:
+                read.append(self._read(line, shown or NOTHING, above))
+            else:
+                plain = self.elastic.attempt == 0 and line.host is None
+                read.append((line if plain else self._placed(line), False))
+            above = line.text
+        self._above = above
+        self.environment.feed(lines)
+        self.last_words.feed(read)
         self.ended = self.ended or bool(self.environment.well)
 
-    def _extract(self, line: Line) -> tuple[Line, bool, list[Event]]:
-        """-> the line with its attempt, whether an extractor claims it, and the events that it tells."""
-        if self.first_line is None and line.text.strip("\0 \t"):
-            self.first_line = line
-        self.last_order = line.order
-        if line.rank is not None:
-            self.ranks.add(line.rank)
+    def _keep(self, lines: Sequence[Line]) -> None:
+        if self.first_line is None:
+            self.first_line = next((line for line in lines if line.text.strip("\0 \t")), None)
+        self.last_order = lines[-1].order
+        self.ranks.update(line.rank for line in lines if line.rank is not None)
         if self.paste is not None:
-            self.paste.append(line)
+            self.paste += lines
             if len(self.paste) > LONGEST:
                 self.paste = None
-        claimed = self.elastic.feed(line)
+
+    def _read(self, line: Line, seen: Seen, above: str) -> tuple[Line, bool]:
+        """-> the line with its attempt, and whether an extractor or an entry reads it. `above`: the text of the line
+        before it."""
+        wanted = seen.begins | self._waiting.get(line.stream, 0)
+        if not wanted & _ELASTIC:
+            line = self._placed(line)
+        known, events = False, list[Event]()
+        if wanted:
+            self.tracebacks.above = above
+            line, known, events = self._extract(line, wanted)
+        if seen.facts:
+            self.environment.note(line, seen.facts, known)
+        if seen.pointed and not known and self.matcher.line(line.text, seen.pointed):
+            known = True
+            self.findings.add([replace(Event.at(line, line.text, "line"), fatal=False)])
+        if events:
+            self.findings.add(events)
+            self.ended = self.ended or any(map(_ends_run, events))
+        return line, known
+
+    def _placed(self, line: Line) -> Line:
+        """-> the line with its attempt."""
         line = self.elastic.placed(line)
-        claimed = claimed or self.tracebacks.feed(line)
-        for extractor in (self.device, self.processes, self.collectives, self.scheduler):
-            claimed = extractor.feed(line) or claimed
+        if line.host is not None:
+            self.environment.at(line.host, line.rank)
+        return line
+
+    def _extract(self, line: Line, wanted: int) -> tuple[Line, bool, list[Event]]:
+        """-> the line with its attempt, whether an extractor claims it, and the events that it tells; `wanted` has the
+        bits of the extractors that it is for."""
+        claimed, waits, events = False, 0, list[Event]()
+        for bit, extractor in self._chosen(wanted):
+            # What is part of a report is none of a traceback.
+            claimed = (claimed and extractor is self.tracebacks) or extractor.feed(line) or claimed
+            waits |= bit if extractor.waits(line.stream) else 0
+            if extractor.events:
+                events += extractor.events
+                extractor.events.clear()
+            if extractor is self.elastic:
+                line = self._placed(line)
+        if waits:
+            self._waiting[line.stream] = waits
+        elif line.stream in self._waiting:
+            del self._waiting[line.stream]
         if claimed and self.paste is not None:
             self._claimed.add(line.order)
-        return line, claimed, self._events()
+        return line, claimed, events
+
+    def _chosen(self, wanted: int) -> list[tuple[int, Any]]:
+        """-> the extractors with these bits, in their order."""
+        chosen = self._by_bits.get(wanted)
+        if chosen is None:
+            every = (self.elastic, self.tracebacks, self.device, self.collectives, self.processes, self.scheduler)
+            bits = ((1 << at, extractor) for at, extractor in enumerate(every))
+            chosen = self._by_bits[wanted] = [(bit, extractor) for bit, extractor in bits if wanted & bit]
+        return chosen
 
     def close(self) -> None:
         """Ends what is still open."""
@@ -135,10 +200,11 @@ class RunReading:
     def is_of_training(self) -> bool:
         """-> whether the log is one of a training run, or so short a paste that it may well be."""
         environment = self.environment
-        if environment.foreign or environment.of_field >= _PLAIN:
-            return not environment.of_another_program
+        sure = environment.surely_of_field
+        if environment.foreign or (sure and environment.of_field >= _PLAIN):
+            return sure and not environment.of_another_program
         lines = sum(bool(_WORDS.search(line.text)) for line in self.paste or ())
-        return self.paste is not None and lines <= (_HINTED if environment.of_field else _UNTOLD)
+        return self.paste is not None and lines <= (_HINTED if sure else _UNTOLD)
 
     def _events(self) -> list[Event]:
         """-> the events that the extractors told since they were asked last."""

@@ -9,7 +9,7 @@ from app.reading.lines import FILE_SPAN
 from app.triage.cascade import ECHO_AREAS, Grade, grade, is_clean_up, unexplained
 from app.triage.folding import Finding
 from app.triage.reading_run import RunReading
-from app.triage.survival import ends_badly, survived
+from app.triage.survival import ends_badly, handled, survived
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ def choose(reading: RunReading) -> Choice:
     for finding in findings:
         lived = survived(finding, reading.environment, terminal)
         (choice.survived if lived else choice.live).append(finding)
-    _set_logged_aside(choice)
+    _set_logged_aside(choice, reading)
     failed = _failed(choice, reading)
     if not failed and not reading.elastic.attempt:
         choice.survived, choice.live = choice.survived + choice.live, []
@@ -49,14 +49,21 @@ def choose(reading: RunReading) -> Choice:
     return choice
 
 
-def _set_logged_aside(choice: Choice) -> None:
-    """Sets exceptions that were caught and logged aside where an uncaught one tells of a failure."""
-    uncaught = [finding for finding in choice.live if finding.fatal and finding.event.source == "traceback"]
+def _set_logged_aside(choice: Choice, reading: RunReading) -> None:
+    """Sets exceptions aside that were caught: those that the run went on after, and those that were logged where an
+    uncaught one tells of a failure."""
+    own = [finding for finding in choice.live if grade(finding) >= Grade.LINE and not _speaks_of_peers(finding)]
+    caught = [finding for finding in choice.live if handled(finding, own, reading.environment)]
+    rest = [finding for finding in choice.live if finding not in caught]
+    uncaught = (finding for finding in rest if finding.fatal and finding.event.source == "traceback")
     if any(grade(finding) >= Grade.UNNAMED for finding in uncaught):
-        live, choice.live = choice.live, []
-        for finding in live:
-            logged = not finding.fatal and finding.event.where is Where.EXCEPTION
-            (choice.survived if logged else choice.live).append(finding)
+        caught += [finding for finding in rest if not finding.fatal and finding.event.where is Where.EXCEPTION]
+    choice.survived += caught
+    choice.live = [finding for finding in choice.live if finding not in caught]
+
+
+def _speaks_of_peers(finding: Finding) -> bool:
+    return finding.match is not None and finding.match.entry.area in ECHO_AREAS
 
 
 def _failed(choice: Choice, reading: RunReading) -> bool:
@@ -108,7 +115,7 @@ def _came_first(finding: Finding, best: Finding) -> bool:
     or where both are mistakes of the program, on different ranks."""
     if finding.order >= best.order or grade(finding) < Grade.UNNAMED or finding.event.source != "traceback":
         return False
-    if best.match is None or best.match.entry.area in ECHO_AREAS:
+    if best.match is None or _speaks_of_peers(best):
         return best.match is not None
     alone = bool(finding.ranks) and bool(best.ranks) and not finding.ranks & best.ranks
     return alone and best.match.entry.owner == "user" and best.event.where is Where.EXCEPTION

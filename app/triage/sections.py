@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app.domain.line import Line
@@ -21,8 +22,13 @@ class Sections:
     _open: dict[str, Place] = field(default_factory=dict)  # of a stream
     _places: Places = field(default_factory=Places)
 
-    def settled(self, line: Line) -> Line:
-        """-> the line, with what the heading above it tells of its writer, where the line itself does not."""
+    def settled(self, lines: Sequence[Line]) -> Sequence[Line]:
+        """-> the lines, with what the heading above each tells of its writer, where the line itself does not."""
+        if not self._open and not any(line.text.startswith(_MARKS) for line in lines):
+            return lines
+        return [self._settled(line) for line in lines]
+
+    def _settled(self, line: Line) -> Line:
         if line.text.startswith(_MARKS) and self._is_heading(line):
             return line
         where = self._open.get(line.stream) if self._open else None

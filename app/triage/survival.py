@@ -13,6 +13,13 @@ _FAR = 100  # lines; progress further behind than this is no late output of the 
 _CLEAN_UP = 25  # lines; closing words this near behind a failure come from its clean-up
 _WAITED = "Waiting in store based barrier"  # a notice, and no failure where the barrier is passed later
 _BUFFERED = 400  # lines; as much progress may stand behind the end of a process whose output a buffer held back
+# Where a traceback begins that nobody caught: a script, a module that is run, a process, a thread, a decorated main.
+_ENTRANCES = frozenset(
+    ("main", "run", "wrapper", "_wrap", "_bootstrap", "_bootstrap_inner", "_run_module_as_main", "_run_code",
+     "_worker_loop", "_process_worker")
+)  # fmt: skip
+_MANY = 10  # lines of progress; so many are no late output of the others
+_WHOLE = 60  # frames; of a longer traceback the outermost ones are not kept
 
 
 def ends_badly(finding: Finding) -> bool:
@@ -34,7 +41,7 @@ def survived(finding: Finding, environment: Environment, terminal: list[int]) ->
     end = (order // FILE_SPAN + 1) * FILE_SPAN  # Only lines of the same file tell what came after.
     if _fell_silent(finding, environment):
         return False
-    if _WAITED in finding.event.text and any(order < place < end for place in environment.joined):
+    if _done_without(finding, environment, end):
         return True
     after = bisect_right(terminal, order)
     until = terminal[after] if after < len(terminal) and terminal[after] < end else None
@@ -43,7 +50,7 @@ def survived(finding: Finding, environment: Environment, terminal: list[int]) ->
         done = any(order < place < end for place in environment.well)
         return done or (len(late) >= 3 and late[-1] - order > _BUFFERED)
     if until is not None:
-        return bool(late) and late[-1] - order > _FAR
+        return bool(late) and (late[-1] - order > _FAR or _among_steps(finding, late, environment))
     if not finding.fatal and finding.event.where is Where.EXCEPTION:
         # It was caught and logged, perhaps again and again: what counts is that the run went on after the first time.
         return sum(finding.order < place < end for place in environment.progress) >= 2
@@ -54,6 +61,57 @@ def survived(finding: Finding, environment: Environment, terminal: list[int]) ->
     if finding.event.where is Where.LINE and finding.event.source == "line":
         return len(late) >= 2
     return len(late) >= 3 and (late[-1] - order > _FAR or len(late) > 30)
+
+
+def _among_steps(finding: Finding, late: list[int], environment: Environment) -> bool:
+    """-> whether a bare line stands among many that show progress, as the warning of a step that is done again."""
+    if finding.event.where is not Where.LINE or finding.event.source != "line" or len(late) < _MANY:
+        return False
+    file = finding.order // FILE_SPAN * FILE_SPAN
+    return any(file <= place < finding.order for place in environment.progress)
+
+
+def _done_without(finding: Finding, environment: Environment, end: int) -> bool:
+    """-> whether the run got what it waited for, or went on without a module that it could not import."""
+    order = finding.last
+    if _WAITED in finding.event.text:
+        return any(order < place < end for place in environment.joined)
+    return _failed_import(finding) and sum(order < place < end for place in environment.progress) >= 2
+
+
+def handled(finding: Finding, later: list[Finding], environment: Environment) -> bool:
+    """-> whether code of the run caught the exception and printed it: its traceback begins inside a function, and
+    training went on as before: for many steps, or until one of the `later` findings, which are failures of their own.
+    """
+    if not _is_whole(finding) or _begins_at_an_entrance(finding) or _fell_silent(finding, environment):
+        return False
+    file, last = finding.order // FILE_SPAN, finding.last
+    places = [place for place in environment.progress if place // FILE_SPAN == file]
+    after = [other for other in later if other.order > last]
+    until = min((other.order for other in after), default=last)
+    if sum(last < place < until for place in places) >= 2:
+        return places[0] < finding.order or any(map(_begins_at_an_entrance, after))
+    return sum(last < place for place in places) >= _MANY and places[0] < finding.order
+
+
+def _is_whole(finding: Finding) -> bool:
+    raised = finding.event.exception
+    return finding.event.source == "traceback" and raised is not None and 0 < len(raised.frames) < _WHOLE
+
+
+def _begins_at_an_entrance(finding: Finding) -> bool:
+    raised = finding.event.exception
+    outermost = raised.frames[0].function if raised is not None and raised.frames else ""
+    return outermost.startswith("<") or outermost in _ENTRANCES
+
+
+def _failed_import(finding: Finding) -> bool:
+    """-> whether a module could not be imported where the program loads its modules. Nobody trains after that, unless
+    the program can do without it."""
+    raised = finding.event.exception
+    if not _is_whole(finding) or raised is None or not raised.type.endswith(("ImportError", "ModuleNotFoundError")):
+        return False
+    return all(frame.function == "<module>" or frame.file.startswith("<frozen ") for frame in raised.frames)
 
 
 def _ended_a_program(finding: Finding) -> bool:

@@ -24,7 +24,7 @@ from app.triage.reading_run import RunReading
 from app.triage.sections import Sections
 from app.triage.stamps import Stamps
 
-BATCH = 256  # lines that each step goes over before the next one does
+_BATCH = 256  # lines at least that are looked at together
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class Walk:
         for number, file in enumerate(self.run.files(), 1):
             try:
                 for batch in self._batches(file, number, places):
-                    settled = [stamps.settled(ranks.settled(sections.settled(line))) for line in batch]
+                    settled = stamps.settled(ranks.settled(sections.settled(batch)))
                     self._feed(settled)
                     clock.feed(settled)
             except UnreadableLog as error:
@@ -78,19 +78,19 @@ class Walk:
         source = arranged(blocks(file.chunks(), name))
         if source.warning:
             self._warnings.append(f"{file.name}: {source.warning}" if several else source.warning)
-        sampled = 0
         where = replace(places.of(file.name, several), log=file.part_of)
         if several:
             self.readings[-1].environment.files[number] = where
+        sampled = 0
         batch: list[Line] = []
         try:
-            for line in lines(windows.read(source.blocks), where, order, source.numbers, not source.rewritten):
-                batch.append(line)
-                if len(batch) >= BATCH or len(windows.sampled) > sampled:
+            for more in lines(windows.read(source.blocks), where, order, source.numbers, not source.rewritten):
+                if len(batch) >= _BATCH or len(windows.sampled) > sampled:
                     yield batch
                     for at, text in windows.sampled[sampled:]:
                         self.readings[-1].environment.sample(order + at, text.decode("utf-8", "replace"))
                     batch, sampled = [], len(windows.sampled)
+                batch += more
         except UnreadableLog:
             yield batch  # What stands before the place where a file is broken can still be read.
             raise
@@ -108,13 +108,12 @@ class Walk:
 
     def _feed(self, lines: list[Line]) -> None:
         start = 0
-        for at, line in enumerate(lines):
-            if line.file is None and Environment.begins_at(line.text):
-                self.readings[-1].feed(lines[start:at])
-                start = at
-                if self.readings[-1].ended:
-                    self.readings[-1].close()
-                    self.readings.append(RunReading(self.matcher))
+        for at in Environment.begins_at(lines) if lines and lines[0].file is None else ():
+            self.readings[-1].feed(lines[start:at])
+            start = at
+            if self.readings[-1].ended:
+                self.readings[-1].close()
+                self.readings.append(RunReading(self.matcher))
         self.readings[-1].feed(lines[start:])
 
     def _end(self) -> None:

@@ -42,6 +42,10 @@ _SAID: dict[str, tuple[str, str]] = {
         "it matched, and was set aside: the launcher's clean-up or an earlier run of the log",
         "已匹配但被排除：启动器的清理动作，或日志中更早的运行",
     ),
+    "general": (
+        "it matched, but any program prints this message, and the log does not show that it is one of a training run",
+        "已匹配，但任何程序都可能打印这条信息，而日志没有表明这是一次训练",
+    ),
     "none": ("no sign matched", "没有匹配的特征"),
     "no_signs": ("the entry has no signs; it is found by searching only", "该条目没有日志特征，只能通过搜索找到"),
     "matched": ("matches", "匹配"),
@@ -82,8 +86,8 @@ class SignResult:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """What became of an entry in a log. `state`: root, explained, weaker, beaten, survived, attempt, set_aside, none,
-    no_signs; `other` is the entry (or the attempt) that it speaks of."""
+    """What became of an entry in a log. `state`: root, explained, weaker, beaten, survived, attempt, set_aside,
+    general, none, no_signs; `other` is the entry (or the attempt) that it speaks of."""
 
     entry: str
     state: str
@@ -111,9 +115,12 @@ def why(patterns: Patterns, matcher: Matcher, run: Run, entry: Entry) -> Why:
     """-> why `entry` did or did not match `run`, whose files are read twice. Raises UnreadableLog."""
     walk = Walk(patterns, matcher, run)
     walk.read()
-    choice = choose(walk.readings[-1])
     findings = [finding for reading in walk.readings for finding in reading.findings.matched()]
     texts = [text for finding in findings for text in _texts(finding)]
+    shown = any(match.entry.id == entry.id for finding in findings for match in finding.matches)
+    for reading in walk.readings:
+        reading.findings.matched(reading.is_of_training())  # as the triage does
+    choice = choose(walk.readings[-1])
     plain = [sign for sign in entry.signs for sign in (sign.all or (sign,))]
     texts += _lines(run, plain)
     results: list[SignResult] = []
@@ -122,6 +129,7 @@ def why(patterns: Patterns, matcher: Matcher, run: Run, entry: Entry) -> Why:
         torn = any(part.state != "matched" for part in parts)
         results += [_in_group(part) if torn and part.state == "matched" else part for part in parts]
     state, other = _became(entry, choice, findings)
+    state = "general" if state == "none" and shown else state
     root = choice.root.entry if choice.root else None
     results.sort(key=lambda result: (result.state != "matched", -result.share))
     return Why(entry.id, state if entry.signs else "no_signs", other, root, tuple(results))

@@ -23,7 +23,7 @@ from app.settings import Settings
 from app.web import client, errors, pages, slack
 from app.web.access import needs
 from app.web.api import groups, health, incidents, knowledge, stats, triage
-from app.web.limits import RateLimit
+from app.web.limits import BodyLimit, RateLimit
 from app.web.mcp import route as mcp
 from app.web.metrics import router as metrics
 from app.web.request_log import RequestLog
@@ -79,7 +79,7 @@ class _Guarded(FastAPI):
     """FastAPI's own middlewares stand inside of what answers errors; ours has to see those answers too."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        return RequestLog(SecurityHeaders(super().build_middleware_stack()))
+        return RequestLog(SecurityHeaders(BodyLimit(super().build_middleware_stack())))
 
 
 async def _keep_up(service: Service) -> None:

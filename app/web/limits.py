@@ -1,4 +1,4 @@
-"""How often one caller may ask."""
+"""How often one caller may ask, and how much may be sent."""
 
 from __future__ import annotations
 
@@ -8,9 +8,38 @@ import time
 from limits import RateLimitItem
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.domain.access import ANYONE, Caller
 from app.errors import BadInput
+
+_LARGEST_FORM = 2 << 20  # bytes of a body that is no log
+# Where logs are taken, and counted as they come.
+_LOGS = frozenset({"/", "/api/v1/incidents", "/api/v1/triage", "/mcp"})
+
+
+class BodyLimit:
+    """Middleware: other bodies than logs are read into memory, and before anybody knows whose they are."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in _LOGS:
+            await self._app(scope, receive, send)
+            return
+        size = 0
+
+        async def receiving() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > _LARGEST_FORM:
+                raise HTTPException(413, f"this takes no more than {_LARGEST_FORM} bytes")
+            return message
+
+        await self._app(scope, receiving, send)
 
 
 class TooMany(BadInput):

@@ -32,6 +32,18 @@ def test_the_database_is_upgraded_and_checked(
     assert "is at version" in capsys.readouterr().out
 
 
+def test_all_verdicts_are_counted_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRIAGE_DATA_DIR", str(tmp_path))
+    recount = options("db", "recount")
+    with pytest.raises(TriageError, match="upgrade it"):
+        recount.run(recount)
+    db.run(options("db", "upgrade"))
+    assert recount.run(recount) == 0
+    assert "0 verdicts are counted" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "environment", "message"),
     [

@@ -71,3 +71,15 @@ def test_the_json_that_torch_1_9_prints_tells_the_ranks_exception() -> None:
 def test_numbers_beyond_all_runs_are_no_numbers() -> None:
     huge = "9" * 5000
     assert not read([f"failed (exitcode: {huge}) local_rank: {huge} (pid: 1)"]).events
+
+
+def test_items_that_a_viewer_wrote_into_one_line_each() -> None:
+    item = "[{}]: time : 2026-05-01_09:10:00 host : algo-2 rank : {} (local_rank: {}) exitcode : {} (pid: 18{}) error_file: <N/A> traceback : x"
+    lines = [
+        "Failures:",
+        item.format(1, 3, 1, -15, 3),
+        "Root Cause (first observed failure):",
+        item.format(0, 2, 0, -6, 2),
+    ]
+    told = [(event.source, event.rank, event.local_rank, event.exit_code, event.host) for event in read(lines).events]
+    assert told == [("elastic report", 3, 1, -15, "algo-2"), ("elastic first", 2, 0, -6, "algo-2")]

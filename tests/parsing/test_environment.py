@@ -2,13 +2,11 @@ import pytest
 
 from app.domain.line import Line
 from app.parsing.environment import Environment
+from tests.facts import collected
 
 
 def read(*texts: str) -> Environment:
-    environment = Environment()
-    for number, text in enumerate(texts, 1):
-        environment.feed(Line(number, text, text, number), claimed=False)
-    return environment
+    return collected(*(Line(number, text, text, number) for number, text in enumerate(texts, 1)))
 
 
 @pytest.mark.parametrize(
@@ -152,9 +150,7 @@ def test_exit_statuses_in_lines(text: str, code: int | None) -> None:
 def test_start_and_end_are_the_earliest_and_the_latest_time_of_one_clock(
     times: list[str], like: str | None, span: tuple[str | None, str | None]
 ) -> None:
-    environment = Environment()
-    for number, time in enumerate(times, 1):
-        environment.feed(Line(number, "x", "x", number, time=time), claimed=False)
+    environment = collected(*(Line(number, "x", "x", number, time=time) for number, time in enumerate(times, 1)))
     assert environment.span.of(like) == span
 
 
@@ -206,3 +202,29 @@ def test_what_counts_something_else_is_no_progress_of_the_training(text: str) ->
 )
 def test_progress_beside_files_and_other_bars_counts(text: str) -> None:
     assert read(text).progress
+
+
+@pytest.mark.parametrize(
+    ("texts", "hosts"),
+    [
+        (["Job was executed on host(s) <n-62-23-26>, in queue <hpc>, as user <ada> in cluster <dcc>"], ["n-62-23-26"]),
+        (
+            [
+                "Job was executed on host(s) <8*gpu01>, in queue <a100>, as user <ada>",
+                "                            <8*gpu02>",
+            ],
+            ["gpu01", "gpu02"],
+        ),
+        (["    exec_host = node07/0*16+node08/0*16"], ["node07", "node08"]),
+        (["Execution host: node07.cluster"], ["node07.cluster"]),
+        ([" Host             = comp31.local"], ["comp31.local"]),
+    ],
+)
+def test_batch_systems_tell_on_which_hosts_a_job_ran(texts: list[str], hosts: list[str]) -> None:
+    environment = read(*texts)
+    assert list(environment.hosts) == hosts
+    assert environment.executed_on == set(hosts)
+
+
+def test_markup_names_no_host() -> None:
+    assert not read("            <div>", "Job <31> was submitted from host <login1> by user <ada>").hosts

@@ -4,13 +4,12 @@ from app.domain.line import Line
 from app.parsing.environment import Environment
 from app.reading.labels import Labels
 from app.reading.prefixes import take_off
+from tests.facts import collected
 
 
 def read(text: str) -> Environment:
     """-> what one line tells, its prefixes taken off as in a log."""
-    environment = Environment()
-    environment.feed(Line(1, text, take_off(text, Labels()).text, 1), claimed=False)
-    return environment
+    return collected(Line(1, text, take_off(text, Labels()).text, 1))
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,12 @@ from app.domain.line import Line
 from app.parsing.environment import Environment
 from app.reading.labels import Labels
 from app.reading.prefixes import take_off
+from tests.facts import collected
 
 
 def read(text: str) -> Environment:
     """-> what one line tells, its prefixes taken off as in a log."""
-    environment = Environment()
-    environment.feed(Line(1, text, take_off(text, Labels()).text, 1), claimed=False)
-    return environment
+    return collected(Line(1, text, take_off(text, Labels()).text, 1))
 
 
 @pytest.mark.parametrize(
@@ -112,3 +111,19 @@ def read(text: str) -> Environment:
 )
 def test_versions_in_the_forms_of_reports_and_banners(text: str, name: str | None, version: str | None) -> None:
     assert read(text).versions.get(name or "torch") == version
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "+ srun --container-image=nvcr.io#nvidia/pytorch:24.05-py3 python train.py",
+        "docker run --gpus all nvcr.io/nvidia/pytorch:24.05-py3 torchrun train.py",
+    ],
+)
+def test_the_release_of_nvidias_image_tells_what_is_in_it(text: str) -> None:
+    versions = read(text).versions
+    assert (versions["torch"], versions["cuda"], versions["nccl"]) == ("2.4.0a0+07cecf4168", "12.4", "2.21.5")
+
+
+def test_of_a_release_that_is_not_known_nothing_is_told() -> None:
+    assert not read("docker run nvcr.io/nvidia/pytorch:17.10 python train.py").versions

@@ -32,12 +32,16 @@ def test_how_a_spawned_process_ended_has_the_canonical_form_and_its_rank() -> No
         "torch.multiprocessing.spawn.ProcessExitedException: process 3 terminated with signal SIGKILL",
         "Exception: process 1 terminated with exit code 7",
         "Process 2 exit with status code 137.",
+        "ERROR:composer.cli.launcher:Rank 5 crashed with exit code -6",
+        "Container rank 4 status failed cmd ['python', '-u', 'train.py'] code -9 log log/workerlog.4",
     )
     told = [(event.where, event.text, event.rank, event.exit_code) for event in read(*texts).events]
     assert told == [
         (Where.EXIT, "exitcode -9 SIGKILL rank 3", 3, -9),
         (Where.EXIT, "exitcode 7 rank 1", 1, 7),
         (Where.EXIT, "exitcode 137 rank 2", 2, 137),
+        (Where.EXIT, "exitcode -6 rank 5", 5, -6),
+        (Where.EXIT, "exitcode -9 SIGKILL rank 4", 4, -9),
     ]
 
 
@@ -60,3 +64,19 @@ def test_the_old_launchers_last_words_tell_how_many_workers_there_were() -> None
     line = "subprocess.CalledProcessError: Command '['/usr/bin/python', '-u', 'train.py', '--local_rank=3']' returned non-zero exit status 1."
     assert read(line).workers == 4
     assert read("step 3 loss 0.1").workers is None
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("train-worker-3 exited with code 137", -9),
+        ("train-worker-1 exited with code 139", -11),
+        ("train.service: Main process exited, code=killed, status=9/KILL", -9),
+        ("train.service: Main process exited, code=dumped, status=6/ABRT", -6),
+        ("train-worker-3 exited with code 143", None),
+        ("train-worker-3 exited with code 1", None),
+        ("train.service: Main process exited, code=exited, status=1/FAILURE", None),
+    ],
+)
+def test_what_containers_and_services_tell_of_a_signal(text: str, code: int | None) -> None:
+    assert [event.exit_code for event in read(text).events] == ([] if code is None else [code])

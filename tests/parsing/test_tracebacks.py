@@ -1,3 +1,5 @@
+import pytest
+
 from app.domain.event import Event
 from app.domain.line import Line
 from app.parsing.tracebacks import Tracebacks
@@ -7,8 +9,10 @@ from tests.logs import traceback
 def read(lines: list[str], streams: list[str] | None = None) -> list[Event]:
     extractor = Tracebacks()
     for number, text in enumerate(lines, 1):
-        stream = streams[number - 1] if streams else ""
-        extractor.feed(Line(number, text, text, number, stream=stream))
+        line = Line(number, text, text, number, stream=streams[number - 1] if streams else "")
+        extractor.meet([line])
+        extractor.feed(line)
+        extractor.above = text
     extractor.close()
     return extractor.events
 
@@ -156,3 +160,60 @@ def test_a_path_of_windows_is_no_exception() -> None:
 def test_a_message_ends_where_the_next_step_is_printed() -> None:
     (event,) = read([*traceback("KeyError: 'labels'"), "step 50 loss 0.0588"])
     assert event.text == "KeyError: 'labels'"
+
+
+def test_a_message_ends_where_its_type_writes_one_line_only() -> None:
+    (event,) = read([*traceback("KeyError: 'label'"), "saved nothing, leaving"])
+    assert event.text == "KeyError: 'label'"
+    (bare,) = read([*traceback("AssertionError"), "saved nothing, leaving"])
+    assert bare.text == "AssertionError"
+
+
+def test_a_long_line_of_such_a_message_may_have_been_wrapped() -> None:
+    path = "FileNotFoundError: [Errno 2] No such file or directory: '/lustre/data/" + "x" * 30
+    (event,) = read([*traceback(path), "/shard-0017.tar'"])
+    assert event.text.endswith("shard-0017.tar'")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Child process with PID 5120 terminated with code 1. Forcefully terminating all other processes",
+        "+ rm -rf /tmp/job",
+        "/var/spool/job: line 12: 4711 Killed                  python train.py",
+        "Killed",
+        "Fatal Python error: Aborted",
+        "mpirun: killing job...",
+        "Sender: LSF System <lsfadmin@gpu01>",
+        "real\t0m3.1s",
+    ],
+)
+def test_what_ends_a_process_is_no_part_of_its_exception(line: str) -> None:
+    (event,) = read([*traceback("RuntimeError: bad value"), line])
+    assert event.text == "RuntimeError: bad value"
+
+
+def test_lines_of_a_rank_without_torchs_own_label_are_no_part_of_its_exception() -> None:
+    told = traceback("RuntimeError: bad value", prefix="[rank1]: ")
+    extractor = Tracebacks()
+    for number, raw in enumerate([*told, "[rank: 1] leaving with code 1"], 1):
+        text = raw.removeprefix("[rank1]: ").removeprefix("[rank: 1] ")
+        extractor.feed(Line(number, raw, text, number, rank=1, stream="1/"))
+    extractor.close()
+    assert [event.text for event in extractor.events] == ["RuntimeError: bad value"]
+
+
+def test_the_failures_of_single_ranks_in_a_checkpoint_exception_are_its_causes() -> None:
+    inner = traceback("RuntimeError: Missing key in checkpoint state_dict: optim.step.")
+    inner[0] += ": (RANK 3)"
+    outer = traceback("torch.distributed.checkpoint.api.CheckpointException: CheckpointException ranks:dict_keys([3])")
+    (event,) = read([*outer, *inner])
+    assert [raised.type.rpartition(".")[2] for raised in event.chain] == ["RuntimeError", "CheckpointException"]
+    assert event.rank == 3
+
+
+def test_what_python_ignored_right_behind_a_message_is_no_part_of_it() -> None:
+    first = traceback("ValueError: the batch is empty")
+    second = traceback("AssertionError: can only test a child process")
+    (event,) = read([*first, "Exception ignored in: <function Loader.__del__ at 0x7f>", *second])
+    assert event.text == "ValueError: the batch is empty"

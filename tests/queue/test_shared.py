@@ -38,8 +38,7 @@ def working(url: str, work: Callable[[str], None], started: bool = True) -> Iter
 def put(url: str, queue: SharedQueue, *ids: str, size: int = 1) -> None:
     database = Database(url)
     with database.transaction() as session:
-        for known in ids:
-            queue.put(session, known, size)
+        queue.put(session, [(known, size) for known in ids])
     database.close()
 
 
@@ -69,7 +68,7 @@ def test_what_is_taken_back_was_never_in_the_queue(url: str) -> None:
     with working(url, work) as queue:
         database = Database(url)
         with database.transaction() as session:
-            queue.put(session, "1", 1)
+            queue.put(session, [("1", 1)])
             session.rollback()
         database.close()
         put(url, queue, "2")

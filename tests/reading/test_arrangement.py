@@ -18,7 +18,8 @@ def read(content: bytes) -> list[tuple[int, str]]:
     """-> number in the file and text of each line, in the order of reading."""
     found = arranged(blocks(iter((content,)), "log"))
     kept = enumerate(b"".join(found.blocks).removesuffix(b"\n").split(b"\n"), 1)
-    return [(line.number, line.text) for line in lines(kept, Place(None), 0, found.numbers, not found.rewritten)]
+    read = lines(kept, Place(None), 0, found.numbers, not found.rewritten)
+    return [(line.number, line.text) for many in read for line in many]
 
 
 @pytest.mark.parametrize("form", [*WRAPPINGS, *NEWEST_FIRST])

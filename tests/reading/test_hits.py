@@ -19,7 +19,7 @@ def kept(data: bytes, blocks: int = 1) -> list[str]:
     lines = data.splitlines(keepends=True)
     size = len(lines) // blocks + 1
     found = windows.read(b"".join(lines[start : start + size]) for start in range(0, len(lines), size))
-    return [line.decode() for _, line in found]
+    return [line for _, piece in found for line in piece.decode().removesuffix("\n").split("\n")]
 
 
 def many(ranks: int, frames: list[tuple[str, int, str, str]] = FRAMES) -> bytes:

@@ -206,3 +206,13 @@ def test_what_a_program_says_on_every_line_is_no_label(sample: list[str]) -> Non
 def test_a_plain_number_is_a_label_only_where_most_lines_have_one() -> None:
     known = labels([f"{rank}: step 1" for rank in range(8)])
     assert take_off("3: Killed", known).rank == 3
+
+
+def test_a_word_and_a_number_without_a_blank_between_are_no_hosts_label() -> None:
+    assert labels([f"step:{number}/1000 train_loss:2.1" for number in range(20)]).forms == ()
+
+
+def test_a_table_of_a_logs_viewer_is_a_label_with_the_time() -> None:
+    raw = [f"  | 2026-08-23T22:22:{number:02d}.879Z | {'worker left' * number}" for number in range(20)]
+    told = take_off(raw[1], labels(raw))
+    assert (told.text, told.time) == ("worker left", "2026-08-23T22:22:01.879Z")

@@ -21,7 +21,7 @@ TRACEBACK = [HEAD, '  File "/job/train.py", line 30, in <module>', "    main()",
 
 def read(*raw: str | bytes) -> list[Line]:
     encoded = (line.encode() if isinstance(line, str) else line for line in raw)
-    return list(lines(enumerate(encoded, 1), Place(None), 0))
+    return [line for many in lines(enumerate(encoded, 1), Place(None), 0) for line in many]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_torchs_error_file_is_its_traceback_once() -> None:
     assert [line.text for line in found] == TRACEBACK
     assert found[0].time == "2026-05-01T09:00:00Z"
     copied = read(json.dumps({"message": {**told, "errorCode": 1}}))
-    assert [line.text for line in copied] == TRACEBACK
+    assert [line.text for line in copied] == ["exit code 1", *TRACEBACK]
 
 
 @pytest.mark.parametrize(
@@ -201,6 +201,6 @@ def test_bytes_that_are_no_plain_utf8(raw: bytes, text: str) -> None:
 )
 def test_any_bytes_and_any_json_are_read(raw: list[bytes]) -> None:
     found = read(*raw)
-    assert all(1 <= line.number <= len(raw) for line in found)
+    assert all(1 <= line.number <= b"\n".join(raw).count(b"\n") + 1 for line in found)
     for line in found:
         (line.text + line.raw + (line.host or "") + (line.time or "") + line.stream).encode()

@@ -13,7 +13,10 @@ SCANNER = Scanner(lambda: [rb"HIT"])
 def kept(data: bytes, chunk: int = 1 << 20) -> tuple[list[tuple[int, bytes]], Windows]:
     windows = Windows(SCANNER, frozenset(), lambda index, line: True)
     chunks = (data[start : start + chunk] for start in range(0, len(data), chunk))
-    return list(windows.read(blocks(chunks, "log"))), windows
+    pieces = windows.read(blocks(chunks, "log"))
+    return [
+        line for first, piece in pieces for line in enumerate(piece.removesuffix(b"\n").split(b"\n"), first)
+    ], windows
 
 
 def test_lines_around_a_hit_are_kept_with_their_numbers() -> None:

@@ -6,9 +6,10 @@ from app.domain.incident import Incident, Job, StoredFile
 from app.services import log_search
 from app.services.accept import accept
 from app.services.incidents import read_incident
-from app.services.log_search import Sought, find, stream
+from app.services.log_search import Found, Sought, find, stream
 from app.services.service import Service
-from app.storage import frames
+from app.storage import frame_reader, frames
+from app.storage.blob_writer import BlobWriter
 from tests.services.logs import upload
 
 LINES = [
@@ -72,3 +73,34 @@ def test_a_ranks_lines_come_in_pieces_and_none_is_lost(
         start = part.next
     expected = [number for number, line in enumerate(LINES, 1) if line.startswith("[rank1]")]
     assert told == (expected[::-1] if back else expected)
+
+
+def test_frames_without_what_is_sought_are_not_read(
+    service: Service, kept: tuple[Incident, StoredFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+
+    def counted(reader: frame_reader.FrameReader, frame: int) -> bytes:
+        read.append(frame)
+        return get(reader, frame)
+
+    get = frame_reader.FrameReader.get
+    monkeypatch.setattr(frame_reader.FrameReader, "get", counted)
+    assert find(service, *kept, Sought(error=True), 1).line == line_of("Traceback")
+    assert len(set(read)) <= 2  # the line's own frame, and the one that it can go on in
+    find(service, *kept, Sought(rank=77), 1)  # reads the first lines, by which labels are known
+    read.clear()
+    assert find(service, *kept, Sought(rank=77), 1) == Found(None, len(LINES), True)
+    assert find(service, *kept, Sought(rank=77), len(LINES), back=True) == Found(None, 1, True)
+    assert read == []
+
+
+def test_logs_stored_before_there_were_landmarks_are_read_whole(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frames, "FRAME", 64)
+    monkeypatch.setattr(BlobWriter, "_mark", lambda writer, data: None)
+    taken = accept(service, Job(), [upload(("\n".join(LINES) + "\n").encode())])
+    incident = read_incident(service, taken.incident_id)
+    assert find(service, incident, incident.log.files[0], Sought(error=True), 1).line == line_of("Traceback")
+    assert stream(service, incident, incident.log.files[0], 2, 1, 3, 1000).next is not None

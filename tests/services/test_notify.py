@@ -327,10 +327,7 @@ def test_a_retriage_tells_nobody(service: Service, slack: FakeSlack) -> None:
         session.execute(text("UPDATE incidents SET verdict = replace(cast(verdict AS text), 'cuda.oom', 'cuda.ooo')"
                              if service.database.is_sqlite else
                              "UPDATE incidents SET verdict = replace(verdict::text, 'cuda.oom', 'cuda.ooo')::json"))  # fmt: skip
-    retriage = Retriage(service)
-    assert [difference.incident_id for difference in retriage.look()] == [incident]
-    assert retriage.change("ann") == 1
-    retriage.close()
+    assert [difference.incident_id for difference in Retriage(service).change("ann")] == [incident]
     assert sent(service) == 0
 
 

@@ -1,23 +1,31 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import signal
+from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
+from sqlalchemy import text
+
 from app.domain.access import Change
-from app.domain.incident import Incident, Job
-from app.services import access, incidents
+from app.domain.incident import Incident, Job, Said, State
+from app.errors import TriageError
+from app.services import access, groups, incidents
 from app.services.accept import accept
 from app.services.retriage import Difference, Retriage
 from app.services.service import Service
 from app.services.triage_incident import triage_incident
-from app.services.triager import Order, Triaged
+from app.services.triager import InProcess, InProcesses, Known, Order, Triaged
+from app.settings import Settings
 from app.storage import verdicts
 from app.storage.database import StorageUnavailable
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, upload
 
 
-def triaged(service: Service, content: bytes, job_id: str) -> str:
-    incident_id = accept(service, Job(job_id=job_id), [upload(content)]).incident_id
+def triaged(service: Service, content: bytes, job_id: str, cluster: str | None = None) -> str:
+    incident_id = accept(service, Job(job_id=job_id, cluster=cluster), [upload(content)]).incident_id
     triage_incident(service, incident_id)
     return incident_id
 
@@ -37,6 +45,17 @@ class Wiser:
         root = found.verdict["root_cause"] | {"entry": "cuda.illegal-access"}
         verdict: dict[str, Any] = found.verdict | {"root_cause": root, "fingerprint": "v1:new"}
         return Triaged(verdict, dataclasses.replace(found.finding, entry="cuda.illegal-access", fingerprint="v1:new"))
+
+    def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
+        return [self._changed(one) for one in known]
+
+    def _changed(self, known: Known) -> Triaged | TriageError | None:
+        try:
+            found = self.run(known.order)
+        except StorageUnavailable as error:
+            return error
+        said = Said(found.finding.outcome, found.finding.entry, found.finding.fingerprint)
+        return None if said == known.said else found
 
     def why(self, order: Order, entry: str) -> dict[str, Any]:
         return self._triager.why(order, entry)
@@ -63,12 +82,17 @@ def entries(service: Service, *incident_ids: str) -> list[Any]:
     ]
 
 
+def changed(retriage: Retriage) -> int:
+    for _ in retriage.change("ann"):
+        pass
+    return retriage.changed
+
+
 def test_nothing_is_looked_at_twice_under_the_same_knowledge(service: Service) -> None:
     triaged(service, OUT_OF_MEMORY, "1")
     retriage = Retriage(service)
     assert list(retriage.look()) == []
     assert retriage.looked_at == 0
-    retriage.close()
 
 
 def test_it_shows_then_changes_and_remembers(service: Service) -> None:
@@ -77,13 +101,12 @@ def test_it_shows_then_changes_and_remembers(service: Service) -> None:
     )
     before = incidents.read_incident(service, one)
     later = wiser(service)
-    retriage = Retriage(later)
-    shown = list(retriage.look())
+    shown = Retriage(later)
     after = ("explained", "cuda.illegal-access")
-    assert shown == [Difference(known, ("explained", "cuda.oom"), after) for known in (one, two)]
+    assert list(shown.look()) == [Difference(known, ("explained", "cuda.oom"), after) for known in (one, two)]
+    assert (shown.looked_at, shown.found) == (3, [one, two])
     assert entries(service, one, two) == ["cuda.oom", "cuda.oom"]
-    assert retriage.change("ann") == 2
-    retriage.close()
+    assert changed(Retriage(later, shown.found)) == 2
     assert entries(service, one, two) == ["cuda.illegal-access"] * 2
     with service.database.reading() as session:
         assert verdicts.earlier(session, one) == [before.verdict]
@@ -95,18 +118,85 @@ def test_it_shows_then_changes_and_remembers(service: Service) -> None:
     assert group.id != before.group.id
     trail = access.changes(service.database, "incidents", 1).items
     assert [(change.by, change.action, change.detail) for change in trail] == [
-        ("ann", "retriage", {"changed": 2, "of": 3})
+        ("ann", "retriage", {"changed": 2, "of": 2})
     ]
     assert isinstance(trail[0], Change)
 
 
-def test_what_was_interrupted_or_out_of_reach_is_found_again(service: Service) -> None:
+def test_what_was_the_same_is_not_looked_at_again(service: Service) -> None:
+    triaged(service, OUT_OF_MEMORY, "1")
+    triaged(service, HEALTHY, "2")
+    for looked_at in (2, 1):  # the healthy one only once
+        retriage = Retriage(wiser(service))
+        list(retriage.look())
+        assert retriage.looked_at == looked_at
+
+
+def test_what_was_out_of_reach_is_told_and_found_again(service: Service) -> None:
     one, two = triaged(service, OUT_OF_MEMORY, "1"), triaged(service, OUT_OF_MEMORY + b"x\n", "2")
     broken = incidents.read_incident(service, two).log.files[0].sha256
     first = Retriage(wiser(service, broken))
-    assert [difference.incident_id for difference in first.look()] == [one]
-    assert (first.failed, first.change("ann")) == (1, 1)
+    told = list(first.change("ann"))
+    assert [(difference.incident_id, difference.problem) for difference in told] == [(one, None), (two, "not now")]
+    assert (first.failed, first.changed, first.found) == (1, 1, [one])
     second = Retriage(wiser(service))
     assert [difference.incident_id for difference in second.look()] == [two]
-    for retriage in (first, second):
-        retriage.close()
+
+
+def test_incidents_of_a_split_group_say_the_same(service: Service) -> None:
+    made = [triaged(service, OUT_OF_MEMORY, str(number), cluster=cluster) for number, cluster in enumerate("ab")]
+    group = incidents.read_incident(service, made[0]).group
+    assert group is not None
+    groups.split_group(service, group.id, "cluster", "a", "ann")
+    with service.database.transaction() as session:
+        session.execute(text("UPDATE incidents SET knowledge = 'older'"))
+    retriage = Retriage(service)
+    assert list(retriage.look()) == []
+    assert retriage.looked_at == 2
+
+
+def test_one_that_is_stopped_ends_and_the_next_goes_on(service: Service) -> None:
+    triaged(service, OUT_OF_MEMORY, "1")
+    retriage = Retriage(wiser(service))
+    retriage.stop()
+    assert list(retriage.look()) == []
+    assert len(list(Retriage(wiser(service)).look())) == 1
+
+
+DEADLY = b"this log ends whatever reads it\n"
+
+
+def deadly(settings: Settings) -> Callable[..., Any]:
+    """-> what a process of the triage calls, except that one log kills it, as a bug in a C library would."""
+    triager = InProcess(settings)
+    triage = triager._changed
+
+    def changed(known: Known) -> Triaged | None:
+        if known.order.bytes == len(DEADLY):
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return triage(known)
+
+    triager._changed = changed  # type: ignore[method-assign]
+    return lambda method, *arguments: getattr(triager, method)(*arguments)
+
+
+def test_a_log_that_kills_its_process_keeps_its_verdict_and_is_told_apart(service: Service) -> None:
+    before, killer, after = (
+        triaged(service, log, job) for log, job in ((HEALTHY, "1"), (DEADLY, "2"), (OUT_OF_MEMORY, "3"))
+    )
+    kept = incidents.read_incident(service, killer)
+    with service.database.transaction() as session:
+        session.execute(text("UPDATE incidents SET knowledge = 'older'"))
+        session.execute(text("UPDATE incidents SET entry = NULL WHERE number = :of").bindparams(of=int(after)))
+    with closing(InProcesses(dataclasses.replace(service.settings, workers=1), deadly)) as triager:
+        broken = dataclasses.replace(service, triager=triager)
+        told = list(Retriage(broken).look())
+        assert [difference.incident_id for difference in told] == [killer, after]
+        assert "SIGSEGV" in (told[0].problem or "")
+        assert (told[0].after, told[1].problem) == (None, None)
+        last = Retriage(broken)
+        assert [difference.problem is None for difference in last.change("ann")] == [False, True]
+        assert (last.changed, last.failed) == (1, 1)
+    assert incidents.read_incident(service, killer) == kept
+    assert entries(service, after) == ["cuda.oom"]
+    assert incidents.read_incident(service, before).state is State.TRIAGED

@@ -76,10 +76,10 @@ def test_counts_over_time(service: Service) -> None:
     triaged(service, OUT_OF_MEMORY, job_id="2", cluster="green")
     triaged(service, HEALTHY, job_id="3", cluster="green")
     today = datetime.now(UTC)
-    counted = stats.count(service, StatsFilter(), "cluster", "day")
+    counted = stats.count(service, StatsFilter(), "cluster", "day").items
     assert [(stat.value, stat.count, stat.gpu_hours_lost) for stat in counted] == [("green", 2, 8.0), ("blue", 1, 8.0)]
     assert {datetime.fromisoformat(stat.at) for stat in counted} <= {
         moment.replace(hour=0, minute=0, second=0, microsecond=0) for moment in (today, today - timedelta(hours=1))
     }
-    by_entry = stats.count(service, StatsFilter(cluster="green"), "entry", "hour")
+    by_entry = stats.count(service, StatsFilter(cluster="green"), "entry", "hour").items
     assert {(stat.value, stat.count) for stat in by_entry} == {("cuda.oom", 1), (None, 1)}

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from app.errors import NotFound
 from app.reading.zstd import decompress
-from app.storage import blobs as blobs_module
-from app.storage import frames
+from app.storage import frame_reader, frames
 from app.storage.blobs import BlobStore
 from app.storage.database import StorageUnavailable
 
@@ -64,7 +63,7 @@ def test_any_lines_are_found_however_the_frames_fall(
     folder = tmp_path_factory.mktemp("blobs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frames, "FRAME", frame)
-        patch.setattr(blobs_module, "_READ", 3 * frame)
+        patch.setattr(frame_reader, "MOST", 3 * frame)
         store = BlobStore(str(folder), folder)
         sha256, _, told = keep(store, [content])
         expected = content.split(b"\n")
@@ -83,14 +82,12 @@ def test_only_the_frames_that_are_needed_are_read(blobs: BlobStore, monkeypatch:
     sha256, size, lines = keep(blobs, [block] * 40)
     assert size > 5 * frames.FRAME
     read: list[int] = []
-    decompress = blobs._frames
 
-    def counted(sha: str, index: frames.Index, first: int):  # type: ignore[no-untyped-def]
-        for piece in decompress(sha, index, first):
-            read.append(len(piece))
-            yield piece
+    def counted(data: memoryview) -> bytes:
+        read.append(len(data))
+        return decompress(data)
 
-    monkeypatch.setattr(blobs, "_frames", counted)
+    monkeypatch.setattr(frame_reader, "decompress", counted)
     for line in (1, lines // 2, lines):
         read.clear()
         assert blobs.lines(sha256, line, 1)[0].text.startswith(f"{(line - 1) % 20_000} step")

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from app.domain.stats import StatsFilter
 from app.storage import hosts
 from app.storage.database import Database
@@ -28,6 +30,21 @@ def test_hosts_are_counted_those_to_blame_first(database: Database) -> None:
         assert found[1].entries == {"cuda.oom": 3}
         assert found[1].gpu_hours_lost == 3.0
         assert [one.host for one in hosts.hosts(session, StatsFilter(), 1)] == ["gpu-1"]
+
+
+def test_causes_and_jobs_are_those_of_the_latest_failures(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "LATEST", 2)
+    with database.transaction() as session:
+        for at, (entry, job) in enumerate([("xid.79", "a"), ("cuda.oom", "b"), ("cuda.oom", None)]):
+            finding = values.finding(f"v1:{entry}", host="gpu-1", entry=entry, gpu_hours=0.5)
+            values.triaged(session, str(at), at * 86_400, finding, job_id=job)
+    with database.reading() as session:
+        (found,) = hosts.hosts(session, StatsFilter(), 9)
+        assert (found.count, found.looked_at, found.jobs, found.entries) == (3, 2, 2, {"cuda.oom": 2})
+        assert (found.first_seen, found.gpu_hours_lost) == (values.START, 1.5)
+        one = hosts.host(session, StatsFilter(), "gpu-1")
+        assert one is not None
+        assert (one.looked_at, one.jobs, one.entries) == (3, 3, {"cuda.oom": 2, "xid.79": 1})
 
 
 def test_hosts_of_a_time_a_cluster_and_a_beginning(database: Database) -> None:

@@ -23,7 +23,7 @@ def listed(database: Database, limit: int = 50, cursor: str | None = None, **wan
 def test_an_incident_is_read_as_it_was_kept(database: Database) -> None:
     job = Job(job_id="123", cluster="blue", attempt=2, labels={"team": "视觉"}, started_at="2026-05-01T08:00:00Z")
     with database.transaction() as session:
-        incident_id, new = incidents.add(session, job, values.stored("one", "two"), values.START)
+        incident_id, new = values.add(session, job, values.stored("one", "two"))
     with database.reading() as session:
         incident = incidents.read(session, incident_id)
     assert new
@@ -64,7 +64,7 @@ def test_the_same_log_of_the_same_job_and_attempt_is_the_same_incident(database:
         Job(),
     ]
     with database.transaction() as session:
-        ids = [incidents.add(session, job, log, values.START)[0] for job in jobs]
+        ids = [values.add(session, job, log)[0] for job in jobs]
     assert ids[0] == ids[1]
     assert len(set(ids)) == 5
 
@@ -75,7 +75,7 @@ def test_the_same_request_at_the_same_moment_makes_one_incident(database: Databa
     def add(_: int) -> tuple[str, bool]:
         together.wait()
         with database.transaction() as session:
-            return incidents.add(session, Job(job_id="7"), values.stored(), values.START)
+            return values.add(session, Job(job_id="7"), values.stored())
 
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(add, range(8)))

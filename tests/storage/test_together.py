@@ -32,7 +32,7 @@ def asked(desk: Desk, count: int) -> list[int | Exception]:
 
     def ask(item: int) -> int | Exception:
         try:
-            return together.do(item, desk.work)
+            return together.put(item, desk.work).result()
         except (StorageUnavailable, ValueError) as error:
             return error
 
@@ -73,5 +73,5 @@ def test_one_alone_fails_by_itself(error: Exception) -> None:
     desk.go_on.set()
     together = Together[int, int]()
     with pytest.raises(type(error)):
-        together.do(0, desk.work)
-    assert together.do(1, desk.work) == 10
+        together.put(0, desk.work).result()
+    assert together.put(1, desk.work).result() == 10

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from procrastinate.schema import SchemaManager
@@ -38,6 +39,36 @@ def test_up_down_and_up_again_with_data(database_url: str) -> None:
     with database.transaction() as session:
         assert incidents.read(session, values.triaged(session)).verdict is not None
     database.close()
+
+
+def test_counts_are_those_of_the_incidents_whichever_way_the_tables_came(database_url: str) -> None:
+    upgrade.upgrade(database_url)
+    database = Database(database_url)
+    with database.transaction() as session:
+        for at in range(6):
+            found = values.finding(f"v1:{at}", entry="xid.79" if at % 2 else None, gpu_hours=1.25 * at, hardware=at > 3)
+            values.triaged(session, str(at), at * 500_000, found, cluster="blue" if at < 4 else None)
+        values.triaged(session, "healthy", 9, values.finding(None, outcome="healthy", entry=None))
+        values.added(session, "waits")
+    kept = [rows(database, "counts"), rows(database, "host_counts")]
+    database.close()
+    upgrade.downgrade(database_url, "0007")
+    daily = rows(database, "daily_counts")
+    assert [(row.day, row.cluster, row.outcome, row.entry, row.count, row.gpu_hours) for row in daily][:2] == [
+        ("2026-05-01", "", "healthy", "", 1, 0.0),
+        ("2026-05-01", "blue", "explained", "", 1, 0.0),
+    ]
+    assert sum(row.count for row in daily) == 7
+    database.close()
+    upgrade.upgrade(database_url)
+    assert [rows(database, "counts"), rows(database, "host_counts")] == kept
+    assert len(kept[0]) > 20
+    database.close()
+
+
+def rows(database: Database, table: str) -> list[Any]:
+    with database.reading() as session:
+        return sorted(session.execute(text(f"SELECT * FROM {table}")).all())
 
 
 def test_no_migration_is_missing(database_url: str) -> None:

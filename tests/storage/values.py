@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.domain.incident import Finding, Job, StoredFile, StoredLog
-from app.storage import incidents, verdicts
+from app.storage import received, verdicts
 
 START = datetime(2026, 5, 1, 9, 5, 11, 123456, tzinfo=UTC)
 
@@ -34,7 +34,12 @@ def finding(fingerprint: str | None = "v1:aa", **other: Any) -> Finding:
 
 def added(session: Session, content: str = "a log", at: int = 0, **job: Any) -> str:
     """-> the id of a new incident, received `at` seconds after START."""
-    return incidents.add(session, Job(**job), stored(content), START + timedelta(seconds=at))[0]
+    return add(session, Job(**job), stored(content), START + timedelta(seconds=at))[0]
+
+
+def add(session: Session, job: Job, log: StoredLog, at: datetime = START) -> tuple[str, bool]:
+    """-> the id of an incident, and whether it is new."""
+    return received.add(session, [received.Received(job, log, at)])[0]
 
 
 def triaged(session: Session, content: str = "a log", at: int = 0, found: Finding | None = None, **job: Any) -> str:

@@ -33,8 +33,48 @@ CARGO = [
     'error: could not compile `shop` (bin "shop") due to 1 previous error',
 ]
 
+WEB_POD = [
+    "Name:             basket-api-6d5f8-xyz",
+    "Namespace:        shop",
+    "Status:           Running",
+    "Containers:",
+    "  api:",
+    "    Image:        registry.example.com/shop/basket:1.9",
+    "    Last State:   Terminated",
+    "      Reason:     OOMKilled",
+    "      Exit Code:  137",
+    "Events:",
+    "  Warning  BackOff  2m  kubelet  Back-off restarting failed container api in pod basket-api-6d5f8-xyz",
+]
+BUCKET = [
+    "START RequestId: 3f2 Version: 7",
+    "[ERROR] ClientError: An error occurred (AccessDenied) when calling the PutObject operation: Access Denied",
+    "Traceback (most recent call last):",
+    '  File "/var/task/app.py", line 20, in handler',
+    "    s3.put_object(Bucket=name, Key=key, Body=body)",
+    '  File "/var/runtime/botocore/client.py", line 530, in _api_call',
+    "    return self._make_api_call(operation_name, kwargs)",
+    "END RequestId: 3f2",
+    "REPORT RequestId: 3f2 Duration: 812.1 ms Memory Size: 128 MB",
+]
+FLOW = [
+    "Starting simpleFoam of OpenFOAM v2306",
+    "#0  Foam::error::printStack(Foam::Ostream&)",
+    "#1  Foam::sigFpe::sigHandler(int)",
+    "slurmstepd: error: *** JOB 991 ON c12 CANCELLED AT 2026-02-02T10:00:00 DUE TO TIME LIMIT ***",
+]
+PAGE = [
+    "Uncaught TypeError: Cannot read properties of undefined (reading 'map')",
+    "    at Basket (Basket.jsx:12:20)",
+    "    at renderWithHooks (react-dom.development.js:16305:18)",
+]
+DOOR = [
+    "Nov 19 10:00:00 bastion sshd[2211]: error: kex_exchange_identification: Connection closed by remote host",
+    "Nov 19 10:00:01 bastion sshd[2212]: Failed password for root from 192.0.2.4 port 4022 ssh2",
+]
 
-@pytest.mark.parametrize("log", [BROKER, POSTGRES, REDIS, DOTNET, CMAKE, CARGO])
+
+@pytest.mark.parametrize("log", [BROKER, POSTGRES, REDIS, DOTNET, CMAKE, CARGO, WEB_POD, BUCKET, FLOW, PAGE, DOOR])
 def test_another_programs_failure_gets_no_cause(engine: Engine, log: list[str]) -> None:
     verdict = triage(engine, log)
     assert verdict.root_cause is None or verdict.root_cause.entry is None
@@ -114,3 +154,23 @@ def test_a_short_paste_and_a_run_that_trains_are_still_explained(engine: Engine,
     root = triage(engine, log).root_cause
     assert root is not None
     assert root.entry == entry
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "INFO bot: BTC price 42001.0 stop loss 41000.0 take profit 45000",
+        "INFO booking: search train 12951 from=DEL to=BCT seats=4",
+        "INFO chain: imported new segment epoch=611 mgasps=21.1",
+        "INFO etl: loaded dataset orders_7 rows=1000",
+    ],
+)
+def test_one_word_of_training_alone_makes_no_training_run(engine: Engine, word: str) -> None:
+    full = "OSError: [Errno 28] No space left on device: '/var/lib/shop/7.bin'"
+    assert entry_of(engine, [word] * 20, full) is None
+    assert entry_of(engine, [word] * 20, "step 12 epoch 3 loss 0.4", full) == "storage.disk-full"
+
+
+def entry_of(engine: Engine, *log: list[str] | str) -> str | None:
+    cause = triage(engine, *log).root_cause
+    return cause.entry if cause else None

@@ -4,7 +4,7 @@ import pytest
 
 from app.reading.sources import from_bytes
 from app.triage.engine import Engine
-from tests.logs import BANNER, agent, report, steps, text, traceback
+from tests.logs import BANNER, PEER_CLOSED, WAITING, agent, report, steps, text, traceback
 
 KEY = "KeyError: 'image'"
 MISSING = "FileNotFoundError: [Errno 2] No such file or directory: '/ckpt/step_75/model_world_size_4_rank_2.pt'"
@@ -100,3 +100,34 @@ def test_the_launchers_exception_has_the_rank_that_its_report_names(engine: Engi
     root = engine.triage(from_bytes(text([*launch.split("\n"), raised], report((5, 1))))).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("elastic.child-failed", 5)
+
+
+@pytest.mark.parametrize(("number", "entry"), [(15, "elastic.sigterm"), (1, "elastic.sighup")])
+def test_a_signal_that_the_agent_received_is_no_ranks_failure(engine: Engine, number: int, entry: str) -> None:
+    parts: list[str | list[str]] = [
+        BANNER,
+        [f"[rank3]: step {step}" for step in range(3)],
+        f"WARNING:torch.distributed.elastic.agent.server.api:Received {number} death signal, shutting down workers",
+        agent(-15),
+        traceback(f"torch.distributed.elastic.multiprocessing.api.SignalException: Process 4100 got signal: {number}"),
+    ]
+    root = engine.triage(from_bytes(text(*parts))).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == (entry, None)
+
+
+def test_a_rank_that_lost_its_peer_is_not_the_one_that_aborted(engine: Engine) -> None:
+    terminated = ["terminate called after throwing an instance of 'std::runtime_error'", "  what():  bad header"]
+    root = engine.triage(from_bytes(text(BANNER, terminated, traceback(PEER_CLOSED, WAITING, "[rank1]: ")))).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("process.sigabrt", None)
+
+
+def test_the_rank_stands_where_the_same_cause_is_told_in_other_words(engine: Engine) -> None:
+    told = [
+        "gpu-7:99:301 [0] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_create_cq failed with error Cannot allocate memory",
+        "[rank4]: Call to ibv_create_cq failed with error Cannot allocate memory errno 12",
+    ]
+    root = engine.triage(from_bytes(text(BANNER, told))).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("nccl.ib", 4)

@@ -100,3 +100,65 @@ def test_a_notice_that_ranks_are_awaited_is_no_failure_once_the_barrier_was_pass
     passed = "INFO:torch.distributed.distributed_c10d:Rank 0: Completed store-based barrier for key:store_based_barrier_key:1 with 6 nodes."
     assert entry(triage(engine, [waiting])) == "elastic.rendezvous-timeout"
     assert triage(engine, [waiting, passed]).outcome == "healthy"
+
+
+NO_SUCH_MODULE = traceback("ModuleNotFoundError: No module named 'fancy_attn'",
+                           [("/job/models/__init__.py", 3, "<module>", "import fancy_attn")])  # fmt: skip
+
+
+def test_a_module_that_the_run_can_do_without_is_no_failure(engine: Engine) -> None:
+    assert triage(engine, NO_SUCH_MODULE, losses(0, 20)).outcome == "healthy"
+    assert entry(triage(engine, NO_SUCH_MODULE, losses(0, 4), MISSING)) == "usage.python-error"
+    assert entry(triage(engine, NO_SUCH_MODULE, "step 0 begins")) == "env.import-error"
+
+
+def test_an_exception_that_code_of_the_run_caught_gives_way_to_the_one_that_nobody_did(engine: Engine) -> None:
+    caught = traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)
+    assert entry(triage(engine, losses(0, 4), caught, losses(4, 4), MISSING)) == "usage.python-error"
+    assert entry(triage(engine, losses(0, 4), caught, MISSING)) == "storage.io-error"
+
+
+def test_rays_envelope_gives_way_to_the_exception_in_it(engine: Engine) -> None:
+    carried = ["ray.exceptions.RayTaskError(AssertionError): ray::Runner.run() (pid=5, ip=10.0.0.3)",
+               '  File "/job/verl/trainer/ppo/ray_trainer.py", line 30, in check',
+               "    assert size % least == 0, (", "AssertionError: the batch must be divisible by 16"]  # fmt: skip
+    outer = traceback(carried[0], [("/job/verl/trainer/main_ppo.py", 40, "main", "run_ppo(config)")])
+    verdict = triage(engine, "training with ray", outer, carried[1:])
+    assert verdict.root_cause
+    assert "divisible by 16" in verdict.root_cause.evidence[0].text
+
+
+def test_what_training_went_on_after_is_no_cause_of_what_ended_it(engine: Engine) -> None:
+    caught = [*losses(0, 20), *traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)]
+    assert entry(triage(engine, caught, losses(20, 20), "run.sh: line 4: 212 Killed    python train.py")) == (
+        "process.oom-killed"
+    )
+    peers = "RuntimeError: [gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.4]:3121"
+    assert entry(triage(engine, caught, losses(20, 2), peers)) == "storage.io-error"  # The others' late output.
+    assert entry(triage(engine, caught, losses(20, 20), peers)) == "gloo.error"
+
+
+def test_a_logged_failure_stays_where_the_only_other_one_was_caught(engine: Engine) -> None:
+    caught = traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)
+    log = [*losses(0, 20), *caught, *losses(20, 20), "2026-04-02 10:11:12 - train - ERROR - giving up", *MISSING]
+    assert entry(triage(engine, log)) == "usage.python-error"
+
+
+def test_a_warning_among_steps_is_no_cause_of_what_ended_the_run_later(engine: Engine) -> None:
+    again = "WARNING: ran out of memory: CUDA out of memory. Tried to allocate 2.00 GiB; retrying the batch"
+    left = "srun: error: n3: task 0: Exited with exit code 1"
+    assert entry(triage(engine, losses(0, 20), again, losses(20, 20), left)) == "elastic.child-failed"
+    assert entry(triage(engine, losses(0, 20), again, losses(20, 2), left)) == "cuda.oom"
+
+
+def test_an_exception_in_the_middle_that_was_caught_is_no_failure(engine: Engine) -> None:
+    caught = traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)
+    assert triage(engine, losses(0, 20), caught, losses(20, 20)).outcome == "healthy"
+    assert entry(triage(engine, losses(0, 20), caught)) == "storage.io-error"
+
+
+def test_steps_are_told_in_chinese_too(engine: Engine) -> None:
+    steps_told = [f"第{step}步 损失 {3 / (step + 1):.4f}" for step in range(40)]
+    caught = traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)
+    assert triage(engine, steps_told[:20], caught, steps_told[20:]).outcome == "healthy"
+    assert triage(engine, steps_told, caught, "训练完成，模型已保存").outcome == "healthy"

@@ -47,6 +47,12 @@ def test_an_entry_whose_error_the_run_survived(engine: Engine) -> None:
     assert told.state == "survived"
 
 
+def test_what_any_program_prints_is_held_back_where_nothing_tells_of_training(engine: Engine) -> None:
+    server = ["LOG:  database system is shut down", "FATAL:  could not write: No space left on device"] * 6
+    told = why(engine, "storage.disk-full", server)
+    assert (told.state, told.root_cause) == ("general", None)
+
+
 def test_advice_has_no_signs(engine: Engine) -> None:
     advice = next(entry.id for entry in engine.knowledge.entries.values() if not entry.signs)
     assert why(engine, advice, "nothing").state == "no_signs"

@@ -144,3 +144,15 @@ def test_who_asks_too_often_has_to_wait(tmp_path: Path) -> None:
         statuses = [client.get("/api/v1/groups").status_code for _ in range(5)]
         assert statuses == [200, 200, 200, 429, 429]
         assert int(client.get("/api/v1/groups").headers["retry-after"]) > 3000
+
+
+def test_who_takes_an_incident_becomes_the_owner_of_its_group(guarded: TestClient) -> None:
+    writer = token(guarded, Scope.SUBMIT, Scope.READ, Scope.WRITE)
+    made = guarded.post("/api/v1/incidents?wait=60", content=OUT_OF_MEMORY, headers=writer).json()
+    page = f"/incidents/{made['id']}"
+    assert "I take it" in guarded.get(page, headers=writer | PEOPLE).text
+    assert guarded.post(f"{page}/take", headers=token(guarded, Scope.READ)).status_code == 403
+    assert guarded.post(f"{page}/take", headers=writer | PEOPLE).headers["location"] == page
+    taken = guarded.get(page, headers=writer | PEOPLE).text
+    assert "I take it" not in taken
+    assert "ann" in taken

@@ -125,7 +125,7 @@ def test_the_list_is_filtered_by_a_form_and_its_chips(page: Page, live_server: L
     page.get_by_role("link", name=re.compile("take this filter off")).click()
     page.wait_for_url(re.compile(r"/incidents$"))
     assert page.locator(".row").count() == 2
-    page.get_by_role("searchbox", name="Search incidents").fill("WidgetJammed")
+    page.get_by_role("searchbox", name="Search, or #123").fill("WidgetJammed")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("q=WidgetJammed"))
     assert page.locator(".row").count() == 1
@@ -148,7 +148,7 @@ def test_an_entry_is_found_and_leads_to_its_incidents(page: Page, live_server: L
     page.keyboard.press("Enter")
     page.locator('.found a[href="/knowledge/cuda.oom"]').click()
     page.wait_for_url(re.compile("/knowledge/cuda.oom"))
-    page.locator(".rows a.title").click()
+    page.locator(".rows .what a").click()
     assert page.url == incident
 
 
@@ -187,3 +187,42 @@ def test_axe_finds_nothing_and_nothing_overflows(
             if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
                 found.append(f"{address} is wider than the window")
         assert not found
+
+
+def test_the_keyboard_alone_leads_from_a_paste_to_its_line_and_back(page: Page, live_server: LiveServer) -> None:
+    page.goto(live_server.url)
+    page.keyboard.press("Tab")
+    assert page.evaluate("() => document.activeElement.className") == "skip"
+    page.get_by_role("textbox", name="log").focus()
+    page.keyboard.insert_text(OOM)
+    while page.evaluate("() => document.activeElement.type") != "submit":
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/incidents/\d+$"))
+    verdict = page.url
+    page.locator(".strip").wait_for()
+    assert page.evaluate("() => document.activeElement.tagName") == "H1"  # a screen reader begins with the verdict
+    page.keyboard.press("j")
+    assert page.evaluate("() => document.activeElement.getAttribute('href')") == "#L4"
+    page.keyboard.press("l")
+    page.wait_for_url(re.compile("/log"))
+    page.locator("#L4.focus").wait_for()
+    page.keyboard.press("j")
+    page.go_back()
+    page.wait_for_url(verdict)
+    page.locator("h1").wait_for()
+
+
+def test_a_copy_works_where_the_browser_keeps_its_clipboard_back(browser: Browser, live_server: LiveServer) -> None:
+    with browser.new_context(permissions=["clipboard-read", "clipboard-write"]) as context:
+        page = context.new_page()
+        hand_in(page, live_server)
+        # As on a plain http address that is not this machine's.
+        page.evaluate("""() => {
+            window.kept = navigator.clipboard;
+            Object.defineProperty(Navigator.prototype, 'clipboard', { get: () => undefined });
+        }""")
+        page.locator(".fixes .command button:visible").first.click()
+        page.get_by_text("Copied").first.wait_for()
+        pasted = page.evaluate("() => window.kept.readText()")
+        assert pasted == page.locator(".fixes .command code").first.inner_text()

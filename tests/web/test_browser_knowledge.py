@@ -63,7 +63,7 @@ def test_an_entry_tells_what_was_seen_of_it(page: Page, live_server: LiveServer)
     page.locator("section", has=page.locator("#groups")).get_by_role("link").click()
     page.wait_for_url(re.compile("/groups/1$"))
     page.go_back()
-    page.locator(".rows a.title").click()
+    page.locator(".rows .what a").click()
     page.wait_for_url(incident)
 
 

@@ -84,6 +84,41 @@ def test_lines_have_addresses(page: Page, log: str) -> None:
     assert page.url.endswith("?line=42#L42")
 
 
+def test_a_range_of_lines_is_chosen_and_copied(browser: Browser, log: str) -> None:
+    with browser.new_context(permissions=["clipboard-read", "clipboard-write"]) as context:
+        page = context.new_page()
+        page.goto(f"{log}?line=6000#L6000")
+        page.locator("#L6000 > a").first.click()
+        page.locator("#L6003 > a").first.click(modifiers=["Shift"])
+        assert page.url.endswith("?line=6000-6003#L6000")
+        assert page.locator("#said").inner_text().startswith("Lines 6,000–6,003 are chosen")
+        page.keyboard.press("K")
+        assert page.locator("li.focus").count() == 3
+        page.keyboard.press("c")
+        page.get_by_text("Copied").wait_for()
+        copied = page.evaluate("() => navigator.clipboard.readText()").splitlines()
+        assert copied == [page.locator(f"#L{line} code").inner_text() for line in (6000, 6001, 6002)]
+
+
+@pytest.mark.parametrize("ending", ["?line=6000-6002", "?line=6002-6000", "#L6000-L6002"])
+def test_the_address_of_a_range_leads_to_it(page: Page, log: str, ending: str) -> None:
+    page.goto(log + ending)
+    page.locator("#L6002.focus").wait_for()
+    chosen = page.locator("li.focus").evaluate_all("lines => lines.map((line) => line.id)")
+    assert chosen == ["L6000", "L6001", "L6002"]
+
+
+def test_a_range_is_shown_without_script_and_the_log_is_saved_as_it_is(browser: Browser, log: str) -> None:
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(f"{log}?line=6000-6002")
+        assert page.locator("li.focus").count() == 3
+        assert page.locator("#copy-lines:visible").count() == 0
+        with page.expect_download() as saved:
+            page.get_by_role("link", name="Download").click()
+        assert saved.value.path().read_text() == long_log()
+
+
 def test_words_are_found_forwards_and_backwards(page: Page, log: str) -> None:
     page.goto(log)
     page.keyboard.press("/")

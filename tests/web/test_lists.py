@@ -13,14 +13,17 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.domain.access import Scope
-from app.domain.incident import Job
+from app.domain.incident import IncidentFilter, Job
 from app.reading.unpack import Upload
 from app.services import access
 from app.services.accept import accept
+from app.services.export import every_incident
 from app.services.service import Service
 from app.services.triage_incident import triage_incident
 from app.settings import Settings
+from app.storage import incidents, listing
 from app.web.app import create_app
+from tests.storage import values
 from tests.web.logs import OOM
 
 BROWSER = {"accept": "text/html,application/xhtml+xml", "sec-fetch-site": "same-origin"}
@@ -121,6 +124,53 @@ def test_what_is_shown_is_there_as_csv_and_json(client: TestClient, service: Ser
     for address in ("/groups.csv", "/hosts.csv", "/dashboard.csv?table=causes", "/dashboard.csv?table=by_area"):
         assert len(table(client.get(address).text)) > 1, address
     assert client.get("/dashboard.csv?table=nothing").status_code == 404
+
+
+def test_an_export_holds_all_that_fits_and_not_a_page_of_it(client: TestClient, service: Service) -> None:
+    first = given(service, OOM, job_id="first", cluster="blue")
+    with service.database.transaction() as session:
+        for number in range(230):
+            values.added(session, f"log {number}", number, job_id=str(number), cluster="blue")
+        values.added(session, "other", 0, job_id="other", cluster="green")
+    names, *lines = table(client.get("/incidents.csv?cluster=blue").text)
+    ids = [dict(zip(names, line, strict=True))["job_id"] for line in lines]
+    assert ids == ["first", *map(str, reversed(range(230)))]
+    told = client.get("/incidents.json?cluster=blue")
+    assert "attachment" in told.headers["content-disposition"]
+    assert told.json()["next"] is None
+    assert [item["job"]["job_id"] for item in told.json()["items"]] == ids
+    assert told.json()["items"][0] == client.get(f"/api/v1/incidents/{first}").json()
+    assert client.get("/incidents.json?cluster=nowhere").json() == {"items": [], "next": None}
+    assert len(table(client.get("/incidents.csv?cluster=nowhere").text)) == 1
+
+
+def test_an_export_is_read_piece_by_piece(service: Service) -> None:
+    with service.database.transaction() as session:
+        made = [values.added(session, f"log {number}", number) for number in range(450)]
+    found = every_incident(service, IncidentFilter())
+    taken = [next(found).id]
+    with service.database.transaction() as session:
+        incidents.remove(session, made[0])  # stands in the last piece, which is not read yet
+    taken += [incident.id for incident in found]
+    assert taken == made[:0:-1]
+
+
+def test_a_list_that_ended_early_leads_on(
+    client: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = given(service, OOM, job_id="1", user="ann")
+    for number in range(4):
+        given(service, OOM + str(number), job_id="1", user="bob")
+    for name in ("AT_FIRST", "LOOKED_AT"):
+        monkeypatch.setattr(listing, name, 2)
+    monkeypatch.setattr(listing, "FEW", 0)
+    page = client.get("/incidents?q=ann").text
+    assert "older ones may" in page
+    for _ in range(2):
+        older = re.search(r'href="([^"]+)" rel="next"', page)
+        assert older is not None
+        page = client.get(older[1].replace("&amp;", "&")).text
+    assert rows(page) == [old]
 
 
 def test_a_view_is_saved_used_removed_and_brought_back(client: TestClient, service: Service) -> None:
@@ -278,6 +328,7 @@ def test_the_unexplained_come_with_their_line_and_a_draft(client: TestClient, se
     draft = client.get(address[1]).text
     assert "id: new.widget-error" in draft
     assert "- text: &#34;" in draft
+    assert "^J" not in draft  # the lines stay lines
     assert client.get("/unexplained/999").status_code == 404
 
 

@@ -251,3 +251,17 @@ def test_the_name_in_the_settings_does(tmp_path: Path) -> None:
     with TestClient(create_app(settings)) as client:
         assert client.get("/api/v1/incidents", headers={"host": "triage.example.org"}).status_code == 200
         assert client.get("/api/v1/incidents", headers={"host": EVIL}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("path", "content_type"),
+    [
+        ("/api/v1/incidents/1/feedback", "application/json"),
+        ("/retriage", "application/x-www-form-urlencoded"),
+        ("/incidents/bulk", "multipart/form-data; boundary=b"),
+    ],
+)
+def test_what_is_no_log_is_not_read_without_end(client: TestClient, path: str, content_type: str) -> None:
+    answer = client.post(path, content=b"x" * (3 << 20), headers={"Content-Type": content_type})
+    assert answer.status_code == 413
+    assert answer.json()["error"]["code"]

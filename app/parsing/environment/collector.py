@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app.domain.event import Event
 from app.domain.line import Line
 from app.parsing.environment import launchers, progress, versions
-from app.parsing.environment.kinship import begins
+from app.parsing.environment.kinship import BEGIN_WORDS, begins
 from app.parsing.environment.span import Span
-from app.parsing.environment.told import NOTHING, Told, labelled, shown_by, told_by
+from app.parsing.environment.told import LONGEST, Told, form_of, told_by
 from app.parsing.environment.versions import Bounds
 from app.reading.lines import FILE_SPAN
 from app.reading.places import Place, writer_of
 
 MOST_HOSTS = 4096
 ENOUGH_OF_FIELD = 10  # lines that speak of training: a log with so many is of this field, whatever else stands in it
+_MOST_LASTING = 4096
 MOST_PHASES = 20_000  # changes of phase that are kept of a run
 
 
 @dataclass(slots=True)
 class Environment:
-    """Feed it every kept line, and `sample` now and then; it collects facts and never claims a line.
+    """Feed it every kept line, `note` the signs that lines show, and `sample` now and then; it never claims a line.
 
     `progress` and `well` hold the orders of lines that show progress, and that say the run ended well; `wound_up`
     those of lines that clean-up code prints after a failure as well; `joined` those of a passed barrier; `progress_of` the last progress of each rank that
@@ -35,6 +37,7 @@ class Environment:
     exit_code: int | None = None
     hosts: dict[str, None] = field(default_factory=dict)
     host_of: dict[int, str] = field(default_factory=dict)  # of a rank
+    executed_on: set[str] = field(default_factory=set)  # all hosts of the job, as its batch system tells
     files: dict[int, Place] = field(default_factory=dict)  # of a run of several, by their number
     versions: dict[str, str] = field(default_factory=dict)
     span: Span = field(default_factory=Span)
@@ -45,19 +48,33 @@ class Environment:
     joined: list[int] = field(default_factory=list)
     foreign: int = 0
     of_field: int = 0
+    kinds: int = 0  # of words of this field, a bit each
     _steps: dict[int, int] = field(default_factory=dict)  # by file
+    _counting: list[tuple[int, str]] = field(default_factory=list)  # file and text of lines whose steps are not read
     _phases: list[tuple[int, str]] = field(default_factory=list)
     _bounds: Bounds = (None, None)
+    _lasting: dict[int, Told] = field(default_factory=dict)  # by their identity
     _heard: set[Bounds] = field(default_factory=lambda: {(None, None)})
 
     @property
     def step(self) -> int | None:
+        self._read_steps()
         return max(self._steps.values(), default=None)
 
     @property
     def of_another_program(self) -> bool:
         """Whether more lines have the forms of another program than speak of training, of which there are few."""
         return self.of_field < min(self.foreign, ENOUGH_OF_FIELD)
+
+    @property
+    def is_known_of_field(self) -> bool:
+        """Whether further lines that speak of training would tell nothing more."""
+        return self.of_field >= ENOUGH_OF_FIELD and self.surely_of_field
+
+    @property
+    def surely_of_field(self) -> bool:
+        """Whether a line speaks of what only training has, or lines have two kinds of words of a training loop."""
+        return self.kinds.bit_count() > 1
 
     @property
     def torch_range(self) -> str | None:
@@ -85,25 +102,35 @@ class Environment:
         others = {number for number, place in self.files.items() if number != file and same(place)}
         return next((name for at, name in reversed(self._phases) if at // FILE_SPAN in others), None)
 
-    def feed(self, line: Line, claimed: bool) -> None:
-        """`claimed`: the line belongs to a traceback or a report, where `step = 5` is code and no progress."""
-        told = told_by(line.text[:2000])
-        if line.time is not None:
-            self.span.feed(line.time)
-        if line.host is not None:
-            self._at(line.host, line.rank)
-        if told is not NOTHING:
-            self._note(line.order, told, claimed)
-            rank = line.rank if line.rank is not None else told.writer
-            if rank is not None and told.progress and not claimed:
-                self.progress_of[rank] = line.order
-        raw = line.raw
-        if raw != line.text and raw.lstrip()[:1] == "[":  # The rank's label tells the version too.
-            label, _, behind = raw[:80].partition("]")
-            numbered = label[:5] == "[rank" and label[5:].isdecimal()  # Ranks print the same behind it.
-            self._narrow(labelled(f"[rank0]{behind}" if numbered else raw[:80]))
+    def feed(self, lines: Sequence[Line]) -> None:
+        """Takes the times of many lines."""
+        self._read_steps()
+        self.span.feed([line.time for line in lines if line.time is not None])
 
-    def _at(self, host: str, rank: int | None) -> None:
+    def note(self, line: Line, signs: tuple[int, ...], claimed: bool) -> None:
+        """Takes what the text of a line tells, which shows the signs with these numbers.
+
+        `claimed`: the line belongs to a traceback or a report, where `step = 5` is code and no progress.
+        """
+        form, text = form_of(signs), line.text[:LONGEST]
+        told = told_by(text, signs) if form.is_read else form.told
+        if form.says_more and self._lasting.get(id(told)) is not told:
+            self._note(line.order, told, claimed)
+            self._remember(told)
+        self.of_field += told.of_field
+        self.kinds |= told.kinds
+        if form.counts and not claimed and (form.surely or progress.progressed(text)):
+            self._progressed(line.order, text, told.phase)
+            rank = line.rank if line.rank is not None else progress.writer(text)
+            if rank is not None:
+                self.progress_of[rank] = line.order
+
+    def label(self, signs: tuple[int, ...]) -> None:
+        """Takes what the start of a line tells, its label included: the form of a rank's label tells the version too."""
+        self._narrow(form_of(signs).told.bounds)
+
+    def at(self, host: str, rank: int | None) -> None:
+        """Takes a host of the run, and which rank ran there."""
         if host not in self.hosts and len(self.hosts) < MOST_HOSTS:
             self.hosts[host] = None
         if rank is not None and rank not in self.host_of:
@@ -119,19 +146,25 @@ class Environment:
             if version.startswith(f"{known}."):
                 self.versions[name] = version
         for host in told.hosts:
-            self._at(host, None)
+            self.at(host, None)
         for rank, host in told.placed:
-            self._at(host, rank)
+            self.at(host, rank)
+        self.executed_on.update(told.executed)
         self._narrow(told.bounds)
         if told.phase and not claimed:
             self._entered(order, told.phase)
-        if told.progress and not claimed:
-            self._progressed(order, told.step, told.phase)
         for orders, shown in ((self.well, told.well), (self.wound_up, told.wound_up), (self.joined, told.joined)):
             if shown:
                 orders.append(order)
         self.foreign += told.foreign
-        self.of_field += told.of_field
+
+    def _remember(self, told: Told) -> None:
+        """Ranks print the same lines: what tells the same however often it is told need not be noted again."""
+        if told.phase or told.exit_code or told.well or told.wound_up or told.joined or told.foreign:
+            return
+        if len(self._lasting) >= _MOST_LASTING:
+            self._lasting.clear()
+        self._lasting[id(told)] = told
 
     def started_by(self, launcher: str) -> None:
         """Of several launchers the one that started the others counts."""
@@ -139,8 +172,9 @@ class Environment:
 
     def sample(self, order: int, text: str) -> None:
         """Looks for progress in a piece of the log that goes by unkept; `order` is that of its last line."""
-        if progress.progressed(text, shown_by(text)):
-            self._progressed(order, progress.step(text))
+        can, surely = progress.counts(progress.counting(text))
+        if can and (surely or progress.progressed(text)):
+            self._progressed(order, text)
 
     def move(self, shifts: dict[int, int]) -> None:
         """Moves whole files in the order of the run: number of the file -> lines by which it moves."""
@@ -155,28 +189,40 @@ class Environment:
         self.files = {moved(file * FILE_SPAN) // FILE_SPAN: name for file, name in self.files.items()}
 
     @staticmethod
-    def begins_at(text: str) -> bool:
-        """-> whether a launch begins with this line."""
-        return begins(text)
+    def begins_at(lines: Sequence[Line]) -> list[int]:
+        """-> the places of the lines with which a launch begins."""
+        told = "\n".join([line.text for line in lines])
+        if not any(word in told for word in BEGIN_WORDS):
+            return []
+        return [at for at, line in enumerate(lines) if begins(line.text)]
 
     def _narrow(self, bounds: Bounds) -> None:
         if bounds not in self._heard:
             self._heard.add(bounds)
             self._bounds = versions.narrowed([self._bounds, bounds])
 
-    def _progressed(self, order: int, step: int | None, phase: str | None = None) -> None:
+    def _progressed(self, order: int, text: str, phase: str | None = None) -> None:
         """`phase`: what the line itself says that the run did, as in `saving checkpoint at iteration 100`."""
         if not self.progress or self.progress[-1] != order:
             self.progress.append(order)
-        if step is not None:
-            self._steps[order // FILE_SPAN] = step
+        self._counting.append((order // FILE_SPAN, text))
         if phase is not None:
             return
         began, last = self._phases[-1] if self._phases else (-1, "")
         if last == "train" and began <= order and began // FILE_SPAN == order // FILE_SPAN:
             return  # As most lines of most logs.
-        if self.phase_at(order) not in ("train", "evaluate") or step is not None:
+        if self.phase_at(order) not in ("train", "evaluate") or progress.step(text) is not None:
             self._entered(order, "train")
+
+    def _read_steps(self) -> None:
+        """Reads the last step of each file. That of every line would be as much work as all other facts."""
+        known: set[int] = set()
+        for file, text in reversed(self._counting):
+            step = progress.step(text) if file not in known else None
+            if step is not None:
+                self._steps[file] = step
+                known.add(file)
+        self._counting.clear()
 
     def _entered(self, order: int, phase: str) -> None:
         if (not self._phases or self._phases[-1][1] != phase or self.phase_at(order) is None) and len(

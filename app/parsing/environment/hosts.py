@@ -14,7 +14,12 @@ _LISTED = Sign(
 _SINGLE = Sign(r"^\s+host\s{2,}: ([\w.-]+)|^([A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL |\bslurmstepd-([\w.-]+): error: ")
 _TASKS = Sign(r"^srun: error: ([\w.-]+): tasks? ([\d,-]+):")
 _COMM = Sign(r"^([A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL INFO .{0,120}\brank (\d{1,6}) n[Rr]anks \d+")
-SIGNS = (_LISTED, _SINGLE, _TASKS, _COMM)
+# What a batch system other than Slurm says of the whole job: LSF's report, a host a line; PBS; Grid Engine's mail
+_EXECUTED = Sign(
+    r"^(?:Job was executed on host\(s\) <(?:\d+\*)?| {10,}<\d+\*)([\w.-]+)>|^\s*exec_host\s*=\s*((?:[\w.-]+/[\d*]+\+?)+)"
+    r"|^\s*Execution host: ([\w.-]+)$|^ Host {2,}= ([\w.-]+)$"
+)
+SIGNS = (_LISTED, _SINGLE, _TASKS, _COMM, _EXECUTED)
 _NOBODY = frozenset({"localhost", "None", "null", "n", "N"})
 
 
@@ -25,7 +30,17 @@ def named(text: str, shown: Shown) -> tuple[str, ...]:
         told += [name for found in _LISTED.regex.finditer(text) for name in hosts(found[1])]
     if _SINGLE in shown and (one := _SINGLE.regex.search(text)):
         told.append(one[1] or one[2] or one[3])
-    return tuple(name for name in told if name not in _NOBODY)
+    return tuple(name for name in (*told, *executed(text, shown)) if name not in _NOBODY)
+
+
+def executed(text: str, shown: Shown) -> tuple[str, ...]:
+    """-> the hosts on which a batch system says that the job ran, and no other."""
+    found = _EXECUTED.regex.search(text) if _EXECUTED in shown else None
+    if found is None:
+        return ()
+    if found[2]:
+        return tuple(part.partition("/")[0] for part in found[2].split("+") if part)
+    return (found[1] or found[3] or found[4],)
 
 
 def placed(text: str, shown: Shown) -> tuple[tuple[int, str], ...]:

@@ -6,24 +6,36 @@ import re
 
 from app.parsing.environment.signs import Sign
 
+# Literals of which the line that begins a launch holds one.
+BEGIN_WORDS = ("Setting OMP_NUM_THREADS", "nohup: ignoring", "Script started on", "[runner.py:", "[launch.py:")
 _BEGIN = re.compile(
     r"Setting OMP_NUM_THREADS environment variable for each process|nohup: ignoring input|^Script started on "
     r"|\[runner\.py:\d+:main\] cmd = |\[launch\.py:\d+:main\] WORLD INFO DICT"
 )
-# What only those who train speak of: frameworks, devices, launchers, and the words of a training loop.
+# What only those who train speak of: frameworks, devices, launchers, files and calls of a training loop.
 FIELD = Sign(
     r"(?i)torch|c10d|(?:\b|lib)cuda|\bcudnn|cublas|nccl|\bgloo\b|\brccl|\bhccl|ascend|\bnpu|\bgpus?\b|_gpu|gpu_|nvidia|nvrm|\bxid\b|rocm|\bhip\w|\bxla\b|\btpu"
     r"|deepspeed|megatron|transformers|hugging ?face|diffusers|lightning|accelerate\b|horovod|mmcv|mmengine|mmdet|detectron|fairseq|tokenizers?\b"
     r"|bitsandbytes|flash[-_]attn|xformers|\btriton\b|\bvllm|sglang|\bray(?:let|::)|ray\.(?:exceptions|tune|train)|paddle|tensorflow|\bjax|\bwandb\b|tensorboard"
-    r"|\bfsdp|\bddp\b|distributed|rendezvous|all_?reduce|world[_ ]size|(?:local|global|data|pipeline)[_-]rank|^\[?rank ?:?\d|dataloader|datasets?\b"
-    r"|numpy[/\\.]_?core\b|compiled using NumPy|\bepochs?\b|\bloss\b|\btrain(?:ing|er|ed)?\b|train\w*\.py|fine-?tun|checkpoint(?:s/|ing model|_)|state_dict|cpp_extension|building extension|global_step|[a-z0-9](?:Trainer|Model|Tokenizer|ForCausalLM|ArgumentParser)\b|\bpeft\b|\btrl\b|模型|训练|\.(?:pth?|ckpt|safetensors)\b"
+    r"|\bfsdp|\bddp\b|torch\.distributed|rendezvous|all_?reduce|world[_ ]size|(?:local|global|data|pipeline)[_-]rank|^\[?rank ?:?\d|dataloader|site-packages/datasets/"
+    r"|numpy[/\\.]_?core\b|compiled using NumPy|train\w*\.py|fine-?tun|checkpoint(?:s/|ing model|_)|state_dict|cpp_extension|building extension|global_step|[a-z0-9](?:Trainer|Model|Tokenizer|ForCausalLM|ArgumentParser)\b|\bpeft\b|\btrl\b|模型|训练|\.(?:pth?|ckpt|safetensors)\b"
+    r"|\bmodelscope\b|\bswanlab\b|\bq?lora\b|\bqwen|\bllama|\bPIL[/\\.]|\bcv2\b|\bh5py\b|\bdecord\b|webdataset|\blmdb\b|librosa|imagenet"
     r"|slurm|srun:|\bsbatch\b|pytorchjob|\bmlx5|infiniband|pt_main_thread|pt_data_worker|-l(?:cuda|curand|aio|c10)|\((?:python[\d.]*|pt_\w+)\)|task=python|\bhydra[./]|omegaconf"
+)
+# The words of a training loop, of which other programs too have one: trains, stop losses, the epochs of a chain.
+HINTS = (
+    Sign(r"(?i)\bloss(?:es)?\b|\w_loss\b|损失"),
+    Sign(r"(?i)\bepochs?\b"),
+    Sign(r"(?i)\btrain(?:ing|er|ed)?\b"),
+    Sign(r"(?i)\b(?:step|iter|iteration)s?\b['\"]?[ :=\[/]{0,4}\d"),
+    Sign(r"(?i)\bdatasets?\b|\bdistributed\b"),
 )
 # Programs whose logs are not this field's, by the forms that only they print.
 FOREIGN = Sign(
     # Stacks and last words of other languages.
     r"^\s+at [\w$.<>/]+\((?:[\w.]+(?::\d+)?|Native Method)\)|^\s+at [\w.<>`]+\(.{0,200}\) in .{1,200}:line \d+|\borg\.apache\.(?!spark)"
     r"|^goroutine \d+ \[|\bpanic: runtime error|^thread '[^']{1,80}' panicked at|^Unhandled exception\. System\.|^\s+at .{1,200}\(node:|\(unhandled promise\)"
+    r"|^\s+at (?:[^()\n]{1,120} \()?[^\s()]{1,200}\.[cm]?[jt]sx?:\d+:\d+\)?$|^Uncaught \(?\w*Error\b"
     r"|^forrtl: |^At line \d+ of file \S+\.[fF]\d*|^Execution halted$|^Error in library\("
     # Package managers, builds in which no line speaks of this field, containers' builds, other people's automation.
     r"|\bnpm (?:ERR!|error|info|verb)|^\d+ (?:verbose|silly|info) |^error\[E\d{4}\]|^\s+--> [\w/.-]+\.rs:\d+|\[maven|\bgradle\b"
@@ -31,15 +43,16 @@ FOREIGN = Sign(
     r"|^-- (?:The C(?:XX)? compiler identification|Configuring incomplete)|^c\+\+: fatal error: Killed signal|^(?:/\S*/)?ld: "
     r"|^Step \d+/\d+ : |^#\d+ (?:\[|\d+\.\d+ |DONE|CACHED|ERROR)|^(?:Ign|Err|Get|Hit):\d+ https?://|^[EW]: (?:Failed to fetch|Unable to locate|Some index)"
     r"|\bterraform\b|Terraform|^(?:PLAY|TASK) \[|##\[(?:group|error|endgroup)\]|^section_(?:start|end):\d|^Started by user |^Build step '"
-    r"|^=+ (?:test session starts|short test summary info|FAILURES|ERRORS) =+$|^Ran \d+ tests? in \d|\bN E X T F L O W\b|^Error executing process >|^Error in rule "
+    r"|^=+ (?:test session starts|short test summary info|FAILURES|ERRORS) =+$|^Ran \d+ tests? in \d|\bN E X T F L O W\b|^Error executing process >|^Error in rule |\bsnakemake\b|\bnextflow\b"
     r"|^(?:error: |fatal: )(?:unable to access '|could not fetch|RPC failed|early EOF|Could not read from remote)|^fetch-pack: |^remote: \w+ing objects|^rsync(?: error)?: |^curl: \(\d+\)"
     # Servers: access lines, databases, brokers, the frameworks behind web pages and timed jobs.
     r"|^\d+\.\d+\.\d+\.\d+ - - \[|\"(?:GET|POST|PUT|HEAD|DELETE|PATCH|OPTIONS) \S+ HTTP/\d|\bnginx\b|^(?:LOG|STATEMENT|DETAIL|HINT):  "
     r"|\[\d+\](?: [\w@]+)? (?:LOG|ERROR|FATAL|PANIC|STATEMENT|DETAIL|HINT):  \S|^\d+:[MSCX] \d\d \w{3} \d{4} |\"c\":\"[A-Z]+\", *\"id\":\d+,"
     r"|(?:site|dist)-packages/(?:flask|django|werkzeug|starlette|fastapi|uvicorn|gunicorn|tornado|airflow|celery|prefect|scrapy|twisted|sqlalchemy)/"
     r"|\bhomeassistant[./]|\bairflow\b|\bcelery@|\bscrapy\."
-    # The kernel and the init of machines that serve something else.
-    r"|systemd\[1\]: (?!nvidia|slurm|kubelet)\S+\.service: |(?:Killed process \d+,? \(|task=)(?!python|pt_|ray|torch|train|deepspeed|nvidia|accelerate|java)\w"
+    # The kernel, the init and the doors of machines that serve something else.
+    r"|^(?:error: |fatal: )?(?:Failed password for |Timeout before authentication |Accepted (?:publickey|password) for |Invalid user \S+ from )"
+    r"|systemd\[1\]: (?!nvidia|slurm|kubelet)\S+\.service: |^(?:Main process exited, code=|Scheduled restart job, )|(?:Killed process \d+,? \(|task=)(?!python|pt_|ray|torch|train|deepspeed|nvidia|accelerate|java)\w"
     # Simulations.
     r"|OpenFOAM|Foam::|\bLAMMPS\b|\bGROMACS\b|\bvasp[._ ]"
 )
@@ -47,5 +60,4 @@ FOREIGN = Sign(
 
 def begins(text: str) -> bool:
     """-> whether a launch begins with this line."""
-    told = "OMP_NUM_THREADS" in text or "nohup: " in text or "Script started" in text or ".py:" in text
-    return told and bool(_BEGIN.search(text[:400]))
+    return any(word in text for word in BEGIN_WORDS) and bool(_BEGIN.search(text[:400]))

@@ -12,6 +12,7 @@ PROGRESS = Sign(
     r"|\b(?:steps|iters|epochs)\b[ :=]{0,3}(\d+) ?/ ?\d+"
     r"|\d+%\|[^|\n]{0,400}\| ?(\d+)/\d+ \["
     r"|\bloss['\"]?[ :=]{1,3}-?\d"
+    r"|第 ?\d{1,9} ?(?:步|轮|次迭代|个 ?(?:epoch|batch))|(?:损失|步数|轮次)(?:值|函数)?[ :：=]{1,3}-?\d"
 )
 # What counts steps, the surest first; an epoch is none.
 # They are searched in small letters and begin with a literal, with what may stand before it behind: many times as fast.
@@ -51,7 +52,7 @@ WELL = Sign(
     r"(?i)exits successfully|\bsuccessfully (?:installed|completed|finished)\b|training (?:is )?(?:done|finished|complete[d]?)\b|finished training"
     r"|training completed|'train_runtime'|\"train_runtime\"|COMMAND_EXIT_CODE=\"0\"|exit(?:ed)? (?:with )?(?:code|status) 0\b"
     r"|ENDING TIMING RUN|Max accuracy:|job (?:finished|completed) successfully|all done\b|completed: true"
-    r"|max_steps.{0,20} reached"
+    r"|max_steps.{0,20} reached|训练(?:已经?)?(?:全部)?(?:完成|结束|完毕)"
 )
 # Printed at the end of good runs, and by clean-up code right after a failure as well.
 WOUND_UP = Sign(r"(?i)train(?:ing)? time[: ]|View run .{0,120} at:")
@@ -81,21 +82,29 @@ _PHASES = (
         r"|^(?:\++ |\$ )?(?:\S*/)?(?:torchrun|deepspeed|accelerate launch) -")),
 )  # fmt: skip
 _SIGNS_OF_PHASES = tuple(sign for _, sign in _PHASES)
-SIGNS = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _SUMMARY, WELL, WOUND_UP, JOINED, *_SIGNS_OF_PHASES)
+_COUNTING = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _SUMMARY)
+SIGNS = (*_COUNTING, WELL, WOUND_UP, JOINED, *_SIGNS_OF_PHASES)
 
 
-def progressed(text: str, shown: Shown) -> bool:
-    """-> whether a text shows that the training loop goes on; `shown` are the signs that it shows."""
-    if PROGRESS not in shown or _SCHEDULER in shown or _SUMMARY in shown:
-        return False
-    if _PREPARING not in shown and _OF_A_FILE not in shown:
-        return True
+def counting(text: str) -> Shown:
+    """-> the signs that a piece of a log shows, of those that `counts` asks for."""
+    return frozenset(sign for sign in _COUNTING if sign.shows(text))
+
+
+def counts(shown: Shown) -> tuple[bool, bool]:
+    """-> whether texts with these signs can show that the training loop goes on, and whether all of them do."""
+    can = PROGRESS in shown and _SCHEDULER not in shown and _SUMMARY not in shown
+    return can, can and _PREPARING not in shown and _OF_A_FILE not in shown
+
+
+def progressed(text: str) -> bool:
+    """-> whether a text, which can show that the training loop goes on, shows it."""
     return bool(PROGRESS.regex.search(_OF_A_FILE.regex.sub(" ", _PREPARING.regex.sub(" ", text))))
 
 
 def writer(text: str) -> int | None:
     """-> the rank with which a line of progress begins."""
-    found = _WRITER.match(text)
+    found = _WRITER.match(text) if "rank" in text[:7].lower() else None
     return int(found[1]) if found else None
 
 

@@ -5,6 +5,7 @@ Clocks are told apart by how they write the zone: a time with an offset can't be
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -20,20 +21,22 @@ class _Times:
 
 @dataclass(slots=True)
 class Span:
-    """Feed it each time of a run, as ISO 8601; one without a year begins with `--`."""
+    """Feed it the times of a run, as ISO 8601; one without a year begins with `--`."""
 
     _by_zone: dict[str, _Times] = field(default_factory=dict)
 
-    def feed(self, time: str) -> None:
-        zone = _zone(time)
-        known = self._by_zone.get(zone)
-        if known is None:
-            known = self._by_zone[zone] = _Times(time, time)
-        known.count += 1
-        if time > known.last:
-            known.last = time
-        elif time < known.first:
-            known.first = time
+    def feed(self, times: Sequence[str]) -> None:
+        """Takes many times, most of which are of one clock."""
+        of_zone: dict[str, list[str]] = {}
+        for time in times:
+            of_zone.setdefault(_zone(time), []).append(time)
+        for zone, told in of_zone.items():
+            first, last = min(told), max(told)
+            known = self._by_zone.get(zone)
+            if known is None:
+                known = self._by_zone[zone] = _Times(first, last)
+            known.count += len(told)
+            known.first, known.last = min(known.first, first), max(known.last, last)
 
     def dated(self, time: str | None) -> str | None:
         """-> the time, with the year of the run where it has none itself; None where the run tells no year."""

@@ -1,37 +1,29 @@
-"""What one line's text tells of a run, wherever it stands: text in, facts out, found in one pass over all signs."""
+"""What one line's text tells of a run, wherever it stands: text and the signs that it shows in, facts out."""
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
-import re2
-
+from app.domain.line import Line
 from app.parsing.environment import hosts, launchers, progress, versions
-from app.parsing.environment.kinship import FIELD, FOREIGN
+from app.parsing.environment.kinship import FIELD, FOREIGN, HINTS
 from app.parsing.environment.signs import Shown
 from app.parsing.environment.versions import Bounds
 
-_SIGNS = [*launchers.SIGNS, *versions.SIGNS, *progress.SIGNS, *hosts.SIGNS, FOREIGN, FIELD]
-
-
-def _all_at_once() -> re2.Set:
-    signs = re2.Set.SearchSet()
-    for sign in _SIGNS:
-        # It only points: RE2 knows no look-around, and long repeats would need much memory.
-        signs.Add(re.sub(r"\(\?<?[!=][^)]*\)", "", re.sub(r"\{0,\d+\}", "*", sign.pattern)))
-    signs.Compile()
-    return signs
-
-
-_QUICK = _all_at_once()
+SIGNS = (*launchers.SIGNS, *versions.SIGNS, *progress.SIGNS, *hosts.SIGNS, FOREIGN, FIELD, *HINTS)
+# From here on: most lines of most logs show one of these, and once enough lines did, the others need not be looked at.
+OF_FIELD = SIGNS.index(FIELD)
+LONGEST = 2000  # characters of a text that are looked at
+_START = 80  # characters
+SURE = frozenset(number for number, sign in enumerate(SIGNS) if sign.is_pointed_at)
 # Of these the text around them says more.
 _READ = frozenset((launchers.WORLD, launchers.EXIT, *versions.PRINTED, FOREIGN, *hosts.SIGNS))
+_CERTAIN = 0b11 << len(HINTS)  # as much as two kinds of hints
 
 
 class Told(NamedTuple):
-    """What one line's text tells, wherever it stands. Ranks print the same lines, so this is kept per text."""
+    """What one line's text tells, wherever it stands."""
 
     launcher: str | None = None
     world_size: int | None = None
@@ -39,30 +31,52 @@ class Told(NamedTuple):
     versions: tuple[tuple[str, str], ...] = ()
     bounds: Bounds = (None, None)
     phase: str | None = None
-    progress: bool = False
-    step: int | None = None
-    writer: int | None = None
     well: bool = False
     wound_up: bool = False
     joined: bool = False
     foreign: bool = False
     of_field: bool = False
+    kinds: int = 0  # a bit for each kind of word of this field
     hosts: tuple[str, ...] = ()
     placed: tuple[tuple[int, str], ...] = ()  # ranks and their hosts
+    executed: tuple[str, ...] = ()  # hosts on which a batch system ran the job
 
 
-NOTHING = Told()
+class Form(NamedTuple):
+    """What lines that show the same signs have in common. `told`: what they tell whatever else stands in them, where
+    `is_read` is False that is all; `says_more`: it is more than that the line is of this field. `counts`: they can show
+    progress, `surely`: whatever else stands in them."""
+
+    shown: Shown
+    told: Told
+    is_read: bool
+    says_more: bool
+    counts: bool
+    surely: bool
 
 
-def shown_by(text: str) -> Shown:
-    """-> of all signs those that a text shows, in one pass; that takes a tenth of the time of one search for each."""
-    return _of_signs(tuple(_QUICK.Match(text.encode("utf-8", "replace")) or ()))[0]
+def start(line: Line) -> str:
+    """-> the start of a line with its label, where the form of both tells the version; else nothing."""
+    told = line.text[:1] in ("T", "[") or "Error: " in line.text or line.raw[:2] == "[2"
+    if not told or line.raw.lstrip()[:1] != "[":
+        return ""
+    label, _, behind = line.raw[:_START].partition("]")
+    numbered = label[:5] == "[rank" and label[5:].isdecimal()  # Ranks print the same behind it.
+    return f"[rank0]{behind}" if numbered else line.raw[:_START]
+
+
+def shown_by(text: str, pointed: tuple[int, ...]) -> tuple[int, ...]:
+    """-> the numbers of the signs that a text shows, of those at which a scan with their pointers points."""
+    whole = len(text) <= LONGEST
+    if whole and SURE.issuperset(pointed):
+        return pointed
+    return tuple(at for at in pointed if (whole and at in SURE) or SIGNS[at].shows(text[:LONGEST]))
 
 
 @lru_cache(maxsize=1024)
-def _of_signs(indexes: tuple[int, ...]) -> tuple[Shown, Told]:
-    """-> signs, and what they tell whatever else stands in the text. Most lines of a log show the same ones."""
-    shown = frozenset(_SIGNS[index] for index in indexes)
+def form_of(numbers: tuple[int, ...]) -> Form:
+    """-> the form of the lines that show these signs. Most lines of a log show the same ones."""
+    shown = frozenset(SIGNS[number] for number in numbers)
     told = Told(
         launcher=launchers.launcher(shown),
         bounds=versions.bounds(shown),
@@ -70,30 +84,24 @@ def _of_signs(indexes: tuple[int, ...]) -> tuple[Shown, Told]:
         well=progress.WELL in shown,
         wound_up=progress.WOUND_UP in shown,
         joined=progress.JOINED in shown,
-        of_field=FIELD in shown,
+        of_field=FIELD in shown or not shown.isdisjoint(HINTS),
+        kinds=sum(1 << kind for kind, hint in enumerate(HINTS) if hint in shown) | (_CERTAIN if FIELD in shown else 0),
     )
-    return shown, told if shown else NOTHING
+    is_read = not shown.isdisjoint(_READ)
+    says_more = is_read or told != Told(of_field=told.of_field, kinds=told.kinds)
+    return Form(shown, told, is_read, says_more, *progress.counts(shown))
 
 
 @lru_cache(maxsize=4096)
-def labelled(start: str) -> Bounds:
-    """-> the torch versions that the label at the start of a line leaves open."""
-    return versions.bounds(shown_by(start))
-
-
-@lru_cache(maxsize=4096)
-def told_by(text: str) -> Told:
-    """-> what the text of a line tells."""
-    shown, told = _of_signs(tuple(_QUICK.Match(text.encode("utf-8", "replace")) or ()))
-    if progress.PROGRESS in shown and progress.progressed(text, shown):
-        told = told._replace(progress=True, step=progress.step(text), writer=progress.writer(text))
-    if not shown.isdisjoint(_READ):
-        told = told._replace(
-            world_size=launchers.world_size(text, shown),
-            exit_code=launchers.exit_code(text, shown),
-            versions=versions.printed(text, shown),
-            foreign=FOREIGN in shown and bool(FOREIGN.regex.search(text)),
-            hosts=hosts.named(text, shown),
-            placed=hosts.placed(text, shown),
-        )
-    return told
+def told_by(text: str, numbers: tuple[int, ...]) -> Told:
+    """-> what the text of a line tells, which shows these signs. Ranks print the same lines, so it is kept."""
+    shown, told, *_ = form_of(numbers)
+    return told._replace(
+        world_size=launchers.world_size(text, shown),
+        exit_code=launchers.exit_code(text, shown),
+        versions=versions.printed(text, shown),
+        foreign=FOREIGN in shown and bool(FOREIGN.regex.search(text)),
+        hosts=hosts.named(text, shown),
+        placed=hosts.placed(text, shown),
+        executed=hosts.executed(text, shown),
+    )

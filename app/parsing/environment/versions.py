@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from app.parsing.environment.images import IMAGE, held
 from app.parsing.environment.signs import Shown, Sign
 
 Bounds = tuple[tuple[int, int] | None, tuple[int, int] | None]  # at least, below; as (major, minor)
@@ -71,7 +72,7 @@ _FORMS: tuple[tuple[Sign, Bounds], ...] = (
     (Sign(r"\bOutput \d+ of \w+Backward0 is a view"), ((1, 10), None)),
     (Sign(r"In PyTorch 2\.6, we changed the default value"), ((2, 6), None)),
 )
-PRINTED = frozenset((_NAMED, *_OTHERS.values()))
+PRINTED = frozenset((_NAMED, IMAGE, *_OTHERS.values()))
 SIGNS = (*PRINTED, *(form for form, _ in _FORMS))
 # Wheels of torch for this Python: the first minor version that has them, and the first that no longer does.
 _PYTHONS: dict[str, Bounds] = {
@@ -84,7 +85,7 @@ def printed(text: str, shown: Shown) -> tuple[tuple[str, str], ...]:
     """-> (package, version) for each version that a line prints; `shown` are the signs that it shows."""
     if PRINTED.isdisjoint(shown):
         return ()
-    return (*(_named(text) if _NAMED in shown else ()), *_in_own_form(text, shown))
+    return (*(_named(text) if _NAMED in shown else ()), *_in_own_form(text, shown), *held(text, shown))
 
 
 def _named(text: str) -> Iterator[tuple[str, str]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from app.domain.event import Event, Frame, Raised, Where
+from app.domain.event import Event, Frame, Raised
 from app.domain.line import Line
 from app.parsing.tracebacks import forms
+from app.parsing.tracebacks.events import event_of
 from app.parsing.tracebacks.stream import Stream
 
 LONGEST_MESSAGE = 40  # lines
@@ -18,16 +20,20 @@ _NEAR_END = 2000  # lines; a traceback that is open so near the end of its file 
 
 
 class Tracebacks:
-    """Feed it every kept line in order; `feed` says whether the line belongs to a traceback.
+    """Feed it, in order, every kept line that holds one of the words or whose stream it `waits` for; `feed` says whether
+    the line belongs to a traceback.
 
-    `deep`: a traceback had more frames than are kept.
+    `deep`: a traceback had more frames than are kept. `above`, set before, is the text of the kept line above the one
+    that is fed, which need not be fed itself.
     """
+
+    WORDS = forms.WORDS
 
     def __init__(self) -> None:
         self._streams: dict[str, Stream] = {}
         self._last: dict[str, int] = {}
         self._ends: dict[str | None, int] = {}
-        self._above = ""
+        self.above = ""
         self.deep = False
         self.events: list[Event] = []
 
@@ -35,8 +41,7 @@ class Tracebacks:
         stream = self._streams.get(line.stream)
         if stream is None:
             stream = self._streams[line.stream] = Stream()
-        text, above, self._above = line.text, self._above, line.text
-        self._ends[line.file] = line.number
+        text = line.text
         if stream.reading == "nothing" and not forms.may_begin(text):
             if "-- Process " in text and (spawned := forms.SPAWNED.search(text)):
                 stream.spawned = int(spawned[1])  # The line above it was cut off.
@@ -44,11 +49,23 @@ class Tracebacks:
         if stream.ignored is not None and stream.reading == "nothing" and line.order > stream.ignored + IGNORED_FOR:
             stream.ignored = None
         if stream.reading == "nothing" and not stream.chain:
-            stream.logged = bool(forms.LOGGED.search(above)) and "torch" not in above
+            stream.logged = bool(forms.LOGGED.search(self.above)) and "torch" not in self.above
         if line.stream in self._last and line.order > self._last[line.stream] + _GAP:
             self._end(stream)
         self._last[line.stream] = line.order
-        return self._step(stream, line, forms.GROUP.sub("", text, count=1) if text.lstrip()[:1] in ("|", "+") else text)
+        barred = text.lstrip()[:1] in ("|", "+") and not (stream.reading == "message" and forms.SHELL.match(text))
+        return self._step(stream, line, forms.GROUP.sub("", text, count=1) if barred else text)
+
+    def waits(self, stream: str) -> bool:
+        """-> whether a traceback is open in a stream."""
+        return stream in self._streams and self._streams[stream].reading != "nothing"
+
+    def meet(self, lines: Sequence[Line]) -> None:
+        """Takes the next kept lines of a file, before any of them is fed: their writers, and how far the file goes."""
+        for stream in dict.fromkeys([line.stream for line in lines]):
+            if stream not in self._streams:
+                self._streams[stream] = Stream()
+        self._ends[lines[-1].file] = lines[-1].number
 
     def close(self) -> None:
         """Ends every traceback that is still open; where the log was cut before the last line, its frames remain."""
@@ -61,13 +78,16 @@ class Tracebacks:
             self._end(stream)
 
     def _at_end(self, head: Line) -> bool:
-        return head.number + _NEAR_END > self._ends[head.file]
+        return head.number + _NEAR_END > self._ends.get(head.file, 0)
 
     def _ignore(self, stream: Stream, line: Line) -> bool:
         stream.ignored = line.order
         return True
 
     def _step(self, stream: Stream, line: Line, text: str) -> bool:
+        if text.startswith(forms.IGNORED):
+            self._end(stream)
+            return self._ignore(stream, line)
         if stream.half:
             whole, stream.half = stream.half + text, ""
             text = whole if forms.frame_of(whole) else text
@@ -87,7 +107,7 @@ class Tracebacks:
 
     def _head(self, stream: Stream, text: str) -> bool:
         if stream.reading == "message":
-            if "Original Traceback" in text or stream.spawned is not None:
+            if "Original Traceback" in text or "(RANK " in text or stream.spawned is not None:
                 stream.inner = True
             self._keep(stream)
             if not (stream.linked or stream.inner):
@@ -149,7 +169,7 @@ class Tracebacks:
         ended = (
             (stream.blank and not unfinished) or forms.LOG_LINE.match(text) or len(stream.message) >= LONGEST_MESSAGE
         )
-        if ended or not self._continues(stream, text):
+        if ended or not self._continues(stream, line, text):
             self._keep(stream)
             if stream.heads and not stream.linked and text.startswith("    "):
                 stream.reading = "frames"  # Another rank's traceback was begun above and goes on here.
@@ -160,9 +180,12 @@ class Tracebacks:
         stream.lines.append(line)
         return True
 
-    def _continues(self, stream: Stream, text: str) -> bool:
+    def _continues(self, stream: Stream, line: Line, text: str) -> bool:
         if forms.BARE.match(text) and not text.startswith("nccl"):  # NCCL's status names end like exceptions
             return stream.message[-1].rstrip().endswith(" raised:")  # torch._dynamo quotes what its backend raised
+        first = stream.lines[0]
+        if forms.is_whole(stream.type, stream.message, first.text) or _labelled(first) > _labelled(line):
+            return False
         if text[0] != " ":
             return True
         above = stream.message[-1]
@@ -202,25 +225,10 @@ class Tracebacks:
         stream.forget()
         stream.heads = heads if heads and chain else 0
         if chain and ignored is None:
-            event = _event(chain, spawned, logged)
+            event = event_of(chain, spawned, logged)
             self.events.append(replace(event, source="cut traceback") if cut else event)
 
 
-def _event(chain: tuple[Raised, ...], spawned: int | None, logged: bool) -> Event:
-    last = chain[-1]
-    line = last.lines[0]
-    lines = tuple(raised.lines[0] for raised in reversed(chain))
-    launcher = any(forms.of_launcher(frame.file) for frame in last.frames)
-    return Event(
-        where=Where.EXCEPTION,
-        text=last.text,
-        lines=lines,
-        source="launcher" if launcher else "traceback" if any(raised.frames for raised in chain) else "exception line",
-        rank=line.rank if line.rank is not None else spawned,
-        local_rank=line.local_rank if line.local_rank is not None else spawned,
-        host=line.host,
-        attempt=line.attempt,
-        time=line.time,
-        fatal=not logged,
-        chain=chain,
-    )
+def _labelled(line: Line) -> bool:
+    """-> whether torch's own label of the rank stands before the text."""
+    return bool(forms.RANK_LABEL.search(line.raw.removesuffix(line.text)[-16:]))

@@ -12,6 +12,7 @@ FRAME = re.compile(r'^(\s*)File "([^"\n]{1,500})", line (\d{1,9})(?:, in (.+))?'
 CUT_FRAME = re.compile(r'^File(?: ?$| "[^"]*$)')  # where the log ends
 RICH_FRAME = re.compile(r"^[│|]\s*(\S+\.pyx?):(\d{1,9}) in (\S+)")
 GROUP = re.compile(r"^\s*(?:[|+] ?)+(?:-+ \d+ -+|-+)?")
+SHELL = re.compile(r"\++ \w")  # `set -x`, which looks like an exception group's bar
 CONNECTOR = re.compile(r"(?:During handling of the above exception, another|The above exception was the direct cause)")
 NAME = r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*"
 RAISED = re.compile(rf"^({NAME})(?::\s?(.*))?$", re.S)
@@ -21,6 +22,9 @@ BARE = re.compile(
     r"^((?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception|Interrupt|StopIteration|SystemExit|Fault|OutOfResources)"
     r"|(?:[A-Za-z_]\w*\.)+(?:error|timeout|Empty|Full|TimeoutExpired))(?::\s(.*)|$)"
 )
+# One of them is in all that BARE and TWICE match.
+_ENDINGS = ("Error", "Exception", "Interrupt", "StopIteration", "SystemExit", "Fault", "OutOfResources", ".error",
+            ".timeout", ".Empty", ".Full", ".TimeoutExpired")  # fmt: skip
 # What people and their tools put before a line that they quote: list and mail marks, backticks, indents.
 MARKS = re.compile(r"^(?:[\s>*`\u2022-]|\d+[.)] ){1,12}")
 _NAME_OR_MARK = re.compile(r"[\w\s>*`\u2022-]")
@@ -37,11 +41,28 @@ RAISE = re.compile(rf"^raise ({NAME})(?:\(\s*f?[\"']?([^\"']*))?")
 SPAWNED = re.compile(r"-- Process (\d{1,6}) terminated with the following error")
 LOG_LINE = re.compile(
     r"^(?:\[[^\]\n]{0,80}\]|[WEIF]\d{4} |\d{4}[-/]\d\d[-/]\d\d|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b[: ]|={8}|\*{8}|-{8}|srun:|slurmstepd:"
-    r"|\S+\.pyx?:\d+: |wandb: |\(\w+\) \S+@|Process \S+:$|[Ee]poch\b|(?:[Ss]tep|[Ii]ter(?:ation)?)s?[ :=]+\d|.{0,80}\d+%\|)"
+    r"|\S+\.pyx?:\d+: |wandb: |\(\w+\) \S+@|Process \S+:$|[Ee]poch\b|(?:[Ss]tep|[Ii]ter(?:ation)?)s?[ :=]+\d|第 ?\d+ ?[步轮个]|.{0,80}\d+%\|"
+    # what launchers, shells, batch systems and Python itself print when a process has ended
+    r"|Child process with PID|\++ \S|\S+: line \d+: +\d+ [A-Z]|(?:Killed|Terminated|Aborted|Segmentation fault|Bus error)(?: \(core dumped\))?$"
+    r"|(?:mpirun|mpiexec|prterun|horovodrun|make(?:\[\d+\])?|command terminated|Sender): |Exception (?:ignored )?in |Fatal Python error|terminate called"
+    r"|Primary job +terminated|(?:Current t|T)hread 0x|(?:real|user|sys)\t\d|Job \S+ )"
 )
+# Types whose message Python writes in one line.
+ONE_LINE = frozenset(
+    {"KeyError", "NameError", "UnboundLocalError", "ZeroDivisionError", "ModuleNotFoundError", "FileNotFoundError",
+     "PermissionError", "IsADirectoryError", "NotADirectoryError", "FileExistsError", "ConnectionResetError",
+     "ConnectionRefusedError", "BrokenPipeError", "UnicodeDecodeError", "JSONDecodeError", "KeyboardInterrupt"}
+)  # fmt: skip
+MAYBE_WRAPPED = 60  # characters; a terminal or a chat may have parted so long a line
+RANK_LABEL = re.compile(r"\[rank\d+\]: $")  # that torch puts before each line of an uncaught exception
+# torch.distributed.checkpoint: each rank raises what went wrong on some, with their tracebacks below, marked (RANK 3).
+ONLY_RANK = re.compile(r"CheckpointException ranks:dict_keys\(\[(\d{1,6})\]\)")
 # logger.exception writes its own line above the traceback: somebody caught it.
 LOGGED = re.compile(r"\b(?:ERROR|WARN(?:ING)?|CRITICAL)\b")
 IGNORED = "Exception ignored in"
+# Each line with which a traceback can begin, or an exception without one, holds one of these.
+WORDS = ("Traceback (", 'File "', "│", "Error", "Exception", "Interrupt", "StopIteration", "SystemExit", "Fault",
+         "OutOfResources", ".error", ".timeout", ".Empty", ".Full", ".TimeoutExpired", "-- Process ")  # fmt: skip
 
 
 def may_begin(text: str) -> bool:
@@ -50,8 +71,11 @@ def may_begin(text: str) -> bool:
         return True
     if not _NAME_OR_MARK.match(text):
         return False
-    text = MARKS.sub("", text)
-    return bool(BARE.match(text) or TWICE.match(text))
+    for ending in _ENDINGS:  # Most lines hold none, and looking for them costs a third of the regexes below.
+        if ending in text:
+            text = MARKS.sub("", text)
+            return bool(BARE.match(text) or TWICE.match(text))
+    return False
 
 
 def frame_of(text: str) -> Frame | None:
@@ -90,6 +114,13 @@ def raised_of(text: str) -> tuple[str, str] | None:
     if glued := GLUED.match(text):
         return glued[1], glued[2]
     return None
+
+
+def is_whole(kind: str, message: list[str], first: str) -> bool:
+    """-> whether an exception's message is read to its end; `first` is the line that names the exception."""
+    if not any(message):
+        return not first.rstrip().endswith(":")
+    return kind.rpartition(".")[2] in ONE_LINE and len(message[-1]) < MAYBE_WRAPPED
 
 
 def _is_class(name: str) -> bool:

@@ -2,25 +2,28 @@
 
 from app.storage.tables.access import ChangeRow, TokenRow
 from app.storage.tables.base import Base, Moment, Number
-from app.storage.tables.counts import DailyCountRow, ViewRow
+from app.storage.tables.counts import CountRow, HostCountRow, ViewRow
 from app.storage.tables.groups import FingerprintRow, GroupRow, SplitRow, SuggestionRow
 from app.storage.tables.incidents import EarlierVerdictRow, FeedbackRow, FileRow, IncidentRow
 from app.storage.tables.outgoing import LaneRow, OutboxRow, SlackRequestRow, ThreadRow
+from app.storage.tables.retriage import RetriageRow
 
 __all__ = [
     "Base",
     "ChangeRow",
-    "DailyCountRow",
+    "CountRow",
     "EarlierVerdictRow",
     "FeedbackRow",
     "FileRow",
     "FingerprintRow",
     "GroupRow",
+    "HostCountRow",
     "IncidentRow",
     "LaneRow",
     "Moment",
     "Number",
     "OutboxRow",
+    "RetriageRow",
     "SlackRequestRow",
     "SplitRow",
     "SuggestionRow",

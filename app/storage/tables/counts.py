@@ -4,26 +4,45 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger
+from sqlalchemy import BigInteger, Integer
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.storage.tables.base import Base, Number
 
 
-class DailyCountRow(Base):
-    """How many incidents of a day (UTC), cluster, outcome and entry there are, and the GPU hours that they lost.
+class CountRow(Base):
+    """How many incidents of a day or month, cluster, outcome and entry there are, and what they cost.
 
-    An empty text stands for no cluster, or no entry. Only incidents with a verdict are counted.
+    Only incidents with a verdict are counted. `period` is 20260501 or 202605, in UTC; an empty text stands for no
+    cluster, or no entry. Rows with `every` are of all clusters together, and name none. `cost` is in ten-thousandths of
+    a GPU hour: whole numbers stay exact, whatever is added and taken away.
     """
 
-    __tablename__ = "daily_counts"
+    __tablename__ = "counts"
+    __table_args__ = ({"sqlite_with_rowid": False},)
 
-    day: Mapped[str] = mapped_column(primary_key=True)
+    period: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    every: Mapped[bool] = mapped_column(primary_key=True)
     cluster: Mapped[str] = mapped_column(primary_key=True)
     outcome: Mapped[str] = mapped_column(primary_key=True)
     entry: Mapped[str] = mapped_column(primary_key=True)
     count: Mapped[int] = mapped_column(BigInteger)
-    gpu_hours: Mapped[float]
+    cost: Mapped[int] = mapped_column(BigInteger)
+
+
+class HostCountRow(Base):
+    """How many runs of a cluster failed first on a host in a day or month, for how many of them the host itself was to
+    blame, and what they cost. `period`, `cluster` and `cost` are as in CountRow."""
+
+    __tablename__ = "host_counts"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+    period: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    host: Mapped[str] = mapped_column(primary_key=True)
+    cluster: Mapped[str] = mapped_column(primary_key=True)
+    count: Mapped[int] = mapped_column(BigInteger)
+    hardware: Mapped[int] = mapped_column(BigInteger)
+    cost: Mapped[int] = mapped_column(BigInteger)
 
 
 class ViewRow(Base):

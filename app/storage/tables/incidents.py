@@ -29,7 +29,7 @@ class IncidentRow(Base):
         Index("ix_incidents_entry", "entry", "received_at", "number"),
         Index("ix_incidents_cluster", "cluster", "received_at", "number"),
         Index("ix_incidents_user", "user", "received_at", "number"),
-        # Holds all that is told of hosts, so that their counts need no rows.
+        # Holds all that is told of a host's failures, so that they need no rows.
         Index(
             "ix_incidents_host",
             "host",
@@ -41,14 +41,6 @@ class IncidentRow(Base):
             "entry",
             "job_id",
             "gpu_hours",
-        ),
-        Index(
-            "ix_incidents_hardware",
-            "received_at",
-            "host",
-            "cluster",
-            postgresql_where=text("hardware"),
-            sqlite_where=text("hardware"),
         ),
         Index("ix_incidents_job_id", "job_id", "cluster", "attempt", "received_at", "outcome", "entry"),
         Index(
@@ -126,6 +118,7 @@ class FeedbackRow(Base):
     """What somebody said of an incident's verdict."""
 
     __tablename__ = "feedback"
+    __table_args__ = (Index("ix_feedback_at", "at", "about", "verdict", "incident_number"),)
 
     number: Mapped[int] = mapped_column(Number, primary_key=True)
     incident_number: Mapped[int] = mapped_column(Number, ForeignKey("incidents.number", ondelete="CASCADE"), index=True)

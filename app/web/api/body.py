@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 import anyio
@@ -78,19 +78,28 @@ async def _begin(body: AsyncIterator[bytes]) -> tuple[list[bytes], bool]:
     """-> the first chunks of a body, and whether that is all of it."""
     chunks: list[bytes] = []
     size = 0
-    while size < _AT_ONCE:
-        chunk = await _next(body)
-        if chunk is None:
-            return chunks, True
-        chunks.append(chunk)
-        size += len(chunk)
+    with _patience() as patience:
+        while size < _AT_ONCE:
+            chunk = await anext(body, None)
+            if chunk is None:
+                return chunks, True
+            chunks.append(chunk)
+            size += len(chunk)
+            patience.deadline = anyio.current_time() + _SILENCE
     return chunks, False
 
 
 async def _next(body: AsyncIterator[bytes]) -> bytes | None:
+    with _patience():
+        return await anext(body, None)
+
+
+@contextmanager
+def _patience() -> Iterator[anyio.CancelScope]:
+    """Raises TooSlow where what is done in it waits for too long."""
     try:
-        with anyio.fail_after(_SILENCE):
-            return await anext(body, None)
+        with anyio.fail_after(_SILENCE) as scope:
+            yield scope
     except TimeoutError:
         raise TooSlow(f"nothing came for {_SILENCE} seconds") from None
 

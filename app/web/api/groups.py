@@ -33,7 +33,7 @@ def read_group(group: str, service: ServiceDep, _: Reader) -> Response:
     return Answer(groups.read_group(service, group).as_dict(service.settings.base_url))
 
 
-@router.patch("/{group}", responses={**_ONE, **told(400, 403, 404, 422)})
+@router.patch("/{group}", responses={**_ONE, **told(400, 403, 404, 413, 422)})
 def change_group(group: str, change: GroupChangeBody, service: ServiceDep, caller: Writer) -> Response:
     """Set a group's status, owner or note, or mute it; what is not given stays."""
     mute = timedelta(days=change.mute_days) if change.mute_days is not None else None
@@ -42,13 +42,13 @@ def change_group(group: str, change: GroupChangeBody, service: ServiceDep, calle
     return Answer(changed.as_dict(service.settings.base_url))
 
 
-@router.post("/{group}/merge", responses={**_ONE, **told(400, 403, 404, 409, 422)})
+@router.post("/{group}/merge", responses={**_ONE, **told(400, 403, 404, 409, 413, 422)})
 def merge_groups(group: str, body: MergeBody, service: ServiceDep, caller: Writer) -> Response:
     """Make other groups part of this one, for the incidents that are there and those that come. `split` undoes it."""
     return Answer(groups.merge_groups(service, group, body.groups, caller.name).as_dict(service.settings.base_url))
 
 
-@router.post("/{group}/split", responses={**_ONE, **told(400, 403, 404, 409, 422)})
+@router.post("/{group}/split", responses={**_ONE, **told(400, 403, 404, 409, 413, 422)})
 def split_group(group: str, body: SplitBody, service: ServiceDep, caller: Writer) -> Response:
     """Undo merges of `groups` into this one; or give those of its incidents, there and to come, a group of their own
     in which `by` is `value`. The new group is answered; merging it into this one undoes that.

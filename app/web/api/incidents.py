@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from app.domain.incident import Feedback, Incident
 from app.services import incidents
-from app.services.accept import accept
+from app.services.accept import take_in
 from app.services.service import Service
 from app.web.access import Reader, Submitter, Writer
 from app.web.answers import Answer
@@ -65,7 +65,8 @@ async def submit(
     request: Request, query: Annotated[SubmitQuery, Query()], service: ServiceDep, _: Submitter
 ) -> Response:
     """Hand in a failed run. It is answered after the log is durable."""
-    accepted = await with_uploads(request, service.settings.max_log_bytes, partial(accept, service, query.job()))
+    taken = await with_uploads(request, service.settings.max_log_bytes, partial(take_in, service, query.job()))
+    accepted = await asyncio.shield(asyncio.wrap_future(taken))  # it is kept, whether or not anybody waits for it
     incident = await _after(service, accepted.incident, query.wait)
     status = 200 if not accepted.new else 201 if incident.state.final else 202
     body = incident.as_dict(service.settings.base_url)
@@ -107,7 +108,7 @@ def forget_incident(incident: str, service: ServiceDep, caller: Writer) -> Respo
     return Response(status_code=204)
 
 
-@router.post("/{incident}/feedback", responses={200: _FORM, **told(400, 403, 404, 422)})
+@router.post("/{incident}/feedback", responses={200: _FORM, **told(400, 403, 404, 413, 422)})
 def say(incident: str, said: FeedbackBody, service: ServiceDep, caller: Writer) -> Response:
     """Say whether the verdict was right, and what it should have been."""
     feedback = Feedback(said.verdict, caller.name, datetime.now(UTC), said.entry, said.note)

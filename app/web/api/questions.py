@@ -11,6 +11,7 @@ from app.domain.group import GroupFilter, GroupOrder, GroupStatus
 from app.domain.incident import IncidentFilter, Job, State
 
 _MOST_LABELS = 50
+_FIRST_YEAR, _LAST_YEAR = 2, 9998  # a time of another zone, and the day before or after, is a time too
 _UNKNOWN = ("", "unknown", "none", "n/a", "null")  # what schedulers write where they do not know a time
 
 
@@ -25,8 +26,12 @@ def _time(value: Any) -> Any:
 
 def _utc(value: datetime | None) -> datetime | None:
     """A time without zone is in UTC."""
-    if value is None or value.tzinfo is None:
-        return value.replace(tzinfo=UTC) if value else None
+    if value is None:
+        return None
+    if not _FIRST_YEAR <= value.year <= _LAST_YEAR:
+        raise ValueError("no such time")
+    if value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
     try:
         return value.astimezone(UTC)
     except OverflowError:

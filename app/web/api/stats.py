@@ -35,6 +35,7 @@ class CountedQuery(BaseModel):
 class StatsQuery(CountedQuery):
     by: Literal["entry", "cluster", "host", "outcome", "user"] = "entry"
     bucket: Literal["hour", "day"] = "day"
+    cursor: Word = Field(None, description="`next` of the answer before")
 
 
 class HostsQuery(CountedQuery):
@@ -76,7 +77,8 @@ class StatsForm(BaseModel):
 
 
 class HostForm(BaseModel):
-    """`hardware` of `count` failures were the host's own; `entries` counts them by cause."""
+    """`hardware` of `count` failures were the host's own. `jobs` and `entries`, how often which cause, are those of its
+    latest `looked_at` failures: of all where those are as many as `count`."""
 
     host: str
     count: int
@@ -86,6 +88,7 @@ class HostForm(BaseModel):
     last_seen: datetime
     gpu_hours_lost: float | None
     entries: dict[str, int]
+    looked_at: int
 
 
 class HostsForm(BaseModel):
@@ -127,11 +130,14 @@ def told_dashboard(query: Annotated[DashboardQuery, Query()], service: ServiceDe
     return Answer(dashboard(service, query.range(), query.cluster).as_dict())
 
 
-@router.get("/stats", responses={200: {"model": StatsForm}, **told(422)})
+@router.get("/stats", responses={200: {"model": StatsForm}, **told(400, 422)})
 def count(query: Annotated[StatsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
-    """Incidents received and GPU hours lost, for each day or hour and value of `by`; the oldest first."""
-    items = stats.count(service, query.wanted(), query.by, query.bucket)
-    return Answer({"items": [item.as_dict() for item in items], "next": None})
+    """Incidents received and GPU hours lost, for each day or hour and value of `by`; the oldest first.
+
+    One answer holds as many whole days as it takes; where there are more, `next` leads on.
+    """
+    page = stats.count(service, query.wanted(), query.by, query.bucket, query.cursor)
+    return Answer({"items": [item.as_dict() for item in page.items], "next": page.next})
 
 
 @router.get("/hosts", responses={200: {"model": HostsForm}, **told(422)})

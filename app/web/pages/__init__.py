@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Depends, FastAPI
+from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
@@ -13,6 +14,7 @@ from app.web.pages import (
     bulk,
     dashboard,
     entry,
+    exports,
     group,
     groups,
     home,
@@ -21,19 +23,22 @@ from app.web.pages import (
     incidents,
     knowledge,
     log,
+    log_text,
     login,
     retriage,
     settings,
     single_sign_on,
     unexplained,
 )
+from app.web.pages.compression import small_file
 from app.web.pages.error_page import answer_people
 from app.web.pages.rendering import STATIC
 from app.web.security import refuse_cross_site
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site)])
 # Some addresses have a name where others have an id, so an order that matters: lists before their items.
-_PARTS = (home, incidents, bulk, incident, log, groups, group, unexplained, dashboard, hosts, retriage, settings)
+_PARTS = (home, incidents, exports, bulk, incident, log, log_text, groups, group,
+          unexplained, dashboard, hosts, retriage, settings)  # fmt: skip
 for _part in (*_PARTS, knowledge, entry):
     router.include_router(_part.router, dependencies=[Depends(needs(Permission.READ))])
 router.include_router(login.router)
@@ -54,4 +59,4 @@ class _Static(StaticFiles):
         answer = await super().get_response(path, scope)
         if scope["query_string"].startswith(b"v="):
             answer.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-        return answer
+        return small_file(answer, STATIC / path, Headers(scope=scope))

@@ -31,10 +31,12 @@ _RECENT = 25
 
 @dataclass(frozen=True, slots=True)
 class HostsPage:
-    """`full`: there may be more hosts than are shown; `titles` are the entries' in the reader's language."""
+    """`full`: there may be more hosts than are shown. `latest`: causes and jobs are told of so many failures of a host;
+    None where that is all of them. `titles` are the entries' in the reader's language."""
 
     items: tuple[HostRecord, ...]
     full: bool
+    latest: int | None
     titles: dict[str, str]
     ranges: tuple[Choice, ...]
     clusters: tuple[str, ...]
@@ -66,6 +68,7 @@ def hosts(request: Request, service: ServiceDep) -> Response:
     page = HostsPage(
         items=tuple(found),
         full=len(found) == _MOST,
+        latest=max((one.looked_at for one in found if one.looked_at < one.count), default=None),
         titles=_titles(request, service, found),
         ranges=asked.choices("/hosts", kept),
         clusters=tuple(cluster_names(service)),

@@ -12,11 +12,11 @@ from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
 from app.domain.entry import KnowledgeBase, Language
-from app.domain.group import Group
+from app.domain.group import Group, GroupChange
 from app.domain.incident import Feedback, Incident, IncidentFilter
 from app.domain.verdict import Verdict
 from app.errors import BadInput
-from app.services.groups import read_group
+from app.services.groups import change_group, read_group
 from app.services.incidents import forget_incident, list_incidents, read_incident, say
 from app.services.service import Service
 from app.services.why_not import why_not
@@ -102,6 +102,15 @@ async def feedback(request: Request, service: ServiceDep, incident_id: str, call
     kept = Feedback(said, caller.name, datetime.now(UTC), given.get("entry") or None, note)
     await to_thread.run_sync(say, service, incident_id, kept)
     return RedirectResponse(f"/incidents/{incident_id}?said=1#feedback", HTTPStatus.SEE_OTHER)
+
+
+@router.post("/incidents/{incident_id}/take")
+def take(service: ServiceDep, incident_id: str, caller: Writer) -> Response:
+    """Makes who asks the owner of the incident's group, so that nobody else looks into the same."""
+    found = read_incident(service, incident_id)
+    if found.group:
+        change_group(service, found.group.id, GroupChange(owner=caller.name), caller.name)
+    return RedirectResponse(f"/incidents/{incident_id}", HTTPStatus.SEE_OTHER)
 
 
 @router.post("/incidents/{incident_id}/forget")

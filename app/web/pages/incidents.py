@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Annotated
@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 from fastapi import APIRouter, Form, Request, Response
 from starlette.responses import RedirectResponse
 
-from app.domain.incident import Incident, IncidentFilter, State
+from app.domain.incident import IncidentFilter, State
 from app.domain.view import View
 from app.services.incidents import list_incidents
 from app.services.views import list_views, remove_view, save_view
@@ -21,23 +21,26 @@ from app.web.pages.addresses import address, moment, value
 from app.web.pages.items import IncidentItem, incident_items
 from app.web.pages.language import language
 from app.web.pages.rendering import render
-from app.web.pages.tables import csv_answer
 
 router = APIRouter()
 FILTERS = ("q", "outcome", "state", "entry", "host", "user", "cluster", "since", "until", "group")
 _STATES = tuple(state.value for state in State)
 _OUTCOMES = ("explained", "unexplained", "healthy")
+_OURS: dict[str, tuple[str, ...]] = {"outcome": _OUTCOMES, "state": _STATES}  # filters whose values are words of ours
 _AT_ONCE = 50
+_NUMBER = re.compile(r"#(\d{1,18})")
 _SAID = ("saved", "removed", "deleted", "right", "wrong", "nothing")  # what can have been done before
 
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A filter that is set, and the address without it; `coded` where the value is a word of ours."""
+    """A filter that is set, and the address without it; `coded` where the value is a word of ours, `wrong` where it
+    makes no sense, so that nothing was filtered by it."""
 
     name: str
     value: str
     coded: bool
+    wrong: bool
     without: str
 
 
@@ -82,9 +85,11 @@ class IncidentsPage:
 
 @router.get("/incidents")
 def incidents(request: Request, service: ServiceDep) -> Response:
-    asked = _asked(request)
+    asked = asked_filters(request)
+    if named := _NUMBER.fullmatch(asked.get("q", "")):  # as people say it to one another
+        return RedirectResponse(f"/incidents/{named[1]}", HTTPStatus.SEE_OTHER)
     cursor = value(request, "cursor")
-    found = list_incidents(service, _filter(asked), _AT_ONCE, cursor or None)
+    found = list_incidents(service, filter_of(asked), _AT_ONCE, cursor or None)
     query = urlencode(asked)
     here = asked | ({"cursor": cursor} if cursor else {})
     page = IncidentsPage(
@@ -99,19 +104,11 @@ def incidents(request: Request, service: ServiceDep) -> Response:
         older=address("/incidents", asked | {"cursor": found.next}) if found.next else None,
         newer=address("/incidents", asked | {"cursor": found.previous}) if found.previous else None,
         newest=address("/incidents", asked) if cursor else None,
-        csv=address("/incidents.csv", here),
-        json=address("/api/v1/incidents", _for_api(asked) | ({"cursor": cursor} if cursor else {})),
+        csv=address("/incidents.csv", asked),
+        json=address("/incidents.json", asked),
         done=_done(request),
     )
     return render(request, "incidents.html", page)
-
-
-@router.get("/incidents.csv")
-def as_csv(request: Request, service: ServiceDep) -> Response:
-    """What the list of the same address shows."""
-    cursor = value(request, "cursor") or None
-    found = list_incidents(service, _filter(_asked(request)), _AT_ONCE, cursor)
-    return csv_answer("incidents", _rows(found.items, service.settings.base_url))
 
 
 @router.post("/incidents/views")
@@ -135,7 +132,8 @@ def _back(query: str, **said: object) -> Response:
     return RedirectResponse(address("/incidents", dict(parse_qsl(query)) | said), HTTPStatus.SEE_OTHER)
 
 
-def _asked(request: Request) -> dict[str, str]:
+def asked_filters(request: Request) -> dict[str, str]:
+    """-> the filters that are set, as the address has them."""
     return {name: given for name in FILTERS if (given := value(request, name))}
 
 
@@ -143,7 +141,7 @@ def _done(request: Request) -> Done | None:
     what, count = value(request, "said"), value(request, "n")
     if what not in _SAID:
         return None
-    query = urlencode(_asked(request))
+    query = urlencode(asked_filters(request))
     return Done(what, count if count.isdecimal() else "1", value(request, "view"), query)
 
 
@@ -152,45 +150,18 @@ def _link(view: View, query: str) -> ViewLink:
 
 
 def _chip(asked: dict[str, str], name: str) -> Chip:
-    ours = {"outcome": _OUTCOMES, "state": _STATES}.get(name, ())
     kept = {key: given for key, given in asked.items() if key != name}
-    return Chip(name, asked[name], asked[name] in ours, address("/incidents", kept))
+    return Chip(name, asked[name], name in _OURS, _is_wrong(name, asked[name]), address("/incidents", kept))
 
 
-def _filter(asked: dict[str, str]) -> IncidentFilter:
-    values = dict(asked)
+def _is_wrong(name: str, given: str) -> bool:
+    return given not in _OURS[name] if name in _OURS else name in ("since", "until") and moment(given) is None
+
+
+def filter_of(asked: dict[str, str]) -> IncidentFilter:
+    """-> the same as what incidents are listed by; what makes no sense is left out."""
+    values = {name: given for name, given in asked.items() if not _is_wrong(name, given)}
     state = values.pop("state", None)
     since, until = moment(values.pop("since", "")), moment(values.pop("until", ""), end=True)
-    known = IncidentFilter(**values, state=State(state) if state in _STATES else None)  # type: ignore[arg-type]
+    known = IncidentFilter(**values, state=State(state) if state else None)  # type: ignore[arg-type]
     return replace(known, since=since, until=until)
-
-
-def _for_api(asked: dict[str, str]) -> dict[str, str]:
-    """-> the same filters as the API takes them: it has points in time, where the page has days."""
-    wanted = _filter(asked)
-    times = {"since": wanted.since, "until": wanted.until}
-    return {name: given for name, given in asked.items() if name not in times} | {
-        name: at.isoformat() for name, at in times.items() if at is not None
-    }
-
-
-def _rows(items: tuple[Incident, ...], base_url: str) -> Iterator[list[object]]:
-    yield ["id", "received_at", "state", "outcome", "entry", "title", "rank", "host", "job_id", "job_name", "cluster",
-           "user", "group", "gpu_hours_lost", "url"]  # fmt: skip
-    for item in items:
-        told = item.as_dict(base_url)
-        verdict, job, group = told["verdict"] or {}, told["job"], told["group"] or {}
-        root = verdict.get("root_cause") or {}
-        yield [
-            *(
-                item.id,
-                told["received_at"],
-                told["state"],
-                verdict.get("outcome"),
-                root.get("entry"),
-                root.get("title"),
-            ),
-            *(root.get(name) for name in ("rank", "host")),
-            *(job.get(name) for name in ("job_id", "job_name", "cluster", "user")),
-            *(group.get("id"), told["gpu_hours_lost"], told["url"]),
-        ]

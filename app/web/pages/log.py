@@ -18,6 +18,7 @@ from app.services.service import Service
 from app.web.answers import Answer
 from app.web.deps import ServiceDep
 from app.web.pages.language import language
+from app.web.pages.lines_asked import lines_asked
 from app.web.pages.log_piece import LogPiece, Wanted, log_piece
 from app.web.pages.log_rows import marked
 from app.web.pages.rendering import render
@@ -91,12 +92,14 @@ def find_line(request: Request, service: ServiceDep, incident_id: str) -> Respon
 
 def wanted_of(request: Request) -> Wanted:
     """-> what the address asks for; what is nonsense in it is left out."""
+    around, until = lines_asked(request)
     words = "".join(char for char in request.query_params.get("q", "")[:_LONGEST_WORDS] if char.isprintable())
     return Wanted(
         file=request.query_params.get("file"),
         first=_number(request, "from"),
         before=_number(request, "before"),
-        around=_number(request, "line"),
+        around=around,
+        until=until,
         rank=_number(request, "rank"),
         words=words.strip() or None,
         whole=request.query_params.get("whole") == "1",

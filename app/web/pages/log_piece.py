@@ -24,12 +24,14 @@ _MOST_FILES = 100  # to choose from
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What the address asks for: a file, and a piece's first line, the line that it ends before, or one to show among
-    its neighbours; `rank` where only that one's lines are wanted, `words` to mark, `whole` leaves repeats unfolded."""
+    its neighbours, and `until` which one more are meant; `rank` where only that one's lines are wanted, `words` to
+    mark, `whole` leaves repeats unfolded."""
 
     file: str | None = None
     first: int | None = None
     before: int | None = None
     around: int | None = None
+    until: int | None = None
     rank: int | None = None
     words: str | None = None
     whole: bool = False
@@ -58,6 +60,11 @@ class LogPiece:
         """Whether any of the lines tells its rank."""
         return any(row.rank is not None for row in self.rows)
 
+    @property
+    def digits(self) -> str:
+        """-> the class that says how wide the column of the lines' numbers is."""
+        return f"d{max(3, len(str(self.file.lines)))}"
+
     def earlier(self, page: str = "log") -> str | None:
         return self._address({"before": self.before}, page) if self.before else None
 
@@ -81,6 +88,12 @@ class LogPiece:
         """-> where a line is in the log's own page, among the lines of one rank if one is given."""
         kept = replace(self, wanted=replace(self.wanted, rank=rank))
         return f"{kept._address({'line': number}, file=file)}#L{number}"
+
+    def raw(self) -> str:
+        """-> the file as it is stored."""
+        return f"/incidents/{self.incident}/log.txt" + (
+            f"?{urlencode({'file': self.file.name})}" if self.several else ""
+        )
 
     def viewer(self) -> str:
         """-> this piece in the log's own page."""
@@ -122,7 +135,7 @@ def _filled(service: Service, incident: Incident, verdict: Verdict | None, frame
     else:
         found, before, after = _of_rank(service, incident, verdict, frame, count)
     known = writers(service, incident, file)
-    made = rows(found, known, verdict, file, len(incident.log.files) > 1, wanted.around, wanted.words)
+    made = rows(found, known, verdict, file, len(incident.log.files) > 1, _asked(wanted), wanted.words)
     return replace(
         frame,
         rows=made if wanted.whole else folded(made, known),
@@ -131,6 +144,11 @@ def _filled(service: Service, incident: Incident, verdict: Verdict | None, frame
         before=before,
         after=after,
     )
+
+
+def _asked(wanted: Wanted) -> range:
+    """-> the lines that the address means."""
+    return range(wanted.around, (wanted.until or wanted.around) + 1) if wanted.around is not None else range(0)
 
 
 def _plain(

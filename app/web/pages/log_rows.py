@@ -44,7 +44,7 @@ def rows(
     verdict: Verdict | None,
     file: StoredFile,
     several: bool,
-    asked: int | None,
+    asked: range,
     words: str | None,
 ) -> tuple[Row, ...]:
     """-> a row for each line."""
@@ -57,7 +57,7 @@ def rows(
             line.cut,
             known.rank(line.text),
             marks.get(line.line, ""),
-            line.line == asked,
+            line.line in asked,
             sought != "" and sought in line.text.lower(),
         )
         for line in lines

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from app.domain.verdict import RankMark
+from app.triage.action import ranges
 
 KINDS = ("first", "missing", "failed", "waited", "stopped", "ended", "silent")
 _LEFT, _RIGHT = 3.0, 97.0  # percent; a mark has a width of its own
 _MOST_LABEL = 40  # characters
+_MOST_LANES = 16  # beyond, ranks of one kind share a lane, so that the picture stays one glance high
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +41,14 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class RanksPicture:
-    """`began` and `ended` are the times at its edges; None where the lanes are in the order of lines."""
+    """`marks` are all of them by rank, for the table; `began` and `ended` are the times at the picture's edges, None
+    where the lanes are in the order of lines."""
 
     lanes: tuple[Lane, ...]
     began: str | None = None
     ended: str | None = None
     seconds: float | None = None
+    marks: tuple[RankMark, ...] = ()
 
     @property
     def kinds(self) -> tuple[tuple[str, int], ...]:
@@ -56,9 +60,14 @@ class RanksPicture:
 
 
 def ranks_picture(marks: Sequence[RankMark]) -> RanksPicture | None:
-    """-> one lane a mark, by rank; None where there is nothing to compare."""
+    """-> one lane a mark, by rank, or a kind, where there are many; None where there is nothing to compare."""
     if sum(map(_count, marks)) < 2:
         return None
+    drawn = _drawn(marks if len(marks) <= _MOST_LANES else _shared(marks))
+    return replace(drawn, marks=tuple(sorted(marks, key=lambda mark: (mark.kind == "silent", _ranges(mark)[0]))))
+
+
+def _drawn(marks: Sequence[RankMark]) -> RanksPicture:
     shown = [mark for mark in marks if mark.kind != "silent"]
     moments = [_moment(mark.time) for mark in shown if mark.kind != "missing"]
     zones = {moment.tzinfo for moment in moments if moment}
@@ -67,6 +76,20 @@ def ranks_picture(marks: Sequence[RankMark]) -> RanksPicture | None:
     step = (_RIGHT - _LEFT) / max(len(shown) - 1, 1)
     places = {id(mark): round(_LEFT + step * number, 2) for number, mark in enumerate(shown)}
     return RanksPicture(_sorted([Lane(mark, _count(mark), places.get(id(mark))) for mark in marks]))
+
+
+def _shared(marks: Sequence[RankMark]) -> list[RankMark]:
+    """-> one mark for all of a kind and entry; the first gives line and time."""
+    alike: dict[tuple[str, str | None], list[RankMark]] = {}
+    for mark in marks:
+        alike.setdefault((mark.kind, mark.entry), []).append(mark)
+    return [_as_one(part) for part in alike.values()]
+
+
+def _as_one(marks: list[RankMark]) -> RankMark:
+    told = ranges(rank for mark in marks for first, last in _ranges(mark) for rank in range(first, last + 1))
+    times = [time for mark in marks for time in (mark.time, mark.until) if time]
+    return replace(marks[0], ranks=told, until=max(times, key=_seconds) if len(times) > 1 else marks[0].until)
 
 
 def _by_time(marks: Sequence[RankMark], shown: Sequence[RankMark]) -> RanksPicture:

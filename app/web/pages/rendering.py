@@ -17,8 +17,10 @@ from app.domain.entry import Language
 from app.triage.action import general
 from app.web.pages import shown
 from app.web.pages.areas import area_name
+from app.web.pages.compression import small_page
 from app.web.pages.language import language, remember
 from app.web.pages.marks import marks
+from app.web.pages.problems import told_problem
 from app.web.pages.words import word
 
 _WEB = Path(__file__).resolve().parents[1]
@@ -35,6 +37,7 @@ def render(request: Request, template: str, page: object, status: int = 200) -> 
             page=page,
             lang=lang,
             t=partial(word, lang),
+            told_problem=partial(told_problem, lang),
             area_name=partial(area_name, lang),
             path=request.url.path,
             in_language=partial(_in_language, request),
@@ -48,7 +51,7 @@ def render(request: Request, template: str, page: object, status: int = 200) -> 
     answer.headers["Cache-Control"] = "private, no-cache"
     answer.headers["Vary"] = "Accept-Language, Cookie"
     remember(request, answer)
-    return answer
+    return small_page(answer, request.headers)
 
 
 @cache
@@ -63,6 +66,7 @@ def _environment() -> Environment:
     environment.filters |= {"visible": shown.visible, "prose": shown.prose, "size": shown.size, "moment": shown.moment}
     environment.filters |= {"thousands": lambda number: f"{number:,}", "iso": lambda at: at.isoformat()}
     environment.filters |= {"log_time": shown.log_time, "general": general, "coloured": shown.coloured}
+    environment.filters |= {"coded": shown.coded}
     environment.filters |= {"marks": marks}
     environment.filters |= {"duration": shown.duration}
     environment.globals["static"] = _static

@@ -20,7 +20,7 @@ router = APIRouter()
 
 @dataclass(frozen=True, slots=True)
 class RetriagePage:
-    """How far it is; `left` counts the differences that are not shown one by one."""
+    """How far it is; `left` counts the differences and failures that are not shown one by one."""
 
     progress: Progress
     left: int
@@ -29,7 +29,9 @@ class RetriagePage:
 @router.get("/retriage")
 def retriage(request: Request, rework: ReworkDep) -> Response:
     progress = rework.progress
-    return render(request, "retriage.html", RetriagePage(progress, progress.found - len(progress.differences)))
+    return render(
+        request, "retriage.html", RetriagePage(progress, progress.found + progress.failed - len(progress.differences))
+    )
 
 
 @router.post("/retriage/all")

@@ -16,10 +16,13 @@ from app.errors import BadInput, NotFound
 from app.services import access
 from app.services.about import About, Reloaded, about, reload
 from app.services.outbox import count_outbox, send_test
+from app.services.rework import Rework
 from app.services.service import Service
 from app.web.access import Admin
 from app.web.deps import ReworkDep, ServiceDep
 from app.web.pages.addresses import address, value
+from app.web.pages.language import language
+from app.web.pages.option_words import option_sentences
 from app.web.pages.rendering import render
 
 router = APIRouter()
@@ -48,7 +51,8 @@ class ChannelLine:
 @dataclass(frozen=True, slots=True)
 class SettingsPage:
     """`alive` are the tokens that let somebody in, `ended` the others; `tested` is the channel that a test was sent to,
-    with the problem if there was one; `stage` is how far a retriage is."""
+    with the problem if there was one; `stage` is how far a retriage is; `sentences` are the options' in the reader's
+    language, by variable, where that is not English."""
 
     about: About
     alive: tuple[Token, ...]
@@ -60,6 +64,7 @@ class SettingsPage:
     channels: tuple[ChannelLine, ...]
     changes: tuple[Change, ...]
     stage: str
+    sentences: dict[str, str]
     made: Made | None = None
     tested: str = ""
     problem: str = ""
@@ -70,7 +75,7 @@ class SettingsPage:
 def settings(request: Request, service: ServiceDep, rework: ReworkDep, _: Admin) -> Response:
     tested = value(request, "tested")
     found = reload(service) if value(request, "check") else None
-    return render(request, "settings.html", _page(service, rework.progress.stage.value, tested=tested, reloaded=found))
+    return render(request, "settings.html", _page(request, service, rework, tested=tested, reloaded=found))
 
 
 @router.post("/settings/tokens")
@@ -90,7 +95,7 @@ def make_token(
         raise BadInput("a token has a name and at least one scope")
     lifetime = timedelta(days=days) if days else None
     secret, token = access.create(service.database, name, scopes, lifetime, caller.name)
-    answer = render(request, "settings.html", _page(service, rework.progress.stage.value, made=Made(token, secret)))
+    answer = render(request, "settings.html", _page(request, service, rework, made=Made(token, secret)))
     answer.headers["Cache-Control"] = "no-store"
     return answer
 
@@ -109,14 +114,15 @@ def try_channel(
     try:
         send_test(service, channel, caller.name)
     except (Undelivered, NotFound) as problem:
-        page = _page(service, rework.progress.stage.value, tested=channel, problem=problem.message)
+        page = _page(request, service, rework, tested=channel, problem=problem.message)
         return render(request, "settings.html", page, HTTPStatus.BAD_GATEWAY)
     return RedirectResponse(address("/settings", {"tested": channel}) + "#chats", HTTPStatus.SEE_OTHER)
 
 
 def _page(
+    request: Request,
     service: Service,
-    stage: str,
+    rework: Rework,
     made: Made | None = None,
     tested: str = "",
     problem: str = "",
@@ -137,7 +143,8 @@ def _page(
         retention_days=service.settings.retention_days,
         channels=tuple(ChannelLine(name, known) for name, known in sorted(names.items())),
         changes=access.changes(service.database, None, _CHANGES).items,
-        stage=stage,
+        stage=rework.progress.stage.value,
+        sentences=option_sentences() if language(request) == "zh" else {},
         made=made,
         tested=tested if tested in names else "",
         problem=problem,

@@ -48,6 +48,12 @@ def prose(text: object) -> Markup:
     return Markup("\n").join(visible(line) for line in str(text).split("\n"))
 
 
+def coded(text: object) -> Markup:
+    """-> a sentence of ours as HTML; what stands between backticks is code."""
+    code, parts = Markup('<code translate="no">{}</code>'), str(text).split("`")
+    return Markup().join(code.format(part) if at % 2 else escape(part) for at, part in enumerate(parts))
+
+
 def size(count: int) -> str:
     """-> bytes for people: 100000 gives `97.7 KB`."""
     if count < 1024:
@@ -62,7 +68,7 @@ def size(count: int) -> str:
 
 def moment(at: datetime) -> str:
     """-> a point in time for people, in UTC; the page's script turns it into the reader's zone."""
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def duration(seconds: float) -> str:

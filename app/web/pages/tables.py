@@ -4,21 +4,48 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
+_PIECE = 1 << 16  # characters
 _BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_answer(name: str, rows: Iterable[Sequence[object]]) -> Response:
-    """-> the rows, the first of which names the columns, as the file `name`.csv."""
-    text = io.StringIO()
-    csv.writer(text).writerows([_plain(cell) for cell in row] for row in rows)
-    # The mark tells spreadsheets that it is UTF-8.
-    content = ("\ufeff" + text.getvalue()).encode("utf-8", "replace")
-    headers = {"Content-Disposition": f'attachment; filename="{name}.csv"', "Cache-Control": "private, no-cache"}
-    return Response(content, media_type="text/csv", headers=headers)
+    """-> the rows, the first of which names the columns, as the file `name`.csv, sent while they are made."""
+    return StreamingResponse(
+        pieces(_lines(rows)), media_type="text/csv; charset=utf-8", headers=file_headers(f"{name}.csv")
+    )
+
+
+def pieces(texts: Iterable[str]) -> Iterator[bytes]:
+    """-> the texts one after another, in pieces that are worth sending."""
+    waiting: list[str] = []
+    size = 0
+    for text in texts:
+        waiting.append(text)
+        size += len(text)
+        if size >= _PIECE:
+            yield "".join(waiting).encode("utf-8", "replace")
+            waiting, size = [], 0
+    yield "".join(waiting).encode("utf-8", "replace")
+
+
+def file_headers(name: str) -> dict[str, str]:
+    """-> what makes an answer a file to keep."""
+    return {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "private, no-cache"}
+
+
+def _lines(rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    line = io.StringIO()
+    writer = csv.writer(line)
+    yield "\ufeff"  # tells spreadsheets that it is UTF-8
+    for row in rows:
+        writer.writerow([_plain(cell) for cell in row])
+        yield line.getvalue()
+        line.seek(0)
+        line.truncate()
 
 
 def _plain(cell: object) -> object:

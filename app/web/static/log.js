@@ -60,9 +60,29 @@ viewer.querySelector("a[data-earlier]")?.addEventListener("click", (event) => {
 });
 addEventListener("resize", () => near(), { passive: true });
 
+// Lines that are chosen: from `here` to `last`. The address leads to them, with script or without.
+let last = Number(words.until) || here;
+const says = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name].toLocaleString("en"));
+const pick = (from, to) => {
+  [here, last] = [Math.min(from, to), Math.max(from, to)];
+  for (const row of pieces.querySelectorAll("li[id]")) {
+    const number = Number(row.id.slice(1));
+    row.classList.toggle("focus", number >= here && number <= last);
+  }
+  said.textContent = here === last ? says(words.at, { line: here, total }) : says(words.picked, { first: here, last });
+  history.replaceState(null, "", `?${asked({ line: here === last ? here : `${here}-${last}` })}#L${here}`);
+};
+const copyLines = async () => {
+  const given = { ...(words.file && { file: words.file }), line: `${here}-${last}` };
+  const text = await fetch(`${words.raw}?${new URLSearchParams(given)}`).then((got) => (got.ok ? got.text() : null), () => null);
+  if (text !== null) document.dispatchEvent(new CustomEvent("copying", { detail: text }));
+  said.textContent = text === null ? words.broken : words.copied;
+};
+viewer.querySelector("#copy-lines").addEventListener("click", copyLines);
+
 const chosen = (line) => {
   for (const old of pieces.querySelectorAll("li.focus")) old.classList.remove("focus");
-  here = line;
+  here = last = line;
   for (const input of viewer.querySelectorAll("#seek [name=line]")) input.value = line;
   viewer.querySelector(".map .here")?.setAttribute("x", Math.min((1000 * (line - 1)) / Math.max(total, 1), 997));
   const row = at(line);
@@ -71,7 +91,7 @@ const chosen = (line) => {
   row.classList.add("focus");
   row.scrollIntoView({ block: "center" });
   row.querySelector("a").focus({ preventScroll: true });
-  said.textContent = words.at.replace("{line}", line.toLocaleString("en")).replace("{total}", total.toLocaleString("en"));
+  said.textContent = says(words.at, { line, total });
 };
 const go = async (line, fresh = false) => {
   looking += 1;
@@ -116,7 +136,12 @@ viewer.querySelector("#goto").addEventListener("submit", (event) => {
 });
 pieces.addEventListener("click", (event) => {
   const link = event.target.closest("a[href^='#L']");
-  if (link) chosen(Number(link.hash.slice(2)));
+  if (!link) return;
+  const line = Number(link.hash.slice(2));
+  if (!event.shiftKey) { chosen(line); return; }
+  event.preventDefault();
+  getSelection()?.removeAllRanges();
+  pick(here, line);
 });
 
 const mark = (by) => {
@@ -126,6 +151,7 @@ const mark = (by) => {
 const KEYS = {
   j: () => mark(1), k: () => mark(-1), n: () => find("next"), N: () => find("previous"),
   e: () => find("error"), E: () => find("error-back"),
+  J: () => pick(here, Math.min(last + 1, total)), K: () => pick(here, Math.max(last - 1, here)), c: copyLines,
   "/": () => query.select(), g: () => viewer.querySelector("#line").select(), r: () => viewer.querySelector("#rank").select(),
 };
 document.addEventListener("keydown", (event) => {
@@ -138,6 +164,8 @@ document.addEventListener("keydown", (event) => {
 
 if (pieces) {
   viewer.classList.add("flowing");
-  if (/^#L\d+$/.test(location.hash) && at(location.hash.slice(2))) at(location.hash.slice(2)).scrollIntoView({ block: "center" });
+  const range = location.hash.match(/^#L(\d+)-L?(\d+)$/); // as other viewers write it
+  if (range) go(Number(range[1])).then(() => pick(Number(range[1]), Number(range[2])));
+  else if (/^#L\d+$/.test(location.hash) && at(location.hash.slice(2))) at(location.hash.slice(2)).scrollIntoView({ block: "center" });
   near();
 }

@@ -2,10 +2,24 @@
 
 // Everything under `root` that needs script: called for the page, and for what a script puts into it later.
 const prepare = (root) => {
-  if (navigator.clipboard) for (const button of root.querySelectorAll("button.copy")) button.hidden = false;
-  for (const button of root.querySelectorAll("[data-keys]")) button.hidden = false;
   for (const time of root.querySelectorAll("time[data-local]")) local(time);
 };
+
+// A service inside of a company is often reached by http, where browsers keep the clipboard's own interface back.
+const toClipboard = async (text) => {
+  if (navigator.clipboard) { await navigator.clipboard.writeText(text); return; }
+  const field = document.createElement("textarea");
+  field.value = text;
+  field.className = "unseen";
+  const before = document.activeElement;
+  document.body.append(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
+  before?.focus();
+};
+
+document.addEventListener("copying", (event) => toClipboard(event.detail)); // of the log's own script
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button.copy");
@@ -16,7 +30,7 @@ document.addEventListener("click", async (event) => {
   const wanted = from ? await fetch(from).then((got) => (got.ok ? got.text() : null), () => null)
     : text ?? button.parentElement.querySelector("code").textContent;
   if (wanted === null) return;
-  await navigator.clipboard.writeText(wanted);
+  await toClipboard(wanted);
   shown.textContent = button.dataset.done;
   setTimeout(() => { shown.textContent = before; }, 1500);
 });
@@ -29,13 +43,20 @@ const local = (time) => {
   const zone = zones.formatToParts(at).find((part) => part.type === "timeZoneName").value.replace("GMT", "UTC");
   const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
   time.title = time.textContent;
-  time.textContent = `${day} ${two(at.getHours())}:${two(at.getMinutes())}`;
+  time.textContent = `${day} ${two(at.getHours())}:${two(at.getMinutes())}`; // in UTC's place, and as wide
   time.title += ` · ${time.textContent} ${zone}`;
   delete time.dataset.local;
 };
 
-prepare(document);
-document.addEventListener("fresh", () => prepare(document));
+// On a phone the pages' names scroll sideways: the one that is open comes into view.
+const onward = () => {
+  const [names, here] = [document.querySelector(".top nav"), document.querySelector(".top nav [aria-current]")];
+  if (here) names.scrollLeft = here.offsetLeft - names.offsetLeft - (names.clientWidth - here.clientWidth) / 2;
+};
+
+const fresh = () => { prepare(document); onward(); };
+fresh();
+document.addEventListener("fresh", fresh);
 
 // Keys: `?` shows them; j and k step through what shows the failure; l opens the log.
 const help = () => document.querySelector("dialog#keys");
@@ -64,7 +85,6 @@ for (const all of document.querySelectorAll("input[data-all]")) {
     all.checked = count > 0 && count === boxes.length;
     all.indeterminate = count > 0 && count < boxes.length;
   };
-  all.parentElement.hidden = false;
   all.addEventListener("change", () => { for (const box of boxes) box.checked = all.checked; });
   for (const box of boxes) box.addEventListener("change", follow);
   window.addEventListener("pageshow", follow);

@@ -1,0 +1,30 @@
+"""The event that a traceback is: its exceptions in, what went wrong where out."""
+
+from __future__ import annotations
+
+from app.domain.event import Event, Raised, Where
+from app.parsing.tracebacks import forms
+
+
+def event_of(chain: tuple[Raised, ...], spawned: int | None, logged: bool) -> Event:
+    """-> the event of a chain of exceptions. `spawned`: the number of the process that a parent quotes; `logged`: somebody
+    caught it and wrote it down."""
+    last = chain[-1]
+    line = last.lines[0]
+    if only := forms.ONLY_RANK.match(last.message):
+        line = line._replace(rank=int(only[1]), local_rank=None)  # All ranks raise it.
+    lines = tuple(raised.lines[0] for raised in reversed(chain))
+    launcher = any(forms.of_launcher(frame.file) for frame in last.frames)
+    return Event(
+        where=Where.EXCEPTION,
+        text=last.text,
+        lines=lines,
+        source="launcher" if launcher else "traceback" if any(raised.frames for raised in chain) else "exception line",
+        rank=line.rank if line.rank is not None else spawned,
+        local_rank=line.local_rank if line.local_rank is not None else spawned,
+        host=line.host,
+        attempt=line.attempt,
+        time=line.time,
+        fatal=not logged,
+        chain=chain,
+    )

@@ -1,0 +1,123 @@
+"""Which group the incident of a verdict belongs to: by its fingerprint, and by what people merged and split, which
+`grouping` keeps. Each function is one step of a transaction that its caller opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, cast
+
+from sqlalchemy import BindParameter, Float, Table, Text, Update, bindparam, case, func, null, select, update
+from sqlalchemy.orm import Session
+
+from app.domain.group import GroupStatus
+from app.domain.incident import Finding, Job
+from app.storage.database import lock
+from app.storage.tables import FingerprintRow, GroupRow, SplitRow
+
+
+def join(session: Session, fingerprint: str, finding: Finding, seen: datetime) -> int:
+    """Counts one more incident to the group of a fingerprint, which is made where there is none -> its number.
+
+    A resolved group is open again, and no longer muted, where the incident is younger than the decision.
+    """
+    hold(session, [fingerprint])
+    connection = session.connection()
+    own = connection.execute(_GROUP_OF, {"of": fingerprint}).scalar_one_or_none()
+    if own is None:
+        return make(session, [fingerprint], finding, seen)
+    number = root_of(session, own)
+    told = {
+        "of": number,
+        "seen": seen,
+        "its_title": finding.title,
+        "its_signature": finding.signature,
+        "its_entry": finding.entry,
+        "its_outcome": finding.outcome,
+        "its_hours": finding.gpu_hours,
+    }
+    connection.execute(_JOIN[finding.gpu_hours is not None], told)
+    return number
+
+
+def told_apart(session: Session, finding: Finding, job: Job) -> Finding:
+    """-> the finding with the fingerprint that it has after what people split."""
+    values = {"cluster": job.cluster, "user": job.user, "host": finding.host}
+    for rule in session.connection().execute(_SPLITS, {"of": finding.fingerprint}):
+        if values[rule.field] == rule.value:
+            own = apart(rule.fingerprint, rule.field, rule.value)
+            return told_apart(session, replace(finding, fingerprint=own), job)
+    return finding
+
+
+def hold(session: Session, fingerprints: Iterable[str]) -> None:
+    """Holds fingerprints, in an order that is the same for everyone: nobody else changes their groups meanwhile."""
+    for fingerprint in sorted(fingerprints):
+        lock(session, f"fingerprint {fingerprint}")
+
+
+def apart(fingerprint: str, field: str, value: str) -> str:
+    """-> the fingerprint of those incidents that a split gave a group of their own."""
+    return f"{fingerprint} {field}={value}"
+
+
+def root_of(session: Session, number: int) -> int:
+    """-> the group that a group is merged into, if it is: where its incidents are."""
+    while (above := session.connection().execute(_ABOVE, {"of": number}).scalar()) is not None:
+        number = above
+    return number
+
+
+def make(session: Session, fingerprints: list[str], finding: Finding, seen: datetime) -> int:
+    """-> the number of a new group, which these fingerprints lead to."""
+    row = GroupRow(
+        status=GroupStatus.OPEN,
+        count=1,
+        signature=finding.signature,
+        title=finding.title,
+        entry=finding.entry,
+        outcome=finding.outcome,
+        first_seen=seen,
+        last_seen=seen,
+        gpu_hours=finding.gpu_hours,
+    )
+    session.add(row)
+    session.flush()
+    session.add_all(FingerprintRow(fingerprint=fingerprint, group_number=row.number) for fingerprint in fingerprints)
+    session.flush()
+    return row.number
+
+
+def _joining(costs: bool) -> Update:
+    """-> what one more incident, with or without a known cost, changes of its group."""
+    seen: BindParameter[datetime] = bindparam("seen", type_=_GROUPS.c.last_seen.type)
+    group = _GROUPS.c
+    latest = seen >= group.last_seen
+    regressed = (group.status == GroupStatus.RESOLVED) & (group.resolved_at < seen)
+    changes: dict[str, Any] = {
+        "count": group.count + 1,
+        "status": case((regressed, GroupStatus.OPEN), else_=group.status),
+        "regressed_at": case((regressed, seen), else_=group.regressed_at),
+        "muted_until": case((regressed, null()), else_=group.muted_until),
+        "first_seen": case((seen < group.first_seen, seen), else_=group.first_seen),
+        "last_seen": case((latest, seen), else_=group.last_seen),
+    }
+    for name in ("title", "signature", "entry", "outcome"):
+        changes[name] = case((latest, bindparam(f"its_{name}", type_=Text)), else_=group[name])
+    if costs:
+        changes["gpu_hours"] = func.coalesce(group.gpu_hours, 0) + bindparam("its_hours", type_=Float)
+    return update(_GROUPS).where(group.number == bindparam("of")).values(changes)
+
+
+# What is asked and written for every verdict, made once.
+_GROUPS = cast(Table, GroupRow.__table__)
+_GROUP_OF = select(FingerprintRow.group_number).where(FingerprintRow.fingerprint == bindparam("of"))
+_ABOVE = select(_GROUPS.c.merged_into).where(_GROUPS.c.number == bindparam("of"))
+_JOIN = {costs: _joining(costs) for costs in (True, False)}
+_SPLITS = (
+    select(SplitRow.fingerprint, SplitRow.field, SplitRow.value)
+    .where(SplitRow.fingerprint == bindparam("of"))
+    .order_by(SplitRow.number)
+)

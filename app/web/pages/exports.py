@@ -1,0 +1,60 @@
+"""`/incidents.csv` and `/incidents.json`: all incidents that fit the list's filters, sent while they are read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+
+from fastapi import APIRouter, Request, Response
+from starlette.responses import StreamingResponse
+
+from app.domain.incident import Incident
+from app.services.export import every_incident
+from app.web.deps import ServiceDep
+from app.web.pages.incidents import asked_filters, filter_of
+from app.web.pages.tables import csv_answer, file_headers, pieces
+
+router = APIRouter()
+
+
+@router.get("/incidents.csv")
+def as_csv(request: Request, service: ServiceDep) -> Response:
+    found = every_incident(service, filter_of(asked_filters(request)))
+    return csv_answer("incidents", _rows(found, service.settings.base_url))
+
+
+@router.get("/incidents.json")
+def as_json(request: Request, service: ServiceDep) -> Response:
+    """In the form of the API's lists."""
+    found = every_incident(service, filter_of(asked_filters(request)))
+    text = pieces(_items(found, service.settings.base_url))
+    return StreamingResponse(text, media_type="application/json", headers=file_headers("incidents.json"))
+
+
+def _items(found: Iterable[Incident], base_url: str) -> Iterator[str]:
+    yield '{"items":['
+    for at, item in enumerate(found):
+        yield "," * bool(at) + json.dumps(item.as_dict(base_url), ensure_ascii=False, separators=(",", ":"))
+    yield '],"next":null}'
+
+
+def _rows(items: Iterable[Incident], base_url: str) -> Iterator[list[object]]:
+    yield ["id", "received_at", "state", "outcome", "entry", "title", "rank", "host", "job_id", "job_name", "cluster",
+           "user", "group", "gpu_hours_lost", "url"]  # fmt: skip
+    for item in items:
+        told = item.as_dict(base_url)
+        verdict, job, group = told["verdict"] or {}, told["job"], told["group"] or {}
+        root = verdict.get("root_cause") or {}
+        yield [
+            *(
+                item.id,
+                told["received_at"],
+                told["state"],
+                verdict.get("outcome"),
+                root.get("entry"),
+                root.get("title"),
+            ),
+            *(root.get(name) for name in ("rank", "host")),
+            *(job.get(name) for name in ("job_id", "job_name", "cluster", "user")),
+            *(group.get("id"), told["gpu_hours_lost"], told["url"]),
+        ]

@@ -1,0 +1,19 @@
+"""The lines of a log that an address asks for: `line=10` or `line=10-20` in, numbers out."""
+
+from __future__ import annotations
+
+import re
+
+from fastapi import Request
+
+_LINES = re.compile(r"([0-9]{1,15})(?:-([0-9]{1,15}))?")
+
+
+def lines_asked(request: Request) -> tuple[int | None, int | None]:
+    """-> the first and the last line, the smaller one first; None for the last where it is one line, for both where
+    none is named."""
+    found = _LINES.fullmatch(request.query_params.get("line", "").strip())
+    if found is None:
+        return None, None
+    first, last = int(found[1]), int(found[2]) if found[2] else None
+    return (first, last) if last is None or last >= first else (last, first)

@@ -1,0 +1,68 @@
+"""HTTP/1.1 as uvicorn speaks it, for senders of any kind: the head of a request has a limit and a time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+_LONGEST_HEAD = 64 << 10  # bytes of the request line and headers; one more chunk of the network can come along
+
+
+class BoundedHead(HttpToolsProtocol):
+    """Refuses what would fill the memory with headers, or hold a connection by never ending them."""
+
+    seconds = 30.0  # in which the whole head of a request must have come
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._head = 0  # bytes of it so far
+        self._reading_head = True
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._reading_head:
+            self._head += len(data)
+        super().data_received(data)
+        if self._reading_head and not self.transport.is_closing():
+            if self._head > _LONGEST_HEAD:
+                self._refuse(431)
+            elif self._deadline is None:
+                self._wait()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._reading_head = True
+
+    def on_headers_complete(self) -> None:
+        self._head, self._reading_head = 0, False
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def _wait(self) -> None:
+        self._deadline = self.loop.call_later(self.seconds, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        if self._head:
+            self._refuse(408)
+        else:
+            self.transport.close()  # it said nothing: a browser opens such connections, to be quick later
+
+    def _refuse(self, status: int) -> None:
+        self._stop_waiting()
+        self.transport.write(STATUS_LINE[status] + b"content-length: 0\r\nconnection: close\r\n\r\n")
+        self.transport.close()

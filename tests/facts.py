@@ -1,0 +1,26 @@
+"""Gives an environment lines as the reading of a run does: the scan points, the collector reads."""
+
+from __future__ import annotations
+
+from app.domain.line import Line
+from app.parsing.environment import Environment
+from app.parsing.environment.told import start
+from app.triage.glance import Glance
+
+GLANCE = Glance(lambda data: [])
+
+
+def collected(*lines: Line) -> Environment:
+    """-> what the lines tell."""
+    environment = Environment()
+    starts = [start(line) for line in lines]
+    seen = GLANCE.at([*(line.text for line in lines), *starts])
+    for line, begin in zip(lines, starts, strict=True):
+        if begin in seen:
+            environment.label(seen[begin].facts)
+        if line.host is not None:
+            environment.at(line.host, line.rank)
+        if line.text in seen:
+            environment.note(line, seen[line.text].facts, claimed=False)
+    environment.feed(lines)
+    return environment

@@ -1,0 +1,60 @@
+"""What the glance leaves out must tell nothing: held against asking every sign and every extractor about every line."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from app.domain.line import Line
+from app.parsing.collectives import Collectives
+from app.parsing.device import Device
+from app.parsing.elastic import Elastic
+from app.parsing.environment.told import LONGEST, SIGNS
+from app.parsing.processes import Processes
+from app.parsing.scheduler import Scheduler
+from app.parsing.tracebacks import Tracebacks
+from app.reading.labels import Labels
+from app.reading.prefixes import take_off
+from tests.facts import GLANCE
+from tests.properties.pieces import LINES
+
+EXTRACTORS: tuple[Callable[[], Any], ...] = (Elastic, Tracebacks, Device, Collectives, Processes, Scheduler)
+CORPUS = Path(__file__).resolve().parents[1] / "corpus"
+TOLD = (
+    "训练已完成",
+    "第 12 步 损失：0.5",
+    "第 3 轮",
+    "Container rank 4 status failed cmd ['python'] code -9 log log/workerlog.4",
+    "worker-3 exited with code 137",
+    "Rank 5 crashed with exit code -6",
+    "Main process exited, code=killed, status=9/KILL",
+    "srun: error: gpu-01: task 3: Killed",
+    "x" * LONGEST + " step 5 loss 0.5",
+)
+
+
+def texts() -> list[str]:
+    """-> different lines of genuine logs, without their prefixes, and some that are made up."""
+    files = sorted(CORPUS.glob("*/log.txt"))[::7]
+    raw = (line for file in files for line in file.read_text(encoding="utf-8", errors="replace").split("\n")[:120])
+    return list(dict.fromkeys([*(take_off(line, Labels()).text for line in raw), *LINES, *TOLD]))
+
+
+def test_the_facts_of_a_line_are_those_that_each_sign_finds_by_itself() -> None:
+    lines = texts()
+    seen = GLANCE.at(lines)
+    for line in lines:
+        found = tuple(number for number, sign in enumerate(SIGNS) if sign.shows(line[:LONGEST]))
+        assert (seen[line].facts if line in seen else ()) == found, line
+
+
+def test_no_extractor_would_read_a_line_at_which_it_does_not_begin() -> None:
+    lines = texts()
+    seen = GLANCE.at(lines)
+    for at, extractor in enumerate(EXTRACTORS):
+        for line in lines:
+            if line in seen and seen[line].begins & 1 << at:
+                continue
+            alone = extractor()
+            assert not alone.feed(Line(1, line, line, 1)), line
+            assert not alone.events, line
+            assert not alone.waits(""), line
