@@ -12,8 +12,8 @@ from app.domain.line import Line
 # [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=8, NumelOut=8, …
 _WATCHDOG = re.compile(
     r"\[?[Rr]ank (\d{1,6})\]?\]?:? ?Watchdog caught collective operation timeout:? ?"
-    r"(?:WorkNCCL\((?:SeqNum=(\d{1,19}), )?OpType=(\w+)(?:, NumelIn=(\d{1,19}))?)?"
-)
+    r"(?:WorkNCCL\((?:SeqNum=(\d{1,19}), )?(?:OpType=(\w++)(?!$)(?:, NumelIn=(\d{1,19}))?)?)?"
+)  # a name at the end of a line may have lost letters
 # [PG ID 1 PG GUID 7(tp) Rank 0] … detected by watchdog at work: 2847 · [PG 1 Rank 0] Timeout at NCCL work: 2847, …
 _AT_WORK = re.compile(
     r"\[PG (?:ID )?(\w+)[^\]\n]{0,120}?Rank (\d{1,6})\].{0,120}?"

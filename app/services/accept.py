@@ -50,9 +50,7 @@ def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime 
             writer.keep()
         kept = Received(job, StoredLog(_digest(files), tuple(files)), at or datetime.now(UTC))
         arrival = Arrival(kept, tuple(writers), stack.pop_all().close)
-    future = service.arrivals.put(arrival, partial(_record, service))
-    future.add_done_callback(lambda _: arrival.close())
-    return future
+    return service.arrivals.put(arrival, partial(_record, service), lambda arrival: arrival.close())
 
 
 def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:

@@ -42,22 +42,29 @@ class Together(Generic[Item, Result]):
         """How many items nobody has begun with."""
         return len(self._waiting)
 
-    def put(self, item: Item, work: Work[Item, Result]) -> Future[Result]:
+    def put(self, item: Item, work: Work[Item, Result], after: Callable[[Item], None]) -> Future[Result]:
         """-> what becomes of this item, once its transaction is committed, or what `work` raised for it.
 
-        `work` does items in one transaction -> what became of each, in their order; all of them, or none.
+        `work` does items in one transaction -> what became of each, in their order; all of them, or none. `after` is
+        called for the item before the answer is there, whatever became of it.
         """
         mine = _Waiting[Item, Result](item)
         with self._adding:
             self._waiting.append(mine)
             # In the same order, so that whoever's turn it is stands first or has been done with others.
-            return self._writer.submit(self._do, mine, work)
+            return self._writer.submit(self._do, mine, work, after)
 
     def close(self) -> None:
         """Waits until all is written."""
         self._writer.shutdown()
 
-    def _do(self, mine: _Waiting[Item, Result], work: Work[Item, Result]) -> Result:
+    def _do(self, mine: _Waiting[Item, Result], work: Work[Item, Result], after: Callable[[Item], None]) -> Result:
+        try:
+            return self._written(mine, work)
+        finally:
+            after(mine.item)
+
+    def _written(self, mine: _Waiting[Item, Result], work: Work[Item, Result]) -> Result:
         if mine in self._waiting[:1]:
             self._do_all(work)
         if mine.error is not None:

@@ -14,6 +14,7 @@ class Desk:
 
     def __init__(self, bad: int | None = None, error: Exception | None = None) -> None:
         self.batches: list[list[int]] = []
+        self.done: list[int] = []
         self.begun, self.go_on = threading.Event(), threading.Event()
         self._bad, self._error = bad, error
 
@@ -25,6 +26,9 @@ class Desk:
             raise self._error
         return [item * 10 for item in items]
 
+    def after(self, item: int) -> None:
+        self.done.append(item)
+
 
 def asked(desk: Desk, count: int) -> list[int | Exception]:
     """-> what each of `count` threads got, of which the first alone is worked on at once."""
@@ -32,7 +36,7 @@ def asked(desk: Desk, count: int) -> list[int | Exception]:
 
     def ask(item: int) -> int | Exception:
         try:
-            return together.put(item, desk.work).result()
+            return together.put(item, desk.work, desk.after).result()
         except (StorageUnavailable, ValueError) as error:
             return error
 
@@ -57,6 +61,7 @@ def test_one_that_fails_takes_no_other_with_it() -> None:
     got = asked(desk, 5)
     assert isinstance(got[3], ValueError)
     assert [got[item] for item in (0, 1, 2, 4)] == [0, 10, 20, 40]
+    assert sorted(desk.done) == [0, 1, 2, 3, 4]
 
 
 def test_a_database_that_is_away_is_asked_once_for_all() -> None:
@@ -73,5 +78,5 @@ def test_one_alone_fails_by_itself(error: Exception) -> None:
     desk.go_on.set()
     together = Together[int, int]()
     with pytest.raises(type(error)):
-        together.put(0, desk.work).result()
-    assert together.put(1, desk.work).result() == 10
+        together.put(0, desk.work, desk.after).result()
+    assert together.put(1, desk.work, desk.after).result() == 10

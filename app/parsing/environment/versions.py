@@ -72,8 +72,9 @@ _FORMS: tuple[tuple[Sign, Bounds], ...] = (
     (Sign(r"\bOutput \d+ of \w+Backward0 is a view"), ((1, 10), None)),
     (Sign(r"In PyTorch 2\.6, we changed the default value"), ((2, 6), None)),
 )
-PRINTED = frozenset((_NAMED, IMAGE, *_OTHERS.values()))
-SIGNS = (*PRINTED, *(form for form, _ in _FORMS))
+_PRINTED = (_NAMED, IMAGE, *_OTHERS.values())
+PRINTED = frozenset(_PRINTED)
+SIGNS = (*_PRINTED, *(form for form, _ in _FORMS))
 # Wheels of torch for this Python: the first minor version that has them, and the first that no longer does.
 _PYTHONS: dict[str, Bounds] = {
     "3.6": (None, (1, 11)), "3.7": (None, (2, 0)), "3.8": (None, (2, 5)), "3.11": ((1, 13), None),
