@@ -2,7 +2,8 @@
 
 A row is a page, asked for by a browser that was never there: bytes over the wire of all that the first paint needs (the
 page, its style sheet, scripts and icon), milliseconds until the server's first byte and until the first contentful
-paint, and the layout shift of the whole visit, scrolled to its end. Medians of the rounds; the shift is the largest.
+paint, how much later that is than the paint of a page of 1 KB asked for just before by the same browser, and the layout
+shift of the whole visit, scrolled to its end. Medians of the rounds; the shift is the largest.
 """
 
 from __future__ import annotations
@@ -10,7 +11,11 @@ from __future__ import annotations
 import argparse
 import re
 import statistics
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
@@ -19,6 +24,7 @@ from tests.browser import FLAGS, find_chromium
 
 PAGES = ("/", "/?sample=stuck", "/incidents", "/incidents?q=nccl", "/groups", "/unexplained", "/dashboard", "/dashboard?days=365",
          "/hosts", "/knowledge", "/knowledge?q=shm", "/knowledge/cuda.oom", "/settings", "/retriage", "/nothing/here")  # fmt: skip
+_SMALL = b"<!doctype html><title>Small</title><body>" + b"<p>A page of 1 KB.</p>" * 45
 _SEEN = """
 window.shift = 0;
 new PerformanceObserver((list) => {
@@ -63,6 +69,26 @@ def visit(browser: Browser, url: str, phone: bool) -> Visit:
     return Visit(told["size"], int(sum(first)), told["byte"], told["paint"], told["shift"])
 
 
+class _Small(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(_SMALL)
+
+    def log_message(self, *_: object) -> None:
+        return
+
+
+@contextmanager
+def small_page() -> Iterator[str]:
+    """-> the address of a page of 1 KB that needs nothing else: what the browser itself takes."""
+    with HTTPServer(("127.0.0.1", 0), _Small) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
 def pages_of(browser: Browser, url: str) -> list[str]:
     """-> the fixed pages and some that the service's own lists lead to: incidents of all kinds, a log, a group, a host."""
     with browser.new_context() as context:
@@ -80,20 +106,31 @@ def pages_of(browser: Browser, url: str) -> list[str]:
     return found
 
 
+def _row(pairs: list[tuple[float, Visit]]) -> str:
+    seen = [one for _, one in pairs]
+    later = statistics.median(one.paint - small for small, one in pairs)
+    byte, paint = (statistics.median(getattr(one, name) for one in seen) for name in ("byte", "paint"))
+    sizes = f"{max(one.page for one in seen) / 1000:.1f} | {max(one.all for one in seen) / 1000:.1f}"
+    return f"{sizes} | {byte:.0f} | {paint:.0f} | {later:+.0f} | {max(one.shift for one in seen):.4f}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("url")
+    parser.add_argument("pages", nargs="*", help="paths; without one, every kind of page")
     parser.add_argument("--phone", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
-    with sync_playwright() as playwright:
+    with small_page() as small, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
-        print("| page | its KB | all KB | first byte, ms | first paint, ms | layout shift |\n|---|---|---|---|---|---|")
-        for path in pages_of(browser, given.url):
-            seen = [visit(browser, given.url + path, given.phone) for _ in range(given.rounds)]
-            byte, paint = (statistics.median(getattr(one, name) for one in seen) for name in ("byte", "paint"))
-            sizes = f"{max(one.page for one in seen) / 1000:.1f} | {max(one.all for one in seen) / 1000:.1f}"
-            print(f"| {path} | {sizes} | {byte:.0f} | {paint:.0f} | {max(one.shift for one in seen):.4f} |", flush=True)
+        print("| page | its KB | all KB | first byte, ms | first paint, ms | after that of 1 KB, ms | layout shift |")
+        print("|---|---|---|---|---|---|---|")
+        for path in given.pages or pages_of(browser, given.url):
+            pairs = [
+                (visit(browser, small, given.phone).paint, visit(browser, given.url + path, given.phone))
+                for _ in range(given.rounds)
+            ]
+            print(f"| {path} | {_row(pairs)} |", flush=True)
         browser.close()
 
 

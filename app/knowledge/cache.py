@@ -1,4 +1,5 @@
-"""The user's cache folder, and what is kept there from one start to the next: parsed knowledge, the search index."""
+"""The user's cache folder, and what is kept there from one start to the next: parsed knowledge, the search index, and
+the compiled templates of the pages."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def load(folders: Iterable[Path], cache: Path) -> KnowledgeBase:
 
         return loader.load(folders)
 
-    return _kept(cache / f"knowledge-{digest.hexdigest()[:32]}.pickle", KnowledgeBase, parsed)
+    return kept(cache / f"knowledge-{digest.hexdigest()[:32]}.pickle", KnowledgeBase, parsed)
 
 
 def load_index(knowledge: KnowledgeBase, cache: Path) -> SearchIndex:
@@ -59,14 +60,14 @@ def load_index(knowledge: KnowledgeBase, cache: Path) -> SearchIndex:
     digest = hashlib.sha256(knowledge.digest.encode())
     for path in SOURCES:
         digest.update(path.read_bytes())
-    return _kept(cache / f"search-{digest.hexdigest()[:32]}.pickle", SearchIndex, lambda: SearchIndex(knowledge))
+    return kept(cache / f"search-{digest.hexdigest()[:32]}.pickle", SearchIndex, lambda: SearchIndex(knowledge))
 
 
-def _kept(path: Path, kind: type[T], make: Callable[[], T]) -> T:
+def kept(path: Path, kind: type[T], make: Callable[[], T]) -> T:
     """-> what lies pickled at `path`; else what `make` makes, kept there for the next start."""
-    kept = _unsealed(path)
-    if isinstance(kept, kind):
-        return kept
+    found = _unsealed(path)
+    if isinstance(found, kind):
+        return found
     made = make()
     body = pickle.dumps(made, protocol=5)
     keep(path, hashlib.sha256(body).digest() + body)

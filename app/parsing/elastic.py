@@ -86,6 +86,8 @@ class Elastic:
     def placed(self, line: Line) -> Line:
         """-> the line with its attempt; with its rank too, where it belongs to a worker's traceback inside of a report."""
         report = self._reports.get(line.stream)
+        if report is None and (line.attempt or not self.attempt):
+            return line  # as nearly all
         attempt = line.attempt or (self.attempt if report is None else self._last())
         rank = report.rank() if report is not None and line.rank is None else line.rank
         return line if (attempt, rank) == (line.attempt, line.rank) else line._replace(attempt=attempt, rank=rank)

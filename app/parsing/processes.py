@@ -17,7 +17,7 @@ _DIED = re.compile(r"died with <Signals\.(SIG\w+): \d+>|[Pp]rocess (\d{1,6}) ter
 # horovodrun: Process 0 exit with status code 137. composer: Rank 2 crashed with exit code -6
 _SPAWN_CODE = re.compile(
     r"(?:[Pp]rocess (?=\d{1,6} (?:terminated|exit))|Rank (?=\d{1,6} crashed))(\d{1,6}) "
-    r"(?:terminated with exit|exit with status|crashed with exit) code (-?\d{1,3})"
+    r"(?:terminated with exit|exit with status|crashed with exit) code (-?\d{1,3})\b"
 )
 # paddle.distributed.launch: Container rank 0 status failed cmd ['python', …] code -9 log log/workerlog.0
 _CONTAINER = re.compile(r"^Container rank (\d{1,6}) status failed cmd \[.{0,2000}\] code (-?\d{1,3}) log ")

@@ -51,7 +51,8 @@ _FORMS = (
     r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<vllm>\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? \[?[\w./-]+:\d+\] ?",  # vLLM
     r"stderr: |\[stderr\] |E {3}(?= *\S)|##\[error\]",  # tools that quote another's output; pytest; GitHub
     r"\[repeated \d+x across cluster\] ?",
-    r"\[\d{0,2}(?:;\d{1,3})*m ?",  # a colour whose escape character a web form took away
+    # a colour whose escape character a web form took away or spelled
+    r"(?:\^\[|\\(?:x1[bB]|u001[bB]|0?33|e)|[␛\ufffd])?\[\d{0,2}(?:;\d{1,3})*m ?",
 )
 PREFIXES = re.compile(rf"\s?(?:{'|'.join(_FORMS)})")
 _NAMES = [re.findall(r"\?P<(\w+)>", form) for form in _FORMS]
@@ -61,6 +62,7 @@ TOLD_BY = {name: tuple(names[: at + 1]) for names in _NAMES for at, name in enum
 RANKS = frozenset(
     {"ownrank", "rolerank", "trialrank", "composerrank", "mpi", "horovod", "tagrank", "rankfirst", "actorrank"}
 )
+NODES = frozenset({"skyrank", "mpi", "horovod"})  # each task can be a launcher that starts workers
 LOCALS = frozenset({"local", "ownlocal", "nodelocal", "gpulocal"})
 TIMES = frozenset({"time", "rfctime", "bracketed", "syslog", "ctime", "vllm"})
 PODS = frozenset({"pod", "kail"})
@@ -70,7 +72,13 @@ HOSTS = frozenset(
 )  # fmt: skip
 # Each one's lines are a stream.
 WRITERS = frozenset({"pod", "kail", "swarm", "nodehost", "taghost", "gpuhost", "hostlast", "skynode"})
-_OPENING = frozenset("[({<#:0123456789")
+# What a logger puts before each line of a worker that it passes on; the worker's own label follows.
+_LEVEL = r"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL)"
+PASSED_ON = re.compile(
+    rf"(?:[-|] )?(?:[\[(<*]{{0,2}}(?:{_LEVEL}\b|\d\d|[A-Z]\d{{4}} |(?i:level|std(?:out|err)|time|ts)\b)|\[(?=[^\n]{{0,100}}?(?:{_LEVEL}|\d\d:\d\d))|[\w.]+ ?[-|:] ?\[?{_LEVEL}\b)"
+    r"[^\n\"'{}]{0,120}?(?=\[(?:rank|default)\d{1,6}\]:)"
+)
+_OPENING = frozenset("[({<#:0123456789^\\␛\ufffd")
 _LEVELS = ("DEBUG ", "INFO ", "WARNING ", "ERROR ", "CRITICAL ", "stderr: ")
 
 

@@ -62,8 +62,8 @@ class Hits:
         """Yields the lines of `block` to read, in order, each once; of those before the byte `kept`, which are read
         anyway with what stands around them, only where something long begins."""
         passed = 0  # up to here stand the frames of a known traceback
-        for start, end, indexes in self._lines(block):
-            if start < passed or (end < kept and self.wide.isdisjoint(indexes)):
+        for start, end, indexes in self._lines(block, kept):
+            if start < passed:
                 continue
             line = block[start : min(end, start + LONGEST_LOOK)]
             kind = hash(line[:_COMPARED].translate(None, _DIGITS))
@@ -76,12 +76,14 @@ class Hits:
                 passed = self._bodies.repeated(block, start, end) if wide else 0
                 yield Hit(start, end, wide, times >= BRIEFLY, passed)
 
-    def _lines(self, block: bytes) -> Iterator[tuple[int, int, list[int]]]:
-        """Yields (start, end, patterns) of each line that the scanner points at; the ends it tells come in order."""
+    def _lines(self, block: bytes, kept: int) -> Iterator[tuple[int, int, list[int]]]:
+        """Yields (start, end, patterns) of each line that the scanner points at, before the byte `kept` only for what
+        opens something long; the ends it tells come in order."""
         start, end = 0, -1
         indexes: list[int] = []
-        found = self._scanned(block)
-        for index, place in found:
+        for index, place in self._scanned(block):
+            if place <= kept and index not in self.wide:
+                continue
             if place > end:
                 if indexes:
                     yield start, end, indexes

@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 _SHARE = 0.8  # of a file's first lines that carry a label
 _FEWEST = 4  # lines
 _MOST = 64  # different names; more are no names
 _TIMES = 10  # lines of each task, where not all lines are of tasks
+_AGAIN = 3  # lines of each host, where not all lines are of hosts
 _SOME = 0.4  # of the first lines that such tasks wrote
 _TRACEBACK = "Traceback (most recent call last)"
 _FRAME = re.compile(r'File "[^"]+", line \d')
-# Each takes from the start of a line what stands for one writer. Order matters: the surer come first.
+# Each takes from the start of a line what stands for one writer. Order matters: the surer come first. A `task` is a rank,
+# or a node where each task is a launcher that starts workers.
 FORMS: dict[str, re.Pattern[str]] = {
     "clock": re.compile(
         r"\s?\[?(?P<time>\d{4}([-/])\d\d\2\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?)(?:(?<=\d)\] )(?!\[(?:DEBUG|INFO|WARN|ERROR|CRIT)|torch\.)"
     ),  # ts '[%F %T]'
     "table": re.compile(r" {0,3}\| (?P<time>\d{4}-\d\d-\d\dT[\d:.]+Z) \| ?"),  # CloudWatch's Logs Insights, copied
     "epoch": re.compile(r"\s?(?P<open>\[)?(?P<time>1\d{9}(?:\.\d+|\d{3}(?=[\] ])))(?(open)\]) "),  # ts %.s
+    "grep": re.compile(  # grep -rn; of context the marks are dashes
+        r"(?P<file>[\w./@=+-]*\w\.(?:log|out|err|txt)|[\w./@=+-]+/std(?:out|err))(?:(?P<mark>[:-])\d{1,9}(?P=mark)|:)"
+    ),
+    "numbered": re.compile(r"\s*(?P<line>\d{1,9})[:-]"),  # grep -n
     "rank": re.compile(
         r"\s?[\[(<]?(?i:rank)[ =:_-]{0,3}(?P<rank>\d{1,6})(?: ?(?:/|of) ?\d+)?[\])>]?(?:\s?[:|>-]+)?(?: |$)"
     ),
     "short": re.compile(r"\s?(?P<open>\[)?[rR](?P<rank>\d{1,5})(?(open)\]|\s?[:|>]) ?"),
     "local": re.compile(r"\s?[\[(]?(?i:gpu|local[_ ]?rank|cuda|device)[ =:_]?(?P<local>\d{1,2})[\])]?\s?[:|]? "),
-    "number": re.compile(r"\s*(?P<rank>\d{1,6}): ?"),  # srun -l
-    "pals": re.compile(r"(?P<host>[a-z][\w.-]*\d[\w.-]*) (?P<rank>\d{1,6}): ?"),  # mpiexec -l of Cray's PALS
-    "bracket": re.compile(r"\s?\[(?P<rank>\d{1,5})\] ?"),  # mpiexec -l, -prepend-rank
+    "number": re.compile(r"\s*(?P<task>\d{1,6}): ?"),  # srun -l
+    "logged": re.compile(  # srun -l in a parent that logs what it reads
+        r"(?=[^\n\"']{0,80}\b(?:INFO|ERROR|WARNING|DEBUG)\b)[\[\w-][^\n\"']{3,100}?(?:[\]:|-] |(?<=[A-Z]) )(?P<task>\d{1,6}): "
+    ),
+    "pals": re.compile(r"(?P<host>[a-z][\w.-]*\d[\w.-]*) (?P<task>\d{1,6}): ?"),  # mpiexec -l of Cray's PALS
+    "bracket": re.compile(r"\s?\[(?P<task>\d{1,5})\] ?"),  # mpiexec -l, -prepend-rank
     "compose": re.compile(r"\s?(?P<host>[A-Za-z][\w.-]*[-_.]\d+)\s*\| ?"),  # docker compose, honcho
     "kubetail": re.compile(r"\s?\[(?=[a-z0-9.]*-[a-z0-9.-])(?P<pod>[a-z0-9][a-z0-9.-]*+)(?: [a-z][a-z0-9-]*)?\] ?"),
     "stern": re.compile(
@@ -38,7 +49,12 @@ FORMS: dict[str, re.Pattern[str]] = {
         r"(?=[\w.:$]*[/-](?:[^\W\d]|[.:/\[\]$-])*\d)(?P<writer>[A-Za-z][\w.:/\[\]$-]*+)(?: |$)"
     ),  # aws logs tail, torchx
 }
-_NUMBERS = frozenset({"clock", "table", "epoch", "rank", "short", "number"})  # of which each line can have its own
+_NUMBERS = frozenset(
+    {"clock", "table", "epoch", "grep", "rank", "short", "number"}
+)  # of which each line can have its own
+_HOST = re.compile(
+    r"(?:node|host|gpu|worker|trainer|dgx|hgx|ip-|compute|cn|nid|server|srv|master|pod|vm|instance|algo|a100|h100|v100)[\w.-]*\d|x\d+c\d"
+)
 _NO_HOST = re.compile(
     r"^[A-Z0-9]+$|(?:Error|Exception|Warning|Interrupt|Exit|Fault)$|\.pyx?$"
     r"|^(?:srun|sbatch|slurmstepd|kernel|NVRM|mpirun|torchrun|python\d?|bash|sh|npm|wandb|docker|kubelet)$"
@@ -46,9 +62,10 @@ _NO_HOST = re.compile(
 
 
 class Labels(NamedTuple):
-    """The labels that the lines of a file carry, by their names in FORMS, outer ones first."""
+    """The labels that the lines of a file carry, by their names in FORMS, outer ones first; `unlisted`: others."""
 
     forms: tuple[str, ...] = ()
+    unlisted: re.Pattern[str] | None = None
 
 
 def learned(lines: Sequence[str]) -> str | None:
@@ -57,7 +74,19 @@ def learned(lines: Sequence[str]) -> str | None:
     if len(told) < _FEWEST:
         return None
     known = next((name for name, form in FORMS.items() if _fits(name, form, told)), None)
-    return known or ("number" if _surely_numbered(told) else None)
+    return known or ("number" if _surely_numbered(told) else "host" if _surely_of_hosts(told) else None)
+
+
+def is_host(name: str) -> bool:
+    """-> whether a name before a colon is a host's, by its number and by what hosts are called."""
+    return bool(_HOST.match(name)) and not _NO_HOST.search(name)
+
+
+def _surely_of_hosts(lines: list[str]) -> bool:
+    """-> whether hosts stand before some of the lines, where only output from afar is labelled: a few names that hosts
+    have come again and again."""
+    names = Counter(hit["host"] for hit in map(FORMS["host"].match, lines) if hit and is_host(hit["host"]))
+    return 1 < len(names) <= _MOST and min(names.values()) >= _AGAIN
 
 
 def _surely_numbered(lines: list[str]) -> bool:
@@ -68,11 +97,19 @@ def _surely_numbered(lines: list[str]) -> bool:
     for hit in found:
         rest = hit.string[hit.end() :].strip()
         if rest.startswith(_TRACEBACK):
-            begun.add(hit["rank"])
-        elif hit["rank"] in begun and _FRAME.match(rest):
+            begun.add(hit["task"])
+        elif hit["task"] in begun and _FRAME.match(rest):
             return True
-    numbers = {hit["rank"] for hit in found}
+    numbers = {hit["task"] for hit in found}
     return 1 < len(numbers) <= len(found) / _TIMES and len(found) >= _SOME * len(lines)
+
+
+def _count_lines(found: list[re.Match[str]]) -> bool:
+    """-> whether numbers before lines count them: they rise, though a traceback's lines, if any, have one writer."""
+    numbers = [int(hit["line"]) for hit in found]
+    if any(number >= after for number, after in pairwise(numbers)):
+        return False
+    return numbers[0] > len(numbers) or any(_FRAME.match(hit.string[hit.end() :].strip()) for hit in found)
 
 
 def _mostly(form: re.Pattern[str], lines: list[str]) -> list[re.Match[str]]:
@@ -99,6 +136,8 @@ def _fits(name: str, form: re.Pattern[str], lines: list[str]) -> bool:
             return False
     if len(names) < _SHARE * len(lines) or not names:
         return False
+    if name == "numbered":
+        return _count_lines(found)
     if name in _NUMBERS:
         return True
     if name == "stern" and len({hit["container"] for hit in found}) > max(3, len(lines) // 20):

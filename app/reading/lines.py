@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.domain.line import Line
@@ -10,9 +11,11 @@ from app.reading.labels import Labels
 from app.reading.places import Place
 from app.reading.prefixes import Origin, labels, take_off
 from app.reading.unfolding import LONGEST_TEXT, Unfolding
+from app.reading.unlisted import MOST, unlisted
 
 FILE_SPAN = 1 << 40  # lines; the distance between two files of a run in the order of its lines
 _SAMPLE = 200  # lines looked at to learn a file's labels
+_BELOW = 20  # lines below a traceback's head in which its first frame stands
 _MANY = 512  # lines that go on together
 
 
@@ -30,13 +33,14 @@ def lines(
     """
     pieces = _pieces(kept)
     head, rest = _head(pieces)
-    reader = _Reader(where, order, numbers, Labels(), verbatim)
+    reader = _Reader(where, order, numbers, Labels(), verbatim, learns=False)
     plain = list(reader.lines(head))
     known = labels([line.text for many in plain for line in many])
-    if known.forms:
-        reader = _Reader(where, order, numbers, known, verbatim)
+    if known.forms or any("Traceback (" in text for _, texts in head for text in texts):
+        reader = _Reader(where, order, numbers, known, verbatim, learns=True)
         plain = list(reader.lines(head))
     yield from plain
+    reader.learns = True
     yield from reader.lines(rest)
     yield from reader.lines(pieces)
     yield reader.held()
@@ -65,11 +69,15 @@ def _head(
 
 
 class _Reader:
-    """Makes the lines of one file, whose lines carry the labels `known`."""
+    """Makes the lines of one file, whose lines carry the labels `known`; `learns`: and others, which tracebacks show."""
 
-    def __init__(self, where: Place, order: int, numbers: Sequence[int] | None, known: Labels, verbatim: bool) -> None:
+    def __init__(
+        self, where: Place, order: int, numbers: Sequence[int] | None, known: Labels, verbatim: bool, *, learns: bool
+    ) -> None:
         self._where, self._order, self._numbers, self._known = where, order, numbers, known
+        self.learns = learns
         self._unfolding = Unfolding(known, verbatim)
+        self._unlisted: list[str] = []
         self._prefix = f"{where.log or where.file or ''}|"
         self._last = 0
 
@@ -90,11 +98,22 @@ class _Reader:
         for place, text in enumerate(texts, first):
             # Most lines are what one writer printed in one line.
             if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text:
+                if self.learns and "Traceback (" in text:
+                    self._learn(text, texts[place - first + 1 :][:_BELOW])
                 made += [self._line(place, *line) for line in self._unfolding.lines(place, text)]
             else:
                 shown = text[:LONGEST_TEXT]
                 made.append(self._line(place, place, shown, take_off(shown, self._known)))
         return made
+
+    def _learn(self, head: str, below: Sequence[str]) -> None:
+        """Learns the label of a traceback's first line, if no list knows it."""
+        form = unlisted(take_off(head, self._known).text, (take_off(text, self._known).text for text in below))
+        if form is None or len(self._unlisted) >= MOST:
+            return
+        self._unlisted.append(form)
+        self._known = self._known._replace(unlisted=re.compile("|".join(self._unlisted)))
+        self._unfolding.known = self._known
 
     def _line(self, place: int, number: int, raw: str, origin: Origin) -> Line:
         where = self._where

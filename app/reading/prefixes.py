@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from app.reading.forms import HOSTS, LOCALS, PODS, PREFIXES, RANKS, TIMES, TOLD_BY, WRITERS, may_begin
+from app.reading.forms import HOSTS, LOCALS, NODES, PASSED_ON, PODS, PREFIXES, RANKS, TIMES, TOLD_BY, WRITERS, may_begin
 from app.reading.labels import FORMS, Labels, learned
+from app.reading.places import Places
 from app.reading.times import iso, time_in, with_year
+from app.reading.unlisted import part_that_tells
 
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-B0-2]|[=>])")
 _OWN_RANK = re.compile(
@@ -66,7 +68,10 @@ def take_off(raw: str, known: Labels, outer: Origin = NOWHERE) -> Origin:
     # Lines are many, and a tuple's own way to make one takes a third of the time.
     origin = tuple.__new__(Origin, (text, *_UNTOLD)) if outer is NOWHERE else outer._replace(text=text)
     left = list(known.forms) if known.forms else None
-    while found := (left and _take_label(origin, left)) or _take_one(origin):
+    others = known.unlisted
+    while found := (
+        (left and _take_label(origin, left)) or _take_one(origin) or (others and _take_unlisted(origin, others))
+    ):
         origin = found
     return _with_own(origin)
 
@@ -85,7 +90,7 @@ def _with_own(origin: Origin) -> Origin:
         told = with_year(told, inside) if told else inside
     if rank == origin.rank and host == origin.host and told == origin.time:
         return origin
-    return Origin(text, rank, origin.local_rank, host, told, origin.stream, origin.pod)
+    return Origin(text, rank, origin.local_rank, host, told, origin.stream, origin.pod, origin.node)
 
 
 def _take_label(origin: Origin, left: list[str]) -> Origin | None:
@@ -99,19 +104,48 @@ def _take_label(origin: Origin, left: list[str]) -> Origin | None:
     return None
 
 
+def _take_unlisted(origin: Origin, form: re.Pattern[str]) -> Origin | None:
+    """-> the origin without a label that no list knows."""
+    found = form.match(origin.text)
+    if found is None:
+        return None
+    told, text = part_that_tells(found[0]), origin.text[found.end() :]
+    if told is not None:
+        return _behind(origin, told[1], told[0])._replace(text=text)
+    return origin._replace(text=text, stream=f"{origin.stream}{found[0].strip()}/")
+
+
 def _behind(origin: Origin, found: re.Match[str], name: str) -> Origin:
     """-> the origin without the label that was found."""
     part = found.groupdict()
-    rank, local, pod, time = part.get("rank"), part.get("local"), part.get("pod"), part.get("time")
+    task = part.get("task")
+    rank, local, pod, time = part.get("rank") or task, part.get("local"), part.get("pod"), part.get("time")
+    if "file" in part or "line" in part:
+        return _of_file(origin._replace(text=origin.text[found.end() :]), part.get("file"))
     writer = "" if time else pod or part.get("host") or part.get("writer") or f"r{rank or local}"
     return origin._replace(
         text=origin.text[found.end() :],
         rank=origin.rank if origin.rank is not None or rank is None else int(rank),
         local_rank=origin.local_rank if origin.local_rank is not None or local is None else int(local),
         host=origin.host or part.get("host") or pod,
-        time=origin.time or (iso(time) if time else None),
+        time=origin.time or (iso(time) if time else time_in(found[0]) if name == "logged" else None),
         pod=origin.pod or pod,
+        node=int(task) if task else origin.node,
         stream=f"{origin.stream}{writer}/" if writer else origin.stream,
+    )
+
+
+def _of_file(origin: Origin, name: str | None) -> Origin:
+    """-> the origin with what the path tells that grep put before a line."""
+    if name is None:
+        return origin
+    where = Places().of(name, several=True)
+    return origin._replace(
+        rank=where.rank if origin.rank is None else origin.rank,
+        local_rank=where.local_rank if origin.local_rank is None else origin.local_rank,
+        host=origin.host or where.host,
+        pod=origin.pod or where.pod,
+        stream=f"{origin.stream}{name}/",
     )
 
 
@@ -120,16 +154,26 @@ def _take_one(origin: Origin) -> Origin | None:
     found = PREFIXES.match(text) if may_begin(text) else None
     end = found.end() if found is not None else 0
     if found is None or not end:
-        return None
+        return _passed_on(origin) if "]:" in text else None
     name, text = found.lastgroup, text[end:]
     # Nearly all lines that failing workers write; those that a driver dated.
     if name == "rank":
         rank = found["rank"]
         stream = f"{origin.stream}{rank}/"
-        return Origin(text, int(rank), origin.local_rank, origin.host, origin.time, stream, origin.pod, origin.node)
+        node = origin.node if origin.rank is None else None  # A task that is known by its rank need not be a node.
+        return Origin(text, int(rank), origin.local_rank, origin.host, origin.time, stream, origin.pod, node)
     if name in TIMES:
         return origin._replace(text=text, time=_outer_clock(origin, iso(found[name])))
     return _told(origin._replace(text=text), found, TOLD_BY[name] if name is not None else ())
+
+
+def _passed_on(origin: Origin) -> Origin | None:
+    """-> the origin without what a logger put before the label of the worker whose line it passed on."""
+    found = PASSED_ON.match(origin.text)
+    if found is None or not found.end():
+        return None
+    text = origin.text[found.end() :]
+    return origin._replace(text=text, time=_outer_clock(origin, time_in(found[0])))
 
 
 def _outer_clock(origin: Origin, time: str | None) -> str | None:
@@ -144,7 +188,7 @@ def _told(origin: Origin, found: re.Match[str], names: Iterable[str]) -> Origin:
     def first(wanted: frozenset[str]) -> str | None:
         return next((value for name, value in part.items() if name in wanted), None)
 
-    rank, local, pod, host, node = first(RANKS), first(LOCALS), first(PODS), first(HOSTS), part.get("skyrank")
+    rank, local, pod, host, node = first(RANKS), first(LOCALS), first(PODS), first(HOSTS), first(NODES)
     if "loki" in part:
         told = dict(_LABEL.findall(part["loki"]))
         pod = next((told[name] for name in _POD_LABELS if told.get(name)), None)
@@ -161,7 +205,7 @@ def _told(origin: Origin, found: re.Match[str], names: Iterable[str]) -> Origin:
     stamp = first(TIMES)
     return Origin(
         origin.text,
-        int(rank) if rank else origin.rank,
+        int(rank) if rank else None if "local" in part and origin.node is not None else origin.rank,
         int(local) if local else origin.local_rank,
         host or origin.host,
         _outer_clock(origin, iso(stamp) if stamp else None),

@@ -15,7 +15,7 @@ import hyperscan
 _FLAGS = hyperscan.HS_FLAG_MULTILINE
 BY_CHARACTER = b"(*UTF8)"  # before a pattern that counts characters and not bytes, for what is valid UTF-8
 _VERSION: str = hyperscan.__version__  # type: ignore[attr-defined]  # its stub leaves it out
-_MOST_KEPT = 12  # files of the cache of one kind
+_MOST_KEPT = 18  # files of the cache of one kind
 PatternError: type[Exception] = hyperscan.error
 
 
@@ -23,12 +23,20 @@ class Scanner:
     """A compiled set of patterns. Use from any thread; each thread has its own scratch space.
 
     Compiling hundreds of patterns takes a second; with `cache`, a folder, it is done once for each `key`, which must
-    differ wherever what `patterns` returns does. Without a cache the key is of no use.
+    differ wherever what `patterns` returns does. Without a cache the key is of no use. `once`: of each pattern a scan tells
+    one match only, so that `which` costs no more where many are.
     """
 
-    def __init__(self, patterns: Callable[[], Sequence[bytes]], cache: Path | None = None, key: bytes = b"") -> None:
+    def __init__(
+        self, patterns: Callable[[], Sequence[bytes]], cache: Path | None = None, key: bytes = b"", once: bool = False
+    ) -> None:
         self._patterns = patterns
-        self._database = _cached(patterns, cache, key) if cache else _compiled(patterns())
+        flags = _FLAGS | hyperscan.HS_FLAG_SINGLEMATCH if once else _FLAGS
+
+        def compiled() -> hyperscan.Database:
+            return _compiled(patterns(), flags=flags)
+
+        self._database = _cached(compiled, cache, key) if cache else compiled()
         self._threads = threading.local()
 
     def without(self, deaf: Collection[int]) -> Scanner:
@@ -81,16 +89,18 @@ def problem(pattern: str) -> str | None:
     return None
 
 
-def _compiled(patterns: Sequence[bytes], indexes: Sequence[int] | None = None) -> hyperscan.Database:
+def _compiled(
+    patterns: Sequence[bytes], indexes: Sequence[int] | None = None, flags: int = _FLAGS
+) -> hyperscan.Database:
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     ids = list(range(len(patterns)) if indexes is None else indexes)
     wanted = [patterns[index] for index in ids]
-    flags = [_FLAGS | hyperscan.HS_FLAG_UTF8 if text.startswith(BY_CHARACTER) else _FLAGS for text in wanted]
-    database.compile(expressions=[text.removeprefix(BY_CHARACTER) for text in wanted], ids=ids, flags=flags)
+    every = [flags | hyperscan.HS_FLAG_UTF8 if text.startswith(BY_CHARACTER) else flags for text in wanted]
+    database.compile(expressions=[text.removeprefix(BY_CHARACTER) for text in wanted], ids=ids, flags=every)
     return database
 
 
-def _cached(patterns: Callable[[], Sequence[bytes]], folder: Path, key: bytes) -> hyperscan.Database:
+def _cached(compiled: Callable[[], hyperscan.Database], folder: Path, key: bytes) -> hyperscan.Database:
     """-> the database from the cache, else compiled and kept there; a cache that can't be used is done without."""
     # The serialised form depends on library and machine; what is of another processor, the library refuses.
     parts = [_VERSION.encode(), platform.machine().encode(), key]
@@ -98,7 +108,7 @@ def _cached(patterns: Callable[[], Sequence[bytes]], folder: Path, key: bytes) -
     try:
         return hyperscan.loadb(path.read_bytes(), hyperscan.HS_MODE_BLOCK)
     except (OSError, hyperscan.error):
-        database = _compiled(patterns())
+        database = compiled()
         keep(path, hyperscan.dumpb(database))
         return database
 

@@ -16,6 +16,8 @@ SYSLOG = rf"{_MONTH} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
 CTIME = rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) {SYSLOG} (?:[A-Z]{{3,5}} )?\d{{4}}"
 _FAR = 120  # characters in which a line tells its time
 _DATE = 16  # characters of a date before the clock, at most
+_LONG_DATE = 11  # and of the one that most loggers write, before which no other can begin
+_STAMP = re.compile(STAMP)
 _DAY = r"(?:[01]\d)[/-][0-3]\d \d\d:\d\d:\d\d"
 _IN_TEXT = re.compile(
     rf"(?P<stamp>{STAMP})"
@@ -31,6 +33,8 @@ _SYSLOG_PARTS = re.compile(rf"({_MONTH}) ([ \d]\d) ([\d:.]+)(?: (?:[A-Z]{{3,5}} 
 def time_in(text: str) -> str | None:
     """-> the first time in the beginning of a text, as ISO 8601."""
     clock = _clock(text)
+    if clock >= _LONG_DATE and (stamp := _STAMP.match(text, clock - _LONG_DATE, _FAR)):
+        return _spelled(stamp[0])
     found = _IN_TEXT.search(text, max(clock - _DATE, 0), _FAR) if clock >= 0 else None
     if found is None or found.lastgroup is None:
         return None

@@ -20,6 +20,7 @@ _BAR = re.compile(r"\d+%\|")
 _GLUED = re.compile(r"(?<=\S)(?=(?:\[rank\d+\]: ?)?Traceback \(most recent call last\))")
 # A traceback whose line feeds a web form took away.
 _FLAT = "Traceback (most recent call last): File "
+_ESCAPED = "Traceback (most recent call last):\\n"  # of repr(), of JSON in a line that is no record
 _IN_ONE_LINE = re.compile(
     r"(?<=:)(?= File \")| (?= ?File \"[^\"]+\", line \d)|(?<=[\s)\]]) ?(?=(?:\w+\.)*[A-Z]\w*(?:Error|Exception): )"
 )
@@ -37,10 +38,11 @@ class Unfolding:
     """Give it a file's lines in order; it holds back the pieces of a cut line until the last one came.
 
     `verbatim` is False where the lines are none of the file's own, so that what they hold is shown in their place.
+    `known`: the labels that the file's lines carry.
     """
 
     def __init__(self, known: Labels, verbatim: bool = True) -> None:
-        self._known = known
+        self.known = known
         self._verbatim = verbatim
         self._pieces: dict[str, tuple[int, str, Origin]] = {}
 
@@ -54,7 +56,7 @@ class Unfolding:
         if "\r" in text or "Traceback (" in text:
             return self._plain(number, text, NOWHERE)
         shown = text[:LONGEST_TEXT]
-        return (Unfolded(number, shown, take_off(shown, self._known)),)
+        return (Unfolded(number, shown, take_off(shown, self.known)),)
 
     def rest(self) -> Iterator[Unfolded]:
         """Yields what is held back; the lines that follow are no neighbours of the last one."""
@@ -78,7 +80,7 @@ class Unfolding:
         """Yields the lines of the record that `text` may be; `raw` is None where the text is no line of the file."""
         record = None
         if text[-1:] == "}" and depth < _DEEPEST:
-            origin = take_off(text, self._known, outer)
+            origin = take_off(text, self.known, outer)
             record = record_of(origin.text) if origin.text[:1] == "{" else None
         if record is None:
             yield from self._plain(number, text, outer, raw)
@@ -95,11 +97,11 @@ class Unfolding:
             yield from self._record(number, whole, line, outer, depth + 1)
 
     def _plain(self, number: int, text: str, outer: Origin, raw: str | None = None) -> Iterator[Unfolded]:
-        parts = _parts(text)
+        parts = _parts(text, self.known)
         for part in parts:
             cut = part[:LONGEST_TEXT]
             shown = raw[:LONGEST_TEXT] if raw is not None and len(parts) == 1 else cut
-            yield Unfolded(number, shown, take_off(cut, self._known, outer))
+            yield Unfolded(number, shown, take_off(cut, self.known, outer))
 
 
 def _legible(said: str, text: str) -> bool:
@@ -122,21 +124,30 @@ def _around(record: Record, origin: Origin) -> Origin:
     )
 
 
-def _parts(text: str) -> list[str]:
+def _parts(text: str, known: Labels) -> list[str]:
     """Parts a line that progress bars rewrote, and one into which two writers wrote."""
     parts = [text]
     if "\r" in text:
         every = [part for part in text.split("\r") if part.strip()]
         parts = [part for part in every[:-1] if not _BAR.search(part)] + every[-1:]
+    if _ESCAPED in text:
+        parts = [piece for part in parts for piece in _unescaped(part)]
     if "Traceback (" in text:
-        parts = [piece for part in parts for piece in _writers(part)]
+        parts = [piece for part in parts for piece in _writers(part, known)]
         parts = [piece for part in parts for piece in (_IN_ONE_LINE.split(part) if _FLAT in part else [part])]
     return parts
 
 
-def _writers(part: str) -> list[str]:
+def _unescaped(part: str) -> list[str]:
+    """-> the lines of a traceback that was written as one, with its line feeds and quotes spelled."""
+    if _ESCAPED not in part:
+        return [part]
+    return part.replace("\\n", "\n").replace('\\"', '"').replace("\\'", "'").replace("\\t", "\t").split("\n")
+
+
+def _writers(part: str, known: Labels) -> list[str]:
     """-> what each of two writers put in the line; a prefix before another one is no writer of its own."""
     pieces = _GLUED.split(part)
-    if len(pieces) > 1 and not take_off(pieces[0], Labels()).text.strip():
+    if len(pieces) > 1 and not take_off(pieces[0], known).text.strip():
         return [part]
     return pieces

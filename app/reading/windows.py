@@ -92,7 +92,7 @@ class Windows:
             if hit.over:
                 known.append((hit.end + 1, hit.over))
                 last, after = block.find(b"\n", hit.over), AFTER_BRIEF
-            end, lacking = _forward(block, last if last >= 0 else len(block), after)
+            end, lacking = _forward(block, last if last >= 0 else len(block), after, spans[-1][1] if spans else 0)
             short = max(short, lacking)
             _add(spans, before, end)
         return _without(spans, known), short
@@ -177,8 +177,11 @@ def _back(block: bytes, place: int, lines: int) -> int:
     return start
 
 
-def _forward(block: bytes, place: int, lines: int) -> tuple[int, int]:
-    """-> the end of the line that stands `lines` below the one at `place`; and how many of them the block lacks."""
+def _forward(block: bytes, place: int, lines: int, kept: int = 0) -> tuple[int, int]:
+    """-> the end of the line that stands `lines` below the one at `place`, or of the block, where all of it is `kept`;
+    and how many of them the block lacks."""
+    if kept == len(block):
+        return kept, max(lines + 1 - block.count(b"\n", place), 0)
     end = place
     for done in range(lines + 1):
         end = block.find(b"\n", end) + 1

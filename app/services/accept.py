@@ -19,8 +19,7 @@ from app.reading.unpack import Budget, Upload, unpack
 from app.services.arrival import Accepted, Arrival
 from app.services.service import Service
 from app.storage import incidents, received
-from app.storage.blob_writer import BlobWriter
-from app.storage.database import lock
+from app.storage.blob_writer import BlobWriter, beside
 from app.storage.received import Received
 
 
@@ -46,8 +45,7 @@ def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime 
             files.append(StoredFile(file.name, *writer.finish()))
             writers.append(writer)
         refuse_empty(files)
-        for writer in writers:
-            writer.keep()
+        beside(BlobWriter.keep, writers)
         kept = Received(job, StoredLog(_digest(files), tuple(files)), at or datetime.now(UTC))
         arrival = Arrival(kept, tuple(writers), stack.pop_all().close)
     return service.arrivals.put(arrival, partial(_record, service), lambda arrival: arrival.close())
@@ -106,11 +104,10 @@ def _hold_files(service: Service, session: Session, arrivals: list[Arrival]) -> 
         for arrival in arrivals
         for file, writer in zip(arrival.received.log.files, arrival.writers, strict=True)
     }
-    for digest, writer in sorted(written.items()):
-        # An incident with the same bytes may have been forgotten meanwhile, and its file with it.
-        lock(session, f"file {digest}")
-        if not service.blobs.has(digest):
-            writer.keep()
+    incidents.hold_files(session, written, shared=True)
+    # An incident with the same bytes may have been forgotten meanwhile, and its file with it.
+    for digest in service.blobs.missing(list(written)):
+        written[digest].keep()
 
 
 def _incident(session: Session, one: Received, incident_id: str, new: bool) -> Incident:

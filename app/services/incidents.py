@@ -11,7 +11,6 @@ from app.errors import NotFound
 from app.services.service import Service
 from app.storage import feedback, incidents, trail
 from app.storage.cursor import Page
-from app.storage.database import lock
 
 log = logging.getLogger(__name__)
 _AT_ONCE = 100  # incidents looked up at a time when old ones are forgotten
@@ -60,9 +59,8 @@ def forget_incident(service: Service, incident_id: str, by: str) -> None:
     with service.database.transaction() as session:
         digests = incidents.remove(session, incident_id)
         trail.add(session, Change(datetime.now(UTC), by, "forget", f"incident {incident_id}", {}))
-        for digest in sorted(digests):
-            # Held until the rows are gone for everyone: nobody may count on a file that is about to go.
-            lock(session, f"file {digest}")
+        # Held until the rows are gone for everyone: nobody may count on a file that is about to go.
+        incidents.hold_files(session, digests)
         for digest in incidents.unused(session, digests):
             service.blobs.remove(digest)
 

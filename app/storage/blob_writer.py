@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from io import FileIO
+from typing import TypeVar
 
 from obstore.exceptions import BaseError
 
@@ -15,7 +16,11 @@ from app.reading.landmarks import Landmarks, look
 from app.reading.zstd import CompressionParameter, ZstdError, compress
 from app.storage import frames
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
 _LONGEST_LINE = 16 << 10  # bytes of one that goes on in the next frame
+_BESIDE = 16  # files that are worked on at the same time
 _OPTIONS = {int(CompressionParameter.compression_level): 3, int(CompressionParameter.checksum_flag): 1}
 
 
@@ -49,12 +54,11 @@ class BlobWriter:
             self._waiting.clear()
 
     def finish(self) -> tuple[str, int, int]:
-        """Ends and syncs the file -> (sha256, bytes, lines) of what was written. Raises StorageUnavailable."""
+        """Ends the file -> (sha256, bytes, lines) of what was written. Raises StorageUnavailable."""
         self.flush()
         index = frames.Index(self._entries, self._last not in (b"", b"\n"), self._marks if len(self._marks) > 1 else ())
         with told():
             _write(self._file, index.dump())
-            os.fsync(self._file.fileno())
             self._file.close()
         return self._digest.hexdigest(), self.bytes, index.lines
 
@@ -82,6 +86,16 @@ class BlobWriter:
             self._marks[-1] |= look(self._cut + rest)
         self._marks.append(look(data))
         self._cut = data[data.rfind(b"\n") + 1 :][-_LONGEST_LINE:]
+
+
+def beside(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """-> what `work` makes of each, some at the same time: a disk brings many files to rest in the time that it takes
+    for one, and an object store answers many questions in the time of one.
+    """
+    if len(items) < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(_BESIDE, thread_name_prefix="files") as pool:
+        return list(pool.map(work, items))
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from io import FileIO
@@ -17,7 +17,7 @@ from obstore.store import LocalStore, ObjectStore, from_url
 from app.domain.incident import StoredLine
 from app.reading.landmarks import Landmarks
 from app.storage import frames
-from app.storage.blob_writer import BlobWriter, told
+from app.storage.blob_writer import BlobWriter, beside, told
 from app.storage.frame_reader import FrameReader
 from app.storage.incoming import Incoming
 
@@ -55,13 +55,14 @@ class BlobStore:
                 os.unlink(name)
 
     def put(self, path: Path, sha256: str) -> None:
-        """Takes a finished, synced local file, which stays where it is; once this returns, the copy survives a power
-        loss, unless somebody removed it meanwhile.
+        """Takes a finished local file, which stays where it is; once this returns, the copy survives a power loss,
+        unless somebody removed it meanwhile.
         """
         if self._root is None:
             if not self.has(sha256):
                 obstore.put(self._store, _key(sha256), path)
             return
+        _sync(path)
         place = self._root / _key(sha256)
         if not place.parent.exists():
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -81,6 +82,11 @@ class BlobStore:
         except FileNotFoundError:
             return False
         return True
+
+    def missing(self, digests: Sequence[str]) -> list[str]:
+        """-> those of these files that are not there."""
+        there = map(self.has, digests) if self._root is not None else beside(self.has, digests)
+        return [digest for digest, known in zip(digests, there, strict=True) if not known]
 
     def remove(self, sha256: str) -> None:
         """Forgets a file; one that is not there is no error."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, event, func, select, text
+from sqlalchemy import Connection, create_engine, event, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Engine, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
@@ -20,6 +20,10 @@ from sqlalchemy.pool import QueuePool
 from app.errors import StorageUnavailable as StorageUnavailable
 
 _BUSY = 30  # seconds to wait for another process's write
+_LOCK, _LOCK_SHARED = (
+    text(f"SELECT pg_advisory_xact_lock{kind}(key) FROM unnest(CAST(:keys AS bigint[])) AS key")
+    for kind in ("", "_shared")
+)
 
 
 class Database:
@@ -81,12 +85,12 @@ def connect(url: str, foreign_keys: bool = True) -> Engine:
     return engine
 
 
-def lock(session: Session, name: str, *, shared: bool = False) -> None:
-    """Holds `name` until the transaction ends: no other transaction that asks for it runs beside, or none but those
-    that share it."""
+def lock(session: Session, *names: str, shared: bool = False) -> None:
+    """Holds `names`, taken in this order, until the transaction ends: no other transaction that asks for one of them
+    runs beside, or none but those that share it."""
     if session.get_bind().dialect.name == "postgresql":
-        key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
-        session.execute(select(func.pg_advisory_xact_lock_shared(key) if shared else func.pg_advisory_xact_lock(key)))
+        keys = [int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True) for name in names]
+        session.connection().execute(_LOCK_SHARED if shared else _LOCK, {"keys": keys})
     # On SQLite a transaction that writes is alone.
 
 

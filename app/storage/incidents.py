@@ -14,6 +14,7 @@ from app.domain.incident import Feedback, Incident, IncidentFilter, Job, State, 
 from app.errors import NotFound
 from app.storage import counts, grouping, listing, search
 from app.storage.cursor import Page, number_of
+from app.storage.database import lock
 from app.storage.tables import FileRow, IncidentRow
 
 OPEN = [State.RECEIVED, State.TRIAGING]
@@ -86,6 +87,14 @@ def remove(session: Session, incident_id: str) -> tuple[str, ...]:
         grouping.leave(session, row.group_number)
     counts.move(session, counts.of(row), None)
     return tuple(dict.fromkeys(files))
+
+
+def hold_files(session: Session, digests: Iterable[str], *, shared: bool = False) -> None:
+    """Until the transaction ends nobody takes these files away; where it is not `shared`, nobody counts on them either.
+
+    By the folders that hold them: a database can't hold as many names as a log can have files.
+    """
+    lock(session, *(f"files {folder}" for folder in sorted({digest[:2] for digest in digests})), shared=shared)
 
 
 def unused(session: Session, digests: Iterable[str]) -> list[str]:

@@ -13,6 +13,7 @@ from app.triage.folding import Finding
 
 # Entries of these areas speak of a peer, a link or a launcher; a worker's own earlier failure is behind them.
 ECHO_AREAS = frozenset({"nccl", "gloo", "network", "elastic", "mpi", "collective", "ray", "perf", "hang"})
+_ABORT = "process.sigabrt"  # the entry of how a process ends in which a C++ exception is thrown that nobody catches
 _STOPPED = frozenset({-15, 143})  # SIGTERM: the agent stops the others after the first failure
 
 
@@ -42,14 +43,14 @@ def grade(finding: Finding) -> Grade:
         return Grade.UNNAMED if event.source == "traceback" and not _carries_another(finding) else Grade.LINE
     if match.weak:
         # That a process ended in this way is a fact, even where it is often a consequence.
-        return Grade.HINT if event.where is Where.EXIT else Grade.WEAK
+        return Grade.HINT if event.where is Where.EXIT or event.source == "slurm" else Grade.WEAK
     if match.entry.kind is Kind.CONSEQUENCE and event.where is Where.EXIT and event.exit_code not in (None, 1):
         return Grade.HINT  # A status of its own: peers that lost a connection leave with 1.
     if match.entry.kind is Kind.CONSEQUENCE or (event.source == "launcher" and match.entry.id == "usage.subprocess"):
         return Grade.ECHO
     if match.broad:
         return Grade.UNNAMED if event.source == "traceback" and not _carries_another(finding) else Grade.LINE
-    if event.where is Where.EXIT or match.near or event.source == "quoted":
+    if event.where is Where.EXIT or match.near or event.source in ("quoted", "title"):
         return Grade.EXIT
     return Grade.CAUSE
 
@@ -78,15 +79,16 @@ def is_clean_up(finding: Finding, others: list[Finding]) -> bool:
 
 def causes(findings: Iterable[Finding]) -> dict[int, list[Finding]]:
     """-> for each attempt the earliest finding of each entry that can explain others."""
-    earliest: dict[tuple[int, str], Finding] = {}
+    earliest: dict[tuple[int, str, int | None], Finding] = {}
     for finding in findings:
         match = finding.match
-        if match is not None and not (match.weak or match.broad) and match.entry.explains:
-            known = earliest.setdefault((finding.attempt, match.entry.id), finding)
+        if match is not None and not (match.weak or match.broad) and (match.entry.explains or _threw(finding)):
+            key = finding.attempt, match.entry.id, min(finding.ranks, default=-1) if _threw(finding) else None
+            known = earliest.setdefault(key, finding)
             if finding.order < known.order:
-                earliest[finding.attempt, match.entry.id] = finding
+                earliest[key] = finding
     found: dict[int, list[Finding]] = {}
-    for (attempt, _), finding in earliest.items():
+    for (attempt, *_), finding in earliest.items():
         found.setdefault(attempt, []).append(finding)
     return found
 
@@ -107,9 +109,23 @@ def _explains(first: Finding, second: Finding) -> bool:
     cause, effect = first.match, second.match
     if cause is None or effect is None or cause.entry.id == effect.entry.id:
         return False
+    if _threw(first) and effect.entry.id == _ABORT and _of_one_process(first, second):
+        return True
     if not _named(cause.entry.explains, effect.entry.id):
         return False
-    return first.order <= second.order or effect.weak or not _named(effect.entry.explains, cause.entry.id)
+    return (
+        first.order <= second.order or effect.weak or effect.broad or not _named(effect.entry.explains, cause.entry.id)
+    )
+
+
+def _threw(finding: Finding) -> bool:
+    """-> whether it is a C++ exception that nobody caught, after which the runtime aborts the process."""
+    return finding.event.source == "process" and finding.event.where is Where.LINE
+
+
+def _of_one_process(thrown: Finding, abort: Finding) -> bool:
+    """-> whether the same process may have thrown and aborted."""
+    return not (thrown.ranks and abort.ranks) or not thrown.ranks.isdisjoint(abort.ranks)
 
 
 @lru_cache(maxsize=65536)

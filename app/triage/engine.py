@@ -87,7 +87,7 @@ class Engine:
     def _earlier(self, reading: RunReading) -> EarlierRun:
         choice = choose(reading)
         if choice.root is None:
-            return EarlierRun("healthy", None, reading.first_line.number if reading.first_line else None)
+            return EarlierRun("healthy", None, reading.head[0].number if reading.head else None)
         entry = choice.root.entry
         return EarlierRun("explained" if entry else "unexplained", entry, choice.root.event.line.number)
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
 from app.domain.event import Event, Where
+from app.domain.line import Line
 from app.triage.masking import mask
 from app.triage.match import Found, Match, Matcher
 
 MOST = 4000  # different findings kept of one run: the first half of them, and the newest
 MOST_NEAR_LOOKS = 100  # findings of one run that no entry knows and that are compared with the messages of all
+_APART = frozenset({"launcher", "title"})  # sources that speak of others' failures
 _SAMPLES = 7  # equal events of other ranks kept for evidence
 
 
@@ -77,7 +79,7 @@ class Findings:
         text = event.chain[0].text + event.text if event.chain else event.text
         # Exit statuses are facts about single ranks; exceptions and lines are equal over ranks.
         who = (event.source, event.rank, event.local_rank, event.host) if event.where is Where.EXIT else ()
-        key = (event.where, event.attempt, event.source == "launcher", mask(text[:400]), *who)
+        key = (event.where, event.attempt, event.source if event.source in _APART else "", mask(text[:400]), *who)
         finding = self._first.get(key) or self._newest.get(key)
         if finding is None:
             finding = self._keep(key, Finding(self._matcher.look(event), event.attempt))
@@ -125,11 +127,29 @@ class Findings:
             if not own and finding.event.where is Where.EXCEPTION and looks < MOST_NEAR_LOOKS:
                 looks += 1
                 near = self._matcher.nearly(finding.event)
-                finding.matches = [near, *finding.matches] if near else finding.matches
+                weak = {match.entry.id for match in finding.matches if match.weak}
+                # What a sign calls weak is so, whatever it is near to.
+                if near is not None and near.entry.id not in weak:
+                    finding.matches = [near, *finding.matches]
             if not of_training:
                 finding.matches = [match for match in finding.matches if not match.entry.general]
         told = (finding for finding in self if finding.matches or _tells(finding.event))
         return sorted(told, key=lambda finding: finding.order)
+
+    def leave_out(self, line: Line) -> None:
+        """Takes out what one line told."""
+        for kept in (self._first, self._newest):
+            for key in [key for key, finding in kept.items() if finding.event.line == line]:
+                del kept[key]
+
+    def give_nodes_back(self) -> None:
+        """Takes the ranks off that were the numbers of nodes: each task of the outer launcher was an agent."""
+        for finding in self:
+            node, rank = finding.event.line.node, finding.event.rank
+            if node is not None and rank == node and finding.event.where is not Where.EXIT:
+                finding.found.event = replace(finding.event, rank=None)
+                finding.ranks.clear()
+                finding.places.clear()
 
     def __iter__(self) -> Iterator[Finding]:
         return chain(self._first.values(), self._newest.values())

@@ -8,22 +8,24 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-# Order matters: the longer form comes before the parts it is made of.
+# Order matters: the longer form comes before the parts it is made of. A text in which a form stands holds one of the
+# signs before it, which is looked for in a tenth of the time.
 _MASKS = (
-    ("<time>", re.compile(r"\d{4}-\d\d-\d\d[T_ ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?")),
-    ("<uuid>", re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")),
-    ("<url>", re.compile(r"\b[a-z][a-z0-9+]{1,8}://[^\s'\"<>)\]]+")),
-    ("<addr>", re.compile(r"\[[0-9a-fA-F:.]+\]:\d+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?(?:<\d+>)?\b")),
-    ("<hex>", re.compile(r"\b0x[0-9a-fA-F]+\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b")),
+    ("<time>", ("-",), re.compile(r"\d{4}-\d\d-\d\d[T_ ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?")),
+    ("<uuid>", ("-",), re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")),
+    ("<url>", ("://",), re.compile(r"\b[a-z][a-z0-9+]{1,8}://[^\s'\"<>)\]]+")),
+    ("<addr>", (".", "]:"), re.compile(r"\[[0-9a-fA-F:.]+\]:\d+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?(?:<\d+>)?\b")),
+    ("<hex>", ("",), re.compile(r"\b0x[0-9a-fA-F]+\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b")),
     (
         "<path>",
+        ("/", "\\"),
         re.compile(
             r"(?:[A-Za-z]:\\|~?/|\.{1,2}/)[\w.+@%=~-]+(?:[/\\][\w.+@%=~-]+)*/?"
             r"|(?<![\w.+-])(?=\w)[\w.+-]+(?:/[\w.+-]+)+\.\w{1,12}\b"
         ),
     ),
-    ("<shape>", re.compile(r"\[\s*+-?\d++(?:\s*+[,x]\s*+-?\d++)*+\s*+(?:,\s*+)?\]|\b\d+(?:x\d+)+\b")),
-    ("<num>", re.compile(r"(?<![A-Za-z_\d])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?:\s?(?:[KMGT]i?B|ms|GiB|MiB)\b)?")),
+    ("<shape>", ("[", "x"), re.compile(r"\[\s*+-?\d++(?:\s*+[,x]\s*+-?\d++)*+\s*+(?:,\s*+)?\]|\b\d+(?:x\d+)+\b")),
+    ("<num>", ("",), re.compile(r"(?<![A-Za-z_\d])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?:\s?(?:[KMGT]i?B|ms|GiB|MiB)\b)?")),
 )
 # What remains of one job in a masked message; again in this order.
 _DOMAINS = "local|internal|lan|com|net|org|edu"
@@ -49,8 +51,11 @@ _LONGEST = 1000  # characters of a message that count
 @lru_cache(maxsize=4096)
 def mask(text: str) -> str:
     """-> `text` with what differs from job to job replaced by names in angle brackets."""
-    for name, pattern in _MASKS:
-        text = pattern.sub(name, text)
+    for name, signs, pattern in _MASKS:
+        for sign in signs:
+            if sign in text:
+                text = pattern.sub(name, text)
+                break
     return text
 
 

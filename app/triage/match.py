@@ -73,9 +73,9 @@ class Matcher:
                 found.hits += [(index, depth, raised) for index in self._patterns.found(text, where)]
         return found
 
-    def glance(self, texts: Iterable[str], of_field: bool) -> dict[str, Seen]:
-        """-> what each text may show; those that show nothing are left out."""
-        return self._patterns.glance.at(texts, of_field)
+    def glance(self, texts: Iterable[str], settled: frozenset[int]) -> dict[str, Seen]:
+        """-> what each text may show, but for the facts in `settled`; those that show nothing are left out."""
+        return self._patterns.glance.at(texts, settled)
 
     def line(self, text: str, pointed: Iterable[int]) -> bool:
         """-> whether a bare line shows any sign at all, of those at which the glance points. Ranks print the same

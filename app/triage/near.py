@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from math import log
 from pathlib import Path
@@ -56,13 +56,17 @@ class NearSigns:
 
     def __init__(self, patterns: Patterns) -> None:
         self._patterns = patterns
+        # A run asks several times, and runs ask of the same messages.
+        self._compared = lru_cache(maxsize=1024)(self._compare)
 
     def look(self, text: str, threshold: float = NEAR_ENOUGH) -> Near | None:
         """-> the entry whose message `text` nearly is, else None."""
         plain = tidied(text)
         if plain != text and (entry := self._shown(plain)):
             return Near(entry, 100.0)
-        query = comparable(plain)
+        return self._compared(comparable(plain), threshold)
+
+    def _compare(self, query: str, threshold: float) -> Near | None:
         words = frozenset(_WORD.findall(query))
         if len(query) < SHORTEST or len(words) < _FEWEST_WORDS:
             return self._piece(query)
@@ -95,6 +99,8 @@ class NearSigns:
         """
         if len(query) < _SHORTEST_PIECE or " " not in query:
             return None
+        if query not in self._all_texts:
+            return None
         holding = [message for message in self._messages if query in message.text]
         if len({message.entry.id for message in holding}) != 1:
             return None
@@ -118,8 +124,7 @@ class NearSigns:
         """-> the messages that share the most words, rare ones counting more."""
         shared: dict[int, float] = defaultdict(float)
         for word in words:
-            holders = self._holders.get(word, ())
-            weight = log(len(self._messages) / len(holders)) if holders else 0.0
+            weight, holders = self._holders.get(word, (0.0, ()))
             for number in holders:
                 shared[number] += weight
         ranked = (self._messages[number] for number in sorted(shared, key=shared.__getitem__, reverse=True))
@@ -146,12 +151,18 @@ class NearSigns:
         return [[name, text] for text, name in texts if len(text) >= SHORTEST]
 
     @cached_property
-    def _holders(self) -> dict[str, list[int]]:
+    def _all_texts(self) -> str:
+        """All messages in one text, a line each: most pieces stand in none of them."""
+        return "\n".join(message.text for message in self._messages)
+
+    @cached_property
+    def _holders(self) -> dict[str, tuple[float, list[int]]]:
+        """Of each word how much it tells, and the messages that hold it."""
         holders: dict[str, list[int]] = defaultdict(list)
         for number, message in enumerate(self._messages):
             for word in message.words:
                 holders[word].append(number)
-        return dict(holders)
+        return {word: (log(len(self._messages) / len(those)), those) for word, those in holders.items()}
 
     def _telling(self, entry: Entry, example: str) -> str:
         """-> the line of an example that shows the entry by itself, else the last one."""

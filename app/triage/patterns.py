@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import re2
 
@@ -46,6 +46,9 @@ ANCHORS = (
 )
 
 
+T = TypeVar("T")
+_TEXTS_KEPT = 2048
+_LONGEST_KEPT = 1000  # characters of a text
 _SINGLE_BYTES = re2.Options()
 _SINGLE_BYTES.encoding = re2.Options.Encoding.LATIN1
 
@@ -90,17 +93,18 @@ class Patterns:
             return [pointer(sign).encode() for sign in signs]
 
         self.blocks = Scanner(in_blocks, cache, f"blocks {self._in_blocks} {key}".encode())
-        self._texts = Scanner(in_texts, cache, f"texts {key}".encode())
+        self._texts = Scanner(in_texts, cache, f"texts once {key}".encode(), once=True)
+        self._found: dict[tuple[str, frozenset[str]], list[int]] = {}
         self._exact: dict[tuple[str, bool], re2._Regexp] = {}
 
-    def kept(self, name: str, sources: Iterable[Path], make: Callable[[], list[list[str]]]) -> list[list[str]]:
+    def kept(self, name: str, sources: Iterable[Path], make: Callable[[], list[T]]) -> list[T]:
         """-> what `make`, whose code is in `sources`, makes of this knowledge base: from the cache if it lies there."""
         if self._cache is None:
             return make()
         digest = hashlib.sha256(self._digest.encode() + b"".join(path.read_bytes() for path in sources))
         path = self._cache / f"{name}-{digest.hexdigest()[:32]}.json"
         try:
-            made: list[list[str]] = json.loads(path.read_bytes())
+            made: list[T] = json.loads(path.read_bytes())
         except (OSError, ValueError):
             made = make()
             keep(path, json.dumps(made).encode())
@@ -136,7 +140,18 @@ class Patterns:
         return any(meets(small, self._demands[index]) and self._shows(self.all[index].sign, text) for index in pointed)
 
     def found(self, text: str, where: frozenset[str]) -> list[int]:
-        """-> the patterns that `text` shows, of those that look in one of `where`."""
+        """-> the patterns that `text` shows, of those that look in one of `where`. Exit statuses and most messages come
+        again and again, so the answers are kept."""
+        found = self._found.get((text, where))
+        if found is None:
+            found = self._looked_for(text, where)
+            if len(text) <= _LONGEST_KEPT:
+                if len(self._found) >= _TEXTS_KEPT:
+                    self._found.clear()
+                self._found[text, where] = found
+        return found
+
+    def _looked_for(self, text: str, where: frozenset[str]) -> list[int]:
         pointed = self._texts.which(text.encode("utf-8", "replace")) if text else None
         if not pointed:
             return []
@@ -150,7 +165,7 @@ class Patterns:
         ]
 
     @cached_property
-    def _demands(self) -> list[list[str]]:
+    def _demands(self) -> list[list[list[str]]]:
         """The literals that each pattern demands."""
         sources = (Path(pointers.__file__), Path(__file__))
         return self.kept("demands", sources, lambda: [demands(source(pattern.sign)) for pattern in self.all])

@@ -14,7 +14,7 @@ from app.triage.root_cause import Choice
 
 Place = tuple[int | None, int | None, str | None]
 # Ranks as people and their loggers write them inside a line: [rank3], [Rank 3], (rank=3), RANK:3.
-_WRITTEN = re.compile(r"(?i)[\[( ]\[?rank[ =:]{0,2}(\d{1,6})[\]):,]")
+_WRITTEN = re.compile(r"(?i)[\[( ]\[?rank[ =:]{0,2}(\d{1,6})[\]):,]|\[(\d{1,6})\] is setting up NCCL communicator")
 _GUARD = re.compile(r"\bif (?:[\w.]{1,60}\.|global_|self\.)?rank == (\d{1,6})\b(?!.*\belse (?!None\b))")
 # Schedulers and kernels that ended a process for its memory do not say which rank it was.
 _FOR_MEMORY = re.compile(r"(?i)oom[-_ ]?kill|out of memory: killed")
@@ -24,6 +24,9 @@ _SELDOM = re.compile(r"torch\.distributed\.elastic\.multiprocessing\.api(?:: \[E
 _TO_AGENT = re.compile(
     r"Received (?:\d+|Signals\.SIG\w+) death signal, shutting down|SignalException: Process \d+ got signal"
 )
+# srun: error: gpu-3: task 3: Exited with exit code 1
+_LEFT = re.compile(r"^srun: error: \S+: tasks? [\d,-]+: Exited with exit code \d")
+_TASK_KILLED = re.compile(r"^srun: error: \S+: task \d+: Out Of Memory")
 _STOPPED_AS_ONE = frozenset({"elastic", "slurm", "user", "k8s"})  # areas of entries that tell of whole jobs ended
 _WHOLE_RUN = ("launcher", "slurm")  # sources that speak of all processes
 _MOST_LOCAL = 16  # processes of one host; a larger world spans several
@@ -44,9 +47,10 @@ def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: st
         rank = _alike(finding, choice)
         rank = _written(finding) if rank is None else rank
         rank = _guarded(finding) if rank is None else rank
-        rank = local if rank is None and local is not None and _one_host(reading) else rank
+        rank = local if rank is None and local is not None and _first_host(finding, reading) else rank
         rank = _missed(reading) if rank is None else rank
         rank = _alone(reading, finding, choice) if rank is None else rank
+        rank = _task(choice, finding) if rank is None and not _of_agent(reading) else rank
     if rank is None and _FOR_MEMORY.search(finding.event.text):
         rank = _killed(choice, finding.attempt)
     if rank is not None and (host is None or local is None):
@@ -69,8 +73,22 @@ def _killed(choice: Choice, attempt: int) -> int | None:
     """-> the only rank that a SIGKILL ended."""
     exits = [other for other in choice.live if other.attempt == attempt and other.event.where is Where.EXIT]
     killed = {rank for other in exits if other.event.exit_code == -9 for rank in {other.event.rank, *other.ranks}}
+    killed |= {other.event.rank for other in choice.live if _TASK_KILLED.search(other.event.text)}
     killed.discard(None)  # of the agent, which knows local ranks only
     return killed.pop() if len(killed) == 1 else None
+
+
+def _task(choice: Choice, finding: Finding) -> int | None:
+    """-> the task that srun says left first, where it is a single one and each task is a worker."""
+    same = [other for other in choice.live if other.attempt == finding.attempt]
+    left = (other.event for other in same if other.event.source == "slurm" and _LEFT.search(other.event.text))
+    first = min(left, key=lambda event: event.line.order, default=None)
+    return first.rank if first is not None else None
+
+
+def _of_agent(reading: RunReading) -> bool:
+    """-> whether a launcher started the workers, so that the tasks of the one that started it are no ranks."""
+    return reading.elastic.attempt > 0 or reading.environment.launcher not in ("srun", "python", None)
 
 
 def _own(finding: Finding, choice: Choice, captured: str | None) -> Place:
@@ -85,7 +103,7 @@ def _own(finding: Finding, choice: Choice, captured: str | None) -> Place:
         named = told is not None and told.source == "elastic first" and event.source == "launcher"
         if told is not None and (named or event.source not in _WHOLE_RUN):
             # With a single host the local rank is the rank.
-            rank = told.local_rank if told.rank is None else told.rank
+            rank = told.local_rank if told.rank is None and not told.line.node else told.rank
             local, host = told.local_rank, host or told.host
     return rank, local, host
 
@@ -94,7 +112,8 @@ def _exit_of(finding: Finding, choice: Choice) -> Event | None:
     """-> the exit status that belongs to a finding without a rank: of the same entry, else the first observed one."""
     exits = [other for other in choice.live if other.attempt == finding.attempt and other.event.where is Where.EXIT]
     same = [other.event for other in exits if other.entry == finding.entry]
-    local = finding.event.local_rank
+    local, node = finding.event.local_rank, finding.event.line.node
+    exits = [other for other in exits if other.event.line.node == node] or exits
     events = same or [other.event for other in exits if local is None or other.event.local_rank == local]
     order = ("elastic first", "process", "elastic agent", "elastic report")
     known = [event for event in events if event.rank is not None or event.source == "elastic agent"]
@@ -128,7 +147,7 @@ def _alike(finding: Finding, choice: Choice) -> int | None:
 def _written(finding: Finding) -> int | None:
     """-> the rank that the lines which show the failure name in their midst."""
     found = (_WRITTEN.search(line.raw) for line in finding.event.lines[:3])
-    return next((int(one[1]) for one in found if one), None)
+    return next((int(one[1] or one[2]) for one in found if one), None)
 
 
 def _guarded(finding: Finding) -> int | None:
@@ -148,6 +167,11 @@ def _one_host(reading: RunReading) -> bool:
     """-> whether all that the log tells is of one host, so that the local rank is the rank."""
     size = reading.environment.world_size
     return len(reading.environment.hosts) < 2 and (size is None or size <= _MOST_LOCAL)
+
+
+def _first_host(finding: Finding, reading: RunReading) -> bool:
+    """-> whether a failure was on the first host of the run, where local ranks are ranks."""
+    return _one_host(reading) and not finding.event.line.node
 
 
 def _only_host(reading: RunReading) -> str | None:

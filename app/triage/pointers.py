@@ -31,9 +31,9 @@ def pointer(pattern: str) -> str:
     return _widened(pattern)
 
 
-def demands(pattern: str) -> list[str]:
-    """-> literals that every text holds in which `pattern` is found, in small letters; where it is one of several, they
-    stand in one string, a line each. Nothing where none is sure.
+def demands(pattern: str) -> list[list[str]]:
+    """-> literals, in small letters: of each list every text holds one in which `pattern` is found; the longest first,
+    as they are missing most often. Nothing where none is sure.
 
     Looking for them costs nothing beside compiling a regex, which most lines that a pointer led to do not show.
     """
@@ -42,12 +42,20 @@ def demands(pattern: str) -> list[str]:
     except re.error:
         return []
     every = [literals for literals in _sequence(list(tree)) if all(len(literal) > 1 for literal in literals)]
-    return list(dict.fromkeys("\n".join(dict.fromkeys(literals)).lower() for literals in every))
+    small = {tuple(dict.fromkeys(literal.lower() for literal in literals)): None for literals in every}
+    return [list(either) for either in sorted(small, key=lambda either: -min(map(len, either)))]
 
 
-def meets(text: str, demanded: list[str]) -> bool:
-    """-> whether a text in small letters holds what `demands` told."""
-    return all(any(literal in text for literal in either.split("\n")) for either in demanded)
+def meets(text: str, demanded: list[list[str]]) -> bool:
+    """-> whether a text in small letters holds what `demands` told. It is asked of every pattern that a scan points at,
+    so it is written out: `any` and `all` take three times as long."""
+    for either in demanded:
+        for literal in either:
+            if literal in text:
+                break
+        else:
+            return False
+    return True
 
 
 def unanchored(pattern: str) -> str:

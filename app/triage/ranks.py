@@ -13,6 +13,11 @@ _PER_NODE = re.compile(
     r"(?:nproc[_-]per[_-]node|local_world_size|num_local_procs|ntasks[_-]per[_-]node)['\"]?\s?[=: ]\s?(\d{1,3})\b", re.I
 )
 _WORDS = ("_ranks=[", "group_rank=", "per_node", "ocal_world", "local_procs")  # of which a line that teaches holds one
+# What a launcher prints that starts workers; where it is a task of an outer launcher, that one's numbers are of nodes.
+_AGENT = (
+    "distributed/run.py:", "distributed.run:", "failed (exitcode", "first observed failure", "elastic.agent",
+    "elastic/agent/", "[launch.py:",
+)  # fmt: skip
 _GROUP = re.compile(r"\b(group_rank|local_ranks|global_ranks)=(?:\[(\d+)[\d, ]*\]|(\d+))")
 _FIRST_POD = re.compile(r"-(?:master|launcher|chief)-\d{1,5}(?:-[a-z0-9]{5})?$")
 # train-worker-3, js-workers-0-3-x7k2p, job-3-x7k2p
@@ -24,6 +29,7 @@ class Ranks:
     """Feed it every kept line of a run in order; it learns how many workers a node has, and which node a host is."""
 
     per_node: int | None = None
+    _agents: bool = False  # tasks are launchers
     _master: bool = False  # a pod called master takes the first place, the first worker the second
     _nodes: dict[str, int] = field(default_factory=dict)
     _writers: dict[str, str] = field(default_factory=dict)  # of files
@@ -32,15 +38,25 @@ class Ranks:
     def settled(self, lines: Sequence[Line]) -> Sequence[Line]:
         """-> the lines, each with its rank where the run has told enough."""
         told = "\n".join([line.text for line in lines]).lower()
+        if not self._agents and any(word in told for word in _AGENT):
+            self._agents = any(line.node is not None and _is_of_agent(line.text) for line in lines)
         if self._nodes or any(word in told for word in _WORDS):
             return [self._settled(line) for line in lines]
         return [
-            line if line.local_rank is None and line.node is None and line.pod is None else self._settled(line)
+            line
+            if line.local_rank is None and line.pod is None and (line.node is None or not self._of_node(line))
+            else self._settled(line)
             for line in lines
         ]
 
+    def _of_node(self, line: Line) -> bool:
+        """-> whether the number in a line's label is that of a node, and no rank."""
+        return line.rank is None or (self._agents and line.rank == line.node)
+
     def _settled(self, line: Line) -> Line:
         self._learn(line)
+        if line.rank is not None and line.local_rank is None and line.node is not None and self._of_node(line):
+            line = line._replace(rank=None)
         if line.file is not None and line.local_rank is not None:
             line = self._of_writer(line, line.file)
         if line.rank is not None and (line.local_rank is None or self.per_node):
@@ -90,3 +106,8 @@ class Ranks:
             if found := _POD.search(line.pod):
                 return int(found[1]) + (self._master and "-worker-" in line.pod)
         return self._nodes.get(line.host or line.stream)
+
+
+def _is_of_agent(text: str) -> bool:
+    """-> whether a launcher's agent wrote a line; workers' tracebacks pass through its files."""
+    return text[:2] != "  " and any(word in text for word in _AGENT)

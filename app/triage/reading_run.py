@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import dropwhile, islice
 from typing import Any
 
 from app.domain.entry import Kind
@@ -18,6 +18,7 @@ from app.parsing.environment.told import start
 from app.parsing.processes import Processes
 from app.parsing.scheduler import Scheduler
 from app.parsing.tracebacks import Tracebacks
+from app.triage.belonging import is_of_training
 from app.triage.cascade import unexplained
 from app.triage.folding import Finding, Findings
 from app.triage.glance import NOTHING, Seen
@@ -25,13 +26,11 @@ from app.triage.last_words import LastWords
 from app.triage.match import Matcher
 from app.triage.second_look import LONGEST, alarming, passages, second_look
 from app.triage.survival import ends_badly
+from app.triage.titles import HEAD, title
 
 _ENDING_TYPES = ("ChildFailedError", "SignalException", "ProcessRaisedException", "ProcessExitedException")
 _CAUSELESS = frozenset({"slurm", "line", "cut traceback", "launcher"})
-_UNTOLD = 7  # lines with words; of so few, none need say that they are of training,
-_HINTED = 40  # and of so few one is enough;
-_PLAIN = 3  # so many are enough for any log
-_WORDS = re.compile(r"[^\W\d_]{3}")
+_OF_AGENTS = frozenset({"elastic agent", "elastic first", "elastic report"})
 _ELASTIC = 1  # the bit of the first extractor
 _REREAD = frozenset({"line", "cut traceback"})
 
@@ -52,7 +51,7 @@ class RunReading:
     scheduler: Scheduler = field(default_factory=Scheduler)
     last_words: LastWords = field(default_factory=LastWords)
     ranks: set[int] = field(default_factory=set)  # that lines name as their own
-    first_line: Line | None = None
+    head: list[Line] = field(default_factory=list)  # the first lines, from the first one that has text
     last_order: int = 0
     ended: bool = False
     warnings: list[str] = field(default_factory=list)
@@ -72,7 +71,7 @@ class RunReading:
         self.tracebacks.meet(lines)
         starts = {start(line) for line in lines if line.raw is not line.text}
         texts = (line.text for line in lines)
-        seen = self.matcher.glance([*texts, *starts], of_field=not self.environment.is_known_of_field)
+        seen = self.matcher.glance([*texts, *starts], self.environment.settled)
         for told in starts & seen.keys():
             self.environment.label(seen[told].facts)
         read: list[tuple[Line, bool]] = []
@@ -91,8 +90,9 @@ class RunReading:
         self.ended = self.ended or bool(self.environment.well)
 
     def _keep(self, lines: Sequence[Line]) -> None:
-        if self.first_line is None:
-            self.first_line = next((line for line in lines if line.text.strip("\0 \t")), None)
+        if len(self.head) < HEAD:
+            told = lines if self.head else dropwhile(lambda line: not line.text.strip("\0 \t"), lines)
+            self.head += islice(told, HEAD - len(self.head))
         self.last_order = lines[-1].order
         self.ranks.update(line.rank for line in lines if line.rank is not None)
         if self.paste is not None:
@@ -162,7 +162,15 @@ class RunReading:
         for extractor in (self.elastic, self.tracebacks, self.processes, self.collectives):
             extractor.close()
         self.findings.add(self._events())
-        silent = all(_tells_no_cause(finding.event) for finding in self.findings)
+        if any(found.event.line.node is not None for found in self.findings if found.event.source in _OF_AGENTS):
+            self.findings.give_nodes_back()
+        told = title(self.head, pasted=self.paste is not None)
+        below = (found.event for found in self.findings if told is None or found.event.line != told.line)
+        silent = all(map(_tells_no_cause, below))
+        if told is not None and silent:
+            self.findings.leave_out(told.line)
+            self.findings.add([told])
+            return
         if self.paste and silent and not self.environment.well:
             self._look_again(self.paste)
         if silent:
@@ -191,20 +199,15 @@ class RunReading:
 
     def is_blank(self) -> bool:
         """-> whether not a single line with text was read."""
-        return self.first_line is None
+        return not self.head
 
     def is_empty(self) -> bool:
         """-> whether nothing was read but a launcher's banner."""
         return not self.environment.progress and not self.environment.well and not any(True for _ in self.findings)
 
     def is_of_training(self) -> bool:
-        """-> whether the log is one of a training run, or so short a paste that it may well be."""
-        environment = self.environment
-        sure = environment.surely_of_field
-        if environment.foreign or (sure and environment.of_field >= _PLAIN):
-            return sure and not environment.of_another_program
-        lines = sum(bool(_WORDS.search(line.text)) for line in self.paste or ())
-        return self.paste is not None and lines <= (_HINTED if sure else _UNTOLD)
+        """-> whether the log is one of a training run, or a paste that may well be."""
+        return is_of_training(self.environment, self.paste, self._claimed)
 
     def _events(self) -> list[Event]:
         """-> the events that the extractors told since they were asked last."""

@@ -128,7 +128,7 @@ def _most_telling(best: Finding, findings: list[Finding]) -> Finding:
         return best
     alike = [other for other in findings if other.entry == best.entry]
     if best.event.where is Where.LINE:
-        told = [other for other in alike if other.event.chain]
+        told = [other for other in alike if other.event.chain or other.event.source == "process"]
     else:
         first = best.event.source == "elastic report"
         told = [other for other in alike if first and other.event.source == "elastic first"]

@@ -27,7 +27,7 @@ def ends_badly(finding: Finding) -> bool:
     event = finding.event
     if event.where is Where.EXIT:
         return True
-    return event.source in ("launcher", "process") or (event.source == "slurm" and finding.match is not None)
+    return event.source in ("launcher", "process", "title") or (event.source == "slurm" and finding.match is not None)
 
 
 def survived(finding: Finding, environment: Environment, terminal: list[int]) -> bool:

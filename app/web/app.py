@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
@@ -23,6 +24,7 @@ from app.settings import Settings
 from app.web import client, errors, pages, slack
 from app.web.access import needs
 from app.web.api import groups, health, incidents, knowledge, stats, triage
+from app.web.api.body import SENDERS
 from app.web.limits import BodyLimit, RateLimit
 from app.web.mcp import route as mcp
 from app.web.metrics import router as metrics
@@ -35,12 +37,14 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(SENDERS, thread_name_prefix="body"))
         opening = partial(open_service, settings, triage_incident, settings.serve_triages)
         service = await to_thread.run_sync(opening) if opened is None else opened
         app.state.service = service
         app.state.rework = Rework(service)
         app.state.rate_limit = RateLimit(settings.rate_limit)
         app.state.provider = Provider(settings) if settings.oidc_issuer else None
+        await to_thread.run_sync(pages.warm, app)
         upkeep = asyncio.create_task(_keep_up(service))
         postman = Postman(service)
         postman.start()

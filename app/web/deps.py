@@ -21,7 +21,7 @@ ServiceDep = Annotated[Service, Depends(_service)]
 
 
 def search_index(state: State, service: Service) -> SearchIndex:
-    """Made when the first question comes: it takes a second where the user's cache has none yet."""
+    """-> the index of the knowledge base, made once: it takes a second where the user's cache has none yet."""
     if not hasattr(state, "search_index"):
         state.search_index = load_index(service.knowledge, cache_folder())
     return cast(SearchIndex, state.search_index)

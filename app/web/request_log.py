@@ -8,11 +8,12 @@ import time
 import uuid
 
 import structlog
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 log = logging.getLogger(__name__)
 HEADER = "X-Request-Id"
+_RAW_HEADER = HEADER.lower().encode()
 _SANE = re.compile(r"[A-Za-z0-9._=+/-]{1,128}")
 _LONGEST_PATH = 300
 _CLOSED = 499  # what proxies write where the sender went away before there was an answer
@@ -41,7 +42,7 @@ class RequestLog:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)[HEADER] = request_id
+                message["headers"] = [*message["headers"], (_RAW_HEADER, request_id.encode())]
             await send(message)
 
         try:

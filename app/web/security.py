@@ -6,7 +6,6 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from fastapi import Request
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.errors import BadInput
@@ -30,8 +29,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-
-
+_RAW = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -51,9 +49,8 @@ class SecurityHeaders:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
+                given = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(header for header in _RAW if header[0] not in given)]
             await send(message)
 
         await self._app(scope, receive, sending if scope["type"] == "http" else send)

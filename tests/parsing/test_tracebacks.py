@@ -217,3 +217,8 @@ def test_what_python_ignored_right_behind_a_message_is_no_part_of_it() -> None:
     second = traceback("AssertionError: can only test a child process")
     (event,) = read([*first, "Exception ignored in: <function Loader.__del__ at 0x7f>", *second])
     assert event.text == "ValueError: the batch is empty"
+
+
+def test_a_message_that_names_its_rank_tells_it() -> None:
+    (event,) = read(traceback("RuntimeError: [Rank:6] FATAL ERROR :: MODULE:PT_BRIDGE Exception in Launch thread..."))
+    assert event.rank == 6

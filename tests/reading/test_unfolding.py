@@ -204,3 +204,13 @@ def test_any_bytes_and_any_json_are_read(raw: list[bytes]) -> None:
     assert all(1 <= line.number <= b"\n".join(raw).count(b"\n") + 1 for line in found)
     for line in found:
         (line.text + line.raw + (line.host or "") + (line.time or "") + line.stream).encode()
+
+
+@pytest.mark.parametrize(
+    "around", ["ERROR worker 3 died: '{}'", '{{"status": "FAILED", "error": "{}", "rank": 3', "msg='{}' level=error"]
+)
+def test_a_traceback_with_its_line_feeds_spelled_is_lines(around: str) -> None:
+    told = read(around.format(json.dumps("\n".join(TRACEBACK))[1:-1]))
+    assert [line.text for line in told][-3:-1] == TRACEBACK[1:3]
+    assert told[-1].text.startswith(TRACEBACK[3])
+    assert {line.number for line in told} == {1}

@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from app.errors import NotFound
 from app.reading.zstd import decompress
 from app.storage import frame_reader, frames
+from app.storage.blob_writer import beside
 from app.storage.blobs import BlobStore
 from app.storage.database import StorageUnavailable
 
@@ -234,3 +236,24 @@ def test_segments_hold_each_line_once_and_whole(
     wanted = range(1, min(line, total) + 1) if back else range(min(line, total), total + 1)
     for number in wanted if total else ():
         assert told[number] == expected[number - 1]
+
+
+def test_files_are_worked_on_beside_one_another_and_told_in_order() -> None:
+    both = threading.Barrier(2, timeout=60)
+
+    def work(item: int) -> int:
+        both.wait()  # breaks where one waits for the other to end
+        return item * 10
+
+    assert beside(work, [1, 2]) == [10, 20]
+    assert beside(lambda item: item, [1]) == [1]
+    with pytest.raises(ZeroDivisionError):
+        beside(lambda item: 1 // item, [1, 0, 2])
+
+
+@pytest.mark.parametrize("url", ["logs", "memory:///"])
+def test_what_is_missing_is_told(tmp_path: Path, url: str) -> None:
+    store = BlobStore(url if "://" in url else str(tmp_path / url), tmp_path)
+    there = [keep(store, [content])[0] for content in (b"one", b"two")]
+    assert store.missing([]) == store.missing(there) == []
+    assert store.missing(["ab12", there[0], "cd34"]) == ["ab12", "cd34"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -164,3 +165,30 @@ def test_old_incidents_are_found(database: Database) -> None:
     with database.transaction() as session:
         ids = [values.added(session, str(i), i) for i in range(5)]
         assert incidents.received_before(session, values.START + timedelta(seconds=3), 2) == ids[:2]
+
+
+def test_a_log_may_have_more_files_than_a_database_holds_names(database: Database) -> None:
+    digests = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(20_000)]
+    with database.transaction() as one, database.reading() as other:
+        incidents.hold_files(one, digests, shared=True)
+        if not database.is_sqlite:  # there a transaction that writes is alone
+            incidents.hold_files(other, digests, shared=True)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_nobody_counts_on_a_file_that_is_about_to_go(database: Database, shared: bool) -> None:
+    happened = []
+
+    def count_on_it() -> None:
+        with database.transaction() as session:
+            incidents.hold_files(session, ["ab12"], shared=shared)
+            happened.append("counted on")
+
+    with database.transaction() as session:
+        incidents.hold_files(session, ["cd34", "ab12"])
+        thread = threading.Thread(target=count_on_it)
+        thread.start()
+        thread.join(0.3)  # long enough to fail where nothing is held
+        happened.append("gone")
+    thread.join()
+    assert happened == ["gone", "counted on"]

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from app.domain.line import Line
 from app.parsing.collectives import Collectives
 from app.parsing.device import Device
 from app.parsing.elastic import Elastic
-from app.parsing.environment.told import LONGEST, SIGNS
+from app.parsing.environment.told import ENOUGH, LONGEST, SIGNS
 from app.parsing.processes import Processes
 from app.parsing.scheduler import Scheduler
 from app.parsing.tracebacks import Tracebacks
@@ -43,8 +45,33 @@ def test_the_facts_of_a_line_are_those_that_each_sign_finds_by_itself() -> None:
     lines = texts()
     seen = GLANCE.at(lines)
     for line in lines:
-        found = tuple(number for number, sign in enumerate(SIGNS) if sign.shows(line[:LONGEST]))
-        assert (seen[line].facts if line in seen else ()) == found, line
+        found = {number for number, sign in enumerate(SIGNS) if sign.shows(line[:LONGEST])}
+        told = set(seen[line].facts) if line in seen else set()
+        assert told - ENOUGH.keys() == found - ENOUGH.keys(), line
+        alone = GLANCE.at([line])
+        assert (set(alone[line].facts) if line in alone else set()) == found, line
+
+
+def test_what_nearly_every_line_shows_is_told_of_the_first_ones_and_not_where_it_is_known() -> None:
+    lines = [f"a line of no interest {number}" for number in range(100)]
+    lines += [f'File "/usr/lib/python3.11/torch/{number}.py"' for number in range(1000)]
+    seen = GLANCE.at(lines)
+    for number, enough in ENOUGH.items():
+        told = [line for line in lines if line in seen and number in seen[line].facts]
+        assert enough <= len(told) < 200
+        assert told == lines[100 : 100 + len(told)]
+    assert all(ENOUGH.keys().isdisjoint(told.facts) for told in GLANCE.at(lines, frozenset(ENOUGH)).values())
+
+
+@pytest.mark.parametrize(
+    ("above", "line"),
+    [
+        ("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ", "  host      : gpu-7"),
+        ("java.io.IOException: No space left on device", "\tat java.base/sun.nio.ch.IOUtil.write(IOUtil.java:65)"),
+    ],
+)
+def test_a_line_shows_its_facts_whatever_stands_above_it(above: str, line: str) -> None:
+    assert GLANCE.at([above, line])[line].facts == GLANCE.at([line])[line].facts
 
 
 def test_no_extractor_would_read_a_line_at_which_it_does_not_begin() -> None:

@@ -74,7 +74,22 @@ DOOR = [
 ]
 
 
-@pytest.mark.parametrize("log", [BROKER, POSTGRES, REDIS, DOTNET, CMAKE, CARGO, WEB_POD, BUCKET, FLOW, PAGE, DOOR])
+VIDEO = [
+    "ffmpeg version 4.4.2 Copyright (c) 2000-2021 the FFmpeg developers",
+    "[mov,mp4,m4a,3gp,3g2,mj2 @ 0x55d2c9c2e6c0] moov atom not found",
+    "/srv/uploads/clip.mp4: Invalid data found when processing input",
+]
+PORT = ["docker: Error response from daemon: driver failed: Bind for 0.0.0.0:8080 failed: port is already allocated."]
+STORAGE_BOX = [
+    "2026-03-11 02:14:10 kernel: ata3.00: failed command: READ DMA EXT",
+    "2026-03-11 02:14:12 synostorage: Volume 1 (Volume status: degraded) on DiskStation",
+]
+
+
+@pytest.mark.parametrize(
+    "log",
+    [BROKER, POSTGRES, REDIS, DOTNET, CMAKE, CARGO, WEB_POD, BUCKET, FLOW, PAGE, DOOR, VIDEO, PORT, STORAGE_BOX],
+)
 def test_another_programs_failure_gets_no_cause(engine: Engine, log: list[str]) -> None:
     verdict = triage(engine, log)
     assert verdict.root_cause is None or verdict.root_cause.entry is None

@@ -12,13 +12,13 @@ from app.triage.pointers import demands, meets
 @pytest.mark.parametrize(
     ("pattern", "demanded"),
     [
-        (r"NCCL WARN[^\n]{0,80}HIP failure", ["nccl warn", "hip failure"]),
-        (r"(torchrun|deepspeed)[^\n]* returned", ["torchrun\ndeepspeed", " returned"]),
-        (r"CUDA( driver)? error", ["cuda", " error"]),
+        (r"NCCL WARN[^\n]{0,80}HIP failure", [["hip failure"], ["nccl warn"]]),
+        (r"(torchrun|deepspeed)[^\n]* returned", [[" returned"], ["torchrun", "deepspeed"]]),
+        (r"CUDA( driver)? error", [[" error"], ["cuda"]]),
         (r"[0-9]+|\w", []),
     ],
 )
-def test_a_pattern_demands_its_literals(pattern: str, demanded: list[str]) -> None:
+def test_a_pattern_demands_its_literals(pattern: str, demanded: list[list[str]]) -> None:
     assert demands(pattern) == demanded
 
 

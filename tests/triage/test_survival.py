@@ -162,3 +162,9 @@ def test_steps_are_told_in_chinese_too(engine: Engine) -> None:
     caught = traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)
     assert triage(engine, steps_told[:20], caught, steps_told[20:]).outcome == "healthy"
     assert triage(engine, steps_told, caught, "训练完成，模型已保存").outcome == "healthy"
+
+
+def test_how_slurm_says_that_a_task_ended_is_a_failure_of_a_run_that_trained(engine: Engine) -> None:
+    killed = ["srun: error: c2: task 0: Killed", "srun: Force Terminated StepId=120.0"]
+    assert entry(triage(engine, losses(0, 20), killed)) == "process.oom-killed"
+    assert entry(triage(engine, losses(0, 20), MISSING, killed)) == "usage.python-error"

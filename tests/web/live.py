@@ -13,8 +13,10 @@ import uvicorn
 from fastapi import FastAPI
 
 from app.services.postman import Postman
+from app.services.rework import Rework
 from app.services.service import Service
 from app.web.app import create_app
+from app.web.limits import RateLimit
 
 
 @contextmanager
@@ -25,6 +27,9 @@ def serving(service: Service, posting: bool = True) -> Iterator[str]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> Any:
         app.state.service = service  # without what ends with closing it
+        app.state.rate_limit = RateLimit(service.settings.rate_limit)
+        app.state.provider = None
+        app.state.rework = Rework(service)
         yield
 
     app.router.lifespan_context = lifespan

@@ -173,6 +173,20 @@ def test_a_list_that_ended_early_leads_on(
     assert rows(page) == [old]
 
 
+def test_a_list_that_is_not_full_though_there_is_more_says_so(
+    client: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, user in enumerate(("ann", "bob", "bob", "ann")):
+        given(service, OOM + str(number), job_id=str(number), user=user)
+    assert "looks further" not in client.get("/incidents?q=ann").text
+    for name in ("AT_FIRST", "LOOKED_AT"):
+        monkeypatch.setattr(listing, name, 2)
+    monkeypatch.setattr(listing, "FEW", 0)
+    page = client.get("/incidents?q=ann").text
+    assert len(rows(page)) == 1
+    assert "looks further" in page
+
+
 def test_a_view_is_saved_used_removed_and_brought_back(client: TestClient, service: Service) -> None:
     some(service)
     saved = client.post("/incidents/views", data={"name": " my  cluster ", "query": "cluster=green&evil=1"})

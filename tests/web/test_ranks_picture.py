@@ -7,10 +7,10 @@ FIRST = RankMark("2", "first", 10, time="2026-05-01T09:00:00", entry="cuda.oom")
 WAITED = RankMark("0-1", "waited", 20, time="2026-05-01T09:10:00", until="2026-05-01T09:20:00", waited=900.0)
 
 
-def test_lanes_stand_by_rank_and_marks_by_time() -> None:
+def test_who_failed_first_stands_on_top_and_marks_by_time() -> None:
     picture = ranks_picture([FIRST, WAITED])
     assert picture is not None
-    waited, first = picture.lanes
+    first, waited = picture.lanes
     assert (waited.mark, waited.count, first.mark) == (WAITED, 2, FIRST)
     # The picture goes from where waiting began, 08:55, to 09:20.
     assert (picture.began, picture.ended) == ("2026-05-01T08:55:00.000", "2026-05-01T09:20:00.000")
@@ -20,6 +20,13 @@ def test_lanes_stand_by_rank_and_marks_by_time() -> None:
     assert first.at is not None
     assert waited.at is not None
     assert waited.since < first.at < waited.at < waited.until
+
+
+def test_lanes_of_single_ranks_stand_by_rank() -> None:
+    marks = [FIRST, RankMark("3", "waited", 20), RankMark("0", "waited", 30), RankMark("1,4-7", "silent", None)]
+    picture = ranks_picture(marks)
+    assert picture is not None
+    assert [lane.mark.ranks for lane in picture.lanes] == ["0", "2", "3", "1,4-7"]
 
 
 def test_where_one_time_is_missing_the_order_of_lines_counts() -> None:
@@ -52,6 +59,6 @@ def test_one_rank_makes_no_picture() -> None:
 def test_who_was_waited_for_stands_where_waiting_began() -> None:
     picture = ranks_picture([RankMark("3", "missing", 20), WAITED])
     assert picture is not None
-    waited, missing = picture.lanes
+    missing, waited = picture.lanes
     assert picture.began == "2026-05-01T08:55:00.000"
     assert missing.at == waited.since

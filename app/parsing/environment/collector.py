@@ -11,13 +11,12 @@ from app.domain.line import Line
 from app.parsing.environment import launchers, progress, versions
 from app.parsing.environment.kinship import BEGIN_WORDS, begins
 from app.parsing.environment.span import Span
-from app.parsing.environment.told import LONGEST, Told, form_of, told_by
+from app.parsing.environment.told import ENOUGH_OF_FIELD, LONGEST, OF_FIELD, PATH, Told, form_of, told_by
 from app.parsing.environment.versions import Bounds
 from app.reading.lines import FILE_SPAN
 from app.reading.places import Place, writer_of
 
 MOST_HOSTS = 4096
-ENOUGH_OF_FIELD = 10  # lines that speak of training: a log with so many is of this field, whatever else stands in it
 _MOST_LASTING = 4096
 MOST_PHASES = 20_000  # changes of phase that are kept of a run
 
@@ -67,9 +66,10 @@ class Environment:
         return self.of_field < min(self.foreign, ENOUGH_OF_FIELD)
 
     @property
-    def is_known_of_field(self) -> bool:
-        """Whether further lines that speak of training would tell nothing more."""
-        return self.of_field >= ENOUGH_OF_FIELD and self.surely_of_field
+    def settled(self) -> frozenset[int]:
+        """The numbers of the signs of which further lines would tell nothing more."""
+        known = OF_FIELD if self.of_field >= ENOUGH_OF_FIELD and self.surely_of_field else frozenset()
+        return known | {PATH} if "python" in self.versions else known
 
     @property
     def surely_of_field(self) -> bool:
@@ -192,9 +192,9 @@ class Environment:
     def begins_at(lines: Sequence[Line]) -> list[int]:
         """-> the places of the lines with which a launch begins."""
         told = "\n".join([line.text for line in lines])
-        if not any(word in told for word in BEGIN_WORDS):
-            return []
-        return [at for at, line in enumerate(lines) if begins(line.text)]
+        words = [word for word in BEGIN_WORDS if word in told]
+        places = {at for word in words for at, line in enumerate(lines) if word in line.text}
+        return [at for at in sorted(places) if begins(lines[at].text)]
 
     def _narrow(self, bounds: Bounds) -> None:
         if bounds not in self._heard:

@@ -48,16 +48,23 @@ FOREIGN = Sign(
     # Servers: access lines, databases, brokers, the frameworks behind web pages and timed jobs.
     r"|^\d+\.\d+\.\d+\.\d+ - - \[|\"(?:GET|POST|PUT|HEAD|DELETE|PATCH|OPTIONS) \S+ HTTP/\d|\bnginx\b|^(?:LOG|STATEMENT|DETAIL|HINT):  "
     r"|\[\d+\](?: [\w@]+)? (?:LOG|ERROR|FATAL|PANIC|STATEMENT|DETAIL|HINT):  \S|^\d+:[MSCX] \d\d \w{3} \d{4} |\"c\":\"[A-Z]+\", *\"id\":\d+,"
-    r"|(?:site|dist)-packages/(?:flask|django|werkzeug|starlette|fastapi|uvicorn|gunicorn|tornado|airflow|celery|prefect|scrapy|twisted|sqlalchemy)/"
-    r"|\bhomeassistant[./]|\bairflow\b|\bcelery@|\bscrapy\."
+    r"|(?:site|dist)-packages/(?:flask|django|werkzeug|starlette|fastapi|uvicorn|gunicorn|tornado|airflow|celery|prefect|scrapy|twisted|sqlalchemy"
+    r"|discord|telegram|pygame|kivy|selenium|psycopg2?|pymysql|MySQLdb|pymongo|kombu|odoo|ansible|salt|streamlit|mitmproxy|certbot|bottle|sanic"
+    r"|quart|pyramid|wagtail|stripe|paho|pyodbc|mkdocs|sphinx|openpyxl|apt|cloudinit|ufw|softwareproperties|apport)/|\bmanage\.py\", line \d"
+    r"|\bhomeassistant[./]|\bairflow\b|\bcelery@|\bscrapy\.|^(?:START|END|REPORT) RequestId: |/var/task/"
     # The kernel, the init and the doors of machines that serve something else.
     r"|^(?:error: |fatal: )?(?:Failed password for |Timeout before authentication |Accepted (?:publickey|password) for |Invalid user \S+ from )"
     r"|systemd\[1\]: (?!nvidia|slurm|kubelet)\S+\.service: |^(?:Main process exited, code=|Scheduled restart job, )|(?:Killed process \d+,? \(|task=)(?!python|pt_|ray|torch|train|deepspeed|nvidia|accelerate|java)\w"
+    # Containers of services, storage boxes, video tools.
+    r"|\[MY-\d{6}\]|\b(?:Liveness|Startup) probe failed|^(?:web|www|api|frontend|backend|nginx|redis|mysql|mariadb|postgres|mongo|kafka|rabbitmq|ingress)[\w-]* +\d+/\d+ "
+    r"|port is already allocated|Cannot (?:start|create) service |^(?:Creating|Removing) (?:network|volume) \""
+    r"|repository does not exist or may require|docker-compose|docker compose (?:up|build)|\b(?:synostorage|synoscgi|smbd|nmbd|qnapd|zfs-zed|zed)(?:\[\d+\])?: |comm (?:smbd|nfsd|mysqld|postgres)\b|DiskStation"
+    r"|^ffmpeg version |^ {2}(?:built with gcc|configuration: --|lib(?:av|sw|post)\w+ +\d+\.)|^\[(?:mov,mp4|matroska|h264|hevc|aac|mp3|rtsp|libx264|image2)[\w,]* @ 0x"
     # Simulations.
-    r"|OpenFOAM|Foam::|\bLAMMPS\b|\bGROMACS\b|\bvasp[._ ]"
+    r"|OpenFOAM|Foam::|running on +\d+ total cores|\b(?:EDDDAV|ZBRENT|POTCAR|WAVECAR|OUTCAR)\b|gmx mdrun|\bLAMMPS\b|\bGROMACS\b|\bvasp[._ ]"
 )
 
 
 def begins(text: str) -> bool:
     """-> whether a launch begins with this line."""
-    return any(word in text for word in BEGIN_WORDS) and bool(_BEGIN.search(text[:400]))
+    return bool(_BEGIN.search(text[:400]))

@@ -11,6 +11,8 @@ _LONG_REPEAT = re.compile(r"\{1,\d{2,}\}")  # an automaton that counts is large
 _OVER_LINES = re.compile(r"\\[sWD]|\[\^(?![^\]]*\\n)")  # what a line feed can be part of
 _BY_CHARACTER = re.compile(r"[^\x00-\x7f][?*+{]|\[[^\]]*[^\x00-\x7f]")  # where bytes are no characters
 _NUMBER_AT_END = re.compile(r"\\d\+(?=\)?(?:\||$))")
+_LINE_START = re.compile(r"(?<![\\\[])\^")  # Hyperscan loses some matches of patterns with it, and of those beside them
+_WORD_AT_END = re.compile(r"\\S\*$")
 
 
 class Sign:
@@ -27,14 +29,15 @@ class Sign:
     @property
     def pointer(self) -> str:
         """A pattern for the scan of many lines at once, which finds at least every line that shows the sign. Of a number
-        at its end it takes the first digit, as each further one would be a match of its own."""
-        pointer = _NUMBER_AT_END.sub(r"\\d", _LONG_REPEAT.sub("+", self._loose))
+        at its end it takes the first digit, of a word nothing: each further character would be a match of its own."""
+        pointer = _LINE_START.sub("", _LONG_REPEAT.sub("+", self._loose))
+        pointer = _WORD_AT_END.sub("", _NUMBER_AT_END.sub(r"\\d", pointer))
         return f"(*UTF8){pointer}" if _BY_CHARACTER.search(pointer) else pointer
 
     @cached_property
     def is_pointed_at(self) -> bool:
         """Whether the pointer finds nothing else, so that `shows` need not be asked."""
-        return not (_LONG_REPEAT.search(self._loose) or _OVER_LINES.search(self._loose))
+        return not any(form.search(self._loose) for form in (_LONG_REPEAT, _OVER_LINES, _LINE_START))
 
     def shows(self, text: str) -> bool:
         """-> whether a text shows the sign, by RE2."""

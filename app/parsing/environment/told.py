@@ -12,8 +12,11 @@ from app.parsing.environment.signs import Shown
 from app.parsing.environment.versions import Bounds
 
 SIGNS = (*launchers.SIGNS, *versions.SIGNS, *progress.SIGNS, *hosts.SIGNS, FOREIGN, FIELD, *HINTS)
-# From here on: most lines of most logs show one of these, and once enough lines did, the others need not be looked at.
-OF_FIELD = SIGNS.index(FIELD)
+# Most lines of most logs show one of these, and once enough lines did, the others need not be looked at.
+OF_FIELD = frozenset(map(SIGNS.index, (FIELD, *HINTS)))
+PATH = SIGNS.index(versions.PATH)
+ENOUGH_OF_FIELD = 10  # lines that speak of training: a log with so many is of this field, whatever else stands in it
+ENOUGH = {SIGNS.index(FIELD): ENOUGH_OF_FIELD, PATH: 1}  # lines with these signs that tell all that they can
 LONGEST = 2000  # characters of a text that are looked at
 _START = 80  # characters
 SURE = frozenset(number for number, sign in enumerate(SIGNS) if sign.is_pointed_at)

@@ -22,6 +22,9 @@ _NAMED = Sign(
 _NAMES = {"pytorch": "torch", "pytorch-lightning": "lightning", "megatron-core": "megatron", "mosaicml": "composer",
           "nemo-toolkit": "nemo"}  # fmt: skip
 _WHEEL = re.compile(r"(?:\.dist-info|\.egg|-cp\d|-py\d)")  # behind torch-2.3.0
+_PYTHON = r"(?i)\bpython(?:[ _]version)?['\"]?\s?[:=]?\s?(3\.\d{1,2}(?:\.\d+)?)\b"
+PATH = Sign(r"(?i)[/\\]python(3\.\d{1,2})[/\\]")  # of most frames; once the version is known they tell no more
+_PYTHON_OR_PATH = re.compile(f"{_PYTHON}|{PATH.pattern.removeprefix('(?i)')}")
 _OTHERS = {  # what is printed in forms of its own
     "cuda": Sign(
         r"(?i)\b(?:cuda(?: runtime| toolkit)?(?: version)?['\"]?\s?|CUDA used to build PyTorch|torch cuda version|nvcc version)[.:= ]*[:=. ]\s?(\d+\.\d+)"
@@ -29,9 +32,7 @@ _OTHERS = {  # what is printed in forms of its own
         r"|(?i:torch)\S{0,3}\s{0,40}\d+\.\d+\.\d+\+cu(\d{2,3})\b"
     ),
     "nccl": Sign(r"(?i)\bNCCL(?: version)?\s?[:=]?\s?(\d+\.\d+\.\d+)|nccl\.version\(\)\D{0,4}\((\d+, \d+, \d+)\)"),
-    "python": Sign(
-        r"(?i)\bpython(?:[ _]version)?['\"]?\s?[:=]?\s?(3\.\d{1,2}(?:\.\d+)?)\b|[/\\]python(3\.\d{1,2})[/\\]"
-    ),
+    "python": Sign(_PYTHON),
     "driver": Sign(r"(?i)driver version: ?(\d+\.\d+(?:\.\d+)?)|Kernel Module\s+(\d+\.\d+(?:\.\d+)?)"),
     "cudnn": Sign(r"(?i)\bcudnn(?: version)?['\"]?\s?[:=]\s?(\d[\d.]*\d)|libcudnn\.so\.(\d+\.\d+\.\d+)"),
     "deepspeed": Sign(r"DeepSpeed info: version=(\d+\.\d+\.\d+)"),
@@ -72,7 +73,7 @@ _FORMS: tuple[tuple[Sign, Bounds], ...] = (
     (Sign(r"\bOutput \d+ of \w+Backward0 is a view"), ((1, 10), None)),
     (Sign(r"In PyTorch 2\.6, we changed the default value"), ((2, 6), None)),
 )
-_PRINTED = (_NAMED, IMAGE, *_OTHERS.values())
+_PRINTED = (_NAMED, IMAGE, PATH, *_OTHERS.values())
 PRINTED = frozenset(_PRINTED)
 SIGNS = (*_PRINTED, *(form for form, _ in _FORMS))
 # Wheels of torch for this Python: the first minor version that has them, and the first that no longer does.
@@ -106,7 +107,10 @@ def _named(text: str) -> Iterator[tuple[str, str]]:
 
 def _in_own_form(text: str, shown: Shown) -> Iterator[tuple[str, str]]:
     for name, sign in _OTHERS.items():
-        found = sign.regex.search(text) if sign in shown else None
+        if name == "python" and (sign in shown or PATH in shown):
+            found = _PYTHON_OR_PATH.search(text)
+        else:
+            found = sign.regex.search(text) if sign in shown else None
         # nvidia-smi names the newest CUDA that the driver could run, which is not the one in use.
         if found is None or (name == "cuda" and "Driver Version" in text):
             continue

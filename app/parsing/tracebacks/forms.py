@@ -57,6 +57,8 @@ MAYBE_WRAPPED = 60  # characters; a terminal or a chat may have parted so long a
 RANK_LABEL = re.compile(r"\[rank\d+\]: $")  # that torch puts before each line of an uncaught exception
 # torch.distributed.checkpoint: each rank raises what went wrong on some, with their tracebacks below, marked (RANK 3).
 ONLY_RANK = re.compile(r"CheckpointException ranks:dict_keys\(\[(\d{1,6})\]\)")
+# Gaudi's bridge: RuntimeError: [Rank:6] FATAL ERROR :: MODULE:PT_BRIDGE Exception in Launch thread...
+OWN_RANK = re.compile(r"\[Rank:(\d{1,6})\] FATAL ERROR ::")
 # logger.exception writes its own line above the traceback: somebody caught it.
 LOGGED = re.compile(r"\b(?:ERROR|WARN(?:ING)?|CRITICAL)\b")
 IGNORED = "Exception ignored in"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+import asyncio
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from typing import TypeVar
 
-import anyio
-from anyio import from_thread, to_thread
 from fastapi import Request
 from starlette.requests import ClientDisconnect
+from starlette.types import Receive
 
 from app.errors import BadInput, LogTooLarge
 from app.reading.unpack import Budget, Upload
@@ -19,12 +19,12 @@ from app.web.errors import TooSlow, UnsupportedBody
 Result = TypeVar("Result")
 
 _AT_ONCE = 1 << 20  # bytes read before a thread is taken, so that small bodies from slow senders hold none
-_SILENCE = 60  # seconds
+_PATIENCE = 60.0  # seconds that may be waited for a sender who sends nothing
+_SLOWEST = 1024  # bytes that give a second of it back: who sends less a second for long is not waited for
 _OVERHEAD = 16 << 20  # bytes that a form and compression can add to a log
-_SENDERS = 40  # bodies worked on at the same time
+SENDERS = 40  # bodies worked on at the same time: threads that the event loop's own executor should have
 _DRAINED, _DRAINING = 1 << 30, 10  # bytes and seconds of a refused body that are read and thrown away
 _ENCODINGS = {"gzip": b"\x1f\x8b", "x-gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
-_limiter = anyio.lowlevel.RunVar[anyio.CapacityLimiter]("bodies")
 
 
 async def with_uploads(
@@ -35,7 +35,7 @@ async def with_uploads(
     `limit` is how many bytes a log may have. Raises LogTooLarge, UnsupportedBody, BadForm, TooSlow, ClientDisconnect,
     and what `work` raises.
     """
-    body = request.stream()
+    body = _Body(request.receive)
     try:
         return await _worked(request, body, limit, work, fields)
     except BadInput:
@@ -45,7 +45,7 @@ async def with_uploads(
 
 async def _worked(
     request: Request,
-    body: AsyncIterator[bytes],
+    body: _Body,
     limit: int,
     work: Callable[[Iterator[Upload]], Result],
     fields: Collection[str],
@@ -53,55 +53,65 @@ async def _worked(
     most = limit + _OVERHEAD
     if int(request.headers.get("content-length", 0)) > most:
         raise LogTooLarge(f"the body is larger than the limit of {limit} bytes", limit=limit)
-    begin, ended = await _begin(body)
+    begin, ended = await body.begin()
+    loop = asyncio.get_running_loop()
 
     def chunks() -> Iterator[bytes]:
         yield from begin
-        while not ended and (chunk := from_thread.run(_next, body)) is not None:
+        while not ended and (chunk := asyncio.run_coroutine_threadsafe(body.next(), loop).result()) is not None:
             yield chunk
 
     uploads = _uploads(request, Budget(most).spend(chunks()), fields)
-    return await to_thread.run_sync(work, uploads, limiter=_senders())
+    # asyncio's own means: anyio's take three times as long, for each of the many small logs.
+    return await asyncio.to_thread(work, uploads)
 
 
-async def _drain(request: Request, body: AsyncIterator[bytes]) -> None:
+async def _drain(request: Request, body: _Body) -> None:
     """Reads on for a while: most senders look for an answer only when they have sent everything."""
     if "expect" in request.headers:
         return  # this one waits for the answer before it sends
     left = _DRAINED
-    with anyio.move_on_after(_DRAINING), suppress(ClientDisconnect):
-        while left > 0 and (chunk := await anext(body, None)) is not None:
-            left -= len(chunk)
+    with suppress(TimeoutError, TooSlow, ClientDisconnect):
+        async with asyncio.timeout(_DRAINING):
+            while left > 0 and (chunk := await body.next()) is not None:
+                left -= len(chunk)
 
 
-async def _begin(body: AsyncIterator[bytes]) -> tuple[list[bytes], bool]:
-    """-> the first chunks of a body, and whether that is all of it."""
-    chunks: list[bytes] = []
-    size = 0
-    with _patience() as patience:
-        while size < _AT_ONCE:
-            chunk = await anext(body, None)
-            if chunk is None:
-                return chunks, True
+class _Body:
+    """The chunks of a body, from a sender who is not waited for for ever."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._left = _PATIENCE
+        self._ended = False
+
+    async def next(self) -> bytes | None:
+        """-> what comes next; None at the end. Raises TooSlow, ClientDisconnect."""
+        if self._ended:
+            return None
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        try:
+            async with asyncio.timeout(self._left):
+                message = await self._receive()
+        except TimeoutError:
+            raise TooSlow(f"less than {_SLOWEST} bytes a second came, for longer than {_PATIENCE:g} seconds") from None
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunk: bytes = message.get("body", b"")
+        self._ended = not message.get("more_body", False)
+        # Only waiting counts, and not the time in which nobody asked for more.
+        self._left = min(_PATIENCE, self._left - (clock() - began) + len(chunk) / _SLOWEST)
+        return chunk
+
+    async def begin(self) -> tuple[list[bytes], bool]:
+        """-> the first chunks, and whether that is all of it."""
+        chunks: list[bytes] = []
+        size = 0
+        while size < _AT_ONCE and (chunk := await self.next()) is not None:
             chunks.append(chunk)
             size += len(chunk)
-            patience.deadline = anyio.current_time() + _SILENCE
-    return chunks, False
-
-
-async def _next(body: AsyncIterator[bytes]) -> bytes | None:
-    with _patience():
-        return await anext(body, None)
-
-
-@contextmanager
-def _patience() -> Iterator[anyio.CancelScope]:
-    """Raises TooSlow where what is done in it waits for too long."""
-    try:
-        with anyio.fail_after(_SILENCE) as scope:
-            yield scope
-    except TimeoutError:
-        raise TooSlow(f"nothing came for {_SILENCE} seconds") from None
+        return chunks, self._ended
 
 
 def _uploads(request: Request, chunks: Iterator[bytes], fields: Collection[str]) -> Iterator[Upload]:
@@ -132,12 +142,3 @@ def _encoded(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
         raise UnsupportedBody(f"the body is not what its Content-Encoding says: {encoding}")
     yield begin
     yield from chunks
-
-
-def _senders() -> anyio.CapacityLimiter:
-    try:
-        return _limiter.get()
-    except LookupError:
-        made = anyio.CapacityLimiter(_SENDERS)
-        _limiter.set(made)
-        return made

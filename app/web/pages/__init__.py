@@ -10,6 +10,7 @@ from starlette.types import Scope
 
 from app.domain.access import Scope as Permission
 from app.web.access import needs
+from app.web.deps import search_index
 from app.web.pages import (
     bulk,
     dashboard,
@@ -32,7 +33,9 @@ from app.web.pages import (
 )
 from app.web.pages.compression import small_file
 from app.web.pages.error_page import answer_people
-from app.web.pages.rendering import STATIC
+from app.web.pages.problems import sentences
+from app.web.pages.rendering import STATIC, environment
+from app.web.pages.words import catalogue
 from app.web.security import refuse_cross_site
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site)])
@@ -50,6 +53,14 @@ def install(app: FastAPI) -> None:
     app.include_router(router)
     app.mount("/static", _Static(directory=STATIC))
     answer_people(app)
+
+
+def warm(app: FastAPI) -> None:
+    """Makes what the first answers would wait for."""
+    environment()
+    catalogue()
+    sentences()
+    search_index(app.state, app.state.service)
 
 
 class _Static(StaticFiles):

@@ -38,23 +38,16 @@ def _items(found: Iterable[Incident], base_url: str) -> Iterator[str]:
     yield '],"next":null}'
 
 
+_COLUMNS = ("id", "received_at", "state", "outcome", "entry", "title", "rank", "host", "job_id", "job_name", "cluster",
+            "user", "group", "gpu_hours_lost", "url")  # fmt: skip
+
+
 def _rows(items: Iterable[Incident], base_url: str) -> Iterator[list[object]]:
-    yield ["id", "received_at", "state", "outcome", "entry", "title", "rank", "host", "job_id", "job_name", "cluster",
-           "user", "group", "gpu_hours_lost", "url"]  # fmt: skip
+    yield list(_COLUMNS)
     for item in items:
         told = item.as_dict(base_url)
-        verdict, job, group = told["verdict"] or {}, told["job"], told["group"] or {}
+        verdict, group = told["verdict"] or {}, told["group"] or {}
         root = verdict.get("root_cause") or {}
-        yield [
-            *(
-                item.id,
-                told["received_at"],
-                told["state"],
-                verdict.get("outcome"),
-                root.get("entry"),
-                root.get("title"),
-            ),
-            *(root.get(name) for name in ("rank", "host")),
-            *(job.get(name) for name in ("job_id", "job_name", "cluster", "user")),
-            *(group.get("id"), told["gpu_hours_lost"], told["url"]),
-        ]
+        # Parts of an incident have names in common (its own id and its group's), so later ones win.
+        known = told["job"] | root | told | {"outcome": verdict.get("outcome"), "group": group.get("id")}
+        yield [known.get(name) for name in _COLUMNS]

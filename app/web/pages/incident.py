@@ -22,6 +22,7 @@ from app.services.service import Service
 from app.services.why_not import why_not
 from app.web.access import Writer
 from app.web.deps import ServiceDep
+from app.web.pages.attempts import AlikeAttempts, alike_attempts
 from app.web.pages.cascade_tree import Branch, cascade_tree
 from app.web.pages.form import read_form
 from app.web.pages.items import IncidentItem, incident_items
@@ -52,6 +53,7 @@ class IncidentPage:
     address: str
     picture: RanksPicture | None
     tree: tuple[Branch, ...]
+    attempts: tuple[AlikeAttempts, ...]
     group: Group | None
     alike: tuple[IncidentItem, ...]
     helped: tuple[tuple[str, Feedback], ...]
@@ -137,6 +139,7 @@ def incident_page(service: Service, incident_id: str, lang: Language, said: bool
         address=f"{service.settings.base_url}/incidents/{found.id}",
         picture=ranks_picture(verdict.timeline) if verdict else None,
         tree=cascade_tree(verdict) if verdict else (),
+        attempts=alike_attempts(verdict.attempts) if verdict else (),
         group=group,
         alike=incident_items(others[:_ALIKE], service.knowledge, lang),
         helped=tuple((other.id, one) for other in others for one in other.feedback if one.note),

@@ -11,10 +11,11 @@ from urllib.parse import parse_qsl, urlencode
 from fastapi import APIRouter, Form, Request, Response
 from starlette.responses import RedirectResponse
 
-from app.domain.incident import IncidentFilter, State
+from app.domain.incident import Incident, IncidentFilter, State
 from app.domain.view import View
 from app.services.incidents import list_incidents
 from app.services.views import list_views, remove_view, save_view
+from app.storage.cursor import Page
 from app.web.access import Writer
 from app.web.deps import ServiceDep
 from app.web.pages.addresses import address, moment, value
@@ -65,7 +66,8 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class IncidentsPage:
-    """`older`, `newer` and `newest` are addresses, None where there is nothing more; `query` is what is asked for."""
+    """`older`, `newer` and `newest` are addresses, None where there is nothing more; `early`: the page is not full
+    though there is more, as few of many fit; `query` is what is asked for."""
 
     items: tuple[IncidentItem, ...]
     asked: dict[str, str]
@@ -78,6 +80,7 @@ class IncidentsPage:
     older: str | None
     newer: str | None
     newest: str | None
+    early: bool
     csv: str
     json: str
     done: Done | None
@@ -104,6 +107,7 @@ def incidents(request: Request, service: ServiceDep) -> Response:
         older=address("/incidents", asked | {"cursor": found.next}) if found.next else None,
         newer=address("/incidents", asked | {"cursor": found.previous}) if found.previous else None,
         newest=address("/incidents", asked) if cursor else None,
+        early=_early(found, cursor),
         csv=address("/incidents.csv", asked),
         json=address("/incidents.json", asked),
         done=_done(request),
@@ -130,6 +134,11 @@ def remove(service: ServiceDep, caller: Writer, view_id: str) -> Response:
 
 def _back(query: str, **said: object) -> Response:
     return RedirectResponse(address("/incidents", dict(parse_qsl(query)) | said), HTTPStatus.SEE_OTHER)
+
+
+def _early(found: Page[Incident], cursor: str) -> bool:
+    # One that goes back to the newest and reaches them is not full either; there is nothing newer then.
+    return len(found.items) < _AT_ONCE and found.next is not None and (found.previous is not None or not cursor)
 
 
 def asked_filters(request: Request) -> dict[str, str]:

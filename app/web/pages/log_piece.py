@@ -12,7 +12,7 @@ from app.errors import TriageError
 from app.services.incidents import read_log
 from app.services.log_search import stream, writers
 from app.services.service import Service
-from app.web.pages.log_rows import Row, folded, rows
+from app.web.pages.log_rows import Row, folded, rows, widest_rank
 
 _BEFORE = 12  # lines shown above the one that is asked for
 _LINES = 160
@@ -40,7 +40,8 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class LogPiece:
     """`first` and `last` are 0 where there is no line; `before` and `after` are where the neighbours begin, None at the
-    file's ends; `problem` says why the log can't be read."""
+    file's ends; `problem` says why the log can't be read; `widest_rank` is how
+    many digits ranks of the run have."""
 
     incident: str
     wanted: Wanted
@@ -54,6 +55,7 @@ class LogPiece:
     before: int | None = None
     after: int | None = None
     problem: str | None = None
+    widest_rank: int = 1
 
     @property
     def ranked(self) -> bool:
@@ -64,6 +66,11 @@ class LogPiece:
     def digits(self) -> str:
         """-> the class that says how wide the column of the lines' numbers is."""
         return f"d{max(3, len(str(self.file.lines)))}"
+
+    @property
+    def rank_digits(self) -> str:
+        """-> the class that says how wide the column of ranks is."""
+        return f"w{self.widest_rank}"
 
     def earlier(self, page: str = "log") -> str | None:
         return self._address({"before": self.before}, page) if self.before else None
@@ -143,6 +150,7 @@ def _filled(service: Service, incident: Incident, verdict: Verdict | None, frame
         last=found[-1].line if found else 0,
         before=before,
         after=after,
+        widest_rank=widest_rank(verdict, made),
     )
 
 

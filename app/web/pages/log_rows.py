@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -10,6 +11,7 @@ from app.domain.incident import StoredFile, StoredLine
 from app.domain.verdict import Verdict
 from app.services.log_search import Writers
 
+_NUMBER = re.compile(r"[0-9]+")
 _FEWEST = 4  # equal lines, one behind the other, that are folded
 COLOURS = 12  # ranks take turns with them
 
@@ -62,6 +64,12 @@ def rows(
         )
         for line in lines
     )
+
+
+def widest_rank(verdict: Verdict | None, made: Iterable[Row]) -> int:
+    """-> how many digits ranks have, of those that the verdict knows and those of the lines."""
+    known = [number for mark in (verdict.timeline if verdict else ()) for number in _NUMBER.findall(mark.ranks)]
+    return max(map(len, [*known, *(str(row.rank) for row in made if row.rank is not None)]), default=1)
 
 
 def folded(made: Sequence[Row], known: Writers) -> tuple[Row, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from fastapi import APIRouter, Request, Response
 from starlette.responses import PlainTextResponse, StreamingResponse
 
@@ -32,4 +34,6 @@ def text(request: Request, service: ServiceDep, incident_id: str) -> Response:
         "Content-Disposition": f'attachment; filename="incident-{incident.id}.log"',
         "Content-Length": str(file.bytes),
     }
-    return StreamingResponse(service.blobs.chunks(file.sha256), media_type="text/plain", headers=kept)
+    chunks = service.blobs.chunks(file.sha256)
+    first_one = next(chunks, b"")  # now, while what is wrong can still be answered
+    return StreamingResponse(chain([first_one], chunks), media_type="text/plain", headers=kept)

@@ -20,14 +20,14 @@ def told_problem(lang: Language, message: object) -> str:
     plain = str(message)
     if lang == "en":
         return plain
-    for pattern, text in _sentences():
+    for pattern, text in sentences():
         if found := pattern.fullmatch(plain):
             return text.in_(lang).format(**found.groupdict())
     return plain
 
 
 @cache
-def _sentences() -> tuple[tuple[re.Pattern[str], Text], ...]:
+def sentences() -> tuple[tuple[re.Pattern[str], Text], ...]:
     """-> a pattern for each message, those with fewer open places first."""
     file = Path(__file__).with_suffix(".toml")
     texts = [Text(**texts) for texts in tomllib.loads(file.read_text("utf-8")).values()]

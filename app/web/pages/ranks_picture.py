@@ -60,7 +60,7 @@ class RanksPicture:
 
 
 def ranks_picture(marks: Sequence[RankMark]) -> RanksPicture | None:
-    """-> one lane a mark, by rank, or a kind, where there are many; None where there is nothing to compare."""
+    """-> one lane a mark, or a kind, where there are many; None where there is nothing to compare."""
     if sum(map(_count, marks)) < 2:
         return None
     drawn = _drawn(marks if len(marks) <= _MOST_LANES else _shared(marks))
@@ -114,7 +114,15 @@ def _by_time(marks: Sequence[RankMark], shown: Sequence[RankMark]) -> RanksPictu
 
 
 def _sorted(lanes: list[Lane]) -> tuple[Lane, ...]:
-    return tuple(sorted(lanes, key=lambda lane: (lane.mark.kind == "silent", _ranges(lane.mark)[0])))
+    """-> by rank, the silent ones last; where a lane is of many ranks it has no place among the others, so who failed
+    first stands on top."""
+    several = any(lane.count > 1 and lane.mark.kind != "silent" for lane in lanes)
+
+    def order(lane: Lane) -> tuple[int, tuple[int, int]]:
+        kind = KINDS.index(lane.mark.kind) if several else lane.mark.kind == "silent"
+        return int(kind), _ranges(lane.mark)[0]
+
+    return tuple(sorted(lanes, key=order))
 
 
 def _ranges(mark: RankMark) -> list[tuple[int, int]]:

@@ -14,9 +14,11 @@ from starlette.responses import HTMLResponse
 
 from app.domain.access import ANYONE
 from app.domain.entry import Language
+from app.knowledge.cache import cache_folder
 from app.triage.action import general
 from app.web.pages import shown
 from app.web.pages.areas import area_name
+from app.web.pages.compiled import with_all_compiled
 from app.web.pages.compression import small_page
 from app.web.pages.language import language, remember
 from app.web.pages.marks import marks
@@ -25,13 +27,14 @@ from app.web.pages.words import word
 
 _WEB = Path(__file__).resolve().parents[1]
 STATIC = _WEB / "static"
+_TEMPLATES = _WEB / "templates"
 
 
 def render(request: Request, template: str, page: object, status: int = 200) -> Response:
     """-> the page in the reader's language; the template sees `page` and the functions below."""
     lang = language(request)
     content = (
-        _environment()
+        environment()
         .get_template(template)
         .render(
             page=page,
@@ -55,22 +58,23 @@ def render(request: Request, template: str, page: object, status: int = 200) -> 
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(_WEB / "templates"),
+def environment() -> Environment:
+    """-> all templates, compiled, with what they may use."""
+    made = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"visible": shown.visible, "prose": shown.prose, "size": shown.size, "moment": shown.moment}
-    environment.filters |= {"thousands": lambda number: f"{number:,}", "iso": lambda at: at.isoformat()}
-    environment.filters |= {"log_time": shown.log_time, "general": general, "coloured": shown.coloured}
-    environment.filters |= {"coded": shown.coded}
-    environment.filters |= {"marks": marks}
-    environment.filters |= {"duration": shown.duration}
-    environment.globals["static"] = _static
-    return environment
+    made.filters |= {"visible": shown.visible, "prose": shown.prose, "size": shown.size, "moment": shown.moment}
+    made.filters |= {"thousands": lambda number: f"{number:,}", "iso": lambda at: at.isoformat()}
+    made.filters |= {"log_time": shown.log_time, "general": general, "coloured": shown.coloured}
+    made.filters |= {"coded": shown.coded}
+    made.filters |= {"marks": marks}
+    made.filters |= {"duration": shown.duration}
+    made.globals["static"] = _static
+    return with_all_compiled(made, _TEMPLATES, cache_folder())
 
 
 @cache

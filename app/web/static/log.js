@@ -48,6 +48,7 @@ const more = async (earlier) => {
 };
 const near = (event) => {
   const [first, last] = [parts().at(0), parts().at(-1)];
+  viewer.classList.toggle("coming", Boolean(last?.dataset.later));
   if (last && last.getBoundingClientRect().bottom < innerHeight + 1500) more(false);
   else if (event && first && first.getBoundingClientRect().top > -800 && !(event.deltaY > 0)) more(true);
 };

@@ -1,0 +1,48 @@
+"""Labels that no list knows: where a traceback stands behind one, line after line, its writer is told by it.
+
+In: a line with a traceback's head and the lines below it; out: a regex for the label, with any numbers in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from app.reading.labels import FORMS, is_host
+
+MOST = 16  # different labels of a file
+_LONGEST = 120  # characters
+_HEAD = "Traceback (most recent call last)"
+_FRAME = re.compile(r'\s*File "[^"]+", line \d')
+# <3> · w3| · (node-3) · 10.0.0.3:
+_NUMBER = re.compile(r"[<(\[w]?(?P<task>\d{1,5})[>)\]|:]{1,2}\s*")
+_ADDRESS = re.compile(r"(?<![\w.])(?P<host>\d{1,3}(?:\.\d{1,3}){3})(?![\w.])")
+_NAMED = re.compile(r"(?<![\w.-])(?P<host>[A-Za-z][\w.-]*\d[\w.-]*)(?![\w.-])")
+_TELLING = ("rank", "short", "local", "number", "bracket", "compose", "kubetail", "host")  # of FORMS
+
+
+def unlisted(text: str, below: Iterable[str]) -> str | None:
+    """-> a regex for what stands before the head of a traceback in `text`, where it stands before a frame `below` too."""
+    label = text.partition(_HEAD)[0]
+    if not label.strip() or len(label) > _LONGEST or label[-1] not in " \t:]|>)":
+        return None
+    form = re.sub(r"\d+", lambda _: r"\d+", re.escape(label))
+    pattern = re.compile(rf"{form}{_FRAME.pattern}")
+    return form if any(map(pattern.match, below)) else None
+
+
+@lru_cache(maxsize=1024)
+def part_that_tells(label: str) -> tuple[str, re.Match[str]] | None:
+    """-> the form of FORMS which the end of a label has, else nothing, and what tells the writer there: `INFO - 3: ` has
+    a task, `(node-3) ` a host."""
+    starts = [0, *(gap.end() for gap in re.finditer(r"\s+", label.rstrip()))]
+    for start in starts:
+        for name in _TELLING:
+            found = FORMS[name].fullmatch(label, start)
+            if found and (name != "host" or is_host(found["host"])):
+                return name, found
+    for found in filter(None, (_ADDRESS.search(label), _NUMBER.fullmatch(label), *_NAMED.finditer(label))):
+        if "host" not in found.re.groupindex or not found["host"][:1].isalpha() or is_host(found["host"]):
+            return "", found
+    return None

@@ -1,0 +1,31 @@
+"""The title that a person put over a log: an issue's heading, a mail's subject; the first lines in, the event out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.domain.event import Event, Raised, Where
+from app.domain.line import Line
+
+HEAD = 2  # lines of a log in which its title stands
+# ### RuntimeError: … · Title: … · Subject: Re: … · [Bug] … · **…**
+_MARK = re.compile(
+    r"(?:#{1,6}\s+|\*\*|(?i:title|subject|issue|bug(?: report)?|re|fwd?|question|标题|主题)\s?[:：]\s?"
+    r"|\[(?i:bug|question|help|issue|bug report|help wanted|usage|installation)\]\s?[:：]?\s?"
+    r"|[^\w\s\[\](){}<>/\"'.,:;-]{1,3}\s?(?i:bug|question)\s?:\s?){1,4}"
+)
+_RAISED = re.compile(r"(?<![\w.])((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt))\s?[:：] ?(\S.{2,1000})")
+
+
+def title(head: Sequence[Line], pasted: bool) -> Event | None:
+    """-> the event that a log's title tells, where the first line is one: marked as such, or in a paste an exception
+    with an empty line below it. `head` begins with the first line that has text."""
+    first = head[0].text.strip() if head else ""
+    mark = _MARK.match(first)
+    alone = pasted and len(head) > 1 and not head[1].text.strip() and head[0].text is head[0].raw
+    found = _RAISED.search(first, mark.end() if mark else 0) if mark or alone else None
+    if found is None or (mark is None and found.start(1) > 0):
+        return None
+    raised = Raised(found[1], found[2].strip("*` "), (), (head[0],))
+    return Event(Where.EXCEPTION, raised.text, (head[0],), "title", chain=(raised,))

@@ -1,0 +1,57 @@
+"""Measures each page's first answer after a start: `python -m bench.first_answers FOLDER`, a data directory of the demo.
+
+For each page a process opens the service anew and, once it is ready, asks the page once, then again and again. A row is
+a page: milliseconds of the processor and by the wall for its first answer, and the median of the processor's after it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from pathlib import Path
+
+from fastapi.testclient import TestClient
+
+from app.settings import Settings
+from app.web.app import create_app
+
+PAGES = ("/login", "/", "/?sample=stuck", "/incidents", "/incidents?q=nccl", "/incidents/1", "/incidents/1.md", "/incidents/1/log",
+         "/groups", "/groups/1", "/unexplained", "/dashboard", "/dashboard?days=365", "/hosts", "/knowledge", "/knowledge?q=shm",
+         "/knowledge/cuda.oom", "/settings", "/retriage", "/nothing/here")  # fmt: skip
+_MORE = 9
+
+
+def measure(folder: Path, path: str) -> None:
+    """Prints the row of one page, by a service of its own."""
+    settings = Settings(data_dir=folder, workers=0)
+    with TestClient(create_app(settings), headers={"Accept": "text/html"}, base_url="http://127.0.0.1") as client:
+        client.get("/readyz")
+        time.sleep(1)  # what goes on in the background after a start is not the page's
+        (first, wall), *more = [_answered(client, path) for _ in range(1 + _MORE)]
+    print(f"| {path} | {first:.0f} | {wall:.0f} | {statistics.median(one for one, _ in more):.0f} |", flush=True)
+
+
+def _answered(client: TestClient, path: str) -> tuple[float, float]:
+    processor, wall = time.process_time(), time.perf_counter()
+    client.get(path)
+    return (time.process_time() - processor) * 1000, (time.perf_counter() - wall) * 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("pages", nargs="*", default=PAGES)
+    given = parser.parse_args()
+    print("| page | first, processor ms | first, wall ms | later, processor ms |\n|---|---|---|---|", flush=True)
+    for path in given.pages:
+        child = os.fork()
+        if child == 0:
+            measure(given.folder, path)
+            os._exit(0)
+        os.waitpid(child, 0)
+
+
+if __name__ == "__main__":
+    main()

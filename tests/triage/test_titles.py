@@ -1,0 +1,45 @@
+"""The title that a person put over a log tells what went wrong where the log below shows nothing."""
+
+import pytest
+
+from app.triage.engine import Engine
+from tests.logs import BANNER, steps, traceback
+from tests.triage.test_engine import triage
+
+ERROR = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB"
+
+
+@pytest.mark.parametrize(
+    "mark",
+    ["### ", "# ", "**", "Title: ", "Subject: Re: ", "[Bug] ", "[Bug]: ", "### [Question] ", "🐛 Bug: ", "标题："],
+)
+def test_a_title_over_a_healthy_log_tells_the_cause(engine: Engine, mark: str) -> None:
+    root = triage(engine, f"{mark}{ERROR}", BANNER, steps(range(4))).root_cause
+    assert root is not None
+    assert (root.entry, root.evidence[0].line) == ("cuda.oom", 1)
+    assert not any("went on" in reason for reason in root.reasons)
+
+
+def test_an_exception_alone_over_a_pasted_log_is_its_title(engine: Engine) -> None:
+    assert triage(engine, ERROR, "", steps(range(4))).outcome == "explained"
+    assert triage(engine, ERROR, steps(range(4))).outcome == "healthy"
+
+
+def test_a_title_that_no_entry_knows_is_unexplained(engine: Engine) -> None:
+    verdict = triage(engine, "### ShoeError: the left one is missing", BANNER, steps(range(4)))
+    assert verdict.outcome == "unexplained"
+
+
+def test_the_log_itself_says_more_than_its_title(engine: Engine) -> None:
+    verdict = triage(engine, f"### {ERROR}", steps(range(4)), traceback("KeyError: 'image'", prefix="[rank3]: "))
+    assert verdict.root_cause is not None
+    assert (verdict.root_cause.entry, verdict.root_cause.rank) == ("usage.python-error", 3)
+
+
+@pytest.mark.parametrize("title", ["# Training run of Monday", "# Error: this file is generated", "Title: error rates"])
+def test_a_title_without_an_exception_tells_nothing(engine: Engine, title: str) -> None:
+    assert triage(engine, title, BANNER, steps(range(4))).outcome == "healthy"
+
+
+def test_a_run_that_ended_well_is_healthy_whatever_its_title(engine: Engine) -> None:
+    assert triage(engine, f"### {ERROR}", steps(range(4)), "training finished").outcome == "healthy"

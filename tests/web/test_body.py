@@ -1,0 +1,73 @@
+"""Senders who take their time: a body, chunk by chunk with pauses in between, by a clock that the test moves on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from fastapi import Request
+
+from app.reading.unpack import Upload
+from app.web.api.body import with_uploads
+from app.web.errors import TooSlow
+
+MB = 1 << 20
+
+
+class Hurried(asyncio.SelectorEventLoop):
+    """Its time goes on by as much as somebody `skipped`."""
+
+    skipped = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.skipped
+
+
+def received(chunks: list[bytes], pause: float) -> bytes:
+    """-> what came of a body whose chunks come after so many seconds each."""
+    left = iter(chunks)
+
+    async def receive() -> dict[str, Any]:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, Hurried)
+        loop.skipped += pause
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        chunk = next(left, None)
+        return {"type": "http.request", "body": chunk or b"", "more_body": chunk is not None}
+
+    def work(uploads: Iterator[Upload]) -> bytes:
+        return b"".join(chunk for upload in uploads for chunk in upload.chunks)
+
+    request = Request({"type": "http", "headers": []}, receive)
+    with asyncio.Runner(loop_factory=Hurried) as runner:
+        return runner.run(with_uploads(request, 64 * MB, work))
+
+
+@pytest.mark.parametrize(
+    "before", [[], [bytes(MB)], [bytes(3 * MB)]], ids=["at once", "in a thread", "with much before"]
+)
+@pytest.mark.parametrize(("drop", "pause"), [(b"x", 25), (b"x" * 1024, 10), (b"", 61)])
+def test_who_lets_it_drip_is_not_waited_for(before: list[bytes], drop: bytes, pause: float) -> None:
+    with pytest.raises(TooSlow, match="less than 1024 bytes a second"):
+        received([*before, *[drop] * 1000], pause)
+
+
+@pytest.mark.parametrize(("size", "pause"), [(60_000, 55), (1100, 1), (MB, 59)])
+def test_who_is_slow_is_waited_for(size: int, pause: float) -> None:
+    assert len(received([bytes(size)] * 60, pause)) == 60 * size
+
+
+def test_the_end_of_a_body_is_not_looked_for_twice() -> None:
+    calls: list[Callable[..., Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        assert not calls, "asked again after the end: what comes there is the next request's"
+        calls.append(receive)
+        return {"type": "http.request", "body": b"all of it", "more_body": False}
+
+    request = Request({"type": "http", "headers": []}, receive)
+    read = asyncio.run(with_uploads(request, MB, lambda uploads: [b"".join(upload.chunks) for upload in uploads]))
+    assert read == [b"all of it"]
