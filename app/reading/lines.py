@@ -36,7 +36,7 @@ def lines(
     reader = _Reader(where, order, numbers, Labels(), verbatim, learns=False)
     plain = list(reader.lines(head))
     known = labels([line.text for many in plain for line in many])
-    if known.forms or any("Traceback (" in text for _, texts in head for text in texts):
+    if known.forms or any("Traceback (" in text or ' File "' in text for _, texts in head for text in texts):
         reader = _Reader(where, order, numbers, known, verbatim, learns=True)
         plain = list(reader.lines(head))
     yield from plain
@@ -96,10 +96,12 @@ class _Reader:
     def _made(self, first: int, texts: list[str]) -> list[Line]:
         made: list[Line] = []
         for place, text in enumerate(texts, first):
+            if self.learns and ' File "' in text and text[:1] != " " and "Traceback (" not in text:
+                self._learn(text, texts[place - first + 1 : place - first + 1 + _BELOW])
             # Most lines are what one writer printed in one line.
             if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text:
                 if self.learns and "Traceback (" in text:
-                    self._learn(text, texts[place - first + 1 :][:_BELOW])
+                    self._learn(text, texts[place - first + 1 : place - first + 1 + _BELOW])
                 made += [self._line(place, *line) for line in self._unfolding.lines(place, text)]
             else:
                 shown = text[:LONGEST_TEXT]

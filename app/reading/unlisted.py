@@ -1,6 +1,7 @@
 """Labels that no list knows: where a traceback stands behind one, line after line, its writer is told by it.
 
-In: a line with a traceback's head and the lines below it; out: a regex for the label, with any numbers in it.
+In: a line with a traceback's head, or a frame of one that was cut off above, and the lines below it; out: a regex for the
+label, with any numbers in it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ MOST = 16  # different labels of a file
 _LONGEST = 120  # characters
 _HEAD = "Traceback (most recent call last)"
 _FRAME = re.compile(r'\s*File "[^"]+", line \d')
+_FRAME_BEGINS = '   File "'  # behind the blank of a label
+_BELOW_FRAME = re.compile(r'  (?:File "[^"]+", line \d|  \S)')
 # <3> · w3| · (node-3) · 10.0.0.3:
 _NUMBER = re.compile(r"[<(\[w]?(?P<task>\d{1,5})[>)\]|:]{1,2}\s*")
 _ADDRESS = re.compile(r"(?<![\w.])(?P<host>\d{1,3}(?:\.\d{1,3}){3})(?![\w.])")
@@ -23,12 +26,20 @@ _TELLING = ("rank", "short", "local", "number", "bracket", "compose", "kubetail"
 
 
 def unlisted(text: str, below: Iterable[str]) -> str | None:
-    """-> a regex for what stands before the head of a traceback in `text`, where it stands before a frame `below` too."""
-    label = text.partition(_HEAD)[0]
+    """-> a regex for what stands before the head of a traceback in `text`, where it stands before a frame `below` too,
+    or before a frame, where it stands before code or another frame."""
+    label, head, _ = text.partition(_HEAD)
+    if head:
+        return _label(label, below, _FRAME)
+    label, frame, _ = text.partition(_FRAME_BEGINS)
+    return _label(f"{label} ", below, _BELOW_FRAME) if frame else None
+
+
+def _label(label: str, below: Iterable[str], further: re.Pattern[str]) -> str | None:
     if not label.strip() or len(label) > _LONGEST or label[-1] not in " \t:]|>)":
         return None
     form = re.sub(r"\d+", lambda _: r"\d+", re.escape(label))
-    pattern = re.compile(rf"{form}{_FRAME.pattern}")
+    pattern = re.compile(rf"{form}{further.pattern}")
     return form if any(map(pattern.match, below)) else None
 
 

@@ -39,7 +39,7 @@ def is_of_training(environment: Environment, paste: Sequence[Line] | None, claim
     what somebody wrote who asks for help. `paste` holds the lines of a short text, `claimed` the orders of those that
     belong to tracebacks and reports."""
     sure = environment.surely_of_field
-    if environment.foreign or (sure and environment.of_field >= _PLAIN):
+    if environment.foreign or (sure and environment.of_field + environment.around >= _PLAIN):
         return sure and not environment.of_another_program
     if paste is None:
         return False

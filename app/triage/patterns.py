@@ -19,11 +19,12 @@ from app.triage.glance import Found, Glance
 from app.triage.pointers import demands, meets, pointer, unanchored
 from app.triage.sections import HEADINGS
 
-# Lines that matter whatever the entries say, and what they open: a wide window or a narrow one.
+# Lines that matter whatever the entries say, and what they open: a wide window or a narrow one. None begins with `^`,
+# for beside others that do Hyperscan can lose its match.
 WIDE_ANCHORS = (
     r"Traceback \((most|innermost) (recent|last)",
-    r"^[^\n]{0,120}Root Cause( \(first observed failure\))?:",
-    r"^[^\n]{0,120}Failures:$",
+    r"\bRoot Cause( \(first observed failure\))?:",
+    r"\bFailures:$",
     r"terminate called",
     r"Fatal Python error",
 )
@@ -31,7 +32,7 @@ ANCHORS = (
     r"failed \(exitcode",
     r"Watchdog caught",
     r"NCCL WARN",
-    r"^(slurmstepd|srun|slurmd)",
+    r"\b(slurmstepd|srun|slurmd)(: |\[)",
     r"slurmstepd: error",
     r"(\b|\\[nrt])[A-Z]\w{2,40}(Error|Exception)\b: ",  # also behind a line feed as JSON spells it
     r"\bKeyboardInterrupt\b",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from app.domain.event import Where
@@ -10,6 +11,9 @@ from app.triage.cascade import ECHO_AREAS, Grade, grade, is_clean_up, unexplaine
 from app.triage.folding import Finding
 from app.triage.reading_run import RunReading
 from app.triage.survival import ends_badly, handled, survived
+
+# srun: error: c12: tasks 0-63: Exited with exit code 1 · slurmstepd: error: *** JOB 31 ON c12 CANCELLED AT …
+_TASK_FAILED = re.compile(r"^srun: error: \S+: tasks? \S+: |\*\*\* (?:JOB|STEP) \S+ ON \S+ (?:CANCELLED|FAILED)")
 
 
 @dataclass(slots=True)
@@ -76,7 +80,7 @@ def _failed(choice: Choice, reading: RunReading) -> bool:
     if environment.well and (not strong or environment.well[-1] > max(finding.last for finding in strong)):
         return False
     if strong:
-        return not environment.of_another_program or any(finding.event.source == "traceback" for finding in strong)
+        return not environment.of_another_program or any(map(_fails_any_program, strong))
     # Only warnings: they explain a paste that holds nothing else, never a run that trains.
     return (
         bool(choice.live)
@@ -84,6 +88,12 @@ def _failed(choice: Choice, reading: RunReading) -> bool:
         and reading.last_order % FILE_SPAN <= 40
         and not environment.foreign
     )
+
+
+def _fails_any_program(finding: Finding) -> bool:
+    """-> whether the finding says that a process failed, whatever program it ran."""
+    event = finding.event
+    return event.source == "traceback" or (event.source == "slurm" and bool(_TASK_FAILED.search(event.text)))
 
 
 def _clamp_attempts(findings: list[Finding], reading: RunReading) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from app.domain.line import Line
 from app.reading.places import Place, Places
 
-HEADINGS = (r"^==> \S.{0,300} <==\s*$", r"^-{10}(Begin|End) global rank \d{1,6} STD(OUT|ERR)-{10}")
+HEADINGS = (r"==> \S.{0,300} <==\s*$", r"-{10}(Begin|End) global rank \d{1,6} STD(OUT|ERR)-{10}")
 _MARKS = ("==> ", "-----")
 _FILE = re.compile(r"==> (\S.{0,300}) <==\s*$")
 _RANK = re.compile(r"-{10}(Begin|End) global rank (\d{1,6}) STD(?:OUT|ERR)-{10}")

@@ -34,6 +34,33 @@ def test_a_chain_keeps_the_first_raised_first() -> None:
     assert [raised.type for raised in event.chain] == ["KeyError", "RuntimeError"]
 
 
+def test_of_a_chain_whose_exceptions_were_cut_off_the_frames_remain() -> None:
+    connector = "During handling of the above exception, another exception occurred:"
+    (event,) = read(["'LOCAL_RANK'", "", connector, "", *traceback("x")[1:-1]])
+    assert event.source == "cut traceback"
+    assert event.exception is not None
+    assert event.exception.frames
+
+
+def test_a_sentence_about_another_exception_begins_nothing() -> None:
+    assert (
+        read(["see the above exception", "The above exception was the direct cause of the following exception:"]) == []
+    )
+
+
+def test_an_npus_own_line_below_the_message_tells_the_rank() -> None:
+    own = "[ERROR] 2026-01-08-18:07:20 (PID:1292363, Device:3, RankID:3) ERR01100 OPS call acl api failed."
+    (event,) = read([*traceback("RuntimeError: OPS function error: Conv2D, error code is 500002"), own])
+    assert event.rank == 3
+
+
+def test_what_gloo_quotes_belongs_to_the_message() -> None:
+    quoted = "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.1.2.3]:33177"
+    (event,) = read([*traceback("RuntimeError: Rank 1 reached monitoredBarrier"), " Original exception: ", quoted])
+    assert event.exception is not None
+    assert event.exception.message.endswith(quoted)
+
+
 def test_a_worker_processs_own_traceback_stands_before_the_one_that_carries_it() -> None:
     outer = traceback("KeyError: Caught KeyError in DataLoader worker process 0.")
     inner = ["Original " + traceback("KeyError: 'image'")[0], *traceback("KeyError: 'image'")[1:]]

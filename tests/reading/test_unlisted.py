@@ -36,6 +36,19 @@ def test_a_label_comes_off_where_a_traceback_stands_behind_it(label: str, rank: 
     assert len({line.stream for line in told}) == 1
 
 
+@pytest.mark.parametrize("others", [[], PLAIN])
+def test_a_label_comes_off_a_traceback_that_lost_its_head(others: list[str]) -> None:
+    failed = traceback("KeyError: 'image'")[1:]
+    told = read([*others, *(f"worker-0: {line}" for line in failed)])[len(others) :]
+    assert [line.text for line in told] == failed
+    assert {line.host for line in told} == {"worker-0"}
+
+
+def test_words_before_a_quoted_frame_are_no_label() -> None:
+    quoted = ['it stops in   File "/job/a.py", line 3, in main', "it stops in 3 of 4 runs"]
+    assert [line.text for line in read(quoted)] == quoted
+
+
 def test_two_writers_lines_are_told_apart() -> None:
     failed = traceback("KeyError: 'image'")
     told = read([*PLAIN, *(f"node-{node}: {line}" for line in failed for node in (3, 5))])[len(PLAIN) :]

@@ -145,8 +145,28 @@ IMPORTER = [
     "KeyError: 'region'",
 ]
 
+CHEMISTRY = [
+    " running on   64 total cores",
+    " vasp.6.3.0 20Jan22 complex",
+    "srun: error: c12: tasks 0-63: Exited with exit code 1",
+]
+CHEMISTRY_ALONE = ["+ srun -n 64 vasp_std", "srun: error: c12: tasks 0-63: Exited with exit code 1"]
+TESTS = [
+    "============================= test session starts ==============================",
+    "tests/test_train.py ..F...........                                       [100%]",
+    "=================================== FAILURES ===================================",
+    "_______________________________ test_train_step ________________________________",
+    "E       KeyError: 'lr'",
+    "train.py:31: KeyError",
+    "=========================== short test summary info ============================",
+    "FAILED tests/test_train.py::test_train_step - KeyError: 'lr'",
+    "========================= 1 failed, 13 passed in 2.31s =========================",
+]
 
-@pytest.mark.parametrize("log", [APT, WEB, LINKER, FETCH, BACKUP, DATABASE_HOST, SIMULATION, IMPORTER])
+
+@pytest.mark.parametrize(
+    "log", [CHEMISTRY, CHEMISTRY_ALONE, TESTS, APT, WEB, LINKER, FETCH, BACKUP, DATABASE_HOST, SIMULATION, IMPORTER]
+)
 def test_what_every_program_prints_is_no_cause_where_nothing_speaks_of_training(engine: Engine, log: list[str]) -> None:
     verdict = triage(engine, log)
     assert verdict.root_cause is None or verdict.root_cause.entry is None
@@ -169,6 +189,19 @@ def test_a_short_paste_and_a_run_that_trains_are_still_explained(engine: Engine,
     root = triage(engine, log).root_cause
     assert root is not None
     assert root.entry == entry
+
+
+def test_a_test_of_distributed_code_is_still_explained(engine: Engine) -> None:
+    of_field = ["tests/test_ddp.py:12: in test_all_reduce", "    torch.distributed.all_reduce(x)", "nccl backend, 2 GPUs",
+                "E   torch.distributed.DistNetworkError: no", "E   torch.cuda init", "torch 2.6.0", "cuda 12.4", "nccl 2.21"]  # fmt: skip
+    full = "E   torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+    assert entry_of(engine, TESTS[:4], of_field, full, TESTS[6:]) == "cuda.oom"
+
+
+def test_a_job_of_slurm_alone_is_still_explained(engine: Engine) -> None:
+    waits = [f"srun: Job 71 step creation temporarily disabled, retrying ({n})" for n in range(20)]
+    limit = "slurmstepd: error: *** JOB 71 ON c12 CANCELLED AT 2026-02-02T10:00:00 DUE TO TIME LIMIT ***"
+    assert entry_of(engine, waits, limit) == "slurm.time-limit"
 
 
 @pytest.mark.parametrize(

@@ -207,6 +207,15 @@ def test_a_host_leads_to_its_incidents(context: BrowserContext, filled: LiveServ
     assert page.locator(".row").count() == 2
 
 
+def test_a_phone_shows_all_of_a_host_and_of_a_cluster(browser: Browser, filled: LiveServer) -> None:
+    with browser.new_context(viewport={"width": 390, "height": 844}) as context:
+        page = context.new_page()
+        for address in ("/hosts", "/dashboard"):
+            page.goto(filled.url + address)
+            for table in page.locator(".wide-table:visible").all():
+                assert table.evaluate("one => one.scrollWidth <= one.clientWidth"), address
+
+
 def test_a_token_is_made_and_revoked(context: BrowserContext, filled: LiveServer) -> None:
     page = context.new_page()
     page.goto(f"{filled.url}/settings")

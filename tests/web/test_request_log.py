@@ -88,6 +88,10 @@ def test_what_is_written_for_a_request_carries_its_id(
     assert [message for message, _ in told.lines] == ["from a thread of the request", "request"]
     assert told.access()[0]["status"] == 500
     assert answer.headers["x-request-id"] == "r-7"
+    monkeypatch.setattr("app.web.pages.groups.list_groups", broken)
+    page = client.get("/groups", headers={"x-request-id": "r-8", "accept": "text/html"})
+    assert page.status_code == 500
+    assert '<code translate="no">r-8</code>' in page.text
 
 
 def test_a_path_of_any_length_is_told_in_part(client: TestClient, told: Told) -> None:

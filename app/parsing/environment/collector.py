@@ -47,6 +47,7 @@ class Environment:
     joined: list[int] = field(default_factory=list)
     foreign: int = 0
     of_field: int = 0
+    around: int = 0  # lines that tell of no more than what stands around training
     kinds: int = 0  # of words of this field, a bit each
     _steps: dict[int, int] = field(default_factory=dict)  # by file
     _counting: list[tuple[int, str]] = field(default_factory=list)  # file and text of lines whose steps are not read
@@ -118,6 +119,7 @@ class Environment:
             self._note(line.order, told, claimed)
             self._remember(told)
         self.of_field += told.of_field
+        self.around += told.around
         self.kinds |= told.kinds
         if form.counts and not claimed and (form.surely or progress.progressed(text)):
             self._progressed(line.order, text, told.phase)

@@ -18,10 +18,12 @@ FIELD = Sign(
     r"|deepspeed|megatron|transformers|hugging ?face|diffusers|lightning|accelerate\b|horovod|mmcv|mmengine|mmdet|detectron|fairseq|tokenizers?\b"
     r"|bitsandbytes|flash[-_]attn|xformers|\btriton\b|\bvllm|sglang|\bray(?:let|::)|ray\.(?:exceptions|tune|train)|paddle|tensorflow|\bjax|\bwandb\b|tensorboard"
     r"|\bfsdp|\bddp\b|torch\.distributed|rendezvous|all_?reduce|world[_ ]size|(?:local|global|data|pipeline)[_-]rank|^\[?rank ?:?\d|dataloader|site-packages/datasets/"
-    r"|numpy[/\\.]_?core\b|compiled using NumPy|train\w*\.py|fine-?tun|checkpoint(?:s/|ing model|_)|state_dict|cpp_extension|building extension|global_step|[a-z0-9](?:Trainer|Model|Tokenizer|ForCausalLM|ArgumentParser)\b|\bpeft\b|\btrl\b|模型|训练|\.(?:pth?|ckpt|safetensors)\b"
+    r"|numpy[/\\.]_?core\b|compiled using NumPy|fine-?tun|checkpoint(?:s/|ing model|_)|state_dict|cpp_extension|building extension|global_step|[a-z0-9](?:Trainer|Model|Tokenizer|ForCausalLM|ArgumentParser)\b|\bpeft\b|\btrl\b|模型|训练|\.(?:pth?|ckpt|safetensors)\b"
     r"|\bmodelscope\b|\bswanlab\b|\bq?lora\b|\bqwen|\bllama|\bPIL[/\\.]|\bcv2\b|\bh5py\b|\bdecord\b|webdataset|\blmdb\b|librosa|imagenet"
-    r"|slurm|srun:|\bsbatch\b|pytorchjob|\bmlx5|infiniband|pt_main_thread|pt_data_worker|-l(?:cuda|curand|aio|c10)|\((?:python[\d.]*|pt_\w+)\)|task=python|\bhydra[./]|omegaconf"
+    r"|pytorchjob|\bmlx5|infiniband|pt_main_thread|pt_data_worker|-l(?:cuda|curand|aio|c10)|\((?:python[\d.]*|pt_\w+)\)|task=python|\bhydra[./]|omegaconf"
 )
+# What stands around training, and around much else: batch systems, scripts by their names. It outweighs no FOREIGN form.
+AROUND = Sign(r"slurm|srun:|\bsbatch\b|train\w*\.py")
 # The words of a training loop, of which other programs too have one: trains, stop losses, the epochs of a chain.
 HINTS = (
     Sign(r"(?i)\bloss(?:es)?\b|\w_loss\b|损失"),
@@ -30,38 +32,52 @@ HINTS = (
     Sign(r"(?i)\b(?:step|iter|iteration)s?\b['\"]?[ :=\[/]{0,4}\d"),
     Sign(r"(?i)\bdatasets?\b|\bdistributed\b"),
 )
-# Programs whose logs are not this field's, by the forms that only they print.
-FOREIGN = Sign(
+# Programs whose logs are not this field's, by the forms that only they print. Several signs: where RE2's automaton of one
+# outgrows its memory, each search says so on stderr and takes many times as long.
+FOREIGN = (
     # Stacks and last words of other languages.
-    r"^\s+at [\w$.<>/]+\((?:[\w.]+(?::\d+)?|Native Method)\)|^\s+at [\w.<>`]+\(.{0,200}\) in .{1,200}:line \d+|\borg\.apache\.(?!spark)"
-    r"|^goroutine \d+ \[|\bpanic: runtime error|^thread '[^']{1,80}' panicked at|^Unhandled exception\. System\.|^\s+at .{1,200}\(node:|\(unhandled promise\)"
-    r"|^\s+at (?:[^()\n]{1,120} \()?[^\s()]{1,200}\.[cm]?[jt]sx?:\d+:\d+\)?$|^Uncaught \(?\w*Error\b"
-    r"|^forrtl: |^At line \d+ of file \S+\.[fF]\d*|^Execution halted$|^Error in library\("
+    Sign(
+        r"^\s+at [\w$.<>/]+\((?:[\w.]+(?::\d+)?|Native Method)\)|^\s+at [\w.<>`]+\(.{0,200}\) in .{1,200}:line \d+|\borg\.apache\.(?!spark)"
+        r"|^goroutine \d+ \[|\bpanic: runtime error|^thread '[^']{1,80}' panicked at|^Unhandled exception\. System\.|^\s+at .{1,200}\(node:|\(unhandled promise\)"
+        r"|^\s+at (?:[^()\n]{1,120} \()?[^\s()]{1,200}\.[cm]?[jt]sx?:\d+:\d+\)?$|^Uncaught \(?\w*Error\b"
+        r"|^forrtl: |^At line \d+ of file \S+\.[fF]\d*|^Execution halted$|^Error in library\("
+    ),
     # Package managers, builds in which no line speaks of this field, containers' builds, other people's automation.
-    r"|\bnpm (?:ERR!|error|info|verb)|^\d+ (?:verbose|silly|info) |^error\[E\d{4}\]|^\s+--> [\w/.-]+\.rs:\d+|\[maven|\bgradle\b"
-    r"|^error: could not compile `|^ +Compiling [\w-]+ v\d|^\[ {0,2}\d+%\] (?:Building|Linking|Generating|Built target) |^make(?:\[\d+\])?: \*\*\* "
-    r"|^-- (?:The C(?:XX)? compiler identification|Configuring incomplete)|^c\+\+: fatal error: Killed signal|^(?:/\S*/)?ld: "
-    r"|^Step \d+/\d+ : |^#\d+ (?:\[|\d+\.\d+ |DONE|CACHED|ERROR)|^(?:Ign|Err|Get|Hit):\d+ https?://|^[EW]: (?:Failed to fetch|Unable to locate|Some index)"
-    r"|\bterraform\b|Terraform|^(?:PLAY|TASK) \[|##\[(?:group|error|endgroup)\]|^section_(?:start|end):\d|^Started by user |^Build step '"
-    r"|^=+ (?:test session starts|short test summary info|FAILURES|ERRORS) =+$|^Ran \d+ tests? in \d|\bN E X T F L O W\b|^Error executing process >|^Error in rule |\bsnakemake\b|\bnextflow\b"
-    r"|^(?:error: |fatal: )(?:unable to access '|could not fetch|RPC failed|early EOF|Could not read from remote)|^fetch-pack: |^remote: \w+ing objects|^rsync(?: error)?: |^curl: \(\d+\)"
+    Sign(
+        r"\bnpm (?:ERR!|error|info|verb)|^\d+ (?:verbose|silly|info) |^error\[E\d{4}\]|^\s+--> [\w/.-]+\.rs:\d+|\[maven|\bgradle\b"
+        r"|^error: could not compile `|^ +Compiling [\w-]+ v\d|^\[ {0,2}\d+%\] (?:Building|Linking|Generating|Built target) |^make(?:\[\d+\])?: \*\*\* "
+        r"|^-- (?:The C(?:XX)? compiler identification|Configuring incomplete)|^c\+\+: fatal error: Killed signal|^(?:/\S*/)?ld: "
+        r"|^Step \d+/\d+ : |^#\d+ (?:\[|\d+\.\d+ |DONE|CACHED|ERROR)|^(?:Ign|Err|Get|Hit):\d+ https?://|^[EW]: (?:Failed to fetch|Unable to locate|Some index)"
+        r"|\bterraform\b|Terraform|^(?:PLAY|TASK) \[|##\[(?:group|error|endgroup)\]|^section_(?:start|end):\d|^Started by user |^Build step '"
+        r"|^=+ (?:test session starts|short test summary info|FAILURES|ERRORS|\d+ (?:failed|passed)\b.{0,80}) =+$|^(?:FAILED|ERROR) \S+\.py::|^Ran \d+ tests? in \d|\bN E X T F L O W\b|^Error executing process >|^Error in rule |\bsnakemake\b|\bnextflow\b"
+        r"|^(?:error: |fatal: )(?:unable to access '|could not fetch|RPC failed|early EOF|Could not read from remote)|^fetch-pack: |^remote: \w+ing objects|^rsync(?: error)?: |^curl: \(\d+\)"
+    ),
     # Servers: access lines, databases, brokers, the frameworks behind web pages and timed jobs.
-    r"|^\d+\.\d+\.\d+\.\d+ - - \[|\"(?:GET|POST|PUT|HEAD|DELETE|PATCH|OPTIONS) \S+ HTTP/\d|\bnginx\b|^(?:LOG|STATEMENT|DETAIL|HINT):  "
-    r"|\[\d+\](?: [\w@]+)? (?:LOG|ERROR|FATAL|PANIC|STATEMENT|DETAIL|HINT):  \S|^\d+:[MSCX] \d\d \w{3} \d{4} |\"c\":\"[A-Z]+\", *\"id\":\d+,"
-    r"|(?:site|dist)-packages/(?:flask|django|werkzeug|starlette|fastapi|uvicorn|gunicorn|tornado|airflow|celery|prefect|scrapy|twisted|sqlalchemy"
-    r"|discord|telegram|pygame|kivy|selenium|psycopg2?|pymysql|MySQLdb|pymongo|kombu|odoo|ansible|salt|streamlit|mitmproxy|certbot|bottle|sanic"
-    r"|quart|pyramid|wagtail|stripe|paho|pyodbc|mkdocs|sphinx|openpyxl|apt|cloudinit|ufw|softwareproperties|apport)/|\bmanage\.py\", line \d"
-    r"|\bhomeassistant[./]|\bairflow\b|\bcelery@|\bscrapy\.|^(?:START|END|REPORT) RequestId: |/var/task/"
+    Sign(
+        r"^\d+\.\d+\.\d+\.\d+ - - \[|\"(?:GET|POST|PUT|HEAD|DELETE|PATCH|OPTIONS) \S+ HTTP/\d|\bnginx\b|^(?:LOG|STATEMENT|DETAIL|HINT):  "
+        r"|\[\d+\](?: [\w@]+)? (?:LOG|ERROR|FATAL|PANIC|STATEMENT|DETAIL|HINT):  \S|^\d+:[MSCX] \d\d \w{3} \d{4} |\"c\":\"[A-Z]+\", *\"id\":\d+,"
+        r"|(?:site|dist)-packages/(?:flask|django|werkzeug|starlette|fastapi|uvicorn|gunicorn|tornado|airflow|celery|prefect|scrapy|twisted|sqlalchemy"
+        r"|discord|telegram|pygame|kivy|selenium|psycopg2?|pymysql|MySQLdb|pymongo|kombu|odoo|ansible|salt|streamlit|mitmproxy|certbot|bottle|sanic"
+        r"|quart|pyramid|wagtail|stripe|paho|pyodbc|mkdocs|sphinx|openpyxl|apt|cloudinit|ufw|softwareproperties|apport)/|\bmanage\.py\", line \d"
+        r"|\bhomeassistant[./]|\bairflow\b|\bcelery@|\bscrapy\.|^(?:START|END|REPORT) RequestId: |/var/task/"
+    ),
     # The kernel, the init and the doors of machines that serve something else.
-    r"|^(?:error: |fatal: )?(?:Failed password for |Timeout before authentication |Accepted (?:publickey|password) for |Invalid user \S+ from )"
-    r"|systemd\[1\]: (?!nvidia|slurm|kubelet)\S+\.service: |^(?:Main process exited, code=|Scheduled restart job, )|(?:Killed process \d+,? \(|task=)(?!python|pt_|ray|torch|train|deepspeed|nvidia|accelerate|java)\w"
+    Sign(
+        r"^(?:error: |fatal: )?(?:Failed password for |Timeout before authentication |Accepted (?:publickey|password) for |Invalid user \S+ from )"
+        r"|systemd\[1\]: (?!nvidia|slurm|kubelet)\S+\.service: |^(?:Main process exited, code=|Scheduled restart job, )|(?:Killed process \d+,? \(|task=)(?!python|pt_|ray|torch|train|deepspeed|nvidia|accelerate|java)\w"
+    ),
     # Containers of services, storage boxes, video tools.
-    r"|\[MY-\d{6}\]|\b(?:Liveness|Startup) probe failed|^(?:web|www|api|frontend|backend|nginx|redis|mysql|mariadb|postgres|mongo|kafka|rabbitmq|ingress)[\w-]* +\d+/\d+ "
-    r"|port is already allocated|Cannot (?:start|create) service |^(?:Creating|Removing) (?:network|volume) \""
-    r"|repository does not exist or may require|docker-compose|docker compose (?:up|build)|\b(?:synostorage|synoscgi|smbd|nmbd|qnapd|zfs-zed|zed)(?:\[\d+\])?: |comm (?:smbd|nfsd|mysqld|postgres)\b|DiskStation"
-    r"|^ffmpeg version |^ {2}(?:built with gcc|configuration: --|lib(?:av|sw|post)\w+ +\d+\.)|^\[(?:mov,mp4|matroska|h264|hevc|aac|mp3|rtsp|libx264|image2)[\w,]* @ 0x"
+    Sign(
+        r"\[MY-\d{6}\]|\b(?:Liveness|Startup) probe failed|^(?:web|www|api|frontend|backend|nginx|redis|mysql|mariadb|postgres|mongo|kafka|rabbitmq|ingress)[\w-]* +\d+/\d+ "
+        r"|port is already allocated|Cannot (?:start|create) service |^(?:Creating|Removing) (?:network|volume) \""
+        r"|repository does not exist or may require|docker-compose|docker compose (?:up|build)|\b(?:synostorage|synoscgi|smbd|nmbd|qnapd|zfs-zed|zed)(?:\[\d+\])?: |comm (?:smbd|nfsd|mysqld|postgres)\b|DiskStation"
+        r"|^ffmpeg version |^ {2}(?:built with gcc|configuration: --|lib(?:av|sw|post)\w+ +\d+\.)|^\[(?:mov,mp4|matroska|h264|hevc|aac|mp3|rtsp|libx264|image2)[\w,]* @ 0x"
+    ),
     # Simulations.
-    r"|OpenFOAM|Foam::|running on +\d+ total cores|\b(?:EDDDAV|ZBRENT|POTCAR|WAVECAR|OUTCAR)\b|gmx mdrun|\bLAMMPS\b|\bGROMACS\b|\bvasp[._ ]"
+    Sign(
+        r"OpenFOAM|Foam::|running on +\d+ total cores|\b(?:EDDDAV|ZBRENT|POTCAR|WAVECAR|OUTCAR)\b|gmx mdrun|\bLAMMPS\b|\bGROMACS\b|\bvasp[._ ]"
+        r"|\bProgram PWSCF\b|\bQuantum ESPRESSO\b|\bpw\.x\b|\bCP2K[|] |\bcp2k\.p\w+|\bNAMD \d|\bCharm\+\+>|\bwrf\.exe\b|\babaqus\b|\bpmemd\b|\bNWChem\b|Entering Gaussian System|\blmp_\w+|\bgmx_mpi\b"
+    ),
 )
 
 

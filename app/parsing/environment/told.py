@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from app.domain.line import Line
 from app.parsing.environment import hosts, launchers, progress, versions
-from app.parsing.environment.kinship import FIELD, FOREIGN, HINTS
+from app.parsing.environment.kinship import AROUND, FIELD, FOREIGN, HINTS
 from app.parsing.environment.signs import Shown
 from app.parsing.environment.versions import Bounds
 
-SIGNS = (*launchers.SIGNS, *versions.SIGNS, *progress.SIGNS, *hosts.SIGNS, FOREIGN, FIELD, *HINTS)
+SIGNS = (*launchers.SIGNS, *versions.SIGNS, *progress.SIGNS, *hosts.SIGNS, *FOREIGN, AROUND, FIELD, *HINTS)
 # Most lines of most logs show one of these, and once enough lines did, the others need not be looked at.
-OF_FIELD = frozenset(map(SIGNS.index, (FIELD, *HINTS)))
+OF_FIELD = frozenset(map(SIGNS.index, (AROUND, FIELD, *HINTS)))
 PATH = SIGNS.index(versions.PATH)
 ENOUGH_OF_FIELD = 10  # lines that speak of training: a log with so many is of this field, whatever else stands in it
 ENOUGH = {SIGNS.index(FIELD): ENOUGH_OF_FIELD, PATH: 1}  # lines with these signs that tell all that they can
@@ -21,7 +21,7 @@ LONGEST = 2000  # characters of a text that are looked at
 _START = 80  # characters
 SURE = frozenset(number for number, sign in enumerate(SIGNS) if sign.is_pointed_at)
 # Of these the text around them says more.
-_READ = frozenset((launchers.WORLD, launchers.EXIT, *versions.PRINTED, FOREIGN, *hosts.SIGNS))
+_READ = frozenset((launchers.WORLD, launchers.EXIT, *versions.PRINTED, *FOREIGN, *hosts.SIGNS))
 _CERTAIN = 0b11 << len(HINTS)  # as much as two kinds of hints
 
 
@@ -39,6 +39,7 @@ class Told(NamedTuple):
     joined: bool = False
     foreign: bool = False
     of_field: bool = False
+    around: bool = False  # and no more
     kinds: int = 0  # a bit for each kind of word of this field
     hosts: tuple[str, ...] = ()
     placed: tuple[tuple[int, str], ...] = ()  # ranks and their hosts
@@ -80,6 +81,7 @@ def shown_by(text: str, pointed: tuple[int, ...]) -> tuple[int, ...]:
 def form_of(numbers: tuple[int, ...]) -> Form:
     """-> the form of the lines that show these signs. Most lines of a log show the same ones."""
     shown = frozenset(SIGNS[number] for number in numbers)
+    of_field = FIELD in shown or not shown.isdisjoint(HINTS)
     told = Told(
         launcher=launchers.launcher(shown),
         bounds=versions.bounds(shown),
@@ -87,11 +89,13 @@ def form_of(numbers: tuple[int, ...]) -> Form:
         well=progress.WELL in shown,
         wound_up=progress.WOUND_UP in shown,
         joined=progress.JOINED in shown,
-        of_field=FIELD in shown or not shown.isdisjoint(HINTS),
-        kinds=sum(1 << kind for kind, hint in enumerate(HINTS) if hint in shown) | (_CERTAIN if FIELD in shown else 0),
+        of_field=of_field,
+        around=AROUND in shown and not of_field,
+        kinds=sum(1 << kind for kind, hint in enumerate(HINTS) if hint in shown)
+        | (_CERTAIN if FIELD in shown or AROUND in shown else 0),
     )
     is_read = not shown.isdisjoint(_READ)
-    says_more = is_read or told != Told(of_field=told.of_field, kinds=told.kinds)
+    says_more = is_read or told != Told(of_field=told.of_field, around=told.around, kinds=told.kinds)
     return Form(shown, told, is_read, says_more, *progress.counts(shown))
 
 
@@ -103,7 +107,7 @@ def told_by(text: str, numbers: tuple[int, ...]) -> Told:
         world_size=launchers.world_size(text, shown),
         exit_code=launchers.exit_code(text, shown),
         versions=versions.printed(text, shown),
-        foreign=FOREIGN in shown and bool(FOREIGN.regex.search(text)),
+        foreign=any(sign in shown and sign.regex.search(text) for sign in FOREIGN),
         hosts=hosts.named(text, shown),
         placed=hosts.placed(text, shown),
         executed=hosts.executed(text, shown),

@@ -13,8 +13,8 @@ def event_of(chain: tuple[Raised, ...], spawned: int | None, logged: bool) -> Ev
     line = last.lines[0]
     if only := forms.ONLY_RANK.match(last.message):
         line = line._replace(rank=int(only[1]), local_rank=None)  # All ranks raise it.
-    elif line.rank is None and (own := forms.OWN_RANK.match(last.message)):
-        line = line._replace(rank=int(own[1]))
+    elif line.rank is None and (own := forms.OWN_RANK.search(last.message)):
+        line = line._replace(rank=int(own[1] or own[2]))
     lines = tuple(raised.lines[0] for raised in reversed(chain))
     launcher = any(forms.of_launcher(frame.file) for frame in last.frames)
     return Event(

@@ -99,6 +99,9 @@ class Tracebacks:
         if frame:
             stream.place = [line]
             return self._frame(stream, text, frame)
+        if stream.reading == "nothing" and forms.CONNECTOR.match(text.lstrip()):
+            stream.head, stream.cut_type = line, "exception"  # What stands above it was cut off.
+            return True
         if stream.reading == "frames":
             return self._in_frames(stream, line, text)
         if stream.reading == "message":
@@ -167,7 +170,9 @@ class Tracebacks:
             return True
         unfinished = not any(part.strip() for part in stream.message)
         ended = (
-            (stream.blank and not unfinished) or forms.LOG_LINE.match(text) or len(stream.message) >= LONGEST_MESSAGE
+            (stream.blank and not unfinished)
+            or (forms.LOG_LINE.match(text) and not forms.QUOTED.match(text))
+            or len(stream.message) >= LONGEST_MESSAGE
         )
         if ended or not self._continues(stream, line, text):
             self._keep(stream)
@@ -189,6 +194,8 @@ class Tracebacks:
         if text[0] != " ":
             return True
         above = stream.message[-1]
+        if text.startswith(" Original exception:"):  # gloo's
+            return True
         return not above.strip() or above.rstrip().endswith((":", ",")) or above[:1] in " \t" or len(stream.message) > 1
 
     def _bare(self, stream: Stream, line: Line, text: str) -> bool:

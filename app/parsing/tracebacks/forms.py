@@ -47,6 +47,10 @@ LOG_LINE = re.compile(
     r"|(?:mpirun|mpiexec|prterun|horovodrun|make(?:\[\d+\])?|command terminated|Sender): |Exception (?:ignored )?in |Fatal Python error|terminate called"
     r"|Primary job +terminated|(?:Current t|T)hread 0x|(?:real|user|sys)\t\d|Job \S+ )"
 )
+# What looks like a logger's line and is the rest of a message: Ascend's own line, and what gloo quotes.
+QUOTED = re.compile(
+    r"\[ERROR\] [\d.:-]+ \(PID: ?\d+, Device: ?\d+, RankID: ?-?\d+\) ERR\d+|\[\S{1,300}/gloo/\S{1,80}:\d+\] "
+)
 # Types whose message Python writes in one line.
 ONE_LINE = frozenset(
     {"KeyError", "NameError", "UnboundLocalError", "ZeroDivisionError", "ModuleNotFoundError", "FileNotFoundError",
@@ -57,13 +61,14 @@ MAYBE_WRAPPED = 60  # characters; a terminal or a chat may have parted so long a
 RANK_LABEL = re.compile(r"\[rank\d+\]: $")  # that torch puts before each line of an uncaught exception
 # torch.distributed.checkpoint: each rank raises what went wrong on some, with their tracebacks below, marked (RANK 3).
 ONLY_RANK = re.compile(r"CheckpointException ranks:dict_keys\(\[(\d{1,6})\]\)")
-# Gaudi's bridge: RuntimeError: [Rank:6] FATAL ERROR :: MODULE:PT_BRIDGE Exception in Launch thread...
-OWN_RANK = re.compile(r"\[Rank:(\d{1,6})\] FATAL ERROR ::")
+# Gaudi's bridge: RuntimeError: [Rank:6] FATAL ERROR :: MODULE:PT_BRIDGE Exception in Launch thread... Ascend's, a line below:
+# [ERROR] 2026-01-08-18:07:20 (PID:1292363, Device:1, RankID:1) ERR01100 OPS call acl api failed.
+OWN_RANK = re.compile(r"\A\[Rank:(\d{1,6})\] FATAL ERROR ::|\(PID: ?\d+, Device: ?\d+, RankID: ?(\d{1,6})\)")
 # logger.exception writes its own line above the traceback: somebody caught it.
 LOGGED = re.compile(r"\b(?:ERROR|WARN(?:ING)?|CRITICAL)\b")
 IGNORED = "Exception ignored in"
 # Each line with which a traceback can begin, or an exception without one, holds one of these.
-WORDS = ("Traceback (", 'File "', "│", "Error", "Exception", "Interrupt", "StopIteration", "SystemExit", "Fault",
+WORDS = ("Traceback (", "he above exception", 'File "', "│", "Error", "Exception", "Interrupt", "StopIteration", "SystemExit", "Fault",
          "OutOfResources", ".error", ".timeout", ".Empty", ".Full", ".TimeoutExpired", "-- Process ")  # fmt: skip
 
 
@@ -71,6 +76,8 @@ def may_begin(text: str) -> bool:
     """-> whether a traceback, or an exception's last line without one, can begin with this line."""
     if "Traceback (" in text or 'File "' in text or text[:1] == "│":
         return True
+    if "he above exception" in text:
+        return bool(CONNECTOR.match(text.lstrip()))
     if not _NAME_OR_MARK.match(text):
         return False
     for ending in _ENDINGS:  # Most lines hold none, and looking for them costs a third of the regexes below.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 from app.domain.dashboard import OTHERS, UNKNOWN, Chart
 
 WIDTH, HEIGHT = 1000.0, 100.0
+_COLOURS = 8  # of the style sheet, as many as a chart has parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,12 @@ def spark(counts: Sequence[int], times: Sequence[str]) -> Drawn:
 
 
 def _kinds(chart: Chart) -> dict[str, str]:
-    grey = {OTHERS: "others", UNKNOWN: "unknown"}
-    named = [part for part in chart.counts if part not in grey]
-    return grey | {part: f"c{at}" for at, part in enumerate(named)}
+    """-> the class of each part's colour. A name keeps its colour from one range of time to the next, unless another
+    name of the chart has it."""
+    kinds: dict[str, str] = {}
+    free = [f"c{at}" for at in range(_COLOURS)]
+    for part in sorted(chart.counts.keys() - {OTHERS, UNKNOWN}):
+        own = f"c{crc32(part.encode()) % _COLOURS}"
+        kinds[part] = own if own in free else next(iter(free), own)
+        free = [colour for colour in free if colour != kinds[part]]
+    return kinds | {OTHERS: "others", UNKNOWN: "unknown"}

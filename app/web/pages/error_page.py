@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request, Response
 from starlette.responses import RedirectResponse
+from structlog.contextvars import get_contextvars
 
 from app.errors import TriageError
 from app.web.pages.rendering import render
@@ -20,10 +21,12 @@ _Handler = Callable[[Request, Exception], Response]
 
 @dataclass(frozen=True, slots=True)
 class ErrorPage:
-    """`message` is the error's own sentence; None where the status says all."""
+    """`message` is the error's own sentence; None where the status says all. `logged` is the id under which the
+    service's own log tells more, of an error that nobody foresaw."""
 
     status: int
     message: str | None
+    logged: str | None
 
 
 def answer_people(app: FastAPI) -> None:
@@ -46,7 +49,9 @@ def _wrapped(handler: _Handler) -> _Handler:
             here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(f"/login?{urlencode({'next': here})}", HTTPStatus.SEE_OTHER)
         message = error.message if isinstance(error, TriageError) else None
-        page = render(request, "error.html", ErrorPage(answer.status_code, message), answer.status_code)
+        unforeseen = answer.status_code == HTTPStatus.INTERNAL_SERVER_ERROR
+        logged = get_contextvars().get("request_id") if unforeseen else None
+        page = render(request, "error.html", ErrorPage(answer.status_code, message, logged), answer.status_code)
         for name in ("retry-after", "allow"):
             if name in answer.headers:
                 page.headers[name] = answer.headers[name]

@@ -42,7 +42,8 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """`missed` is set where no line was found; `look_on` is the address at which to look on, None at the log's end."""
+    """`missed` is set where no line was found; `look_on` is the address at which to look on: where the search ran out
+    of time, or at the other end of the log. None where all was looked at. `back` tells which way was looked."""
 
     incident: Incident
     title: str | None
@@ -51,6 +52,7 @@ class LogPage:
     marks: tuple[Mark, ...]
     missed: Found | None
     look_on: str | None
+    back: bool
 
 
 @router.get("/incidents/{incident_id}/log")
@@ -149,18 +151,28 @@ def _page(
     root = verdict.root_cause if verdict else None
     lines = max(piece.file.lines, 1)
     known = marked(verdict, piece.file, piece.several)
-    go = request.query_params.get("go", "")
-    kept = [(name, value) for name, value in request.query_params.multi_items() if name not in ("line", "lang")]
-    on = f"{request.url.path}?{urlencode([*kept, ('line', missed.looked)])}" if missed and not missed.ended else None
     return LogPage(
         incident=incident,
         title=title_of(root.entry, service.knowledge, language(request), root.title) if root else None,
         outcome=verdict.outcome if verdict else incident.state.value,
         log=piece,
         marks=tuple(Mark(line, kind, 1000 * (line - 1) // lines) for line, kind in list(known.items())[:_MOST_MARKS]),
-        missed=missed if go else None,
-        look_on=on,
+        missed=missed,
+        look_on=_look_on(request, piece, missed) if missed else None,
+        back=_GO.get(request.query_params.get("go", ""), False),
     )
+
+
+def _look_on(request: Request, piece: LogPiece, missed: Found) -> str | None:
+    go = request.query_params["go"]
+    line = missed.looked
+    if missed.ended:
+        start, last = _start(piece.wanted, go), piece.file.lines
+        if (start >= last) if _GO[go] else (start <= 1):
+            return None
+        line = last + 1 if _GO[go] else 0
+    kept = [(name, value) for name, value in request.query_params.multi_items() if name not in ("line", "lang")]
+    return f"{request.url.path}?{urlencode([*kept, ('line', line)])}"
 
 
 def _number(request: Request, name: str) -> int | None:

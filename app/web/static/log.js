@@ -106,6 +106,13 @@ const go = async (line, fresh = false) => {
   near();
 };
 
+// The rest of the log can hold it: the search opens at the evidence, in the midst of it.
+const nowhere = (kind, back) => {
+  const rest = document.createElement("a");
+  rest.href = `?${asked({ go: kind, line: back ? total + 1 : 0 })}`;
+  rest.textContent = back ? words.fromEnd : words.fromBeginning;
+  said.replaceChildren(words.nowhere, " ", rest);
+};
 const find = async (kind) => {
   const mine = looking += 1;
   const back = kind === "previous" || kind === "error-back";
@@ -120,7 +127,7 @@ const find = async (kind) => {
       go(line, fresh);
       return;
     }
-    if (ended) { said.textContent = words.nowhere; return; }
+    if (ended) { nowhere(kind, back); return; }
     said.textContent = words.looking.replace("{share}", Math.round((100 * (back ? total - looked : looked)) / Math.max(total, 1)));
     from = looked;
   }

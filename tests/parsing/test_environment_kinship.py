@@ -1,0 +1,174 @@
+"""The forms of other programs: each has a line that shows it, in every engine that looks for it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import re2
+
+from app.domain.line import Line
+from app.knowledge.loader import load
+from app.parsing.environment.kinship import FOREIGN
+from app.parsing.environment.told import SIGNS
+from app.triage.patterns import Patterns, source
+from tests.facts import collected
+
+# Instructions of a compiled pattern. From some 17,000 on RE2 has no memory for its quick automaton (8 MiB): it says so on
+# stderr at each search and takes a slow one, which finds the same.
+MOST = 12_000
+EXAMPLES = """\
+\tat com.shop.Basket.add(Basket.java:10)
+   at Program.Main() in /src/Program.cs:line 8
+Caused by: org.apache.kafka.common.KafkaException: gone
+goroutine 1 [running]:
+panic: runtime error: index out of range [3]
+thread 'main' panicked at src/main.rs:4:5:
+Unhandled exception. System.IO.IOException: gone
+    at Module._load (node:internal/modules/cjs/loader:1023:12)
+    at process.emit(node:events:513:28)
+(unhandled promise) gone
+    at Basket (Basket.jsx:12:20)
+Uncaught TypeError: gone
+forrtl: severe (174): SIGSEGV
+At line 12 of file model.f90
+Execution halted
+Error in library("tidyverse") : there is no package
+npm ERR! code ELIFECYCLE
+12 verbose stack Error
+error[E0425]: cannot find value
+  --> src/main.rs:4:5
+[maven] it stopped
+Could not run gradle
+error: could not compile `shop`
+   Compiling libc v0.2.153
+[ 12%] Building CXX object
+make[2]: *** [all] Error 2
+-- The CXX compiler identification is GNU
+c++: fatal error: Killed signal terminated program cc1plus
+/usr/bin/ld: cannot find -lboost
+Step 2/9 : RUN make
+#12 0.123 fetching
+Err:1 http://archive.example jammy InRelease
+E: Unable to locate package foo
+the terraform plan
+Terraform used the providers
+TASK [install shop]
+##[group]Run make
+section_start:1700000000:build
+Started by user admin
+Build step 'Execute shell' marked build as failure
+=================== test session starts ===================
+FAILED tests/test_basket.py::test_add - KeyError: 'a'
+Ran 12 tests in 0.3s
+N E X T F L O W  ~  version 23
+Error executing process > 'align'
+Error in rule align:
+the snakemake workflow
+the nextflow run
+fatal: unable to access 'https://code.example/'
+fetch-pack: unexpected disconnect
+remote: Counting objects: 3
+rsync: connection unexpectedly closed
+curl: (7) Failed to connect
+127.0.0.1 - - [12/Mar/2026 10:10:07] x
+"GET /item/3 HTTP/1.1" 500
+the nginx worker
+DETAIL:  Key is there
+[311] LOG:  checkpoint
+3121:M 02 Apr 2026 10:11:12.131 # gone
+{"c":"STORAGE", "id":22430,
+  File "/srv/lib/site-packages/flask/app.py", line 1
+  File "manage.py", line 22
+homeassistant.components.zha
+the airflow scheduler
+celery@worker1 ready
+scrapy.core.engine
+START RequestId: 3f2 Version: 7
+  File "/var/task/app.py", line 2
+Failed password for root from 192.0.2.4
+systemd[1]: mysql.service: gone
+Main process exited, code=killed
+Killed process 1211 (mysqld)
+[MY-010119] Aborting
+Liveness probe failed: HTTP 500
+web-7d5 0/1 Error
+port is already allocated
+Cannot start service db
+Creating network "shop"
+repository does not exist or may require 'docker login'
+docker-compose.yml
+docker compose up
+synostorage: Volume 1
+comm smbd gone
+on DiskStation
+ffmpeg version 4.4.2
+  built with gcc 11
+[h264 @ 0x55d2c9c2e6c0] gone
+Starting simpleFoam of OpenFOAM
+Foam::error::printStack
+ running on   64 total cores
+ Error EDDDAV: gone
+gmx mdrun -deffnm md
+LAMMPS (2 Aug 2023)
+GROMACS: gone
+ vasp.6.3.0 20Jan22
+     Program PWSCF v.7.2 starts
+Quantum ESPRESSO suite
+srun pw.x -in a.in
+ CP2K| version
+srun cp2k.psmp -i a.inp
+Info: NAMD 2.14
+Charm++> Running
+srun wrf.exe
+the abaqus job
+srun pmemd -O
+the NWChem run
+ Entering Gaussian System, Link 0
+srun lmp_mpi -in a.in
+srun gmx_mpi mdrun"""
+
+
+def instructions(pattern: str) -> int:
+    """-> how large RE2's compiled form of a pattern is, the larger of both directions."""
+    compiled = re2.compile(f"(?m){pattern}")
+    sizes: list[int] = [compiled.programsize, compiled.reverseprogramsize]
+    return max(sizes)
+
+
+def alternatives(pattern: str) -> list[str]:
+    """-> the parts of a pattern between its outermost bars."""
+    parts: list[str] = []
+    begun, depth, inside, at = 0, 0, False, 0
+    while at < len(pattern):
+        sign = pattern[at]
+        inside = sign == "[" if not inside else sign != "]"
+        depth += {"(": 1, ")": -1}.get(sign, 0) if not inside else 0
+        if sign == "|" and not inside and depth == 0:
+            parts.append(pattern[begun:at])
+            begun = at + 1
+        at += 2 if sign == "\\" else 1
+    return [*parts, pattern[begun:]]
+
+
+@pytest.mark.parametrize("form", [form for sign in FOREIGN for form in alternatives(sign.pattern)])
+def test_each_form_of_another_program_has_a_line_that_shows_it(form: str) -> None:
+    assert any(re.search(form, line) for line in EXAMPLES.split("\n"))
+
+
+@pytest.mark.parametrize("line", EXAMPLES.split("\n"))
+def test_each_line_is_another_programs_by_all_that_look_for_it(line: str) -> None:
+    shown = [sign for sign in FOREIGN if sign.regex.search(line)]
+    assert shown
+    assert all(sign.shows(line) for sign in shown)
+    assert collected(Line(1, line, line, 1)).foreign == 1
+
+
+def test_no_sign_is_near_the_memory_of_its_automaton() -> None:
+    assert max(instructions(sign._loose) for sign in SIGNS) < MOST
+
+
+def test_no_sign_of_an_entry_is_either() -> None:
+    signs = [pattern.sign for pattern in Patterns(load()).all]
+    texts = {text for sign in signs for text in (source(sign), sign.unless) if text}
+    assert {text for text in texts if instructions(text) >= MOST} == set()
