@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import jinja2
 from jinja2 import BytecodeCache, Environment
-from jinja2.bccache import Bucket
+from jinja2.bccache import Bucket, bc_magic
 
 from app.knowledge.cache import kept
 
@@ -29,7 +30,8 @@ class _Code(BytecodeCache):
 def with_all_compiled(environment: Environment, folder: Path, cache: Path) -> Environment:
     """-> the environment with all templates of `folder`; compiling them takes half a second where `cache` has none."""
     files = sorted(folder.glob("*.html"))
-    digest = hashlib.sha256(b"".join(file.name.encode() + file.read_bytes() for file in files))
+    maker = bc_magic + jinja2.__version__.encode()  # what another Python or Jinja compiled would not be taken
+    digest = hashlib.sha256(maker + b"".join(file.name.encode() + file.read_bytes() for file in files))
 
     def compiled() -> dict[str, bytes]:
         code = _Code({})
