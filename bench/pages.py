@@ -1,9 +1,12 @@
-"""Measures each page in Chromium: `python -m bench.pages URL [--phone] [--rounds 5]`, on a service that holds the demo.
+"""Measures each page in Chromium: `python -m bench.pages URL [--beside URL] [--phone] [--rounds 5]`, on the demo's data.
 
-A row is a page, asked for by a browser that was never there: bytes over the wire of all that the first paint needs (the
-page, its style sheet, scripts and icon), milliseconds until the server's first byte and until the first contentful
-paint, how much later that is than the paint of a page of 1 KB asked for just before by the same browser, and the layout
-shift of the whole visit, scrolled to its end. Medians of the rounds; the shift is the largest.
+A row is a page, asked for by a browser that was never there (cold), and again by the same one after a look at another
+page of the service, as a reader has it: style sheet and scripts cached (warm). It tells the bytes over the wire of all
+that the cold paint needs (the page, its style sheet, scripts and icon); for both visits the milliseconds until the
+server's first byte and the first contentful paint, and how much later that is than the paint of a page of 1 KB in the
+same browser, as cold or as warm; what the page's own thread of the browser computed for it, which tells what a quicker
+core would take; and the layout shift of the whole visit, scrolled to its end. Medians of the rounds; the shift is the
+largest. With `--beside` each page of another service, say of yesterday's code, is measured by turns with this one's.
 """
 
 from __future__ import annotations
@@ -12,18 +15,21 @@ import argparse
 import re
 import statistics
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
 from tests.browser import FLAGS, find_chromium
 
 PAGES = ("/", "/?sample=stuck", "/incidents", "/incidents?q=nccl", "/groups", "/unexplained", "/dashboard", "/dashboard?days=365",
          "/hosts", "/knowledge", "/knowledge?q=shm", "/knowledge/cuda.oom", "/settings", "/retriage", "/nothing/here")  # fmt: skip
+HEADS = ("page", "its KB", "all KB", "cold: first byte, ms", "first paint", "after 1 KB", "processor: all", "layout", "style",
+         "script", "warm: first byte, ms", "first paint", "after 1 KB", "processor: all", "layout shift")  # fmt: skip
 _SMALL = b"<!doctype html><title>Small</title><body>" + b"<p>A page of 1 KB.</p>" * 45
 _SEEN = """
 window.shift = 0;
@@ -31,42 +37,82 @@ new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
 }).observe({ type: "layout-shift", buffered: true });
 """
+_PAINTED = "performance.getEntriesByName('first-contentful-paint').length"
 _TOLD = """() => {
   const paint = performance.getEntriesByName("first-contentful-paint")[0];
   const page = performance.getEntriesByType("navigation")[0];
-  return { size: page.transferSize, byte: page.responseStart, paint: paint ? paint.startTime : 0, shift: window.shift };
+  return { size: page.transferSize, byte: page.responseStart, paint: paint.startTime, shift: window.shift };
 }"""
+_WORK = {"all": "TaskDuration", "layout": "LayoutDuration", "style": "RecalcStyleDuration", "script": "ScriptDuration"}
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
-    """Bytes of the page itself and of all, milliseconds to the first byte and the first paint, and the layout shift."""
+class Look:
+    """Bytes of the page itself and of all, milliseconds to the first byte and the first paint, milliseconds of the
+    processor by kind of work, and the layout shift."""
 
     page: int
     all: int
     byte: float
     paint: float
+    work: dict[str, float]
     shift: float
 
 
-def visit(browser: Browser, url: str, phone: bool) -> Visit:
-    """-> one visit of a browser with an empty cache."""
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A page's two looks, and when the page of 1 KB was painted, as cold and as warm."""
+
+    cold: Look
+    warm: Look
+    small_cold: float
+    small_warm: float
+
+
+def _worked(wire: CDPSession) -> dict[str, float]:
+    told = {one["name"]: 1000 * one["value"] for one in wire.send("Performance.getMetrics")["metrics"]}
+    return {kind: told[name] for kind, name in _WORK.items()}
+
+
+def _look(page: Page, wire: CDPSession, url: str) -> Look:
+    sizes: list[float] = []
+
+    def loaded(told: dict[str, Any]) -> None:
+        sizes.append(told["encodedDataLength"])
+
+    wire.on("Network.loadingFinished", loaded)
+    before = _worked(wire)
+    page.goto(url, wait_until="load")
+    while not page.evaluate(_PAINTED):
+        page.wait_for_timeout(20)
+    wire.remove_listener("Network.loadingFinished", loaded)
+    after = _worked(wire)
+    fresh = after["all"] < before["all"]  # the page of another site came in another process, which counts from 0
+    work = {kind: after[kind] - (0 if fresh else before[kind]) for kind in _WORK}
+    page.mouse.wheel(0, 20_000)
+    page.wait_for_timeout(300)
+    told: dict[str, Any] = page.evaluate(_TOLD)
+    return Look(told["size"], int(sum(sizes)), told["byte"], told["paint"], work, told["shift"])
+
+
+def two_looks(browser: Browser, url: str, between: str, phone: bool) -> tuple[Look, Look]:
+    """-> a look with an empty cache, and one after a look at another page of the same service."""
     size = {"width": 390, "height": 844} if phone else {"width": 1440, "height": 900}
     with browser.new_context(viewport=size) as context:  # type: ignore[arg-type]  # a plain dictionary is taken
         context.add_init_script(_SEEN)
         page = context.new_page()
         wire = context.new_cdp_session(page)
         wire.send("Network.enable")
-        sizes: list[float] = []
-        wire.on("Network.loadingFinished", lambda told: sizes.append(told["encodedDataLength"]))
-        page.goto(url, wait_until="load")
-        while not page.evaluate("performance.getEntriesByName('first-contentful-paint').length"):
-            page.wait_for_timeout(20)
-        first = list(sizes)
-        page.mouse.wheel(0, 20_000)
-        page.wait_for_timeout(300)
-        told: dict[str, Any] = page.evaluate(_TOLD)
-    return Visit(told["size"], int(sum(first)), told["byte"], told["paint"], told["shift"])
+        wire.send("Performance.enable", {"timeDomain": "threadTicks"})
+        cold = _look(page, wire, url)
+        page.goto(between, wait_until="load")
+        return cold, _look(page, wire, url)
+
+
+def visit(browser: Browser, service: str, path: str, small: str, phone: bool) -> Visit:
+    small_cold, small_warm = two_looks(browser, small, small, phone)
+    cold, warm = two_looks(browser, service + path, f"{service}/nothing/else", phone)
+    return Visit(cold, warm, small_cold.paint, small_warm.paint)
 
 
 class _Small(BaseHTTPRequestHandler):
@@ -106,31 +152,47 @@ def pages_of(browser: Browser, url: str) -> list[str]:
     return found
 
 
-def _row(pairs: list[tuple[float, Visit]]) -> str:
-    seen = [one for _, one in pairs]
-    later = statistics.median(one.paint - small for small, one in pairs)
-    byte, paint = (statistics.median(getattr(one, name) for one in seen) for name in ("byte", "paint"))
-    sizes = f"{max(one.page for one in seen) / 1000:.1f} | {max(one.all for one in seen) / 1000:.1f}"
-    return f"{sizes} | {byte:.0f} | {paint:.0f} | {later:+.0f} | {max(one.shift for one in seen):.4f}"
+def row(path: str, seen: list[Visit]) -> str:
+    """-> the table's row of a page."""
+
+    def look(name: str) -> list[str]:
+        looks = [getattr(one, name) for one in seen]
+        later = statistics.median(getattr(one, name).paint - getattr(one, f"small_{name}") for one in seen)
+        kinds = list(_WORK) if name == "cold" else ["all"]
+        work = [f"{statistics.median(one.work[kind] for one in looks):.0f}" for kind in kinds]
+        times = [f"{statistics.median(getattr(one, when) for one in looks):.0f}" for when in ("byte", "paint")]
+        return [*times, f"{later:+.0f}", *work]
+
+    sizes = [f"{max(getattr(one.cold, name) for one in seen) / 1000:.1f}" for name in ("page", "all")]
+    shift = max(max(one.cold.shift, one.warm.shift) for one in seen)
+    return f"| {' | '.join([path, *sizes, *look('cold'), *look('warm'), f'{shift:.4f}'])} |"
+
+
+def _core() -> float:
+    """-> seconds that this core takes to count to ten million: 0.39 on an ordinary laptop."""
+    began, count = time.process_time(), 0
+    while count < 10_000_000:
+        count += 1
+    return time.process_time() - began
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("url")
     parser.add_argument("pages", nargs="*", help="paths; without one, every kind of page")
+    parser.add_argument("--beside", help="another service with the same data, measured by turns")
     parser.add_argument("--phone", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
+    services = [given.beside, given.url] if given.beside else [given.url]
     with small_page() as small, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
-        print("| page | its KB | all KB | first byte, ms | first paint, ms | after that of 1 KB, ms | layout shift |")
-        print("|---|---|---|---|---|---|---|")
+        print(f"Counting to ten million takes this core {_core():.2f} s of its time.\n")
+        print(f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}")
         for path in given.pages or pages_of(browser, given.url):
-            pairs = [
-                (visit(browser, small, given.phone).paint, visit(browser, given.url + path, given.phone))
-                for _ in range(given.rounds)
-            ]
-            print(f"| {path} | {_row(pairs)} |", flush=True)
+            rounds = [[visit(browser, one, path, small, given.phone) for one in services] for _ in range(given.rounds)]
+            for service, seen in zip(services, zip(*rounds, strict=True), strict=True):
+                print(row(path if service == given.url else f"{path} (beside)", list(seen)), flush=True)
         browser.close()
 
 

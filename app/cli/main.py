@@ -11,7 +11,8 @@ from app import __version__
 from app.errors import BadInput, KnowledgeError, NotFound, SettingError, TriageError
 
 COMMANDS = (
-    "triage", "triage-archive", "serve", "worker", "kb", "db", "token", "retriage", "mcp", "demo", "watch-kubernetes",
+    "triage", "triage-archive", "serve", "worker", "kb", "db", "token", "changes", "retriage", "mcp", "demo",
+    "watch-kubernetes",
 )  # fmt: skip
 _WRONG_INPUT = (BadInput, NotFound, SettingError)
 

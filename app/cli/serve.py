@@ -55,4 +55,5 @@ def _listening(settings: Settings) -> socket.socket:
         return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
     except OSError as error:
         place = f"{settings.host}:{settings.port}"
-        raise TriageError(f"can't listen on {place}: {os.strerror(error.errno or 0)}") from None
+        reason = str(error.strerror).partition(" (while")[0]  # what socket says of itself goes on after that
+        raise TriageError(f"can't listen on {place}: {reason}") from None

@@ -45,7 +45,7 @@ def _create(options: argparse.Namespace) -> int:
     from app.services import access
 
     lifetime = timedelta(days=options.days) if options.days else None
-    with closing(_database()) as database:
+    with closing(open_database()) as database:
         secret, token = access.create(database, options.name, {*map(Scope, options.scope)}, lifetime, me())
     print(json.dumps({"secret": secret, **token.as_dict()}) if options.json else secret)
     return 0
@@ -54,7 +54,7 @@ def _create(options: argparse.Namespace) -> int:
 def _list(options: argparse.Namespace) -> int:
     from app.services import access
 
-    with closing(_database()) as database:
+    with closing(open_database()) as database:
         tokens = [token.as_dict() for token in access.listed(database, options.sessions)]
     if options.json:
         print(json.dumps(tokens))
@@ -69,13 +69,13 @@ def _list(options: argparse.Namespace) -> int:
 def _revoke(options: argparse.Namespace) -> int:
     from app.services import access
 
-    with closing(_database()) as database:
+    with closing(open_database()) as database:
         token = access.revoke(database, options.id, me())
     print(json.dumps(token.as_dict()) if options.json else f"{token.name}: revoked")
     return 0
 
 
-def _database() -> Database:
+def open_database() -> Database:
     """-> the service's database, at the tables of this version."""
     from app.settings import Settings
     from app.storage.database import Database

@@ -21,10 +21,12 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks for something; `name` goes into the trail of changes."""
+    """Who asks for something; `name` goes into the trail of changes. `token` is the id of the token that lets them in,
+    also where they logged in with it; None where there is none."""
 
     name: str
     scopes: frozenset[Scope]
+    token: str | None = None
 
     def may(self, scope: Scope) -> bool:
         return scope in self.scopes or Scope.ADMIN in self.scopes
@@ -35,7 +37,8 @@ ANYONE = Caller("anyone", frozenset(Scope))  # where there is no login
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is kept of a token: never the secret itself. `session` is one that a login of the page made."""
+    """What is kept of a token: never the secret itself. `session` is one that a login of the page made, with the token
+    of the id `begun_with`, if it was one; it is worth nothing where that is not."""
 
     id: str
     name: str
@@ -45,6 +48,7 @@ class Token:
     last_used_at: datetime | None = None
     revoked_at: datetime | None = None
     session: bool = False
+    begun_with: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -60,16 +64,19 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One line of the trail: who did what to which thing, when."""
+    """One line of the trail: who did what to which thing, when. What was otherwise stands in `detail`, under `before`
+    and `after`; `id` is given when it is written."""
 
     at: datetime
     by: str
     action: str
     subject: str
     detail: dict[str, Any]
+    id: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         return {
+            "id": self.id,
             "at": iso(self.at),
             "by": self.by,
             "action": self.action,

@@ -21,6 +21,8 @@ _AT_WORK = re.compile(
 )
 # [Rank 0]: Rank 2 failed to pass monitoredBarrier in 5000 ms
 _MONITORED = re.compile(r"Ranks? ([\d, ]+) failed to pass monitoredBarrier")
+# Rank 1 successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0.
+_FAULTY = re.compile(r"Rank (\d{1,6}) successfully reached monitoredBarrier, but .{0,80}?(?:from|to) rank (\d{1,6})\b")
 # … in store based barrier … rank: 0, key: store_based_barrier_key:1 (world_size=2, worker_count=1, timeout=0:30:00)
 _STORE_BARRIER = re.compile(
     r"store based barrier .{0,60}?rank: (\d{1,6}), .{0,80}?\(world_size=(\d{1,6}), worker_count=(\d{1,6}),"
@@ -69,6 +71,7 @@ class Collectives:
         self._waits: dict[int, Wait] = {}  # of each rank the one with the lowest number: what is behind it never began
         self.missing: set[int] = set()
         self.timed_out: set[int] = set()  # ranks of which a watchdog said that they waited in vain
+        self._faulty: set[int] = set()  # that others could not reach at a barrier
         self._groups: set[str] = set()
         self._barrier: set[int] = set()
         self._barrier_sizes: tuple[int, int] = (0, 0)  # of the world, and of those who came
@@ -131,8 +134,8 @@ class Collectives:
 
     def suspects(self, world_size: int | None) -> Suspects | None:
         """-> the ranks at which the waiting of others points: named by a barrier or report, absent, or behind."""
-        if self.missing:
-            return Suspects(frozenset(self.missing), "named")
+        if named := self.missing or self._faulty:
+            return Suspects(frozenset(named), "named")
         size, came = self._barrier_sizes
         if self._barrier and len(self._barrier) == came < size:
             return Suspects(frozenset(range(size)) - self._barrier, "absent")
@@ -171,6 +174,9 @@ class Collectives:
                 self._wait(Wait(int(at[2]), int(at[3]), None, None, line))
         if named := _MONITORED.search(text) or _LAGGING.search(text):
             self.missing.update(_ranks(next(filter(None, named.groups()))))
+        if faulty := _FAULTY.search(text):
+            self.timed_out.add(int(faulty[1]))
+            self._faulty.add(int(faulty[2]))
         if barrier := _STORE_BARRIER.search(text):
             self._barrier.add(int(barrier[1]))
             self._barrier_sizes = int(barrier[2]), int(barrier[3])

@@ -21,6 +21,10 @@ _SPAWN_CODE = re.compile(
 )
 # paddle.distributed.launch: Container rank 0 status failed cmd ['python', …] code -9 log log/workerlog.0
 _CONTAINER = re.compile(r"^Container rank (\d{1,6}) status failed cmd \[.{0,2000}\] code (-?\d{1,3}) log ")
+# jsrun: ERROR:  One or more process (first noticed rank 17) terminated with signal 9
+_NOTICED = re.compile(r"first noticed rank (\d{1,6})\) terminated with signal (\d{1,2})\b")
+# Its older form: ABORT!!! Out of all 4 trainers, the trainer process with rank=[3] was aborted. Please check its log.
+_ABORTED = re.compile(r"the trainer process with rank=\[(\d{1,6})\] was aborted")
 # A parent that tells Python's own status of a child: `Exit code: -9`. What it stopped itself is no failure.
 _STATUS = re.compile(r"\b[Ee]xit(?:ed with)? ?code:? ?-(\d{1,2})\b")
 _STOPPED = frozenset({2, 15})
@@ -39,7 +43,8 @@ class Processes:
     their own, signals get the canonical form."""
 
     WORDS = ("terminate called", "died with <Signals.", "terminated with", "exit with status", "crashed with exit",
-             "Container rank", "xit code", "xitcode", "exited", "Exited with", "CalledProcessError")  # fmt: skip
+             "Container rank", "xit code", "xitcode", "exited", "Exited with", "CalledProcessError",
+             "trainer process with rank")  # fmt: skip
 
     def __init__(self) -> None:
         self._terminated: dict[str, Line] = {}
@@ -59,7 +64,9 @@ class Processes:
             if same := _SAME_LINE.search(text):
                 self._cpp(line, None, same[1])
             return True
-        if "ode" in text or " with " in text or "exited" in text:
+        if "trainer process with rank" in text and (aborted := _ABORTED.search(text)):
+            self._exited(line, "1", 1, int(aborted[1]))
+        elif "ode" in text or " with " in text or "exited" in text:
             self._told(line, text)
         if "CalledProcessError" in text and (last := _LAST_WORKER.search(text)):
             self.workers = int(last[1]) + 1
@@ -69,6 +76,8 @@ class Processes:
         """How a process ended, in the words of who waited for it."""
         if " with " in text and (died := _DIED.search(text)):
             self._signal(line, died[1] or died[3], int(died[2]) if died[2] else None)
+        if "noticed rank" in text and (noticed := _NOTICED.search(text)):
+            self._left(line, -int(noticed[2]), int(noticed[1]))
         if " code " in text and (left := _SPAWN_CODE.search(text)):
             self._exited(line, left[2], int(left[2]), int(left[1]))
         elif "Container rank" in text and (left := _CONTAINER.match(text)):

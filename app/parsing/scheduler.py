@@ -17,9 +17,10 @@ _STEPD = re.compile(r"\b(?:slurmstepd|slurmd|srun|salloc|sbatch)(?:-([\w.-]+))?:
 _ON = re.compile(r" ON ([\w.\[\],-]+?) (?:CANCELLED|FAILED)(?: AT ([\dT:-]+))?")
 # Node failure on gpu-7 · Task launch for StepId=31.0 failed on node gpu-7: … · pmixp_p2p_send: gpu-7 [0]: pmixp_utils.c:469
 _NODE = re.compile(rf"(?:[Nn]ode failure on|failed on node|pmixp_\w+:) ({LIST})(?=[\s:,.]|$)")
-# Printed at the end of good runs as well.
+# Printed in good runs as well.
 _NOISE = re.compile(
     r"_is_a_lwp|STEPD TERMINATED|Unable to get current|Force Terminated|First task exited|Job step aborted"
+    r"|[Jj]ob \d+ (?:queued and waiting|has been allocated|step creat)"
 )
 
 

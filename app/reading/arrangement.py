@@ -5,7 +5,6 @@ Blocks in, blocks out. Only these few forms are read whole, and only up to a siz
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from array import array
@@ -13,28 +12,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
-from app.reading.records import record_in
+from app.reading.documents import LARGEST, in_document, in_table, is_table
+from app.reading.wrapping import FEWEST, WIDEST, doubled, joined, single, width
 
-LARGEST = 32 << 20  # bytes of a file that is read whole
 _SAMPLE = 64 << 10  # bytes
+_SAMPLE_LINES = 2000  # of a file that was set otherwise
 _JSON, _TABLE, _NEWEST_FIRST = "a JSON document", "a table", "newest lines first"
+_SET_OTHERWISE = "lines cut at one width, or doubled"
 _FROM_THE_END = "the newest lines stand first: read from the end"
-_DEEPEST = 6  # levels of a document
 _FEWEST_TIMES = 4  # different times that show an order
 _TIME = re.compile(
-    rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?"
+    rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?"
     rb"|(?<=time\":)\s?\"?\d{10,19}|(?<=timestamp\":)\s?\"?\d{10,19}|(?<=ts\":)\s?\"?\d{10,19}|^\d{13,19}(?=[\t ,])"
 )
+# Others stand at the beginning only: of syslog, of `ts`, of consoles, the journal's field.
+_AT_BEGIN = re.compile(
+    rb"(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d\d/\d\d/\d\d(?:\d\d)? \d\d:\d\d:\d\d|\[?1\d{9}\.\d{3,9}"
+    rb"|\[?\d\d:\d\d:\d\d(?:[.,]\d+)?|\{.{0,80}\"__REALTIME_TIMESTAMP\":\s?\"\d{16}"
+)
+_HEAD = b"Traceback (most recent call last)"
+_READS_DOWN = re.compile(rb'Traceback \(most recent call last\):[^\n]{0,9}\n[^\n]{0,200}File \\?"')
+_FRAME = re.compile(rb'File \\?"[^"\\]+\\?", line \d')
 _DOCUMENT = re.compile(
     rb"\s*(?:\[\s*[\[{]|\{\s*\r?\n|\{\s*\"(?:events|hits|status|data|results|entries|items)\":\s*[\[{\"])"
 )
-_HEADER = re.compile(
-    r"(?:^|,)\"?(?:@?message|line|content|log|body|textpayload|_raw|jsonpayload\.\w+|logmessage)\"?(?:,|$)", re.I
-)
-_TABLE_NAMES = {"content": "message", "log": "message", "body": "message", "textpayload": "message", "line": "message",
-                "_raw": "message",
-    "message": "message", "@message": "message", "logmessage": "message", "date": "time", "@timestamp": "time",
-                "timestamp": "time", "tsns": "ts"}  # fmt: skip
 
 
 class Arranged(NamedTuple):
@@ -68,7 +69,9 @@ def arranged(blocks: Iterable[bytes]) -> Arranged:
     del read
     if form == _NEWEST_FIRST:
         return _turned(content)
-    records = list(_documents(content.decode("utf-8", "replace")) if form == _JSON else _rows(content))
+    if form == _SET_OTHERWISE:
+        return _as_written(content)
+    records = list(in_document(content.decode("utf-8", "replace")) if form == _JSON else in_table(content))
     if not records:
         return Arranged(_cut(content))
     return _in_order(records)
@@ -79,17 +82,47 @@ def _form(sample: bytes, whole: bool) -> str | None:
     single = sample[:1] == b"{" and b"\n" not in sample.rstrip()
     if (single or _DOCUMENT.match(sample)) and _goes_on(sample.decode("utf-8", "replace"), whole):
         return _JSON
-    if b"," in head[:2000] and _HEADER.search(head[:2000].decode("utf-8", "replace").strip()):
+    if is_table(head[:2000].decode("utf-8", "replace")):
         return _TABLE
     lines = sample.split(b"\n")[: None if whole else -1]
     # Most logs are told by a few lines.
     newest = all(_falls([time for line in part if (time := _time_in(line))], len(part)) for part in (lines[:40], lines))
-    return _NEWEST_FIRST if newest else None
+    if newest or (_HEAD in sample and not _READS_DOWN.search(sample) and _upside_down(lines)):
+        return _NEWEST_FIRST
+    return _SET_OTHERWISE if _set_otherwise(lines) else None
+
+
+def _set_otherwise(lines: list[bytes]) -> bool:
+    """-> whether lines were cut at one width, or have empty ones between; a file with a long line was not cut, which
+    most often shows soon."""
+    if len(lines) > 1 and not lines[1].strip() and doubled([line.decode("latin-1") for line in lines]):
+        return True
+    lengths = list(map(len, lines))
+    widest = max(lengths, default=0)
+    if widest > 4 * WIDEST:
+        return False
+    if (widest > WIDEST or lengths.count(widest) < FEWEST) and all(map(bytes.isascii, lines)):
+        return False
+    return width([line.decode("utf-8", "replace").rstrip("\r") for line in lines]) is not None
+
+
+def _as_written(content: bytes) -> Arranged:
+    """-> the lines as they were before they were cut or doubled."""
+    lines = [line.rstrip("\r") for line in content.decode("utf-8", "replace").removesuffix("\n").split("\n")]
+    numbers = list(range(1, len(lines) + 1))
+    if doubled(lines[:_SAMPLE_LINES]):
+        lines, numbers = single(lines)
+    if at := width(lines[:_SAMPLE_LINES]):
+        lines, first = joined(lines, at)
+        numbers = [numbers[number - 1] for number in first]
+    return Arranged(_cut("\n".join(lines).encode() + b"\n"), array("q", numbers))
 
 
 def _time_in(line: bytes) -> bytes:
     """-> the time that stands near either end of a line, or nothing."""
-    found = _TIME.search(line[:300]) or (_TIME.search(line[-200:]) if len(line) > 300 else None)
+    found = (
+        _AT_BEGIN.match(line) or _TIME.search(line[:300]) or (_TIME.search(line[-200:]) if len(line) > 300 else None)
+    )
     return found[0] if found else b""
 
 
@@ -115,6 +148,8 @@ def _turned(content: bytes) -> Arranged:
     """-> the lines of an export that begins with the newest, from the oldest on; lines without a time stay together."""
     lines = content.removesuffix(b"\n").split(b"\n")
     times = [_time_in(line) for line in lines]
+    if _upside_down(lines) and not any(times):
+        times = [b"-"] * len(lines)
     starts = [at for at, time in enumerate(times) if at == 0 or time]
     groups = [range(start, end) for start, end in pairwise([*starts, len(lines)])]
     if _reads_down(lines):
@@ -130,6 +165,13 @@ def _reads_down(lines: Sequence[bytes]) -> bool:
     """-> whether lines of one instant stand in the order of writing: a traceback's head above its first frame."""
     heads = [at for at, line in enumerate(lines) if b"Traceback (most recent call last)" in line]
     return any(at + 1 < len(lines) and b'File "' in lines[at + 1].replace(b"\\", b"") for at in heads)
+
+
+def _upside_down(lines: Sequence[bytes]) -> bool:
+    """-> whether the last frame of a traceback stands above its head, and nowhere one below."""
+    heads = [at for at, line in enumerate(lines) if _HEAD in line]
+    above = any(at and _FRAME.search(lines[at - 1]) for at in heads)
+    return above and not any(at + 1 < len(lines) and _FRAME.search(lines[at + 1]) for at in heads)
 
 
 def _in_order(records: list[tuple[int, dict[str, Any]]]) -> Arranged:
@@ -153,66 +195,3 @@ def _cut(content: bytes) -> Iterator[bytes]:
         end = content.find(b"\n", start + (1 << 20)) + 1 or len(content)
         yield content[start:end]
         start = end
-
-
-def _documents(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields (line number, record) for each record of a JSON document, in its order; nothing where it is none."""
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        return
-    place, number = 0, 1
-    for record in _records(data, 0) if isinstance(data, list | dict) else ():
-        known = record_in(record)
-        said = known.said if known else ""
-        for spelled in (json.dumps(said, ensure_ascii=False), json.dumps(said)):
-            found = text.find(spelled, place, place + len(spelled) + _SAMPLE)
-            if found >= 0:
-                number += text.count("\n", place, found)
-                place = found
-                break
-        yield number, record
-
-
-def _records(data: Any, depth: int) -> Iterator[dict[str, Any]]:
-    """Yields the records in a decoded document, whatever it wraps them in."""
-    if isinstance(data, dict):
-        if isinstance(data.get("stream"), dict) and isinstance(data.get("values"), list):  # Loki's own interface
-            pairs = (value for value in data["values"] if isinstance(value, list) and len(value) > 1)
-            yield from ({"timestamp": when, "line": said, "labels": data["stream"]} for when, said, *_ in pairs)
-            return
-        inside = [value for value in data.values() if isinstance(value, list | dict) and value]
-        if record_in(data) and not any(_holds_records(value) for value in inside):
-            yield data
-            return
-    elif data and all(isinstance(each, dict) and {"field", "value"} <= each.keys() for each in data):
-        yield {str(each["field"]).lstrip("@"): each["value"] for each in data}  # CloudWatch Logs Insights
-        return
-    else:
-        inside = [value for value in data if isinstance(value, list | dict)]
-    if depth < _DEEPEST:
-        for value in inside:
-            yield from _records(value, depth + 1)
-
-
-def _holds_records(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and record_in(value[0]) is not None
-
-
-def _rows(content: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields (line number, record) for each row of a table, in its order."""
-    import csv  # here, as few files are tables
-
-    csv.field_size_limit(LARGEST)
-    reader = csv.reader(io.StringIO(content.decode("utf-8", "replace"), newline=""))
-    names = [_TABLE_NAMES.get(name.strip().lower(), name.strip()) for name in next(reader, [])]
-    at = reader.line_num + 1
-    while True:
-        try:
-            row = next(reader)
-        except (StopIteration, csv.Error):
-            return
-        record = dict(zip(names, row, strict=False))
-        if record.get("message"):
-            yield at, {"time": "", **record}
-        at = reader.line_num + 1

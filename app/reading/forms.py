@@ -36,7 +36,7 @@ _FORMS = (
     r"\[(?:1|[\w.@-]+(?=,[^\]]{1,80}\]<std)),(?:mpirank:)?(?P<mpi>\d{1,6})(?:,(?P<mpihost>[\w.-]+))?\](?:<std(?:out|err)>)?: ?",
     r"\[(?P<horovod>\d{1,6})\]<std(?:out|err)>: ?",
     # launchers and scripts that write host and rank into one bracket: [host:local rank], [host|rank=3], [rank 3 @ host]
-    rf"\[(?P<nodehost>{_HOST}):(?P<nodelocal>\d{{1,2}})\] ?(?=\S)(?=[A-Z]|(?<= ))",
+    rf"\[(?P<nodehost>{_NUMBERED}):(?P<nodelocal>\d{{1,2}})\] ?(?=\S)(?=[A-Z]|(?<= ))",
     rf"[\[(](?P<taghost>{_NUMBERED}) ?[:/|@,] ?(?:global_)?(?i:rank)[ =:_]?(?P<tagrank>\d{{1,6}})[\])]:? ?",
     rf"[\[(](?P<gpuhost>{_NUMBERED}) ?[:/|@,] ?(?i:gpu|local_?rank)[ =:_]?(?P<gpulocal>\d{{1,2}})[\])]:? ?",
     rf"[\[(](?i:rank)[ =:_]?(?P<rankfirst>\d{{1,6}}) ?[:/|@,] ?(?P<hostlast>{_NUMBERED})[\])]:? ?",
@@ -75,7 +75,7 @@ WRITERS = frozenset({"pod", "kail", "swarm", "nodehost", "taghost", "gpuhost", "
 # What a logger puts before each line of a worker that it passes on; the worker's own label follows.
 _LEVEL = r"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL)"
 PASSED_ON = re.compile(
-    rf"(?:[-|] )?(?:[\[(<*]{{0,2}}(?:{_LEVEL}\b|\d\d|[A-Z]\d{{4}} |(?i:level|std(?:out|err)|time|ts)\b)|\[(?=[^\n]{{0,100}}?(?:{_LEVEL}|\d\d:\d\d))|[\w.]+ ?[-|:] ?\[?{_LEVEL}\b)"
+    rf"(?:[-|] )?(?:[\[(<*]{{0,2}}(?:{_LEVEL}\b|\d{{2,4}}[-/:]\d\d|[A-Z]\d{{4}} |(?i:level|std(?:out|err)|time|ts)\b)|\[(?=[^\n]{{0,100}}?(?:{_LEVEL}|\d\d:\d\d))|[\w.]+ ?[-|:] ?\[?{_LEVEL}\b)"
     r"[^\n\"'{}]{0,120}?(?=\[(?:rank|default)\d{1,6}\]:)"
 )
 _OPENING = frozenset("[({<#:0123456789^\\␛\ufffd")

@@ -33,7 +33,7 @@ FORMS: dict[str, re.Pattern[str]] = {
     ),
     "short": re.compile(r"\s?(?P<open>\[)?[rR](?P<rank>\d{1,5})(?(open)\]|\s?[:|>]) ?"),
     "local": re.compile(r"\s?[\[(]?(?i:gpu|local[_ ]?rank|cuda|device)[ =:_]?(?P<local>\d{1,2})[\])]?\s?[:|]? "),
-    "number": re.compile(r"\s*(?P<task>\d{1,6}): ?"),  # srun -l
+    "number": re.compile(r"\s*(?P<task>\d{1,6}):(?!\d\d:\d\d) ?"),  # srun -l; not a clock
     "logged": re.compile(  # srun -l in a parent that logs what it reads
         r"(?=[^\n\"']{0,80}\b(?:INFO|ERROR|WARNING|DEBUG)\b)[\[\w-][^\n\"']{3,100}?(?:[\]:|-] |(?<=[A-Z]) )(?P<task>\d{1,6}): "
     ),
@@ -49,6 +49,7 @@ FORMS: dict[str, re.Pattern[str]] = {
         r"(?=[\w.:$]*[/-](?:[^\W\d]|[.:/\[\]$-])*\d)(?P<writer>[A-Za-z][\w.:/\[\]$-]*+)(?: |$)"
     ),  # aws logs tail, torchx
 }
+_COUNTED = re.compile(r"\d{1,9}(?:[ /,:]|$)(?!\d\d:)")  # `step 12`, `epoch 3/10`; no time
 _NUMBERS = frozenset(
     {"clock", "table", "epoch", "grep", "rank", "short", "number"}
 )  # of which each line can have its own
@@ -61,11 +62,21 @@ _NO_HOST = re.compile(
 )
 
 
+class Edges(NamedTuple):
+    """What stands at the edges of a file's lines: `margins` and `tails`; `is_set`: a page or a mail set them."""
+
+    margins: tuple[re.Pattern[str], ...] = ()
+    tails: tuple[str, ...] = ()
+    is_set: bool = False
+
+
 class Labels(NamedTuple):
-    """The labels that the lines of a file carry, by their names in FORMS, outer ones first; `unlisted`: others."""
+    """The labels that the lines of a file carry, by their names in FORMS, outer ones first; `unlisted`: others.
+    `edges` is None where nothing stands at them."""
 
     forms: tuple[str, ...] = ()
     unlisted: re.Pattern[str] | None = None
+    edges: Edges | None = None
 
 
 def learned(lines: Sequence[str]) -> str | None:
@@ -104,6 +115,12 @@ def _surely_numbered(lines: list[str]) -> bool:
     return 1 < len(numbers) <= len(found) / _TIMES and len(found) >= _SOME * len(lines)
 
 
+def _of_containers(found: list[re.Match[str]]) -> bool:
+    """-> whether the words behind pods' names are containers', which are few, and no line's own first word (`step 12`)."""
+    counted = sum(bool(_COUNTED.match(hit.string, hit.end())) for hit in found)
+    return len({hit["container"] for hit in found}) <= max(3, len(found) // 20) and counted * 2 < len(found)
+
+
 def _count_lines(found: list[re.Match[str]]) -> bool:
     """-> whether numbers before lines count them: they rise, though a traceback's lines, if any, have one writer."""
     numbers = [int(hit["line"]) for hit in found]
@@ -140,6 +157,6 @@ def _fits(name: str, form: re.Pattern[str], lines: list[str]) -> bool:
         return _count_lines(found)
     if name in _NUMBERS:
         return True
-    if name == "stern" and len({hit["container"] for hit in found}) > max(3, len(lines) // 20):
+    if name == "stern" and not _of_containers(found):
         return False
     return len(set(names)) <= min(_MOST if name != "bracket" else 4096, len(lines) / 2)

@@ -35,8 +35,9 @@ def lines(
     head, rest = _head(pieces)
     reader = _Reader(where, order, numbers, Labels(), verbatim, learns=False)
     plain = list(reader.lines(head))
-    known = labels([line.text for many in plain for line in many])
-    if known.forms or any("Traceback (" in text or ' File "' in text for _, texts in head for text in texts):
+    told = [line.text for many in plain for line in many]
+    known = labels(told)
+    if any(known) or _show_unlisted(told):
         reader = _Reader(where, order, numbers, known, verbatim, learns=True)
         plain = list(reader.lines(head))
     yield from plain
@@ -68,6 +69,15 @@ def _head(
     return head, []
 
 
+def _show_unlisted(texts: list[str]) -> bool:
+    """-> whether a label that no list knows stands before a traceback in texts that are bare of all others."""
+    return any(
+        unlisted(text, texts[at + 1 : at + 1 + _BELOW]) is not None
+        for at, text in enumerate(texts)
+        if "Traceback (" in text or ' File "' in text
+    )
+
+
 class _Reader:
     """Makes the lines of one file, whose lines carry the labels `known`; `learns`: and others, which tracebacks show."""
 
@@ -77,7 +87,7 @@ class _Reader:
         self._where, self._order, self._numbers, self._known = where, order, numbers, known
         self.learns = learns
         self._unfolding = Unfolding(known, verbatim)
-        self._unlisted: list[str] = []
+        self._unlisted = [known.unlisted.pattern] if known.unlisted else []
         self._prefix = f"{where.log or where.file or ''}|"
         self._last = 0
 
@@ -96,21 +106,23 @@ class _Reader:
     def _made(self, first: int, texts: list[str]) -> list[Line]:
         made: list[Line] = []
         for place, text in enumerate(texts, first):
-            if self.learns and ' File "' in text and text[:1] != " " and "Traceback (" not in text:
-                self._learn(text, texts[place - first + 1 : place - first + 1 + _BELOW])
             # Most lines are what one writer printed in one line.
             if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text:
                 if self.learns and "Traceback (" in text:
-                    self._learn(text, texts[place - first + 1 : place - first + 1 + _BELOW])
+                    self._learn(take_off(text, self._known).text, texts[place - first + 1 : place - first + 1 + _BELOW])
                 made += [self._line(place, *line) for line in self._unfolding.lines(place, text)]
-            else:
-                shown = text[:LONGEST_TEXT]
-                made.append(self._line(place, place, shown, take_off(shown, self._known)))
+                continue
+            shown = text[:LONGEST_TEXT]
+            origin = take_off(shown, self._known)
+            if self.learns and ' File "' in shown and not origin.text.lstrip().startswith('File "'):
+                self._learn(origin.text, texts[place - first + 1 : place - first + 1 + _BELOW])
+                origin = take_off(shown, self._known)
+            made.append(self._line(place, place, shown, origin))
         return made
 
     def _learn(self, head: str, below: Sequence[str]) -> None:
-        """Learns the label of a traceback's first line, if no list knows it."""
-        form = unlisted(take_off(head, self._known).text, (take_off(text, self._known).text for text in below))
+        """Learns the label of a traceback's first line, if no list knows it; `head` is bare of all others."""
+        form = unlisted(head, (take_off(text, self._known).text for text in below))
         if form is None or len(self._unlisted) >= MOST:
             return
         self._unlisted.append(form)

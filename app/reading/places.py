@@ -32,7 +32,12 @@ _POD_NAME = re.compile(
 _HOST = re.compile(
     r"(?:^|/)(?P<host>(?:node|host|gpu-|dgx|hgx|compute|ip-|algo-)-?[a-z0-9.-]{0,40}?\d)(?=/|\.(?:log|out|err|txt)$|-\d{10}\b)", re.I
 )  # fmt: skip
-
+_DIGITS = re.compile(r"\d+")
+_MOST_DIGITS = 9
+# What is numbered that is no process: launches, tasks of an array, parts of one log.
+_NO_TASK = re.compile(
+    r"(?i)(?:attempt|restart|retry|run|job|trial|epoch|step|part|shard|seed|fold|exp|version|v|phase|stage)[_.-]?$"
+)
 # stdout.log, stderr.log and error.json of a folder; 4711_3.out beside 4711_3.err
 _CHANNEL = re.compile(r"(?:^|(?<=[/_.-]))(?:(?:std)?(?:out|err)(?:\.log|\.txt)?|error\.json)$")
 
@@ -56,7 +61,9 @@ class Places:
     """The places of a run's files. `names` are those that are known beforehand; one after another may come too."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
+        names = tuple(names)
         self._roots: dict[str, None] = {}
+        self._numbered = _numbered(names)
         for name in names:
             if tree := _TREE.search(name):
                 self._roots.setdefault(tree["root"] or "")
@@ -71,6 +78,9 @@ class Places:
         if not several:
             return Place(None)
         where = _place(name)
+        if name in self._numbered and {where.rank, where.local_rank, where.host, where.node} == {None}:
+            number = self._numbered[name]
+            where = replace(where, rank=number, node=number)  # Of a node, where an agent speaks in it.
         tree = _TREE.search(name)
         if tree is None:
             return where
@@ -89,6 +99,24 @@ class Places:
 def writer_of(name: str) -> str:
     """-> what is common to the names of all files into which one process writes."""
     return _CHANNEL.sub("", name)
+
+
+def _numbered(names: Iterable[str]) -> dict[str, int]:
+    """-> of files whose names differ in one number only, which counts them from 0 on, that number."""
+    alike: dict[tuple[str, ...], dict[str, list[int]]] = {}
+    for name in names:
+        if name.rpartition("/")[2].startswith("slurm-"):
+            continue  # Tasks of an array, most often.
+        alike.setdefault(tuple(_DIGITS.split(name)), {})[name] = [
+            int(number[:_MOST_DIGITS]) for number in _DIGITS.findall(name)
+        ]
+    found: dict[str, int] = {}
+    for parts, files in alike.items():
+        columns = [at for at, column in enumerate(zip(*files.values(), strict=True)) if len(set(column)) > 1]
+        if len(columns) == 1 and not _NO_TASK.search(parts[columns[0]]):
+            numbers = {name: values[columns[0]] for name, values in files.items()}
+            found |= numbers if sorted(numbers.values()) == list(range(len(numbers))) else {}
+    return found
 
 
 def _place(name: str) -> Place:

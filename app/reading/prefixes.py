@@ -7,9 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from app.reading.forms import HOSTS, LOCALS, NODES, PASSED_ON, PODS, PREFIXES, RANKS, TIMES, TOLD_BY, WRITERS, may_begin
-from app.reading.labels import FORMS, Labels, learned
+from app.reading.labels import FORMS, Edges, Labels, learned
+from app.reading.margins import margins, tails
 from app.reading.places import Places
+from app.reading.shapes import CLOCK, shape
 from app.reading.times import iso, time_in, with_year
+from app.reading.typeset import is_set, printed
 from app.reading.unlisted import part_that_tells
 
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-B0-2]|[=>])")
@@ -31,7 +34,8 @@ _NODE_LABELS = (
     "instance",
 )
 _POD_LABELS = ("pod", "pod_name", "kubernetes_pod_name", "k8s_pod_name")
-_MOST_ROUNDS = 3  # labels in one another
+_MOST_ROUNDS = 4  # labels in one another
+_NONE = Labels()
 
 
 class Origin(NamedTuple):
@@ -53,18 +57,30 @@ _UNTOLD = NOWHERE[1:]
 
 def labels(sample: Sequence[str]) -> Labels:
     """-> the labels that nearly all of a file's first lines carry, also one inside of another."""
-    known = Labels()
+    known = Labels(edges=_edges(sample))
     for _ in range(_MOST_ROUNDS):
-        more = learned([take_off(line, known).text for line in sample] if known.forms else sample)
-        if more is None:
+        told = [take_off(line, known).text for line in sample] if known != _NONE else sample
+        if more := learned(told):
+            known = known._replace(forms=(*known.forms, more))
+        elif known.unlisted is None and (more := shape(told)):
+            known = known._replace(unlisted=re.compile(more))
+        else:
             break
-        known = Labels((*known.forms, more))
     return known
+
+
+def _edges(sample: Sequence[str]) -> Edges | None:
+    page = is_set(sample)
+    bare = [printed(line) for line in sample] if page else sample
+    found = Edges(margins(bare), tails(bare), page)
+    return found if any(found) else None
 
 
 def take_off(raw: str, known: Labels, outer: Origin = NOWHERE) -> Origin:
     """-> where a line came from and its bare text. `raw` is one line without its line end; `outer` what is known of it."""
     text = ANSI.sub("", raw) if "\x1b" in raw else raw
+    if known.edges is not None:
+        text = _within(text, known.edges)
     # Lines are many, and a tuple's own way to make one takes a third of the time.
     origin = tuple.__new__(Origin, (text, *_UNTOLD)) if outer is NOWHERE else outer._replace(text=text)
     left = list(known.forms) if known.forms else None
@@ -74,6 +90,19 @@ def take_off(raw: str, known: Labels, outer: Origin = NOWHERE) -> Origin:
     ):
         origin = found
     return _with_own(origin)
+
+
+def _within(text: str, edges: Edges) -> str:
+    """-> a line as it was printed, without what stands at its edges."""
+    if edges.is_set:
+        text = printed(text)
+    for margin in edges.margins:
+        if found := margin.match(text):
+            text = text[found.end() :]
+    for tail in edges.tails:
+        bare = text.rstrip()
+        text = bare.removesuffix(tail).rstrip() if bare.endswith(tail) else text
+    return text
 
 
 def _with_own(origin: Origin) -> Origin:
@@ -109,10 +138,15 @@ def _take_unlisted(origin: Origin, form: re.Pattern[str]) -> Origin | None:
     found = form.match(origin.text)
     if found is None:
         return None
-    told, text = part_that_tells(found[0]), origin.text[found.end() :]
+    label, text = found[0], origin.text[found.end() :]
+    clock = CLOCK.search(label)
+    if clock is not None:  # which is no part of the writer's name, and has no number of a task
+        origin = origin._replace(time=origin.time or time_in(label))
+        label = label.replace(clock[0], "")
+    told = part_that_tells(label)
     if told is not None:
         return _behind(origin, told[1], told[0])._replace(text=text)
-    return origin._replace(text=text, stream=f"{origin.stream}{found[0].strip()}/")
+    return origin._replace(text=text, stream=f"{origin.stream}{label.strip()}/")
 
 
 def _behind(origin: Origin, found: re.Match[str], name: str) -> Origin:

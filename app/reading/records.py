@@ -60,6 +60,13 @@ _LEVELS = ("level", "levelname", "severity", "log_level", "loglevel", "detected_
 _RANKS, _LOCALS = ("global_rank", "rank", "RANK"), ("local_rank", "LOCAL_RANK")
 _WRITERS = ("stream", "container_name", "container", "pid", "process", "_PID", "SYSLOG_PID")
 _COMPANIONS = frozenset((*_TIMES, *_LEVELS, *_THROWN, *_WRITERS, *_PODS, "labels", "logger", "logger_name", "stream"))
+# What other collectors call the same: LogEntry, LogMessage, short_message, stringValue, __CONTENT__; and what stands beside.
+_SAYS = re.compile(
+    r"(?:.*[a-z\d_.])?(?:[Mm]essage|[Mm]sg|Entry|[Ll]ine|[Cc]ontent|Text|Body|StringValue|stringValue)|data|__CONTENT__|body_text|raw(?:Log)?"
+)
+_BESIDE = re.compile(r"(?i).*(?:time|date|host|node|pod|computer|severity|level|stream|container|namespace|filename).*")
+_NAMES_HOST = re.compile(r"(?i)(?:.*[_.:@-])?_*(?:node_?name|host_?name|computer)_*")
+_NAMES_POD = re.compile(r"(?i)(?:.*[_.:@-])?_*pod_?name_*")
 _FACT = (str, int, float)
 _DEEPEST = 4  # levels
 _MOST_FIELDS = 400
@@ -89,11 +96,17 @@ class Record(NamedTuple):
 
 def record_of(text: str) -> Record | None:
     """-> the record that a line's JSON object is, or None where it is something else, a program's own data included."""
+    data = decoded_object(text)
+    return record_in(data) if data else None
+
+
+def decoded_object(text: str) -> dict[str, Any]:
+    """-> the JSON object that a text is; an empty one where it is none."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
-        return None
-    return record_in(data) if isinstance(data, dict) else None
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def record_in(data: dict[str, Any]) -> Record | None:
@@ -104,9 +117,12 @@ def record_in(data: dict[str, Any]) -> Record | None:
         name = next((name for name in fields if name in _SPOKEN and isinstance(fields[name], str)), None)
     thrown = _thrown(fields)
     if name is None and not thrown:
-        return None
+        name = _spoken_of(fields)
+        if name is None:
+            return None
     said = str(fields[name]) if name else ""
-    host, pod = _text(fields, _HOSTS), _text(fields, _PODS)
+    host = _text(fields, _HOSTS) or _named(fields, _NAMES_HOST)
+    pod = _text(fields, _PODS) or _named(fields, _NAMES_POD)
     return Record(
         lines=tuple(_lines(said, thrown, fields)),
         said=said,
@@ -117,6 +133,30 @@ def record_in(data: dict[str, Any]) -> Record | None:
         time=_time(next((fields[name] for name in _TIMES if name in fields), None)),
         writer="/".join(str(fields[name]) for name in _WRITERS if name in fields),
         whole=name != "log" or said.endswith("\n") or len(said.encode()) < _DOCKERS_PIECE,
+    )
+
+
+def is_said(name: str) -> bool:
+    """-> whether a field is called as those are that hold what was said."""
+    return bool(_SAYS.fullmatch(name)) and not is_beside(name)
+
+
+def is_beside(name: str) -> bool:
+    """-> whether a field is called as those are that tell when, where and how grave it was."""
+    return bool(_BESIDE.fullmatch(name))
+
+
+def _spoken_of(fields: dict[str, str | int | float]) -> str | None:
+    """-> the field that holds what was said, by what such fields are called, where others tell when or where it was."""
+    named = (name for name in fields if isinstance(fields[name], str) and is_said(name))
+    name = next(named, None)
+    return name if name and any(map(is_beside, fields)) else None
+
+
+def _named(fields: dict[str, str | int | float], form: re.Pattern[str]) -> str | None:
+    """-> the first text in a field that is called so."""
+    return next(
+        (value for name, value in fields.items() if isinstance(value, str) and value and form.fullmatch(name)), None
     )
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from app.reading.documents import in_batch
 from app.reading.labels import Labels
 from app.reading.prefixes import NOWHERE, Origin, take_off
 from app.reading.records import Record, record_of
@@ -18,6 +19,8 @@ _FAR = 200  # characters of prefixes before a record
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d)) (std(?:out|err)) ([FP])(?::\w+)* ?")
 _BAR = re.compile(r"\d+%\|")
 _GLUED = re.compile(r"(?<=\S)(?=(?:\[rank\d+\]: ?)?Traceback \(most recent call last\))")
+_TAGGED = re.compile(r"(?:[+-]\d{4}\s)?[\w.*/-]+(?::\s|\t)(?=\{\")")  # Fluentd's standard output, and its files
+_WORD = re.compile(r"\w")
 # A traceback whose line feeds a web form took away.
 _FLAT = "Traceback (most recent call last): File "
 _ESCAPED = "Traceback (most recent call last):\\n"  # of repr(), of JSON in a line that is no record
@@ -81,7 +84,12 @@ class Unfolding:
         record = None
         if text[-1:] == "}" and depth < _DEEPEST:
             origin = take_off(text, self.known, outer)
-            record = record_of(origin.text) if origin.text[:1] == "{" else None
+            record = _record_in(origin.text)
+        if record is None and text[:1] == "{" and (batch := in_batch(text)):
+            for each in batch:
+                for line in each.lines:
+                    yield from self._plain(number, line, _around(each, origin))
+            return
         if record is None:
             yield from self._plain(number, text, outer, raw)
             return
@@ -102,6 +110,14 @@ class Unfolding:
             cut = part[:LONGEST_TEXT]
             shown = raw[:LONGEST_TEXT] if raw is not None and len(parts) == 1 else cut
             yield Unfolded(number, shown, take_off(cut, self.known, outer))
+
+
+def _record_in(text: str) -> Record | None:
+    """-> the record that a text is, or that a collector wrote behind its time and tag: `kube.train: {…}`."""
+    if text[:1] == "{":
+        return record_of(text)
+    found = _TAGGED.match(text)
+    return record_of(text[found.end() :]) if found else None
 
 
 def _legible(said: str, text: str) -> bool:
@@ -146,8 +162,8 @@ def _unescaped(part: str) -> list[str]:
 
 
 def _writers(part: str, known: Labels) -> list[str]:
-    """-> what each of two writers put in the line; a prefix before another one is no writer of its own."""
+    """-> what each of two writers put in the line; a prefix before another one, or a mark, is no writer of its own."""
     pieces = _GLUED.split(part)
-    if len(pieces) > 1 and not take_off(pieces[0], known).text.strip():
+    if len(pieces) > 1 and not _WORD.search(take_off(pieces[0], known).text):
         return [part]
     return pieces

@@ -22,6 +22,8 @@ _BELOW_FRAME = re.compile(r'  (?:File "[^"]+", line \d|  \S)')
 _NUMBER = re.compile(r"[<(\[w]?(?P<task>\d{1,5})[>)\]|:]{1,2}\s*")
 _ADDRESS = re.compile(r"(?<![\w.])(?P<host>\d{1,3}(?:\.\d{1,3}){3})(?![\w.])")
 _NAMED = re.compile(r"(?<![\w.-])(?P<host>[A-Za-z][\w.-]*\d[\w.-]*)(?![\w.-])")
+# INFO - [worker-3]: what a logger writes behind its level is the process's own number; without one it would be a pod's.
+_WORKER = re.compile(r"[\[(<]?(?i:worker|trainer|proc(?:ess)?|replica)[-_ ]?(?P<task>\d{1,5})[\])>]?(?:\s?[:|>-]+)?\s*")
 _TELLING = ("rank", "short", "local", "number", "bracket", "compose", "kubetail", "host")  # of FORMS
 
 
@@ -49,6 +51,8 @@ def part_that_tells(label: str) -> tuple[str, re.Match[str]] | None:
     a task, `(node-3) ` a host."""
     starts = [0, *(gap.end() for gap in re.finditer(r"\s+", label.rstrip()))]
     for start in starts:
+        if start and (worker := _WORKER.fullmatch(label, start)):
+            return "", worker
         for name in _TELLING:
             found = FORMS[name].fullmatch(label, start)
             if found and (name != "host" or is_host(found["host"])):

@@ -6,15 +6,17 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from app.domain.incident import Incident, Job, State, StoredFile, StoredLog
 from app.errors import UnreadableLog
 from app.reading.blocks import blocks
-from app.reading.redact import redacted
+from app.reading.redact import redact, redacted
 from app.reading.unpack import Budget, Upload, unpack
 from app.services.arrival import Accepted, Arrival
 from app.services.service import Service
@@ -46,7 +48,7 @@ def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime 
             writers.append(writer)
         refuse_empty(files)
         beside(BlobWriter.keep, writers)
-        kept = Received(job, StoredLog(_digest(files), tuple(files)), at or datetime.now(UTC))
+        kept = Received(_clean(job), StoredLog(_digest(files), tuple(files)), at or datetime.now(UTC))
         arrival = Arrival(kept, tuple(writers), stack.pop_all().close)
     return service.arrivals.put(arrival, partial(_record, service), lambda arrival: arrival.close())
 
@@ -61,10 +63,11 @@ def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
     names: set[str] = set()
     for upload in uploads:
         for file in unpack(upload, budget, limit):
-            name, count = file.name, 1
+            given = redact(file.name)
+            name, count = given, 1
             while name in names:
                 count += 1
-                name = f"{file.name}#{count}"
+                name = f"{given}#{count}"
             names.add(name)
             yield Upload(name, redacted(blocks(file.chunks, name)))
 
@@ -73,6 +76,20 @@ def refuse_empty(files: list[StoredFile]) -> None:
     """Raises UnreadableLog where there is no file, or nothing in any of them."""
     if not any(file.bytes for file in files):
         raise UnreadableLog("the log is empty: nothing was sent" if files else "no log was sent")
+
+
+def _clean(job: Job) -> Job:
+    """-> what was said about the job, without the secrets in it: an address or a label can hold one."""
+    texts = [value for value in asdict(job).values() if isinstance(value, str)]
+    words = "\n".join([*texts, *(f"{name}={value}" for name, value in job.labels.items())]).encode("utf-8", "replace")
+    if b"".join(redacted([words])) == words:  # all at once, as it takes a while one by one
+        return job
+    given: dict[str, Any] = {name: redact(value) for name, value in asdict(job).items() if isinstance(value, str)}
+    labels = {}
+    for name, value in job.labels.items():
+        shown = redact(f"{name}={value}")  # the name may be what tells that the value is one
+        labels[name] = shown.removeprefix(f"{name}=") if shown.startswith(f"{name}=") else redact(value)
+    return replace(job, labels=labels, **given)
 
 
 def _digest(files: list[StoredFile]) -> str:

@@ -4,48 +4,59 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from app.domain.access import Caller, Change, Scope, Token
+from app.domain.moment import iso
+from app.errors import BadInput
+from app.services.written import written
 from app.storage import tokens, trail
 from app.storage.cursor import Page
 from app.storage.database import Database
 
+LONGEST_NAME = 100  # characters
+_AT_ONCE = 200  # changes read at a time
 _PREFIX = "tt_"  # makes a leaked one known to scanners, and to our own redaction
 
 
 def create(
-    database: Database,
-    name: str,
-    scopes: Collection[Scope],
-    lifetime: timedelta | None,
-    by: str,
-    session: bool = False,
+    database: Database, name: str, scopes: Collection[Scope], lifetime: timedelta | None, by: str
 ) -> tuple[str, Token]:
-    """-> (the secret, the token). `session` is for one that a login of the page makes. Raises StorageUnavailable."""
-    secret = _PREFIX + secrets.token_urlsafe(32)
+    """-> (the secret, the token). Raises BadInput for a name that is none, StorageUnavailable."""
+    now, name = datetime.now(UTC), " ".join(written(name).split())
+    if not name or len(name) > LONGEST_NAME:
+        raise BadInput(f"a token has a name of 1 to {LONGEST_NAME} characters")
+    token = Token("", name, frozenset(scopes), now, now + lifetime if lifetime else None)
+    return _make(database, token, by, "create")
+
+
+def begin_session(database: Database, caller: Caller, lifetime: timedelta) -> tuple[str, Token]:
+    """-> (the secret, the token) of a login of the page, which may what the caller may and ends with that one's token.
+
+    Raises StorageUnavailable.
+    """
     now = datetime.now(UTC)
-    token = Token("", name, frozenset(scopes), now, now + lifetime if lifetime else None, session=session)
-    with database.transaction() as opened:
-        made = tokens.add(opened, _digest(secret), token)
-        trail.add(opened, Change(now, by, "login" if session else "create", f"token {made.id}", {"name": name}))
-        tokens.sweep(opened, now)
-    return secret, made
+    token = Token("", caller.name, caller.scopes, now, now + lifetime, session=True, begun_with=caller.token)
+    return _make(database, token, caller.name, "login")
 
 
-def caller_of(database: Database, secret: str) -> Caller | None:
-    """-> whom a secret stands for, if it is one that is valid now. Raises StorageUnavailable."""
+def caller_of(database: Database, secret: str, sessions: bool = True) -> Caller | None:
+    """-> whom a secret stands for, if it is one that is valid now; without `sessions` one of a token that was made.
+
+    Raises StorageUnavailable.
+    """
     # The digest is what is looked up, so how long that takes tells nothing about the secret.
     digest, now = _digest(secret), datetime.now(UTC)
     with database.reading() as session:
         token = tokens.valid(session, digest, now)
-    if token is None:
+    if token is None or (token.session and not sessions):
         return None
     if tokens.is_use_stale(token, now):
         with database.transaction(durable=False) as session:
             tokens.used(session, token.id, now)
-    return Caller(token.name, token.scopes)
+    return Caller(token.name, token.scopes, token.begun_with if token.session else token.id)
 
 
 def listed(database: Database, sessions: bool = False) -> list[Token]:
@@ -55,11 +66,12 @@ def listed(database: Database, sessions: bool = False) -> list[Token]:
 
 
 def revoke(database: Database, token_id: str, by: str) -> Token:
-    """-> the token, which lets nobody in any more. Raises NotFound."""
+    """-> the token, which lets nobody in any more, nor do the sessions begun with it. Raises NotFound."""
     now = datetime.now(UTC)
     with database.transaction() as session:
-        token = tokens.revoke(session, token_id, now)
-        trail.add(session, Change(now, by, "revoke", f"token {token.id}", {"name": token.name}))
+        token, new = tokens.revoke(session, token_id, now)
+        if new:
+            trail.add(session, Change(now, by, "revoke", f"token {token.id}", {"before": _told(token)}))
         return token
 
 
@@ -70,12 +82,41 @@ def end_session(database: Database, secret: str) -> None:
         token = tokens.valid(session, _digest(secret), now)
         if token is not None and token.session:
             tokens.revoke(session, token.id, now)
+            trail.add(session, Change(now, token.name, "logout", f"token {token.id}", {"before": _told(token)}))
 
 
-def changes(database: Database, subject: str | None, limit: int, cursor: str | None = None) -> Page[Change]:
-    """-> the trail of a subject, as in `group 7`, or of all; the latest first. Raises BadCursor."""
+def changes(
+    database: Database, subject: str | None, limit: int, cursor: str | None = None, by: str | None = None
+) -> Page[Change]:
+    """-> the trail of a subject, as in `group 7`, of somebody, or of all; the latest first. Raises BadCursor."""
     with database.reading() as session:
-        return trail.listed(session, subject, limit, cursor)
+        return trail.listed(session, subject, limit, cursor, by)
+
+
+def every_change(database: Database, subject: str | None = None, by: str | None = None) -> Iterator[Change]:
+    """Yields the same, one after another, however many there are. Raises StorageUnavailable."""
+    cursor: str | None = None
+    while True:
+        page = changes(database, subject, _AT_ONCE, cursor, by)
+        yield from page.items
+        cursor = page.next
+        if cursor is None:
+            return
+
+
+def _make(database: Database, token: Token, by: str, action: str) -> tuple[str, Token]:
+    secret = _PREFIX + secrets.token_urlsafe(32)
+    with database.transaction() as session:
+        made = tokens.add(session, _digest(secret), token)
+        trail.add(session, Change(made.created_at, by, action, f"token {made.id}", {"after": _told(made)}))
+        tokens.sweep(session, made.created_at)
+    return secret, made
+
+
+def _told(token: Token) -> dict[str, Any]:
+    """-> what the trail says of a token."""
+    told = {"name": token.name, "scopes": sorted(token.scopes), "expires_at": iso(token.expires_at)}
+    return told | ({"token": token.begun_with} if token.session else {})
 
 
 def _digest(secret: str) -> str:

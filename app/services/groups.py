@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,8 +13,10 @@ from sqlalchemy.orm import Session
 from app.domain.access import Change
 from app.domain.group import Group, GroupChange, GroupFilter, GroupMembers, GroupStatus
 from app.domain.incident import Incident
+from app.domain.moment import iso
 from app.services.notify import put_repeats
 from app.services.service import Service
+from app.services.written import written
 from app.storage import grouping, groups, incidents, trail
 from app.storage.cursor import Page
 
@@ -79,16 +81,18 @@ def change_groups(service: Service, group_ids: Sequence[str], status: GroupStatu
 
 
 def change_group(service: Service, group_id: str, change: GroupChange, by: str) -> Group:
-    """-> the group as it is now. Raises NotFound."""
+    """-> the group as it is now; where it was like that before, nothing is told or written down. Raises NotFound."""
     now = datetime.now(UTC)
+    clean = replace(change, owner=written(change.owner), note=written(change.note))
     with service.database.transaction() as session:
-        changed = groups.change(session, group_id, change, now)
-        said = {name: value for name, value in asdict(change).items() if value is not None}
-        if change.mute is not None:
-            said["mute"] = change.mute.total_seconds()
-        _write_down(session, by, "change", group_id, said)
-        put_repeats(session, group_id, f"change {now.isoformat()}")
-        return changed
+        before, after = groups.change(session, group_id, clean, now)
+        told = [_decided(group) for group in (before, after)]
+        differing = [name for name in told[0] if told[0][name] != told[1][name]]
+        if differing:
+            was, now_is = ({name: one[name] for name in differing} for one in told)
+            _write_down(session, by, "change", group_id, {"before": was, "after": now_is})
+            put_repeats(session, group_id, f"change {now.isoformat()}")
+        return after
 
 
 def merge_groups(service: Service, group_id: str, others: Sequence[str], by: str) -> Group:
@@ -116,6 +120,12 @@ def split_group(service: Service, group_id: str, field: str, value: str, by: str
         number = grouping.split(session, group_id, field, value)
         _write_down(session, by, "split", group_id, {field: value, "into": str(number)})
         return groups.read(session, str(number))
+
+
+def _decided(group: Group) -> dict[str, Any]:
+    """-> what people decide about a group."""
+    known = {"status": group.status.value, "owner": group.owner, "note": group.note}
+    return known | {"muted_until": iso(group.muted_until)}
 
 
 def _write_down(session: Session, by: str, action: str, group_id: str, detail: dict[str, Any]) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from app.domain.access import Change
 from app.domain.incident import Feedback, Incident, IncidentFilter, StoredFile, StoredLine
 from app.errors import NotFound
 from app.services.service import Service
+from app.services.written import written
 from app.storage import feedback, incidents, trail
 from app.storage.cursor import Page
 
@@ -48,20 +50,22 @@ def say(service: Service, incident_id: str, said: Feedback) -> Incident:
     """Keeps what somebody says of an incident's verdict -> the incident. Raises NotFound."""
     if said.entry is not None and said.entry not in service.knowledge.entries:
         raise NotFound("there is no such entry", entry=said.entry[:100])
+    said = replace(said, note=written(said.note))
+    told = {"verdict": said.verdict, "entry": said.entry, "note": said.note}
     with service.database.transaction() as session:
         feedback.add(session, incident_id, said)
-        trail.add(session, Change(said.at, said.by, "feedback", f"incident {incident_id}", {"verdict": said.verdict}))
+        trail.add(session, Change(said.at, said.by, "feedback", f"incident {incident_id}", {"after": told}))
         return incidents.read(session, incident_id)
 
 
 def forget_incident(service: Service, incident_id: str, by: str) -> None:
     """Takes an incident away, and its log where no other incident has the same. Raises NotFound."""
     with service.database.transaction() as session:
-        digests = incidents.remove(session, incident_id)
-        trail.add(session, Change(datetime.now(UTC), by, "forget", f"incident {incident_id}", {}))
+        gone = incidents.remove(session, incident_id)
+        trail.add(session, Change(datetime.now(UTC), by, "forget", f"incident {incident_id}", {"before": gone.told}))
         # Held until the rows are gone for everyone: nobody may count on a file that is about to go.
-        incidents.hold_files(session, digests)
-        for digest in incidents.unused(session, digests):
+        incidents.hold_files(session, gone.digests)
+        for digest in incidents.unused(session, gone.digests):
             service.blobs.remove(digest)
 
 

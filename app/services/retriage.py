@@ -74,17 +74,27 @@ class Retriage:
 
     def change(self, by: str) -> Iterator[Difference]:
         """The same, and keeps the new verdicts, with the ones before. Raises StorageUnavailable."""
-        database = self._service.database
-        for kept, triaged in self._differing():
-            if isinstance(triaged, Triaged):
-                hours = gpu_hours_lost(kept.job, triaged.verdict)
-                finding = replace(triaged.finding, gpu_hours=hours)
-                # Each by itself: one that held the groups of several would lock them in another order than all others.
-                with database.transaction(durable=False) as session:
-                    self.changed += verdicts.replace(session, kept.id, triaged.verdict, finding, datetime.now(UTC))
-            yield _difference(kept, triaged)
-        told = {"changed": self.changed, "of": self.looked_at}
-        with database.transaction() as session:
+        whole = False
+        try:
+            for kept, triaged in self._differing():
+                if isinstance(triaged, Triaged):
+                    self._keep(kept, triaged)
+                yield _difference(kept, triaged)
+            whole = not self.stopped
+        finally:
+            # Also of one that broke off: what it changed by then stays.
+            if self.changed:
+                self._write_down(by, whole)
+
+    def _keep(self, kept: Kept, triaged: Triaged) -> None:
+        finding = replace(triaged.finding, gpu_hours=gpu_hours_lost(kept.job, triaged.verdict))
+        # Each by itself: one that held the groups of several would lock them in another order than all others.
+        with self._service.database.transaction(durable=False) as session:
+            self.changed += verdicts.replace(session, kept.id, triaged.verdict, finding, datetime.now(UTC))
+
+    def _write_down(self, by: str, whole: bool) -> None:
+        told = {"changed": self.changed, "of": self.looked_at, "knowledge": self._knowledge, "whole": whole}
+        with self._service.database.transaction() as session:
             trail.add(session, Change(datetime.now(UTC), by, "retriage", "incidents", told))
 
     def _differing(self) -> Iterator[tuple[Kept, Triaged | TriageError]]:

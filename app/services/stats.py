@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.domain.stats import Bucket, HostRecord, Stat, StatsFilter
 from app.errors import NotFound
 from app.services.service import Service
+from app.services.written import NUL
 from app.storage import hosts as stored
 from app.storage import stats
 from app.storage.cursor import Page
@@ -26,7 +27,7 @@ def hosts(service: Service, wanted: StatsFilter, limit: int) -> list[HostRecord]
 def host(service: Service, name: str) -> HostRecord:
     """-> one host, over all time. Raises NotFound where nothing failed on it."""
     with service.database.reading() as session:
-        found = stored.host(session, StatsFilter(), name)
+        found = None if NUL in name else stored.host(session, StatsFilter(), name)
     if found is None:
         raise NotFound("nothing that is known failed on this host", host=name[:100])
     return found

@@ -8,6 +8,7 @@ from app.domain.access import Change
 from app.domain.view import View
 from app.errors import BadInput
 from app.services.service import Service
+from app.services.written import written
 from app.storage import trail, views
 
 LONGEST_NAME, LONGEST_QUERY = 80, 4000  # characters
@@ -21,13 +22,15 @@ def list_views(service: Service) -> list[View]:
 
 def save_view(service: Service, name: str, query: str, by: str) -> View:
     """Keeps a view, in place of one of the same name. Raises BadInput where it has no name or is too long."""
-    name = " ".join(name.split())
+    name, query = " ".join(written(name).split()), written(query)
     if not name or len(name) > LONGEST_NAME or len(query) > LONGEST_QUERY:
         raise BadInput(f"a view has a name of 1 to {LONGEST_NAME} characters")
     now = datetime.now(UTC)
     with service.database.transaction() as session:
+        before = views.called(session, name)
         view = views.put(session, name, query, by, now)
-        trail.add(session, Change(now, by, "save", f"view {view.id}", {"name": name, "query": query}))
+        detail = {"before": _told(before), "after": _told(view)}
+        trail.add(session, Change(now, by, "save", f"view {view.id}", detail))
         return view
 
 
@@ -35,6 +38,9 @@ def remove_view(service: Service, view_id: str, by: str) -> View:
     """-> the view as it was; saving it again undoes this. Raises NotFound."""
     with service.database.transaction() as session:
         view = views.remove(session, view_id)
-        detail = {"name": view.name, "query": view.query}
-        trail.add(session, Change(datetime.now(UTC), by, "remove", f"view {view.id}", detail))
+        trail.add(session, Change(datetime.now(UTC), by, "remove", f"view {view.id}", {"before": _told(view)}))
         return view
+
+
+def _told(view: View | None) -> dict[str, str] | None:
+    return {"name": view.name, "query": view.query} if view else None

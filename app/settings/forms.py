@@ -143,7 +143,12 @@ def group_scopes(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
 
 
 def blob_url(text: str) -> str:
-    return text if text.startswith("s3://") else str(path(text.removeprefix("file://")))
+    if text.startswith("s3://") and text != "s3://":
+        return text
+    folder = text.removeprefix("file://")
+    if "://" in folder:
+        raise ValueError("neither a folder nor s3://BUCKET/PREFIX")
+    return str(path(folder))
 
 
 def is_loopback(host: str) -> bool:

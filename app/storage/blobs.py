@@ -7,11 +7,14 @@ import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from functools import cached_property, partial
 from io import FileIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import obstore
+from obstore.exceptions import PermissionDeniedError
 from obstore.store import LocalStore, ObjectStore, from_url
 
 from app.domain.incident import StoredLine
@@ -21,8 +24,13 @@ from app.storage.blob_writer import BlobWriter, beside, told
 from app.storage.frame_reader import FrameReader
 from app.storage.incoming import Incoming
 
+if TYPE_CHECKING:
+    from obstore.store import RetryConfig
+
 _LONGEST_LINE = 16 << 10  # bytes of a line that are shown
 _KNOWN_INDEXES = 256
+_PROBE = "torchtriage"  # an object that is there where we could write once
+_ONCE: RetryConfig = {"max_retries": 1, "retry_timeout": timedelta(seconds=5)}
 
 
 class BlobStore:
@@ -35,6 +43,8 @@ class BlobStore:
         self._data_dir = data_dir
         with told():
             self._store: ObjectStore = LocalStore(self._root, mkdir=True) if self._root else from_url(url)
+            # Whoever asks whether it is there does not wait as long as a log does.
+            self._probed = None if self._root else from_url(url, retry_config=_ONCE)
 
     @cached_property
     def incoming(self) -> Incoming:
@@ -132,10 +142,20 @@ class BlobStore:
                 yield from _segment(index, frame, reader.get(frame), reader.get(frame + 1))
 
     def check(self) -> None:
-        """Raises StorageUnavailable where nothing can be written."""
+        """Raises StorageUnavailable where nothing can be written, or the object store is not there."""
         with self.writing() as file:
             file.write(bytes(1))
             file.flush()
+        if self._probed is not None:
+            with told():
+                try:
+                    obstore.head(self._probed, _PROBE)
+                except (
+                    FileNotFoundError,
+                    PermissionError,
+                    PermissionDeniedError,
+                ):
+                    obstore.put(self._probed, _PROBE, b"torchtriage keeps logs here\n")
 
     def _index(self, sha256: str) -> frames.Index:
         known = self._indexes.get(sha256)

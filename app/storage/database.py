@@ -12,13 +12,16 @@ from typing import Any
 from sqlalchemy import Connection, create_engine, event, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Engine, make_url
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DatabaseError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import QueuePool
 
 from app.errors import StorageUnavailable as StorageUnavailable
 
+# With a server that is cut off, which the system alone waits for for hours: seconds, and the last one milliseconds.
+_PATIENCE = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
+             "tcp_user_timeout": 30_000}  # fmt: skip
 _BUSY = 30  # seconds to wait for another process's write
 _LOCK, _LOCK_SHARED = (
     text(f"SELECT pg_advisory_xact_lock{kind}(key) FROM unnest(CAST(:keys AS bigint[])) AS key")
@@ -71,8 +74,7 @@ class Database:
 def connect(url: str, foreign_keys: bool = True) -> Engine:
     """-> an engine for `url`; on SQLite a connection with the option `writing` takes the lock as it begins."""
     if make_url(url).get_backend_name() != "sqlite":
-        timeout = {"connect_timeout": 10}
-        engine = create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=30, connect_args=timeout)
+        engine = create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=30, connect_args=_PATIENCE)
         event.listen(engine, "connect", _prepare_postgres)
         return engine
     several = {"timeout": _BUSY, "check_same_thread": False}
@@ -121,13 +123,21 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
 
+def broken(error: DBAPIError) -> bool:
+    """-> whether it is the database that can't be used, and not what was asked of it."""
+    # A file that is none of SQLite's, or a broken one, has no kind of its own.
+    return isinstance(error, (OperationalError, InterfaceError)) or type(error) is DatabaseError
+
+
 @contextmanager
 def _told() -> Iterator[None]:
     try:
         yield
-    except (OperationalError, InterfaceError, PoolTimeout) as error:
+    except PoolTimeout as error:
         raise StorageUnavailable("the database can't be used now; try again later") from error
     except DBAPIError as error:
+        if broken(error):
+            raise StorageUnavailable("the database can't be used now; try again later") from error
         if not error.connection_invalidated:
             raise
         raise StorageUnavailable("the connection to the database was lost; try again later") from error

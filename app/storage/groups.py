@@ -93,9 +93,12 @@ def members(session: Session, group_id: str, most: int) -> GroupMembers:
     return GroupMembers(len(rows), *(dict(Counter(filter(None, column)).most_common()) for column in columns))
 
 
-def change(session: Session, group_id: str, wanted: GroupChange, now: datetime) -> Group:
-    """-> the group as it is now; raises NotFound."""
+def change(session: Session, group_id: str, wanted: GroupChange, now: datetime) -> tuple[Group, Group]:
+    """-> the group as it was and as it is now; raises NotFound."""
+    held = select(GroupRow).where(GroupRow.number == number_of(group_id)).with_for_update()
+    session.execute(held.execution_options(populate_existing=True)).all()
     row = row_of(session, group_id)
+    before = _group(row)
     if wanted.status is not None and wanted.status != row.status:
         row.status = wanted.status
         row.resolved_at = now if wanted.status is GroupStatus.RESOLVED else None
@@ -107,7 +110,7 @@ def change(session: Session, group_id: str, wanted: GroupChange, now: datetime) 
     if wanted.mute is not None:
         row.muted_until = now + wanted.mute if wanted.mute else None
     session.flush()
-    return read(session, group_id)
+    return before, read(session, group_id)
 
 
 def row_of(session: Session, group_id: str) -> GroupRow:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, delete, func, select, update
 from sqlalchemy.orm import Session, joinedload, selectinload
 
 from app.domain.group import GroupMark, GroupStatus
 from app.domain.incident import Feedback, Incident, IncidentFilter, Job, State, StoredFile, StoredLog
+from app.domain.moment import iso
 from app.errors import NotFound
 from app.storage import counts, grouping, listing, search
 from app.storage.cursor import Page, number_of
@@ -71,8 +72,15 @@ def received_before(session: Session, moment: datetime, limit: int) -> list[str]
     return [str(number) for number in session.execute(query).scalars()]
 
 
-def remove(session: Session, incident_id: str) -> tuple[str, ...]:
-    """Takes an incident away -> digests of its files; raises NotFound."""
+class Removed(NamedTuple):
+    """What is left of an incident that was taken away: the digests of its files, and what the trail tells of it."""
+
+    digests: tuple[str, ...]
+    told: dict[str, Any]
+
+
+def remove(session: Session, incident_id: str) -> Removed:
+    """Takes an incident away -> what is left of it; raises NotFound."""
     group = session.execute(select(IncidentRow.group_number).where(is_id(incident_id))).scalar_one_or_none()
     if group is not None:
         grouping.begin_leaving(session, group)
@@ -86,7 +94,7 @@ def remove(session: Session, incident_id: str) -> tuple[str, ...]:
     if row.group_number is not None:
         grouping.leave(session, row.group_number)
     counts.move(session, counts.of(row), None)
-    return tuple(dict.fromkeys(files))
+    return Removed(tuple(dict.fromkeys(files)), _told(row))
 
 
 def hold_files(session: Session, digests: Iterable[str], *, shared: bool = False) -> None:
@@ -120,6 +128,13 @@ def change(session: Session, conditions: list[ColumnElement[bool]], changes: dic
 
 def _whole() -> Select[IncidentRow]:
     return select(IncidentRow).options(*_PARTS)
+
+
+def _told(row: IncidentRow) -> dict[str, Any]:
+    named = ("state", "outcome", "entry", "cluster", "user", "job_id", "attempt", "log_sha256")
+    told = {name: getattr(row, name) for name in named}
+    group = str(row.group_number) if row.group_number else None
+    return {"received_at": iso(row.received_at), **told, "job_name": row.job.get("job_name"), "group": group}
 
 
 def _incident(row: IncidentRow) -> Incident:

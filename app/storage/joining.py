@@ -6,22 +6,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from sqlalchemy import BindParameter, Float, Table, Text, Update, bindparam, case, func, null, select, update
 from sqlalchemy.orm import Session
 
+from app.domain.access import Change
 from app.domain.group import GroupStatus
 from app.domain.incident import Finding, Job
+from app.storage import trail
 from app.storage.database import lock
 from app.storage.tables import FingerprintRow, GroupRow, SplitRow
+
+_BY_ITSELF = "torchtriage"  # in the trail
 
 
 def join(session: Session, fingerprint: str, finding: Finding, seen: datetime) -> int:
     """Counts one more incident to the group of a fingerprint, which is made where there is none -> its number.
 
-    A resolved group is open again, and no longer muted, where the incident is younger than the decision.
+    A resolved group is open again, and no longer muted, where the incident is younger than the decision; the trail
+    tells of that.
     """
     hold(session, [fingerprint])
     connection = session.connection()
@@ -38,7 +43,11 @@ def join(session: Session, fingerprint: str, finding: Finding, seen: datetime) -
         "its_outcome": finding.outcome,
         "its_hours": finding.gpu_hours,
     }
+    resolved_at = connection.execute(_RESOLVED, {"of": number}).scalar()
     connection.execute(_JOIN[finding.gpu_hours is not None], told)
+    if resolved_at is not None and resolved_at < seen:
+        detail = {"before": {"status": GroupStatus.RESOLVED.value}, "after": {"status": GroupStatus.OPEN.value}}
+        trail.add(session, Change(datetime.now(UTC), _BY_ITSELF, "regress", f"group {number}", detail))
     return number
 
 
@@ -116,6 +125,9 @@ _GROUPS = cast(Table, GroupRow.__table__)
 _GROUP_OF = select(FingerprintRow.group_number).where(FingerprintRow.fingerprint == bindparam("of"))
 _ABOVE = select(_GROUPS.c.merged_into).where(_GROUPS.c.number == bindparam("of"))
 _JOIN = {costs: _joining(costs) for costs in (True, False)}
+_RESOLVED = select(_GROUPS.c.resolved_at).where(
+    _GROUPS.c.number == bindparam("of"), _GROUPS.c.status == GroupStatus.RESOLVED
+)
 _SPLITS = (
     select(SplitRow.fingerprint, SplitRow.field, SplitRow.value)
     .where(SplitRow.fingerprint == bindparam("of"))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, delete, or_, select, update
+from sqlalchemy.orm import Session, aliased
 
 from app.domain.access import Scope, Token
 from app.errors import NotFound
 from app.storage.cursor import number_of
 from app.storage.tables import TokenRow
 
+_BEGUN_WITH = aliased(TokenRow)
 _USE_KEPT_EVERY = timedelta(minutes=1)  # a write for every request would cost more than the request
 
 
@@ -22,6 +23,7 @@ def add(session: Session, sha256: str, token: Token) -> Token:
         name=token.name,
         scopes=" ".join(sorted(token.scopes)),
         session=token.session,
+        begun_with=number_of(token.begun_with) if token.begun_with else None,
         created_at=token.created_at,
         expires_at=token.expires_at,
     )
@@ -31,12 +33,10 @@ def add(session: Session, sha256: str, token: Token) -> Token:
 
 
 def valid(session: Session, sha256: str, now: datetime) -> Token | None:
-    """-> the token of a secret's digest, if there is one that is neither expired nor revoked."""
-    query = select(TokenRow).where(
-        TokenRow.sha256 == sha256,
-        TokenRow.revoked_at.is_(None),
-        or_(TokenRow.expires_at.is_(None), TokenRow.expires_at > now),
-    )
+    """-> the token of a secret's digest, if there is one that is neither expired nor revoked; what a session was begun
+    with must not be either."""
+    query = select(TokenRow).outerjoin(_BEGUN_WITH, TokenRow.begun_with == _BEGUN_WITH.number)
+    query = query.where(TokenRow.sha256 == sha256, *_alive(TokenRow, now), *_alive(_BEGUN_WITH, now))
     row = session.execute(query).scalar_one_or_none()
     return _token(row) if row else None
 
@@ -56,19 +56,24 @@ def listed(session: Session, sessions: bool) -> list[Token]:
     return [_token(row) for row in session.execute(query).scalars()]
 
 
-def revoke(session: Session, token_id: str, now: datetime) -> Token:
-    """-> the token, which lets nobody in any more. Raises NotFound."""
-    row = session.get(TokenRow, number_of(token_id))
+def revoke(session: Session, token_id: str, now: datetime) -> tuple[Token, bool]:
+    """-> the token, which lets nobody in any more, and whether it was this that ended it. Raises NotFound."""
+    row = session.execute(select(TokenRow).where(TokenRow.number == number_of(token_id)).with_for_update()).scalar()
     if row is None:
         raise NotFound("there is no such token", token=token_id[:100])
+    new = row.revoked_at is None
     row.revoked_at = row.revoked_at or now
     session.flush()
-    return _token(row)
+    return _token(row), new
 
 
 def sweep(session: Session, before: datetime) -> None:
     """Takes sessions of the page away that ended before this time."""
     session.execute(delete(TokenRow).where(TokenRow.session, TokenRow.expires_at < before))
+
+
+def _alive(row: type[TokenRow], now: datetime) -> tuple[ColumnElement[bool], ...]:
+    return row.revoked_at.is_(None), or_(row.expires_at.is_(None), row.expires_at > now)
 
 
 def _token(row: TokenRow) -> Token:
@@ -81,4 +86,5 @@ def _token(row: TokenRow) -> Token:
         last_used_at=row.last_used_at,
         revoked_at=row.revoked_at,
         session=row.session,
+        begun_with=str(row.begun_with) if row.begun_with else None,
     )

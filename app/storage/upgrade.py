@@ -13,10 +13,10 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, func, select
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError
 
 from app.errors import TriageError
-from app.storage.database import StorageUnavailable, connect
+from app.storage.database import StorageUnavailable, broken, connect
 
 MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
 _LOCK = 0x746F726368  # any number that nothing else on the server locks
@@ -97,7 +97,9 @@ def _alone(url: str) -> Iterator[Connection]:
             if engine.dialect.name == "postgresql":
                 connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
             yield connection
-    except OperationalError as error:
+    except DBAPIError as error:
+        if not broken(error):
+            raise
         reason = str(error.orig).strip().split("\n")[0]
         raise StorageUnavailable(f"the database can't be used: {reason}") from error
     except CommandError as error:

@@ -19,13 +19,20 @@ def listed(session: Session) -> list[View]:
     return [_view(row) for row in session.execute(select(ViewRow).order_by(ViewRow.name)).scalars()]
 
 
+def called(session: Session, name: str) -> View | None:
+    """-> the view of this name, if there is one."""
+    row = session.execute(select(ViewRow).where(ViewRow.name == name)).scalar_one_or_none()
+    return _view(row) if row else None
+
+
 def put(session: Session, name: str, query: str, by: str, at: datetime) -> View:
     """Keeps a view under its name, in place of one that has it -> the view."""
     values = {"query": query, "by": by, "at": at}
     putting = insert(session, ViewRow).values(name=name, **values)
     putting = putting.on_conflict_do_update(index_elements=["name"], set_=values)
     session.execute(putting)
-    return _view(session.execute(select(ViewRow).where(ViewRow.name == name)).scalar_one())
+    kept = select(ViewRow).where(ViewRow.name == name).execution_options(populate_existing=True)
+    return _view(session.execute(kept).scalar_one())
 
 
 def remove(session: Session, view_id: str) -> View:

@@ -33,7 +33,7 @@ class Grade(IntEnum):
 def grade(finding: Finding) -> Grade:
     """-> how far the finding can be the root cause, by its entry's kind and by what showed it."""
     match, event = finding.match, finding.event
-    if event.source == "last words":
+    if event.source in ("last words", "standstill"):
         return Grade.HINT
     if match is None:
         if event.source == "launcher" or event.where is Where.EXIT:

@@ -132,7 +132,7 @@ class Findings:
                 if near is not None and near.entry.id not in weak:
                     finding.matches = [near, *finding.matches]
             if not of_training:
-                finding.matches = [match for match in finding.matches if not match.entry.general]
+                finding.matches = [match for match in finding.matches if not match.general]
         told = (finding for finding in self if finding.matches or _tells(finding.event))
         return sorted(told, key=lambda finding: finding.order)
 
@@ -143,10 +143,12 @@ class Findings:
                 del kept[key]
 
     def give_nodes_back(self) -> None:
-        """Takes the ranks off that were the numbers of nodes: each task of the outer launcher was an agent."""
+        """Takes the ranks off that were the numbers of nodes: each task of the outer launcher was an agent. Where the
+        local rank is known too, the rank was worked out from both."""
         for finding in self:
-            node, rank = finding.event.line.node, finding.event.rank
-            if node is not None and rank == node and finding.event.where is not Where.EXIT:
+            line, rank = finding.event.line, finding.event.rank
+            told = line.node is not None and line.local_rank is None
+            if told and rank == line.node and finding.event.where is not Where.EXIT:
                 finding.found.event = replace(finding.event, rank=None)
                 finding.ranks.clear()
                 finding.places.clear()

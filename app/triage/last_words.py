@@ -11,6 +11,7 @@ from app.domain.event import Event
 from app.domain.line import Line
 from app.parsing.environment import Environment
 from app.reading.lines import FILE_SPAN
+from app.triage.standstill import standstill
 
 _TAIL = 40  # lines of a file's end in which a run that is known to have failed says why
 _VERY_END = 5  # lines; where nothing else tells of a failure, an error stands no further from the end
@@ -51,6 +52,15 @@ class LastWords:
                 return
             tail = self._tails[file] = deque(maxlen=_TAIL)
         tail.extend(reversed(told))
+
+    def standing_still(self, environment: Environment) -> Iterator[Event]:
+        """Yields an event for each file at whose end only a monitor goes on to print."""
+        if environment.well or environment.wound_up:
+            return
+        for tail in self._tails.values():
+            event = standstill([line for line, _ in tail], environment.progress)
+            if event is not None:
+                yield event
 
     def events(self, environment: Environment, failed: bool) -> Iterator[Event]:
         """Yields an event for the first lines of each file's end that are errors by their level.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -12,17 +13,23 @@ from app.triage.near import Near, NearSigns
 from app.triage.patterns import Patterns
 from app.triage.spelling import Spelling
 
-EXACT, CATCH_ALL, ECHO, NEAR, WEAK = 0.96, 0.72, 0.6, 0.55, 0.42
+EXACT, TITLE, CATCH_ALL, ECHO, NEAR, WEAK = 0.96, 0.8, 0.72, 0.6, 0.55, 0.42
 _PROBES = frozenset(
     {"FileNotFoundError", "KeyError", "AttributeError", "ImportError", "ModuleNotFoundError", "IndexError"}
 )
+_WORDS = frozenset({"any", "exception", "line"})  # where signs look that see no frames
 _LINES_KEPT = 4096
+# …/distributed_c10d.py:93: UserWarning: — what Python's warnings module printed ended nothing.
+_WARNED = re.compile(r"\.pyx?:\d{1,6}: (?:[\w.]*Warning): ")
 _NAMED_WITHIN = 200  # characters of a text, in which it names its exception
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An entry that an event shows. `raised` is the exception of the chain that shows it; `near` tells how near."""
+    """An entry that an event shows. `raised` is the exception of the chain that shows it; `near` tells how near.
+
+    `general`: any kind of program may print it, as its entry says, or as a broad sign saw no more than words.
+    """
 
     entry: Entry
     score: float
@@ -32,6 +39,7 @@ class Match:
     depth: int = 0
     raised: Raised | None = None
     near: Near | None = None
+    general: bool = False
 
     @property
     def strength(self) -> tuple[bool, bool, bool, bool, int, int]:
@@ -95,13 +103,18 @@ class Matcher:
     def matches(self, found: Found, everywhere: set[int]) -> list[Match]:
         """-> the entries that the event shows, strongest first; `everywhere` holds the patterns seen in the run."""
         best: dict[str, Match] = {}
+        warned = found.event.where is Where.LINE and bool(_WARNED.search(found.event.text))
         for index, depth, raised in found.hits:
             pattern = self._patterns.all[index]
             if pattern.group and (index != pattern.group[0] or not everywhere.issuperset(pattern.group)):
                 continue
-            entry, weak, broad = pattern.entry, pattern.sign.weak, pattern.sign.broad or pattern.entry.catch_all
+            entry, weak = pattern.entry, pattern.sign.weak or warned
+            broad = pattern.sign.broad or entry.catch_all
             score = WEAK if weak else CATCH_ALL if broad else EXACT if entry.kind is Kind.CAUSE else ECHO
-            match = Match(entry, score, weak, broad, pattern.weight, depth, raised)
+            if found.event.source == "title":
+                score = min(score, TITLE)  # A person's summary of an error that the log itself does not show.
+            general = entry.general or (pattern.sign.broad and pattern.sign.where in _WORDS)
+            match = Match(entry, score, weak, broad, pattern.weight, depth, raised, general=general)
             match = self._spelt(match, raised.text if raised is not None else found.event.text)
             if entry.id not in best or match.strength > best[entry.id].strength:
                 best[entry.id] = match
@@ -119,7 +132,7 @@ class Matcher:
         for depth, raised in enumerate(event.chain):
             near = self._near.look(raised.message) if not _probed(event.chain, depth) else None
             if near is not None:
-                return Match(near.entry, NEAR, depth=depth, raised=raised, near=near)
+                return Match(near.entry, NEAR, depth=depth, raised=raised, near=near, general=near.entry.general)
         return None
 
 

@@ -14,7 +14,9 @@ from app.triage.root_cause import Choice
 
 Place = tuple[int | None, int | None, str | None]
 # Ranks as people and their loggers write them inside a line: [rank3], [Rank 3], (rank=3), RANK:3.
-_WRITTEN = re.compile(r"(?i)[\[( ]\[?rank[ =:]{0,2}(\d{1,6})[\]):,]|\[(\d{1,6})\] is setting up NCCL communicator")
+_WRITTEN = re.compile(
+    r"(?i)[\[( ]\[?rank[ =:]{0,2}(\d{1,6})(?:[\]):,]|\.$)|\[(\d{1,6})\] is setting up NCCL communicator"
+)
 _GUARD = re.compile(r"\bif (?:[\w.]{1,60}\.|global_|self\.)?rank == (\d{1,6})\b(?!.*\belse (?!None\b))")
 # Schedulers and kernels that ended a process for its memory do not say which rank it was.
 _FOR_MEMORY = re.compile(r"(?i)oom[-_ ]?kill|out of memory: killed")
@@ -184,10 +186,10 @@ def _only_host(reading: RunReading) -> str | None:
 
 def _alone(reading: RunReading, finding: Finding, choice: Choice) -> int | None:
     """-> the rank of a log that names only one. Rank 0 tells nothing: in most runs it is the one that writes; nor does
-    one that says only that it lost a peer."""
+    one that says only that it lost a peer or waited for others."""
     if reading.environment.world_size == 1 or (reading.processes.workers == 1 and _one_host(reading)):
         return 0
-    if len(reading.ranks) != 1 or 0 in reading.ranks:
+    if len(reading.ranks) != 1 or 0 in reading.ranks or reading.ranks <= reading.collectives.timed_out:
         return None
     echoed = any(other.ranks == reading.ranks and _lost_a_peer(other, finding) for other in choice.live)
     return None if echoed else next(iter(reading.ranks))

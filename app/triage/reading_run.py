@@ -78,11 +78,14 @@ class RunReading:
         above = self._above
         for line in lines:
             shown = seen.get(line.text)
-            if shown is not None or line.stream in self._waiting:
+            if line.stream in self._waiting or (shown is not None and (shown.begins or shown.pointed)):
                 read.append(self._read(line, shown or NOTHING, above))
             else:
-                plain = self.elastic.attempt == 0 and line.host is None
-                read.append((line if plain else self._placed(line), False))
+                if self.elastic.attempt or line.host is not None:
+                    line = self._placed(line)
+                if shown is not None:
+                    self.environment.note(line, shown.facts, False)  # Most lines of most logs count steps, no more.
+                read.append((line, False))
             above = line.text
         self._above = above
         self.environment.feed(lines)
@@ -175,6 +178,8 @@ class RunReading:
             self._look_again(self.paste)
         if silent:
             self._hear_last_words()
+        if self.is_quiet():
+            self.findings.add(self.last_words.standing_still(self.environment))
 
     def _hear_last_words(self) -> None:
         """Takes errors that no entry knows from the end of a run of which a launcher at most says that it failed."""
@@ -203,7 +208,11 @@ class RunReading:
 
     def is_empty(self) -> bool:
         """-> whether nothing was read but a launcher's banner."""
-        return not self.environment.progress and not self.environment.well and not any(True for _ in self.findings)
+        return not self.environment.progress and not self.environment.well and self.is_quiet()
+
+    def is_quiet(self) -> bool:
+        """-> whether nothing was found."""
+        return not any(True for _ in self.findings)
 
     def is_of_training(self) -> bool:
         """-> whether the log is one of a training run, or a paste that may well be."""

@@ -45,6 +45,9 @@ def evidence(finding: Finding, choice: Choice, rank: int | None = None) -> tuple
         raised = one.match.raised if one.match is not None else None
         lines += [*(raised.lines if raised else ()), *(one.event.chain[-1].lines if one.event.chain else ())]
         lines += [line for event in (one.event, *one.samples) for line in event.lines[:3]]
+    if finding.match is not None and finding.match.weak:
+        # That a process was ended says little; what the scheduler said of the job stands beside it.
+        lines += [other.event.line for other in choice.live if other.event.source == "slurm"]
     seen: dict[tuple[int, str], Evidence] = {}
     for line in lines:
         seen.setdefault((line.order, line.raw), Evidence(line.number, redact(line.raw), line.file))

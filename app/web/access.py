@@ -47,19 +47,26 @@ def needs(scope: Scope) -> Callable[..., Coroutine[Any, Any, Caller]]:
     """-> a dependency that gives the Caller. Raises Unauthorized, Forbidden, TooMany."""
 
     async def find(request: Request, _: Annotated[Any, Depends(_bearer)] = None) -> Caller:
-        service = cast(Service, request.app.state.service)
-        if service.settings.auth == "none":
-            refuse_foreign_name(request, service.settings.public_url)
-            caller = ANYONE
-        else:
-            caller = await to_thread.run_sync(_caller, service, request)
-        cast(RateLimit, request.app.state.rate_limit).count(caller, request.client.host if request.client else "")
+        known: Caller | None = getattr(request.state, "caller", None)  # where a route asks for two rights
+        caller = known or await _admitted(request)
         if not caller.may(scope):
             raise Forbidden(f"the token of {caller.name} does not allow this: it needs the scope {scope}", scope=scope)
-        request.state.caller = caller
         return caller
 
     return find
+
+
+async def _admitted(request: Request) -> Caller:
+    """-> who asks, noted for the line about the request, and counted."""
+    service = cast(Service, request.app.state.service)
+    if service.settings.auth == "none":
+        refuse_foreign_name(request, service.settings.public_url)
+        caller = ANYONE
+    else:
+        caller = await to_thread.run_sync(_caller, service, request)
+    request.state.caller = caller
+    cast(RateLimit, request.app.state.rate_limit).count(caller, request.client.host if request.client else "")
+    return caller
 
 
 def _caller(service: Service, request: Request) -> Caller:

@@ -23,8 +23,9 @@ from app.services.upkeep import PAUSE, Upkeep
 from app.settings import Settings
 from app.web import client, errors, pages, slack
 from app.web.access import needs
-from app.web.api import groups, health, incidents, knowledge, stats, triage
+from app.web.api import changes, groups, health, incidents, knowledge, stats, triage
 from app.web.api.body import SENDERS
+from app.web.head import HeadAsGet
 from app.web.limits import BodyLimit, RateLimit
 from app.web.mcp import route as mcp
 from app.web.metrics import router as metrics
@@ -68,7 +69,7 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
         redirect_slashes=False,
     )
     errors.add_handlers(app)
-    for part in (incidents, triage, groups, stats, health):
+    for part in (incidents, triage, groups, stats, changes, health):
         app.include_router(part.router, dependencies=[Depends(refuse_cross_site)])
     app.include_router(metrics)
     app.include_router(slack.router)
@@ -83,7 +84,7 @@ class _Guarded(FastAPI):
     """FastAPI's own middlewares stand inside of what answers errors; ours has to see those answers too."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        return RequestLog(SecurityHeaders(BodyLimit(super().build_middleware_stack())))
+        return RequestLog(SecurityHeaders(HeadAsGet(BodyLimit(super().build_middleware_stack()))))
 
 
 async def _keep_up(service: Service) -> None:

@@ -61,7 +61,8 @@ class RateLimit:
         if self._allowed is None:
             return
         who = address if caller is ANYONE else caller.name
-        if not self._window.hit(self._allowed, who):
-            free_at = self._window.get_window_stats(self._allowed, who).reset_time
+        key = who if caller.token is None else f"token {caller.token}"
+        if not self._window.hit(self._allowed, key):
+            free_at = self._window.get_window_stats(self._allowed, key).reset_time
             wait = max(1, math.ceil(free_at - time.time()))
             raise TooMany(f"more than {self._allowed} from {who}; wait {wait} s", retry_after=wait)

@@ -61,6 +61,7 @@ def _tell(scope: Scope, status: int, seconds: float) -> None:
             "status": status,
             "ms": round(seconds * 1000, 1),
             "caller": caller.name if caller else None,
+            "token": caller.token if caller else None,
             "address": scope["client"][0] if scope["client"] else None,
         },
     )

@@ -50,6 +50,7 @@ def test_all_verdicts_are_counted_anew(
         (["--host", "0.0.0.0"], {}, "TRIAGE_HOST: 0.0.0.0 is no loopback address"),
         (["--port", "99999"], {}, "TRIAGE_PORT: "),
         ([], {"TRIAGE_RETENTION_DAYS": "x"}, "TRIAGE_RETENTION_DAYS: "),
+        ([], {"TRIAGE_BLOB_URL": "ftp://logs"}, "TRIAGE_BLOB_URL: neither a folder nor s3://BUCKET/PREFIX"),
         (["--port", "0"], {"TRIAGE_KNOWLEDGE_DIRS": "/nowhere"}, "TRIAGE_KNOWLEDGE_DIRS: /nowhere is no folder"),
     ],
 )
@@ -74,6 +75,14 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
         pytest.raises(TriageError, match=r"can't listen on 127.0.0.1:\d+: Address already in use$"),
     ):
         serve.run(options("serve", "--port", str(taken.getsockname()[1])))
+
+
+def test_a_name_to_listen_on_that_leads_nowhere_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIAGE_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("TRIAGE_AUTH", "tokens")
+    with pytest.raises(TriageError, match=r"can't listen on no.such.invalid:8000: \w") as raised:
+        serve.run(options("serve", "--host", "no.such.invalid"))
+    assert "Unknown error" not in raised.value.message
 
 
 def test_it_serves_until_it_is_asked_to_stop(tmp_path: Path) -> None:

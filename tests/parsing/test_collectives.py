@@ -110,3 +110,11 @@ def test_who_is_not_in_the_store_based_barrier_is_missing() -> None:
     text = "Timed out initializing process group in store based barrier on rank: {}, for key: store_based_barrier_key:1 (world_size=3, worker_count=2, timeout=0:30:00)"
     assert suspected(read(text.format(0), text.format(2))) == ({1}, "absent")
     assert suspected(read(text.format(0))) is None
+
+
+def test_the_rank_that_others_could_not_reach_at_a_barrier_is_missing() -> None:
+    lost = "RuntimeError: Rank {} successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank {}."
+    assert suspected(read(lost.format(1, 0), lost.format(3, 0))) == ({0}, "named")
+    assert read(lost.format(1, 0)).timed_out == {1}
+    named = "[Rank 0]: Rank 2 failed to pass monitoredBarrier in 5000 ms"
+    assert suspected(read(named, lost.format(1, 0))) == ({2}, "named")  # Who names the missing one is none.

@@ -34,6 +34,8 @@ def test_how_a_spawned_process_ended_has_the_canonical_form_and_its_rank() -> No
         "Process 2 exit with status code 137.",
         "ERROR:composer.cli.launcher:Rank 5 crashed with exit code -6",
         "Container rank 4 status failed cmd ['python', '-u', 'train.py'] code -9 log log/workerlog.4",
+        "ERROR launch_utils.py:604] ABORT!!! Out of all 8 trainers, the trainer process with rank=[6] was aborted.",
+        "ERROR:  One or more process (first noticed rank 11) terminated with signal 9",
     )
     told = [(event.where, event.text, event.rank, event.exit_code) for event in read(*texts).events]
     assert told == [
@@ -42,7 +44,13 @@ def test_how_a_spawned_process_ended_has_the_canonical_form_and_its_rank() -> No
         (Where.EXIT, "exitcode 137 rank 2", 2, 137),
         (Where.EXIT, "exitcode -6 rank 5", 5, -6),
         (Where.EXIT, "exitcode -9 SIGKILL rank 4", 4, -9),
+        (Where.EXIT, "exitcode 1 rank 6", 6, 1),
+        (Where.EXIT, "exitcode -9 SIGKILL rank 11", 11, -9),
     ]
+
+
+def test_of_several_aborted_trainers_none_is_told_as_the_first() -> None:
+    assert read("ABORT!!! Out of all 8 trainers, the trainer process with rank=[2, 6] was aborted.").events == []
 
 
 @pytest.mark.parametrize(

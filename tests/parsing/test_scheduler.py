@@ -25,7 +25,14 @@ def test_slurms_lines_name_host_and_task(text: str, host: str | None, rank: int 
     assert (scheduler.events[0].host, scheduler.events[0].rank) == (host, rank)
 
 
-def test_what_good_jobs_print_too_is_no_event() -> None:
-    scheduler = Scheduler()
-    line = "slurmstepd: error: _is_a_lwp: 1 read() attempts on /proc/4711/status failed: No such process"
-    assert not scheduler.feed(Line(1, line, line, 1))
+@pytest.mark.parametrize(
+    "line",
+    [
+        "slurmstepd: error: _is_a_lwp: 1 read() attempts on /proc/4711/status failed: No such process",
+        "srun: job 31 queued and waiting for resources",
+        "srun: job 31 has been allocated resources",
+        "srun: Job 31 step creation temporarily disabled, retrying (Requested nodes are busy)",
+    ],
+)
+def test_what_good_jobs_print_too_is_no_event(line: str) -> None:
+    assert not Scheduler().feed(Line(1, line, line, 1))

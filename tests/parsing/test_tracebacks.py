@@ -249,3 +249,11 @@ def test_what_python_ignored_right_behind_a_message_is_no_part_of_it() -> None:
 def test_a_message_that_names_its_rank_tells_it() -> None:
     (event,) = read(traceback("RuntimeError: [Rank:6] FATAL ERROR :: MODULE:PT_BRIDGE Exception in Launch thread..."))
     assert event.rank == 6
+
+
+def test_a_launchers_line_behind_a_message_is_no_part_of_it() -> None:
+    lines = ["Traceback (most recent call last):", '  File "train.py", line 3, in <module>', "    main()"]
+    told = read(
+        [*lines, "ValueError: (InvalidArgument) no such axis", "LAUNCH INFO 2026-05-01 09:00:00,100 Exit code 1"]
+    )
+    assert [event.text for event in told] == ["ValueError: (InvalidArgument) no such axis"]

@@ -58,3 +58,27 @@ def test_with_one_host_the_local_rank_is_the_rank_and_with_more_it_is_not() -> N
 def test_old_launchers_name_node_and_local_rank() -> None:
     where = Places().of("logs/node_1_local_rank_3_stderr", several=True)
     assert (where.node, where.local_rank, where.rank) == (1, 3, None)
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["worker-{}.out", "log.{}", "train_{}.log", "w/{}/out.txt", "local_{}.log", "train-77.{}.err", "rank={}.log"],
+)
+def test_the_only_number_in_which_names_differ_counts_processes(form: str) -> None:
+    names = [form.format(number) for number in range(4)]
+    assert [Places(names).of(name, several=True).rank for name in names] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["slurm-77_0.out", "slurm-77_1.out"],
+        ["run_0.log", "run_1.log"],
+        ["a.1.log", "a.2.log"],
+        ["a0/b0.log", "a1/b1.log"],
+        ["train-20260501.log", "train-20260502.log"],
+        ["one_0.log"],
+    ],
+)
+def test_other_numbers_count_no_processes(names: list[str]) -> None:
+    assert {Places(names).of(name, several=True).rank for name in names} == {None}

@@ -19,6 +19,9 @@ def read(log: list[str]) -> list[Line]:
     ("label", "rank", "host"),
     [
         ("INFO - 3: ", 3, None),
+        ("ERROR - [worker-3] ", 3, None),
+        ("[loop] ERROR trainer_3: ", 3, None),
+        ("[worker-3] ", None, "worker-3"),
         ("node-3: ", None, "node-3"),
         ("(node-3) ", None, "node-3"),
         ("node-3 stderr: ", None, "node-3"),

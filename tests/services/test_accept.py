@@ -124,3 +124,26 @@ def test_old_incidents_are_forgotten_as_the_settings_say(service: Service) -> No
     assert incidents.forget_old(keeping_a_week, later - timedelta(days=2)) == 0
     assert incidents.forget_old(keeping_a_week, later) == 3
     assert kept(service) == []
+
+
+def test_secrets_in_what_is_said_about_a_job_are_not_kept(service: Service) -> None:
+    secret = "hf_" + "a" * 34
+    job = Job(
+        job_id="7",
+        job_name=f"train --token {secret}",
+        url="https://ann:hunter2hunter2@example.org/7",
+        gpus=8,
+        labels={"api_key": "a1b2c3d4e5f6", "team": "nlp"},
+    )
+    accepted = accept(service, job, [upload(OUT_OF_MEMORY, name=f"{secret}.log")])
+    incident = incidents.read_incident(service, accepted.incident_id)
+    assert incident.job == dataclasses.replace(
+        job,
+        job_name="train --token [redacted]",
+        url="https://ann:[redacted]@example.org/7",
+        labels={"api_key": "[redacted]", "team": "nlp"},
+    )
+    assert [file.name for file in incident.log.files] == ["[redacted].log"]
+    plain = Job(job_id="8", job_name="训练 😀", labels={"team": "nlp"})
+    kept_as_is = accept(service, plain, [upload(OUT_OF_MEMORY)])
+    assert incidents.read_incident(service, kept_as_is.incident_id).job == plain

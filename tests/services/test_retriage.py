@@ -21,6 +21,7 @@ from app.services.triager import InProcess, InProcesses, Known, Order, Triaged
 from app.settings import Settings
 from app.storage import verdicts
 from app.storage.database import StorageUnavailable
+from app.triage.engine import VERSION
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, upload
 
 
@@ -117,10 +118,24 @@ def test_it_shows_then_changes_and_remembers(service: Service) -> None:
     assert before.group is not None
     assert group.id != before.group.id
     trail = access.changes(service.database, "incidents", 1).items
-    assert [(change.by, change.action, change.detail) for change in trail] == [
-        ("ann", "retriage", {"changed": 2, "of": 2})
-    ]
+    told = {"changed": 2, "of": 2, "knowledge": f"{VERSION} {later.knowledge.digest}", "whole": True}
+    assert [(change.by, change.action, change.detail) for change in trail] == [("ann", "retriage", told)]
     assert isinstance(trail[0], Change)
+
+
+def test_one_that_breaks_off_is_written_down_too(service: Service) -> None:
+    for job in ("1", "2", "3"):
+        triaged(service, OUT_OF_MEMORY, job)
+    later = wiser(service)
+    retriage = Retriage(later)
+    changing = retriage.change("ann")
+    next(changing)
+    changing.close()  # type: ignore[attr-defined]  # a generator
+    (change,) = access.changes(service.database, "incidents", 9).items
+    assert (change.detail["changed"], change.detail["whole"]) == (1, False)
+    assert changed(Retriage(later)) == 2
+    assert changed(Retriage(later)) == 0  # which changes nothing, and is not told
+    assert len(access.changes(service.database, "incidents", 9).items) == 2
 
 
 def test_what_was_the_same_is_not_looked_at_again(service: Service) -> None:

@@ -146,9 +146,9 @@ def test_a_removed_incident_leaves_nothing(database: Database) -> None:
         gone = values.triaged(session, "same", job_id="2")
         other = values.triaged(session, "other")
         digest = values.stored("same").files[0].sha256
-        assert incidents.remove(session, gone) == (digest,)
+        assert incidents.remove(session, gone).digests == (digest,)
         assert incidents.unused(session, [digest]) == []
-        assert incidents.remove(session, kept) == (digest,)
+        assert incidents.remove(session, kept).digests == (digest,)
         assert incidents.unused(session, [digest]) == [digest]
     assert listed(database) == [other]
     assert listed(database, q="memory") == [other]

@@ -85,6 +85,20 @@ def test_a_missing_migration_is_found(database_url: str) -> None:
     assert "failure" in (upgrade.missing(database_url) or "")
 
 
+def test_sessions_of_which_nobody_knows_the_token_end(database_url: str) -> None:
+    upgrade.upgrade(database_url, "0009")
+    database = Database(database_url)
+    adding = "INSERT INTO tokens (sha256, name, scopes, session, created_at) VALUES (:of, 'ann', 'read', :session, :at)"
+    with database.transaction() as session:
+        for of, kind in (("a", False), ("b", True)):
+            session.execute(text(adding), {"of": of, "session": kind, "at": "2026-05-01 09:00:00"})
+    upgrade.upgrade(database_url)
+    assert [(row.sha256, row.begun_with) for row in rows(database, "tokens")] == [("a", None)]
+    upgrade.downgrade(database_url, "0009")
+    assert [row.sha256 for row in rows(database, "tokens")] == ["a"]
+    database.close()
+
+
 def test_a_database_of_a_newer_version_is_refused(database_url: str) -> None:
     upgrade.upgrade(database_url)
     engine = connect(database_url)
@@ -123,6 +137,18 @@ def test_an_address_that_nobody_answers_is_said_in_one_line() -> None:
     with pytest.raises(StorageUnavailable) as raised:
         upgrade.upgrade("postgresql://nobody@127.0.0.1:1/nothing")
     assert "\n" not in raised.value.message
+
+
+def test_a_file_that_is_no_database_is_said_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("not a database\n" * 99)
+    with pytest.raises(StorageUnavailable, match="not a database") as raised:
+        upgrade.upgrade(f"sqlite:///{file}")
+    assert "\n" not in raised.value.message
+    database = Database(f"sqlite:///{file}")
+    with pytest.raises(StorageUnavailable):
+        database.check()
+    database.close()
 
 
 def test_the_folder_of_the_database_is_made(tmp_path: Path) -> None:

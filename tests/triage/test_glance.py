@@ -26,6 +26,7 @@ TOLD = (
     "第 12 步 损失：0.5",
     "第 3 轮",
     "Container rank 4 status failed cmd ['python'] code -9 log log/workerlog.4",
+    "the trainer process with rank=[3] was aborted",
     "worker-3 exited with code 137",
     "Rank 5 crashed with exit code -6",
     "Main process exited, code=killed, status=9/KILL",

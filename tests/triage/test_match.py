@@ -52,3 +52,10 @@ def test_a_broad_match_gives_way_to_another_ranks_named_cause(engine: Engine) ->
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", prefix="[rank3]: "
     )
     assert entry_of(triage(engine, BANNER, steps(range(2)), first, out_of_memory)) == "cuda.oom"
+
+
+def test_what_pythons_warnings_print_ends_no_run(engine: Engine) -> None:
+    told = "cannot open shared object file: No such file or directory"
+    warned = f"/env/lib/python3.11/site-packages/fast/__init__.py:25: UserWarning: Cannot load fast: libfast.so: {told}"
+    assert triage(engine, BANNER, warned, steps([0], count=1)).outcome == "healthy"
+    assert entry_of(triage(engine, BANNER, f"ImportError: libfast.so: {told}")) == "env.shared-library"

@@ -25,6 +25,15 @@ LAUNCHED = "subprocess.CalledProcessError: Command '['python', '-u', 'train.py',
         ([traceback(KEY), LAUNCHED.format(0)], 0),
         ([traceback(KEY), LAUNCHED.format(3)], None),
         ([traceback(MISSING)], 2),
+        (["[2026-05-01 09:00:00,100] [ERROR] [run.load:80] [PID:71] [RANK:5] cannot load", traceback(KEY)], 5),
+        (
+            [
+                [f"[2026-05-01 09:00:00,100] [INFO] [run.load:80] [RANK:{rank}] loading" for rank in (2, 5)],
+                traceback(KEY),
+            ],
+            None,
+        ),
+        ([traceback(KEY), "ABORT!!! Out of all 8 trainers, the trainer process with rank=[6] was aborted."], 6),
     ],
 )
 def test_the_rank_is_told_only_where_the_log_tells_it(

@@ -5,6 +5,7 @@ import pytest
 from app.reading.sources import from_bytes
 from app.triage.engine import Engine
 from tests.logs import BANNER, agent, report, steps, text, traceback
+from tests.surroundings import SURROUNDED
 from tests.wrappings import NEWEST_FIRST, WRAPPINGS
 
 OUT_OF_MEMORY = (
@@ -17,6 +18,14 @@ LOG = [
     *steps([0, 1, 3], first=10, count=1),
     agent(1, 2),
     *report((2, 1)),
+]
+HEALTHY = [
+    BANNER,
+    *steps(range(2), count=8),
+    "WARNING: bad sample 17, skipped: ValueError: no such label",
+    "Error rate 0.25, 3 retries, 0 failures",
+    *steps(range(2), first=8, count=12),
+    "Training completed.",
 ]
 CULPRIT = next(at for at, line in enumerate(LOG) if OUT_OF_MEMORY in line)
 
@@ -36,6 +45,25 @@ def test_a_log_means_the_same_in_every_form(engine: Engine, form: str) -> None:
     assert first.line == numbers[CULPRIT]
     assert OUT_OF_MEMORY in first.text
     assert verdict.warnings == ()
+
+
+@pytest.mark.parametrize("form", SURROUNDED)
+def test_a_log_means_the_same_whatever_surrounds_its_lines(engine: Engine, form: str) -> None:
+    content, numbers = SURROUNDED[form](LOG)
+    root = engine.triage(from_bytes(content)).root_cause
+    assert root is not None
+    assert (root.entry, root.rank, root.evidence[0].line) == ("cuda.oom", 2, numbers[CULPRIT])
+    plain = engine.triage(from_bytes(text(LOG)))
+    assert plain.root_cause is not None
+    assert root.exception is not None
+    assert root.exception["message"] == plain.root_cause.exception["message"]  # type: ignore[index]
+    assert engine.triage(from_bytes(content)).fingerprint == plain.fingerprint
+
+
+@pytest.mark.parametrize("form", [*WRAPPINGS, *SURROUNDED])
+def test_a_healthy_log_is_healthy_in_every_form(engine: Engine, form: str) -> None:
+    content, _ = {**WRAPPINGS, **SURROUNDED}[form](HEALTHY)
+    assert engine.triage(from_bytes(content)).outcome == "healthy"
 
 
 @pytest.mark.parametrize("form", NEWEST_FIRST)

@@ -101,3 +101,14 @@ def test_srun_tells_which_task_ran_out_of_memory(engine: Engine) -> None:
     root = triage(engine, steps, traceback(PEER_CLOSED, WAITING, "[rank0]: "), said).root_cause
     assert root is not None
     assert (root.entry, root.rank, root.host) == ("slurm.oom", 3, "gpu-3")
+
+
+@pytest.mark.parametrize(("workers", "rank"), [(1, 1), (8, None)])
+def test_a_launcher_of_one_worker_has_that_workers_rank(engine: Engine, workers: int, rank: int | None) -> None:
+    label = LABELS["srun -l"]
+    begun = f"+ srun -l torchrun --nnodes=2 --nproc_per_node={workers} train.py"
+    root = triage(
+        engine, begun, progress(label), told(label, 1, traceback(KEY)), told(label, 1, agent(1, 0))
+    ).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("usage.python-error", rank)

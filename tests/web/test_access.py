@@ -1,17 +1,22 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import timedelta
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 from limits import parse
 
 from app.domain.access import Scope
+from app.errors import BadInput
 from app.services import access
 from app.services.service import Service
 from app.settings import Settings
+from app.storage import tokens
 from app.web.app import create_app
 from tests.services.logs import OUT_OF_MEMORY
 
@@ -58,6 +63,11 @@ ASKED = [
     ("GET", "/incidents", Scope.READ),
     ("GET", "/groups", Scope.READ),
     ("POST", "/groups/1", Scope.WRITE),
+    ("GET", "/api/v1/changes", Scope.ADMIN),
+    ("GET", "/settings", Scope.ADMIN),
+    ("POST", "/settings/tokens", Scope.ADMIN),
+    ("POST", "/retriage/all", Scope.ADMIN),
+    ("POST", "/mcp", Scope.READ),
     ("GET", "/knowledge", Scope.READ),
 ]
 
@@ -82,6 +92,31 @@ def test_no_route_is_forgotten(guarded: TestClient) -> None:
         for method in methods:
             status = guarded.request(method, path.replace("{", "").replace("}", "")).status_code
             assert (status == 401) != (path in open_to_all), (method, path)
+
+
+def every_route(routes: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """Yields method and path of each route, pages too."""
+    for route in routes:
+        if inner := getattr(route, "original_router", None):
+            yield from every_route(inner.routes)
+        for method in getattr(route, "methods", None) or ():
+            yield method, route.path
+
+
+def test_no_page_is_forgotten_and_nothing_is_changed_for_another_site(guarded: TestClient) -> None:
+    open_to_all = {"/healthz", "/readyz", "/client.py", "/openapi.json", "/login", "/logout"}
+    open_to_all |= {"/login/oidc", "/login/oidc/callback"}
+    known = sorted(every_route(guarded.app.routes))  # type: ignore[attr-defined]
+    assert {("GET", "/settings"), ("POST", "/mcp"), ("DELETE", "/api/v1/incidents/{incident}")} <= set(known)
+    for method, path in known:
+        if path.startswith("/slack/"):
+            continue  # what counts there is Slack's signature
+        asked = re.sub("{.*?}", "7", path)
+        refused = "www-authenticate" in guarded.request(method, asked).headers
+        assert refused != (path in open_to_all), (method, path)
+        if method not in ("GET", "HEAD"):
+            answer = guarded.request(method, asked, headers={"sec-fetch-site": "cross-site"})
+            assert answer.json()["error"]["code"] == "cross_site", (method, path)
 
 
 def test_health_needs_no_token(guarded: TestClient) -> None:
@@ -117,6 +152,35 @@ def test_people_log_in_with_a_token_and_out_again(guarded: TestClient) -> None:
     assert guarded.get("/groups", headers=PEOPLE).status_code == 303
 
 
+@pytest.mark.parametrize("name", ["", " \n", "a" * 101])
+def test_a_token_has_a_name(guarded: TestClient, name: str) -> None:
+    with pytest.raises(BadInput, match="name"):
+        access.create(service_of(guarded).database, name, [Scope.READ], None, "a test")
+
+
+def test_a_session_ends_with_its_token_and_makes_no_other(guarded: TestClient) -> None:
+    database = service_of(guarded).database
+    secret, known = access.create(database, "ann", [Scope.READ], None, "a test")
+    guarded.post("/login", data={"token": secret}, headers=PEOPLE)
+    session = guarded.cookies["torchtriage_session"]
+    assert guarded.get("/groups", headers=PEOPLE).status_code == 200
+    assert guarded.post("/login", data={"token": session}).status_code == 401
+    access.revoke(database, known.id, "a test")
+    assert guarded.get("/groups", headers=PEOPLE).status_code == 303
+    assert access.caller_of(database, session) is None
+
+
+def test_a_session_ends_when_its_token_expires(guarded: TestClient) -> None:
+    database = service_of(guarded).database
+    secret, _ = access.create(database, "ann", [Scope.READ], timedelta(hours=1), "a test")
+    guarded.post("/login", data={"token": secret}, headers=PEOPLE)
+    with database.reading() as session:
+        digest = hashlib.sha256(guarded.cookies["torchtriage_session"].encode()).hexdigest()
+        for hours, there in ((0.9, True), (1.1, False)):
+            found = tokens.valid(session, digest, datetime.now(UTC) + timedelta(hours=hours))
+            assert (found is not None) is there
+
+
 @pytest.mark.parametrize("elsewhere", ["https://example.org/", "//example.org/", "/\\example.org", "javascript:1"])
 def test_a_login_leads_to_no_other_site(guarded: TestClient, elsewhere: str) -> None:
     secret = token(guarded, Scope.READ)["authorization"].split()[1]
@@ -144,6 +208,15 @@ def test_who_asks_too_often_has_to_wait(tmp_path: Path) -> None:
         statuses = [client.get("/api/v1/groups").status_code for _ in range(5)]
         assert statuses == [200, 200, 200, 429, 429]
         assert int(client.get("/api/v1/groups").headers["retry-after"]) > 3000
+
+
+def test_each_token_has_its_own_limit_whatever_its_name(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, workers=0, auth="tokens", host="0.0.0.0", rate_limit=parse("2/hour"))
+    with TestClient(create_app(settings)) as client:
+        for _ in range(2):
+            header = token(client, Scope.READ, Scope.WRITE)
+            statuses = [client.post("/groups/1", headers=header).status_code for _ in range(3)]
+            assert (statuses.count(429), statuses[2]) == (1, 429)  # a page asks for two rights, which is one request
 
 
 def test_who_takes_an_incident_becomes_the_owner_of_its_group(guarded: TestClient) -> None:

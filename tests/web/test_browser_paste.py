@@ -54,6 +54,20 @@ def test_the_verdict_stands_in_the_same_view_with_a_link_to_share(page: Page, sh
     page.locator(".strip").get_by_text("rank 3").wait_for()
 
 
+def test_back_from_a_verdict_that_was_loaded_anew_leads_to_the_form(page: Page, shared_server: LiveServer) -> None:
+    page.goto(shared_server.url)
+    page.locator("#pasted").fill(OOM)
+    page.get_by_role("button", name="Triage", exact=True).click()
+    arrived(page)
+    page.reload()
+    page.locator(".answer .evidence a.n").first.click()  # a place within the page is no other page
+    page.wait_for_url(re.compile("#L"))
+    page.go_back()
+    page.go_back()
+    page.locator("#pasted").wait_for()
+    assert page.locator(".strip").count() == 0
+
+
 def test_a_folder_is_one_run_and_what_is_no_log_is_left_out(
     page: Page, shared_server: LiveServer, tmp_path: Path
 ) -> None:

@@ -90,6 +90,9 @@ def test_a_token_is_asked_for_and_its_scope_counts(tmp_path: Path) -> None:
         secret, _ = access.create(service.database, "agent", {Scope.READ}, None, "test")
         shown = {"Authorization": f"Bearer {secret}"}
         assert not ask(client, "search_knowledge", shown, query="oom").get("isError")
+        assert (
+            client.get("/mcp", headers=shown | {"accept": "text/event-stream"}).status_code == 405
+        )  # no endless stream
         refused = ask(client, "triage_log", shown, log="Killed")
         assert refused["isError"]
         assert "scope submit" in refused["content"][0]["text"]

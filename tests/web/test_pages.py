@@ -266,6 +266,29 @@ def test_a_long_log_opens_at_the_evidence_and_is_paged(client: TestClient, servi
     assert pieces == list(range(1, incident.log.lines + 1))
 
 
+def test_what_nothing_explains_leads_to_what_is_alike_and_to_a_draft(client: TestClient) -> None:
+    page = client.get(handed_in(client, UNKNOWN)).text
+    found = re.search(r'href="(/knowledge\?q=[^"]+)"', page)
+    assert found is not None
+    assert client.get(found[1]).status_code == 200
+    draft = re.search(r'href="(/unexplained/\d+)"', page)
+    assert draft is not None
+    assert "WidgetJammed" in client.get(draft[1]).text
+
+
+def test_what_a_log_does_not_tell_takes_no_room(client: TestClient) -> None:
+    page = client.get(handed_in(client, "it said something about CUDA out of memory\n")).text
+    assert "The GPU ran out of memory" in page
+    assert 'id="run"' not in page
+    assert "1 line<" in page
+    cancelled = "".join(f"{rank}: step 7 loss 2.1\n" for rank in range(8))
+    cancelled += "slurmstepd: error: *** JOB 33972 ON node-5 CANCELLED AT 2026-10-24T00:05:27 ***\n"
+    page = client.get(handed_in(client, cancelled)).text
+    assert "Nothing to do." not in page
+    assert "Log went on for" not in page
+    assert 'id="over-time"' not in page  # no rank showed anything
+
+
 def test_long_lines_do_not_make_the_page_heavy(client: TestClient) -> None:
     wide = "".join(f"{number} " + "x" * 15_000 + "\n" for number in range(200))
     page = client.get(handed_in(client, wide + OOM + wide))

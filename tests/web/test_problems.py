@@ -64,7 +64,23 @@ def test_what_differs_is_filled_in() -> None:
 
 
 def test_an_unknown_message_stays_as_it_is() -> None:
-    assert told_problem("zh", "Slack answered 418") == "Slack answered 418"
+    assert told_problem("zh", "the moon is full") == "the moon is full"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("Slack answered 404: no_service", "Slack 返回 404：no_service"),
+        ("The webhook answered 500: nothing", "Webhook 返回 500：（没有内容）"),
+        ("127.0.0.1: only addresses with https:// are called", "127.0.0.1：只访问 https:// 地址"),
+        ("hooks.example can't be reached: timed out", "无法连接 hooks.example：timed out"),
+        ("left out: node-1.gz: a broken archive: it ends in the middle", "未读取：node-1.gz：压缩包不完整，中途结束"),
+        ("run.log: the newest lines stand first: read from the end", "run.log：最新的行在最前面，已从末尾读起"),
+        ("17 of very many alike lines were passed over", "大量相似的行中略过了 17 行"),
+    ],
+)
+def test_what_chats_answer_and_verdicts_leave_out_is_told_in_chinese(told: str, expected: str) -> None:
+    assert told_problem("zh", told) == expected
 
 
 def test_pages_tell_errors_in_the_readers_language(client: TestClient) -> None:

@@ -34,6 +34,7 @@ def test_where_one_time_is_missing_the_order_of_lines_counts() -> None:
     picture = ranks_picture([FIRST, WAITED, without])
     assert picture is not None
     assert picture.began is None
+    assert picture.timed
     assert {lane.mark.ranks: lane.at for lane in picture.lanes} == {"2": 3.0, "0-1": 50.0, "3": 97.0}
 
 
@@ -49,6 +50,16 @@ def test_who_showed_nothing_has_a_lane_and_no_mark() -> None:
     assert picture is not None
     assert picture.lanes[-1].at is None
     assert picture.kinds == (("first", 1), ("silent", 3))
+
+
+def test_lines_of_which_none_tells_a_time_are_told_from_those_of_which_some_do() -> None:
+    picture = ranks_picture([RankMark("2", "first", 10), RankMark("0-1", "waited", 20)])
+    assert picture is not None
+    assert not picture.timed
+
+
+def test_ranks_that_all_showed_nothing_make_no_picture() -> None:
+    assert ranks_picture([RankMark("0-7", "silent", None)]) is None
 
 
 def test_one_rank_makes_no_picture() -> None:

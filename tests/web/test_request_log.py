@@ -70,7 +70,9 @@ def test_the_line_tells_who_asked(tmp_path: Path, told: Told) -> None:
         secret, _ = access.create(database, "ann", [Scope.READ], None, "a test")
         client.get("/api/v1/groups", headers={"authorization": f"Bearer {secret}"})
         client.get("/api/v1/groups", headers={"authorization": "Bearer tt_nobody"})
-    assert [(line["caller"], line["status"]) for line in told.access()] == [("ann", 200), (None, 401)]
+        client.delete("/api/v1/incidents/1", headers={"authorization": f"Bearer {secret}"})
+    asked = [(line["caller"], line["token"], line["status"]) for line in told.access()]
+    assert asked == [("ann", "1", 200), (None, None, 401), ("ann", "1", 403)]
     assert not [line for line in told.lines if secret in str(line) or "tt_nobody" in str(line)]
 
 

@@ -50,8 +50,9 @@ class Environment:
     around: int = 0  # lines that tell of no more than what stands around training
     kinds: int = 0  # of words of this field, a bit each
     _steps: dict[int, int] = field(default_factory=dict)  # by file
-    _counting: list[tuple[int, str]] = field(default_factory=list)  # file and text of lines whose steps are not read
+    _counting: list[tuple[int, str]] = field(default_factory=list)  # order and text of lines whose steps are not read
     _phases: list[tuple[int, str]] = field(default_factory=list)
+    _trains: tuple[int, int] = (0, 0)  # of the last phase, if it is that: its order, and where its file ends
     _bounds: Bounds = (None, None)
     _lasting: dict[int, Told] = field(default_factory=dict)  # by their identity
     _heard: set[Bounds] = field(default_factory=lambda: {(None, None)})
@@ -207,23 +208,21 @@ class Environment:
         """`phase`: what the line itself says that the run did, as in `saving checkpoint at iteration 100`."""
         if not self.progress or self.progress[-1] != order:
             self.progress.append(order)
-        self._counting.append((order // FILE_SPAN, text))
-        if phase is not None:
+        self._counting.append((order, text))
+        # The second holds of most lines of most logs.
+        if phase is not None or self._trains[0] <= order < self._trains[1]:
             return
-        began, last = self._phases[-1] if self._phases else (-1, "")
-        if last == "train" and began <= order and began // FILE_SPAN == order // FILE_SPAN:
-            return  # As most lines of most logs.
         if self.phase_at(order) not in ("train", "evaluate") or progress.step(text) is not None:
             self._entered(order, "train")
 
     def _read_steps(self) -> None:
         """Reads the last step of each file. That of every line would be as much work as all other facts."""
-        known: set[int] = set()
-        for file, text in reversed(self._counting):
-            step = progress.step(text) if file not in known else None
-            if step is not None:
+        begins = ends = 0  # of the file whose last step is known
+        for order, text in reversed(self._counting):
+            if not begins <= order < ends and (step := progress.step(text)) is not None:
+                file = order // FILE_SPAN
                 self._steps[file] = step
-                known.add(file)
+                begins, ends = file * FILE_SPAN, (file + 1) * FILE_SPAN
         self._counting.clear()
 
     def _entered(self, order: int, phase: str) -> None:
@@ -231,3 +230,4 @@ class Environment:
             self._phases
         ) < MOST_PHASES:
             self._phases.append((order, phase))
+            self._trains = (order, (order // FILE_SPAN + 1) * FILE_SPAN) if phase == "train" else (0, 0)

@@ -6,15 +6,17 @@ from app.domain.event import Event, Raised, Where
 from app.parsing.tracebacks import forms
 
 
-def event_of(chain: tuple[Raised, ...], spawned: int | None, logged: bool) -> Event:
-    """-> the event of a chain of exceptions. `spawned`: the number of the process that a parent quotes; `logged`: somebody
-    caught it and wrote it down."""
+def event_of(chain: tuple[Raised, ...], spawned: int | None, teller: int | None, logged: bool) -> Event:
+    """-> the event of a chain of exceptions. `spawned`: the number of the process that a parent quotes; `teller`: the
+    rank that the logger's line above names; `logged`: somebody caught it and wrote it down."""
     last = chain[-1]
     line = last.lines[0]
     if only := forms.ONLY_RANK.match(last.message):
         line = line._replace(rank=int(only[1]), local_rank=None)  # All ranks raise it.
     elif line.rank is None and (own := forms.OWN_RANK.search(last.message)):
         line = line._replace(rank=int(own[1] or own[2]))
+    elif line.rank is None and spawned is None:
+        line = line._replace(rank=teller)
     lines = tuple(raised.lines[0] for raised in reversed(chain))
     launcher = any(forms.of_launcher(frame.file) for frame in last.frames)
     return Event(

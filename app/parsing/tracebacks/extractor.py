@@ -50,6 +50,7 @@ class Tracebacks:
             stream.ignored = None
         if stream.reading == "nothing" and not stream.chain:
             stream.logged = bool(forms.LOGGED.search(self.above)) and "torch" not in self.above
+            stream.teller = forms.teller(self.above) if forms.LOGGED.search(self.above) else None
         if line.stream in self._last and line.order > self._last[line.stream] + _GAP:
             self._end(stream)
         self._last[line.stream] = line.order
@@ -228,11 +229,11 @@ class Tracebacks:
     def _end(self, stream: Stream) -> None:
         self._keep(stream)
         chain, ignored, spawned, logged = tuple(stream.chain), stream.ignored, stream.spawned, stream.logged
-        heads, cut = stream.heads, stream.cut
+        heads, cut, teller = stream.heads, stream.cut, stream.teller
         stream.forget()
         stream.heads = heads if heads and chain else 0
         if chain and ignored is None:
-            event = event_of(chain, spawned, logged)
+            event = event_of(chain, spawned, teller, logged)
             self.events.append(replace(event, source="cut traceback") if cut else event)
 
 

@@ -20,11 +20,11 @@ _DRIVE = re.compile(r"^[A-Z]:[\\/]")  # a path of Windows
 # Without a traceback above it, only a name that ends like an exception's is taken for one.
 BARE = re.compile(
     r"^((?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception|Interrupt|StopIteration|SystemExit|Fault|OutOfResources)"
-    r"|(?:[A-Za-z_]\w*\.)+(?:error|timeout|Empty|Full|TimeoutExpired))(?::\s(.*)|$)"
+    r"|(?:[A-Za-z_]\w*\.)+(?:error|timeout|\w*Timeout|Empty|Full|TimeoutExpired))(?::\s(.*)|$)"
 )
 # One of them is in all that BARE and TWICE match.
 _ENDINGS = ("Error", "Exception", "Interrupt", "StopIteration", "SystemExit", "Fault", "OutOfResources", ".error",
-            ".timeout", ".Empty", ".Full", ".TimeoutExpired")  # fmt: skip
+            ".timeout", "Timeout: ", ".Empty", ".Full", ".TimeoutExpired")  # fmt: skip
 # What people and their tools put before a line that they quote: list and mail marks, backticks, indents.
 MARKS = re.compile(r"^(?:[\s>*`\u2022-]|\d+[.)] ){1,12}")
 _NAME_OR_MARK = re.compile(r"[\w\s>*`\u2022-]")
@@ -40,7 +40,7 @@ NOTEBOOK = re.compile(rf"^\W*({NAME})\s{{2,}}Traceback \(")
 RAISE = re.compile(rf"^raise ({NAME})(?:\(\s*f?[\"']?([^\"']*))?")
 SPAWNED = re.compile(r"-- Process (\d{1,6}) terminated with the following error")
 LOG_LINE = re.compile(
-    r"^(?:\[[^\]\n]{0,80}\]|[WEIF]\d{4} |\d{4}[-/]\d\d[-/]\d\d|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b[: ]|={8}|\*{8}|-{8}|srun:|slurmstepd:"
+    r"^(?:\[[^\]\n]{0,80}\]|[WEIF]\d{4} |\d{4}[-/]\d\d[-/]\d\d|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b[: ]|={8}|\*{8}|-{8}|srun:|slurmstepd:|LAUNCH (?:INFO|WARNING|ERROR) \d"
     r"|\S+\.pyx?:\d+: |wandb: |\(\w+\) \S+@|Process \S+:$|[Ee]poch\b|(?:[Ss]tep|[Ii]ter(?:ation)?)s?[ :=]+\d|第 ?\d+ ?[步轮个]|.{0,80}\d+%\|"
     # what launchers, shells, batch systems and Python itself print when a process has ended
     r"|Child process with PID|\++ \S|\S+: line \d+: +\d+ [A-Z]|(?:Killed|Terminated|Aborted|Segmentation fault|Bus error)(?: \(core dumped\))?$"
@@ -66,10 +66,18 @@ ONLY_RANK = re.compile(r"CheckpointException ranks:dict_keys\(\[(\d{1,6})\]\)")
 OWN_RANK = re.compile(r"\A\[Rank:(\d{1,6})\] FATAL ERROR ::|\(PID: ?\d+, Device: ?\d+, RankID: ?(\d{1,6})\)")
 # logger.exception writes its own line above the traceback: somebody caught it.
 LOGGED = re.compile(r"\b(?:ERROR|WARN(?:ING)?|CRITICAL)\b")
+# [2026-05-01 09:00:00,120] [ERROR] [train.load:808] [PID:3647] [RANK:1] cannot load the model
+_TELLER = re.compile(r"(?i)[\[( ]rank[ =:_]{0,2}(\d{1,6})[\]):, ]")
 IGNORED = "Exception ignored in"
 # Each line with which a traceback can begin, or an exception without one, holds one of these.
 WORDS = ("Traceback (", "he above exception", 'File "', "│", "Error", "Exception", "Interrupt", "StopIteration", "SystemExit", "Fault",
-         "OutOfResources", ".error", ".timeout", ".Empty", ".Full", ".TimeoutExpired", "-- Process ")  # fmt: skip
+         "OutOfResources", ".error", ".timeout", "Timeout: ", ".Empty", ".Full", ".TimeoutExpired", "-- Process ")  # fmt: skip
+
+
+def teller(text: str) -> int | None:
+    """-> the rank that a logger's line names as its own."""
+    found = _TELLER.search(text)
+    return int(found[1]) if found else None
 
 
 def may_begin(text: str) -> bool:

@@ -26,6 +26,7 @@ class Stream:
     linked: bool = False
     implicit: bool = False
     logged: bool = False
+    teller: int | None = None  # the rank that the logger's line above names
     inner: bool = False
     ignored: int | None = None  # the order of the line that says so
     head: Line | None = None

@@ -22,6 +22,7 @@ class TokenRow(Base):
     name: Mapped[str]
     scopes: Mapped[str]  # parted by blanks
     session: Mapped[bool]
+    begun_with: Mapped[int | None] = mapped_column(Number)  # of a session: the token that somebody logged in with
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
@@ -32,7 +33,11 @@ class ChangeRow(Base):
     """One line of the trail of changes; rows are only ever added."""
 
     __tablename__ = "changes"
-    __table_args__ = (Index("ix_changes_subject", "subject", "number"), {"sqlite_autoincrement": True})
+    __table_args__ = (
+        Index("ix_changes_subject", "subject", "number"),
+        Index("ix_changes_by", "by", "number"),
+        {"sqlite_autoincrement": True},
+    )
 
     number: Mapped[int] = mapped_column(Number, primary_key=True)
     at: Mapped[datetime]

@@ -42,7 +42,8 @@ async def answering(app: FastAPI, service: Service) -> AsyncIterator[None]:
         yield
 
 
-@router.api_route("/mcp", methods=["GET", "POST", "DELETE"])
+# No GET: it would open a stream on which nothing ever comes, as no call is remembered here.
+@router.post("/mcp")
 async def mcp(request: Request) -> Response:
     """Hands the request on. Raises NotFound where the extra is missing."""
     if not hasattr(request.app.state, "mcp"):

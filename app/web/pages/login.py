@@ -46,7 +46,7 @@ def enter(
     next: Annotated[str, Form(max_length=2000)] = "/",
 ) -> Response:
     """Starts a session with the rights of the token; the token itself is not kept in the browser."""
-    caller = access.caller_of(service.database, token.strip())
+    caller = access.caller_of(service.database, token.strip(), sessions=False)  # a session must not make another
     if caller is None:
         page = LoginPage(inside(next), bool(service.settings.oidc_issuer), refused=True)
         return render(request, "login.html", page, HTTPStatus.UNAUTHORIZED)
@@ -65,7 +65,7 @@ def leave(request: Request, service: ServiceDep) -> Response:
 
 def start_session(service: Service, caller: Caller, after: str) -> Response:
     """-> the way to the page `after`, with the cookie of a new session that may what the caller may."""
-    secret, _ = access.create(service.database, caller.name, caller.scopes, _SESSION, caller.name, session=True)
+    secret, _ = access.begin_session(service.database, caller, _SESSION)
     answer = RedirectResponse(after, HTTPStatus.SEE_OTHER)
     answer.set_cookie(
         COOKIE,

@@ -22,16 +22,17 @@ def told_problem(lang: Language, message: object) -> str:
         return plain
     for pattern, text in sentences():
         if found := pattern.fullmatch(plain):
-            return text.in_(lang).format(**found.groupdict())
+            within = {name: told_problem(lang, part) for name, part in found.groupdict().items()}  # in one another
+            return text.in_(lang).format(**within)
     return plain
 
 
 @cache
 def sentences() -> tuple[tuple[re.Pattern[str], Text], ...]:
-    """-> a pattern for each message, those with fewer open places first."""
+    """-> a pattern for each message, those that begin with an open place last, those with fewer of them first."""
     file = Path(__file__).with_suffix(".toml")
     texts = [Text(**texts) for texts in tomllib.loads(file.read_text("utf-8")).values()]
-    texts.sort(key=lambda text: (text.in_("en").count("{"), -len(text.in_("en"))))
+    texts.sort(key=lambda text: (text.in_("en")[0] == "{", text.in_("en").count("{"), -len(text.in_("en"))))
     return tuple((_pattern(text.in_("en")), text) for text in texts)
 
 

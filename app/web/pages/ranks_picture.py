@@ -51,6 +51,11 @@ class RanksPicture:
     marks: tuple[RankMark, ...] = ()
 
     @property
+    def timed(self) -> bool:
+        """-> whether any line tells a time, be it that others tell none."""
+        return any(mark.time for mark in self.marks)
+
+    @property
     def kinds(self) -> tuple[tuple[str, int], ...]:
         """-> each kind that is there, with how many ranks."""
         counted: Counter[str] = Counter()
@@ -61,7 +66,7 @@ class RanksPicture:
 
 def ranks_picture(marks: Sequence[RankMark]) -> RanksPicture | None:
     """-> one lane a mark, or a kind, where there are many; None where there is nothing to compare."""
-    if sum(map(_count, marks)) < 2:
+    if sum(map(_count, marks)) < 2 or all(mark.kind == "silent" for mark in marks):
         return None
     drawn = _drawn(marks if len(marks) <= _MOST_LANES else _shared(marks))
     return replace(drawn, marks=tuple(sorted(marks, key=lambda mark: (mark.kind == "silent", _ranges(mark)[0]))))

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Form, Request, Response
 from starlette.responses import RedirectResponse
 
 from app.chat.undelivered import Undelivered
-from app.domain.access import Change, Scope, Token
+from app.domain.access import Scope, Token
 from app.errors import BadInput, NotFound
 from app.services import access
 from app.services.about import About, Reloaded, about, reload
@@ -21,6 +21,7 @@ from app.services.service import Service
 from app.web.access import Admin
 from app.web.deps import ReworkDep, ServiceDep
 from app.web.pages.addresses import address, value
+from app.web.pages.changes import ChangeLine, change_lines
 from app.web.pages.language import language
 from app.web.pages.option_words import option_sentences
 from app.web.pages.rendering import render
@@ -62,7 +63,7 @@ class SettingsPage:
     guarded: bool
     retention_days: int
     channels: tuple[ChannelLine, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[ChangeLine, ...]
     stage: str
     sentences: dict[str, str]
     made: Made | None = None
@@ -142,7 +143,7 @@ def _page(
         guarded=service.settings.auth != "none",
         retention_days=service.settings.retention_days,
         channels=tuple(ChannelLine(name, known) for name, known in sorted(names.items())),
-        changes=access.changes(service.database, None, _CHANGES).items,
+        changes=change_lines(access.changes(service.database, None, _CHANGES).items, language(request)),
         stage=rework.progress.stage.value,
         sentences=option_sentences() if language(request) == "zh" else {},
         made=made,

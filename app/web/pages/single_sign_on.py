@@ -57,6 +57,7 @@ def _kept(request: Request) -> tuple[Attempt, str]:
     """-> the login that this browser began. Raises LoginRefused."""
     try:
         state, nonce, verifier, after = map(str, json.loads(bytes.fromhex(request.cookies.get(_COOKIE, ""))))
-    except (ValueError, TypeError):
+        "".join((state, nonce, verifier, after)).encode()  # half of a character's pair can't be sent anywhere
+    except (ValueError, TypeError, RecursionError):
         raise LoginRefused("this login was not begun in this browser, or too long ago; begin again") from None
     return Attempt(state, nonce, verifier), inside(after)

@@ -37,10 +37,14 @@ document.addEventListener("click", async (event) => {
 
 // The same form as the server's UTC, so that nothing moves; both stand in the tooltip.
 const two = (number) => String(number).padStart(2, "0");
-const zones = new Intl.DateTimeFormat("en", { timeZoneName: "shortOffset" });
+const zoneAt = (at) => { // by hand: the browser's own formatter takes longer to make than the whole page to lay out
+  const east = -at.getTimezoneOffset();
+  const [hours, minutes] = [Math.floor(Math.abs(east) / 60), Math.abs(east) % 60];
+  return `UTC${east ? `${east < 0 ? "-" : "+"}${hours}${minutes ? `:${two(minutes)}` : ""}` : ""}`;
+};
 const local = (time) => {
   const at = new Date(time.dateTime);
-  const zone = zones.formatToParts(at).find((part) => part.type === "timeZoneName").value.replace("GMT", "UTC");
+  const zone = zoneAt(at);
   const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
   time.title = time.textContent;
   time.textContent = `${day} ${two(at.getHours())}:${two(at.getMinutes())}`; // in UTC's place, and as wide

@@ -1,6 +1,7 @@
 // Hands a log in, waits for its verdict and shows it in the same view; what was dropped may be files or folders.
 
 const form = document.querySelector("form#paste");
+let path = location.pathname; // of what is shown
 const parsed = (text) => new DOMParser().parseFromString(text, "text/html");
 const pause = (milliseconds) => new Promise((done) => { setTimeout(done, milliseconds); });
 
@@ -28,7 +29,8 @@ const shown = (page, address) => {
   main.replaceChildren(...fresh);
   document.querySelector(".top nav").replaceWith(page.querySelector(".top nav"));
   document.title = page.title;
-  if (address !== location.href) history.pushState({ verdict: true }, "", address);
+  if (address !== location.href) history.pushState(null, "", address);
+  path = location.pathname;
   document.dispatchEvent(new Event("fresh"));
   scrollTo(0, 0);
   const heading = main.querySelector("h1");
@@ -40,8 +42,8 @@ const open = async (address) => {
   if (text === null) location.assign(address);
   else shown(parsed(text), address);
 };
-// Back and forth between the form and verdicts.
-addEventListener("popstate", (event) => { if (event.state?.verdict || form) location.reload(); });
+// Back and forth between the form and verdicts; a place within the page is no other page.
+addEventListener("popstate", () => { if (location.pathname !== path) location.reload(); });
 
 if (document.querySelector("[data-wait]")) ended(location.href).then(() => open(location.href));
 

@@ -1,0 +1,46 @@
+"""What stands at the edges of lines, and what only looks like it."""
+
+import pytest
+
+from app.reading.margins import margins, tails
+from tests.logs import steps, traceback
+
+LINES = ["begin", *traceback("KeyError: 'image'"), *steps(range(2), count=3), "end"]
+
+
+def bare(lines: list[str]) -> list[str]:
+    for margin in margins(lines):
+        lines = [margin.sub("", line, count=1) for line in lines]
+    return lines
+
+
+@pytest.mark.parametrize("mark", ["> ", "> > ", "    ", "\t", "- ", "+", "* ", "`", ": "])
+def test_a_mark_before_every_line_comes_off_and_an_indent_inside_stays(mark: str) -> None:
+    assert bare([(mark + line).rstrip() for line in [*LINES, ""]]) == [*LINES, ""]
+
+
+@pytest.mark.parametrize("form", ["{:6}\t{}", "{:4} {}", "{}: {}", "{}. {}", "{:4} │ {}", "L{}: {}", "> {:3}| {}"])
+def test_numbers_that_count_the_lines_come_off(form: str) -> None:
+    assert bare([form.format(at, line) for at, line in enumerate(LINES, 41)]) == LINES
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        LINES,
+        [f"{rank}: step 3 loss 0.5" for rank in range(40)],  # of ranks that all say the same
+        [f"{rank}: {line}" for line in LINES for rank in range(4)],
+        ["- one", "- two", "three", "- four", "- five"],
+        [f"{step} 0.5 0.25" for step in range(0, 400, 10)],
+        ["[rank0]: a", "[rank1]: b", "[rank0]: c", "[rank1]: d"],
+        [],
+    ],
+)
+def test_what_belongs_to_the_lines_stays(lines: list[str]) -> None:
+    assert margins(lines) == ()
+
+
+def test_marks_at_the_ends() -> None:
+    assert tails([f"| {line} |" for line in LINES]) == ("|",)
+    assert tails([f"| `{line}` |" for line in LINES]) == ("|", "`")
+    assert tails(LINES) == ()

@@ -1,0 +1,105 @@
+"""Logs on S3, as far as a server of the test's own speaks it."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from app.storage.blobs import BlobStore
+from app.storage.database import StorageUnavailable
+
+
+class Bucket(BaseHTTPRequestHandler):
+    """Keeps objects in memory; where `refuses`, none are taken."""
+
+    objects: dict[str, bytes]
+    refuses = False
+
+    def do_PUT(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        if not self.refuses:
+            self.objects[self.path] = body
+        self._answer(403 if self.refuses else 200)
+
+    def do_HEAD(self) -> None:
+        self._answer(200 if self.path in self.objects else 404, self.objects.get(self.path, b""))
+
+    def do_GET(self) -> None:
+        if self.path not in self.objects:
+            self._answer(404)
+            return
+        whole = self.objects[self.path]
+        first, last = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("range", "bytes=0-")).groups()  # type: ignore[union-attr]
+        begin = int(first) if first else max(0, len(whole) - int(last))
+        end = int(last) + 1 if first and last else len(whole)
+        self._answer(206, whole[begin:end], f"bytes {begin}-{min(end, len(whole)) - 1}/{len(whole)}")
+
+    def _answer(self, status: int, body: bytes = b"", of: str = "") -> None:
+        self.send_response(status)
+        for name, value in {
+            "ETag": '"1"',
+            "Last-Modified": "Fri, 01 May 2026 09:00:00 GMT",
+            "Content-Range": of,
+        }.items():
+            if value:
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Bucket]]:
+    class Own(Bucket):
+        objects: dict[str, bytes] = {}  # noqa: RUF012  of this test alone
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Own) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        named = {"ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}", "ALLOW_HTTP": "true", "REGION": "here",
+                 "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b"}  # fmt: skip
+        for name, value in named.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        yield Own
+        server.shutdown()
+
+
+def test_a_log_is_written_and_read_in_pieces(bucket: type[Bucket], tmp_path: Path) -> None:
+    store = BlobStore("s3://bucket/logs", tmp_path)
+    with store.writing() as file:
+        file.write(b"one\ntwo\nthree\n")
+        digest, size, lines = file.finish()
+        file.keep()
+    assert (size, lines, len(bucket.objects)) == (14, 3, 1)
+    assert b"".join(BlobStore("s3://bucket/logs", tmp_path).chunks(digest)) == b"one\ntwo\nthree\n"
+    assert [line.text for line in store.lines(digest, 2, 1)] == ["two"]
+
+
+def test_it_is_ready_where_something_could_be_written(bucket: type[Bucket], tmp_path: Path) -> None:
+    store = BlobStore("s3://bucket/logs", tmp_path)
+    bucket.refuses = True
+    with pytest.raises(StorageUnavailable, match="log store"):
+        store.check()
+    bucket.refuses = False
+    store.check()
+    bucket.refuses = True
+    store.check()  # which is not written each time
+    assert list(bucket.objects) == ["/bucket/logs/torchtriage"]
+
+
+def test_a_store_that_is_not_there_is_told(
+    bucket: type[Bucket], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    store = BlobStore("s3://bucket/logs", tmp_path)
+    with pytest.raises(StorageUnavailable, match="log store") as raised:
+        store.check()
+    assert "\n" not in raised.value.message

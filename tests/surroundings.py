@@ -1,0 +1,75 @@
+"""What people, editors and tools without a form of their own put around each line of a log; as `tests/wrappings.py` does."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Sequence
+
+from tests.wrappings import Wrapped, Wrapping, as_records, by_line, millis, stamp, when
+
+
+def _cut_at(width: int, mark: str = "") -> Wrapping:
+    """-> a wrapping that cuts lines as a terminal does, and puts a mark before each piece."""
+
+    def wrap(lines: Sequence[str]) -> Wrapped:
+        written: list[str] = []
+        numbers: list[int] = []
+        for line in lines:
+            numbers.append(len(written) + 1)
+            written += [mark + line[at : at + width] for at in range(0, len(line), width)] or [mark]
+        return ("\n".join(written) + "\n").encode(), numbers
+
+    return wrap
+
+
+def _clock(at: int, form: str) -> str:
+    return when(at).strftime(form)
+
+
+SURROUNDED: dict[str, Wrapping] = {
+    "a quotation": by_line(lambda at, line: f"> {line}".rstrip()),
+    "a quotation in a quotation": by_line(lambda at, line: f"> > {line}"),
+    "an indented block": by_line(lambda at, line: f"    {line}"),
+    "a list": by_line(lambda at, line: f"- {line}"),
+    "a diff": by_line(lambda at, line: f"+{line}"),
+    "backticks": by_line(lambda at, line: f"`{line}`"),
+    "a table of Markdown": by_line(lambda at, line: f"| {_clock(at, '%H:%M:%S')} | {line} |"),
+    "cat -n": by_line(lambda at, line: f"{at + 1:6}\t{line}"),
+    "less -N": by_line(lambda at, line: f"{at + 1:7} {line}"),
+    "bat": by_line(lambda at, line: f"{at + 1:4} │ {line}"),
+    "grep -n": by_line(lambda at, line: f"{at + 1}:{line}"),
+    "cat -n, quoted": by_line(lambda at, line: f"> {at + 1:6}\t{line}"),
+    "HTML": by_line(lambda at, line: html.escape(line)),
+    "HTML, a tag a line": by_line(lambda at, line: f'<div class="line"><span>{html.escape(line)}</span></div>'),
+    "typeset quotes": by_line(lambda at, line: re.sub(r'"([^"]*)"', "“\\1”", line)),
+    "lines doubled": lambda lines: ("".join(f"{line}\n\n" for line in lines).encode(), [*range(1, 2 * len(lines), 2)]),
+    "cut at 80": _cut_at(80),
+    "cut at 120": _cut_at(120),
+    "cut at 100, quoted": _cut_at(100, "> "),
+    "hours alone": by_line(lambda at, line: f"{_clock(at, '%H:%M:%S')} {line}"),
+    "hours in brackets": by_line(lambda at, line: f"[{_clock(at, '%H:%M:%S')}] {line}"),
+    "a day first": by_line(lambda at, line: f"{_clock(at, '%d.%m.%Y %H:%M:%S')} {line}"),
+    "an American date": by_line(lambda at, line: f"{_clock(at, '%m/%d/%Y %I:%M:%S %p')} {line}"),
+    "TeamCity": by_line(lambda at, line: f"[{_clock(at, '%H:%M:%S')}]W:\t [Step 1/2] {line}"),
+    "Airflow": by_line(lambda at, line: f"[{_clock(at, '%Y-%m-%dT%H:%M:%S')}.123+0000] {{subprocess.py:93}} INFO - {line}"),
+    "Prefect": by_line(lambda at, line: f"{_clock(at, '%H:%M:%S')}.123 | INFO    | Task run 'train-0' - {line}"),
+    "Spark": by_line(lambda at, line: f"{_clock(at, '%y/%m/%d %H:%M:%S')} INFO TrainRunner: {line}"),
+    "a Go program": by_line(lambda at, line: f"I0501 {_clock(at, '%H:%M:%S.%f')}       1 train.go:31] {line}"),
+    "foreman": by_line(lambda at, line: f"{_clock(at, '%H:%M:%S')} train.1 | {line}"),
+    "Fluentd's output": by_line(
+        lambda at, line: f"{_clock(at, '%Y-%m-%d %H:%M:%S')}.000000000 +0000 kube.train: {json.dumps({'log': line})}"
+    ),
+    "OpenTelemetry": as_records(lambda at, line: {"resourceLogs": [{"resource": {"attributes": []}, "scopeLogs": [
+        {"logRecords": [{"timeUnixNano": f"{millis(at)}000000", "body": {"stringValue": line}}]}]}]}),
+    "Loki's push interface": as_records(
+        lambda at, line: {"streams": [{"stream": {"app": "train"}, "values": [[f"{millis(at)}000000", line]]}]}
+    ),
+    "Azure": as_records(lambda at, line: {"TimeGenerated": stamp(at), "LogEntry": line, "PodName": "train-worker-0"}),
+    "Graylog": as_records(lambda at, line: {"version": "1.1", "host": "gpu-7", "short_message": line, "timestamp": 1777626000.5 + at}),
+    "a table with semicolons": lambda lines: (
+        ("Timestamp;Message\r\n" + "".join(f'"{stamp(at)}";"{line.replace(chr(34), chr(34) * 2)}"\r\n' for at, line in enumerate(lines))).encode(),
+        [*range(2, len(lines) + 2)],
+    ),
+}  # fmt: skip
