@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tests.wrappings import Wrapped, Wrapping, as_records, by_line, millis, stamp, when
 
@@ -26,6 +26,17 @@ def _cut_at(width: int, mark: str = "") -> Wrapping:
 
 def _clock(at: int, form: str) -> str:
     return when(at).strftime(form)
+
+
+def _entries(entry: Callable[[int, str], str], place: int) -> Wrapping:
+    """-> a wrapping whose entries take several lines each; `place` is that of the message in one."""
+
+    def wrap(lines: Sequence[str]) -> Wrapped:
+        every = [entry(at, line) for at, line in enumerate(lines)]
+        height = every[0].count("\n")
+        return "".join(every).encode(), [at * height + place for at in range(len(lines))]
+
+    return wrap
 
 
 SURROUNDED: dict[str, Wrapping] = {
@@ -57,6 +68,11 @@ SURROUNDED: dict[str, Wrapping] = {
     "Prefect": by_line(lambda at, line: f"{_clock(at, '%H:%M:%S')}.123 | INFO    | Task run 'train-0' - {line}"),
     "Spark": by_line(lambda at, line: f"{_clock(at, '%y/%m/%d %H:%M:%S')} INFO TrainRunner: {line}"),
     "a Go program": by_line(lambda at, line: f"I0501 {_clock(at, '%H:%M:%S.%f')}       1 train.go:31] {line}"),
+    "keys and values": by_line(lambda at, line: f'time="{stamp(at)}" level=info msg={json.dumps(line)}'),
+    "keys and values behind a pod": by_line(
+        lambda at, line: f"train-x7k2p-123: ts={stamp(at)} level=error msg={json.dumps(line)} caller=run.go:31"
+    ),
+    "Buildkite": by_line(lambda at, line: f"\x1b_bk;t={millis(at)}\x07{line}"),
     "foreman": by_line(lambda at, line: f"{_clock(at, '%H:%M:%S')} train.1 | {line}"),
     "Fluentd's output": by_line(
         lambda at, line: f"{_clock(at, '%Y-%m-%d %H:%M:%S')}.000000000 +0000 kube.train: {json.dumps({'log': line})}"
@@ -67,6 +83,15 @@ SURROUNDED: dict[str, Wrapping] = {
         lambda at, line: {"streams": [{"stream": {"app": "train"}, "values": [[f"{millis(at)}000000", line]]}]}
     ),
     "Azure": as_records(lambda at, line: {"TimeGenerated": stamp(at), "LogEntry": line, "PodName": "train-worker-0"}),
+    "journalctl -o export": _entries(
+        lambda at, line: f"__CURSOR=s=1;i={at}\n__REALTIME_TIMESTAMP={millis(at)}000\n_HOSTNAME=gpu-7\n_PID=41\nMESSAGE={line}\n\n", 5
+    ),
+    "journalctl -o verbose": _entries(
+        lambda at, line: f"{_clock(at, '%a %Y-%m-%d %H:%M:%S.%f')} UTC [s=1;i={at};b=2]\n    _HOSTNAME=gpu-7\n    _PID=41\n    MESSAGE={line}\n", 4
+    ),
+    "journalctl -o json-pretty": _entries(
+        lambda at, line: json.dumps({"__REALTIME_TIMESTAMP": f"{millis(at)}000", "_PID": "41", "MESSAGE": line}, indent="\t") + "\n", 4
+    ),
     "Graylog": as_records(lambda at, line: {"version": "1.1", "host": "gpu-7", "short_message": line, "timestamp": 1777626000.5 + at}),
     "a table with semicolons": lambda lines: (
         ("Timestamp;Message\r\n" + "".join(f'"{stamp(at)}";"{line.replace(chr(34), chr(34) * 2)}"\r\n' for at, line in enumerate(lines))).encode(),

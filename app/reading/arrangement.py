@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
-from app.reading.documents import LARGEST, in_document, in_table, is_table
+from app.reading.documents import LARGEST, documents, in_document, in_table, is_table
+from app.reading.journal import in_journal, is_journal
 from app.reading.wrapping import FEWEST, WIDEST, doubled, joined, single, width
 
 _SAMPLE = 64 << 10  # bytes
 _SAMPLE_LINES = 2000  # of a file that was set otherwise
-_JSON, _TABLE, _NEWEST_FIRST = "a JSON document", "a table", "newest lines first"
+_JSON, _TABLE, _JOURNAL, _NEWEST_FIRST = "a JSON document", "a table", "a journal's export", "newest lines first"
 _SET_OTHERWISE = "lines cut at one width, or doubled"
 _FROM_THE_END = "the newest lines stand first: read from the end"
 _FEWEST_TIMES = 4  # different times that show an order
@@ -71,10 +72,17 @@ def arranged(blocks: Iterable[bytes]) -> Arranged:
         return _turned(content)
     if form == _SET_OTHERWISE:
         return _as_written(content)
-    records = list(in_document(content.decode("utf-8", "replace")) if form == _JSON else in_table(content))
+    records = list(_records(form, content))
     if not records:
         return Arranged(_cut(content))
     return _in_order(records)
+
+
+def _records(form: str, content: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
+    """-> the records of a file of this form, each with its line in the file."""
+    if form == _JSON:
+        return in_document(content.decode("utf-8", "replace"))
+    return in_table(content) if form == _TABLE else in_journal(content)
 
 
 def _form(sample: bytes, whole: bool) -> str | None:
@@ -82,6 +90,8 @@ def _form(sample: bytes, whole: bool) -> str | None:
     single = sample[:1] == b"{" and b"\n" not in sample.rstrip()
     if (single or _DOCUMENT.match(sample)) and _goes_on(sample.decode("utf-8", "replace"), whole):
         return _JSON
+    if is_journal(sample):
+        return _JOURNAL
     if is_table(head[:2000].decode("utf-8", "replace")):
         return _TABLE
     lines = sample.split(b"\n")[: None if whole else -1]
@@ -127,14 +137,16 @@ def _time_in(line: bytes) -> bytes:
 
 
 def _goes_on(text: str, whole: bool) -> bool:
-    """-> whether a text that begins like a JSON document is one as far as it goes; a log can begin with its settings."""
+    """-> whether a text that begins like a JSON document is one as far as it goes, or one after another; a log can begin
+    with its settings."""
     try:
-        _, end = json.JSONDecoder().raw_decode(text.lstrip())
+        for _ in documents(text):
+            pass
     except json.JSONDecodeError as error:
         return not whole and (error.msg.startswith("Unterminated string") or error.pos >= len(error.doc) - 16)
     except RecursionError:
         return False
-    return not text.lstrip()[end:].strip()
+    return True
 
 
 def _falls(times: list[bytes], lines: int) -> bool:

@@ -13,6 +13,8 @@ from app.reading.records import Record, decoded_object, is_beside, is_said, reco
 LARGEST = 32 << 20  # bytes of a file that is read whole
 _SAMPLE = 64 << 10  # characters
 _DEEPEST = 8  # levels of a document
+_INK = re.compile(r"\S")
+_OVER_LINES = re.compile(r"\{\s*\n")
 _BATCH = re.compile(r'\{\s?"(?:resourceLogs|streams)":\s?\[')
 _CELL = re.compile(r"[@\w][\w @.:/\[\]()-]{0,60}")
 # Names of columns that need no other's to be told by.
@@ -49,13 +51,13 @@ def _message(names: list[str]) -> int | None:
 
 
 def in_document(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields (line number, record) for each record of a JSON document, in its order; nothing where it is none."""
+    """Yields (line number, record) for each record of JSON documents, in their order; nothing where they are none."""
     try:
-        data = json.loads(text)
+        every = [*documents(text)]
     except (ValueError, RecursionError):
         return
     place, number = 0, 1
-    for record in records(data) if isinstance(data, list | dict) else ():
+    for record in (record for data in every if isinstance(data, list | dict) for record in records(data)):
         known = record_in(record)
         said = known.said if known else ""
         for spelled in (json.dumps(said, ensure_ascii=False), json.dumps(said)):
@@ -65,6 +67,19 @@ def in_document(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 place = found
                 break
         yield number, record
+
+
+def documents(text: str) -> Iterator[Any]:
+    """Yields the values of JSON documents that stand one after another: one, or objects over several lines each. Raises
+    ValueError where something else stands, RecursionError."""
+    decoder, begins = json.JSONDecoder(), _INK.search(text)
+    several = begins is not None and _OVER_LINES.match(text, begins.start()) is not None
+    while begins is not None:
+        data, end = decoder.raw_decode(text, begins.start())
+        yield data
+        begins = _INK.search(text, end)
+        if begins is not None and not (several and _OVER_LINES.match(text, begins.start())):
+            raise json.JSONDecodeError("Extra data", text, end)
 
 
 def records(data: Any, depth: int = 0) -> Iterator[dict[str, Any]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from app.domain.line import Line
 from app.reading.decoding import decoded_lines
 from app.reading.labels import Labels
+from app.reading.logfmt import SAYS
 from app.reading.places import Place
 from app.reading.prefixes import Origin, labels, take_off
 from app.reading.unfolding import LONGEST_TEXT, Unfolding
@@ -107,7 +108,7 @@ class _Reader:
         made: list[Line] = []
         for place, text in enumerate(texts, first):
             # Most lines are what one writer printed in one line.
-            if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text:
+            if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text or SAYS in text:
                 if self.learns and "Traceback (" in text:
                     self._learn(take_off(text, self._known).text, texts[place - first + 1 : place - first + 1 + _BELOW])
                 made += [self._line(place, *line) for line in self._unfolding.lines(place, text)]

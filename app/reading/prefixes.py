@@ -15,7 +15,7 @@ from app.reading.times import iso, time_in, with_year
 from app.reading.typeset import is_set, printed
 from app.reading.unlisted import part_that_tells
 
-ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-B0-2]|[=>])")
+ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]_P^][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-B0-2]|[=>])")
 _OWN_RANK = re.compile(
     r"(?i)^(?:\[(?!rank)[^\]\n]{0,80}\][ :]*){1,6}\[?rank[ =:_]{0,2}(\d{1,6})\b"  # [time] [level] [file] [Rank 3]
     r"|^\W{0,3}(?:[\w:.,/ -]{0,60}[\[(| ])?rank[ =:_]?(\d{1,6})\b"

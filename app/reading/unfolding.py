@@ -1,4 +1,4 @@
-"""One line of a file → the lines that writers printed: out of JSON records and out of pieces that log drivers cut."""
+"""One line of a file → the lines that writers printed: out of records and out of pieces that log drivers cut."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from app.reading.documents import in_batch
 from app.reading.labels import Labels
+from app.reading.logfmt import SAYS, fields_of
 from app.reading.prefixes import NOWHERE, Origin, take_off
-from app.reading.records import Record, record_of
+from app.reading.records import Record, record_in, record_of
 
 LONGEST_TEXT = 16 << 10  # characters of a line that are looked at; evidence shows the same
 _LONGEST_RECORD = 1 << 20  # characters
@@ -19,7 +20,9 @@ _FAR = 200  # characters of prefixes before a record
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d)) (std(?:out|err)) ([FP])(?::\w+)* ?")
 _BAR = re.compile(r"\d+%\|")
 _GLUED = re.compile(r"(?<=\S)(?=(?:\[rank\d+\]: ?)?Traceback \(most recent call last\))")
-_TAGGED = re.compile(r"(?:[+-]\d{4}\s)?[\w.*/-]+(?::\s|\t)(?=\{\")")  # Fluentd's standard output, and its files
+_TAGGED = re.compile(
+    r"(?:[+-]\d{4}\s)?[\w.*/-]+(?::\s|\t)(?=\{\"|\w+=)"
+)  # Fluentd's standard output, and its files; Argo
 _WORD = re.compile(r"\w")
 # A traceback whose line feeds a web form took away.
 _FLAT = "Traceback (most recent call last): File "
@@ -51,7 +54,7 @@ class Unfolding:
 
     def lines(self, number: int, text: str) -> Iterable[Unfolded]:
         """-> the lines in line `number`, `text` without its line end."""
-        if text[-1:] == "}" and "{" in text[:_FAR]:
+        if (text[-1:] == "}" and "{" in text[:_FAR]) or SAYS in text:
             return self._record(number, text, text[:_LONGEST_RECORD], NOWHERE, 0)
         if text[:4].isdigit() and (cut := _CRI.match(text)):
             outer = NOWHERE._replace(time=cut[1], stream=f"{cut[2]}/")
@@ -82,7 +85,7 @@ class Unfolding:
     def _record(self, number: int, raw: str | None, text: str, outer: Origin, depth: int) -> Iterator[Unfolded]:
         """Yields the lines of the record that `text` may be; `raw` is None where the text is no line of the file."""
         record = None
-        if text[-1:] == "}" and depth < _DEEPEST:
+        if (text[-1:] == "}" or SAYS in text) and depth < _DEEPEST:
             origin = take_off(text, self.known, outer)
             record = _record_in(origin.text)
         if record is None and text[:1] == "{" and (batch := in_batch(text)):
@@ -113,11 +116,14 @@ class Unfolding:
 
 
 def _record_in(text: str) -> Record | None:
-    """-> the record that a text is, or that a collector wrote behind its time and tag: `kube.train: {…}`."""
-    if text[:1] == "{":
-        return record_of(text)
-    found = _TAGGED.match(text)
-    return record_of(text[found.end() :]) if found else None
+    """-> the record that a text is, of JSON or of keys and values, or that a collector wrote behind its time and tag:
+    `kube.train: {…}`."""
+    tag = _TAGGED.match(text) if text[:1] != "{" else None
+    bare = text[tag.end() :] if tag else text
+    if bare[:1] == "{":
+        return record_of(bare)
+    fields = fields_of(bare) if SAYS in bare else None
+    return record_in(fields) if fields else None
 
 
 def _legible(said: str, text: str) -> bool:
