@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from app.reading.forms import HOSTS, LOCALS, NODES, PASSED_ON, PODS, PREFIXES, RANKS, TIMES, TOLD_BY, WRITERS, may_begin
+from app.reading.forms import HOSTS, LOCALS, NODES, PASSED_ON, PODS, RANKS, TIMES, TOLD_BY, WRITERS, prefix_of
 from app.reading.labels import FORMS, Edges, Labels, learned
 from app.reading.margins import margins, tails
 from app.reading.places import Places
@@ -23,16 +23,8 @@ _OWN_RANK = re.compile(
 _NCCL = re.compile(r"([A-Za-z][\w.-]*):\d+:\d+ \[(?:\d+)\] NCCL ")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')  # of Loki
 _KEY = re.compile(r"(\w+)[=:]([\w.-]+)")
-_NODE_LABELS = (
-    "node_name",
-    "kubernetes_node_name",
-    "kubernetes_host",
-    "node",
-    "nodename",
-    "hostname",
-    "host",
-    "instance",
-)
+_NODE_LABELS = ("node_name", "kubernetes_node_name", "kubernetes_host", "node", "nodename", "hostname", "host",
+                "instance")  # fmt: skip
 _POD_LABELS = ("pod", "pod_name", "kubernetes_pod_name", "k8s_pod_name")
 _MOST_ROUNDS = 4  # labels in one another
 _NONE = Labels()
@@ -185,12 +177,11 @@ def _of_file(origin: Origin, name: str | None) -> Origin:
 
 def _take_one(origin: Origin) -> Origin | None:
     text = origin.text
-    found = PREFIXES.match(text) if may_begin(text) else None
+    found = prefix_of(text)
     end = found.end() if found is not None else 0
     if found is None or not end:
         return _passed_on(origin) if "]:" in text else None
     name, text = found.lastgroup, text[end:]
-    # Nearly all lines that failing workers write; those that a driver dated.
     if name == "rank":
         rank = found["rank"]
         stream = f"{origin.stream}{rank}/"
