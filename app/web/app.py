@@ -32,6 +32,8 @@ from app.web.metrics import router as metrics
 from app.web.request_log import RequestLog
 from app.web.security import SecurityHeaders, refuse_cross_site
 
+_LAST_TURN = 20  # seconds that the upkeep has for ending a turn when the service stops
+
 
 def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
     """-> the whole web application; its start opens the service, or takes one that is open, and its end closes it."""
@@ -46,15 +48,16 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
         app.state.rate_limit = RateLimit(settings.rate_limit)
         app.state.provider = Provider(settings) if settings.oidc_issuer else None
         await to_thread.run_sync(pages.warm, app)
-        upkeep = asyncio.create_task(_keep_up(service))
+        stopping = asyncio.Event()
+        upkeep = asyncio.create_task(_keep_up(service, stopping))
         postman = Postman(service)
         postman.start()
         async with mcp.answering(app, service):
             yield
         app.state.rework.close()
-        upkeep.cancel()
-        with suppress(asyncio.CancelledError):
-            await upkeep
+        stopping.set()
+        with suppress(TimeoutError):  # Then it is broken off, which loses nothing.
+            await asyncio.wait_for(asyncio.shield(upkeep), _LAST_TURN)
         await to_thread.run_sync(postman.stop)
         await to_thread.run_sync(close_service, service)
 
@@ -87,8 +90,10 @@ class _Guarded(FastAPI):
         return RequestLog(SecurityHeaders(HeadAsGet(BodyLimit(super().build_middleware_stack()))))
 
 
-async def _keep_up(service: Service) -> None:
+async def _keep_up(service: Service, stopping: asyncio.Event) -> None:
+    """A turn that has begun is ended before the database goes away below it: its thread can't be cancelled."""
     upkeep = Upkeep(service)
-    while True:
+    while not stopping.is_set():
         await to_thread.run_sync(upkeep.turn)
-        await asyncio.sleep(PAUSE)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopping.wait(), PAUSE)
