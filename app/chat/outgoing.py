@@ -22,6 +22,7 @@ from app.chat.guarded import Guarded, Resolve, is_public, resolve
 from app.chat.undelivered import Undelivered, retry_after
 
 _SECONDS = 15
+_LIFTED = "TRIAGE_ALLOW_PRIVATE_CALLS lifts that"
 _MOST = 1 << 20  # bytes of an answer that are read
 _PASSING = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 
@@ -81,7 +82,7 @@ class Outgoing:
     ) -> Iterator[tuple[httpcore2.Response, dict[str, str]]]:
         parts = _parts(url)
         if parts.scheme != "https" and not self._private:
-            raise Undelivered(f"{parts.host}: only addresses with https:// are called")
+            raise Undelivered(f"{parts.host}: only addresses with https:// are called; {_LIFTED}")
         target = httpcore2.URL(
             scheme=parts.raw_scheme, host=parts.raw_host, port=parts.port, target=parts.raw_path or b"/"
         )
@@ -107,7 +108,7 @@ class Outgoing:
         except (OSError, UnicodeError) as error:
             raise Undelivered(f"{host} can't be found: {error}", passing=True) from None
         if not self._private and not all(map(is_public, found)):
-            raise Undelivered(f"{host} leads to an address that is not public, and is not called")
+            raise Undelivered(f"{host} leads to an address that is not public, and is not called; {_LIFTED}")
         return found
 
 

@@ -403,7 +403,7 @@ def test_the_settings_tell_no_secret(tmp_path: Path) -> None:
 
 def test_a_channel_that_is_not_there_is_told(client: TestClient) -> None:
     answer = client.post("/settings/test", data={"channel": "nowhere"})
-    assert answer.status_code == 502
+    assert answer.status_code == 404
     assert "there is no such channel" in answer.text
 
 

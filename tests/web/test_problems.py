@@ -72,7 +72,10 @@ def test_an_unknown_message_stays_as_it_is() -> None:
     [
         ("Slack answered 404: no_service", "Slack 返回 404：no_service"),
         ("The webhook answered 500: nothing", "Webhook 返回 500：（没有内容）"),
-        ("127.0.0.1: only addresses with https:// are called", "127.0.0.1：只访问 https:// 地址"),
+        (
+            "127.0.0.1: only addresses with https:// are called; TRIAGE_ALLOW_PRIVATE_CALLS lifts that",
+            "127.0.0.1：只访问 https:// 地址；TRIAGE_ALLOW_PRIVATE_CALLS 可放开",
+        ),
         ("hooks.example can't be reached: timed out", "无法连接 hooks.example：timed out"),
         ("left out: node-1.gz: a broken archive: it ends in the middle", "未读取：node-1.gz：压缩包不完整，中途结束"),
         ("run.log: the newest lines stand first: read from the end", "run.log：最新的行在最前面，已从末尾读起"),

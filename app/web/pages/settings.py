@@ -116,7 +116,8 @@ def try_channel(
         send_test(service, channel, caller.name)
     except (Undelivered, NotFound) as problem:
         page = _page(request, service, rework, tested=channel, problem=problem.message)
-        return render(request, "settings.html", page, HTTPStatus.BAD_GATEWAY)
+        found = problem.status if isinstance(problem, NotFound) else HTTPStatus.BAD_GATEWAY
+        return render(request, "settings.html", page, found)
     return RedirectResponse(address("/settings", {"tested": channel}) + "#chats", HTTPStatus.SEE_OTHER)
 
 
