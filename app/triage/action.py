@@ -16,6 +16,10 @@ _REASONS: dict[str, tuple[str, str]] = {
         "问题在主机而不在任务；排除该主机后重新运行。",
     ),
     "fix-first": ("The same job fails again until the cause is removed.", "不先消除原因，同样的任务会再次失败。"),
+    "fix-once": (
+        "The cause most likely has to be removed first; one retry tells whether it was passing.",
+        "多半要先消除原因；重试一次可判断是否只是偶发。",
+    ),
     "once": (
         "It can be passing: one retry is worth it, and if that fails too the causes below need a look.",
         "可能是暂时性的：值得重试一次；如果仍失败，请按下面的原因排查。",
@@ -30,7 +34,12 @@ _REASONS: dict[str, tuple[str, str]] = {
         "日志里只有失败的后果，先找到真正的原因；重试一次可判断是否为偶发。",
     ),
 }
-_ONCE = {"retry": "once", "retry-elsewhere": "once-elsewhere", "none": "symptom"}  # how "worth one try" is put
+_ONCE = {
+    "retry": "once",
+    "retry-elsewhere": "once-elsewhere",
+    "fix-first": "fix-once",
+    "none": "symptom",
+}  # how "worth one try" is put
 _PLACES = ("host", "rank", "pid", "job", "node", "master", "port", "pci", "name")  # what entries leave room for
 _UNKNOWN = (
     "No entry names the cause; one retry tells whether it is passing.",

@@ -31,6 +31,13 @@ def test_a_host_that_only_may_be_bad_is_not_blamed() -> None:
     assert advise(entries["cuda.ecc"], ["n7"], "en").reason.startswith("The host is at fault")
 
 
+def test_a_retry_that_is_worth_it_is_not_said_to_fail() -> None:
+    entries = [entry for entry in load([BUILT_IN]).entries.values() if entry.action.retry == "once"]
+    told = {(entry.action.advice, advise(entry, (), lang).reason) for entry in entries for lang in ("en", "zh")}
+    assert {advice for advice, _ in told} >= {"retry", "retry-elsewhere", "fix-first"}
+    assert all("one retry" in reason.lower() or "try once" in reason or "试一次" in reason for _, reason in told)
+
+
 def test_fixes_for_other_versions_come_last_and_say_so() -> None:
     entry = load([BUILT_IN]).entries["cuda.oom"]
     old = told_fixes(entry, {}, {"torch": "1.13.1"}, "en")
