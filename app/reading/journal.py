@@ -29,7 +29,7 @@ def in_journal(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
         if header or not line:
             if "MESSAGE" in entry:
                 yield said, entry
-            entry, last = ({"time": header[1].decode()} if header else {}), ""
+            entry, last = ({"time": header[1].decode("ascii", "replace")} if header else {}), ""
         elif field:
             last = field[1].decode()
             entry[last] = field[2].decode("utf-8", "replace")

@@ -128,7 +128,7 @@ def _take_label(origin: Origin, left: list[str]) -> Origin | None:
 def _take_unlisted(origin: Origin, form: re.Pattern[str]) -> Origin | None:
     """-> the origin without a label that no list knows."""
     found = form.match(origin.text)
-    if found is None:
+    if found is None or not found.end():  # A label of blanks alone is met by nothing, too.
         return None
     label, text = found[0], origin.text[found.end() :]
     clock = CLOCK.search(label)

@@ -45,3 +45,8 @@ def test_a_size_beyond_the_end_of_the_file_takes_what_is_there() -> None:
 
 def test_entries_without_a_message_say_nothing() -> None:
     assert list(in_journal(b"__CURSOR=s=1\nPRIORITY=6\n\n")) == []
+
+
+def test_a_broken_character_in_a_time_is_no_failure() -> None:
+    content = b"Fri 2026-05-01 09:00:00.12\xd5 UTC [s=1;i=1;b=2]\n    MESSAGE=one\n"
+    assert [fields["MESSAGE"] for _, fields in in_journal(content)] == ["one"]

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from app.reading.labels import Labels
+from app.reading.prefixes import take_off
 from app.reading.shapes import shape
 from tests.logs import BANNER, agent, steps, traceback
 
@@ -52,3 +54,9 @@ def test_a_label_ends_before_the_rank() -> None:
     found = shape(lines)
     assert found is not None
     assert re.sub(found, "", lines[0]) == "[rank0]: Traceback (most recent call last):"
+
+
+def test_a_label_that_can_be_empty_is_taken_once() -> None:
+    known = Labels(unlisted=re.compile(r"(?:\ |\s*$)"))
+    assert take_off(" step 1", known).text == "step 1"
+    assert take_off("", known).text == ""
