@@ -21,7 +21,10 @@ from app.reading.unpack import Budget, Upload, unpack
 from app.triage.engine import Engine
 from tests.properties.pieces import HUGE, LINES, PREFIXES
 from tests.properties.test_invariance import corpus_log, fixed, logs
+from tests.surroundings import SURROUNDED
+from tests.wrappings import WRAPPINGS
 
+FORMS = {**WRAPPINGS, **SURROUNDED}
 REPEATED = {
     "tracebacks without an end": "Traceback (most recent call last):\n",
     "frames without an end": '  File "/job/train.py", line 30, in step\n    step()\n',
@@ -83,10 +86,8 @@ def test_each_piece_alone_and_behind_each_prefix(engine: Engine, line: str) -> N
     answers(engine, from_bytes("\n".join(prefix + line for prefix in PREFIXES).encode()))
 
 
-@fixed(max_examples=25)
-@given(name=logs, dice=st.randoms(use_true_random=False))
-def test_damaged_logs(engine: Engine, name: str, dice: random.Random) -> None:
-    data = bytearray(corpus_log(name)[:20_000])
+def damaged(data: bytearray, dice: random.Random) -> bytes:
+    """-> the bytes with some of them changed, taken away and put in."""
     for _ in range(dice.randint(1, 30)):
         at = dice.randrange(len(data))
         match dice.randrange(3):
@@ -97,7 +98,20 @@ def test_damaged_logs(engine: Engine, name: str, dice: random.Random) -> None:
             case _:
                 data[at:at] = dice.choice(LINES).encode() + b"\n"
         data = data or bytearray(b"\n")
-    answers(engine, from_bytes(bytes(data)))
+    return bytes(data)
+
+
+@fixed(max_examples=25)
+@given(name=logs, dice=st.randoms(use_true_random=False))
+def test_damaged_logs(engine: Engine, name: str, dice: random.Random) -> None:
+    answers(engine, from_bytes(damaged(bytearray(corpus_log(name)[:20_000]), dice)))
+
+
+@fixed(max_examples=100)
+@given(name=logs, form=st.sampled_from(sorted(FORMS)), dice=st.randoms(use_true_random=False))
+def test_damaged_logs_in_other_forms(engine: Engine, name: str, form: str, dice: random.Random) -> None:
+    lines = corpus_log(name)[:20_000].decode("utf-8", "replace").split("\n")
+    answers(engine, from_bytes(damaged(bytearray(FORMS[form](lines)[0]), dice)))
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstd.compress])
