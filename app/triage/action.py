@@ -16,30 +16,29 @@ _REASONS: dict[str, tuple[str, str]] = {
         "问题在主机而不在任务；排除该主机后重新运行。",
     ),
     "fix-first": ("The same job fails again until the cause is removed.", "不先消除原因，同样的任务会再次失败。"),
-    "fix-once": (
-        "The cause most likely has to be removed first; one retry tells whether it was passing.",
-        "多半要先消除原因；重试一次可判断是否只是偶发。",
-    ),
-    "once": (
+    "none": ("This alone is no failure; there is nothing to retry.", "单独出现时不是故障，无需重试。"),
+}
+# The same advice where a retry is another matter: what is sure there is only likely with `once`.
+_BY_RETRY: dict[tuple[str, str], tuple[str, str]] = {
+    ("retry", "once"): (
         "It can be passing: one retry is worth it, and if that fails too the causes below need a look.",
         "可能是暂时性的：值得重试一次；如果仍失败，请按下面的原因排查。",
     ),
-    "once-elsewhere": (
+    ("retry-elsewhere", "once"): (
         "The host may be at fault: try once on another one; if it fails there too, the causes below need a look.",
         "可能是主机的问题：换一台主机试一次；如果仍失败，请按下面的原因排查。",
     ),
-    "none": ("Nothing to do.", "无需处理。"),
-    "symptom": (
+    ("fix-first", "once"): (
+        "The cause most likely has to be removed first; one retry tells whether it was passing.",
+        "多半要先消除原因；重试一次可判断是否只是偶发。",
+    ),
+    ("none", "once"): (
         "The log holds only what followed from the failure; find its cause first. One retry tells if it is passing.",
         "日志里只有失败的后果，先找到真正的原因；重试一次可判断是否为偶发。",
     ),
+    ("none", "yes"): ("Nothing in the job failed; it can run again as it is.", "任务本身没有失败，可原样重新运行。"),
 }
-_ONCE = {
-    "retry": "once",
-    "retry-elsewhere": "once-elsewhere",
-    "fix-first": "fix-once",
-    "none": "symptom",
-}  # how "worth one try" is put
+_NOTHING = ("Nothing to do.", "无需处理。")
 _PLACES = ("host", "rank", "pid", "job", "node", "master", "port", "pci", "name")  # what entries leave room for
 _UNKNOWN = (
     "No entry names the cause; one retry tells whether it is passing.",
@@ -53,13 +52,13 @@ def advise(entry: Entry | None, hosts: Iterable[str], lang: Language) -> Action:
         return Action("once", "none", (), _UNKNOWN[lang == "zh"])
     action = entry.action
     excluded = tuple(hosts) if action.exclude_hosts else ()
-    key = _ONCE.get(action.advice, action.advice) if action.retry == "once" else action.advice
-    return Action(action.retry, action.advice, excluded, _REASONS[key][lang == "zh"])
+    reason = _BY_RETRY.get((action.advice, action.retry), _REASONS[action.advice])
+    return Action(action.retry, action.advice, excluded, reason[lang == "zh"])
 
 
 def nothing_failed(lang: Language) -> Action:
     """-> the action of a healthy run."""
-    return Action("no", "none", (), _REASONS["none"][lang == "zh"])
+    return Action("no", "none", (), _NOTHING[lang == "zh"])
 
 
 def ranges(ranks: Iterable[int]) -> str:

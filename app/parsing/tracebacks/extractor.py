@@ -49,8 +49,9 @@ class Tracebacks:
         if stream.ignored is not None and stream.reading == "nothing" and line.order > stream.ignored + IGNORED_FOR:
             stream.ignored = None
         if stream.reading == "nothing" and not stream.chain:
-            stream.logged = bool(forms.LOGGED.search(self.above)) and "torch" not in self.above
-            stream.teller = forms.teller(self.above) if forms.LOGGED.search(self.above) else None
+            logged = bool(forms.LOGGED.search(self.above))
+            stream.logged = logged and "torch" not in self.above
+            stream.teller = forms.teller(self.above) if logged else None
         if line.stream in self._last and line.order > self._last[line.stream] + _GAP:
             self._end(stream)
         self._last[line.stream] = line.order
