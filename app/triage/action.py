@@ -29,14 +29,17 @@ _BY_RETRY: dict[tuple[str, str], tuple[str, str]] = {
         "可能是主机的问题：换一台主机试一次；如果仍失败，请按下面的原因排查。",
     ),
     ("fix-first", "once"): (
-        "The cause most likely has to be removed first; one retry tells whether it was passing.",
+        "Most likely it needs a fix; one retry would tell.",
         "多半要先消除原因；重试一次可判断是否只是偶发。",
     ),
     ("none", "once"): (
         "The log holds only what followed from the failure; find its cause first. One retry tells if it is passing.",
         "日志里只有失败的后果，先找到真正的原因；重试一次可判断是否为偶发。",
     ),
-    ("none", "yes"): ("Nothing in the job failed; it can run again as it is.", "任务本身没有失败，可原样重新运行。"),
+    ("none", "yes"): (
+        "The log shows no failure of the job; run it again.",
+        "日志里没有任务本身的失败，可原样重新运行。",
+    ),
 }
 _NOTHING = ("Nothing to do.", "无需处理。")
 _PLACES = ("host", "rank", "pid", "job", "node", "master", "port", "pci", "name")  # what entries leave room for

@@ -284,7 +284,7 @@ def test_what_a_log_does_not_tell_takes_no_room(client: TestClient) -> None:
     cancelled = "".join(f"{rank}: step 7 loss 2.1\n" for rank in range(8))
     cancelled += "slurmstepd: error: *** JOB 33972 ON node-5 CANCELLED AT 2026-10-24T00:05:27 ***\n"
     page = client.get(handed_in(client, cancelled)).text
-    assert "Nothing in the job failed; it can run again as it is." in page
+    assert "The log shows no failure of the job; run it again." in page
     assert "Log went on for" not in page
     assert 'id="over-time"' not in page  # no rank showed anything
 
