@@ -8,6 +8,7 @@ processes with their start; the compiled patterns are in the cache. 10 GB come f
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import shutil
 import subprocess
@@ -122,6 +123,12 @@ DRAIN_MOST = 20_000_000  # bytes of a log that Drain3 gets; it is timed by the m
 def rivals(drain3: str, patterns: Path) -> dict[str, list[str]]:
     """-> name and command of each rival that is installed; says which one is not."""
     run([*ENGINE, "signs", str(patterns)])
+    if (
+        shutil.which("rg")
+        and subprocess.run(["rg", "-c", "-f", str(patterns), os.devnull], capture_output=True, check=False).returncode
+        == 2
+    ):
+        sys.exit("rg refuses a sign of the knowledge base, so there is nothing to compare with")
     found = {"wc -l": ["wc", "-l"]}
     if shutil.which("rg"):
         found["rg -c -f signs"] = [

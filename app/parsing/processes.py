@@ -26,11 +26,15 @@ _NOTICED = re.compile(r"first noticed rank (\d{1,6})\) terminated with signal (\
 # Its older form: ABORT!!! Out of all 4 trainers, the trainer process with rank=[3] was aborted. Please check its log.
 _ABORTED = re.compile(r"the trainer process with rank=\[(\d{1,6})\] was aborted")
 # A parent that tells Python's own status of a child: `Exit code: -9`. What it stopped itself is no failure.
-_STATUS = re.compile(r"\b[Ee]xit(?:ed with)? ?code:? ?-(\d{1,2})\b")
+_STATUS = re.compile(r"\b[Ee]xit(?:ed with)?(?: exit| return| status)? ?code:? ?-(\d{1,2})\b")
 _STOPPED = frozenset({2, 15})
-# docker compose: `worker-3 exited with code 137` · systemd: `Main process exited, code=killed, status=9/KILL`
+# docker compose: `worker-3 exited with code 137` · AzureML: `exited with status code 139` · Determined: `failed with
+# non-zero exit code: 137` · Vertex: `exited with a non-zero status of 137` · SageMaker: `AlgorithmError: Exit Code: 139`
+# mpirun, horovodrun, a line below the name: `Exit code: 137`
+# systemd: `Main process exited, code=killed, status=9/KILL`
 _LEFT = re.compile(
-    r"\bexited with (?:exit )?(?:code|status):? (1[2-6]\d)\b|code=(?:killed|dumped), status=(\d{1,2})/[A-Z]+"
+    r"(?:\b(?:exited|failed|completed) with (?:a )?(?:non-?zero )?(?:(?:exit|return|status) ?)*(?:code|status)(?: of)?|AlgorithmError: Exit Code|^\s{0,2}Exit code)"
+    r":? {1,4}(1[2-6]\d)\b|code=(?:killed|dumped), status=(\d{1,2})/[A-Z]+"
 )
 # The old launcher's last words name the command of its last worker, whichever of them failed.
 _LAST_WORKER = re.compile(r"CalledProcessError: Command .{0,400}--local[_-]rank=(\d{1,3})\b")
@@ -44,7 +48,7 @@ class Processes:
 
     WORDS = ("terminate called", "died with <Signals.", "terminated with", "exit with status", "crashed with exit",
              "Container rank", "xit code", "xitcode", "exited", "Exited with", "CalledProcessError",
-             "trainer process with rank")  # fmt: skip
+             "trainer process with rank", "non-zero exit", "completed with exit", "Exit Code: ")  # fmt: skip
 
     def __init__(self) -> None:
         self._terminated: dict[str, Line] = {}
@@ -84,7 +88,9 @@ class Processes:
             self._left(line, int(left[2]), int(left[1]))
         elif "ode" in text and "local_rank" not in text and (status := _STATUS.search(text)):
             self._status(line, int(status[1]))
-        if "exited" in text and (left := _LEFT.search(text)):
+        if (" with " in text or "xit Code" in text or "Exit code" in text or "exited" in text) and (
+            left := _LEFT.search(text)
+        ):
             self._status(line, int(left[2] or int(left[1]) - 128))
 
     def waits(self, stream: str) -> bool:

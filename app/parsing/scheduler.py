@@ -13,10 +13,14 @@ from app.reading.nodelist import hosts as expanded
 # srun: error: gpu-01: task 3: Killed · srun: error: gpu-01: tasks 0-3: Exited with exit code 1
 _SRUN = re.compile(rf"^srun: error: ({LIST}): tasks? ([\d,-]+): (.+)")
 # slurmstepd: error: *** JOB 310529 ON dgx-30 CANCELLED AT 2025-10-30T05:33:43 DUE TO PREEMPTION ***
-_STEPD = re.compile(r"\b(?:slurmstepd|slurmd|srun|salloc|sbatch)(?:-([\w.-]+))?: (?:error: |Job |job )")
+_STEPD = re.compile(
+    r"\b(?:slurmstepd|slurmd|srun|salloc|sbatch)(?:-([\w.-]+))?: (?:error: |Job |job |Prolog )"
+    r"|^(?:\[[\d.T:-]+\] ){0,2}error: \*\*\* (?:JOB|STEP) "  # in slurmd's own log
+)
+_BAR = "]slurmstepd: "  # what stepd says behind a progress bar that had not ended its line
 _ON = re.compile(r" ON ([\w.\[\],-]+?) (?:CANCELLED|FAILED)(?: AT ([\dT:-]+))?")
 # Node failure on gpu-7 · Task launch for StepId=31.0 failed on node gpu-7: … · pmixp_p2p_send: gpu-7 [0]: pmixp_utils.c:469
-_NODE = re.compile(rf"(?:[Nn]ode failure on|failed on node|pmixp_\w+:) ({LIST})(?=[\s:,.]|$)")
+_NODE = re.compile(rf"(?:[Nn]ode failure on|Prolog failure on node|failed on node|pmixp_\w+:) ({LIST})(?=[\s:,.]|$)")
 # Printed in good runs as well.
 _NOISE = re.compile(
     r"_is_a_lwp|STEPD TERMINATED|Unable to get current|Force Terminated|First task exited|Job step aborted"
@@ -27,13 +31,13 @@ _NOISE = re.compile(
 class Scheduler:
     """Feed it every kept line that holds one of the words; each line of Slurm's that tells of a failure becomes an event."""
 
-    WORDS = ("slurm", "srun", "salloc", "sbatch")
+    WORDS = ("slurm", "srun", "salloc", "sbatch", "error: *** ")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
 
     def feed(self, line: Line) -> bool:
-        text = line.text
+        text = line.text[line.text.rfind(_BAR) + 1 :]
         for word in self.WORDS:
             if word in text:
                 break

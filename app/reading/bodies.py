@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-_READ_WHOLE = 4  # equal tracebacks that are read whole, so that a few ranks show theirs
 _MOST = 256  # different tracebacks known of one file
 _MOST_ALIKE = 8  # of these, with the same outermost frame
 _LONGEST = 64 << 10  # bytes of frames that are compared
@@ -14,23 +13,16 @@ _CORNER, _SIDE = "╭".encode(), "│".encode()  # rich draws a box around the f
 
 
 @dataclass(slots=True)
-class _Body:
-    """The frames of a traceback, with `_LABEL` where a rank's label stood, and how often they were seen."""
-
-    frames: bytes
-    seen: int = 1
-
-
-@dataclass(slots=True)
 class Bodies:
-    """The frames of the tracebacks of one file. Comparing is done by memcmp, not by the line."""
+    """The frames of the tracebacks of one file, by the outermost one, with `_LABEL` where a rank's label stood before
+    each line. Comparing is done by memcmp, not by the line."""
 
-    _known: dict[bytes, list[_Body]] = field(default_factory=dict)
+    _known: dict[bytes, list[bytes]] = field(default_factory=dict)
     _count: int = 0
 
     def repeated(self, block: bytes, start: int, end: int) -> int:
         """-> where the frames of the traceback, whose head is the line from `start` to `end`, are over, where equal
-        ones were read often enough; else 0. Frames that `block` cuts off are not known again."""
+        ones were read before; else 0. Frames that `block` cuts off are not known again."""
         label = block[start : block.find(b"Traceback", start, end)]
         label, boxed, _ = label.partition(_CORNER)
         inside = label + (_SIDE if boxed else b"  ")  # so begin the lines of the frames
@@ -38,21 +30,20 @@ class Bodies:
         if first_end < 0 or len(label) > _LONGEST_LABEL or not block.startswith(inside[: len(label) + 1], begin):
             return 0
         known = self._known.setdefault(block[begin + len(label) : first_end], [])
-        for body in known:
-            over = begin + len(body.frames) + body.frames.count(_LABEL) * (len(label) - 1)
-            if block.startswith(body.frames.replace(_LABEL, label), begin) and not block.startswith(inside, over):
-                body.seen += 1
-                return over if body.seen > _READ_WHOLE else 0
+        for frames in known:
+            over = begin + len(frames) + frames.count(_LABEL) * (len(label) - 1)
+            if block.startswith(frames.replace(_LABEL, label), begin) and not block.startswith(inside, over):
+                return over
         if self._count < _MOST and len(known) < _MOST_ALIKE:
             self._learn(known, block, begin, label, inside)
         return 0
 
-    def _learn(self, known: list[_Body], block: bytes, begin: int, label: bytes, inside: bytes) -> None:
+    def _learn(self, known: list[bytes], block: bytes, begin: int, label: bytes, inside: bytes) -> None:
         over = begin
         while over and over - begin < _LONGEST and block.startswith(inside, over):
             over = block.find(b"\n", over) + 1
         frames = block[begin:over]
         # A launcher's own traceback is told from a worker's by its frames, so it is always read.
         if frames and len(frames) < _LONGEST and _LABEL not in frames and b"launch" not in frames:
-            known.append(_Body((b"\n" + frames).replace(b"\n" + label, b"\n" + _LABEL)[1:] if label else frames))
+            known.append((b"\n" + frames).replace(b"\n" + label, b"\n" + _LABEL)[1:] if label else frames)
             self._count += 1

@@ -1,26 +1,22 @@
-"""Records inside of whole documents: JSON that wraps them in lists and objects, tables with a column of messages."""
+"""Records inside of whole documents: JSON that wraps them in lists and objects."""
 
 from __future__ import annotations
 
-import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from app.reading.records import Record, decoded_object, is_beside, is_said, record_in
+from app.reading.quoted import in_strings
+from app.reading.records import Record, decoded_object, record_in
 
 LARGEST = 32 << 20  # bytes of a file that is read whole
 _SAMPLE = 64 << 10  # characters
+_MOST_MISSED = 1000  # messages that stand there otherwise; looking for each takes long
 _DEEPEST = 8  # levels of a document
 _INK = re.compile(r"\S")
 _OVER_LINES = re.compile(r"\{\s*\n")
 _BATCH = re.compile(r'\{\s?"(?:resourceLogs|streams)":\s?\[')
-_CELL = re.compile(r"[@\w][\w @.:/\[\]()-]{0,60}")
-# Names of columns that need no other's to be told by.
-_OF_TABLES = {"log", "textpayload", "body", "_raw", "text", "message", "@message", "msg", "content", "line", "日志", "日志内容",
-              "内容", "消息"}  # fmt: skip
-_TABLE_NAMES = {"date": "time", "@timestamp": "time", "timestamp": "time", "tsns": "ts"}
 
 
 def in_batch(text: str) -> list[Record]:
@@ -29,44 +25,37 @@ def in_batch(text: str) -> list[Record]:
     return [record for each in records(data) if (record := record_in(each))] if data else []
 
 
-def is_table(header: str) -> bool:
-    """-> whether a file's first line names columns, one of which holds messages."""
-    return _columns(header) is not None
-
-
-def _columns(header: str) -> tuple[str, list[str]] | None:
-    """-> what parts the columns, and their names; None where the line is no header of a log."""
-    mark = max(",;\t", key=header.count)
-    names = [name.strip().strip('"').strip() for name in header.strip().split(mark)]
-    if len(names) < 2 or not all(name and _CELL.fullmatch(name) for name in names) or _message(names) is None:
-        return None
-    return mark, names
-
-
-def _message(names: list[str]) -> int | None:
-    """-> the place of the column that holds messages."""
-    known = (at for at, name in enumerate(names) if name.lower() in _OF_TABLES)
-    named = (at for at, name in enumerate(names) if is_said(name.rpartition(".")[2]) and not is_beside(name))
-    return next(known, next(named, None))
-
-
 def in_document(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields (line number, record) for each record of JSON documents, in their order; nothing where they are none."""
+    """Yields (line number, record) for each record of JSON documents, in their order, or for each line of the texts in
+    them where there are no records; nothing where they are none."""
     try:
         every = [*documents(text)]
     except (ValueError, RecursionError):
         return
-    place, number = 0, 1
-    for record in (record for data in every if isinstance(data, list | dict) for record in records(data)):
-        known = record_in(record)
-        said = known.said if known else ""
-        for spelled in (json.dumps(said, ensure_ascii=False), json.dumps(said)):
-            found = text.find(spelled, place, place + len(spelled) + _SAMPLE)
-            if found >= 0:
-                number += text.count("\n", place, found)
-                place = found
-                break
-        yield number, record
+    found = [record for data in every if isinstance(data, list | dict) for record in records(data)]
+    told = [] if found else [f"{line}\n" for data in every for line in in_strings(data)]
+    if told:  # A part of a longer text has no quotes around it, and its line end may be the text's.
+        spelled = ((json.dumps(said)[1:-3], json.dumps(said, ensure_ascii=False)[1:-3]) for said in told)
+        yield from zip(_numbers(text, spelled), ({"log": said} for said in told), strict=True)
+        return
+    saids = (known.said if (known := record_in(record)) else "" for record in found)
+    yield from zip(
+        _numbers(text, ((json.dumps(said, ensure_ascii=False), json.dumps(said)) for said in saids)), found, strict=True
+    )
+
+
+def _numbers(text: str, every: Iterable[tuple[str, str]]) -> Iterator[int]:
+    """Yields for each message, which can be spelled in two ways, the number of the line in which it stands, or of the
+    one before it."""
+    place, number, missed = 0, 1, 0
+    for either in every:
+        ends = ((spelled, place + len(spelled) + _SAMPLE) for spelled in (either if missed < _MOST_MISSED else ()))
+        at = next((at for spelled, end in ends if (at := text.find(spelled, place, end)) >= 0), -1)
+        missed += at < 0
+        if at >= 0:
+            number += text.count("\n", place, at)
+            place = at
+        yield number
 
 
 def documents(text: str) -> Iterator[Any]:
@@ -105,26 +94,3 @@ def records(data: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
 
 def _holds_records(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and record_in(value[0]) is not None
-
-
-def in_table(content: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields (line number, record) for each row of a table, in its order."""
-    import csv  # here, as few files are tables
-
-    csv.field_size_limit(LARGEST)
-    text = content.decode("utf-8", "replace")
-    mark, names = _columns(text.partition("\n")[0]) or (",", [])
-    said = _message(names)
-    names = ["message" if at == said else _TABLE_NAMES.get(name.lower(), name) for at, name in enumerate(names)]
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
-    next(reader, None)
-    at = reader.line_num + 1
-    while True:
-        try:
-            row = next(reader)
-        except (StopIteration, csv.Error):
-            return
-        record = dict(zip(names, row, strict=False))
-        if record.get("message"):
-            yield at, {"time": "", **record}
-        at = reader.line_num + 1

@@ -92,10 +92,10 @@ def prefix_of(text: str) -> re.Match[str] | None:
     # Nearly all lines that failing workers write begin with their rank, and one form is quicker than all of them.
     if text.startswith("[rank") and (ranked := _RANKED.match(text)):
         return ranked
-    return _PREFIXES.match(text) if _may_begin(text) else None
+    return _PREFIXES.match(text) if may_begin(text) else None
 
 
-def _may_begin(text: str) -> bool:
+def may_begin(text: str) -> bool:
     """-> whether one of the prefixes can stand at the beginning of a text. Before most lines stands none, and the regex
     takes five times as long to say so."""
     first = text[:1]

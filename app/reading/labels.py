@@ -24,6 +24,7 @@ FORMS: dict[str, re.Pattern[str]] = {
     ),  # ts '[%F %T]'
     "table": re.compile(r" {0,3}\| (?P<time>\d{4}-\d\d-\d\dT[\d:.]+Z) \| ?"),  # CloudWatch's Logs Insights, copied
     "epoch": re.compile(r"\s?(?P<open>\[)?(?P<time>1\d{9}(?:\.\d+|\d{3}(?=[\] ])))(?(open)\]) "),  # ts %.s
+    "elapsed": re.compile(r"(?P<open>\[) {0,9}\d{1,7}\.\d{1,6} ?s?\] "),  # seconds since the start
     "grep": re.compile(  # grep -rn; of context the marks are dashes
         r"(?P<file>[\w./@=+-]*\w\.(?:log|out|err|txt)|[\w./@=+-]+/std(?:out|err))(?:(?P<mark>[:-])\d{1,9}(?P=mark)|:)"
     ),
@@ -51,8 +52,9 @@ FORMS: dict[str, re.Pattern[str]] = {
 }
 _COUNTED = re.compile(r"\d{1,9}(?:[ /,:]|$)(?!\d\d:)")  # `step 12`, `epoch 3/10`; no time
 _NUMBERS = frozenset(
-    {"clock", "table", "epoch", "grep", "rank", "short", "number"}
+    {"clock", "table", "epoch", "elapsed", "grep", "rank", "short", "number"}
 )  # of which each line can have its own
+OF_HOSTS = frozenset({"host", "pals"})  # which name what wrote a line, whoever collected it
 _HOST = re.compile(
     r"(?:node|host|gpu|worker|trainer|dgx|hgx|ip-|compute|cn|nid|server|srv|master|pod|vm|instance|algo|a100|h100|v100)[\w.-]*\d|x\d+c\d"
 )

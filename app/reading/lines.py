@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.domain.line import Line
+from app.reading.alike import Own, forms, like, own
 from app.reading.decoding import decoded_lines
 from app.reading.labels import Labels
 from app.reading.logfmt import SAYS
@@ -91,6 +92,7 @@ class _Reader:
         self._unlisted = [known.unlisted.pattern] if known.unlisted else []
         self._prefix = f"{where.log or where.file or ''}|"
         self._last = 0
+        self._alike: dict[bytes, Own] = {}  # of lines' forms
 
     def lines(self, pieces: Iterable[tuple[int, list[str]]]) -> Iterator[list[Line]]:
         """Yields the lines of each piece."""
@@ -106,7 +108,10 @@ class _Reader:
 
     def _made(self, first: int, texts: list[str]) -> list[Line]:
         made: list[Line] = []
-        for place, text in enumerate(texts, first):
+        for place, (text, form) in enumerate(zip(texts, forms(texts), strict=True), first):
+            if form in self._alike:
+                made.append(self._line(place, place, text, like(text, self._alike[form])))
+                continue
             # Most lines are what one writer printed in one line.
             if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text or SAYS in text:
                 if self.learns and "Traceback (" in text:
@@ -118,6 +123,8 @@ class _Reader:
             if self.learns and ' File "' in shown and not origin.text.lstrip().startswith('File "'):
                 self._learn(origin.text, texts[place - first + 1 : place - first + 1 + _BELOW])
                 origin = take_off(shown, self._known)
+            if (told := own(text, origin)) is not None:
+                self._alike[form] = told
             made.append(self._line(place, place, shown, origin))
         return made
 
@@ -129,12 +136,16 @@ class _Reader:
         self._unlisted.append(form)
         self._known = self._known._replace(unlisted=re.compile("|".join(self._unlisted)))
         self._unfolding.known = self._known
+        self._alike.clear()
+
+    def _number(self, place: int) -> int:
+        return place if self._numbers is None else self._numbers[place - 1]
 
     def _line(self, place: int, number: int, raw: str, origin: Origin) -> Line:
         where = self._where
         text, rank, local_rank, host, time, stream, pod, node = origin
         told = (
-            number if self._numbers is None else self._numbers[number - 1],
+            self._number(number),
             raw,
             text,
             self._order + place,

@@ -20,7 +20,12 @@ _SOME = 10  # lines by which most files are told
 _DIGITS = re.compile(r"\d+")
 _MARKS = re.compile(r"(?:[ \t]|[>+#*`:\u2022\u00b7\u200b-])+(?=\S)")
 _NUMBER = re.compile(r"\s*[L#]?(\d{1,9})([:.)|│>\s-]*)")
-_TAILS = ("`", "|", "│")
+_MOSTLY = 0.7  # of the lines stand in such a document's block
+_HEADINGS = 3  # lines above a diff that have no mark of it
+_AT_EDGE = re.compile(
+    r"(\s*)(?:Traceback \(most recent|\[(?:rank|default)\d{1,6}\]:|[WEIF]\d{4} \d\d:\d\d:\d\d\.\d|\d{4}-\d\d-\d\d[T ]\d\d:)"
+)
+_TAILS = ("`", "|", "│", "\\", "^[[0m", "[0m")
 
 
 def margins(lines: Sequence[str]) -> tuple[re.Pattern[str], ...]:
@@ -34,6 +39,13 @@ def margins(lines: Sequence[str]) -> tuple[re.Pattern[str], ...]:
         found.append(margin)
         lines = [margin.sub("", line, count=1) for line in lines]
     return tuple(found)
+
+
+def bare(lines: Sequence[str]) -> list[str]:
+    """-> the lines without the marks of a quotation, which stand before each piece of a line that was cut."""
+    for margin in margins(lines[:200]):
+        lines = [margin.sub("", line, count=1) for line in lines]
+    return list(lines)
 
 
 def tails(lines: Sequence[str]) -> tuple[str, ...]:
@@ -84,10 +96,20 @@ def _count(lines: list[str]) -> re.Pattern[str] | None:
 def _mark(lines: list[str]) -> re.Pattern[str] | None:
     """-> a regex for the marks that every line of a quotation, a list or an indented passage begins with."""
     first, often = Counter(line[0] for line in lines).most_common(1)[0]
-    if often < (1.0 if first.isspace() else _NEARLY_ALL) * len(lines):
-        return None
+    enough = len(lines) if first.isspace() else _NEARLY_ALL * len(lines)
+    if often < (min(enough, len(lines) - _HEADINGS) if first == "+" and len(lines) > _SOME else enough):
+        return _block(lines) if first.isspace() and often >= _MOSTLY * len(lines) else None
     runs = [hit[0] for line in lines if line[0] == first and (hit := _MARKS.match(line))]
     mark = beginning(runs)
     if not mark or len(runs) < _FEWEST:
         return None
     return re.compile(rf"{re.escape(mark)}|{re.escape(mark.rstrip())}$" if mark.strip() else re.escape(mark))
+
+
+def _block(lines: list[str]) -> re.Pattern[str] | None:
+    """-> a regex for the indent of a log that stands in a document, below a heading or a key of YAML; plainly so only
+    where a line of it is such a one as begins at the edge."""
+    edge = next(filter(None, map(_AT_EDGE.match, lines)), None)
+    if edge is None or not edge[1] or sum(line.startswith(edge[1]) for line in lines) < _MOSTLY * len(lines):
+        return None
+    return re.compile(re.escape(edge[1]))

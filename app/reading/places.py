@@ -30,7 +30,7 @@ _POD_NAME = re.compile(
     r"(?:^|/)(?P<pod>[a-z0-9][a-z0-9.-]*-(?:master|worker|launcher|node|workers)-\d{1,5}(?:-\d{1,5})?(?:-[a-z0-9]{5})?)(?=/|\.(?:log|txt)$)"
 )
 _HOST = re.compile(
-    r"(?:^|/)(?P<host>(?:node|host|gpu-|dgx|hgx|compute|ip-|algo-)-?[a-z0-9.-]{0,40}?\d)(?=/|\.(?:log|out|err|txt)$|-\d{10}\b)", re.I
+    r"(?:^|/)(?P<host>(?:node|host|gpu-|dgx|hgx|compute|ip-|algo-)-?[a-z0-9.-]{0,40}?\d)(?=/|\.(?:log|out|err|txt)$|-\d{10}\b|[_.-](?:global_?|local_?)?rank)", re.I
 )  # fmt: skip
 _DIGITS = re.compile(r"\d+")
 _MOST_DIGITS = 9

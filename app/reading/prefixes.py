@@ -6,17 +6,27 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from app.reading.forms import HOSTS, LOCALS, NODES, PASSED_ON, PODS, RANKS, TIMES, TOLD_BY, WRITERS, prefix_of
-from app.reading.labels import FORMS, Edges, Labels, learned
-from app.reading.margins import margins, tails
+from app.reading.edges import edges_of, within
+from app.reading.forms import (
+    HOSTS,
+    LOCALS,
+    NODES,
+    PASSED_ON,
+    PODS,
+    RANKS,
+    TIMES,
+    TOLD_BY,
+    WRITERS,
+    prefix_of,
+)  # fmt: skip
+from app.reading.labels import FORMS, OF_HOSTS, Labels, learned
 from app.reading.places import Places
 from app.reading.shapes import CLOCK, shape
 from app.reading.times import iso, time_in, with_year
-from app.reading.typeset import is_set, printed
 from app.reading.unlisted import part_that_tells
 
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]_P^][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-B0-2]|[=>])")
-_OWN_RANK = re.compile(
+OWN_RANK = re.compile(
     r"(?i)^(?:\[(?!rank)[^\]\n]{0,80}\][ :]*){1,6}\[?rank[ =:_]{0,2}(\d{1,6})\b"  # [time] [level] [file] [Rank 3]
     r"|^\W{0,3}(?:[\w:.,/ -]{0,60}[\[(| ])?rank[ =:_]?(\d{1,6})\b"
 )
@@ -49,7 +59,7 @@ _UNTOLD = NOWHERE[1:]
 
 def labels(sample: Sequence[str]) -> Labels:
     """-> the labels that nearly all of a file's first lines carry, also one inside of another."""
-    known = Labels(edges=_edges(sample))
+    known = Labels(edges=edges_of(sample))
     for _ in range(_MOST_ROUNDS):
         told = [take_off(line, known).text for line in sample] if known != _NONE else sample
         if more := learned(told):
@@ -61,18 +71,11 @@ def labels(sample: Sequence[str]) -> Labels:
     return known
 
 
-def _edges(sample: Sequence[str]) -> Edges | None:
-    page = is_set(sample)
-    bare = [printed(line) for line in sample] if page else sample
-    found = Edges(margins(bare), tails(bare), page)
-    return found if any(found) else None
-
-
 def take_off(raw: str, known: Labels, outer: Origin = NOWHERE) -> Origin:
     """-> where a line came from and its bare text. `raw` is one line without its line end; `outer` what is known of it."""
     text = ANSI.sub("", raw) if "\x1b" in raw else raw
     if known.edges is not None:
-        text = _within(text, known.edges)
+        text = within(text, known.edges)
     # Lines are many, and a tuple's own way to make one takes a third of the time.
     origin = tuple.__new__(Origin, (text, *_UNTOLD)) if outer is NOWHERE else outer._replace(text=text)
     left = list(known.forms) if known.forms else None
@@ -84,24 +87,11 @@ def take_off(raw: str, known: Labels, outer: Origin = NOWHERE) -> Origin:
     return _with_own(origin)
 
 
-def _within(text: str, edges: Edges) -> str:
-    """-> a line as it was printed, without what stands at its edges."""
-    if edges.is_set:
-        text = printed(text)
-    for margin in edges.margins:
-        if found := margin.match(text):
-            text = text[found.end() :]
-    for tail in edges.tails:
-        bare = text.rstrip()
-        text = bare.removesuffix(tail).rstrip() if bare.endswith(tail) else text
-    return text
-
-
 def _with_own(origin: Origin) -> Origin:
     """-> the origin with what the line's own text says of rank, host and time."""
     text = origin.text
     rank, host = origin.rank, origin.host
-    if rank is None and ("ank" in text or "RANK" in text) and (own := _OWN_RANK.match(text)):
+    if rank is None and ("ank" in text or "RANK" in text) and (own := OWN_RANK.match(text)):
         rank = int(own[1] or own[2])
     if host is None and "] NCCL " in text and (nccl := _NCCL.match(text)):
         host = nccl[1]
@@ -153,7 +143,7 @@ def _behind(origin: Origin, found: re.Match[str], name: str) -> Origin:
         text=origin.text[found.end() :],
         rank=origin.rank if origin.rank is not None or rank is None else int(rank),
         local_rank=origin.local_rank if origin.local_rank is not None or local is None else int(local),
-        host=origin.host or part.get("host") or pod,
+        host=(part.get("host") if name in OF_HOSTS else None) or origin.host or part.get("host") or pod,
         time=origin.time or (iso(time) if time else time_in(found[0]) if name == "logged" else None),
         pod=origin.pod or pod,
         node=int(task) if task else origin.node,

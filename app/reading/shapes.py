@@ -39,6 +39,9 @@ _FOREIGN = re.compile(
     r"|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] torch|(?:srun|slurmstepd): error|(?:WARNING|ERROR|INFO):torch\.|/\S+\.py:\d+: \w*Warning:"
     r"|Setting OMP_NUM_THREADS"
 )
+_FOREIGN_THERE = re.compile(
+    rf"(?:[A-Za-z][\w.-]{{0,60}}: )?(?:{_FOREIGN.pattern})"
+)  # perhaps from one of several hosts
 _FOREIGN_BEHIND = re2.compile(rf"(?m)[^\n](?:{_FOREIGN.pattern})")  # one search of all lines, as most files hold none
 
 
@@ -53,7 +56,7 @@ def shape(lines: Sequence[str]) -> str | None:
     source = _regex(label)
     form = re.compile(source)
     rests = [line[hit.end() :] for line in told if (hit := form.match(line))]
-    if len(rests) < _enough(told) or not any(map(_FOREIGN.match, rests)):
+    if len(rests) < _enough(told) or not any(map(_FOREIGN_THERE.match, rests)):
         return None
     return source
 

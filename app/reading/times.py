@@ -33,8 +33,8 @@ _SYSLOG_PARTS = re.compile(rf"({_MONTH}) ([ \d]\d) ([\d:.]+)(?: (?:[A-Z]{{3,5}} 
 def time_in(text: str) -> str | None:
     """-> the first time in the beginning of a text, as ISO 8601."""
     clock = _clock(text)
-    if clock >= _LONG_DATE and (stamp := _STAMP.match(text, clock - _LONG_DATE, _FAR)):
-        return _spelled(stamp[0])
+    if stamp := _stamp_at(text, clock):
+        return spelled(stamp[0])
     found = _IN_TEXT.search(text, max(clock - _DATE, 0), _FAR) if clock >= 0 else None
     if found is None or found.lastgroup is None:
         return None
@@ -42,6 +42,16 @@ def time_in(text: str) -> str | None:
         return f"--{int(found['month']):02}-{found['day']}T{found['clock']}"
     told = found[found.lastgroup]
     return f"{told[6:10]}-{told[:2]}-{told[3:5]}T{told[11:]}" if found.lastgroup == "american" else iso(told)
+
+
+def stamp_in(text: str) -> slice | None:
+    """-> where the first time stands in the beginning of a text, if it is of the form that most loggers write."""
+    stamp = _stamp_at(text, _clock(text))
+    return slice(*stamp.span()) if stamp else None
+
+
+def _stamp_at(text: str, clock: int) -> re.Match[str] | None:
+    return _STAMP.match(text, clock - _LONG_DATE, _FAR) if clock >= _LONG_DATE else None
 
 
 def _clock(text: str) -> int:
@@ -58,9 +68,9 @@ def _clock(text: str) -> int:
 def iso(told: str) -> str:
     """-> one of the forms above, or seconds or thousandths since 1970, as ISO 8601."""
     if told[:1].isdigit() and told[2:3] not in "/-":
-        return _spelled(told) if told[4:5] in "-/" else _since_1970(told)
+        return spelled(told) if told[4:5] in "-/" else _since_1970(told)
     if told[:1].isdigit():
-        return f"--{_spelled(told)}"
+        return f"--{spelled(told)}"
     parts = _SYSLOG_PARTS.search(told)
     if parts is None:
         return told
@@ -68,7 +78,7 @@ def iso(told: str) -> str:
     return f"{year or '-'}-{_MONTHS.index(month) + 1:02}-{int(day):02}T{clock}"
 
 
-def _spelled(told: str) -> str:
+def spelled(told: str) -> str:
     """-> a time with the marks of ISO 8601. Most lines have one; str.translate takes four times as long."""
     return told.replace(" ", "T").replace("_", "T").replace("/", "-").replace(",", ".")
 

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 _FEWEST = 2  # lines that show it
 _SET = re.compile(
     r"&(?:quot|lt|gt|nbsp|apos|#39|#x27|#34|#x2[27]);|</?(?:p|div|span|td|tr|li|pre|code)\b[^<>]{0,200}>|<br ?/?>"
-    r"|[\u00a0\u200b\u3000]{2}|\w[\u00a0]\w|^[\u200b\ufeff]|File [“”„]"
+    r"|[\u00a0\u200b\u3000]{2}|\w[\u00a0]\w|^[\u200b\ufeff]|File [“”„]|[\ufb00-\ufb04]|(?:Error|Exception)：|\]：|，line \d|(?:Error|Exception): [^\n]{0,200}[“‘]"
 )
 _TAG = re.compile(
     r"</?(?:p|div|span|td|tr|th|table|tbody|li|ul|ol|pre|code|b|i|em|strong|font|html|body|br)\b[^<>]{0,200}>"
 )
 _PLAIN = str.maketrans({"\u00a0": " ", "\u3000": " ", "\u2002": " ", "\u2003": " ", "\u200b": "", "\ufeff": "", "\u2060": "",
+                        "ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "：": ": ", "，": ",", "（": "(", "）": ")",
                         "“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "‚": "'"})  # fmt: skip
 
 

@@ -19,6 +19,10 @@ _DEEPEST = 3  # a record in a record in a record
 _FAR = 200  # characters of prefixes before a record
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d)) (std(?:out|err)) ([FP])(?::\w+)* ?")
 _BAR = re.compile(r"\d+%\|")
+# Behind a bar that has no line end begins what another writer said, or the same one in its last words.
+_BEHIND_BAR = re.compile(
+    r"[^|]{0,80}?\d%\|[^|]{0,400}\| ?\d+/\S+ \[[^\]]{0,80}\](?=\[(?:rank|default)\d|[WEIF]\d{4} \d\d:|[=*-]{20}|  \S|(?:\w+\.)*\w+(?:Error|Exception)\b)"
+)
 _GLUED = re.compile(r"(?<=\S)(?=(?:\[rank\d+\]: ?)?Traceback \(most recent call last\))")
 _TAGGED = re.compile(
     r"(?:[+-]\d{4}\s)?[\w.*/-]+(?::\s|\t)(?=\{\"|\w+=)"
@@ -151,7 +155,8 @@ def _parts(text: str, known: Labels) -> list[str]:
     parts = [text]
     if "\r" in text:
         every = [part for part in text.split("\r") if part.strip()]
-        parts = [part for part in every[:-1] if not _BAR.search(part)] + every[-1:]
+        last = [part[bar.end() :] if (bar := _BEHIND_BAR.match(part)) else part for part in every[-1:]]
+        parts = [part for part in every[:-1] if not _BAR.search(part)] + last
     if _ESCAPED in text:
         parts = [piece for part in parts for piece in _unescaped(part)]
     if "Traceback (" in text:

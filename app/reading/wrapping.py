@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from app.reading.margins import margins
+from app.reading.margins import bare
 
 _NARROWEST, WIDEST = 60, 260  # characters
 FEWEST = 3  # lines of the full width
@@ -17,7 +17,7 @@ _RULES, _BORDERS = "=*_+─#. -", "|│╮╯"  # ends of lines that are as wide
 _SOME = 20  # lines of the full width by which most files are told
 _OFTEN = 3  # lines that begin alike and go on with none: another one that does may do neither
 _DIGITS = re.compile(r"\d+")
-_BEGINS = re.compile(
+BEGINS = re.compile(
     r"\s*(?:\[(?:rank|default)\d|Traceback \(|File \"|\d{4}-\d\d-\d\d|[WEIF]\d{4} \d|[=*-]{8}|[\w.]+(?:Error|Exception)(?::|$))"
 )
 
@@ -28,16 +28,16 @@ def width(lines: Sequence[str]) -> int | None:
     if not _NARROWEST <= widest <= WIDEST or sum(len(line) == widest for line in lines) < FEWEST:
         return None
     full = [at for at, line in enumerate(lines[:-1]) if len(line) == widest]
-    alike = sum(_start(lines[at]) == _start(lines[at + 1]) for at in full[:_SOME])
+    alike = sum(start(lines[at]) == start(lines[at + 1]) for at in full[:_SOME])
     if alike * 2 > len(full[:_SOME]):
         return None  # Lines of progress are often equally wide.
     full = [at for at in full if not _ruled(lines[at])]
     if len(full) < FEWEST:
         return None
-    bare = _bare(lines)
+    told = bare(lines)
     below = {at + 1 for at in full}
-    usual = {_start(line) for at, line in enumerate(bare) if at not in below and line.strip()}
-    strange = sum(_start(bare[at]) not in usual for at in below if bare[at].strip())
+    usual = {start(line) for at, line in enumerate(told) if at not in below and line.strip()}
+    strange = sum(start(told[at]) not in usual for at in below if told[at].strip())
     if all(len(line) == widest for line in lines if line.strip()):
         return None  # They are the rows of a table: of what was cut, shorter ends remain.
     return widest if strange >= _STRANGE * len(full) else None
@@ -59,11 +59,11 @@ def joined(lines: Sequence[str], at: int) -> tuple[list[str], list[int]]:
     whole: list[str] = []
     numbers: list[int] = []
     goes_on = False
-    bares = _bare(lines)
-    starts = Counter(_start(bare) for bare, above in zip(bares[1:], lines, strict=False) if len(above) != at)
-    for number, (line, bare) in enumerate(zip(lines, bares, strict=True), 1):
-        if goes_on and bare.strip() and not _BEGINS.match(bare) and starts[_start(bare)] < _OFTEN:
-            whole[-1] += bare
+    every = bare(lines)
+    starts = Counter(start(told) for told, above in zip(every[1:], lines, strict=False) if len(above) != at)
+    for number, (line, told) in enumerate(zip(lines, every, strict=True), 1):
+        if goes_on and told.strip() and not BEGINS.match(told) and starts[start(told)] < _OFTEN:
+            whole[-1] += told
         else:
             whole.append(line)
             numbers.append(number)
@@ -71,14 +71,8 @@ def joined(lines: Sequence[str], at: int) -> tuple[list[str], list[int]]:
     return whole, numbers
 
 
-def _bare(lines: Sequence[str]) -> list[str]:
-    """-> the lines without the marks of a quotation, which stand before each piece of a line that was cut."""
-    for margin in margins(lines[:200]):
-        lines = [margin.sub("", line, count=1) for line in lines]
-    return list(lines)
-
-
-def _start(line: str) -> str:
+def start(line: str) -> str:
+    """-> the first letters of a line, by which it is told from others; all digits alike."""
     return _DIGITS.sub("0", line[:12])[:5]
 
 

@@ -114,7 +114,7 @@ class Retriage:
             pool.shutdown(cancel_futures=True)
 
     def _triaged(self, part: _Part) -> _Answers:
-        return self._service.triager.changed([Known(order_of(kept.log), kept.said) for kept in part])
+        return self._service.triager.changed([Known(order_of(kept.log, kept.job), kept.said) for kept in part])
 
     def _compared(self, part: _Part, answers: Future[_Answers]) -> Iterator[tuple[Kept, Triaged | TriageError]]:
         same = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from app.storage import claims, verdicts
 from app.storage.database import StorageUnavailable
 
 log = logging.getLogger(__name__)
+_SLURM_ID = re.compile(r"\d+(?:_\d+)?(?:\+\d+)?")  # of a job, of one of an array, of a part of a heterogeneous one
 _LOST = "its triage was lost {} times, over hours, with all that ran: its log may be what takes that down"
 
 
@@ -37,7 +39,7 @@ def triage_incident(service: Service, incident_id: str) -> None:
         return
     began = time.monotonic()
     try:
-        triaged = service.triager.run(order_of(stored))
+        triaged = service.triager.run(order_of(stored, job))
     except (StorageUnavailable, Interrupted) as error:
         log.warning("incident %s waits for another try: %s", incident_id, error.message)
         with service.database.transaction(durable=False) as session:
@@ -54,9 +56,12 @@ def triage_incident(service: Service, incident_id: str) -> None:
         _save(service, incident_id, job, triaged, time.monotonic() - began)
 
 
-def order_of(log: StoredLog) -> Order:
+def order_of(log: StoredLog, job: Job) -> Order:
     """-> a stored log as what the triager takes."""
-    return Order(tuple((file.name, file.sha256) for file in log.files), log.bytes)
+    files = tuple((file.name, file.sha256) for file in log.files)
+    # Into commands that people copy goes nothing that a shell would take for more than a name.
+    told = job.job_id if job.scheduler == "slurm" and _SLURM_ID.fullmatch(job.job_id or "") else None
+    return Order(files, log.bytes, known=(("job", told),) if told else ())
 
 
 def _save(service: Service, incident_id: str, job: Job, triaged: Triaged, seconds: float) -> None:

@@ -30,11 +30,13 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A run to triage: its files as (name, path of a spooled file or sha256 of a stored one), and their bytes."""
+    """A run to triage: its files as (name, path of a spooled file or sha256 of a stored one), and their bytes. `known`
+    is what its sender told that commands can be filled with, by the names that entries have for it."""
 
     files: tuple[tuple[str, Path | str], ...]
     bytes: int
     lang: Language = "en"
+    known: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +92,15 @@ class InProcess:
         self._engine = Engine(self._knowledge, cache_folder())
 
     def run(self, order: Order) -> Triaged:
-        verdict = self._engine.triage(_run(self._blobs, order), order.lang)
+        verdict = self._engine.triage(_run(self._blobs, order), order.lang, dict(order.known))
         return Triaged(verdict.as_dict(), finding_of(verdict, self._knowledge))
 
     def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
         return [tried(self._changed, (one,), self._memory) for one in known]
 
     def _changed(self, known: Known) -> Triaged | None:
-        verdict = self._engine.triage(_run(self._blobs, known.order), known.order.lang)
+        order = known.order
+        verdict = self._engine.triage(_run(self._blobs, order), order.lang, dict(order.known))
         root = verdict.root_cause
         if Said(verdict.outcome, root.entry if root else None, verdict.fingerprint) == known.said:
             return None  # most are, and all that is made of a verdict takes a while

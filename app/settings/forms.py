@@ -23,6 +23,8 @@ def default_data_dir(environment: Mapping[str, str]) -> Path:
 
 
 def path(text: str) -> Path:
+    if "://" in text:
+        raise ValueError("an address, not a folder or file")
     return Path(text).expanduser().absolute()
 
 

@@ -42,7 +42,8 @@ _BY_RETRY: dict[tuple[str, str], tuple[str, str]] = {
     ),
 }
 _NOTHING = ("Nothing to do.", "无需处理。")
-_PLACES = ("host", "rank", "pid", "job", "node", "master", "port", "pci", "name")  # what entries leave room for
+# What entries leave room for in their commands.
+_PLACES = ("host", "rank", "pid", "job", "node", "master", "port", "pci", "name", "path", "machine")
 _UNKNOWN = (
     "No entry names the cause; one retry tells whether it is passing.",
     "知识库中没有对应条目；重试一次可判断是否为偶发。",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from app.domain.entry import KnowledgeBase, Language
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from app.triage.why import Why
 
 VERSION = "1"
+_NOTHING_KNOWN: Mapping[str, str] = MappingProxyType({})
 
 
 class Engine:
@@ -37,14 +40,15 @@ class Engine:
         self._patterns = Patterns(knowledge, cache)
         self._matcher = Matcher(self._patterns)
 
-    def triage(self, run: Run, lang: Language = "en") -> Verdict:
-        """-> what failed in `run` and what to do. Raises UnreadableLog where it is empty, broken or no text."""
+    def triage(self, run: Run, lang: Language = "en", known: Mapping[str, str] = _NOTHING_KNOWN) -> Verdict:
+        """-> what failed in `run` and what to do. `known`: what commands are filled with where the log does not tell it
+        (`{"job": "4711"}`). Raises UnreadableLog where the log is empty, broken or no text."""
         began = time.perf_counter()
         walk = Walk(self._patterns, self._matcher, run)
         walk.read()
         *earlier, last = walk.readings
         choice = choose(last)
-        verdict = self._verdict(run, last, choice, lang)
+        verdict = self._verdict(run, last, choice, lang, known)
         before = tuple(self._earlier(reading) for reading in earlier)
         stats = replace(walk.stats, seconds=round(time.perf_counter() - began, 3))
         return replace(verdict, earlier_runs=before, stats=stats)
@@ -58,8 +62,10 @@ class Engine:
 
         return why(self._patterns, self._matcher, run, self.knowledge.entries[entry])
 
-    def _verdict(self, run: Run, reading: RunReading, choice: Choice, lang: Language) -> Verdict:
-        root = root_cause(choice, reading, lang) if choice.root else None
+    def _verdict(
+        self, run: Run, reading: RunReading, choice: Choice, lang: Language, known: Mapping[str, str]
+    ) -> Verdict:
+        root = root_cause(choice, reading, lang, known) if choice.root else None
         if root is not None:
             because = because_of(choice, reading, root)
             root = replace(root, because=because, reasons=tell(because, lang))

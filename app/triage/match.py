@@ -19,8 +19,11 @@ _PROBES = frozenset(
 )
 _WORDS = frozenset({"any", "exception", "line"})  # where signs look that see no frames
 _LINES_KEPT = 4096
-# …/distributed_c10d.py:93: UserWarning: — what Python's warnings module printed ended nothing.
-_WARNED = re.compile(r"\.pyx?:\d{1,6}: (?:[\w.]*Warning): ")
+# What ended nothing: …/distributed_c10d.py:93: UserWarning: … of Python's warnings module; what says that it goes on.
+_WARNED = re.compile(
+    r"\.pyx?:\d{1,6}: (?:[\w.]*Warning): "
+    r"|(?i:\bcontinuing (?:without|anyway|training)\b|\bwill retry (?:at|in|on|next)\b|, skipp(?:ed|ing)\b)"
+)
 _NAMED_WITHIN = 200  # characters of a text, in which it names its exception
 
 

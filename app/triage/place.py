@@ -29,6 +29,8 @@ _TO_AGENT = re.compile(
 # srun: error: gpu-3: task 3: Exited with exit code 1
 _LEFT = re.compile(r"^srun: error: \S+: tasks? [\d,-]+: Exited with exit code \d")
 _TASK_KILLED = re.compile(r"^srun: error: \S+: task \d+: Out Of Memory")
+# ray.exceptions.RayTaskError(KeyError): ray::train() (pid=71, ip=10.0.0.3): what it carries was raised over there.
+_CARRIED_FROM = re.compile(r"\bray::[^\n]{1,200}?\(pid=\d+, ip=([\w.:-]+)")
 _STOPPED_AS_ONE = frozenset({"elastic", "slurm", "user", "k8s"})  # areas of entries that tell of whole jobs ended
 _WHOLE_RUN = ("launcher", "slurm")  # sources that speak of all processes
 _MOST_LOCAL = 16  # processes of one host; a larger world spans several
@@ -96,7 +98,7 @@ def _of_agent(reading: RunReading) -> bool:
 def _own(finding: Finding, choice: Choice, captured: str | None) -> Place:
     """-> what the message names, the event's own, else those of the exit status it led to."""
     event = finding.event
-    rank, local, host = event.rank, event.local_rank, event.host
+    rank, local, host = event.rank, event.local_rank, _carried_from(finding, choice) or event.host
     if captured is not None and captured.isdecimal() and len(captured) < 7:
         rank, local = int(captured), None if int(captured) != rank else local
     elif not (finding.ranks or rank is not None) or event.where is Where.EXIT:
@@ -163,6 +165,18 @@ def _missed(reading: RunReading) -> int | None:
     """-> the rank at which the waiting of the others points, where it is a single one."""
     suspects = reading.collectives.suspects(reading.environment.world_size)
     return next(iter(suspects.ranks)) if suspects is not None and len(suspects.ranks) == 1 else None
+
+
+def _carried_from(finding: Finding, choice: Choice) -> str | None:
+    """-> the host that the nearest of Ray's envelopes above an exception of the type it carries names; None without."""
+    event = finding.event
+    if event.exception is None:
+        return None
+    carried = f"({event.exception.type.rpartition('.')[2]}): ray::"
+    above = (other.event for other in choice.live if other.event.line.order <= event.line.order)
+    nearest = max((e for e in above if carried in e.text), key=lambda e: e.line.order, default=event)
+    told = _CARRIED_FROM.search(nearest.text)
+    return told[1] if told else None
 
 
 def _one_host(reading: RunReading) -> bool:

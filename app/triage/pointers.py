@@ -10,6 +10,7 @@ from typing import Any
 
 _SPELLED_OTHERWISE = frozenset(map(ord, '\n\t"\\'))  # by JSON
 _SHORTEST = 5  # characters; a shorter literal is in too many lines
+_RARE = 10  # characters; a longer literal is in hardly fewer lines
 _BOUNDED = re.compile(r"(\[[^\]]+\]|(?<!\\)\.|\\[dwsDWS])\{(\d+),(\d+)\}")
 _LONG_REPEAT = 32
 
@@ -70,26 +71,28 @@ def _demanded(tokens: list[tuple[Any, Any]]) -> list[str]:
 
 def _sequence(tokens: list[tuple[Any, Any]]) -> Iterator[list[str]]:
     """Yields, one after another, literals of which every match holds at least one."""
-    run = ""
+    run: list[tuple[Any, Any]] = []  # the literals right before: each alternative behind them goes on from them
     for code, value in [*tokens, (None, None)]:
         if code is codes.LITERAL and value < 128 and value not in _SPELLED_OTHERWISE:
-            run += chr(value)
+            run.append((code, value))
             continue
         if run:
-            yield [run]
-        run = ""
+            yield ["".join(chr(letter) for _, letter in run)]
         if code is codes.SUBPATTERN:
-            yield from _sequence(list(value[3]))
+            yield from _sequence([*run, *value[3]])
         elif code is codes.BRANCH:
-            alternatives = [_demanded(list(alternative)) for alternative in value[1]]
+            alternatives = [_demanded([*run, *alternative]) for alternative in value[1]]
             if all(alternatives):
                 yield [literal for each in alternatives for literal in each]
         elif code in (codes.MAX_REPEAT, codes.MIN_REPEAT) and value[0] >= 1:
             yield from _sequence(list(value[2]))
+        run = []
 
 
-def _worth(literals: list[str]) -> int:
-    return min(map(len, literals), default=0)
+def _worth(literals: list[str]) -> tuple[int, int, int]:
+    """Hyperscan looks at the last letters of a literal: where these are many enough, few literals count more."""
+    shortest = min(map(len, literals), default=0)
+    return min(shortest, _RARE), -len(literals), shortest
 
 
 def _widened(pattern: str) -> str:

@@ -17,7 +17,7 @@ from app.parsing.environment import Environment
 from app.parsing.environment.told import start
 from app.parsing.processes import Processes
 from app.parsing.scheduler import Scheduler
-from app.parsing.tracebacks import Tracebacks
+from app.parsing.tracebacks import LeftOut, Tracebacks
 from app.triage.belonging import is_of_training
 from app.triage.cascade import unexplained
 from app.triage.folding import Finding, Findings
@@ -40,11 +40,12 @@ class RunReading:
     """What was read of one run so far. Feed the lines in order, many at once, then `close`."""
 
     matcher: Matcher
+    left_out: LeftOut = field(default_factory=LeftOut)  # of all runs that the files hold
     findings: Findings = field(init=False)
     _by_bits: dict[int, list[tuple[int, Any]]] = field(default_factory=dict)  # extractors, in their order
     environment: Environment = field(default_factory=Environment)
     elastic: Elastic = field(default_factory=Elastic)
-    tracebacks: Tracebacks = field(default_factory=Tracebacks)
+    tracebacks: Tracebacks = field(init=False)
     collectives: Collectives = field(default_factory=Collectives)
     device: Device = field(default_factory=Device)
     processes: Processes = field(default_factory=Processes)
@@ -62,6 +63,7 @@ class RunReading:
 
     def __post_init__(self) -> None:
         self.findings = Findings(self.matcher)
+        self.tracebacks = Tracebacks(self.left_out)
 
     def feed(self, lines: Sequence[Line]) -> None:
         """Most lines show nothing: they are kept for what may need them later, and go no further."""

@@ -75,7 +75,8 @@ def _failed(choice: Choice, reading: RunReading) -> bool:
     strong = [finding for finding in choice.live if grade(finding) is not Grade.WEAK]
     environment = reading.environment
     ended_well = bool(environment.well) and not reading.elastic.given_up
-    if any(map(ends_badly, strong)):
+    ended = [finding for finding in strong if ends_badly(finding)]
+    if ended and not (environment.of_another_program and all(map(_of_any_program, ended))):
         return not (ended_well and environment.well[-1] > max(finding.last for finding in strong))
     if environment.well and (not strong or environment.well[-1] > max(finding.last for finding in strong)):
         return False
@@ -88,6 +89,11 @@ def _failed(choice: Choice, reading: RunReading) -> bool:
         and reading.last_order % FILE_SPAN <= 40
         and not environment.foreign
     )
+
+
+def _of_any_program(finding: Finding) -> bool:
+    """-> whether a shell, a runtime, a kernel or MPI tells of a process that ended, and nothing of what it was."""
+    return finding.event.source in ("process", "launcher")
 
 
 def _fails_any_program(finding: Finding) -> bool:

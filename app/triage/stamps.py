@@ -15,6 +15,7 @@ class Stamps:
     """Feed it every kept line of a run in order."""
 
     _last: dict[str, tuple[int, str]] = field(default_factory=dict)  # of a stream: order and time
+    _head: int = 0  # the order of the last line, if it is a traceback's head: frames known before are left out below it
 
     def settled(self, lines: Sequence[Line]) -> list[Line]:
         """-> the lines, each with the time of the one that its writer dated last, if that stands close above.
@@ -31,9 +32,13 @@ class Stamps:
         return settled
 
     def _near(self, line: Line) -> Line:
+        head, self._head = self._head, 0
         last = self._last.get(line.stream)
-        if last is None or not 0 < line.order - last[0] <= _NEAR:
+        if last is None or not (0 < line.order - last[0] <= _NEAR or last[0] == head):
             return line
-        if line.text[:2] == "  " or line.text.startswith("Traceback ("):
+        if line.text[:2] == "  ":
             self._last[line.stream] = line.order, last[1]
+        elif line.text.startswith("Traceback ("):
+            self._last[line.stream] = line.order, last[1]
+            self._head = line.order
         return tuple.__new__(Line, (*line[:8], last[1], *line[9:]))  # `_replace` takes three times as long

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 
 from app.domain.event import Where
@@ -12,12 +13,15 @@ from app.triage.folding import Finding
 _FAR = 100  # lines; progress further behind than this is no late output of the failing step
 _CLEAN_UP = 25  # lines; closing words this near behind a failure come from its clean-up
 _WAITED = "Waiting in store based barrier"  # a notice, and no failure where the barrier is passed later
+_QUEUED = re.compile(r"^(?!.*\bpod/).*\bFailedScheduling\b")  # of the one pod that is described
+_EVENTS = 5  # lines between an event of a pod and the one that ends its wait
 _BUFFERED = 400  # lines; as much progress may stand behind the end of a process whose output a buffer held back
 # Where a traceback begins that nobody caught: a script, a module that is run, a process, a thread, a decorated main.
 _ENTRANCES = frozenset(
     ("main", "run", "wrapper", "_wrap", "_bootstrap", "_bootstrap_inner", "_run_module_as_main", "_run_code",
      "_worker_loop", "_process_worker")
 )  # fmt: skip
+_FEW = 3  # lines of progress; so many after a warning are no late output of the failing step
 _MANY = 10  # lines of progress; so many are no late output of the others
 _WHOLE = 60  # frames; of a longer traceback the outermost ones are not kept
 
@@ -41,7 +45,7 @@ def survived(finding: Finding, environment: Environment, terminal: list[int]) ->
     end = (order // FILE_SPAN + 1) * FILE_SPAN  # Only lines of the same file tell what came after.
     if _fell_silent(finding, environment):
         return False
-    if _done_without(finding, environment, end):
+    if _done_without(finding, environment, end) or _got_over(finding, environment, end):
         return True
     after = bisect_right(terminal, order)
     until = terminal[after] if after < len(terminal) and terminal[after] < end else None
@@ -72,11 +76,21 @@ def _among_steps(finding: Finding, late: list[int], environment: Environment) ->
 
 
 def _done_without(finding: Finding, environment: Environment, end: int) -> bool:
-    """-> whether the run got what it waited for, or went on without a module that it could not import."""
+    """-> whether the run or its pod got what it waited for, or went on without a module that it could not import."""
     order = finding.last
     if _WAITED in finding.event.text:
         return any(order < place < end for place in environment.joined)
+    if _QUEUED.search(finding.event.text):
+        return any(order < place <= order + _EVENTS for place in environment.joined)
     return _failed_import(finding) and sum(order < place < end for place in environment.progress) >= 2
+
+
+def _got_over(finding: Finding, environment: Environment, end: int) -> bool:
+    """-> whether it is a warning of NCCL's that came again between steps: it took another way each time."""
+    if finding.event.source != "collective" or "NCCL WARN" not in finding.event.text:
+        return False
+    steps = [place for place in environment.progress if finding.order < place < end]
+    return len(steps) >= _FEW and steps[0] < finding.last
 
 
 def handled(finding: Finding, later: list[Finding], environment: Environment) -> bool:
@@ -109,7 +123,9 @@ def _failed_import(finding: Finding) -> bool:
     """-> whether a module could not be imported where the program loads its modules. Nobody trains after that, unless
     the program can do without it."""
     raised = finding.event.exception
-    if not _is_whole(finding) or raised is None or not raised.type.endswith(("ImportError", "ModuleNotFoundError")):
+    if finding.event.source not in ("traceback", "exception line") or raised is None or len(raised.frames) >= _WHOLE:
+        return False
+    if not raised.type.endswith(("ImportError", "ModuleNotFoundError")):
         return False
     return all(frame.function == "<module>" or frame.file.startswith("<frozen ") for frame in raised.frames)
 

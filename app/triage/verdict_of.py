@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 
 import re2
@@ -54,8 +55,8 @@ def evidence(finding: Finding, choice: Choice, rank: int | None = None) -> tuple
     return tuple(seen.values())[:_MOST_EVIDENCE]
 
 
-def root_cause(choice: Choice, reading: RunReading, lang: Language) -> RootCause:
-    """-> the chosen finding as the verdict's root cause."""
+def root_cause(choice: Choice, reading: RunReading, lang: Language, known: Mapping[str, str]) -> RootCause:
+    """-> the chosen finding as the verdict's root cause. `known` is filled in where the log does not tell it."""
     finding = choice.root
     assert finding is not None
     match = finding.match
@@ -64,7 +65,11 @@ def root_cause(choice: Choice, reading: RunReading, lang: Language) -> RootCause
     captured = _captured(entry, alike(finding, choice))
     rank, local_rank, host = place_of(finding, choice, reading, captured.get("rank"))
     host = host or captured.get("host")
-    values = captured | {name: str(value) for name, value in (("rank", rank), ("host", host)) if value is not None}
+    values = (
+        {**known}
+        | captured
+        | {name: str(value) for name, value in (("rank", rank), ("host", host)) if value is not None}
+    )
     return RootCause(
         entry=entry.id if entry else None,
         title=entry.title.in_(lang) if entry else signature(finding),

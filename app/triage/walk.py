@@ -113,7 +113,7 @@ class Walk:
             start = at
             if self.readings[-1].ended:
                 self.readings[-1].close()
-                self.readings.append(RunReading(self.matcher))
+                self.readings.append(RunReading(self.matcher, self.readings[0].left_out))
         self.readings[-1].feed(lines[start:])
 
     def _end(self) -> None:

@@ -51,6 +51,7 @@ def test_all_verdicts_are_counted_anew(
         (["--port", "99999"], {}, "TRIAGE_PORT: "),
         ([], {"TRIAGE_RETENTION_DAYS": "x"}, "TRIAGE_RETENTION_DAYS: "),
         ([], {"TRIAGE_BLOB_URL": "ftp://logs"}, "TRIAGE_BLOB_URL: neither a folder nor s3://BUCKET/PREFIX"),
+        ([], {"TRIAGE_DATA_DIR": "ftp://logs"}, "TRIAGE_DATA_DIR: an address, not a folder or file"),
         (["--port", "0"], {"TRIAGE_KNOWLEDGE_DIRS": "/nowhere"}, "TRIAGE_KNOWLEDGE_DIRS: /nowhere is no folder"),
     ],
 )

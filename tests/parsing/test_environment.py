@@ -218,6 +218,8 @@ def test_progress_beside_files_and_other_bars_counts(text: str) -> None:
         (["    exec_host = node07/0*16+node08/0*16"], ["node07", "node08"]),
         (["Execution host: node07.cluster"], ["node07.cluster"]),
         ([" Host             = comp31.local"], ["comp31.local"]),
+        (["Exec host:  node07/0+node07/1+node08/0"], ["node07", "node08"]),
+        (['    "current_host": "algo-2",'], ["algo-2"]),
     ],
 )
 def test_batch_systems_tell_on_which_hosts_a_job_ran(texts: list[str], hosts: list[str]) -> None:

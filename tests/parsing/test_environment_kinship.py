@@ -30,6 +30,10 @@ Unhandled exception. System.IO.IOException: gone
 (unhandled promise) gone
     at Basket (Basket.jsx:12:20)
 Uncaught TypeError: gone
+FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory
+ 2: 0xa1b70e node::Abort() [node]
+Subject: Cron <root@b1> backup.sh
+From: root@b1 (Cron Daemon)
 forrtl: severe (174): SIGSEGV
 At line 12 of file model.f90
 Execution halted
@@ -102,6 +106,7 @@ docker compose up
 synostorage: Volume 1
 comm smbd gone
 on DiskStation
+2m  Warning  Evicted  pod/prometheus-0  The node was low on resource
 ffmpeg version 4.4.2
   built with gcc 11
 [h264 @ 0x55d2c9c2e6c0] gone
@@ -126,7 +131,42 @@ srun pmemd -O
 the NWChem run
  Entering Gaussian System, Link 0
 srun lmp_mpi -in a.in
-srun gmx_mpi mdrun"""
+srun gmx_mpi mdrun
+fatal: [web02]: UNREACHABLE! => {"changed": false}
+Blender 4.1.0
+see https://docs.blender.org/manual
+Refer to the Cycles GPU rendering documentation
+Error: Out of memory in CUDA queue zero_to_device
+CUDA error: Out of memory in cuMemAlloc(&device_pointer, size)
+Fra:12 Mem:2381.13M (Peak 2402.21M)
+OptiX denoiser failed
+OctaneRender 2023
+Redshift 3.5.14 starting
+hashcat (v6.2.6) starting
+* Device #1: NVIDIA GeForce, 8191 MB
+cuModuleLoadDataEx(): no kernel image
+09:12:11:WU00:FS01:0x22:An exception occurred
+WU00:FS01:0x22:Folding@home GPU FAHCore
+ethminer 0.19 started
+speed: Accepted 12/12 at 61.2 MH/s
+LogD3D12RHI: Error: device removed
+the UnityPlayer crashed
+GameOverlay: started the game (pid 2)
+vkCreateDevice failed: -4
+error VK_ERROR_DEVICE_LOST
+[12:ERROR:gpu_process_host.cc(991)] it exited
+GPU process isn't usable. Goodbye.
+box Plex Media Server[441]: started
+Jellyfin has started
+nvEncInitializeEncoder failed: 8
+NVENC Error: it is not there
+--> FOAM FATAL ERROR:
+Creating archive at "/mnt/backup::d1"
+a restic repository
+duplicity failed
+firefox[4411]: segfault at 10
+CMake Error at CMakeLists.txt:31 (find_package):
+[h264_nvenc] OpenEncodeSessionEx failed"""
 
 
 def instructions(pattern: str) -> int:

@@ -132,3 +132,11 @@ def test_the_last_step_in_the_forms_of_trainers(text: str, step: int | None) -> 
 )  # fmt: skip
 def test_the_phase_in_the_forms_of_launchers_and_trainers(text: str, phase: str | None) -> None:
     assert read(text).phase_at(1) == phase
+
+
+@pytest.mark.parametrize(
+    "text", ["our run dies in epoch 4 with CUDA out of memory", "it crashes after step 200", "fine until epoch 3"]
+)
+def test_what_a_person_says_of_a_run_is_no_progress(text: str) -> None:
+    assert not read(text).progress
+    assert read(f"{text}, step 120/1000 loss 0.5").progress

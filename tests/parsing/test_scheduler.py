@@ -3,6 +3,8 @@ import pytest
 from app.domain.line import Line
 from app.parsing.scheduler import Scheduler
 
+BAR = " ".join(f"{done:3}%|{'#' * 10}| {done}/100 [00:40<10:00,  6.38s/it]" for done in range(4))
+
 
 @pytest.mark.parametrize(
     ("text", "host", "rank"),
@@ -13,9 +15,12 @@ from app.parsing.scheduler import Scheduler
         ("srun: error: gpu[001]: task 1: Segmentation fault (core dumped)", "gpu001", 1),
         ("slurmstepd-gpu003: error: Detected 1 oom_kill event in StepId=31.0. Some of the step tasks have been OOM Killed.", "gpu003", None),
         ("slurmstepd: error: *** JOB 31 ON gpu-01 CANCELLED AT 2026-05-01T09:00:00 DUE TO TIME LIMIT ***", "gpu-01", None),
+        (f"{BAR}slurmstepd: error: *** JOB 31 ON gpu-01 CANCELLED AT 2026-05-01T09:00:00 DUE TO TIME LIMIT ***", "gpu-01", None),
         ("srun: error: Node failure on gpu-7", "gpu-7", None),
         ("slurmstepd: error: *** JOB 31 ON gpu-[1-2] CANCELLED AT 2026-05-01T09:00:00 DUE TO NODE FAILURE ***", None, None),
         ("srun: error: Task launch for StepId=31.0 failed on node gpu-7: Socket timed out on send/recv operation", "gpu-7", None),
+        ("salloc: Prolog failure on node gpu-7", "gpu-7", None),
+        ("[2026-05-01T09:00:00.500] [31.0] error: *** STEP 31.0 ON gpu-7 CANCELLED AT 2026-05-01T09:00:00 ***", "gpu-7", None),
         ("slurmstepd: error:  mpi/pmix_v4: pmixp_p2p_send: gpu-7 [0]: pmixp_utils.c:469: send failed", "gpu-7", None),
     ],
 )  # fmt: skip

@@ -257,3 +257,15 @@ def test_a_launchers_line_behind_a_message_is_no_part_of_it() -> None:
         [*lines, "ValueError: (InvalidArgument) no such axis", "LAUNCH INFO 2026-05-01 09:00:00,100 Exit code 1"]
     )
     assert [event.text for event in told] == ["ValueError: (InvalidArgument) no such axis"]
+
+
+def test_paddles_message_stands_below_its_frames_of_cpp() -> None:
+    rule, head = "-" * 38, "C++ Traceback (most recent call last):"
+    below = [rule, head, rule, "0   conv2d_dygraph_function(Tensor const&)", "", rule, "Error Message Summary:", rule]
+    for told in (
+        ["ExternalError: CUDA error(719)."],
+        ["ResourceExhaustedError: ", "", "Out of memory error on GPU 1."],
+    ):
+        (event,) = read([*traceback("MemoryError: "), "", *below, *told, "", "LAUNCH INFO 2026-05-01 Pod failed"])
+        assert event.exception is not None
+        assert (event.exception.message, event.line.text) == (told[-1], told[-1])

@@ -19,12 +19,13 @@ from app.reading import zstd
 from app.reading.sources import LogFile, Run, from_bytes
 from app.reading.unpack import Budget, Upload, unpack
 from app.triage.engine import Engine
+from tests.copies import COPIED
 from tests.properties.pieces import HUGE, LINES, PREFIXES
 from tests.properties.test_invariance import corpus_log, fixed, logs
 from tests.surroundings import SURROUNDED
 from tests.wrappings import WRAPPINGS
 
-FORMS = {**WRAPPINGS, **SURROUNDED}
+FORMS = {**WRAPPINGS, **SURROUNDED, **COPIED}
 REPEATED = {
     "tracebacks without an end": "Traceback (most recent call last):\n",
     "frames without an end": '  File "/job/train.py", line 30, in step\n    step()\n',

@@ -42,7 +42,7 @@ def test_frames_that_were_read_before_are_passed_over_and_every_last_line_is_kep
 @pytest.mark.parametrize("label", ["", "[default3]:", "12: "])
 def test_frames_are_known_again_behind_any_label(label: str) -> None:
     data = text(*(traceback("WidgetError: spindle", FRAMES, label) for _ in range(9)))
-    assert [bool(hit.over) for hit in hits().of(data) if hit.wide] == [False] * 4 + [True] * 5
+    assert [bool(hit.over) for hit in hits().of(data) if hit.wide] == [False] + [True] * 8
 
 
 def test_one_frame_more_is_another_traceback() -> None:
@@ -96,6 +96,6 @@ def boxed(label: str, frames: int) -> str:
 def test_the_frames_in_a_box_are_known_again_up_to_its_end(label: str) -> None:
     data = (boxed(label, 40) * 6 + boxed(label, 41)).encode()
     *alike, other = (hit for hit in hits().of(data) if hit.wide)
-    assert [bool(hit.over) for hit in alike] == [False] * 4 + [True] * 2
+    assert [bool(hit.over) for hit in alike] == [False] + [True] * 5
     assert data[alike[-1].over :].decode().startswith(f"{label}╰")
     assert other.over == 0

@@ -44,3 +44,9 @@ def test_marks_at_the_ends() -> None:
     assert tails([f"| {line} |" for line in LINES]) == ("|",)
     assert tails([f"| `{line}` |" for line in LINES]) == ("|", "`")
     assert tails(LINES) == ()
+
+
+def test_a_log_in_a_document_loses_the_documents_indent() -> None:
+    document = ["job: 4711", "log: |", *(f"    {line}" for line in LINES), "state: FAILED"]
+    assert bare(document) == ["job: 4711", "log: |", *LINES, "state: FAILED"]
+    assert margins(["Traceback (most recent call last):", *LINES[2:5] * 4]) == ()

@@ -26,6 +26,8 @@ TWO_HOSTS = ["gpu-7/none_x1/attempt_0/0/stderr.log", "gpu-8/none_y2/attempt_0/0/
         ("2026-05-01.log", None, None, 0, None),
         ("train-2026-05-01.out", None, None, 0, None),
         ("rank_3.log", 3, None, 0, None),
+        ("gpu-7.rank3.log", 3, None, 0, "gpu-7"),
+        ("logs/gpu-7_rank_3.log", 3, None, 0, "gpu-7"),
         ("logs/20260501_rank3.log", 3, None, 0, None),
         ("log_rank3.txt", 3, None, 0, None),
         ("1/rank.03/stdout", 3, None, 0, None),

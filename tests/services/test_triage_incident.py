@@ -55,6 +55,22 @@ def test_it_is_found_by_its_cause_in_both_languages(service: Service) -> None:
         assert [incident.id for incident in found] == [incident_id], query
 
 
+@pytest.mark.parametrize(
+    ("job", "command"),
+    [
+        ({"scheduler": "slurm", "job_id": "4711_3"}, "sacct -j 4711_3 "),
+        ({"scheduler": "slurm", "job_id": "1; rm -rf /"}, "sacct -j JOB "),
+        ({"scheduler": "kubernetes", "job_id": "4711"}, "sacct -j JOB "),
+    ],
+)
+def test_commands_are_filled_with_the_job_that_was_sent(service: Service, job: dict[str, str], command: str) -> None:
+    incident_id = sent(service, b"slurmstepd: error: *** CANCELLED DUE TO TIME LIMIT ***\n", **job)
+    triage_incident(service, incident_id)
+    verdict = incidents.read_incident(service, incident_id).verdict
+    assert verdict is not None
+    assert verdict["root_cause"]["checks"][0].startswith(command)
+
+
 def test_a_healthy_run_is_in_no_group(service: Service) -> None:
     incident_id = sent(service, HEALTHY)
     triage_incident(service, incident_id)

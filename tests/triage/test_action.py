@@ -1,3 +1,6 @@
+import pytest
+import re2
+
 from app.knowledge import BUILT_IN
 from app.knowledge.loader import load
 from app.triage.action import advise, filled, general, told_fixes
@@ -45,3 +48,20 @@ def test_fixes_for_other_versions_come_last_and_say_so() -> None:
     new = told_fixes(entry, {}, {"torch": "2.6.0+cu124"}, "en")
     assert [fix["title"] for fix in new] == [fix.title.en for fix in entry.fixes]
     assert {fix["fits"] for fix in new} == {True, None}
+
+
+@pytest.mark.parametrize(
+    ("entry", "message", "path"),
+    [
+        ("data.missing-file", "[Errno 2] No such file or directory: '/数据/标注/train.json'", "/数据/标注/train.json"),
+        ("data.missing-file", "[Errno 2] No such file or directory: '/tmp/$(reboot)'", None),
+        ("storage.permission", "[Errno 13] Permission denied: '/data/runs'", "/data/runs"),
+        ("storage.output-path", "[Errno 20] Not a directory: 'out/last'", "out/last"),
+    ],
+)
+def test_a_path_is_filled_into_commands_where_a_shell_would_not_read_it_otherwise(
+    entry: str, message: str, path: str | None
+) -> None:
+    capture = dict(load([BUILT_IN]).entries[entry].capture)["path"]
+    found = re2.search(capture, message)
+    assert (found[1] if found else None) == path

@@ -85,10 +85,49 @@ STORAGE_BOX = [
     "2026-03-11 02:14:12 synostorage: Volume 1 (Volume status: degraded) on DiskStation",
 ]
 
+RENDERER = [
+    "Fra:12 Mem:2381.13M (Peak 2402.21M) | Time:00:14.22 | Mem:1862.00M, Peak:1862.00M | Scene | Sample 64/512",
+    "CUDA error: Out of memory in cuMemAlloc(&device_pointer, size)",
+    "Refer to the Cycles GPU rendering documentation for possible solutions:",
+    "Error: Out of memory in CUDA queue zero_to_device",
+]
+CRACKER = [
+    "hashcat (v6.2.6) starting",
+    "cuModuleLoadDataEx(): no kernel image is available for execution on the device",
+]
+PLAYBOOK = [
+    'fatal: [db-3]: UNREACHABLE! => {"msg": "Failed to connect to the host via ssh: Permission denied (publickey)."}'
+]
+DASHBOARD = [
+    "Name:         dashboard-6b7d8",
+    "Namespace:    monitoring",
+    '  Warning  Unhealthy  3m  kubelet  Readiness probe failed: Get "http://192.0.2.3:3000/health": connection refused',
+    "  Warning  BackOff    1m  kubelet  Back-off restarting failed container dashboard in pod dashboard-6b7d8",
+]
+
 
 @pytest.mark.parametrize(
     "log",
-    [BROKER, POSTGRES, REDIS, DOTNET, CMAKE, CARGO, WEB_POD, BUCKET, FLOW, PAGE, DOOR, VIDEO, PORT, STORAGE_BOX],
+    [
+        RENDERER,
+        CRACKER,
+        PLAYBOOK,
+        DASHBOARD,
+        BROKER,
+        POSTGRES,
+        REDIS,
+        DOTNET,
+        CMAKE,
+        CARGO,
+        WEB_POD,
+        BUCKET,
+        FLOW,
+        PAGE,
+        DOOR,
+        VIDEO,
+        PORT,
+        STORAGE_BOX,
+    ],
 )
 def test_another_programs_failure_gets_no_cause(engine: Engine, log: list[str]) -> None:
     verdict = triage(engine, log)

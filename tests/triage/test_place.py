@@ -33,6 +33,7 @@ LAUNCHED = "subprocess.CalledProcessError: Command '['python', '-u', 'train.py',
             ],
             None,
         ),
+        (["Exception in device=TPU:6: xla/xla_client/client.cc:421 : Check failed: session->Run()"], 6),
         ([traceback(KEY), "ABORT!!! Out of all 8 trainers, the trainer process with rank=[6] was aborted."], 6),
     ],
 )
@@ -90,6 +91,13 @@ def test_the_host_of_a_small_run_is_the_only_one_named(engine: Engine) -> None:
         root = engine.triage(from_bytes(text(size, named, raised))).root_cause
         assert root is not None
         assert root.host == host
+
+
+def test_an_exception_that_ray_carried_over_was_raised_on_the_host_that_its_envelope_names(engine: Engine) -> None:
+    envelope = traceback("ray.exceptions.RayTaskError(KeyError): ray::Trainer.fit() (pid=71, ip=10.0.0.3)")
+    root = engine.triage(from_bytes(text(envelope, '  File "/job/train.py", line 9, in fit', KEY))).root_cause
+    assert root is not None
+    assert root.host == "10.0.0.3"
 
 
 def test_of_workers_that_were_all_stopped_the_first_observed_is_told_with_its_own_lines(engine: Engine) -> None:

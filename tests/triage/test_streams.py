@@ -4,9 +4,10 @@ import pytest
 
 from app.reading.sources import from_bytes
 from app.triage.engine import Engine
+from tests.copies import COPIED, COPIED_NEWEST_FIRST
 from tests.logs import BANNER, agent, report, steps, text, traceback
 from tests.surroundings import SURROUNDED
-from tests.wrappings import NEWEST_FIRST, WRAPPINGS
+from tests.wrappings import NEWEST_FIRST, WRAPPINGS, Wrapping
 
 OUT_OF_MEMORY = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 2 has a total capacity of 79.15 GiB"
@@ -47,9 +48,9 @@ def test_a_log_means_the_same_in_every_form(engine: Engine, form: str) -> None:
     assert verdict.warnings == ()
 
 
-@pytest.mark.parametrize("form", SURROUNDED)
+@pytest.mark.parametrize("form", [*SURROUNDED, *COPIED])
 def test_a_log_means_the_same_whatever_surrounds_its_lines(engine: Engine, form: str) -> None:
-    content, numbers = SURROUNDED[form](LOG)
+    content, numbers = {**SURROUNDED, **COPIED}[form](LOG)
     root = engine.triage(from_bytes(content)).root_cause
     assert root is not None
     assert (root.entry, root.rank, root.evidence[0].line) == ("cuda.oom", 2, numbers[CULPRIT])
@@ -60,15 +61,17 @@ def test_a_log_means_the_same_whatever_surrounds_its_lines(engine: Engine, form:
     assert engine.triage(from_bytes(content)).fingerprint == plain.fingerprint
 
 
-@pytest.mark.parametrize("form", [*WRAPPINGS, *SURROUNDED])
+@pytest.mark.parametrize("form", [*WRAPPINGS, *SURROUNDED, *COPIED])
 def test_a_healthy_log_is_healthy_in_every_form(engine: Engine, form: str) -> None:
-    content, _ = {**WRAPPINGS, **SURROUNDED}[form](HEALTHY)
+    content, _ = {**WRAPPINGS, **SURROUNDED, **COPIED}[form](HEALTHY)
     assert engine.triage(from_bytes(content)).outcome == "healthy"
 
 
-@pytest.mark.parametrize("form", NEWEST_FIRST)
-def test_an_export_that_begins_with_the_newest_line_is_read_from_its_end(engine: Engine, form: str) -> None:
-    content, numbers = NEWEST_FIRST[form](LOG)
+@pytest.mark.parametrize(
+    "wrapping", [*NEWEST_FIRST.values(), *COPIED_NEWEST_FIRST.values()], ids=[*NEWEST_FIRST, *COPIED_NEWEST_FIRST]
+)
+def test_an_export_that_begins_with_the_newest_line_is_read_from_its_end(engine: Engine, wrapping: Wrapping) -> None:
+    content, numbers = wrapping(LOG)
     verdict = engine.triage(from_bytes(content))
     root = verdict.root_cause
     assert root is not None

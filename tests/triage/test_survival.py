@@ -106,10 +106,27 @@ NO_SUCH_MODULE = traceback("ModuleNotFoundError: No module named 'fancy_attn'",
                            [("/job/models/__init__.py", 3, "<module>", "import fancy_attn")])  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("queued", "placed", "expected"),
+    [
+        ("", "", "k8s.unschedulable"),
+        ("", "  Normal   Scheduled  8m  default-scheduler  Successfully assigned ml/train-1 to gpu-7", None),
+        ("pod/train-1  ", "9m  Normal  Scheduled  pod/train-2  Successfully assigned ml/train-2 to gpu-7", "k8s.unschedulable"),
+    ],
+)  # fmt: skip
+def test_a_pod_that_was_placed_at_last_is_no_failure(
+    engine: Engine, queued: str, placed: str, expected: str | None
+) -> None:
+    waits = f"  Warning  FailedScheduling  9m  {queued}default-scheduler  0/4 nodes are available: 4 Insufficient nvidia.com/gpu."
+    assert entry(triage(engine, "Events:", waits, placed)) == expected
+
+
 def test_a_module_that_the_run_can_do_without_is_no_failure(engine: Engine) -> None:
     assert triage(engine, NO_SUCH_MODULE, losses(0, 20)).outcome == "healthy"
     assert entry(triage(engine, NO_SUCH_MODULE, losses(0, 4), MISSING)) == "usage.python-error"
     assert entry(triage(engine, NO_SUCH_MODULE, "step 0 begins")) == "env.import-error"
+    told = "ImportError: fancy_attn is not installed; the plain one is used"
+    assert triage(engine, told, losses(0, 3)).outcome == "healthy"
 
 
 def test_an_exception_that_code_of_the_run_caught_gives_way_to_the_one_that_nobody_did(engine: Engine) -> None:
@@ -149,6 +166,30 @@ def test_a_warning_among_steps_is_no_cause_of_what_ended_the_run_later(engine: E
     left = "srun: error: n3: task 0: Exited with exit code 1"
     assert entry(triage(engine, losses(0, 20), again, losses(20, 20), left)) == "elastic.child-failed"
     assert entry(triage(engine, losses(0, 20), again, losses(20, 2), left)) == "cuda.oom"
+
+
+def test_a_line_that_says_that_the_program_goes_on_is_no_cause_beside_another(engine: Engine) -> None:
+    kept = "ERROR: snapshot not written: [Errno 28] No space left on device: '/out/s4' - continuing without it"
+    limit = "slurmstepd: error: *** JOB 77 ON n3 CANCELLED AT 2026-04-02T10:00:00 DUE TO TIME LIMIT ***"
+    assert entry(triage(engine, losses(0, 4), kept, losses(4, 4), limit)) == "slurm.time-limit"
+    assert entry(triage(engine, kept)) == "storage.disk-full"
+
+
+def test_a_warning_of_nccls_that_comes_again_between_steps_is_got_over(engine: Engine) -> None:
+    warned = "n3:41:77 [2] transport/nvls.cc:600 NCCL WARN Cuda failure 1 'invalid argument'"
+    between = [warned, *losses(0, 2), warned, *losses(2, 4)]
+    assert triage(engine, between).outcome == "healthy"
+    assert entry(triage(engine, losses(0, 6), warned, warned)) == "nccl.unhandled-cuda-error"
+
+
+def test_a_thread_of_the_loaders_that_fails_once_all_is_saved_is_no_failure(engine: Engine) -> None:
+    pinning = "/env/lib/python3.11/site-packages/torch/utils/data/_utils/pin_memory.py"
+    reading = "/usr/lib/python3.11/multiprocessing/connection.py"
+    frames = [(pinning, 40, "do_one_step", "r = queue.get()"), (reading, 379, "_recv", "chunk = read(handle, left)")]
+    trace = traceback("ConnectionResetError: [Errno 104] Connection reset by peer", frames)
+    thread = ["Exception in thread Thread-7:", *trace]
+    assert triage(engine, losses(0, 20), thread, "Results saved to out/runs/detect/a1").outcome == "healthy"
+    assert triage(engine, losses(0, 20), thread).outcome != "healthy"
 
 
 def test_an_exception_in_the_middle_that_was_caught_is_no_failure(engine: Engine) -> None:

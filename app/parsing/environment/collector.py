@@ -25,9 +25,9 @@ MOST_PHASES = 20_000  # changes of phase that are kept of a run
 class Environment:
     """Feed it every kept line, `note` the signs that lines show, and `sample` now and then; it never claims a line.
 
-    `progress` and `well` hold the orders of lines that show progress, and that say the run ended well; `wound_up`
-    those of lines that clean-up code prints after a failure as well; `joined` those of a passed barrier; `progress_of` the last progress of each rank that
-    labels its lines. `step` is the last one of the file that came
+    `progress` and `well` hold the orders of lines that show progress, and that say the run ended well; `wound_up` those
+    of lines that clean-up code prints after a failure as well; `joined` those of a passed barrier or a placed pod;
+    `progress_of` the last progress of each rank that labels its lines. `step` is the last one of the file that came
     furthest. `exit_code` is the last status but 0 that a line speaks of.
     """
 

@@ -14,10 +14,11 @@ _LISTED = Sign(
 _SINGLE = Sign(r"^\s+host\s{2,}: ([\w.-]+)|^([A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL |\bslurmstepd-([\w.-]+): error: ")
 _TASKS = Sign(r"^srun: error: ([\w.-]+): tasks? ([\d,-]+):")
 _COMM = Sign(r"^([A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL INFO .{0,120}\brank (\d{1,6}) n[Rr]anks \d+")
-# What a batch system other than Slurm says of the whole job: LSF's report, a host a line; PBS; Grid Engine's mail
+# What a batch system other than Slurm says of the whole job: LSF's report, a host a line; PBS; Grid Engine's mail;
+# SageMaker of each host
 _EXECUTED = Sign(
-    r"^(?:Job was executed on host\(s\) <(?:\d+\*)?| {10,}<\d+\*)([\w.-]+)>|^\s*exec_host\s*=\s*((?:[\w.-]+/[\d*]+\+?)+)"
-    r"|^\s*Execution host: ([\w.-]+)$|^ Host {2,}= ([\w.-]+)$"
+    r"^(?:Job was executed on host\(s\) <(?:\d+\*)?| {10,}<\d+\*)([\w.-]+)>|^\s*(?:exec_host\s*=|Exec host:)\s*((?:[\w.-]+/[\d*]+\+?)+)"
+    r"|^\s*Execution host: ([\w.-]+)$|^ Host {2,}= ([\w.-]+)$|(?:\"current_host\": ?\"|\bSM_CURRENT_HOST=)(algo-\d+)"
 )
 SIGNS = (_LISTED, _SINGLE, _TASKS, _COMM, _EXECUTED)
 _NOBODY = frozenset({"localhost", "None", "null", "n", "N"})
@@ -40,7 +41,7 @@ def executed(text: str, shown: Shown) -> tuple[str, ...]:
         return ()
     if found[2]:
         return tuple(part.partition("/")[0] for part in found[2].split("+") if part)
-    return (found[1] or found[3] or found[4],)
+    return (found[1] or found[3] or found[4] or found[5],)
 
 
 def placed(text: str, shown: Shown) -> tuple[tuple[int, str], ...]:

@@ -32,15 +32,23 @@ HINTS = (
     Sign(r"(?i)\b(?:step|iter|iteration)s?\b['\"]?[ :=\[/]{0,4}\d"),
     Sign(r"(?i)\bdatasets?\b|\bdistributed\b"),
 )
+# Programs that train nothing though their lines speak of CUDA: renderers, password crackers, miners, games, CMake.
+ON_GPUS = Sign(
+    r"\bBlender \d|docs\.blender\.org|Cycles GPU rendering|\bin CUDA queue \w|\bin cuMemAlloc\(&|^Fra:\d+ Mem:|\bOptiX\b|\bOctane(?:Render)?\b|\bRedshift \d"
+    r"|^hashcat \(|^\* Device #\d+: |^(?:clBuildProgram|cuModuleLoadDataEx|cuLinkAddData)\(\): |\bFAHC?ore|\bFS\d\d:0x[0-9a-f]{2}:|:WU\d\d:FS\d\d:"
+    r"|\b(?:ethminer|NBMiner|lolMiner|PhoenixMiner|T-Rex NVIDIA|xmrig|CUDA-Err|DAG (?:generat|creat|build)\w*|GMiner|bminer)\b|\b(?:Accepted|accepted) \d+/\d+ .{0,80}\d [MG]H/s"
+    r"|\bLog(?:RHI|D3D12RHI|VulkanRHI|Vulkan|Init): |^(?:CMake (?:Error|Warning) at |-- (?:Found|Performing Test|Looking for|Detecting|Check for) )(?!.*[Tt]orch)|\bUnityPlayer\b|^GameOverlay: |\bvk[A-Z]\w+ failed|\bVK_ERROR_\w+|gpu_process_host\.cc|GPU process isn't usable|\bPlex Media Server\b|\bJellyfin\b|\bnvEnc\w+|\bNVENC Error|\bh(?:264|evc)_nvenc\b"
+)
 # Programs whose logs are not this field's, by the forms that only they print. Several signs: where RE2's automaton of one
 # outgrows its memory, each search says so on stderr and takes many times as long.
 FOREIGN = (
+    ON_GPUS,
     # Stacks and last words of other languages.
     Sign(
         r"^\s+at [\w$.<>/]+\((?:[\w.]+(?::\d+)?|Native Method)\)|^\s+at [\w.<>`]+\(.{0,200}\) in .{1,200}:line \d+|\borg\.apache\.(?!spark)"
         r"|^goroutine \d+ \[|\bpanic: runtime error|^thread '[^']{1,80}' panicked at|^Unhandled exception\. System\.|^\s+at .{1,200}\(node:|\(unhandled promise\)"
         r"|^\s+at (?:[^()\n]{1,120} \()?[^\s()]{1,200}\.[cm]?[jt]sx?:\d+:\d+\)?$|^Uncaught \(?\w*Error\b"
-        r"|^forrtl: |^At line \d+ of file \S+\.[fF]\d*|^Execution halted$|^Error in library\("
+        r"|JavaScript heap out of memory|\bnode::\w+\(|^Subject: Cron <|\(Cron Daemon\)|^forrtl: |^At line \d+ of file \S+\.[fF]\d*|^Execution halted$|^Error in library\("
     ),
     # Package managers, builds in which no line speaks of this field, containers' builds, other people's automation.
     Sign(
@@ -48,7 +56,7 @@ FOREIGN = (
         r"|^error: could not compile `|^ +Compiling [\w-]+ v\d|^\[ {0,2}\d+%\] (?:Building|Linking|Generating|Built target) |^make(?:\[\d+\])?: \*\*\* "
         r"|^-- (?:The C(?:XX)? compiler identification|Configuring incomplete)|^c\+\+: fatal error: Killed signal|^(?:/\S*/)?ld: "
         r"|^Step \d+/\d+ : |^#\d+ (?:\[|\d+\.\d+ |DONE|CACHED|ERROR)|^(?:Ign|Err|Get|Hit):\d+ https?://|^[EW]: (?:Failed to fetch|Unable to locate|Some index)"
-        r"|\bterraform\b|Terraform|^(?:PLAY|TASK) \[|##\[(?:group|error|endgroup)\]|^section_(?:start|end):\d|^Started by user |^Build step '"
+        r"|\bterraform\b|Terraform|^(?:PLAY|TASK) \[|^(?:fatal|failed): \[[\w.-]+\]: (?:UNREACHABLE|FAILED)! => |##\[(?:group|error|endgroup)\]|^section_(?:start|end):\d|^Started by user |^Build step '"
         r"|^=+ (?:test session starts|short test summary info|FAILURES|ERRORS|\d+ (?:failed|passed)\b.{0,80}) =+$|^(?:FAILED|ERROR) \S+\.py::|^Ran \d+ tests? in \d|\bN E X T F L O W\b|^Error executing process >|^Error in rule |\bsnakemake\b|\bnextflow\b"
         r"|^(?:error: |fatal: )(?:unable to access '|could not fetch|RPC failed|early EOF|Could not read from remote)|^fetch-pack: |^remote: \w+ing objects|^rsync(?: error)?: |^curl: \(\d+\)"
     ),
@@ -64,18 +72,19 @@ FOREIGN = (
     # The kernel, the init and the doors of machines that serve something else.
     Sign(
         r"^(?:error: |fatal: )?(?:Failed password for |Timeout before authentication |Accepted (?:publickey|password) for |Invalid user \S+ from )"
-        r"|systemd\[1\]: (?!nvidia|slurm|kubelet)\S+\.service: |^(?:Main process exited, code=|Scheduled restart job, )|(?:Killed process \d+,? \(|task=)(?!python|pt_|ray|torch|train|deepspeed|nvidia|accelerate|java)\w"
+        r"|\b(?:firefox|chrom\w+|gnome-[\w-]+|Xorg|plasmashell|thunderbird|soffice\.bin)\[\d+\]:? (?:segfault|trap)|systemd\[1\]: (?!nvidia|slurm|kubelet)\S+\.service: |^(?:Main process exited, code=|Scheduled restart job, )|(?:Killed process \d+,? \(|task=)(?!python|pt_|ray|torch|train|deepspeed|nvidia|accelerate|java)\w"
     ),
     # Containers of services, storage boxes, video tools.
     Sign(
-        r"\[MY-\d{6}\]|\b(?:Liveness|Startup) probe failed|^(?:web|www|api|frontend|backend|nginx|redis|mysql|mariadb|postgres|mongo|kafka|rabbitmq|ingress)[\w-]* +\d+/\d+ "
+        r"\[MY-\d{6}\]|\b(?:Liveness|Startup|Readiness) probe failed: (?!success)|^(?:web|www|api|frontend|backend|nginx|redis|mysql|mariadb|postgres|mongo|kafka|rabbitmq|ingress)[\w-]* +\d+/\d+ "
+        r"|\b(?:pod/|in pod )(?:prometheus|grafana|alertmanager|loki|coredns|redis|mysql|mariadb|postgres\w*|nginx|ingress|kafka|rabbitmq|elasticsearch|jenkins|argocd|cert-manager|gitlab|wordpress)-"
         r"|port is already allocated|Cannot (?:start|create) service |^(?:Creating|Removing) (?:network|volume) \""
-        r"|repository does not exist or may require|docker-compose|docker compose (?:up|build)|\b(?:synostorage|synoscgi|smbd|nmbd|qnapd|zfs-zed|zed)(?:\[\d+\])?: |comm (?:smbd|nfsd|mysqld|postgres)\b|DiskStation"
+        r"|repository does not exist or may require|docker-compose|docker compose (?:up|build)|\b(?:synostorage|synoscgi|smbd|nmbd|qnapd|zfs-zed|zed)(?:\[\d+\])?: |comm (?:smbd|nfsd|mysqld|postgres)\b|DiskStation|^Creating archive at \"|\brestic\b|\bduplicity\b"
         r"|^ffmpeg version |^ {2}(?:built with gcc|configuration: --|lib(?:av|sw|post)\w+ +\d+\.)|^\[(?:mov,mp4|matroska|h264|hevc|aac|mp3|rtsp|libx264|image2)[\w,]* @ 0x"
     ),
     # Simulations.
     Sign(
-        r"OpenFOAM|Foam::|running on +\d+ total cores|\b(?:EDDDAV|ZBRENT|POTCAR|WAVECAR|OUTCAR)\b|gmx mdrun|\bLAMMPS\b|\bGROMACS\b|\bvasp[._ ]"
+        r"OpenFOAM|FOAM FATAL |Foam::|running on +\d+ total cores|\b(?:EDDDAV|ZBRENT|POTCAR|WAVECAR|OUTCAR)\b|gmx mdrun|\bLAMMPS\b|\bGROMACS\b|\bvasp[._ ]"
         r"|\bProgram PWSCF\b|\bQuantum ESPRESSO\b|\bpw\.x\b|\bCP2K[|] |\bcp2k\.p\w+|\bNAMD \d|\bCharm\+\+>|\bwrf\.exe\b|\babaqus\b|\bpmemd\b|\bNWChem\b|Entering Gaussian System|\blmp_\w+|\bgmx_mpi\b"
     ),
 )

@@ -40,6 +40,11 @@ _PREPARING = Sign(
     r"(?i)(?:load|download|fetch|map|filter|tokeni[sz]|generating \w+ split|extract|prepro|cach|shard|capture|compil|sanity)"
     r"[^|\n]{0,80}\d%\|[^|\n]{0,400}\|"
 )
+# What a person says of a run: `it dies in epoch 4`, `crashed after step 200`.
+_IN_WORDS = Sign(
+    r"(?i)\b(?:in|until|till|during) (?:the )?epoch \d+"
+    r"|\b(?:dies|died|crash(?:es|ed)?|hangs?|hung|fails|stops|stopped|killed|stuck)\b.{0,40}\b(?:at|after|on) (?:the )?(?:epoch|step|iteration) \d+"
+)
 # A file's name tells steps of another time: `last/epoch=0-step=5000.ckpt`.
 _OF_A_FILE = Sign(r"(?:^|(?<=\s))\S*(?:/[^\s/]*[a-z][=_-]\d|epoch=\d+-step=\d)\S*")
 # [rank 3] step 20 · Rank=3 epoch 1: what a script puts before its own lines
@@ -52,12 +57,12 @@ WELL = Sign(
     r"(?i)exits successfully|\bsuccessfully (?:installed|completed|finished)\b|training (?:is )?(?:done|finished|complete[d]?)\b|finished training"
     r"|training completed|'train_runtime'|\"train_runtime\"|COMMAND_EXIT_CODE=\"0\"|exit(?:ed)? (?:with )?(?:code|status) 0\b"
     r"|ENDING TIMING RUN|Max accuracy:|job (?:finished|completed) successfully|all done\b|completed: true"
-    r"|max_steps.{0,20} reached|训练(?:已经?)?(?:全部)?(?:完成|结束|完毕)"
+    r"|max_steps.{0,20} reached|\b\d+ epochs completed in [\d.]+ hours|\bresults saved to (?:\S*/)?runs/|训练(?:已经?)?(?:全部)?(?:完成|结束|完毕)"
 )
 # Printed at the end of good runs, and by clean-up code right after a failure as well.
 WOUND_UP = Sign(r"(?i)train(?:ing)? time[: ]|View run .{0,120} at:")
 # The store's barrier was passed: all ranks are there.
-JOINED = Sign(r"[Cc]ompleted store-based barrier for ")
+JOINED = Sign(r"[Cc]ompleted store-based barrier for |\bSuccessfully assigned \S+ to \S")
 _PHASES = (
     ("teardown", Sign(
         r"destroy_process_group|(?i:training (?:is )?(?:done|finished|complete[d]?)\b|finished training)|`Trainer\.fit` stopped")),
@@ -82,7 +87,8 @@ _PHASES = (
         r"|^(?:\++ |\$ )?(?:\S*/)?(?:torchrun|deepspeed|accelerate launch) -")),
 )  # fmt: skip
 _SIGNS_OF_PHASES = tuple(sign for _, sign in _PHASES)
-_COUNTING = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _SUMMARY)
+_COUNTING = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _IN_WORDS, _SUMMARY)
+_IN_PART = (_PREPARING, _OF_A_FILE, _IN_WORDS)  # of a line in which something else can show progress
 SIGNS = (*_COUNTING, WELL, WOUND_UP, JOINED, *_SIGNS_OF_PHASES)
 
 
@@ -94,12 +100,14 @@ def counting(text: str) -> Shown:
 def counts(shown: Shown) -> tuple[bool, bool]:
     """-> whether texts with these signs can show that the training loop goes on, and whether all of them do."""
     can = PROGRESS in shown and _SCHEDULER not in shown and _SUMMARY not in shown
-    return can, can and _PREPARING not in shown and _OF_A_FILE not in shown
+    return can, can and shown.isdisjoint(_IN_PART)
 
 
 def progressed(text: str) -> bool:
     """-> whether a text, which can show that the training loop goes on, shows it."""
-    return bool(PROGRESS.regex.search(_OF_A_FILE.regex.sub(" ", _PREPARING.regex.sub(" ", text))))
+    for sign in _IN_PART:
+        text = sign.regex.sub(" ", text)
+    return bool(PROGRESS.regex.search(text))
 
 
 def writer(text: str) -> int | None:

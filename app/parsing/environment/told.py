@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from app.domain.line import Line
 from app.parsing.environment import hosts, launchers, progress, versions
-from app.parsing.environment.kinship import AROUND, FIELD, FOREIGN, HINTS
+from app.parsing.environment.kinship import AROUND, FIELD, FOREIGN, HINTS, ON_GPUS
 from app.parsing.environment.signs import Shown
 from app.parsing.environment.versions import Bounds
 
@@ -103,6 +103,8 @@ def form_of(numbers: tuple[int, ...]) -> Form:
 def told_by(text: str, numbers: tuple[int, ...]) -> Told:
     """-> what the text of a line tells, which shows these signs. Ranks print the same lines, so it is kept."""
     shown, told, *_ = form_of(numbers)
+    if ON_GPUS in shown and ON_GPUS.regex.search(text):
+        return Told(foreign=True)
     return told._replace(
         world_size=launchers.world_size(text, shown),
         exit_code=launchers.exit_code(text, shown),

@@ -9,6 +9,7 @@ from app.domain.event import Event, Frame, Raised
 from app.domain.line import Line
 from app.parsing.tracebacks import forms
 from app.parsing.tracebacks.events import event_of
+from app.parsing.tracebacks.left_out import LeftOut
 from app.parsing.tracebacks.stream import Stream
 
 LONGEST_MESSAGE = 40  # lines
@@ -24,15 +25,16 @@ class Tracebacks:
     the line belongs to a traceback.
 
     `deep`: a traceback had more frames than are kept. `above`, set before, is the text of the kept line above the one
-    that is fed, which need not be fed itself.
+    that is fed, which need not be fed itself. `left_out` knows the frames of other runs in the same files.
     """
 
     WORDS = forms.WORDS
 
-    def __init__(self) -> None:
+    def __init__(self, left_out: LeftOut | None = None) -> None:
         self._streams: dict[str, Stream] = {}
         self._last: dict[str, int] = {}
         self._ends: dict[str | None, int] = {}
+        self._left_out = left_out or LeftOut()
         self.above = ""
         self.deep = False
         self.events: list[Event] = []
@@ -68,6 +70,7 @@ class Tracebacks:
             if stream not in self._streams:
                 self._streams[stream] = Stream()
         self._ends[lines[-1].file] = lines[-1].number
+        self._left_out.meet(lines)
 
     def close(self) -> None:
         """Ends every traceback that is still open; where the log was cut before the last line, its frames remain."""
@@ -93,10 +96,10 @@ class Tracebacks:
         if stream.half:
             whole, stream.half = stream.half + text, ""
             text = whole if forms.frame_of(whole) else text
+        if stream.reading == "message" and stream.summary(line, text):
+            return True
         if "Traceback (" in text and forms.HEAD.search(text):
-            stream.head, named = line, forms.NOTEBOOK.match(text)
-            stream.cut_type = named[1] if named else "exception"
-            return self._head(stream, text)
+            return self._head(stream, line, text)
         frame = forms.frame_of(text)
         if frame:
             stream.place = [line]
@@ -110,13 +113,15 @@ class Tracebacks:
             return self._in_message(stream, line, text)
         return self._bare(stream, line, text)
 
-    def _head(self, stream: Stream, text: str) -> bool:
+    def _head(self, stream: Stream, line: Line, text: str) -> bool:
         if stream.reading == "message":
             if "Original Traceback" in text or "(RANK " in text or stream.spawned is not None:
                 stream.inner = True
             self._keep(stream)
             if not (stream.linked or stream.inner):
                 self._end(stream)
+        named = forms.NOTEBOOK.match(text)
+        stream.head, stream.cut_type = line, named[1] if named else "exception"
         stream.heads = min(stream.heads + 1, 64)
         stream.reading, stream.frames, stream.linked, stream.missed = "frames", [], False, 0
         return True
@@ -155,6 +160,8 @@ class Tracebacks:
                 self._end(stream)
             return False
         stream.type, stream.message, stream.lines = raised[0], [raised[1]], [line]
+        if stream.head is not None:
+            stream.frames, stream.place = self._left_out.between(stream.head, line, stream.frames, stream.place)
         stream.reading, stream.blank = "message", False
         stream.heads = max(stream.heads - 1, 0)
         return True

@@ -47,6 +47,10 @@ LOG_LINE = re.compile(
     r"|(?:mpirun|mpiexec|prterun|horovodrun|make(?:\[\d+\])?|command terminated|Sender): |Exception (?:ignored )?in |Fatal Python error|terminate called"
     r"|Primary job +terminated|(?:Current t|T)hread 0x|(?:real|user|sys)\t\d|Job \S+ )"
 )
+# Paddle tells its message last, below the frames of C++: rules, headings, `0   paddle::platform::…`, its own kind of error.
+ABOVE_SUMMARY = re.compile(
+    r"-{8,}$|C\+\+ (?:Traceback|Call Stacks)\b|Python (?:Traceback|Call Stacks)\b|\d{1,3} {1,4}\S|Error Message Summary:$|Not support stack backtrace|\w+Error:\s*$"
+)
 # What looks like a logger's line and is the rest of a message: Ascend's own line, and what gloo quotes.
 QUOTED = re.compile(
     r"\[ERROR\] [\d.:-]+ \(PID: ?\d+, Device: ?\d+, RankID: ?-?\d+\) ERR\d+|\[\S{1,300}/gloo/\S{1,80}:\d+\] "

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from app.domain.event import Frame, Raised
 from app.domain.line import Line
+from app.parsing.tracebacks.forms import ABOVE_SUMMARY
 
 
 @dataclass(slots=True)
@@ -34,6 +35,19 @@ class Stream:
     cut_type: str = ""
     spawned: int | None = None
     missed: int = 0
+    summed: bool = False  # between an exception's name and its summary
+
+    def summary(self, line: Line, text: str) -> bool:
+        """-> whether a line belongs to what stands between Paddle's exception and its message, or is that message."""
+        if self.reading != "message" or any(self.message) or self.frames == []:
+            return False
+        if ABOVE_SUMMARY.match(text):
+            self.summed = True
+            return True
+        if not self.summed or not text.strip():
+            return self.summed
+        self.message, self.lines, self.summed = [text], [line], False
+        return True
 
     def forget(self) -> None:
         """Makes the stream as it was before anything was read."""

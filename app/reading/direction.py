@@ -1,0 +1,129 @@
+"""Which way a file's lines run: from the oldest down, as they were written, or from the newest, as in many exports.
+
+Lines in; out: whether they stand newest first, and the order in which they were written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+_FIRST = 40  # lines by which most files are told
+_HARDLY_ANY = 20  # times as many fall as rise where the newest stand first
+_FEWEST_TIMES = 4  # different times that show an order
+_TIME = re.compile(
+    rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?"
+    rb"|(?<=time\":)\s?\"?\d{10,19}|(?<=timestamp\":)\s?\"?\d{10,19}|(?<=ts\":)\s?\"?\d{10,19}|^\d{13,19}(?=[\t ,])"
+)
+# Others stand at the beginning only: of syslog, of `ts`, of consoles, the journal's field.
+_AT_BEGIN = re.compile(
+    rb"(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d\d/\d\d/\d\d(?:\d\d)? \d\d:\d\d:\d\d|\[?1\d{9}\.\d{3,9}"
+    rb"|\[?\d\d:\d\d:\d\d(?:[.,]\d+)?|\{.{0,80}\"__REALTIME_TIMESTAMP\":\s?\"\d{16}"
+)
+_COUNTED = (b"tep ", b"poch ", b"tep: ", b"poch: ", b"ter ", b"atch ", b"ation ")  # what stands before a count
+_NUMBER = re.compile(rb"\[?(\d{1,9})")
+_SAMPLE = 8 << 10  # bytes in which they stand
+_FEW = 24  # counts by which most files are told
+_HEAD = b"Traceback (most recent call last)"
+_FRAME = re.compile(rb'File \\?"[^"\\]+\\?", line \d')
+
+
+def newest_first(sample: bytes, lines: Sequence[bytes]) -> bool:
+    """-> whether a file that begins with `sample`, which are these `lines`, is to be read from its end."""
+    some = lines[:_FIRST]  # Most files are told by them.
+    if _fall(some) and _fall(lines):
+        return True
+    if _HEAD in sample:
+        return _upside_down(lines)
+    return _counts_down(sample[:_SAMPLE], _FEW) and _counts_down(sample)
+
+
+def written(lines: Sequence[bytes]) -> list[int]:
+    """-> the places of the lines of a file that begins with the newest, the oldest first; lines without a time stay with
+    the one above."""
+    times = [time_in(line) for line in lines]
+    if not any(times) or not _fall(lines):
+        return [*range(len(lines))][::-1]
+    starts = [at for at, time in enumerate(times) if at == 0 or time]
+    groups = [range(start, end) for start, end in pairwise([*starts, len(lines)])]
+    if _reads_down(lines):
+        groups.sort(key=lambda group: times[group.start])
+    else:
+        groups.reverse()
+    return [at for group in groups for at in group]
+
+
+def oldest_first(lines: Sequence[bytes], stamps: Sequence[bytes]) -> list[int] | None:
+    """-> the places of records that stand newest first, the oldest first; None where they stand as they were written. In
+    each one's stamp is its time."""
+    times = [time_in(stamp) for stamp in stamps]
+    told = [time for time in times if time]
+    down = _reads_down(lines)
+    backwards = not down and told[:1] >= told[-1:] and (_upside_down(lines) or _counts_down(b"\n".join(lines)))
+    if not backwards and not _falls(told, len(lines)):
+        return None
+    return sorted(range(len(lines)), key=lambda at: (times[at], at if down else -at))
+
+
+def time_in(line: bytes) -> bytes:
+    """-> the time that stands near either end of a line, or nothing."""
+    if line.count(b":", 0, 300) < 2 and not line[:1].isdigit() and line[:1] not in (b"[", b"{"):
+        return b""
+    found = (
+        _AT_BEGIN.match(line) or _TIME.search(line[:300]) or (_TIME.search(line[-200:]) if len(line) > 300 else None)
+    )
+    return found[0] if found else b""
+
+
+def _fall(lines: Sequence[bytes]) -> bool:
+    """-> whether nearly all lines have times, which fall. Most logs' rise, or they have none: then a few lines tell."""
+    times: list[bytes] = []
+    missing = rises = 0
+    for line in lines:
+        time = time_in(line)
+        missing += not time
+        rises += bool(times) and times[-1] < time
+        if rises * _HARDLY_ANY > len(lines) or missing * 2 > len(lines):
+            return False
+        if time:
+            times.append(time)
+    return _falls(times, len(lines))
+
+
+def _falls(times: list[bytes], lines: int) -> bool:
+    """-> whether nearly all times are earlier than the one above."""
+    falls = sum(above > below for above, below in pairwise(times))
+    rises = sum(above < below for above, below in pairwise(times))
+    return falls >= _FEWEST_TIMES - 1 and rises * _HARDLY_ANY <= falls and len(times) * 2 >= lines
+
+
+def _counts_down(data: bytes, most: int = -1) -> bool:
+    """-> whether steps are counted from the last to the first; a run that began anew rises once. `most`: counts that
+    are looked at."""
+    word = next((word for word in _COUNTED if data.count(word) > _FEWEST_TIMES), None)
+    if word is None:
+        return False
+    counts = [int(found[1]) for part in data.split(word, most)[1:] if (found := _NUMBER.match(part))]
+    falls = sum(above > below for above, below in pairwise(counts))
+    rises = sum(above < below for above, below in pairwise(counts))
+    return falls >= _FEWEST_TIMES and rises * 4 <= falls
+
+
+def _reads_down(lines: Sequence[bytes]) -> bool:
+    """-> whether lines of one instant stand in the order of writing: tracebacks' heads above their first frames."""
+    above, below = _frames(lines)
+    return below > above
+
+
+def _upside_down(lines: Sequence[bytes]) -> bool:
+    """-> whether the first frames of tracebacks stand above their heads, and hardly ever one below."""
+    above, below = _frames(lines)
+    return above > 2 * below
+
+
+def _frames(lines: Sequence[bytes]) -> tuple[int, int]:
+    """-> how many heads of tracebacks have a frame right above, and how many one below."""
+    heads = [at for at, line in enumerate(lines) if _HEAD in line]
+    above = sum(at > 0 and _FRAME.search(lines[at - 1]) is not None for at in heads)
+    return above, sum(at + 1 < len(lines) and _FRAME.search(lines[at + 1]) is not None for at in heads)

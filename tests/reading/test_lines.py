@@ -1,0 +1,46 @@
+"""Lines that are taken as they are, because one with other digits was, are those that are looked at one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.domain.line import Line
+from app.reading import lines as reading
+from app.reading.places import Place
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+
+
+def read(data: bytes) -> list[Line]:
+    return [line for many in reading.lines([(1, data)], Place(None), 0) for line in many]
+
+
+def test_lines_that_differ_in_digits_are_read_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = [path.read_bytes() for path in sorted(CORPUS.glob("*/log.txt"))]
+    quick = [read(log) for log in logs]
+    asked = 0
+
+    def looked_at(*_: object) -> None:
+        nonlocal asked
+        asked += 1
+
+    monkeypatch.setattr(reading, "own", looked_at)
+    assert quick == [read(log) for log in logs]
+    assert asked > 0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "rank", "time"),
+    [
+        ("at 2026-99-01 99:11:12 step", "at 2026-05-01 10:11:12 step", None, "2026-05-01T10:11:12"),
+        ("host2 waits", "rank2 waits", 2, None),
+        ("99: waits", "12: waits", None, None),
+    ],
+)
+def test_what_stands_before_a_line_is_seen_behind_one_that_has_nothing(
+    first: str, second: str, rank: int | None, time: str | None
+) -> None:
+    line = read(f"{first}\n{second}\n".encode())[1]
+    assert (line.text, line.rank, line.time) == (second, rank, time)

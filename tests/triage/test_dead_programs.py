@@ -1,0 +1,42 @@
+"""How a process ended is no failure of a run where the log is another program's."""
+
+import pytest
+
+from app.triage.engine import Engine
+from tests.triage.test_engine import triage
+
+BROWSER = ["[31:31:ERROR:gpu_process_host.cc(991)] the GPU process has gone", "GPU process isn't usable. Goodbye."]
+SCRIPT_ENGINE = ["FATAL ERROR: heap limit reached - JavaScript heap out of memory", " 1: 0xb090e0 node::Abort() [node]"]
+FLOW = ["Exec   : pisoFoam -parallel", "[2] --> FOAM FATAL ERROR:", "[2] no convergence in 40 iterations"]
+RENDERER = ["-- Found CUDA: /usr/local/cuda (found version 12.2)", "-- Performing Test HAS_SSE - Failed"]
+ABORT = "MPI_ABORT was invoked on rank 2 in communicator MPI_COMM_WORLD"
+
+
+@pytest.mark.parametrize(
+    ("log", "end"),
+    [
+        (BROWSER, "Trace/breakpoint trap (core dumped)"),
+        (SCRIPT_ENGINE, "Aborted (core dumped)"),
+        (FLOW, ABORT),
+        (RENDERER, "nvcc fatal   : Unsupported gpu architecture 'compute_20'"),
+    ],
+)
+def test_another_program_that_died_names_no_cause(engine: Engine, log: list[str], end: str) -> None:
+    root = triage(engine, log, end).root_cause
+    assert root is None or root.entry is None
+
+
+@pytest.mark.parametrize(
+    ("end", "entry"),
+    [
+        ("Trace/breakpoint trap (core dumped)", "process.sigfpe"),
+        ("Aborted (core dumped)", "process.sigabrt"),
+        (ABORT, "mpi.error"),
+        ("nvcc fatal   : Unsupported gpu architecture 'compute_20'", "env.compiler"),
+    ],
+)
+def test_the_same_end_of_a_run_that_trains_is_one(engine: Engine, end: str, entry: str) -> None:
+    steps = [f"step {step} loss {2 / (step + 1):.3f} on cuda:0, torch 2.6.0" for step in range(4)]
+    root = triage(engine, steps, end).root_cause
+    assert root is not None
+    assert root.entry == entry
