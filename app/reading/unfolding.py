@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from app.reading.documents import in_batch
+from app.reading.arrangement.documents import in_batch
 from app.reading.labels import Labels
 from app.reading.logfmt import SAYS, fields_of
 from app.reading.prefixes import NOWHERE, Origin, take_off

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.reading.arrangement import Arranged, arranged
+from app.reading.arrangement.documents import LARGEST
 from app.reading.blocks import blocks
-from app.reading.documents import LARGEST
 from app.reading.lines import lines
 from app.reading.places import Place
 from tests.wrappings import NEWEST_FIRST, WRAPPINGS, stamp

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+from app.reading.arrangement.wrapping import BEGINS, FEWEST, start
 from app.reading.margins import bare
-from app.reading.wrapping import BEGINS, FEWEST, start
 
 _NARROWEST, WIDEST = 60, 110  # characters
 _NEAR = 24  # characters that a line which was broken is shorter, at most, most often

@@ -1,6 +1,6 @@
 import pytest
 
-from app.reading.entries import in_fluent, in_yaml, is_fluent, is_yaml
+from app.reading.arrangement.entries import in_fluent, in_yaml, is_fluent, is_yaml
 
 
 @pytest.mark.parametrize(

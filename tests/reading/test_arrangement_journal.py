@@ -1,6 +1,6 @@
 from app.reading.arrangement import arranged
+from app.reading.arrangement.journal import in_journal
 from app.reading.blocks import blocks
-from app.reading.journal import in_journal
 from app.reading.lines import lines
 from app.reading.places import Place
 

@@ -2,7 +2,7 @@ import textwrap
 
 import pytest
 
-from app.reading.filling import filled, unfilled
+from app.reading.arrangement.filling import filled, unfilled
 from tests.logs import BANNER, agent, steps, traceback
 
 LINES = [

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from app.reading.quoted import in_strings
+from app.reading.arrangement.quoted import in_strings
 from app.reading.records import Record, decoded_object, record_in
 
 LARGEST = 32 << 20  # bytes of a file that is read whole

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from app.reading.direction import newest_first, oldest_first, written
-from app.reading.documents import LARGEST, documents, in_document
-from app.reading.entries import in_fluent, in_yaml, is_fluent, is_yaml
-from app.reading.filling import filled, unfilled
-from app.reading.journal import in_journal, is_journal
-from app.reading.parting import parting
-from app.reading.quoted import in_quotes, is_quoted
-from app.reading.tables import in_table, is_table
-from app.reading.wrapping import FEWEST, WIDEST, doubled, joined, single, width
+from app.reading.arrangement.direction import newest_first, oldest_first, written
+from app.reading.arrangement.documents import LARGEST, documents, in_document
+from app.reading.arrangement.entries import in_fluent, in_yaml, is_fluent, is_yaml
+from app.reading.arrangement.filling import filled, unfilled
+from app.reading.arrangement.journal import in_journal, is_journal
+from app.reading.arrangement.parting import parting
+from app.reading.arrangement.quoted import in_quotes, is_quoted
+from app.reading.arrangement.tables import in_table, is_table
+from app.reading.arrangement.wrapping import FEWEST, WIDEST, doubled, joined, single, width
 
 _SAMPLE = 64 << 10  # bytes
 _QUOTES = (b"[", b'"', b"'", b"b")  # with which lists, strings and bytes begin

@@ -1,6 +1,6 @@
 import pytest
 
-from app.reading.tables import in_table, is_table
+from app.reading.arrangement.tables import in_table, is_table
 
 
 @pytest.mark.parametrize(

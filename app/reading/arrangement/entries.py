@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from app.reading.quoted import meant
+from app.reading.arrangement.quoted import meant
 
 _YAML = re.compile(
     rb"---\r?\n(?=(?:[^\n]*\n){0,60}?(?:textPayload|jsonPayload|protoPayload):)(?=(?:[^\n]*\n){0,60}?(?:timestamp|insertId):)"

@@ -9,7 +9,7 @@ import io
 import re
 from collections.abc import Iterator
 
-from app.reading.documents import LARGEST
+from app.reading.arrangement.documents import LARGEST
 from app.reading.records import is_beside, is_said
 from app.reading.times import iso
 

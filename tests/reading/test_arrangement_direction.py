@@ -1,6 +1,6 @@
 import pytest
 
-from app.reading.direction import newest_first, oldest_first, written
+from app.reading.arrangement.direction import newest_first, oldest_first, written
 from tests.logs import steps, traceback
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from app.reading.parting import parting
+from app.reading.arrangement.parting import parting
 from tests.logs import steps, text, traceback
 
 LINES = [*steps(range(2), count=9), *traceback("KeyError: 'x'", prefix="[rank1]: ")]

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from app.reading.quoted import in_quotes, in_strings, is_quoted, meant
+from app.reading.arrangement.quoted import in_quotes, in_strings, is_quoted, meant
 from tests.logs import traceback
 
 LINES = ["step 1 of 'vit'", *traceback('ValueError: no "label" in C:\\data\\n7 – é')]

@@ -11,7 +11,7 @@ import quopri
 import re
 from collections.abc import Callable, Iterator
 
-from app.reading.between import stand_between, without
+from app.reading.arrangement.between import stand_between, without
 
 _FEWEST = 4  # line ends
 _LONG = 400  # bytes of a line into which several were joined

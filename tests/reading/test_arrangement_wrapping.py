@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.reading.wrapping import doubled, joined, single, width
+from app.reading.arrangement.wrapping import doubled, joined, single, width
 from tests.logs import BANNER, agent, report, steps, traceback
 
 LOG = [BANNER, *steps(range(2), count=4), *traceback("KeyError: 'image'"), agent(1), BANNER, *report((0, 1))]

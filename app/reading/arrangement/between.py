@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator
 
 _FEWEST = 2
-# Literals of which every such line holds one: most files hold none, or only of clocks.
 _SAMPLE = 16 << 10  # bytes in which the first of them stands
 _FIRST = 400  # bytes in which a chat's first line ends
-# Of the others each holds one of these literals; most files hold none.
+# Of lines that do not begin a file each holds one of these literals; most files hold none.
 _HINTS = (b"M\n", b"--More--", b" output:\n")
 _DATE = r"(?:\d{4}[/.-]\d{1,2}[/.-]\d{1,2}|\d{1,2}[/.]\d{1,2}[/.]\d{2,4})"
 _CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?: ?[AP]M)?"
