@@ -90,6 +90,19 @@ def writers(part: float) -> Iterator[str]:
         yield f"(Worker pid={number}, ip=10.0.0.1) {HEAD}"
 
 
+def in_quotes(part: float) -> Iterator[str]:
+    yield '"' + json.dumps(f"{HEAD}{FRAME}KeyError: 'image'\n" * 4)[1:-1]
+    for number in range(int(30_000 * part)):
+        yield json.dumps("".join(f"{HEAD}{FRAME}ValueError: {number} is no rank\n" for _ in range(8)))[1:-1]
+    yield '"'
+
+
+def cut_at_a_width(part: float) -> Iterator[str]:
+    for step in range(int(100_000 * part)):
+        line = f"[rank {step % 8}] step {step} of the run goes on with loss 0.5 and a learning rate of 3.0e-04, tokens {step * 977}"
+        yield f"{line[:80]}\n{line[80:]}\n"
+
+
 CASES: dict[str, Callable[[float], Iterator[str]]] = {
     "a million different tracebacks": million_tracebacks,
     "a million equal tracebacks": equal_tracebacks,
@@ -101,6 +114,8 @@ CASES: dict[str, Callable[[float], Iterator[str]]] = {
     "500 attempts": attempts,
     "frames a million deep": deep,
     "a million writers that begin a traceback": writers,
+    "30 MB quoted as one string": in_quotes,
+    "12 MB of lines cut at 80 columns": cut_at_a_width,
 }
 
 

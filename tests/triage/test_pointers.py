@@ -6,7 +6,7 @@ import re2
 from app.knowledge import BUILT_IN
 from app.knowledge.loader import load
 from app.triage.patterns import Patterns, source
-from app.triage.pointers import demands, meets
+from app.triage.pointers import demands, meets, pointer
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,21 @@ from app.triage.pointers import demands, meets
 )
 def test_a_pattern_demands_its_literals(pattern: str, demanded: list[list[str]]) -> None:
     assert demands(pattern) == demanded
+
+
+@pytest.mark.parametrize(
+    ("pattern", "literals"),
+    [
+        (r"(?i)\b(job|it)\b[^\n]{0,60}( hung| froze| got (stuck|lost))\b", "(?i) hung| froze| got stuck| got lost"),
+        (r"step (\d+|none) (failed|was (cut|lost))", " failed| was cut| was lost"),
+        (r"(CUDA|HIP|oneCCL) error: out of memory", " error: out of memory"),
+        (r"Segmentation fault|Bus error", "Segmentation fault|Bus error"),
+    ],
+)
+def test_a_pointer_takes_what_stands_before_alternatives_and_the_fewest_rare_literals(
+    pattern: str, literals: str
+) -> None:
+    assert pointer(pattern) == literals
 
 
 def test_one_of_several_literals_is_enough_and_letters_may_be_large() -> None:

@@ -1,9 +1,11 @@
 """Small forms of bench/worst_cases.py: the limits hold, and warnings tell of each one that was hit."""
 
+import json
 from itertools import product
 from string import ascii_lowercase
 
 from app.domain.verdict import Verdict
+from app.reading.blocks import LONGEST_LINE
 from app.reading.sources import from_bytes
 from app.triage.engine import Engine
 from tests.logs import BANNER, agent, report, steps, text, traceback
@@ -48,6 +50,15 @@ def test_a_single_line_of_many_megabytes(engine: Engine) -> None:
     assert verdict.root_cause is not None
     assert verdict.root_cause.entry == "usage.python-error"
     assert told(verdict, "longer than")
+
+
+def test_a_quoted_log_longer_than_the_longest_line(engine: Engine) -> None:
+    """Cut in its middle, each of its spelled quotes would be tried as the beginning of another string."""
+    quoted = json.dumps(text(traceback("KeyError: 'image'"), traceback('ValueError: "x"', DEEP) * 2000).decode())
+    assert len(quoted) > LONGEST_LINE
+    verdict = engine.triage(from_bytes(quoted.encode()))
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.evidence[0].text.endswith("KeyError: 'image'")
 
 
 def test_nothing_but_errors(engine: Engine) -> None:

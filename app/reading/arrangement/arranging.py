@@ -17,6 +17,7 @@ from app.reading.arrangement.documents import LARGEST, documents, in_document
 from app.reading.arrangement.entries import in_fluent, in_yaml, is_fluent, is_yaml
 from app.reading.arrangement.filling import filled, unfilled
 from app.reading.arrangement.journal import in_journal, is_journal
+from app.reading.arrangement.numbered import numbered
 from app.reading.arrangement.parting import parting
 from app.reading.arrangement.quoted import in_quotes, is_quoted
 from app.reading.arrangement.tables import in_table, is_table
@@ -31,6 +32,7 @@ _JSON, _TABLE, _JOURNAL, _NEWEST_FIRST = "a JSON document", "a table", "a journa
 _QUOTED = "a log in quotes"
 _PARTED = "lines parted by no line feeds"
 _SET_OTHERWISE = "lines cut at one width, or doubled"
+_SLIGHT = frozenset({_JSON, _QUOTED, _PARTED})  # Of the others every line is kept, which takes twice as much memory.
 _FROM_THE_END = "the newest lines stand first: read from the end"
 _DOCUMENT = re.compile(
     rb"\s*(?:\[\s*[\[{]|\{\s*\r?\n|\{\s*\"(?:events|hits|status|data|results|entries|items)\":\s*[\[{\"])"
@@ -65,11 +67,12 @@ def arranged(blocks: Iterable[bytes]) -> Arranged:
     form = _form(first, whole=size < _SAMPLE)
     if form is None:
         return Arranged(chain(read, rest))
+    most = LARGEST if form in _SLIGHT else LARGEST // 2
     for block in rest:
         read.append(block)
         size += len(block)
-        if size > LARGEST:
-            return Arranged(chain(read, rest), warning=f"{form}: more than {LARGEST >> 20} MB, so read as it stands")
+        if size > most:
+            return Arranged(chain(read, rest), warning=f"{form}: more than {most >> 20} MB, so read as it stands")
     content = b"".join(read)
     del read
     if form == _NEWEST_FIRST:
@@ -80,10 +83,7 @@ def arranged(blocks: Iterable[bytes]) -> Arranged:
         return _told(in_quotes(content))
     if form == _PARTED and (lines_of := parting(first)):
         return _told(lines_of(content))
-    records = list(_records(form, content))
-    if not records:
-        return Arranged(_cut(content))
-    return _in_order(records)
+    return _in_order(_records(form, content)) or Arranged(_cut(content))
 
 
 def _records(form: str, content: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -135,7 +135,7 @@ def _set_otherwise(lines: list[bytes]) -> bool:
 
 def _as_written(content: bytes) -> Arranged:
     """-> the lines as they were before they were cut or doubled."""
-    lines = [line.rstrip("\r") for line in content.decode("utf-8", "replace").removesuffix("\n").split("\n")]
+    lines = [line for _, line in numbered(content)]
     numbers = list(range(1, len(lines) + 1))
     if doubled(lines[:_SAMPLE_LINES]):
         lines, numbers = single(lines)
@@ -150,10 +150,12 @@ def _as_written(content: bytes) -> Arranged:
 
 def _told(lines: Iterable[tuple[int, str]]) -> Arranged:
     """-> lines that were taken out of something else; each comes with its line in the file."""
-    # A line end that was spelled in a second way stands in some of them.
-    told = [(number, part) for number, line in lines for part in line.split("\n")] or [(1, "")]
-    content = "\n".join(line for _, line in told).encode("utf-8", "replace") + b"\n"
-    return Arranged(_cut(content), array("q", (number for number, _ in told)), rewritten=True)
+    content, numbers = bytearray(), array("q")
+    for number, line in lines:
+        content += line.encode("utf-8", "replace") + b"\n"
+        # A line end that was spelled in a second way stands in some of them.
+        numbers.extend([number] * (1 + line.count("\n")))
+    return Arranged(_cut(content or b"\n"), numbers or array("q", [1]), rewritten=True)
 
 
 def _goes_on(text: str, whole: bool) -> bool:
@@ -177,25 +179,28 @@ def _turned(content: bytes) -> Arranged:
     return Arranged(_cut(turned), array("q", (at + 1 for at in places)), warning=_FROM_THE_END)
 
 
-def _in_order(records: list[tuple[int, dict[str, Any]]]) -> Arranged:
-    """-> records as lines of JSON, the oldest first. Each comes with its line in the file."""
-    lines = [json.dumps(record).encode() for _, record in records]
-    numbers = [number for number, _ in records]
-    # A message can begin with a time of its own.
-    told = [{name: value for name, value in record.items() if _OF_TIME.fullmatch(name)} for _, record in records]
-    order = oldest_first(
-        lines, [json.dumps(each or record).encode() for each, (_, record) in zip(told, records, strict=True)]
-    )
+def _in_order(records: Iterable[tuple[int, dict[str, Any]]]) -> Arranged | None:
+    """-> records as lines of JSON, the oldest first; None where there is none. Each comes with its line in the file."""
+    lines, stamps, numbers = list[bytes](), list[bytes](), list[int]()
+    for number, record in records:
+        numbers.append(number)
+        lines.append(json.dumps(record).encode())
+        # A message can begin with a time of its own.
+        told = {name: value for name, value in record.items() if _OF_TIME.fullmatch(name)}
+        stamps.append(json.dumps(told).encode() if told else lines[-1])
+    if not lines:
+        return None
+    order = oldest_first(lines, stamps)
     if order:
         lines, numbers = [lines[at] for at in order], [numbers[at] for at in order]
     turned = _FROM_THE_END if order else None
     return Arranged(_cut(b"\n".join(lines) + b"\n"), array("q", numbers), rewritten=True, warning=turned)
 
 
-def _cut(content: bytes) -> Iterator[bytes]:
+def _cut(content: bytes | bytearray) -> Iterator[bytes]:
     """Yields the content in blocks that end at line ends."""
     start = 0
     while start < len(content):
         end = content.find(b"\n", start + (1 << 20)) + 1 or len(content)
-        yield content[start:end]
+        yield bytes(content[start:end])
         start = end

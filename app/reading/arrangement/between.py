@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from app.reading.arrangement.numbered import numbered
+
 _FEWEST = 2
 _SAMPLE = 16 << 10  # bytes in which the first of them stands
 _FIRST = 400  # bytes in which a chat's first line ends
@@ -38,11 +40,10 @@ def stand_between(sample: bytes) -> bool:
 
 def without(content: bytes) -> Iterator[tuple[int, str]]:
     """Yields (line number, line) for each line of a file that is its log's own."""
-    lines = content.decode("utf-8", "replace").removesuffix("\n").split("\n")
     empty = False
-    for number, line in enumerate(lines, 1):
-        if _BETWEEN.fullmatch(line.rstrip("\r ")):
+    for number, line in numbered(content):
+        if _BETWEEN.fullmatch(line.rstrip(" ")):
             empty = True
         elif line.strip() or not empty:
-            yield number, line.rstrip("\r")
+            yield number, line
             empty = False

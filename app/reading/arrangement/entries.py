@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from itertools import zip_longest
 
+from app.reading.arrangement.numbered import numbered
 from app.reading.arrangement.quoted import meant
 
 _YAML = re.compile(
@@ -33,13 +34,13 @@ def is_fluent(sample: bytes) -> bool:
 def in_yaml(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
     """Yields (line number of its message, fields) for each entry; of fields in one another only the inner ones' names."""
     entry: list[tuple[int, str]] = []
-    for number, line in enumerate(content.decode("utf-8", "replace").removesuffix("\n").split("\n"), 1):
+    for number, line in numbered(content):
         if line.rstrip() == "---":
             if entry:
                 yield _entry(entry)
             entry = []
         else:
-            entry.append((number, line.rstrip("\r")))
+            entry.append((number, line))
     if entry:
         yield _entry(entry)
 
@@ -86,14 +87,17 @@ def _value(told: list[str]) -> str:
 
 def in_fluent(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
     """Yields (line number, fields) for each record of Fluent Bit's stdout, whose texts it prints as they are."""
-    text = content.decode("utf-8", "replace")
-    begins = [found for found in _FLUENT.finditer(text) if found.start() == 0 or text[found.start() - 1] == "\n"]
-    number, place = 1, 0
-    for at, found in enumerate(begins):
-        end = begins[at + 1].start() if at + 1 < len(begins) else len(text)
-        number += text.count("\n", place, found.start())
-        place = found.start()
-        yield number, {"date": found["time"], **_pairs(text[found.end() : end].rstrip())}
+    first, time, told = 0, "", list[str]()
+    for number, line in numbered(content):
+        begins = _FLUENT.match(line)
+        if begins:
+            if first:
+                yield first, {"date": time, **_pairs("\n".join(told).rstrip())}
+            first, time, told = number, begins["time"], [line[begins.end() :]]
+        else:
+            told.append(line)
+    if first:
+        yield first, {"date": time, **_pairs("\n".join(told).rstrip())}
 
 
 def _pairs(text: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from app.reading.arrangement.between import stand_between, without
+from app.reading.arrangement.numbered import numbered
 
 _FEWEST = 4  # line ends
 _LONG = 400  # bytes of a line into which several were joined
@@ -77,8 +78,8 @@ def _by(mark: bytes) -> Callable[[bytes], Iterator[tuple[int, str]]]:
 
 def in_page(content: bytes) -> Iterator[tuple[int, str]]:
     """Yields (line number, line) for each line of a page as a browser shows it."""
-    for number, line in enumerate(content.decode("utf-8", "replace").removesuffix("\n").split("\n"), 1):
-        rows = _ROW_ENDS.split(line.rstrip("\r"))
+    for number, line in numbered(content):
+        rows = _ROW_ENDS.split(line)
         for row in rows if rows[-1].strip() else rows[:-1] or rows:
             yield number, html.unescape(_TAG.sub("", _CELL_ENDS.sub(" ", row))).replace("\u00a0", " ")
 
@@ -100,6 +101,6 @@ def in_mail(content: bytes) -> Iterator[tuple[int, str]]:
 def by_blanks(content: bytes) -> Iterator[tuple[int, str]]:
     """Yields (line number, line) for each line of a log whose line feeds a form turned into blanks, as far as their
     beginnings are known."""
-    for number, line in enumerate(content.decode("utf-8", "replace").removesuffix("\n").split("\n"), 1):
+    for number, line in numbered(content):
         for part in _BLANK.split(line):
             yield from ((number, each) for each in _BELOW.sub(r"\1\n", part).split("\n"))

@@ -10,12 +10,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from app.reading.arrangement.numbered import numbered
+
 _FEWEST = 4  # spelled line ends, or strings of a list
 _DEEPEST = 8  # levels of a document
 _SPELLED = b"\\n"
 _OPENS = re.compile(rb"\s*(?:\[\s*)?b?[\"']")
 _LIST = re.compile(rb"[\"'],\s{0,9}b?[\"']")
-_STRING = re.compile(r"b?(?:\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)')")
+# What is taken is never given back (`+`): else each character of a string costs as much memory as a word of the machine.
+# No string begins with a quote that was spelled: of one that is cut off, all of them would be tried.
+_STRING = re.compile(r"b?(?<!\\)(?:\"((?:[^\"\\]++|\\.)*+)\"|'((?:[^'\\]++|\\.)*+)')")
 _IN_QUOTES = re.compile(r"\s*\[?\s*b?[\"'].*[\"'],?\s*\]?,?\s*")
 _OBJECT = re.compile(r"[{\[]\s*[\"\[{]")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.S)
@@ -36,7 +40,7 @@ def is_quoted(sample: bytes) -> bool:
 
 def in_quotes(content: bytes) -> Iterator[tuple[int, str]]:
     """Yields (line number in the file, line) for each line that was quoted, and those that stand between."""
-    for number, line in enumerate(content.decode("utf-8", "replace").removesuffix("\n").split("\n"), 1):
+    for number, line in numbered(content):
         for each in _unquoted(line):
             yield number, each
 
