@@ -123,24 +123,12 @@ DRAIN_MOST = 20_000_000  # bytes of a log that Drain3 gets; it is timed by the m
 def rivals(drain3: str, patterns: Path) -> dict[str, list[str]]:
     """-> name and command of each rival that is installed; says which one is not."""
     run([*ENGINE, "signs", str(patterns)])
-    if (
-        shutil.which("rg")
-        and subprocess.run(["rg", "-c", "-f", str(patterns), os.devnull], capture_output=True, check=False).returncode
-        == 2
-    ):
-        sys.exit("rg refuses a sign of the knowledge base, so there is nothing to compare with")
     found = {"wc -l": ["wc", "-l"]}
     if shutil.which("rg"):
-        found["rg -c -f signs"] = [
-            "rg",
-            "-c",
-            "--dfa-size-limit",
-            "1G",
-            "--regex-size-limit",
-            "1G",
-            "-f",
-            str(patterns),
-        ]
+        limits = ["--dfa-size-limit", "1G", "--regex-size-limit", "1G"]
+        found["rg -c -f signs"] = search = ["rg", "-c", *limits, "-f", str(patterns)]
+        if run([*search, os.devnull]).status == 2:
+            sys.exit("rg refuses a sign of the knowledge base, so there is nothing to compare with")
     else:
         print("ripgrep is not installed, so rg is left out", file=sys.stderr)
     if subprocess.run([drain3, "-c", "import drain3"], capture_output=True, check=False).returncode == 0:
