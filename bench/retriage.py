@@ -75,7 +75,7 @@ def main() -> None:
         service = open_service(settings, lambda *_: None, working=False)
         fill(service, options.logs, options.changing)
         first = read_incident(service, "1")
-        service.triager.run(order_of(first.log))  # the processes are there
+        service.triager.run(order_of(first.log, first.job))  # the processes are there
         retriage = Retriage(service)
         timed("retriaged", options.logs, lambda: list(retriage.change("bench")))
         print(f"{retriage.looked_at} looked at, {retriage.changed} changed, {retriage.failed} failed")
