@@ -123,7 +123,8 @@ class _Reader:
             if self.learns and ' File "' in shown and not origin.text.lstrip().startswith('File "'):
                 self._learn(origin.text, texts[place - first + 1 : place - first + 1 + _BELOW])
                 origin = take_off(shown, self._known)
-            if (told := own(text, origin)) is not None:
+            # Behind a label that is not known yet a frame can begin one that is learned later.
+            if ' File "' not in shown and (told := own(text, origin)) is not None:
                 self._alike[form] = told
             made.append(self._line(place, place, shown, origin))
         return made
