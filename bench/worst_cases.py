@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import string
+import tarfile
 from collections.abc import Callable, Iterator
 from itertools import islice, product
 
@@ -66,6 +67,27 @@ def mixed_ranks(part: float) -> Iterator[str]:
             yield "".join(f"[rank{rank}]: {line}\n" for rank in range(first, first + 100))
 
 
+def tree(part: float) -> Iterator[str]:
+    """Yields a tar of what torchrun keeps of each rank: two files, of which one fails and the others wait."""
+    for rank in range(int(10_000 * part)):
+        steps = "".join(
+            f"2026-05-01 09:{step // 60:02d}:{step % 60:02d},100 INFO train.py:88 step {step} loss {3 - step / 999:.4f}\n"
+            for step in range(300)
+        )
+        waits = f"[rank{rank}]:[E501 09:20:00.1 ProcessGroupNCCL.cpp:683] [Rank {rank}] Watchdog caught collective operation timeout: "
+        waits += "WorkNCCL(SeqNum=78, OpType=ALLREDUCE, NumelIn=80, NumelOut=80, Timeout(ms)=600000) ran for 600001 milliseconds\n"
+        fails = f"{HEAD}{FRAME}torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
+        yield _member(f"none_x/attempt_0/{rank}/stdout.log", steps)
+        yield _member(f"none_x/attempt_0/{rank}/stderr.log", fails if rank == int(4321 * part) else waits)
+    yield "\0" * 1024
+
+
+def _member(name: str, text: str) -> str:
+    info = tarfile.TarInfo(name)
+    info.size = len(text)
+    return info.tobuf().decode() + text + "\0" * (-len(text) % 512)
+
+
 def attempts(part: float) -> Iterator[str]:
     for attempt in range(int(500 * part)):
         yield "".join(
@@ -111,6 +133,7 @@ CASES: dict[str, Callable[[float], Iterator[str]]] = {
     "100 MB of ValueError: number": only_named_errors,
     "10,000 ranks": ranks,
     "10,000 ranks, 100 at a time line by line": mixed_ranks,
+    "10,000 ranks, two files each": tree,
     "500 attempts": attempts,
     "frames a million deep": deep,
     "a million writers that begin a traceback": writers,

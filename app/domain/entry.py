@@ -23,6 +23,13 @@ class Text:
         return self.zh if lang == "zh" else self.en
 
 
+@dataclass(frozen=True)
+class Cause(Text):
+    """One reason why it happens; `shown_by`: a regex of RE2 that the failure's own words hold where it is this one."""
+
+    shown_by: str | None = None
+
+
 class Kind(StrEnum):
     CAUSE = "cause"  # can be the root cause of a failed run
     CONSEQUENCE = "consequence"  # usually follows from another; root cause only when nothing else is there
@@ -51,21 +58,27 @@ class Sign:
 
 @dataclass(frozen=True)
 class Fix:
-    """One way to mend a cause; `applies` names the versions or settings for which it does."""
+    """One way to mend a cause; `applies` names the versions or settings for which it does, `shown_by` (as a cause's)
+    is found in the words of the failures that it is for."""
 
     title: Text
     detail: Text | None = None
     commands: tuple[str, ...] = ()
     applies: str = "any"
+    shown_by: str | None = None
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What a scheduler should do: `retry` is yes, no or once; `exclude_hosts` says whether the failing host is bad."""
+    """What a scheduler should do: `retry` is yes, no or once; `exclude_hosts` says whether the failing host is bad.
+
+    `shown_by` (as a cause's): of the failures that say these words.
+    """
 
     advice: str
     retry: str
     exclude_hosts: bool = False
+    shown_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -74,7 +87,8 @@ class Entry:
 
     `catch_all` marks an entry that only counts where no other entry matches the same event, `general` one whose
     messages every kind of program prints: it counts only in the log of a training run.
-    `explains` are globs over entry ids: what follows from this one.
+    `explains` are globs over entry ids: what follows from this one. Of `other_actions` the first that the failure's
+    words show takes the place of `action`.
     """
 
     id: str
@@ -84,8 +98,9 @@ class Entry:
     title: Text
     signs: tuple[Sign, ...]
     action: Advice
-    causes: tuple[Text, ...]
+    causes: tuple[Cause, ...]
     fixes: tuple[Fix, ...]
+    other_actions: tuple[Advice, ...] = ()
     explains: tuple[str, ...] = ()
     capture: tuple[tuple[str, str], ...] = ()
     checks: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -44,8 +45,18 @@ class RootCause:
     reasons: tuple[str, ...] = ()
     because: tuple[tuple[str, dict[str, Any]], ...] = ()  # the reasons as names and values, to be told in any language
 
+    @property
+    def words(self) -> str:
+        return words_of(self.exception, (line.text for line in self.evidence))
+
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"evidence": [line.as_dict() for line in self.evidence]}
+
+
+def words_of(exception: dict[str, Any] | None, evidence: Iterable[str]) -> str:
+    """-> what a failure says of itself: its exception's type and message, and the lines that show it."""
+    raised = [f"{exception.get('type')}: {exception.get('message')}"] if exception else []
+    return "\n".join((*raised, *evidence))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from app.domain.entry import Entry, Kind, KnowledgeBase, Sign, Text
+from app.domain.entry import Advice, Cause, Entry, Fix, Kind, KnowledgeBase, Sign, Text
 from app.knowledge import BUILT_IN
 from app.knowledge.places import Path as Place
 from app.knowledge.places import line_of
@@ -15,6 +15,7 @@ from app.reading.scan import PatternError
 from app.reading.scan import problem as refused_by_hyperscan
 from app.reading.sources import from_bytes
 from app.triage.engine import Engine
+from app.triage.likeliest import shows
 from app.triage.patterns import Patterns, refused_by_re2, source
 
 HEALTHY = BUILT_IN / "healthy.log"
@@ -86,6 +87,14 @@ def _patterns(entry: Entry) -> Iterator[tuple[Place, str]]:
             yield (*place, "unless"), sign.unless
     for name, pattern in entry.capture:
         yield ("capture", name), pattern
+    yield from _shown_by(entry)
+
+
+def _shown_by(entry: Entry) -> Iterator[tuple[Place, str]]:
+    parts: list[tuple[str, int, Cause | Fix | Advice]] = [("causes", *cause) for cause in enumerate(entry.causes)]
+    parts += [("fixes", *fix) for fix in enumerate(entry.fixes)]
+    parts += [("other_actions", *action) for action in enumerate(entry.other_actions)]
+    yield from (((name, number, "shown_by"), part.shown_by) for name, number, part in parts if part.shown_by)
 
 
 def _signs(entry: Entry) -> Iterator[tuple[Place, Sign]]:
@@ -122,11 +131,18 @@ def _refused_by_hyperscan(entry: Entry) -> Iterator[_Problem]:
 
 
 def _examples(entry: Entry, engine: Engine) -> Iterator[_Problem]:
+    said = []
     for number, example in enumerate(entry.match_examples):
         verdict = engine.triage(from_bytes(example.encode()))
-        winner = verdict.root_cause.entry if verdict.root_cause else verdict.outcome
-        if winner != entry.id:
+        root = verdict.root_cause
+        if root is None or root.entry != entry.id:
+            winner = root.entry if root else verdict.outcome
             yield entry, ("examples", "match", number), f"its example is won by {winner}: {_short(example)}"
+        if root:
+            said.append(root.words)
+    for place, pattern in _shown_by(entry):
+        if not any(shows(words, pattern) for words in said):
+            yield entry, place, f"no example of this entry shows {pattern!r}"
     for number, example in enumerate(entry.no_match_examples):
         verdict = engine.triage(from_bytes(example.encode()))
         if verdict.root_cause and verdict.root_cause.entry == entry.id:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from app.domain.entry import Advice, Entry, Fix, Kind, Sign, Text
+from app.domain.entry import Advice, Cause, Entry, Fix, Kind, Sign, Text
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*\.[a-z0-9][a-z0-9.-]*$")]
 Glob = Annotated[str, Field(pattern=r"^[a-z0-9*][a-z0-9.*-]*$")]
@@ -33,6 +33,17 @@ class TextForm(_Form):
 
     def build(self) -> Text:
         return Text(self.en.strip(), self.zh.strip())
+
+
+class CauseForm(_Form):
+    """`shown_by`: a regex; where the failure's own words hold it, this cause comes first, elsewhere last."""
+
+    en: Filled
+    zh: Filled
+    shown_by: Filled | None = None
+
+    def build(self) -> Cause:
+        return Cause(self.en.strip(), self.zh.strip(), self.shown_by)
 
 
 class SignForm(_Form):
@@ -69,10 +80,11 @@ class FixForm(_Form):
     detail: TextForm | None = None
     commands: list[Filled] = []
     applies: Filled = "any"
+    shown_by: Filled | None = None
 
     def build(self) -> Fix:
         detail = self.detail.build() if self.detail else None
-        return Fix(self.title.build(), detail, tuple(self.commands), self.applies)
+        return Fix(self.title.build(), detail, tuple(self.commands), self.applies, self.shown_by)
 
 
 class ActionForm(_Form):
@@ -82,6 +94,15 @@ class ActionForm(_Form):
 
     def build(self) -> Advice:
         return Advice(self.advice, self.retry, self.exclude_hosts)
+
+
+class OtherActionForm(ActionForm):
+    """What is advised instead where the failure's own words hold the regex `shown_by`."""
+
+    shown_by: Filled
+
+    def build(self) -> Advice:
+        return Advice(self.advice, self.retry, self.exclude_hosts, self.shown_by)
 
 
 class VersionsForm(_Form):
@@ -119,7 +140,8 @@ class EntryForm(_Form):
     capture: dict[Annotated[str, Field(pattern=r"^[a-z_]+$")], Filled] = {}
     explains: list[Glob] = []
     action: ActionForm
-    causes: Annotated[list[TextForm], Field(min_length=1)]
+    other_actions: list[OtherActionForm] = []
+    causes: Annotated[list[CauseForm], Field(min_length=1)]
     fixes: Annotated[list[FixForm], Field(min_length=1)]
     checks: list[Filled] = []
     prevent: list[TextForm] = []
@@ -153,6 +175,7 @@ class EntryForm(_Form):
             title=self.title.build(),
             signs=tuple(sign.build() for sign in self.signs),
             action=self.action.build(),
+            other_actions=tuple(action.build() for action in self.other_actions),
             causes=tuple(cause.build() for cause in self.causes),
             fixes=tuple(fix.build() for fix in self.fixes),
             explains=tuple(self.explains),

@@ -16,7 +16,7 @@ _WATCHDOG = re.compile(
 )  # a name at the end of a line may have lost letters
 # [PG ID 1 PG GUID 7(tp) Rank 0] … detected by watchdog at work: 2847 · [PG 1 Rank 0] Timeout at NCCL work: 2847, …
 _AT_WORK = re.compile(
-    r"\[PG (?:ID )?(\w+)[^\]\n]{0,120}?Rank (\d{1,6})\].{0,120}?"
+    r"\[PG (?:ID )?(\w+)(?: PG GUID (\w+))?[^\]\n]{0,120}?Rank (\d{1,6})\].{0,120}?"
     r"(?:detected by watchdog at work(?: sequence id)?|Timeout at NCCL work): (\d{1,19})"
 )
 # [Rank 0]: Rank 2 failed to pass monitoredBarrier in 5000 ms
@@ -38,7 +38,6 @@ _LAGGING = re.compile(
     r"ranks \[([\d, ]+)\] are the lagging ranks|\[([\d, ]+)\] finished collective #\d+, but didn't join|missing ranks: \{([\d, ]+)\}"
 )
 _STARTED = re.compile(r"^\s*\[([\d, ]+)\] started (\w+)")
-_NCCL_WARN = re.compile(r"^([\w.-]+):(\d+):\d+ \[\d+\] .{0,200}?NCCL WARN ")
 
 
 class Wait(NamedTuple):
@@ -64,7 +63,16 @@ class Suspects(NamedTuple):
 class Collectives:
     """Feed it every kept line that holds one of the words; it keeps who waited where, and who was named as missing."""
 
-    WORDS = ("Watchdog", "NCCL", "watchdog", "arrier", "CollectiveFingerPrint", "ranks", "collective #", "] started ")
+    WORDS = (
+        "Watchdog",
+        "at NCCL work",
+        "watchdog",
+        "arrier",
+        "CollectiveFingerPrint",
+        "ranks",
+        "collective #",
+        "] started ",
+    )
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -90,9 +98,6 @@ class Collectives:
             event = Event.at(line, text[found.start() :], "collective")
             self.events.append(replace(event, rank=rank))
             return True
-        if "NCCL WARN" in text and (warned := _NCCL_WARN.match(text)):
-            self.events.append(replace(Event.at(line, text, "collective"), host=line.host or warned[1]))
-            return True
         self._note(line, text)
         return False
 
@@ -103,7 +108,7 @@ class Collectives:
     def close(self) -> None:
         """Where ranks waited in different collectives under the same number, that becomes an event of its own."""
         sides = self.sides()
-        if len(sides) > 1 and len(self._groups) < 2:
+        if len(sides) > 1:
             torn = {rank for _, ranks in sides for rank in ranks}
             waits = sorted(
                 (wait for wait in self._waits.values() if wait.rank in torn), key=lambda wait: wait.line.order
@@ -117,9 +122,16 @@ class Collectives:
             )
             self.events.append(replace(event, lines=lines, rank=None, local_rank=None))
 
+    def wait_of(self, rank: int | None) -> Line | None:
+        """-> the line that tells where a rank waited in vain; None where nothing does."""
+        wait = self._waits.get(rank) if rank is not None else None
+        return wait.line if wait is not None else None
+
     def sides(self) -> list[tuple[str, frozenset[int]]]:
         """-> what ranks called under the same sequence number, with the ranks of each, the many first; empty where
         they agree or nobody tells."""
+        if len(self._groups) > 1:
+            return []  # Each group counts its own.
         by_number: dict[int | None, dict[str, set[int]]] = {}
         for wait in self._waits.values():
             if wait.operation is not None:
@@ -169,9 +181,9 @@ class Collectives:
 
     def _note(self, line: Line, text: str) -> None:
         if at := _AT_WORK.search(text):
-            self._groups.add(at[1])
-            if int(at[2]) not in self._waits:
-                self._wait(Wait(int(at[2]), int(at[3]), None, None, line))
+            self._groups.add(at[2] or at[1])  # The number is each process's own, where there is a name of all.
+            if int(at[3]) not in self._waits:
+                self._wait(Wait(int(at[3]), int(at[4]), None, None, line))
         if named := _MONITORED.search(text) or _LAGGING.search(text):
             self.missing.update(_ranks(next(filter(None, named.groups()))))
         if faulty := _FAULTY.search(text):
@@ -194,7 +206,9 @@ class Collectives:
 
 
 def _even(calls: dict[str, set[int]]) -> bool:
-    return all(re.match(r"_?(?:ALLREDUCE|BROADCAST|REDUCE(?!_SCATTER))", what) for what in calls)
+    return all(
+        re.match(r"_?(?:ALLREDUCE|BROADCAST|REDUCE(?!_SCATTER)|\w+(?<!ALLTOALL)_BASE\b)", what) for what in calls
+    )
 
 
 def _many_first(side: tuple[str, frozenset[int]]) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from app.domain.event import Event, Raised, Where
 from app.domain.line import Line
 
 # E1120 15:09:16.037000 1001 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1) local_rank: 0 (pid: 7) of binary: …
-_FAILED = re.compile(r"failed \(exitcode: (-?\d{1,10})\) local_rank: (\d{1,6})\b")
+_FAILED = re.compile(r"failed \(exitcode: (-?\d{1,10})\) .{0,400}?\blocal_rank: (\d{1,6})\b")
 _AGENT_PID = re.compile(r"[WEI]\d{4} [\d:.]+ (\d+) torch/distributed/elastic")
 _FIRST = re.compile(r"^Root Cause(?: \(first observed failure\))?:")
 _OTHERS = re.compile(r"^(?:Other )?Failures:")
@@ -21,7 +21,7 @@ _IN_ONE = re.compile(r"^\[\d+\]: +time +: ?\S+ +host +: ?\S+ +rank +: ")
 _FIELDS_IN_ONE = re.compile(
     r"(time|host|rank|exitcode|error_file) +: ?(.*?)(?= +(?:host|rank|exitcode|error_file|traceback) +: |$)"
 )
-_FIELD = re.compile(r"^\s+(time|host|rank|exitcode|error_file|traceback|msg)\s*: ?(.*)")
+_FIELD = re.compile(r"^\s*(time|host|rank|exitcode|error_file|traceback|msg)\s*: ?(.*)")
 _RULE = re.compile(r"^(?:={10,}|\*{10,})\s*$")
 # torch 1.9:       "message": "ValueError: no such split",
 _MESSAGE = re.compile(r'^\s+"message": "([A-Za-z_][\w.]*): ((?:[^"\\]|\\.)*)"')
@@ -57,7 +57,7 @@ class Elastic:
     """Feed it, in order, every kept line that holds one of the words or whose stream it `waits` for. `attempt` counts the
     attempts that ended; `given_up` the reports seen."""
 
-    WORDS = ("failed (exitcode", "Root Cause", "Failures:")
+    WORDS = ("failed (exitcode", "Root Cause", "Failures:", " (local_rank: ")
 
     def __init__(self) -> None:
         self._reports: dict[str, _Report] = {}
@@ -73,6 +73,9 @@ class Elastic:
             return self._in_report(report, line)
         if text[:1] in _INITIALS and (_FIRST.match(text) or _OTHERS.match(text)):
             self._reports[line.stream] = _Report(first=bool(_FIRST.match(text)))
+            return True
+        if " (local_rank: " in text and (item := _FIELD.match(text)) and item[1] == "rank":
+            self._reports[line.stream] = _Report(fields={"rank": (item[2].strip(), line)})  # What was above is cut off.
             return True
         if "failed (exitcode" in text and (found := _FAILED.search(text)):
             self._agent(line, int(found[1]), int(found[2]))

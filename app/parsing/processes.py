@@ -36,6 +36,12 @@ _LEFT = re.compile(
     r"(?:\b(?:exited|failed|completed) with (?:a )?(?:non-?zero )?(?:(?:exit|return|status) ?)*(?:code|status)(?: of)?|AlgorithmError: Exit Code|^\s{0,2}Exit code)"
     r":? {1,4}(1[2-6]\d)\b|code=(?:killed|dumped), status=(\d{1,2})/[A-Z]+"
 )
+# Who left first, a line above or below its `Exit code: 1`. mpirun: `Process name: [[29973,1],3]`, prterun: `Process name:
+# [prterun-gpu-1-4711@1,3]`, horovodrun: `Process name: 3`, its elastic driver, with host and local rank: `Process name: gpu-1[3]`.
+_NAMED = re.compile(
+    r"(?:^\s{0,8}|\|\| )Process name: {1,4}(?:(?:\[\[?[\w.@,-]{1,200}[,\]]{1,2})?(?P<rank>\d{1,6})\]?|(?P<host>[\w.-]{1,200})\[(?P<local>\d{1,3})\])\s*$"
+)
+_ITS_STATUS = re.compile(r"(?:^\s{0,8}|\|\| )Exit code: {1,4}([1-9]\d{0,2})\s*$")
 # The old launcher's last words name the command of its last worker, whichever of them failed.
 _LAST_WORKER = re.compile(r"CalledProcessError: Command .{0,400}--local[_-]rank=(\d{1,3})\b")
 _NAMES = {int(signal): signal.name for signal in Signals}
@@ -48,10 +54,11 @@ class Processes:
 
     WORDS = ("terminate called", "died with <Signals.", "terminated with", "exit with status", "crashed with exit",
              "Container rank", "xit code", "xitcode", "exited", "Exited with", "CalledProcessError",
-             "trainer process with rank", "non-zero exit", "completed with exit", "Exit Code: ")  # fmt: skip
+             "trainer process with rank", "non-zero exit", "completed with exit", "Exit Code: ", "Process name: ")  # fmt: skip
 
     def __init__(self) -> None:
         self._terminated: dict[str, Line] = {}
+        self._left_first: tuple[Line, re.Match[str]] | None = None  # the name or the status that was told last
         self.events: list[Event] = []
         self.workers: int | None = None  # of one host, where a launcher tells
 
@@ -68,6 +75,8 @@ class Processes:
             if same := _SAME_LINE.search(text):
                 self._cpp(line, None, same[1])
             return True
+        if ("Process name" in text or "Exit code" in text) and self._left_as_first(line, text):
+            return False
         if "trainer process with rank" in text and (aborted := _ABORTED.search(text)):
             self._exited(line, "1", 1, int(aborted[1]))
         elif "ode" in text or " with " in text or "exited" in text:
@@ -75,6 +84,21 @@ class Processes:
         if "CalledProcessError" in text and (last := _LAST_WORKER.search(text)):
             self.workers = int(last[1]) + 1
         return False
+
+    def _left_as_first(self, line: Line, text: str) -> bool:
+        """-> whether an event was made of a line and of the one before it: one names a process, the other its status."""
+        told = _NAMED.search(text) or _ITS_STATUS.search(text)
+        before, self._left_first = self._left_first, (line, told) if told else None
+        if told is None or before is None or line.order > before[0].order + 1 or told.re is before[1].re:
+            return False
+        name, status = (told, before[1]) if told.re is _NAMED else (before[1], told)
+        code, rank = int(status[1]), name["rank"]
+        signal = _NAMES.get(code - 128)
+        self._exited(line, f"{128 - code} {signal}" if signal else str(code), 128 - code if signal else code,
+                     int(rank) if rank else None)  # fmt: skip
+        if rank is None:
+            self.events[-1] = replace(self.events[-1], host=name["host"], local_rank=int(name["local"]))
+        return True
 
     def _told(self, line: Line, text: str) -> None:
         """How a process ended, in the words of who waited for it."""

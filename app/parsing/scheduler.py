@@ -17,6 +17,11 @@ _STEPD = re.compile(
     r"\b(?:slurmstepd|slurmd|srun|salloc|sbatch)(?:-([\w.-]+))?: (?:error: |Job |job |Prolog )"
     r"|^(?:\[[\d.T:-]+\] ){0,2}error: \*\*\* (?:JOB|STEP) "  # in slurmd's own log
 )
+# A daemon's last words, in its log file, where no line says whose it is: [2026-05-01T09:00:00.500] fatal: CLUSTER NAME
+# MISMATCH. And in the journal: May 01 09:00:00 head-1 slurmctld[2210]: fatal: CLUSTER NAME MISMATCH.
+_DAEMON = re.compile(
+    r"(?:^|\s)(?:\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\]|(?:slurm(?:ctld|d|dbd|restd)|sackd)(?:\[\d{1,9}\])?:) (fatal: .+)"
+)
 _BAR = "]slurmstepd: "  # what stepd says behind a progress bar that had not ended its line
 _ON = re.compile(r" ON ([\w.\[\],-]+?) (?:CANCELLED|FAILED)(?: AT ([\dT:-]+))?")
 # Node failure on gpu-7 · Task launch for StepId=31.0 failed on node gpu-7: … · pmixp_p2p_send: gpu-7 [0]: pmixp_utils.c:469
@@ -31,7 +36,7 @@ _NOISE = re.compile(
 class Scheduler:
     """Feed it every kept line that holds one of the words; each line of Slurm's that tells of a failure becomes an event."""
 
-    WORDS = ("slurm", "srun", "salloc", "sbatch", "error: *** ")
+    WORDS = ("slurm", "srun", "salloc", "sbatch", "error: *** ", "fatal: ")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -43,6 +48,9 @@ class Scheduler:
                 break
         else:
             return False
+        if "fatal: " in text and (told := _DAEMON.search(line.raw[:400])):
+            self.events.append(Event.at(line, f"slurm daemon: {told[1]}", "slurm"))
+            return True
         stepd = _STEPD.search(text[:120])
         if stepd is None or _NOISE.search(text):
             return False

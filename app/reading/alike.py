@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from app.reading.forms import may_begin
+from app.reading.forms import RANKED, may_begin
 from app.reading.prefixes import OWN_RANK, Origin
 from app.reading.times import spelled, stamp_in
 
@@ -14,10 +14,15 @@ _ANY_DIGIT = bytes.maketrans(b"123456789", b"000000000")
 
 
 class Own(NamedTuple):
-    """Where a line before which nothing stands tells its rank and its time; None where it does not."""
+    """Where a line tells its rank and its time, None where it does not; `begin`: where its text begins, behind torch's
+    own label of the rank, or 0 where nothing stands before it."""
 
+    begin: int
     rank: slice | None
     time: slice | None
+
+
+PLAIN = Own(0, None, None)
 
 
 def forms(lines: list[str]) -> list[bytes]:
@@ -27,22 +32,32 @@ def forms(lines: list[str]) -> list[bytes]:
 
 def own(raw: str, origin: Origin) -> Own | None:
     """-> where a line, of which `take_off` told `origin`, tells what it tells, and all lines of its form with it; None
-    where something stands before it, or where other digits may be told otherwise."""
-    if len(raw) > _LONGEST or origin != Origin(raw, origin.rank, time=origin.time):
+    where another label stands before it, or where other digits may be told otherwise."""
+    label = RANKED.match(raw) if raw.startswith("[rank") and origin.text is not raw else None
+    begin, writer = (label.end(), f"{label['rank']}/") if label else (0, "")
+    text = raw[begin:]
+    alone: bool = origin == (text, origin.rank, None, None, origin.time, writer, None, None)
+    if len(raw) > _LONGEST or not alone:
         return None
+    rank = slice(*label.span("rank")) if label else _rank_in(raw, origin)
     if origin.time is None:
-        return Own(_rank_in(raw, origin), None) if not may_begin(raw) and raw.count(":", 0, _FAR) < 2 else None
-    time = stamp_in(raw)
-    if time is None or spelled(raw[time]) != origin.time:
+        if may_begin(text) or text.count(":", 0, _FAR) > 1:
+            return None
+        return Own(begin, rank, None) if rank else PLAIN
+    time = stamp_in(text)
+    if time is None or spelled(text[time]) != origin.time:
         return None
-    return Own(_rank_in(raw, origin), time)
+    return Own(begin, rank, slice(begin + time.start, begin + time.stop))
 
 
-def like(raw: str, own: Own) -> Origin:
-    """-> where a line of a known form came from."""
-    rank, time = own
-    told = (raw, rank and int(raw[rank]), None, None, time and spelled(raw[time]), "", None, None)
-    return tuple.__new__(Origin, told)  # Lines are many, and this takes a third of the time.
+def like(raw: str, own: Own) -> tuple[str, int | None, str | None, str]:
+    """-> text, rank, time and writer of a line of a known form."""
+    begin, rank, time = own
+    writer = raw[rank] if rank else ""
+    stamp = spelled(raw[time]) if time else None
+    if begin:
+        return raw[begin:], int(writer), stamp, f"{writer}/"
+    return raw, int(writer) if writer else None, stamp, ""
 
 
 def _rank_in(raw: str, origin: Origin) -> slice | None:

@@ -8,7 +8,7 @@ from app.reading.times import CTIME, STAMP, SYSLOG
 
 _PROGRAM = r"[\w./@-]+\[\d+\]: ?"
 _HOST = r"[A-Za-z][\w.-]*"
-_NUMBERED = r"[A-Za-z][\w.-]*\d[\w.-]*"  # a host's name with a number in it
+_NUMBERED = r"[A-Za-z](?=(?:[^\W\d]|[.-]){0,62}\d)[\w.-]{1,63}"  # a host's name with a number in it
 _KEYS = r"(?:(?:global_|local_|node_)?rank|world_size|host(?:name)?|node|pid|role|gpu)"
 # torch >= 2.2: uncaught exceptions and C++ logs; Lightning
 _RANK = r"\[rank[:=]? ?(?P<rank>\d{1,6})\](?:: ?| )(?:\|\| )?"
@@ -47,11 +47,13 @@ _FORMS = (
     # SkyPilot: its rank is the node's
     r"\((?P<skynode>[\w.-]+), (?:rank=(?P<skyrank>\d{1,5}), )?pid=(?P<skypid>\d+)(?:, ip=(?P<skyip>[\w.:]+))?\) ?",
     # Ray, vLLM
-    r"\((?:(?P<actor>[A-Za-z_][\w.:-]*(?:\([\w =,.]*\))?) )?(?:rank=(?P<actorrank>\d{1,6}) )?"
+    r"\((?=(?:Vllm)?Worker_TP(?P<vllmrank>\d{1,4})[_ ]|)(?:(?P<actor>[A-Za-z_][\w.:-]*(?:\([\w =,.]*\))?) )?(?:rank=(?P<actorrank>\d{1,6}) )?"
     r"(?:pid|ip)=(?P<pid>[\d.]+)(?:, ip=(?P<ip>[\w.:]+))?\) ?",
     r"\((?:raylet|autoscaler|gcs_server)(?:, ip=(?P<rayip>[\w.:]+))?\) ",
     r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<vllm>\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? \[?[\w./-]+:\d+\] ?",  # vLLM
     r"stderr: |\[stderr\] |E {3}(?= *\S)|##\[error\]",  # tools that quote another's output; pytest; GitHub
+    # SGLang: DP and PP ranks stand before that of the tensor group, which counts over all nodes
+    rf"\[(?P<sgltime>{STAMP})(?: [DP]P\d+)* TP(?P<tprank>\d{{1,4}})(?: EP\d+)?\] ",
     r"\[repeated \d+x across cluster\] ?",
     # a colour whose escape character a web form took away or spelled
     r"(?:\^\[|\\(?:x1[bB]|u001[bB]|0?33|e)|[␛\ufffd])?\[\d{0,2}(?:;\d{1,3})*m ?",
@@ -62,11 +64,12 @@ _NAMES = [re.findall(r"\?P<(\w+)>", form) for form in _FORMS]
 TOLD_BY = {name: tuple(names[: at + 1]) for names in _NAMES for at, name in enumerate(names)}
 # What a group tells.
 RANKS = frozenset(
-    {"ownrank", "rolerank", "trialrank", "composerrank", "mpi", "horovod", "tagrank", "rankfirst", "actorrank"}
-)
+    ("ownrank", "rolerank", "trialrank", "composerrank", "mpi", "horovod", "tagrank", "rankfirst", "actorrank",
+     "tprank", "vllmrank")
+)  # fmt: skip
 NODES = frozenset({"skyrank", "mpi", "horovod"})  # each task can be a launcher that starts workers
 LOCALS = frozenset({"local", "ownlocal", "nodelocal", "gpulocal"})
-TIMES = frozenset({"time", "rfctime", "bracketed", "syslog", "ctime", "vllm"})
+TIMES = frozenset({"time", "rfctime", "bracketed", "syslog", "ctime", "vllm", "sgltime"})
 PODS = frozenset({"pod", "kail"})
 HOSTS = frozenset(
     {"pod", "kail", "swarm", "rfchost", "journal", "isojournal", "monotonic", "nodehost", "taghost", "gpuhost", "hostlast",
@@ -84,13 +87,13 @@ _OPENING = frozenset("[({<#:0123456789^\\␛\ufffd")
 _LEVELS = ("DEBUG ", "INFO ", "WARNING ", "ERROR ", "CRITICAL ", "stderr: ")
 
 
-_RANKED = re.compile(_RANK)
+RANKED = re.compile(_RANK)
 
 
 def prefix_of(text: str) -> re.Match[str] | None:
     """-> what stands before a text, as the match of a group that says which form it has; it can be empty."""
     # Nearly all lines that failing workers write begin with their rank, and one form is quicker than all of them.
-    if text.startswith("[rank") and (ranked := _RANKED.match(text)):
+    if text.startswith("[rank") and (ranked := RANKED.match(text)):
         return ranked
     return _PREFIXES.match(text) if may_begin(text) else None
 

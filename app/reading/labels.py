@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+import re2
+
 _SHARE = 0.8  # of a file's first lines that carry a label
 _FEWEST = 4  # lines
 _MOST = 64  # different names; more are no names
@@ -24,7 +26,8 @@ FORMS: dict[str, re.Pattern[str]] = {
     ),  # ts '[%F %T]'
     "table": re.compile(r" {0,3}\| (?P<time>\d{4}-\d\d-\d\dT[\d:.]+Z) \| ?"),  # CloudWatch's Logs Insights, copied
     "epoch": re.compile(r"\s?(?P<open>\[)?(?P<time>1\d{9}(?:\.\d+|\d{3}(?=[\] ])))(?(open)\]) "),  # ts %.s
-    "elapsed": re.compile(r"(?P<open>\[) {0,9}\d{1,7}\.\d{1,6} ?s?\] "),  # seconds since the start
+    # seconds since the start; BuildKit's behind the number of a step
+    "elapsed": re.compile(r"(?P<open>\[) {0,9}\d{1,7}\.\d{1,6} ?s?\] |(?P<step>#\d{1,4}) \d{1,6}\.\d{1,3} "),
     "grep": re.compile(  # grep -rn; of context the marks are dashes
         r"(?P<file>[\w./@=+-]*\w\.(?:log|out|err|txt)|[\w./@=+-]+/std(?:out|err))(?:(?P<mark>[:-])\d{1,9}(?P=mark)|:)"
     ),
@@ -36,7 +39,7 @@ FORMS: dict[str, re.Pattern[str]] = {
     "local": re.compile(r"\s?[\[(]?(?i:gpu|local[_ ]?rank|cuda|device)[ =:_]?(?P<local>\d{1,2})[\])]?\s?[:|]? "),
     "number": re.compile(r"\s*(?P<task>\d{1,6}):(?!\d\d:\d\d) ?"),  # srun -l; not a clock
     "logged": re.compile(  # srun -l in a parent that logs what it reads
-        r"(?=[^\n\"']{0,80}\b(?:INFO|ERROR|WARNING|DEBUG)\b)[\[\w-][^\n\"']{3,100}?(?:[\]:|-] |(?<=[A-Z]) )(?P<task>\d{1,6}): "
+        r"(?=(?:[^:\n]++|:(?! ))*+: )(?=[^\n\"']{0,80}\b(?:INFO|ERROR|WARNING|DEBUG)\b)[\[\w-][^\n\"']{3,100}?(?:[\]:|-] |(?<=[A-Z]) )(?P<task>\d{1,6}): "
     ),
     "pals": re.compile(r"(?P<host>[a-z][\w.-]*\d[\w.-]*) (?P<task>\d{1,6}): ?"),  # mpiexec -l of Cray's PALS
     "bracket": re.compile(r"\s?\[(?P<task>\d{1,5})\] ?"),  # mpiexec -l, -prepend-rank
@@ -58,9 +61,12 @@ OF_HOSTS = frozenset({"host", "pals"})  # which name what wrote a line, whoever 
 _HOST = re.compile(
     r"(?:node|host|gpu|worker|trainer|dgx|hgx|ip-|compute|cn|nid|server|srv|master|pod|vm|instance|algo|a100|h100|v100)[\w.-]*\d|x\d+c\d"
 )
+# One of them begins a line of a file some of whose lines are of tasks or hosts; one search of all lines says so.
+_NUMBER_OR_HOST = re2.compile(rf"\n(?:\s*\d{{1,6}}:|(?:{_HOST.pattern})[^\s:]*:)")
 _NO_HOST = re.compile(
     r"^[A-Z0-9]+$|(?:Error|Exception|Warning|Interrupt|Exit|Fault)$|\.pyx?$"
     r"|^(?:srun|sbatch|slurmstepd|kernel|NVRM|mpirun|torchrun|python\d?|bash|sh|npm|wandb|docker|kubelet)$"
+    r"|^(?:error|fatal|warn|warning|info|debug|critical|notice|panic)$"
 )
 
 
@@ -74,11 +80,13 @@ class Edges(NamedTuple):
 
 class Labels(NamedTuple):
     """The labels that the lines of a file carry, by their names in FORMS, outer ones first; `unlisted`: others.
-    `edges` is None where nothing stands at them."""
+    `edges` is None where nothing stands at them. `learning`: they are not all known yet, so that what a logger may have
+    put before a worker's label stays."""
 
     forms: tuple[str, ...] = ()
     unlisted: re.Pattern[str] | None = None
     edges: Edges | None = None
+    learning: bool = False
 
 
 def learned(lines: Sequence[str]) -> str | None:
@@ -87,7 +95,9 @@ def learned(lines: Sequence[str]) -> str | None:
     if len(told) < _FEWEST:
         return None
     known = next((name for name, form in FORMS.items() if _fits(name, form, told)), None)
-    return known or ("number" if _surely_numbered(told) else "host" if _surely_of_hosts(told) else None)
+    if known is None and _NUMBER_OR_HOST.search("\n".join(["", *told])):
+        known = "number" if _surely_numbered(told) else "host" if _surely_of_hosts(told) else None
+    return known
 
 
 def is_host(name: str) -> bool:
@@ -134,14 +144,14 @@ def _count_lines(found: list[re.Match[str]]) -> bool:
 def _mostly(form: re.Pattern[str], lines: list[str]) -> list[re.Match[str]]:
     """-> the places where a form stands, nothing where too many lines lack it, which most often shows soon."""
     found: list[re.Match[str]] = []
-    missing = (1 - _SHARE) * len(lines)
-    for line in lines:
-        if hit := form.match(line):
-            found.append(hit)
-        else:
-            missing -= 1
-            if missing < -0.5:
-                return []
+    most, at = int((1 - _SHARE) * len(lines) + 0.5), 0  # lines that may lack it
+    while at < len(lines):
+        hits = list(map(form.match, lines[at : at + most + 1]))
+        at += len(hits)
+        most -= hits.count(None)
+        if most < 0:
+            return []
+        found += filter(None, hits)
     return found
 
 

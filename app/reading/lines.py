@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.domain.line import Line
-from app.reading.alike import Own, forms, like, own
+from app.reading.alike import PLAIN, Own, forms, like, own
 from app.reading.decoding import decoded_lines
 from app.reading.labels import Labels
 from app.reading.logfmt import SAYS
 from app.reading.places import Place
-from app.reading.prefixes import Origin, labels, take_off
+from app.reading.prefixes import Origin, labels, passed_on, take_off
 from app.reading.unfolding import LONGEST_TEXT, Unfolding
 from app.reading.unlisted import MOST, unlisted
 
@@ -35,15 +36,16 @@ def lines(
     """
     pieces = _pieces(kept)
     head, rest = _head(pieces)
-    reader = _Reader(where, order, numbers, Labels(), verbatim, learns=False)
+    reader = _Reader(where, order, numbers, Labels(learning=True), verbatim, learns=False)
     plain = list(reader.lines(head))
     told = [line.text for many in plain for line in many]
     known = labels(told)
-    if any(known) or _show_unlisted(told):
+    if any(known) or _show_unlisted(told) or any(map(_holds_more, told)):
         reader = _Reader(where, order, numbers, known, verbatim, learns=True)
         plain = list(reader.lines(head))
     yield from plain
     reader.learns = True
+    reader.knows(known)
     yield from reader.lines(rest)
     yield from reader.lines(pieces)
     yield reader.held()
@@ -71,6 +73,11 @@ def _head(
     return head, []
 
 
+def _holds_more(text: str) -> bool:
+    """-> whether a line can be what a logger passed on, or of two writers, which is not told before labels are known."""
+    return ("Traceback (" in text and not text.startswith("Traceback (")) or passed_on(text)
+
+
 def _show_unlisted(texts: list[str]) -> bool:
     """-> whether a label that no list knows stands before a traceback in texts that are bare of all others."""
     return any(
@@ -91,6 +98,10 @@ class _Reader:
         self._unfolding = Unfolding(known, verbatim)
         self._unlisted = [known.unlisted.pattern] if known.unlisted else []
         self._prefix = f"{where.log or where.file or ''}|"
+        # What a line tells that tells nothing itself.
+        self._told = (
+            where.file, where.rank, where.local_rank, where.host, None, self._prefix, where.attempt, where.pod, where.node
+        )  # fmt: skip
         self._last = 0
         self._alike: dict[bytes, Own] = {}  # of lines' forms
 
@@ -102,15 +113,21 @@ class _Reader:
             self._last = first + len(texts) - 1
             yield self._made(first, texts)
 
+    def knows(self, known: Labels) -> None:
+        """Reads what follows by these labels."""
+        self._known = self._unfolding.known = known
+
     def held(self) -> list[Line]:
         """-> what was held back: the lines that follow are no neighbours of the last one."""
         return [self._line(line.number, *line) for line in self._unfolding.rest()]
 
     def _made(self, first: int, texts: list[str]) -> list[Line]:
         made: list[Line] = []
-        for place, (text, form) in enumerate(zip(texts, forms(texts), strict=True), first):
-            if form in self._alike:
-                made.append(self._line(place, place, text, like(text, self._alike[form])))
+        known, formed = self._alike, forms(texts)
+        often = Counter(formed)
+        for place, (text, form) in enumerate(zip(texts, formed, strict=True), first):
+            if form in known:
+                made.append(self._like(place, text, known[form]))
                 continue
             # Most lines are what one writer printed in one line.
             if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text or SAYS in text:
@@ -120,12 +137,13 @@ class _Reader:
                 continue
             shown = text[:LONGEST_TEXT]
             origin = take_off(shown, self._known)
-            if self.learns and ' File "' in shown and not origin.text.lstrip().startswith('File "'):
-                self._learn(origin.text, texts[place - first + 1 : place - first + 1 + _BELOW])
-                origin = take_off(shown, self._known)
-            # Behind a label that is not known yet a frame can begin one that is learned later.
-            if ' File "' not in shown and (told := own(text, origin)) is not None:
-                self._alike[form] = told
+            if ' File "' in shown and not origin.text.lstrip().startswith('File "'):
+                # Behind a label that is not known yet a frame can begin one that is learned later.
+                if self.learns:
+                    self._learn(origin.text, texts[place - first + 1 : place - first + 1 + _BELOW])
+                    origin = take_off(shown, self._known)
+            elif often[form] > 1 and (told := own(text, origin)) is not None:
+                known[form] = told
             made.append(self._line(place, place, shown, origin))
         return made
 
@@ -135,12 +153,22 @@ class _Reader:
         if form is None or len(self._unlisted) >= MOST:
             return
         self._unlisted.append(form)
-        self._known = self._known._replace(unlisted=re.compile("|".join(self._unlisted)))
-        self._unfolding.known = self._known
+        self.knows(self._known._replace(unlisted=re.compile("|".join(self._unlisted))))
         self._alike.clear()
 
     def _number(self, place: int) -> int:
         return place if self._numbers is None else self._numbers[place - 1]
+
+    def _like(self, place: int, raw: str, own: Own) -> Line:
+        """-> a line of a known form. Lines are many, and a tuple's own way to make one takes twice as long."""
+        number = place if self._numbers is None else self._number(place)
+        if own is PLAIN:
+            return tuple.__new__(Line, (number, raw, raw, self._order + place, *self._told))
+        text, rank, time, writer = like(raw, own)
+        file, its_rank, local_rank, host, _, stream, *rest = self._told
+        rank = its_rank if rank is None else rank
+        told = (number, raw, text, self._order + place, file, rank, local_rank, host, time, stream + writer, *rest)
+        return tuple.__new__(Line, told)
 
     def _line(self, place: int, number: int, raw: str, origin: Origin) -> Line:
         where = self._where
@@ -160,4 +188,4 @@ class _Reader:
             pod or where.pod,
             where.node if node is None else node,
         )
-        return tuple.__new__(Line, told)  # Lines are many, and this takes half of the time.
+        return tuple.__new__(Line, told)

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from operator import itemgetter
 
 _FEWEST = 4  # lines
 _MOST_MARGINS = 3  # in one another
@@ -18,13 +19,15 @@ _IN_A_ROW = 0.6  # of the numbers are followed by the next one
 _KINDS = 3  # different lines at least; of many ranks each can say the same once, in their order
 _SOME = 10  # lines by which most files are told
 _DIGITS = re.compile(r"\d+")
-_MARKS = re.compile(r"(?:[ \t]|[>+#*`:\u2022\u00b7\u200b-])+(?=\S)")
+_MARKS = re.compile(r"(?:[ \t]|[>+*`:\u2022\u00b7\u200b-]|#(?!\d))+(?=\S)")
 _NUMBER = re.compile(r"\s*[L#]?(\d{1,9})([:.)|│>\s-]*)")
 _MOSTLY = 0.7  # of the lines stand in such a document's block
 _HEADINGS = 3  # lines above a diff that have no mark of it
 _AT_EDGE = re.compile(
     r"(\s*)(?:Traceback \(most recent|\[(?:rank|default)\d{1,6}\]:|[WEIF]\d{4} \d\d:\d\d:\d\d\.\d|\d{4}-\d\d-\d\d[T ]\d\d:)"
 )
+_SHORTEST, _LONGEST = 8, 200  # characters of what was put behind every line
+_OWN_FIELDS = re.compile(r"(?:[:|,]? ?\b[\w.]{1,40}=\"[^\"]{0,80}\")+$")
 _TAILS = ("`", "|", "│", "\\", "^[[0m", "[0m")
 
 
@@ -50,6 +53,8 @@ def bare(lines: Sequence[str]) -> list[str]:
 
 def tails(lines: Sequence[str]) -> tuple[str, ...]:
     """-> the marks at the end of nearly every line, as of a table or of a terminal's pane, the last ones first."""
+    if fields := _ending(lines):
+        return (fields,)
     some = [line for line in lines[:_SOME] if line.rstrip().endswith(_TAILS)]
     told = [line.rstrip() for line in lines if line.strip()] if len(some) * 2 >= min(len(lines), _SOME) else []
     found: list[str] = []
@@ -60,6 +65,19 @@ def tails(lines: Sequence[str]) -> tuple[str, ...]:
         found.append(mark)
         told = [line.removesuffix(mark).rstrip() for line in told]
     return tuple(found)
+
+
+def _ending(lines: Sequence[str]) -> str:
+    """-> what a collector put behind nearly every line, as fields of its own; nothing most often."""
+    some = [line.rstrip() for line in lines[:_SOME]]
+    if len(some) < _SOME or len({line[-_SHORTEST:] for line in some}) > 1:
+        return ""
+    common = beginning([line[: -_LONGEST - 1 : -1] for line in some])[::-1]
+    found = _OWN_FIELDS.search(common)
+    told = [line.rstrip() for line in lines if line.strip()]
+    if found is None or len(set(told)) < _KINDS or sum(map(_ends(found[0]), told)) < _NEARLY_ALL * len(told):
+        return ""
+    return found[0]
 
 
 def beginning(texts: Sequence[str]) -> str:
@@ -95,7 +113,7 @@ def _count(lines: list[str]) -> re.Pattern[str] | None:
 
 def _mark(lines: list[str]) -> re.Pattern[str] | None:
     """-> a regex for the marks that every line of a quotation, a list or an indented passage begins with."""
-    first, often = Counter(line[0] for line in lines).most_common(1)[0]
+    first, often = Counter(map(itemgetter(0), lines)).most_common(1)[0]
     enough = len(lines) if first.isspace() else _NEARLY_ALL * len(lines)
     if often < (min(enough, len(lines) - _HEADINGS) if first == "+" and len(lines) > _SOME else enough):
         return _block(lines) if first.isspace() and often >= _MOSTLY * len(lines) else None

@@ -33,11 +33,13 @@ OWN_RANK = re.compile(
 _NCCL = re.compile(r"([A-Za-z][\w.-]*):\d+:\d+ \[(?:\d+)\] NCCL ")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')  # of Loki
 _KEY = re.compile(r"(\w+)[=:]([\w.-]+)")
+# Ray tells behind a line of how many processes it is; the first time, what to do about it.
+_REPEATED = re.compile(r"\s*\[repeated \d{1,9}x across cluster\](?: \(Ray deduplicates logs [^\n]{0,400}\))?\s*$")
 _NODE_LABELS = ("node_name", "kubernetes_node_name", "kubernetes_host", "node", "nodename", "hostname", "host",
                 "instance")  # fmt: skip
 _POD_LABELS = ("pod", "pod_name", "kubernetes_pod_name", "k8s_pod_name")
 _MOST_ROUNDS = 4  # labels in one another
-_NONE = Labels()
+_LEARNING = Labels(learning=True)
 
 
 class Origin(NamedTuple):
@@ -59,16 +61,21 @@ _UNTOLD = NOWHERE[1:]
 
 def labels(sample: Sequence[str]) -> Labels:
     """-> the labels that nearly all of a file's first lines carry, also one inside of another."""
-    known = Labels(edges=edges_of(sample))
+    known = Labels(edges=edges_of(sample), learning=True)
     for _ in range(_MOST_ROUNDS):
-        told = [take_off(line, known).text for line in sample] if known != _NONE else sample
+        told = [take_off(line, known).text for line in sample] if known != _LEARNING else sample
         if more := learned(told):
             known = known._replace(forms=(*known.forms, more))
         elif known.unlisted is None and (more := shape(told)):
             known = known._replace(unlisted=re.compile(more))
         else:
             break
-    return known
+    return known._replace(learning=False)
+
+
+def passed_on(text: str) -> bool:
+    """-> whether a logger may have passed on a worker's line with its label."""
+    return "]:" in text and PASSED_ON.match(text) is not None
 
 
 def take_off(raw: str, known: Labels, outer: Origin = NOWHERE) -> Origin:
@@ -80,8 +87,12 @@ def take_off(raw: str, known: Labels, outer: Origin = NOWHERE) -> Origin:
     origin = tuple.__new__(Origin, (text, *_UNTOLD)) if outer is NOWHERE else outer._replace(text=text)
     left = list(known.forms) if known.forms else None
     others = known.unlisted
+    # What a logger puts before a worker's label comes last: a host's name can stand between.
     while found := (
-        (left and _take_label(origin, left)) or _take_one(origin) or (others and _take_unlisted(origin, others))
+        (left and _take_label(origin, left))
+        or _take_one(origin)
+        or (others and _take_unlisted(origin, others))
+        or ("]:" in origin.text and not known.learning and _passed_on(origin))
     ):
         origin = found
     return _with_own(origin)
@@ -124,7 +135,9 @@ def _take_unlisted(origin: Origin, form: re.Pattern[str]) -> Origin | None:
     clock = CLOCK.search(label)
     if clock is not None:  # which is no part of the writer's name, and has no number of a task
         origin = origin._replace(time=origin.time or time_in(label))
-        label = label.replace(clock[0], "")
+        label = CLOCK.sub("", label)
+    for name, number in found.groupdict().items() if found.re.groupindex else ():
+        label = label.replace(number, "", 1) if name.startswith("count") and number else label
     told = part_that_tells(label)
     if told is not None:
         return _behind(origin, told[1], told[0])._replace(text=text)
@@ -170,7 +183,7 @@ def _take_one(origin: Origin) -> Origin | None:
     found = prefix_of(text)
     end = found.end() if found is not None else 0
     if found is None or not end:
-        return _passed_on(origin) if "]:" in text else None
+        return None
     name, text = found.lastgroup, text[end:]
     if name == "rank":
         rank = found["rank"]
@@ -215,11 +228,12 @@ def _told(origin: Origin, found: re.Match[str], names: Iterable[str]) -> Origin:
     stream = origin.stream
     pid = part.get("pid") or part.get("skypid")
     actor = f"{part.get('actor', '')} {pid}" if pid else None
+    text = _REPEATED.sub("", origin.text) if pid and "x across cluster]" in origin.text else origin.text
     for name in (pod, first(WRITERS), actor, rank, local):
         stream += f"{name}/" if name else ""
     stamp = first(TIMES)
     return Origin(
-        origin.text,
+        text,
         int(rank) if rank else None if "local" in part and origin.node is not None else origin.rank,
         int(local) if local else origin.local_rank,
         host or origin.host,

@@ -23,7 +23,7 @@ _WRAPPED = (
     "content",
     "Line",
 )
-_SPOKEN = ("message", "msg", "event", "text", "body")  # programs use these for data of their own, too
+_SPOKEN = ("message", "msg", "event", "text", "body", "out")  # programs use these for data of their own, too
 _THROWN = ("py_callstack", "exc_info", "exception", "exc_text", "stack_trace", "traceback", "stacktrace", "error")
 _TIMES = ("@timestamp", "timestamp", "time", "_time", "ts", "__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP",
           "asctime", "datetime", "date", "Date", "Time", "Timestamp", "receiveTimestamp", "tsNs")  # fmt: skip
@@ -71,6 +71,7 @@ _FACT = (str, int, float)
 _DEEPEST = 4  # levels
 _MOST_FIELDS = 400
 _LINES = 4000  # of one record
+WHOLE_LOG = 40  # line feeds in what is a log itself, whose lines tell their own times
 _DOCKERS_PIECE = 16_000  # bytes; docker cuts lines at 16 KiB, perhaps in the middle of a character
 _DATED = re.compile(r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d")
 _DIGITS = re.compile(r"\d{9,19}(?:\.\d+)?")
@@ -123,6 +124,7 @@ def record_in(data: dict[str, Any]) -> Record | None:
     said = str(fields[name]) if name else ""
     host = _text(fields, _HOSTS) or _named(fields, _NAMES_HOST)
     pod = _text(fields, _PODS) or _named(fields, _NAMES_POD)
+    at = next((fields[name] for name in _TIMES if name in fields), None)
     return Record(
         lines=tuple(_lines(said, thrown, fields)),
         said=said,
@@ -130,7 +132,7 @@ def record_in(data: dict[str, Any]) -> Record | None:
         local_rank=_number(fields, _LOCALS),
         host=None if host in ("localhost", "127.0.0.1", "-") else host,
         pod=pod,
-        time=_time(next((fields[name] for name in _TIMES if name in fields), None)),
+        time=_time(at) if said.count("\n") < WHOLE_LOG else None,
         writer="/".join(str(fields[name]) for name in _WRITERS if name in fields),
         whole=name != "log" or said.endswith("\n") or len(said.encode()) < _DOCKERS_PIECE,
     )

@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import count, pairwise
+from operator import itemgetter
 
 import re2
 
+from app.reading.forms import prefix_of
 from app.reading.margins import beginning
 
 _FEWEST = 8  # lines
@@ -19,6 +22,9 @@ _NEARLY_ALL = 0.95  # of the lines carry it
 _HEADINGS = 2  # lines above a table, which do not
 _LONGEST = 160  # characters
 _FAR = 48  # tokens
+_MOST_WRITERS = 8  # of whose numbers each line's is as high as the one above
+_MOST_DIGITS = 9
+_DIGITS = re.compile(r"\d+")
 _TOKEN = re.compile(r"\d+|[^\W\d_]+|\s+|.")
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 # A date in any order and a clock, seconds since 1970: they differ from line to line.
@@ -37,7 +43,7 @@ _OWN = re.compile(r"\[(?:rank|default|trainer|worker|role_)[-_ :=]{0,2}0|torch[.
 _FOREIGN = re.compile(
     r"Traceback \(most|  File \"|    \S|\[(?:rank|default)\d+\]:|[WEIF]\d{4} \d\d:\d\d:\d\d\.\d+ |\*{20}|={20}|-{20}$"
     r"|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] torch|(?:srun|slurmstepd): error|(?:WARNING|ERROR|INFO):torch\.|/\S+\.py:\d+: \w*Warning:"
-    r"|Setting OMP_NUM_THREADS"
+    r"|Setting OMP_NUM_THREADS|\{\"[@\w.]{1,40}\": ?[\"\d{]"
 )
 _FOREIGN_THERE = re.compile(
     rf"(?:[A-Za-z][\w.-]{{0,60}}: )?(?:{_FOREIGN.pattern})"
@@ -53,18 +59,34 @@ def shape(lines: Sequence[str]) -> str | None:
     label = _cut("".join(_common(told)))
     if not label:
         return None
-    source = _regex(label)
-    form = re.compile(source)
-    rests = [line[hit.end() :] for line in told if (hit := form.match(line))]
-    if len(rests) < _enough(told) or not any(map(_FOREIGN_THERE.match, rests)):
+    hits = [*filter(None, map(re.compile(_regex(label, frozenset())).match, told))]
+    rests = [hit.string[hit.end() :] for hit in hits]
+    if len(rests) < _enough(told) or not any(_FOREIGN_THERE.match(_bare(rest)) for rest in rests):
         return None
-    return source
+    numbers = zip(*(_DIGITS.findall(CLOCK.sub("", hit[0])) for hit in hits), strict=False)
+    return _regex(label, frozenset(at for at, values in enumerate(numbers) if _counts(values)))
+
+
+def _counts(values: Sequence[str]) -> bool:
+    """-> whether a number counts lines or seconds, and names no writer: it never falls, and takes many values."""
+    numbers = [int(value[:_MOST_DIGITS]) for value in values]
+    return len(set(numbers)) > max(_MOST_WRITERS, len(numbers) // 8) and all(a <= b for a, b in pairwise(numbers))
+
+
+def _bare(text: str) -> str:
+    """-> a text without the prefixes that are known on sight."""
+    while (found := prefix_of(text)) and found.end():
+        if _FOREIGN.match(text):
+            break
+        text = text[found.end() :]
+    return text
 
 
 def _alike(lines: list[str]) -> bool:
     """-> whether nearly all lines begin with the same character, or with a digit; most files are told by it."""
-    first = Counter("0" if line[0].isdigit() else line[0] for line in lines)
-    return first.most_common(1)[0][1] >= _enough(lines)
+    first = Counter(map(itemgetter(0), lines))
+    digits = sum(often for char, often in first.items() if char.isdigit())
+    return max(digits, *first.values()) >= _enough(lines)
 
 
 def _enough(lines: Sequence[object]) -> float:
@@ -117,7 +139,8 @@ def _open(text: str) -> bool:
 
 
 def _cut(label: str) -> str:
-    """-> the label up to where its writer's own words begin."""
+    """-> the label up to where its writer's own words begin, or a record."""
+    label = label.partition('{"')[0]
     bare = _ENCLOSED.sub(
         lambda hit: hit[0] if hit[0].startswith("[") and _OWN.match(hit[0]) else "\1" * len(hit[0]), label
     )
@@ -127,11 +150,18 @@ def _cut(label: str) -> str:
     return found[0] if found else ""
 
 
-def _regex(label: str) -> str:
-    """-> a regex for a label; the blanks at its end may lack where nothing follows."""
+def _regex(label: str, counting: frozenset[int]) -> str:
+    """-> a regex for a label; the blanks at its end may lack where nothing follows. The numbers at the places `counting`
+    are groups whose names begin with `count`."""
     full = label.rstrip()
+    places = count()
+
+    def number(_: re.Match[str]) -> str:
+        at = next(places)
+        return rf"(?P<count{at}>\d+)" if at in counting else r"\d+"
+
     parts = (
-        f"(?:{_CLOCK})" if part == _HERE else re.sub("0", lambda _: r"\d+", re.escape(part))
+        f"(?:{_CLOCK})" if part == _HERE else re.sub("0", number, re.escape(part))
         for part in re.split(f"({_HERE})", full)
     )
     blanks = label[len(full) :]

@@ -24,6 +24,9 @@ _PLAIN = str.maketrans({"\u00a0": " ", "\u3000": " ", "\u2002": " ", "\u2003": "
 
 def is_set(lines: Sequence[str]) -> bool:
     """-> whether a file, of which these are the first lines, went through a page, a mail or an editor."""
+    every = "\n".join(lines)
+    if every.isascii() and "&" not in every and "<" not in every:
+        return False
     shown = 0
     for line in lines:
         if (not line.isascii() or "&" in line or "<" in line) and _SET.search(line):

@@ -88,11 +88,12 @@ class Unfolding:
 
     def _record(self, number: int, raw: str | None, text: str, outer: Origin, depth: int) -> Iterator[Unfolded]:
         """Yields the lines of the record that `text` may be; `raw` is None where the text is no line of the file."""
-        record = None
+        record, bare = None, ""
         if (text[-1:] == "}" or SAYS in text) and depth < _DEEPEST:
             origin = take_off(text, self.known, outer)
-            record = _record_in(origin.text)
-        if record is None and text[:1] == "{" and (batch := in_batch(text)):
+            bare = origin.text
+            record = _record_in(bare)
+        if record is None and bare[:1] == "{" and (batch := in_batch(bare)):
             for each in batch:
                 for line in each.lines:
                     yield from self._plain(number, line, _around(each, origin))
@@ -174,6 +175,8 @@ def _unescaped(part: str) -> list[str]:
 
 def _writers(part: str, known: Labels) -> list[str]:
     """-> what each of two writers put in the line; a prefix before another one, or a mark, is no writer of its own."""
+    if known.learning:
+        return [part]
     pieces = _GLUED.split(part)
     if len(pieces) > 1 and not _WORD.search(take_off(pieces[0], known).text):
         return [part]

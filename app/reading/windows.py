@@ -21,7 +21,10 @@ SAMPLE_EVERY = 64  # a sample is taken whenever the file has grown by a 64th, an
 SAMPLE_ALL = 16 << 20  # bytes
 HEAD = 64 << 10  # bytes at the start of a file that are always kept
 TAIL = 128 << 10  # bytes at its end
+WHOLE = 16  # files of a run that keep as much; the n-th keeps a share of WHOLE / n, as thousands tell the same
+LEAST = 64  # of them any file keeps as much as this part
 PIECE = 64 << 10  # bytes that go on together, at most; of a longer line, that line
+_LINE = 100  # bytes of a line, most often
 _LINE_FEEDS = b"\n" * (2 << 20)
 
 
@@ -40,6 +43,7 @@ class Windows:
     scanner: Scanner
     wide: frozenset[int]
     confirms: Callable[[int, bytes], bool]
+    number: int = 1  # of the file in its run
     size: int = 0
     lines: int = 0
     long: int = 0
@@ -47,9 +51,13 @@ class Windows:
     _sampled_at: int = 0
     _kept: int = 0  # the last line that was yielded
     _hits: Hits = field(init=False)
+    _head: int = field(init=False)  # bytes that are kept there
+    _tail: int = field(init=False)
 
     def __post_init__(self) -> None:
         self._hits = Hits(self.scanner, self.wide, self.confirms)
+        part = min(max(self.number / WHOLE, 1), LEAST)
+        self._head, self._tail = int(HEAD / part), int(TAIL / part)
 
     @property
     def skimmed(self) -> int:
@@ -59,16 +67,16 @@ class Windows:
         owed = 0  # lines of the next block that belong to the last window
         tail = b""
         for block in blocks:
-            spans, owed = self._spans(block, owed, self.size < HEAD)
+            spans, owed = self._spans(block, owed, self.size < self._head)
             self.lines = yield from self._cut(block, spans, self.lines)
             self.size += len(block)
             if self.size < SAMPLE_ALL or self.size - self._sampled_at > self.size // SAMPLE_EVERY:
                 self._sampled_at = self.size
                 self.sampled.append((self.lines, block[-SAMPLE:]))
-            tail = block if len(block) >= TAIL else (tail + block)[-2 * TAIL :]
+            tail = block if len(block) >= self._tail else (tail + block)[-2 * self._tail :]
         if self.sampled and self.sampled[-1][0] == self.lines:
             self.sampled.pop()  # The end of the file is kept, and its lines say themselves where they stand.
-        start = 0 if len(tail) <= TAIL else tail.find(b"\n", len(tail) - TAIL) + 1
+        start = 0 if len(tail) <= self._tail else tail.find(b"\n", len(tail) - self._tail) + 1
         if start < len(tail):
             above = self.lines - tail.count(b"\n", start) - (not tail.endswith(b"\n"))
             yield from self._cut(tail[start:], [(0, len(tail) - start)], above)
@@ -83,8 +91,8 @@ class Windows:
             spans.append((0, end))
         kept = 0
         if head:
-            _add(spans, 0, block.rfind(b"\n", 0, HEAD) + 1 or len(block))
-            kept = _back(block, len(block), AFTER + 1) if len(block) <= HEAD else 0
+            _add(spans, 0, block.rfind(b"\n", 0, self._head) + 1 or len(block))
+            kept = _back(block, len(block), AFTER + 1) if len(block) <= self._head else 0
         for hit in self._hits.of(block, kept):
             joined = bool(spans) and hit.end <= spans[-1][1] and not hit.wide
             before = spans[-1][0] if joined else hit.start if hit.brief else _back(block, hit.start, BEFORE)
@@ -181,7 +189,8 @@ def _forward(block: bytes, place: int, lines: int, kept: int = 0) -> tuple[int, 
     """-> the end of the line that stands `lines` below the one at `place`, or of the block, where all of it is `kept`;
     and how many of them the block lacks."""
     if kept == len(block):
-        return kept, max(lines + 1 - block.count(b"\n", place), 0)
+        near = block.count(b"\n", place, place + _LINE * (lines + 1))  # Most often so many lines stand right below.
+        return kept, 0 if near > lines else max(lines + 1 - block.count(b"\n", place), 0)
     end = place
     for done in range(lines + 1):
         end = block.find(b"\n", end) + 1

@@ -12,12 +12,12 @@ from sqlalchemy.orm import Session
 
 from app.domain.access import Change
 from app.domain.group import Group, GroupChange, GroupFilter, GroupMembers, GroupStatus
-from app.domain.incident import Incident
+from app.domain.incident import Feedback, Incident
 from app.domain.moment import iso
 from app.services.notify import put_repeats
 from app.services.service import Service
 from app.services.written import written
-from app.storage import grouping, groups, incidents, trail
+from app.storage import feedback, grouping, groups, incidents, trail
 from app.storage.cursor import Page
 
 _MEMBERS = 2000  # incidents of a group that are looked at
@@ -28,6 +28,14 @@ def read_group(service: Service, group_id: str) -> Group:
     """Raises NotFound."""
     with service.database.reading() as session:
         return groups.read(session, group_id)
+
+
+def notes_beside(service: Service, incident: Incident, most: int) -> list[tuple[str, Feedback]]:
+    """-> what people wrote to other incidents of this one's group, each with its incident's id, the newest first."""
+    if incident.group is None or incident.group.count < 2:
+        return []
+    with service.database.reading() as session:
+        return feedback.notes_of_group(session, incident.group.id, incident.id, most)
 
 
 def list_groups(service: Service, wanted: GroupFilter, limit: int = 50, cursor: str | None = None) -> Page[Group]:

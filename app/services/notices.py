@@ -12,6 +12,7 @@ from app.domain.entry import Entry, Language
 from app.domain.group import Group
 from app.domain.incident import Incident
 from app.domain.notice import Notice, NoticeKind
+from app.domain.verdict import words_of
 from app.errors import NotFound
 from app.services.service import Service
 from app.storage import alerts, groups, incidents
@@ -102,7 +103,7 @@ def _advice(verdict: dict[str, Any], root: dict[str, Any], entry: Entry | None, 
     if root.get("entry") and entry is None:
         reason = str(stored.get("reason") or "")
     else:
-        today = advise(entry, hosts, lang)
+        today = advise(entry, _words(root), hosts, lang)
         reason = today.reason if today.advice == stored.get("advice") else str(stored.get("reason") or "")
     return f"{reason} --exclude={','.join(map(str, hosts))}" if hosts else reason
 
@@ -112,11 +113,15 @@ def _fix(verdict: dict[str, Any], root: dict[str, Any], entry: Entry | None, lan
         return {}
     run = verdict.get("run") or {}
     versions = (run.get("versions_inferred") or {}) | (run.get("versions") or {})
-    fixes = told_fixes(entry, root.get("captured") or {}, versions, lang)
+    fixes = told_fixes(entry, _words(root), root.get("captured") or {}, versions, lang)
     if not fixes:
         return {}
     commands = cast(list[str], fixes[0]["commands"])
     return {"fix": str(fixes[0]["title"]), "command": commands[0] if commands else None}
+
+
+def _words(root: dict[str, Any]) -> str:
+    return words_of(root.get("exception"), (str(line.get("text")) for line in root.get("evidence") or ()))
 
 
 def _still(moment: datetime | None) -> datetime | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from sqlalchemy import case, func, select
+from sqlalchemy import Select, case, func, select
 from sqlalchemy.orm import Session
 
 from app.domain.incident import Feedback
 from app.errors import NotFound
+from app.storage.cursor import number_of
 from app.storage.incidents import is_id
 from app.storage.tables import FeedbackRow, IncidentRow
+
+LOOKED_AT = 1000  # incidents of a group whose notes are looked through
 
 
 def add(session: Session, incident_id: str, said: Feedback) -> None:
@@ -40,6 +43,20 @@ def of_entry(session: Session, entry: str) -> tuple[int, int]:
 
 def notes_of_entry(session: Session, entry: str, most: int) -> list[tuple[str, Feedback]]:
     """-> what people wrote to verdicts that named this entry, each with its incident's id, the newest first."""
-    query = select(FeedbackRow).where(FeedbackRow.about == entry, FeedbackRow.note.is_not(None))
-    rows = session.execute(query.order_by(FeedbackRow.number.desc()).limit(most)).scalars()
+    return _notes(session, select(FeedbackRow).where(FeedbackRow.about == entry), most)
+
+
+def notes_of_group(session: Session, group: str, but: str, most: int) -> list[tuple[str, Feedback]]:
+    """-> what people wrote to the group's latest LOOKED_AT incidents except `but`, each with its incident's id, the
+    newest first."""
+    number = IncidentRow.number
+    latest = select(number).where(IncidentRow.group_number == number_of(group), number != number_of(but))
+    latest = latest.order_by(IncidentRow.received_at.desc(), number.desc()).limit(LOOKED_AT)
+    found = latest.subquery()
+    return _notes(session, select(FeedbackRow).join(found, found.c.number == FeedbackRow.incident_number), most)
+
+
+def _notes(session: Session, query: Select[FeedbackRow], most: int) -> list[tuple[str, Feedback]]:
+    query = query.where(FeedbackRow.note.is_not(None)).order_by(FeedbackRow.number.desc()).limit(most)
+    rows = session.execute(query).scalars()
     return [(str(row.incident_number), Feedback(row.verdict, row.by, row.at, row.entry, row.note)) for row in rows]

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from app.domain.entry import Entry, Fix, Language
 from app.domain.verdict import Action
+from app.triage.likeliest import likeliest, shows
 from app.triage.versions import shown
 
 _REASONS: dict[str, tuple[str, str]] = {
@@ -44,17 +45,19 @@ _BY_RETRY: dict[tuple[str, str], tuple[str, str]] = {
 _NOTHING = ("Nothing to do.", "无需处理。")
 # What entries leave room for in their commands.
 _PLACES = ("host", "rank", "pid", "job", "node", "master", "port", "pci", "name", "path", "machine")
+_UNTOLD = {name: name.upper() for name in _PLACES}
 _UNKNOWN = (
     "No entry names the cause; one retry tells whether it is passing.",
     "知识库中没有对应条目；重试一次可判断是否为偶发。",
 )
 
 
-def advise(entry: Entry | None, hosts: Iterable[str], lang: Language) -> Action:
-    """-> the entry's advice, with the failing hosts to leave out where the entry says that the host is bad."""
+def advise(entry: Entry | None, words: str, hosts: Iterable[str], lang: Language) -> Action:
+    """-> the entry's advice for a failure of these words, with the failing hosts to leave out where it says that the
+    host is bad."""
     if entry is None:
         return Action("once", "none", (), _UNKNOWN[lang == "zh"])
-    action = entry.action
+    action = next((other for other in entry.other_actions if shows(words, other.shown_by or "")), entry.action)
     excluded = tuple(hosts) if action.exclude_hosts else ()
     reason = _BY_RETRY.get((action.advice, action.retry), _REASONS[action.advice])
     return Action(action.retry, action.advice, excluded, reason[lang == "zh"])
@@ -81,7 +84,9 @@ def filled(text: str, values: dict[str, str]) -> str:
 
     Other words in braces (an awk program's) stay as they are.
     """
-    known = {name: name.upper() for name in _PLACES} | values
+    if "{" not in text:
+        return text
+    known = _UNTOLD | values
     return re.sub(r"\{([a-z_]+)\}", lambda found: known.get(found[1], found[0]), text)
 
 
@@ -90,11 +95,17 @@ def general(text: str) -> str:
     return filled(text, {})
 
 
+def told_causes(entry: Entry, words: str, lang: Language) -> tuple[str, ...]:
+    """-> an entry's causes, those first that the failure's words mean."""
+    return tuple(cause.in_(lang) for cause in likeliest(entry.causes, words))
+
+
 def told_fixes(
-    entry: Entry, values: dict[str, str], versions: dict[str, str], lang: Language
+    entry: Entry, words: str, values: dict[str, str], versions: dict[str, str], lang: Language
 ) -> tuple[dict[str, object], ...]:
-    """-> an entry's fixes in the verdict's form; those for other versions than the log shows come last."""
-    fixes = [_told_fix(fix, values, versions, lang) for fix in entry.fixes]
+    """-> an entry's fixes in the verdict's form, those first that the failure's words mean; those for other versions
+    than the log shows come last."""
+    fixes = [_told_fix(fix, values, versions, lang) for fix in likeliest(entry.fixes, words)]
     return tuple(sorted(fixes, key=lambda fix: fix["fits"] is False))
 
 

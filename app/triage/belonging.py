@@ -47,6 +47,11 @@ def is_of_training(environment: Environment, paste: Sequence[Line] | None, claim
     return len(told) <= (_HINTED if sure else _UNTOLD) or _asks_for_help(told, sure)
 
 
+def is_by_a_person(paste: Sequence[Line]) -> bool:
+    """-> whether somebody wrote in a paste, beside what programs printed."""
+    return any(_PERSON.search(line.text) for line in paste)
+
+
 def _asks_for_help(texts: Sequence[str], sure: bool) -> bool:
     """-> whether a person wrote the text, and not about another field. `sure`: a line speaks of this one."""
     if sum(bool(_PERSON.search(text)) for text in texts) < _FEWEST:

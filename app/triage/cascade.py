@@ -36,14 +36,12 @@ def grade(finding: Finding) -> Grade:
     if event.source in ("last words", "standstill"):
         return Grade.HINT
     if match is None:
-        if event.source == "launcher" or event.where is Where.EXIT:
-            return Grade.ECHO
-        if event.source in ("cut traceback", "slurm", "process", "alarming"):
-            return Grade.CUT
-        return Grade.UNNAMED if event.source == "traceback" and not _carries_another(finding) else Grade.LINE
+        return _grade_unnamed(finding)
     if match.weak:
         # That a process ended in this way is a fact, even where it is often a consequence.
-        return Grade.HINT if event.where is Where.EXIT or event.source == "slurm" else Grade.WEAK
+        uncaught = event.source in ("traceback", "launcher") and finding.fatal
+        ended = uncaught or event.where is Where.EXIT or event.source == "slurm"
+        return Grade.HINT if ended else Grade.WEAK
     if match.entry.kind is Kind.CONSEQUENCE and event.where is Where.EXIT and event.exit_code not in (None, 1):
         return Grade.HINT  # A status of its own: peers that lost a connection leave with 1.
     if match.entry.kind is Kind.CONSEQUENCE or (event.source == "launcher" and match.entry.id == "usage.subprocess"):
@@ -55,10 +53,25 @@ def grade(finding: Finding) -> Grade:
     return Grade.CAUSE
 
 
+def _grade_unnamed(finding: Finding) -> Grade:
+    event = finding.event
+    if event.source == "launcher" or event.where is Where.EXIT:
+        return Grade.ECHO
+    if event.source in ("cut traceback", "slurm", "process", "alarming"):
+        return Grade.CUT
+    if _carries_another(finding):
+        return Grade.HINT
+    return Grade.UNNAMED if event.source == "traceback" else Grade.LINE
+
+
 def _carries_another(finding: Finding) -> bool:
     """-> whether the exception is Ray's envelope, which names the type of the one that it carries and no more."""
     raised = finding.event.exception
-    return raised is not None and raised.type.endswith("RayTaskError") and "ray::" in raised.message
+    if raised is None:
+        return False
+    return raised.type.endswith("UnserializableException") or (
+        raised.type.endswith("RayTaskError") and "ray::" in raised.message
+    )
 
 
 def is_clean_up(finding: Finding, others: list[Finding]) -> bool:

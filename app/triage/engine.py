@@ -79,7 +79,7 @@ class Engine:
             root_cause=root,
             candidates=candidates(choice, lang),
             cascades=cascades(choice),
-            action=advise(entry, hosts, lang) if root else nothing_failed(lang),
+            action=advise(entry, root.words, hosts, lang) if root else nothing_failed(lang),
             run=run_facts(reading, choice),
             attempts=attempts(choice),
             earlier_runs=(),

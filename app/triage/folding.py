@@ -14,7 +14,7 @@ from app.triage.match import Found, Match, Matcher
 
 MOST = 4000  # different findings kept of one run: the first half of them, and the newest
 MOST_NEAR_LOOKS = 100  # findings of one run that no entry knows and that are compared with the messages of all
-_APART = frozenset({"launcher", "title"})  # sources that speak of others' failures
+_APART = frozenset({"launcher", "title", "alarming"})  # sources that speak of others' failures, or of what nobody names
 _SAMPLES = 7  # equal events of other ranks kept for evidence
 
 

@@ -7,7 +7,7 @@ Each match costs a call, and lines of progress have several: of lines that diffe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate
 from pathlib import Path
@@ -16,7 +16,9 @@ from typing import NamedTuple
 from app.parsing.collectives import Collectives
 from app.parsing.device import Device
 from app.parsing.elastic import Elastic
-from app.parsing.environment.told import ENOUGH, LONGEST, SIGNS, SURE, shown_by
+from app.parsing.environment.told import ENOUGH, LONGEST, SIGNS, SURE, form_of, shown_by
+from app.parsing.horovod import Horovod
+from app.parsing.nccl import Nccl
 from app.parsing.processes import Processes
 from app.parsing.scheduler import Scheduler
 from app.parsing.tracebacks import Tracebacks
@@ -53,44 +55,54 @@ class Glance:
         """-> what each text may show; those that show nothing are left out. `settled`: the numbers of signs
         of which enough is known; of others that nearly every line shows, the first lines are told that show them."""
         lines = list(dict.fromkeys(texts))
-        data = "\n".join(lines).encode("utf-8", "replace")
-        forms = data.translate(_ONE_DIGIT).split(b"\n")
+        data = "\n".join(["", *lines]).encode("utf-8", "replace")
+        forms = data.translate(_ONE_DIGIT).split(b"\n")[1:]
         alike = self._shown_alike(list(dict.fromkeys(forms)), settled)
-        told_alike = {form: _seen(facts) for form, facts in alike.items()}
+        told_alike = {form: _seen(facts) for form, facts in alike.items() if facts}
         ends = _ends(forms)
         pointed = _by_line(self._pointed(data), ends)
         facts = _by_line(self._apart(data), ends)
         for number in ENOUGH.keys() - settled:
-            for at in _first(self._common[number], data.split(b"\n"), ENOUGH[number]):
+            for at in _first(self._common[number], data.split(b"\n")[1:], ENOUGH[number]):
                 facts.setdefault(at, set()).add(number)
-        seen: dict[str, Seen] = {}
-        for at, form in enumerate(forms):
-            told = told_alike.get(form, NOTHING)
-            if at in facts:
-                told = _seen(alike.get(form, _NONE).union(facts[at]))
-            elif told is NOTHING and at not in pointed:
-                continue
-            line = lines[at]
+        seen = {line: told for line, told in zip(lines, map(told_alike.get, forms), strict=True) if told is not None}
+        for at in {*facts, *pointed, *self._unsure(lines, forms, told_alike)}:
+            line, form = lines[at], forms[at]
+            told = _seen(alike.get(form, _NONE).union(facts.get(at, _NONE)))
             if at in pointed or not told.sure or len(line) > LONGEST:
-                entries = tuple(sorted(pointed[at])) if at in pointed else ()
-                told = Seen(told.begins, shown_by(line, told.facts), entries)
+                told = Seen(told.begins, shown_by(line, told.facts), tuple(sorted(pointed.get(at, _NONE))))
             seen[line] = told
         return seen
 
+    def _unsure(self, lines: list[str], forms: list[bytes], told: dict[bytes, Seen]) -> list[int]:
+        """-> the places of the lines whose signs RE2 decides on, and of those that are too long."""
+        unsure = {form for form, seen in told.items() if not seen.sure}
+        if not unsure and max(map(len, lines), default=0) <= LONGEST:
+            return []
+        return [at for at, form in enumerate(forms) if form in unsure or (form in told and len(lines[at]) > LONGEST)]
+
     def _shown_alike(self, forms: list[bytes], settled: frozenset[int]) -> dict[bytes, frozenset[int]]:
         """-> what each form of lines shows whatever its digits are; those that show nothing are left out."""
-        found = _by_line(self._alike(b"\n".join(forms)), _ends(forms))
+        found = _by_line(self._alike(b"\n".join([b"", *forms])), _ends(forms))
         return {forms[at]: frozenset(facts - settled) for at, facts in found.items()}
+
+
+def apart(shown: Sequence[Seen]) -> list[int]:
+    """-> the places of the lines that are to be looked at one by one, of many that show this."""
+    kinds = dict(zip(map(id, shown), shown, strict=True))
+    wanted = {at for at, one in kinds.items() if one.begins or one.pointed or not form_of(one.facts).passes}
+    return [place for place, at in enumerate(map(id, shown)) if at in wanted] if wanted else []
 
 
 # The extractors' words, each with the bit of its extractor; the order is that in which a run's reading asks them.
 _WORDS = [
     (word, 1 << at)
     for at, words in enumerate(
-        (Elastic.WORDS, Tracebacks.WORDS, Device.WORDS, Collectives.WORDS, Processes.WORDS, Scheduler.WORDS)
+        (Elastic.WORDS, Tracebacks.WORDS, Device.WORDS, Collectives.WORDS, Nccl.WORDS, Processes.WORDS,
+         Scheduler.WORDS, Horovod.WORDS)
     )
     for word in words
-]
+]  # fmt: skip
 _ONE_DIGIT = bytes.maketrans(b"123456789", b"000000000")
 _ANY_DIGIT = re.compile(r"0-9|\{\d+(?:,\d*)?\}|\(\*UTF8\)")  # of a pattern: what is met by any digit or by none
 _DIGIT = re.compile(r"\d")
@@ -112,15 +124,15 @@ def _first(scan: Scan, lines: list[bytes], enough: int) -> Iterator[int]:
     start, more = 0, _AT_ONCE
     while start < len(lines) and enough > 0:
         some = lines[start : start + more]
-        found = _by_line(scan(b"\n".join(some)), _ends(some))
+        found = _by_line(scan(b"\n".join([b"", *some])), _ends(some))
         yield from (start + at for at in found)
         enough -= len(found)
         start, more = start + more, 2 * more
 
 
 def _ends(lines: Iterable[bytes]) -> list[int]:
-    """-> the places behind the lines' line feeds."""
-    return [at + end for at, end in enumerate(accumulate(map(len, lines)), 1)]
+    """-> the places behind the lines' line feeds, in what begins with one more."""
+    return list(accumulate(map((1).__add__, map(len, lines)), initial=1))[1:]
 
 
 def _by_line(found: Found, ends: list[int]) -> dict[int, set[int]]:

@@ -30,7 +30,7 @@ _IDLE = re.compile(
     r"(?i)exit(?:ed|s)?(?: with)?(?: exit| error| return)? (?:code|status)|returned? (?:non-?zero|code)"
     r"|^srun: |^slurm|^wandb: |mlflow|tensorboard"
     r"|(?:errors?|count|failed)['\"]?\s?[:=]\s?0\b|error[ _-]rate"
-    r"|retry|skipp|will be retried|Unable to register|falling back"
+    r"|retry|skipp|will be retried|Unable to register|falling back|not recommended"
 )
 
 

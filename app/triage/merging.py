@@ -17,14 +17,16 @@ _MOST_TIMES = 100_000  # kept of a run
 
 @dataclass(slots=True)
 class Clock:
-    """What time it was where, by the lines that tell it. Feed it the kept lines in order, many at once."""
+    """What time it was where, by the lines that tell it. Feed it the kept lines in order, many of one file at once."""
 
     _orders: list[int] = field(default_factory=list)
     _times: list[str] = field(default_factory=list)
 
     def feed(self, lines: list[Line]) -> None:
-        for line in lines if len(self._times) < _MOST_TIMES else ():
-            if line.time and line.file is not None and (not self._times or self._times[-1] != line.time):
+        if not lines or lines[0].file is None or len(self._times) >= _MOST_TIMES:
+            return
+        for line in lines:
+            if line.time and (not self._times or self._times[-1] != line.time):
                 self._orders.append(line.order)
                 self._times.append(line.time)
 

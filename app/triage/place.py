@@ -11,11 +11,13 @@ from app.triage.fingerprint import raised_of
 from app.triage.folding import Finding
 from app.triage.reading_run import RunReading
 from app.triage.root_cause import Choice
+from app.triage.waiting import awaited
 
 Place = tuple[int | None, int | None, str | None]
 # Ranks as people and their loggers write them inside a line: [rank3], [Rank 3], (rank=3), RANK:3.
 _WRITTEN = re.compile(
-    r"(?i)[\[( ]\[?rank[ =:]{0,2}(\d{1,6})(?:[\]):,]|\.$)|\[(\d{1,6})\] is setting up NCCL communicator"
+    r"(?i)[\[( ]\[?rank[ =:]{0,2}(\d{1,6})(?:[\]):,]|\.$)|\bon rank (\d{1,6})$"
+    r"|\[(\d{1,6})\] is setting up NCCL communicator"
 )
 _GUARD = re.compile(r"\bif (?:[\w.]{1,60}\.|global_|self\.)?rank == (\d{1,6})\b(?!.*\belse (?!None\b))")
 # Schedulers and kernels that ended a process for its memory do not say which rank it was.
@@ -31,6 +33,8 @@ _LEFT = re.compile(r"^srun: error: \S+: tasks? [\d,-]+: Exited with exit code \d
 _TASK_KILLED = re.compile(r"^srun: error: \S+: task \d+: Out Of Memory")
 # ray.exceptions.RayTaskError(KeyError): ray::train() (pid=71, ip=10.0.0.3): what it carries was raised over there.
 _CARRIED_FROM = re.compile(r"\bray::[^\n]{1,200}?\(pid=\d+, ip=([\w.:-]+)")
+_WARNED = "NCCL WARN "
+_TELLING = 12  # characters of a warning that are its own
 _STOPPED_AS_ONE = frozenset({"elastic", "slurm", "user", "k8s"})  # areas of entries that tell of whole jobs ended
 _WHOLE_RUN = ("launcher", "slurm")  # sources that speak of all processes
 _MOST_LOCAL = 16  # processes of one host; a larger world spans several
@@ -41,14 +45,19 @@ def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: st
     echo = finding.match is not None and finding.match.entry.kind is Kind.CONSEQUENCE
     waited = echo and bool(finding.ranks) and finding.ranks <= reading.collectives.timed_out
     if waited or finding.event.source == "torn":
-        return _missed(reading), None, None  # Who waited in vain did not fail first.
+        missed = _missed(reading)  # Who waited in vain did not fail first.
+        return _first_to_leave(finding, choice, reading) if missed is None else missed, None, None
+    alone = awaited(finding, choice, reading) if captured is None else None
+    if alone is not None:
+        return alone, None, reading.environment.host_of.get(alone)
     if _agent_was_told(finding, choice):
         return None, None, _only_host(reading) if finding.event.host in (None, "localhost") else finding.event.host
     rank, local, host = _own(finding, choice, captured)
     if rank is None and len(finding.ranks) == 1:
         rank = min(finding.ranks)  # An equal one tells it: the report repeats a traceback with its rank.
     if rank is None and finding.event.source not in _WHOLE_RUN:
-        rank = _alike(finding, choice)
+        rank = reading.nccl.rank_of(finding.event.text, reading.environment.world_size)
+        rank = _alike(finding, choice) if rank is None else rank
         rank = _written(finding) if rank is None else rank
         rank = _guarded(finding) if rank is None else rank
         rank = local if rank is None and local is not None and _first_host(finding, reading) else rank
@@ -62,6 +71,7 @@ def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: st
         host = host or next((other.host for other in exits if other.host), None)
         local = next((other.local_rank for other in exits), None) if local is None else local
         host = host or reading.environment.host_of.get(rank)
+    host = _warned_on(finding, choice) if host in (None, "localhost") else host
     return rank, local, _only_host(reading) if host in (None, "localhost") else host
 
 
@@ -143,15 +153,34 @@ def _alike(finding: Finding, choice: Choice) -> int | None:
     """-> the only rank that shows the same cause in other words, as the exception that quotes NCCL's own line."""
     if finding.match is None or finding.match.entry.kind is not Kind.CAUSE or finding.match.broad:
         return None
-    same = (other for other in choice.live if other.entry == finding.entry and other.attempt == finding.attempt)
-    ranks = {rank for other in same for rank in other.ranks}
+    ranks = {rank for other in _retold(finding, choice) for rank in other.ranks}
     return ranks.pop() if len(ranks) == 1 else None
+
+
+def _warned_on(finding: Finding, choice: Choice) -> str | None:
+    """-> the only host on which NCCL warned of what a rank's exception tells."""
+    if finding.event.where is not Where.EXCEPTION or finding.entry is None:
+        return None
+    hosts = {host for other in _retold(finding, choice) if _WARNED in other.event.text for host in other.hosts}
+    return hosts.pop() if len(hosts) == 1 else None
+
+
+def _retold(finding: Finding, choice: Choice) -> list[Finding]:
+    """-> what tells of the same failure in the same attempt: it shows the same entry, or one quotes NCCL's warning in
+    the other."""
+    same = (other for other in choice.live if other.attempt == finding.attempt)
+    return [other for other in same if other.entry == finding.entry or _quote(finding.event, other.event)]
+
+
+def _quote(one: Event, other: Event) -> bool:
+    warnings = ((a.text.partition(_WARNED)[2].strip(), b) for a, b in ((one, other), (other, one)))
+    return any(len(said) >= _TELLING and any(said in raised.text for raised in event.chain) for said, event in warnings)
 
 
 def _written(finding: Finding) -> int | None:
     """-> the rank that the lines which show the failure name in their midst."""
     found = (_WRITTEN.search(line.raw) for line in finding.event.lines[:3])
-    return next((int(one[1] or one[2]) for one in found if one), None)
+    return next((int(next(filter(None, one.groups()))) for one in found if one), None)
 
 
 def _guarded(finding: Finding) -> int | None:
@@ -159,6 +188,14 @@ def _guarded(finding: Finding) -> int | None:
     raised = raised_of(finding)
     found = (_GUARD.search(frame.code) for frame in (raised.frames if raised else ()) if frame.user_code)
     return next((int(one[1]) for one in found if one), None)
+
+
+def _first_to_leave(finding: Finding, choice: Choice, reading: RunReading) -> int | None:
+    """-> the rank that a parent saw leave first, unless it waited for others itself."""
+    exits = [other for other in choice.live if other.attempt == finding.attempt and other.event.where is Where.EXIT]
+    told = [other for other in exits if other.event.source == "process" and other.event.rank is not None]
+    first = min(told, key=lambda other: other.order, default=None)
+    return first.event.rank if first is not None and first.event.rank not in reading.collectives.timed_out else None
 
 
 def _missed(reading: RunReading) -> int | None:

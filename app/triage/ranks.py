@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from app.domain.line import Line
@@ -12,9 +12,10 @@ from app.reading.places import writer_of
 _PER_NODE = re.compile(
     r"(?:nproc[_-]per[_-]node|local_world_size|num_local_procs|ntasks[_-]per[_-]node)['\"]?\s?[=: ]\s?(\d{1,3})\b", re.I
 )
-_WORDS = ("_ranks=[", "group_rank=", "per_node", "ocal_world", "local_procs")  # of which a line that teaches holds one
+# Of which a line that teaches holds one.
+WORDS = ("_ranks=[", "group_rank=", "per_node", "ocal_world", "local_procs", ") world_rank=", "[rank=")
 # What a launcher prints that starts workers; where it is a task of an outer launcher, that one's numbers are of nodes.
-_AGENT = (
+AGENT = (
     "distributed/run.py:", "distributed.run:", "failed (exitcode", "first observed failure", "elastic.agent",
     "elastic/agent/", "[launch.py:",
 )  # fmt: skip
@@ -22,6 +23,9 @@ _GROUP = re.compile(r"\b(group_rank|local_ranks|global_ranks)=(?:\[(\d+)[\d, ]*\
 _FIRST_POD = re.compile(r"-(?:master|launcher|chief)-\d{1,5}(?:-[a-z0-9]{5})?$")
 # train-worker-3, js-workers-0-3-x7k2p, job-3-x7k2p
 _POD = re.compile(r"-(\d{1,5})(?:-[a-z0-9]{5})?$")
+# Ray: - (node_id=…, ip=10.0.0.3, pid=3124) world_rank=5, … · ray::Policy.init() (pid=18211, …, repr=Policy[rank=13])
+_PROCESS = re.compile(r"\bpid=(\d+)\) world_rank=(\d{1,6})|\(pid=(\d+),[^()\n]{0,200}\brepr=\w+\[rank=(\d{1,6})\]")
+_PID = re.compile(r" (\d+)/")  # of the process in a stream's name
 
 
 @dataclass(slots=True)
@@ -34,13 +38,13 @@ class Ranks:
     _nodes: dict[str, int] = field(default_factory=dict)
     _writers: dict[str, str] = field(default_factory=dict)  # of files
     _rank_of: dict[str, int] = field(default_factory=dict)  # of writers
+    _processes: dict[str, int | None] = field(default_factory=dict)  # ranks by process number, None where two share it
 
-    def settled(self, lines: Sequence[Line]) -> Sequence[Line]:
-        """-> the lines, each with its rank where the run has told enough."""
-        told = "\n".join([line.text for line in lines]).lower()
-        if not self._agents and any(word in told for word in _AGENT):
+    def settled(self, lines: Sequence[Line], said: Set[str]) -> Sequence[Line]:
+        """-> the lines, each with its rank where the run has told enough; `said`: which of the words they hold."""
+        if not self._agents and not said.isdisjoint(AGENT):
             self._agents = any(line.node is not None and _is_of_agent(line.text) for line in lines)
-        if self._nodes or any(word in told for word in _WORDS):
+        if self._nodes or self._processes or not said.isdisjoint(WORDS):
             return [self._settled(line) for line in lines]
         return [
             line
@@ -55,6 +59,8 @@ class Ranks:
 
     def _settled(self, line: Line) -> Line:
         self._learn(line)
+        if line.rank is None and self._processes and (process := _PID.search(line.stream)):
+            line = line._replace(rank=self._processes.get(process[1]))
         if line.rank is not None and line.local_rank is None and line.node is not None and self._of_node(line):
             line = line._replace(rank=None)
         if line.file is not None and line.local_rank is not None:
@@ -86,6 +92,11 @@ class Ranks:
 
     def _learn(self, line: Line) -> None:
         text = line.text
+        if "world_rank=" in text or "[rank=" in text:
+            for pid, rank, other_pid, other_rank in _PROCESS.findall(text):
+                known = self._processes.setdefault(pid or other_pid, int(rank or other_rank))
+                if known != int(rank or other_rank):
+                    self._processes[pid or other_pid] = None
         if "_ranks=[" in text or "group_rank=" in text:
             for name, first, number in _GROUP.findall(text):
                 if name == "group_rank":
@@ -110,4 +121,4 @@ class Ranks:
 
 def _is_of_agent(text: str) -> bool:
     """-> whether a launcher's agent wrote a line; workers' tracebacks pass through its files."""
-    return text[:2] != "  " and any(word in text for word in _AGENT)
+    return text[:2] != "  " and any(word in text for word in AGENT)

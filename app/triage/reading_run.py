@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import dropwhile, islice
+from itertools import dropwhile, islice, repeat
+from operator import attrgetter
 from typing import Any
 
-from app.domain.entry import Kind
 from app.domain.event import Event
 from app.domain.line import Line
 from app.parsing.collectives import Collectives
@@ -15,24 +15,24 @@ from app.parsing.device import Device
 from app.parsing.elastic import Elastic
 from app.parsing.environment import Environment
 from app.parsing.environment.told import start
+from app.parsing.horovod import Horovod
+from app.parsing.nccl import Nccl
 from app.parsing.processes import Processes
 from app.parsing.scheduler import Scheduler
 from app.parsing.tracebacks import LeftOut, Tracebacks
 from app.triage.belonging import is_of_training
 from app.triage.cascade import unexplained
-from app.triage.folding import Finding, Findings
-from app.triage.glance import NOTHING, Seen
+from app.triage.folding import Findings
+from app.triage.glance import NOTHING, Seen, apart
 from app.triage.last_words import LastWords
 from app.triage.match import Matcher
 from app.triage.second_look import LONGEST, alarming, passages, second_look
 from app.triage.survival import ends_badly
+from app.triage.tellers import REREAD, ends_run, tells_no_cause, tells_of_a_child
 from app.triage.titles import HEAD, title
 
-_ENDING_TYPES = ("ChildFailedError", "SignalException", "ProcessRaisedException", "ProcessExitedException")
-_CAUSELESS = frozenset({"slurm", "line", "cut traceback", "launcher"})
 _OF_AGENTS = frozenset({"elastic agent", "elastic first", "elastic report"})
 _ELASTIC = 1  # the bit of the first extractor
-_REREAD = frozenset({"line", "cut traceback"})
 
 
 @dataclass(slots=True)
@@ -47,6 +47,8 @@ class RunReading:
     elastic: Elastic = field(default_factory=Elastic)
     tracebacks: Tracebacks = field(init=False)
     collectives: Collectives = field(default_factory=Collectives)
+    nccl: Nccl = field(default_factory=Nccl)
+    horovod: Horovod = field(init=False)
     device: Device = field(default_factory=Device)
     processes: Processes = field(default_factory=Processes)
     scheduler: Scheduler = field(default_factory=Scheduler)
@@ -64,6 +66,7 @@ class RunReading:
     def __post_init__(self) -> None:
         self.findings = Findings(self.matcher)
         self.tracebacks = Tracebacks(self.left_out)
+        self.horovod = Horovod(self.collectives.missing, self.collectives.timed_out)
 
     def feed(self, lines: Sequence[Line]) -> None:
         """Most lines show nothing: they are kept for what may need them later, and go no further."""
@@ -71,28 +74,44 @@ class RunReading:
             return
         self._keep(lines)
         self.tracebacks.meet(lines)
+        texts = [line.text for line in lines]
         starts = {start(line) for line in lines if line.raw is not line.text}
-        texts = (line.text for line in lines)
         seen = self.matcher.glance([*texts, *starts], self.environment.settled)
         for told in starts & seen.keys():
             self.environment.label(seen[told].facts)
-        read: list[tuple[Line, bool]] = []
-        above = self._above
-        for line in lines:
-            shown = seen.get(line.text)
-            if line.stream in self._waiting or (shown is not None and (shown.begins or shown.pointed)):
-                read.append(self._read(line, shown or NOTHING, above))
-            else:
-                if self.elastic.attempt or line.host is not None:
-                    line = self._placed(line)
-                if shown is not None:
-                    self.environment.note(line, shown.facts, False)  # Most lines of most logs count steps, no more.
-                read.append((line, False))
-            above = line.text
-        self._above = above
+        self.last_words.feed(self._looked_at(lines, list(map(seen.get, texts, repeat(NOTHING)))))
+        self._above = texts[-1]
         self.environment.feed(lines)
-        self.last_words.feed(read)
         self.ended = self.ended or bool(self.environment.well)
+
+    def _looked_at(self, lines: Sequence[Line], shown: list[Seen]) -> list[tuple[Line, bool]]:
+        """-> the lines with their attempts, each with whether an extractor or an entry reads it."""
+        read: list[tuple[Line, bool]] = []
+        wanted = [*apart(shown), len(lines)][::-1]
+        while (at := len(read)) < len(lines):
+            if at == wanted[-1] or self._waiting:
+                if at == wanted[-1]:
+                    wanted.pop()
+                read.append(self._look(lines[at], shown[at], lines[at - 1].text if at else self._above))
+            else:
+                read += zip(self._pass_by(lines[at : wanted[-1]], shown[at : wanted[-1]]), repeat(False))
+        return read
+
+    def _pass_by(self, lines: Sequence[Line], shown: list[Seen]) -> Sequence[Line]:
+        """-> the lines with their attempts; they show no more than that the run goes on."""
+        if self.elastic.attempt or any(map(attrgetter("host"), lines)):
+            lines = [self._placed(line) for line in lines]
+        self.environment.pass_by(lines, list(map(attrgetter("facts"), shown)))
+        return lines
+
+    def _look(self, line: Line, seen: Seen, above: str) -> tuple[Line, bool]:
+        if line.stream in self._waiting or seen.begins or seen.pointed:
+            return self._read(line, seen, above)
+        if self.elastic.attempt or line.host is not None:
+            line = self._placed(line)
+        if seen.facts:
+            self.environment.note(line, seen.facts, False)
+        return line, False
 
     def _keep(self, lines: Sequence[Line]) -> None:
         if len(self.head) < HEAD:
@@ -122,7 +141,7 @@ class RunReading:
             self.findings.add([replace(Event.at(line, line.text, "line"), fatal=False)])
         if events:
             self.findings.add(events)
-            self.ended = self.ended or any(map(_ends_run, events))
+            self.ended = self.ended or any(map(ends_run, events))
         return line, known
 
     def _placed(self, line: Line) -> Line:
@@ -157,21 +176,25 @@ class RunReading:
         """-> the extractors with these bits, in their order."""
         chosen = self._by_bits.get(wanted)
         if chosen is None:
-            every = (self.elastic, self.tracebacks, self.device, self.collectives, self.processes, self.scheduler)
-            bits = ((1 << at, extractor) for at, extractor in enumerate(every))
+            bits = ((1 << at, extractor) for at, extractor in enumerate(self._every()))
             chosen = self._by_bits[wanted] = [(bit, extractor) for bit, extractor in bits if wanted & bit]
         return chosen
+
+    def _every(self) -> tuple[Any, ...]:
+        """-> the extractors, in the order of their bits."""
+        return (self.elastic, self.tracebacks, self.device, self.collectives, self.nccl, self.processes,
+                self.scheduler, self.horovod)  # fmt: skip
 
     def close(self) -> None:
         """Ends what is still open."""
         for extractor in (self.elastic, self.tracebacks, self.processes, self.collectives):
             extractor.close()
-        self.findings.add(self._events())
+        self.findings.add(event for extractor in self._every() for event in extractor.events)
         if any(found.event.line.node is not None for found in self.findings if found.event.source in _OF_AGENTS):
             self.findings.give_nodes_back()
         told = title(self.head, pasted=self.paste is not None)
         below = (found.event for found in self.findings if told is None or found.event.line != told.line)
-        silent = all(map(_tells_no_cause, below))
+        silent = all(map(tells_no_cause, below))
         if told is not None and silent:
             self.findings.leave_out(told.line)
             self.findings.add([told])
@@ -188,14 +211,14 @@ class RunReading:
         found = self.findings.matched(self.is_of_training())
         weak = bool(self.environment.progress)  # Then no warning explains the run.
         named = [finding for finding in unexplained(found) if finding.match and not (weak and finding.match.weak)]
-        if all(map(_tells_of_a_child, named)):
+        if all(map(tells_of_a_child, named)):
             self.findings.add(self.last_words.events(self.environment, any(map(ends_badly, found))))
 
     def _look_again(self, paste: list[Line]) -> None:
         """Reads a short paste again, all but what launchers said; of a run that trained only what stands behind."""
         progress = self.environment.progress
         since = progress[-1] if progress else -1
-        launchers = (finding.event for finding in self.findings if finding.event.source not in _REREAD)
+        launchers = (finding.event for finding in self.findings if finding.event.source not in REREAD)
         known = {line.order for event in launchers for line in event.lines}
         known |= self._claimed if known else set()  # A launcher's traceback quotes its own code.
         rest = [line for line in paste if line.order > since and line.order not in known]
@@ -219,30 +242,3 @@ class RunReading:
     def is_of_training(self) -> bool:
         """-> whether the log is one of a training run, or a paste that may well be."""
         return is_of_training(self.environment, self.paste, self._claimed)
-
-    def _events(self) -> list[Event]:
-        """-> the events that the extractors told since they were asked last."""
-        events: list[Event] = []
-        for extractor in (self.elastic, self.tracebacks, self.device, self.collectives, self.processes, self.scheduler):
-            if extractor.events:
-                events += extractor.events
-                extractor.events.clear()
-        return events
-
-
-def _tells_no_cause(event: Event) -> bool:
-    """-> whether an event tells only that something ended, as launchers and schedulers do."""
-    return event.source in _CAUSELESS or event.source.startswith("elastic")
-
-
-def _tells_of_a_child(finding: Finding) -> bool:
-    """-> whether a launcher says no more than that a worker of its failed."""
-    match = finding.match
-    echo = match is not None and match.entry.kind is Kind.CONSEQUENCE and match.entry.area == "elastic"
-    return echo and finding.event.source not in _REREAD
-
-
-def _ends_run(event: Event) -> bool:
-    if event.exception is not None:
-        return event.exception.type.endswith(_ENDING_TYPES) or event.source == "launcher"
-    return event.source in ("elastic first", "slurm")

@@ -11,6 +11,7 @@ from app.reading.redact import redact
 from app.triage.action import ranges
 from app.triage.reading_run import RunReading
 from app.triage.root_cause import Choice
+from app.triage.waiting import awaited
 
 _Reason = tuple[str, Mapping[str, object]]
 _SAID: dict[str, tuple[str, str]] = {
@@ -81,6 +82,9 @@ def _noun(values: Mapping[str, object]) -> str:
 def because_of(choice: Choice, reading: RunReading, root: RootCause) -> tuple[tuple[str, dict[str, object]], ...]:
     """-> why the verdict is what it is, as names and values, the weightiest first."""
     told = [*_shown(choice, root), *_placed(choice, reading, root), *_missing(reading)]
+    alone = awaited(choice.root, choice, reading) if choice.root is not None else None
+    if alone is not None and alone == root.rank:
+        told.append(("missing", {"ranks": str(alone)}))
     if len(choice.roots) > 1:
         told.append(("attempts", {"count": len(choice.roots)}))
     if choice.survived:

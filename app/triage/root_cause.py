@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from app.domain.event import Where
 from app.reading.lines import FILE_SPAN
+from app.triage.belonging import is_by_a_person
 from app.triage.cascade import ECHO_AREAS, Grade, grade, is_clean_up, unexplained
 from app.triage.folding import Finding
 from app.triage.reading_run import RunReading
@@ -14,6 +15,15 @@ from app.triage.survival import ends_badly, handled, survived
 
 # srun: error: c12: tasks 0-63: Exited with exit code 1 · slurmstepd: error: *** JOB 31 ON c12 CANCELLED AT …
 _TASK_FAILED = re.compile(r"^srun: error: \S+: tasks? \S+: |\*\*\* (?:JOB|STEP) \S+ ON \S+ (?:CANCELLED|FAILED)")
+# Causes that a rank also shows which another one has left alone.
+_LOST_A_PEER = frozenset(
+    {"nccl.unhandled-system-error", "nccl.internal-error", "gloo.error", "network.connect-refused"}
+)
+_OWN_SIGNALS = frozenset({-4, -7, -8, -9, -11})  # that end no process because another one has left
+_LATE = 1000  # lines; so far below may stand what came before
+_PASTE = 40  # lines; a longer text is no paste of a warning
+_OF_A_WARNING = re.compile(r"\s|.*\bNCCL INFO\b")  # lines below one that say more of it
+_BELOW = 2  # lines; a program that prints more behind its last warning went on
 
 
 @dataclass(slots=True)
@@ -86,9 +96,19 @@ def _failed(choice: Choice, reading: RunReading) -> bool:
     return (
         bool(choice.live)
         and not environment.progress
-        and reading.last_order % FILE_SPAN <= 40
+        and reading.last_order % FILE_SPAN <= _PASTE
+        and not _went_on(choice.live, reading)
         and not environment.foreign
     )
+
+
+def _went_on(warnings: list[Finding], reading: RunReading) -> bool:
+    """-> whether a program printed more below its last warning. What somebody wrote there tells nothing of it, nor does
+    a log below words that the run hangs, which no program can say of itself."""
+    said = any(finding.match is not None and finding.match.entry.area in ("perf", "hang") for finding in warnings)
+    last, paste = max(finding.last for finding in warnings), reading.paste or ()
+    below = [line for line in paste if line.order > last and not _OF_A_WARNING.match(line.text)]
+    return len(below) > _BELOW and not said and not is_by_a_person(paste)
 
 
 def _of_any_program(finding: Finding) -> bool:
@@ -123,6 +143,8 @@ def _root_of(findings: list[Finding], gave_way: list[str]) -> Finding | None:
         if earlier:
             best = min(earlier, key=lambda finding: finding.order)
             gave_way.append(match.entry.id)
+    behind = [finding for finding in free if _printed_later(finding, best)]
+    best = min(behind, key=lambda finding: finding.order, default=best)
     return _most_telling(best, findings)
 
 
@@ -133,8 +155,32 @@ def _came_first(finding: Finding, best: Finding) -> bool:
         return False
     if best.match is None or _speaks_of_peers(best):
         return best.match is not None
-    alone = bool(finding.ranks) and bool(best.ranks) and not finding.ranks & best.ranks
-    return alone and best.match.entry.owner == "user" and best.event.where is Where.EXCEPTION
+    return _of_others(finding, best) and best.match.entry.owner == "user" and best.event.where is Where.EXCEPTION
+
+
+def _printed_later(finding: Finding, best: Finding) -> bool:
+    """-> whether `best` is that of ranks that lost a peer, and the finding a little below it what that peer died of:
+    ranks write as they please."""
+    if (
+        best.match is None
+        or best.match.entry.id not in _LOST_A_PEER
+        or best.event.source not in ("traceback", "collective")
+    ):
+        return False
+    if not 0 < finding.order - best.order < _LATE or not _of_others(finding, best):
+        return False
+    if finding.event.where is Where.EXIT:
+        return finding.event.exit_code in _OWN_SIGNALS
+    uncaught = finding.event.source == "traceback" and finding.fatal and grade(finding) >= Grade.UNNAMED
+    return uncaught and (finding.match is None or finding.match.entry.area not in (*ECHO_AREAS, "user"))
+
+
+def _of_others(one: Finding, other: Finding) -> bool:
+    """-> whether other ranks tell of one finding than of the other, as far as the log names them."""
+    if one.ranks and other.ranks:
+        return not one.ranks & other.ranks
+    local = one.event.local_rank, other.event.local_rank
+    return None not in local and local[0] != local[1]
 
 
 def _most_telling(best: Finding, findings: list[Finding]) -> Finding:

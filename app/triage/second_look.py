@@ -18,8 +18,9 @@ _ALARM = re.compile(
 )
 _CALM = re.compile(
     r"(?i)\b(?:0|no|without|zero) (?:errors?|failures?)|error rate|guard failures?"
-    r"|(?:errors?|failed|failures?)[:=]\s*0\b|warn|\bif\b"
+    r"|(?:errors?|failed|failures?)[:=]\s*0\b|warn|nccl info|\bif\b"
 )
+_STOPPING = re.compile(r"Sending process \d+ (?:the )?closing signal SIG(?:TERM|KILL)")  # A warning, after a failure.
 # ASCII letters, as a Chinese sentence runs into the name without a blank.
 _NAME = r"(?:[A-Za-z_][A-Za-z0-9_]*\.)*[A-Z][A-Za-z0-9_]*(?:Error|Exception|Interrupt)"
 _QUOTED = re.compile(rf"(?:(?<![A-Za-z0-9_.'\"/])|(?<= ['\"]))({_NAME})\s?: ?([^`]{{3,2000}})")
@@ -55,4 +56,5 @@ def alarming(lines: list[Line]) -> Iterator[Event]:
 
 
 def _speaks_of_an_error(text: str) -> bool:
-    return bool(_ALARM.search(text) or _QUOTED.search(text)) and not _CALM.search(text)
+    alarm = bool(_ALARM.search(text) or _QUOTED.search(text)) and not _CALM.search(text)
+    return alarm or bool(_STOPPING.search(text))

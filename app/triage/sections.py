@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from app.domain.line import Line
 from app.reading.places import Place, Places
 
 HEADINGS = (r"==> \S.{0,300} <==\s*$", r"-{10}(Begin|End) global rank \d{1,6} STD(OUT|ERR)-{10}")
-_MARKS = ("==> ", "-----")
+MARKS = ("==> ", "-----")
 _FILE = re.compile(r"==> (\S.{0,300}) <==\s*$")
 _RANK = re.compile(r"-{10}(Begin|End) global rank (\d{1,6}) STD(?:OUT|ERR)-{10}")
 
@@ -22,14 +22,15 @@ class Sections:
     _open: dict[str, Place] = field(default_factory=dict)  # of a stream
     _places: Places = field(default_factory=Places)
 
-    def settled(self, lines: Sequence[Line]) -> Sequence[Line]:
-        """-> the lines, with what the heading above each tells of its writer, where the line itself does not."""
-        if not self._open and not any(line.text.startswith(_MARKS) for line in lines):
+    def settled(self, lines: Sequence[Line], said: Set[str]) -> Sequence[Line]:
+        """-> the lines, with what the heading above each tells of its writer, where the line itself does not; `said`:
+        which of the marks they hold."""
+        if not self._open and said.isdisjoint(MARKS):
             return lines
         return [self._settled(line) for line in lines]
 
     def _settled(self, line: Line) -> Line:
-        if line.text.startswith(_MARKS) and self._is_heading(line):
+        if line.text.startswith(MARKS) and self._is_heading(line):
             return line
         where = self._open.get(line.stream) if self._open else None
         if where is None:

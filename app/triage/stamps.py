@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from app.domain.line import Line
 
@@ -22,6 +23,8 @@ class Stamps:
 
         The body of a traceback counts as one line, however long it is.
         """
+        if not self._last and not any(map(attrgetter("time"), lines)):
+            return list(lines)
         settled: list[Line] = []
         for line in lines:
             if line.time is not None:

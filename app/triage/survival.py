@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
 from app.domain.event import Where
 from app.parsing.environment import Environment
@@ -13,7 +13,8 @@ from app.triage.folding import Finding
 _FAR = 100  # lines; progress further behind than this is no late output of the failing step
 _CLEAN_UP = 25  # lines; closing words this near behind a failure come from its clean-up
 _WAITED = "Waiting in store based barrier"  # a notice, and no failure where the barrier is passed later
-_QUEUED = re.compile(r"^(?!.*\bpod/).*\bFailedScheduling\b")  # of the one pod that is described
+# Of the one pod that is described, or of its group.
+_QUEUED = re.compile(r"^(?!.*\bpod/).*\b(?:FailedScheduling|PodGroupPending|Unschedulable)\b")
 _EVENTS = 5  # lines between an event of a pod and the one that ends its wait
 _BUFFERED = 400  # lines; as much progress may stand behind the end of a process whose output a buffer held back
 # Where a traceback begins that nobody caught: a script, a module that is run, a process, a thread, a decorated main.
@@ -49,7 +50,7 @@ def survived(finding: Finding, environment: Environment, terminal: list[int]) ->
         return True
     after = bisect_right(terminal, order)
     until = terminal[after] if after < len(terminal) and terminal[after] < end else None
-    late = [place for place in environment.progress if order < place < (until or end)]
+    late = _between(environment.progress, order, until or end)
     if _ended_a_program(finding):
         done = any(order < place < end for place in environment.well)
         return done or (len(late) >= 3 and late[-1] - order > _BUFFERED)
@@ -57,7 +58,7 @@ def survived(finding: Finding, environment: Environment, terminal: list[int]) ->
         return bool(late) and (late[-1] - order > _FAR or _among_steps(finding, late, environment))
     if not finding.fatal and finding.event.where is Where.EXCEPTION:
         # It was caught and logged, perhaps again and again: what counts is that the run went on after the first time.
-        return sum(finding.order < place < end for place in environment.progress) >= 2
+        return len(_between(environment.progress, finding.order, end)) >= 2
     if any(order < place < end for place in environment.well):
         return True
     if any(order + _CLEAN_UP < place < end for place in environment.wound_up):
@@ -72,7 +73,7 @@ def _among_steps(finding: Finding, late: list[int], environment: Environment) ->
     if finding.event.where is not Where.LINE or finding.event.source != "line" or len(late) < _MANY:
         return False
     file = finding.order // FILE_SPAN * FILE_SPAN
-    return any(file <= place < finding.order for place in environment.progress)
+    return bool(_between(environment.progress, file - 1, finding.order))
 
 
 def _done_without(finding: Finding, environment: Environment, end: int) -> bool:
@@ -82,14 +83,14 @@ def _done_without(finding: Finding, environment: Environment, end: int) -> bool:
         return any(order < place < end for place in environment.joined)
     if _QUEUED.search(finding.event.text):
         return any(order < place <= order + _EVENTS for place in environment.joined)
-    return _failed_import(finding) and sum(order < place < end for place in environment.progress) >= 2
+    return _failed_import(finding) and len(_between(environment.progress, order, end)) >= 2
 
 
 def _got_over(finding: Finding, environment: Environment, end: int) -> bool:
     """-> whether it is a warning of NCCL's that came again between steps: it took another way each time."""
     if finding.event.source != "collective" or "NCCL WARN" not in finding.event.text:
         return False
-    steps = [place for place in environment.progress if finding.order < place < end]
+    steps = _between(environment.progress, finding.order, end)
     return len(steps) >= _FEW and steps[0] < finding.last
 
 
@@ -100,12 +101,17 @@ def handled(finding: Finding, later: list[Finding], environment: Environment) ->
     if not _is_whole(finding) or _begins_at_an_entrance(finding) or _fell_silent(finding, environment):
         return False
     file, last = finding.order // FILE_SPAN, finding.last
-    places = [place for place in environment.progress if place // FILE_SPAN == file]
+    places = _between(environment.progress, file * FILE_SPAN - 1, (file + 1) * FILE_SPAN)
     after = [other for other in later if other.order > last]
     until = min((other.order for other in after), default=last)
-    if sum(last < place < until for place in places) >= 2:
+    if len(_between(places, last, until)) >= 2:
         return places[0] < finding.order or any(map(_begins_at_an_entrance, after))
-    return sum(last < place for place in places) >= _MANY and places[0] < finding.order
+    return len(_between(places, last, (file + 1) * FILE_SPAN)) >= _MANY and places[0] < finding.order
+
+
+def _between(places: list[int], low: int, high: int) -> list[int]:
+    """-> the places behind `low` and before `high`; they are in order."""
+    return places[bisect_right(places, low) : bisect_left(places, high)]
 
 
 def _is_whole(finding: Finding) -> bool:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
+from itertools import islice
 
 import re2
 
 from app.domain.entry import Entry, Language
 from app.domain.event import Raised, Where
 from app.domain.line import Line
-from app.domain.verdict import Attempt, Candidate, Cascade, Evidence, RootCause
+from app.domain.verdict import Attempt, Candidate, Cascade, Evidence, RootCause, words_of
 from app.reading.redact import redact
-from app.triage.action import filled, ranges, told_fixes
+from app.triage.action import filled, ranges, told_causes, told_fixes
 from app.triage.cascade import causes, explained_by
 from app.triage.fingerprint import raised_of, signature
 from app.triage.folding import Finding
@@ -33,8 +34,11 @@ def alike(finding: Finding, choice: Choice) -> list[Finding]:
     return [finding, *(other for other in same if other is not finding)]
 
 
-def evidence(finding: Finding, choice: Choice, rank: int | None = None) -> tuple[Evidence, ...]:
-    """-> the verbatim lines that show the finding, the one that names it first; a few other ranks' behind.
+def evidence(
+    finding: Finding, choice: Choice, rank: int | None = None, waited: Line | None = None
+) -> tuple[Evidence, ...]:
+    """-> the verbatim lines that show the finding, the one that names it first; a few other ranks' behind. Where ranks
+    waited in vain, `waited` is the line on which the one that failed did so elsewhere.
 
     Of exit statuses only those of `rank`, the one that failed: the others' say nothing of it.
     """
@@ -49,10 +53,13 @@ def evidence(finding: Finding, choice: Choice, rank: int | None = None) -> tuple
     if finding.match is not None and finding.match.weak:
         # That a process was ended says little; what the scheduler said of the job stands beside it.
         lines += [other.event.line for other in choice.live if other.event.source == "slurm"]
-    seen: dict[tuple[int, str], Evidence] = {}
+    if waited is not None and finding.event.source in ("collective", "torn"):
+        lines.insert(1, waited)
+    different: dict[tuple[int, str], Line] = {}
     for line in lines:
-        seen.setdefault((line.order, line.raw), Evidence(line.number, redact(line.raw), line.file))
-    return tuple(seen.values())[:_MOST_EVIDENCE]
+        different.setdefault((line.order, line.raw), line)
+    shown = islice(different.values(), _MOST_EVIDENCE)
+    return tuple(Evidence(line.number, redact(line.raw), line.file) for line in shown)
 
 
 def root_cause(choice: Choice, reading: RunReading, lang: Language, known: Mapping[str, str]) -> RootCause:
@@ -70,6 +77,8 @@ def root_cause(choice: Choice, reading: RunReading, lang: Language, known: Mappi
         | captured
         | {name: str(value) for name, value in (("rank", rank), ("host", host)) if value is not None}
     )
+    raised, shown = _exception(raised_of(finding)), evidence(finding, choice, rank, reading.collectives.wait_of(rank))
+    words = words_of(raised, (line.text for line in shown))
     return RootCause(
         entry=entry.id if entry else None,
         title=entry.title.in_(lang) if entry else signature(finding),
@@ -80,10 +89,10 @@ def root_cause(choice: Choice, reading: RunReading, lang: Language, known: Mappi
         host=host,
         attempt=finding.attempt,
         time=dated(told_at(finding), reading),
-        evidence=evidence(finding, choice, rank),
-        exception=_exception(raised_of(finding)),
-        causes=tuple(cause.in_(lang) for cause in entry.causes) if entry else (),
-        fixes=told_fixes(entry, values, _versions(reading), lang) if entry else (),
+        evidence=shown,
+        exception=raised,
+        causes=told_causes(entry, words, lang) if entry else (),
+        fixes=told_fixes(entry, words, values, _versions(reading), lang) if entry else (),
         checks=tuple(filled(check, values) for check in entry.checks) if entry else (),
         prevent=tuple(item.in_(lang) for item in entry.prevent) if entry else (),
         references=entry.references if entry else (),
@@ -164,5 +173,8 @@ def _captured(entry: Entry | None, findings: list[Finding]) -> dict[str, str]:
 def _exception(raised: Raised | None) -> dict[str, object] | None:
     if raised is None:
         return None
-    frames = [asdict(frame) for frame in raised.frames]
+    frames = [
+        {"file": at.file, "line": at.line, "function": at.function, "code": at.code, "user_code": at.user_code}
+        for at in raised.frames
+    ]
     return {"type": raised.type, "message": redact(raised.message), "frames": frames}

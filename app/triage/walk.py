@@ -15,12 +15,13 @@ from app.reading.lines import FILE_SPAN, lines
 from app.reading.places import Places
 from app.reading.sources import LogFile, Run
 from app.reading.unfolding import LONGEST_TEXT
-from app.reading.windows import Windows
+from app.reading.windows import WHOLE, Windows
 from app.triage.match import Matcher
 from app.triage.merging import Clock, merge
 from app.triage.patterns import Patterns
 from app.triage.ranks import Ranks
 from app.triage.reading_run import RunReading
+from app.triage.said import Said, said
 from app.triage.sections import Sections
 from app.triage.stamps import Stamps
 
@@ -38,6 +39,7 @@ class Walk:
     stats: Stats = field(default_factory=Stats)
     _skimmed: int = 0
     _long: int = 0
+    _by_lines: bool = False  # whether the lines of a file were set or ordered otherwise
     _warnings: list[str] = field(default_factory=list)
     _last_log: str | None = None
     _end_of_last: int = 0
@@ -52,8 +54,9 @@ class Walk:
         for number, file in enumerate(self.run.files(), 1):
             try:
                 for batch in self._batches(file, number, places):
-                    settled = stamps.settled(ranks.settled(sections.settled(batch)))
-                    self._feed(settled)
+                    words = said(batch)
+                    settled = stamps.settled(ranks.settled(sections.settled(batch, words), words))
+                    self._feed(settled, words)
                     clock.feed(settled)
             except UnreadableLog as error:
                 if not (self.run.several or file.member):
@@ -74,8 +77,10 @@ class Walk:
         order = self._order(file, number)
         several = self.run.several or file.member
         name = f"{self.run.name}/{file.name}" if several else self.run.name
-        windows = Windows(self.patterns.blocks, self.patterns.wide, self.patterns.confirms)
-        source = arranged(blocks(file.chunks(), name))
+        windows = Windows(self.patterns.blocks, self.patterns.wide, self.patterns.confirms, number)
+        # Of thousands of files, which one program wrote, the first ones show whether their lines were set otherwise.
+        source = arranged(blocks(file.chunks(), name), self._by_lines or number <= WHOLE)
+        self._by_lines = self._by_lines or source.by_lines
         if source.warning:
             self._warnings.append(f"{file.name}: {source.warning}" if several else source.warning)
         where = replace(places.of(file.name, several), log=file.part_of)
@@ -106,9 +111,9 @@ class Walk:
         self._last_log = file.part_of
         return self._end_of_last if goes_on else number * FILE_SPAN
 
-    def _feed(self, lines: list[Line]) -> None:
+    def _feed(self, lines: list[Line], words: Said) -> None:
         start = 0
-        for at in Environment.begins_at(lines) if lines and lines[0].file is None else ():
+        for at in Environment.begins_at(lines, words) if lines and lines[0].file is None else ():
             self.readings[-1].feed(lines[start:at])
             start = at
             if self.readings[-1].ended:

@@ -71,7 +71,9 @@ def test_the_lines_of_a_disagreement_begin_with_one_of_each_side() -> None:
 
 def test_other_sizes_are_a_disagreement_where_sizes_must_agree() -> None:
     assert read(waiting(0, 5, size=64), waiting(1, 5, size=32)).sides()
-    assert not read(waiting(0, 5, "_ALLGATHER_BASE", 64), waiting(1, 5, "_ALLGATHER_BASE", 32)).sides()
+    assert read(waiting(0, 5, "_ALLGATHER_BASE", 64), waiting(1, 5, "_ALLGATHER_BASE", 32)).sides()
+    assert not read(waiting(0, 5, "ALLGATHER", 64), waiting(1, 5, "ALLGATHER", 32)).sides()
+    assert not read(waiting(0, 5, "ALLTOALL_BASE", 64), waiting(1, 5, "ALLTOALL_BASE", 32)).sides()
 
 
 def test_the_detail_checks_fingerprints_give_both_sides() -> None:
@@ -118,3 +120,10 @@ def test_the_rank_that_others_could_not_reach_at_a_barrier_is_missing() -> None:
     assert read(lost.format(1, 0)).timed_out == {1}
     named = "[Rank 0]: Rank 2 failed to pass monitoredBarrier in 5000 ms"
     assert suspected(read(named, lost.format(1, 0))) == ({2}, "named")  # Who names the missing one is none.
+
+
+def test_groups_of_their_own_disagree_on_nothing() -> None:
+    status = "[rank{0}]:[E501 09:10:00.1 ProcessGroupNCCL.cpp:2241] [PG ID 5 PG GUID {1}(dp) Rank {0}]  failure detected by watchdog at work sequence id: 5"
+    told = [waiting(rank, 5, "_ALLGATHER_BASE", size) for rank, size in ((0, 64), (1, 32))]
+    assert read(*told, status.format(0, 11), status.format(1, 11)).sides()
+    assert not read(*told, status.format(0, 11), status.format(1, 17)).sides()

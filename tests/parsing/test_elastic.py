@@ -83,3 +83,17 @@ def test_items_that_a_viewer_wrote_into_one_line_each() -> None:
     ]
     told = [(event.source, event.rank, event.local_rank, event.exit_code, event.host) for event in read(lines).events]
     assert told == [("elastic report", 3, 1, -15, "algo-2"), ("elastic first", 2, 0, -6, "algo-2")]
+
+
+def test_a_report_whose_head_was_cut_off_tells_the_rest() -> None:
+    lines = report((3, -11))
+    at = next(number for number, line in enumerate(lines) if line.startswith("  rank "))
+    found = [(event.source, event.rank, event.exit_code) for event in read(lines[at:]).events]
+    assert found == [("elastic report", 3, -11)]
+
+
+def test_the_agents_words_may_stand_in_another_order() -> None:
+    translated = (
+        "[ERROR] failed (exitcode: -9) for binary located at /env/bin/python with local_rank: 2 (process ID: 71)"
+    )
+    assert [(event.exit_code, event.local_rank) for event in read([translated]).events] == [(-9, 2)]

@@ -96,3 +96,25 @@ def test_the_old_launchers_last_words_tell_how_many_workers_there_were() -> None
 )
 def test_what_containers_and_services_tell_of_a_signal(text: str, code: int | None) -> None:
     assert [event.exit_code for event in read(text).events] == ([] if code is None else [code])
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        (["  Process name: [[29973,1],3]", "  Exit code:    1"], ("exitcode 1 rank 3", 3, None, None, 1)),
+        (["   Process name: [prterun-gpu-1-4711@1,3]", "   Exit code:    6"], ("exitcode 6 rank 3", 3, None, None, 6)),
+        (["Process name: 2", "Exit code: 139"], ("exitcode -11 SIGSEGV rank 2", 2, None, None, -11)),
+        (["Process name: gpu-1[3]", "Exit code: 137"], ("exitcode -9 SIGKILL", None, 3, "gpu-1", -9)),
+        (["09:00 || Exit code: 1", "09:00 || Process name: 1"], ("exitcode 1 rank 1", 1, None, None, 1)),
+    ],
+)
+def test_who_left_first_stands_beside_its_status(texts: list[str], told: tuple[object, ...]) -> None:
+    event = read(*texts).events[-1]
+    assert (event.text, event.rank, event.local_rank, event.host, event.exit_code) == told
+
+
+@pytest.mark.parametrize(
+    "texts", [["Process name: 2"], ["Exit code: 1"], ["Process name: 2", "step 3", "Exit code: 1"]]
+)
+def test_a_name_without_a_status_tells_of_no_end(texts: list[str]) -> None:
+    assert read(*texts).events == []

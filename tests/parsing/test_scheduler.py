@@ -41,3 +41,22 @@ def test_slurms_lines_name_host_and_task(text: str, host: str | None, rank: int 
 )
 def test_what_good_jobs_print_too_is_no_event(line: str) -> None:
     assert not Scheduler().feed(Line(1, line, line, 1))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "[2026-05-01T09:00:00.500] fatal: CLUSTER NAME MISMATCH.",
+        "May 01 09:00:00 head-1 slurmctld[2210]: fatal: CLUSTER NAME MISMATCH.",
+        "slurm-controller-0 [2026-05-01T09:00:00.500] fatal: CLUSTER NAME MISMATCH.",
+    ],
+)
+def test_a_daemons_last_words_say_whose_they_are(raw: str) -> None:
+    scheduler = Scheduler()
+    assert scheduler.feed(Line(1, raw, raw[raw.index("fatal") :], 1))
+    assert scheduler.events[0].text == "slurm daemon: fatal: CLUSTER NAME MISMATCH."
+
+
+def test_other_programs_are_fatal_too() -> None:
+    line = "fatal: not a git repository (or any of the parent directories): .git"
+    assert not Scheduler().feed(Line(1, line, line, 1))

@@ -20,12 +20,13 @@ from app.reading.sources import LogFile, Run, from_bytes
 from app.reading.unpack import Budget, Upload, unpack
 from app.triage.engine import Engine
 from tests.copies import COPIED
+from tests.envelopes import ENVELOPES
 from tests.properties.pieces import HUGE, LINES, PREFIXES
 from tests.properties.test_invariance import corpus_log, fixed, logs
 from tests.surroundings import SURROUNDED
 from tests.wrappings import WRAPPINGS
 
-FORMS = {**WRAPPINGS, **SURROUNDED, **COPIED}
+FORMS = {**WRAPPINGS, **SURROUNDED, **COPIED, **ENVELOPES}
 REPEATED = {
     "tracebacks without an end": "Traceback (most recent call last):\n",
     "frames without an end": '  File "/job/train.py", line 30, in step\n    step()\n',
@@ -159,12 +160,19 @@ def test_twice_the_log_is_no_more_than_twice_the_work(engine: Engine, kind: str)
     "line",
     [
         f"[rank{HUGE}]: KeyError: 1",
+        f" [gpu{HUGE}{HUGE}{HUGE}{HUGE} x\n" * 8,
         "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=BROADCAST)\n"
         "[Rank 999999999999] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=BROADCAST)",
         '{"a":' * 3000,
         '{"log": "\\ud800KeyError: \\udfff", "stream": "stderr", "time": 5}',
     ],
-    ids=["a number of 5000 digits", "a rank beyond all worlds", "a deep record", "half a character"],
+    ids=[
+        "a number of 5000 digits",
+        "a host's name without an end",
+        "a rank beyond all worlds",
+        "a deep record",
+        "half a character",
+    ],
 )
 def test_what_once_broke_it(engine: Engine, line: str) -> None:
     answers(engine, from_bytes(line.encode()))

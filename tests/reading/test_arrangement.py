@@ -71,6 +71,24 @@ def test_a_table_of_several_lines_a_row() -> None:
     assert read(content) == [(2, "one"), (2, "two"), (4, "three")]
 
 
+def test_a_line_without_a_time_in_a_table_goes_on_with_the_row_above() -> None:
+    rows = [f"{stamp(at)}\tstep {at}" for at in range(9)]
+    content = "\n".join(
+        [*rows, f"{stamp(9)}\tTraceback (most recent call last):", "KeyError: 'x'", f"{stamp(10)}\tstep 10"]
+    )
+    assert [text for _, text in read(content.encode())][-3:] == [
+        "Traceback (most recent call last):",
+        "KeyError: 'x'",
+        "step 10",
+    ]
+
+
+def test_one_form_inside_of_another() -> None:
+    rows = "".join(f'"{stamp(at)}","gpu-7","step {at}, loss 0.5"\r\n' for at in range(9))
+    content = json.dumps({"state": "FAILED", "output": f"Date,Host,Message\r\n{rows}"}).encode()
+    assert [text for _, text in read(content)] == [f"step {at}, loss 0.5" for at in range(9)]
+
+
 def test_what_is_too_large_to_be_turned_is_read_as_it_stands_and_said() -> None:
     line = json.dumps({"timestamp": 1777626000, "message": "x" * 1000}) + ",\n"
 

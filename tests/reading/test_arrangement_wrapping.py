@@ -27,6 +27,7 @@ def test_lines_that_were_cut_are_whole_again(at: int, mark: str) -> None:
     [
         LOG,
         [f"[rank {at % 4}] step {at:06} loss 0.5000 grad norm 1.2500 tokens per second 10233.1 memory 71.2" for at in range(99)],
+        [each for at in range(30) for each in (f"[rank {at % 4}] step {at:06} loss 0.5000 grad norm 1.2500 tokens per second 10233.1 memory 71.2", "saved")],
         ["=" * 80, "a title", "=" * 80, "what it says", "=" * 80],
         ["|" + "cell".ljust(86) + "|" for _ in range(20)],
         [line.ljust(200) for line in LOG if len(line) <= 200],

@@ -44,3 +44,14 @@ def test_what_stands_before_a_line_is_seen_behind_one_that_has_nothing(
 ) -> None:
     line = read(f"{first}\n{second}\n".encode())[1]
     assert (line.text, line.rank, line.time) == (second, rank, time)
+
+
+@pytest.mark.parametrize(
+    "text", ["step 7", '  File "/job/model.py", line 7, in forward', "at 2026-05-01 10:11:12 step 7"]
+)
+def test_lines_behind_torchs_own_label_are_their_ranks(text: str) -> None:
+    first, second = read(f"[rank3]: {text}\n[rank4]: {text.replace('7', '8')}\n".encode())
+    assert (first.rank, second.rank) == (3, 4)
+    assert (first.stream, second.stream) == ("|3/", "|4/")
+    assert (first.text, second.text) == (text, text.replace("7", "8"))
+    assert first.time == second.time

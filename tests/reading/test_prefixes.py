@@ -30,7 +30,7 @@ HEAD = "Traceback (most recent call last):"
         ("\x1b[36m(RayTrainWorker pid=410)\x1b[0m boom", "boom", None, None, None),
         ("[36m(RayTrainWorker pid=410)[0m boom", "boom", None, None, None),
         ("(EngineCore_0 pid=77) boom", "boom", None, None, None),
-        ("(EngineCore_DP0 pid=77) (Worker_TP1 pid=81) boom", "boom", None, None, None),
+        ("(EngineCore_DP0 pid=77) (Worker_TP1 pid=81) boom", "boom", 1, None, None),
         ("(VllmWorker rank=1 pid=81) boom", "boom", 1, None, None),
         ("(pid=81, ip=10.0.0.9) boom", "boom", None, None, "10.0.0.9"),
         ("(raylet, ip=10.0.0.9) A worker died", "A worker died", None, None, "10.0.0.9"),

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from app.reading.labels import Labels
-from app.reading.prefixes import take_off
+from app.reading.prefixes import labels, take_off
 from app.reading.shapes import shape
 from tests.logs import BANNER, agent, steps, traceback
 
@@ -60,3 +60,19 @@ def test_a_label_that_can_be_empty_is_taken_once() -> None:
     known = Labels(unlisted=re.compile(r"(?:\ |\s*$)"))
     assert take_off(" step 1", known).text == "step 1"
     assert take_off("", known).text == ""
+
+
+def test_a_number_that_counts_names_no_writer() -> None:
+    lines = [f"INFO[{at:04}] [rank{at % 3}]: step {at}" for at in range(30)]
+    found = shape(lines)
+    assert found is not None
+    counted = re.fullmatch(found, "INFO[0012] ")
+    assert counted is not None
+    assert counted.groupdict() == {"count0": "0012"}
+    known = labels(lines)
+    assert {take_off(line, known).stream for line in lines} == {f"INFO[]/{rank}/" for rank in range(3)}
+
+
+def test_a_record_behind_a_label_is_no_part_of_it() -> None:
+    lines = [f'12:00:{at:02} | train - {{"message": "step {at}", "level": "info"}}' for at in range(20)]
+    assert {take_off(line, labels(lines)).text[:11] for line in lines} == {'{"message":'}

@@ -5,13 +5,13 @@ from hypothesis import strategies as st
 from app.errors import UnreadableLog
 from app.reading.blocks import LONGEST_LINE, blocks
 from app.reading.scan import Scanner
-from app.reading.windows import AFTER, BEFORE, HEAD, TAIL, Windows
+from app.reading.windows import AFTER, BEFORE, HEAD, LEAST, TAIL, WHOLE, Windows
 
 SCANNER = Scanner(lambda: [rb"HIT"])
 
 
-def kept(data: bytes, chunk: int = 1 << 20) -> tuple[list[tuple[int, bytes]], Windows]:
-    windows = Windows(SCANNER, frozenset(), lambda index, line: True)
+def kept(data: bytes, chunk: int = 1 << 20, number: int = 1) -> tuple[list[tuple[int, bytes]], Windows]:
+    windows = Windows(SCANNER, frozenset(), lambda index, line: True, number)
     chunks = (data[start : start + chunk] for start in range(0, len(data), chunk))
     pieces = windows.read(blocks(chunks, "log"))
     return [
@@ -27,6 +27,17 @@ def test_lines_around_a_hit_are_kept_with_their_numbers() -> None:
     assert found == list(range(20_001 - BEFORE, 20_001 + AFTER + 1))
     assert dict(lines)[20_001] == b"a HIT stands here"
     assert windows.lines == 40_000
+
+
+@pytest.mark.parametrize(
+    ("number", "part"), [(1, 1), (WHOLE, 1), (2 * WHOLE, 2), (LEAST * WHOLE, LEAST), (10**6, LEAST)]
+)
+def test_of_thousands_of_files_each_keeps_less(number: int, part: int) -> None:
+    lines, windows = kept(b"".join(b"%09d\n" % line for line in range(1, 60_001)), number=number)
+    assert 0 <= (HEAD + TAIL) // part // 10 - len(lines) <= 2
+    assert lines[0] == (1, b"000000001")
+    assert lines[-1] == (60_000, b"000060000")
+    assert windows.lines == 60_000
 
 
 @given(st.lists(st.sampled_from([b"", b"x", b"HIT", b"some text", b"y" * 50]), max_size=60), st.integers(1, 70))

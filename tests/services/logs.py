@@ -6,8 +6,11 @@ import io
 import tarfile
 from pathlib import Path
 
+from app.domain.incident import Job
 from app.reading.unpack import Upload
+from app.services.accept import accept
 from app.services.service import Service
+from app.services.triage_incident import triage_incident
 
 OUT_OF_MEMORY = b"""\
 step 1 loss 2.5
@@ -24,6 +27,13 @@ HEALTHY = b"step 1 loss 2.5\nstep 2 loss 2.4\ntraining finished\n"
 
 def upload(*chunks: bytes, name: str = "log") -> Upload:
     return Upload(name, iter(chunks))
+
+
+def triaged(service: Service, log: bytes, job: str) -> str:
+    """-> the id of an incident whose triage is done."""
+    incident_id = accept(service, Job(job_id=job), [upload(log)]).incident_id
+    triage_incident(service, incident_id)
+    return incident_id
 
 
 def tar(files: dict[str, bytes], mode: str = "w:gz") -> bytes:

@@ -2,19 +2,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from app.domain.incident import Feedback, Job
-from app.services.accept import accept
+from app.domain.incident import Feedback
 from app.services.entry_history import entry_history
 from app.services.incidents import forget_incident, say
 from app.services.service import Service
-from app.services.triage_incident import triage_incident
-from tests.services.logs import HEALTHY, OUT_OF_MEMORY, upload
-
-
-def triaged(service: Service, log: bytes, job: str) -> str:
-    incident_id = accept(service, Job(job_id=job), [upload(log)]).incident_id
-    triage_incident(service, incident_id)
-    return incident_id
+from tests.services.logs import HEALTHY, OUT_OF_MEMORY, triaged
 
 
 def test_an_entry_knows_its_incidents_groups_and_what_people_said(service: Service) -> None:

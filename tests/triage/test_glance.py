@@ -11,6 +11,7 @@ from app.parsing.collectives import Collectives
 from app.parsing.device import Device
 from app.parsing.elastic import Elastic
 from app.parsing.environment.told import ENOUGH, LONGEST, SIGNS
+from app.parsing.nccl import Nccl
 from app.parsing.processes import Processes
 from app.parsing.scheduler import Scheduler
 from app.parsing.tracebacks import Tracebacks
@@ -19,7 +20,7 @@ from app.reading.prefixes import take_off
 from tests.facts import GLANCE
 from tests.properties.pieces import LINES
 
-EXTRACTORS: tuple[Callable[[], Any], ...] = (Elastic, Tracebacks, Device, Collectives, Processes, Scheduler)
+EXTRACTORS: tuple[Callable[[], Any], ...] = (Elastic, Tracebacks, Device, Collectives, Nccl, Processes, Scheduler)
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 TOLD = (
     "训练已完成",

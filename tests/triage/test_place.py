@@ -148,3 +148,33 @@ def test_the_rank_stands_where_the_same_cause_is_told_in_other_words(engine: Eng
     root = engine.triage(from_bytes(text(BANNER, told))).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("nccl.ib", 4)
+
+
+DUPLICATE = "Duplicate GPU detected : rank 3 and rank 1 both on CUDA device 81000"
+WARNED = f"[2026-05-01 09:00:00] gpu-7:812:990 [1] init.cc:943 NCCL WARN {DUPLICATE}"
+INVALID = (
+    "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1207, "
+    f"invalid usage, NCCL version 2.27.3\nncclInvalidUsage: This usually reflects invalid usage.\nLast error:\n{DUPLICATE}"
+)
+
+
+def test_the_host_of_nccls_warning_is_that_of_the_exception_beside_it(engine: Engine) -> None:
+    root = engine.triage(from_bytes(text(WARNED, traceback(INVALID, prefix="[rank3]: ")))).root_cause
+    assert root is not None
+    assert (root.entry, root.rank, root.host) == ("nccl.invalid-usage", 3, "gpu-7")
+
+
+def test_the_hosts_of_many_warnings_tell_none(engine: Engine) -> None:
+    both = [WARNED, WARNED.replace("gpu-7", "gpu-8")]
+    root = engine.triage(from_bytes(text(both, traceback(INVALID, prefix="[rank3]: ")))).root_cause
+    assert root is not None
+    assert root.host is None
+
+
+def test_the_rank_of_nccls_warning_is_told_by_its_communicator(engine: Engine) -> None:
+    joined = [f"gpu-7:{810 + rank}:990 [{rank}] NCCL INFO comm 0x55d96 rank {rank} nranks 4 cudaDev {rank} - Init COMPLETE"
+              for rank in range(4)]  # fmt: skip
+    warned = "gpu-7:812:990 [2] include/alloc.h:178 NCCL WARN Cuda failure 2 'out of memory'"
+    root = engine.triage(from_bytes(text(joined, warned))).root_cause
+    assert root is not None
+    assert (root.entry, root.rank, root.host) == ("cuda.oom", 2, "gpu-7")

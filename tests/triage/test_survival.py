@@ -121,6 +121,13 @@ def test_a_pod_that_was_placed_at_last_is_no_failure(
     assert entry(triage(engine, "Events:", waits, placed)) == expected
 
 
+def test_a_gang_that_was_placed_at_last_is_no_failure(engine: Engine) -> None:
+    waits = "  Warning  PodGroupPending  9m  vc-controller-manager  PodGroup ml:train unschedule,reason: 4/0 tasks in gang unschedulable: pod group is not ready"
+    placed = "  Normal   Scheduled  8m  volcano  Successfully assigned ml/train-1 to gpu-7"
+    assert entry(triage(engine, "Events:", waits)) == "k8s.unschedulable"
+    assert entry(triage(engine, "Events:", waits, placed)) is None
+
+
 def test_a_module_that_the_run_can_do_without_is_no_failure(engine: Engine) -> None:
     assert triage(engine, NO_SUCH_MODULE, losses(0, 20)).outcome == "healthy"
     assert entry(triage(engine, NO_SUCH_MODULE, losses(0, 4), MISSING)) == "usage.python-error"

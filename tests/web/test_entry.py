@@ -52,6 +52,9 @@ def with_own(tmp_path: Path) -> Iterator[TestClient]:
     own = tmp_path / "our-knowledge"
     (own / "cuda").mkdir(parents=True)
     data = yaml.safe_load((BUILT_IN / "cuda" / "oom.yaml").read_text("utf-8"))
+    for fix in data["fixes"]:
+        fix["shown_by"] = "nothing says this"
+    data["fixes"][-1]["shown_by"] = r"of memory|cublas(Create|Alloc)\d?"
     (own / "cuda" / "oom.yaml").write_text(yaml.safe_dump(data, allow_unicode=True), "utf-8")
     (own / "warp").mkdir()
     (own / "warp" / "drive.yaml").write_text(yaml.safe_dump(data | {"id": "warp.drive", "area": "warp"}), "utf-8")
@@ -72,3 +75,17 @@ def test_areas_have_names_and_those_of_own_entries_their_ids(with_own: TestClien
     page = with_own.get("/knowledge?lang=zh").text
     assert "昇腾 NPU" in page
     assert '<h2 id="warp">warp ' in page
+
+
+def test_a_step_says_for_which_words_it_is_meant(with_own: TestClient) -> None:
+    page = with_own.get("/knowledge/cuda.oom").text
+    assert "where the log says <code" in page
+    assert ">of memory</code> or <code" in page
+
+
+def test_the_step_that_is_meant_is_told_first(with_own: TestClient) -> None:
+    entry = with_own.get("/api/v1/knowledge/cuda.oom").json()
+    log = b"RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB"
+    made = with_own.post("/api/v1/triage", content=log).json()
+    assert made["root_cause"]["fixes"][0]["title"] == entry["fixes"][-1]["title"]["en"]
+    assert made["root_cause"]["fixes"][1]["title"] == entry["fixes"][0]["title"]["en"]

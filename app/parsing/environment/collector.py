@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from app.domain.event import Event
 from app.domain.line import Line
 from app.parsing.environment import launchers, progress, versions
+from app.parsing.environment.course import Phases, Steps
 from app.parsing.environment.kinship import BEGIN_WORDS, begins
 from app.parsing.environment.span import Span
 from app.parsing.environment.told import ENOUGH_OF_FIELD, LONGEST, OF_FIELD, PATH, Told, form_of, told_by
@@ -18,7 +19,6 @@ from app.reading.places import Place, writer_of
 
 MOST_HOSTS = 4096
 _MOST_LASTING = 4096
-MOST_PHASES = 20_000  # changes of phase that are kept of a run
 
 
 @dataclass(slots=True)
@@ -49,18 +49,15 @@ class Environment:
     of_field: int = 0
     around: int = 0  # lines that tell of no more than what stands around training
     kinds: int = 0  # of words of this field, a bit each
-    _steps: dict[int, int] = field(default_factory=dict)  # by file
-    _counting: list[tuple[int, str]] = field(default_factory=list)  # order and text of lines whose steps are not read
-    _phases: list[tuple[int, str]] = field(default_factory=list)
-    _trains: tuple[int, int] = (0, 0)  # of the last phase, if it is that: its order, and where its file ends
+    _steps: Steps = field(default_factory=Steps)
+    _phases: Phases = field(default_factory=Phases)
     _bounds: Bounds = (None, None)
     _lasting: dict[int, Told] = field(default_factory=dict)  # by their identity
     _heard: set[Bounds] = field(default_factory=lambda: {(None, None)})
 
     @property
     def step(self) -> int | None:
-        self._read_steps()
-        return max(self._steps.values(), default=None)
+        return self._steps.read()
 
     @property
     def of_another_program(self) -> bool:
@@ -86,9 +83,7 @@ class Environment:
 
     def phase_at(self, order: int) -> str | None:
         """-> what the same file showed last that the run did, up to the line at `order`."""
-        place = bisect_right(self._phases, (order, "~")) - 1
-        same = place >= 0 and self._phases[place][0] // FILE_SPAN == order // FILE_SPAN
-        return self._phases[place][1] if same else None
+        return self._phases.at(order)
 
     def phase_before(self, event: Event) -> str | None:
         """-> the same for what went wrong; else what its process showed last in other files, as stdout.log."""
@@ -102,11 +97,11 @@ class Environment:
             return (known and place.attempt == event.attempt) or writer_of(place.file or "") == writer
 
         others = {number for number, place in self.files.items() if number != file and same(place)}
-        return next((name for at, name in reversed(self._phases) if at // FILE_SPAN in others), None)
+        return self._phases.last_of(others)
 
     def feed(self, lines: Sequence[Line]) -> None:
         """Takes the times of many lines."""
-        self._read_steps()
+        self._steps.read()
         self.span.feed([line.time for line in lines if line.time is not None])
 
     def note(self, line: Line, signs: tuple[int, ...], claimed: bool) -> None:
@@ -123,10 +118,36 @@ class Environment:
         self.around += told.around
         self.kinds |= told.kinds
         if form.counts and not claimed and (form.surely or progress.progressed(text)):
-            self._progressed(line.order, text, told.phase)
+            self._progressed(line, told.phase)
             rank = line.rank if line.rank is not None else progress.writer(text)
             if rank is not None:
                 self.progress_of[rank] = line.order
+
+    def pass_by(self, lines: Sequence[Line], signs: Sequence[tuple[int, ...]]) -> None:
+        """Takes lines of one file that tell at most that the run goes on; `signs` has the numbers of those of each."""
+        counting: set[tuple[int, ...]] = set()
+        for numbers, often in Counter(signs).items():
+            form = form_of(numbers)
+            self.of_field += often * form.told.of_field
+            self.around += often * form.told.around
+            self.kinds |= form.told.kinds
+            if form.counts:
+                counting.add(numbers)
+        if counting:
+            self._count([line for line, numbers in zip(lines, signs, strict=True) if numbers in counting])
+
+    def _count(self, lines: list[Line]) -> None:
+        """Takes lines of progress."""
+        self._advance([line.order for line in lines])
+        self._steps.add(lines)
+        for line in lines:
+            if self._phases.go_on(line):
+                break
+        if "rank" in "\n".join([line.text[:7] for line in lines]).lower():
+            told = [(progress.writer(line.text) if line.rank is None else line.rank, line.order) for line in lines]
+        else:
+            told = [(line.rank, line.order) for line in lines]
+        self.progress_of |= {rank: order for rank, order in told if rank is not None}
 
     def label(self, signs: tuple[int, ...]) -> None:
         """Takes what the start of a line tells, its label included: the form of a rank's label tells the version too."""
@@ -155,7 +176,7 @@ class Environment:
         self.executed_on.update(told.executed)
         self._narrow(told.bounds)
         if told.phase and not claimed:
-            self._entered(order, told.phase)
+            self._phases.enter(order, told.phase)
         for orders, shown in ((self.well, told.well), (self.wound_up, told.wound_up), (self.joined, told.joined)):
             if shown:
                 orders.append(order)
@@ -177,7 +198,7 @@ class Environment:
         """Looks for progress in a piece of the log that goes by unkept; `order` is that of its last line."""
         can, surely = progress.counts(progress.counting(text))
         if can and (surely or progress.progressed(text)):
-            self._progressed(order, text)
+            self._progressed(Line(0, text, text, order))
 
     def move(self, shifts: dict[int, int]) -> None:
         """Moves whole files in the order of the run: number of the file -> lines by which it moves."""
@@ -188,14 +209,13 @@ class Environment:
         for orders in (self.progress, self.well, self.wound_up, self.joined):
             orders[:] = sorted(map(moved, orders))
         self.progress_of = {rank: moved(order) for rank, order in self.progress_of.items()}
-        self._phases = sorted((moved(order), phase) for order, phase in self._phases)
+        self._phases.move(moved)
         self.files = {moved(file * FILE_SPAN) // FILE_SPAN: name for file, name in self.files.items()}
 
     @staticmethod
-    def begins_at(lines: Sequence[Line]) -> list[int]:
-        """-> the places of the lines with which a launch begins."""
-        told = "\n".join([line.text for line in lines])
-        words = [word for word in BEGIN_WORDS if word in told]
+    def begins_at(lines: Sequence[Line], said: Set[str]) -> list[int]:
+        """-> the places of the lines with which a launch begins; `said`: which words of such lines they hold."""
+        words = [word for word in BEGIN_WORDS if word in said]
         places = {at for word in words for at, line in enumerate(lines) if word in line.text}
         return [at for at in sorted(places) if begins(lines[at].text)]
 
@@ -204,30 +224,16 @@ class Environment:
             self._heard.add(bounds)
             self._bounds = versions.narrowed([self._bounds, bounds])
 
-    def _progressed(self, order: int, text: str, phase: str | None = None) -> None:
+    def _progressed(self, line: Line, phase: str | None = None) -> None:
         """`phase`: what the line itself says that the run did, as in `saving checkpoint at iteration 100`."""
-        if not self.progress or self.progress[-1] != order:
-            self.progress.append(order)
-        self._counting.append((order, text))
-        # The second holds of most lines of most logs.
-        if phase is not None or self._trains[0] <= order < self._trains[1]:
-            return
-        if self.phase_at(order) not in ("train", "evaluate") or progress.step(text) is not None:
-            self._entered(order, "train")
+        self._advance([line.order])
+        self._steps.add([line])
+        if phase is None:
+            self._phases.go_on(line)
 
-    def _read_steps(self) -> None:
-        """Reads the last step of each file. That of every line would be as much work as all other facts."""
-        begins = ends = 0  # of the file whose last step is known
-        for order, text in reversed(self._counting):
-            if not begins <= order < ends and (step := progress.step(text)) is not None:
-                file = order // FILE_SPAN
-                self._steps[file] = step
-                begins, ends = file * FILE_SPAN, (file + 1) * FILE_SPAN
-        self._counting.clear()
-
-    def _entered(self, order: int, phase: str) -> None:
-        if (not self._phases or self._phases[-1][1] != phase or self.phase_at(order) is None) and len(
-            self._phases
-        ) < MOST_PHASES:
-            self._phases.append((order, phase))
-            self._trains = (order, (order // FILE_SPAN + 1) * FILE_SPAN) if phase == "train" else (0, 0)
+    def _advance(self, orders: list[int]) -> None:
+        """Takes the orders of lines of progress, which come in order, but for samples."""
+        last = self.progress[-1] if self.progress else -1
+        self.progress += [order for order in dict.fromkeys(orders) if order != last]
+        if orders[0] < last:
+            self.progress.sort()

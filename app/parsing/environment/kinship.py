@@ -19,8 +19,9 @@ FIELD = Sign(
     r"|bitsandbytes|flash[-_]attn|xformers|\btriton\b|\bvllm|sglang|\bray(?:let|::)|ray\.(?:exceptions|tune|train)|paddle|tensorflow|\bjax|\bwandb\b|tensorboard"
     r"|\bfsdp|\bddp\b|torch\.distributed|rendezvous|all_?reduce|world[_ ]size|(?:local|global|data|pipeline)[_-]rank|^\[?rank ?:?\d|dataloader|site-packages/datasets/"
     r"|numpy[/\\.]_?core\b|compiled using NumPy|fine-?tun|checkpoint(?:s/|ing model|_)|state_dict|cpp_extension|building extension|global_step|[a-z0-9](?:Trainer|Model|Tokenizer|ForCausalLM|ArgumentParser)\b|\bpeft\b|\btrl\b|模型|训练|\.(?:pth?|ckpt|safetensors)\b"
+    r"|\b(?:POST|GET) /(?:update_weights\w*|update_named_param\w*|init_(?:weights_update_group|communicator)|generate|v1/(?:chat/)?completions|reset_prefix_cache|flush_cache|health_generate|collective_rpc) "
     r"|\bmodelscope\b|\bswanlab\b|\bq?lora\b|\bqwen|\bllama|\bPIL[/\\.]|\bcv2\b|\bh5py\b|\bdecord\b|webdataset|\blmdb\b|librosa|imagenet"
-    r"|pytorchjob|\bmlx5|infiniband|pt_main_thread|pt_data_worker|-l(?:cuda|curand|aio|c10)|\((?:python[\d.]*|pt_\w+)\)|task=python|\bhydra[./]|omegaconf"
+    r"|pytorchjob|\btrainjob|\bmpijob|\bvcjob|\bvolcano\b|\bkueue\b|\btony(?:client|session|application)|\[dmlc\]|/etc/mpi/|\bmlx5|infiniband|pt_main_thread|pt_data_worker|-l(?:cuda|curand|aio|c10)|\((?:python[\d.]*|pt_\w+)\)|task=python|\bhydra[./]|omegaconf"
 )
 # What stands around training, and around much else: batch systems, scripts by their names. It outweighs no FOREIGN form.
 AROUND = Sign(r"slurm|srun:|\bsbatch\b|train\w*\.py")
@@ -45,7 +46,7 @@ FOREIGN = (
     ON_GPUS,
     # Stacks and last words of other languages.
     Sign(
-        r"^\s+at [\w$.<>/]+\((?:[\w.]+(?::\d+)?|Native Method)\)|^\s+at [\w.<>`]+\(.{0,200}\) in .{1,200}:line \d+|\borg\.apache\.(?!spark)"
+        r"^\s+at (?!org\.apache\.hadoop|org\.apache\.spark|java\.util\.concurrent\.|java\.lang\.Thread\.)[\w$.<>/]+\((?:[\w.]+(?::\d+)?|Native Method)\)|^\s+at [\w.<>`]+\(.{0,200}\) in .{1,200}:line \d+|\borg\.apache\.(?!spark|hadoop\.util\.Shell|hadoop\.yarn)"
         r"|^goroutine \d+ \[|\bpanic: runtime error|^thread '[^']{1,80}' panicked at|^Unhandled exception\. System\.|^\s+at .{1,200}\(node:|\(unhandled promise\)"
         r"|^\s+at (?:[^()\n]{1,120} \()?[^\s()]{1,200}\.[cm]?[jt]sx?:\d+:\d+\)?$|^Uncaught \(?\w*Error\b"
         r"|JavaScript heap out of memory|\bnode::\w+\(|^Subject: Cron <|\(Cron Daemon\)|^forrtl: |^At line \d+ of file \S+\.[fF]\d*|^Execution halted$|^Error in library\("

@@ -8,10 +8,10 @@ from functools import cached_property
 import re2
 
 _LONG_REPEAT = re.compile(r"\{1,\d{2,}\}")  # an automaton that counts is large
-_OVER_LINES = re.compile(r"\\[sWD]|\[\^(?![^\]]*\\n)")  # what a line feed can be part of
+_PART = re.compile(r"\\[sWD\\\[\]^]|\[\^?|\]|\^")  # of a regex: where a set begins and ends, a line's start, escapes
+_IN_A_LINE = {r"\s": r"[ \t\f\r]", r"\W": r"[^\w\n]", r"\D": r"[^\d\n]", "[^": r"[^\n", "^": r"\n"}
 _BY_CHARACTER = re.compile(r"[^\x00-\x7f][?*+{]|\[[^\]]*[^\x00-\x7f]")  # where bytes are no characters
 _NUMBER_AT_END = re.compile(r"\\d\+(?=\)?(?:\||$))")
-_LINE_START = re.compile(r"(?<![\\\[])\^")  # Hyperscan loses some matches of patterns with it, and of those beside them
 _WORD_AT_END = re.compile(r"\\S\*$")
 
 
@@ -28,16 +28,17 @@ class Sign:
 
     @property
     def pointer(self) -> str:
-        """A pattern for the scan of many lines at once, which finds at least every line that shows the sign. Of a number
-        at its end it takes the first digit, of a word nothing: each further character would be a match of its own."""
-        pointer = _LINE_START.sub("", _LONG_REPEAT.sub("+", self._loose))
+        """A pattern for the scan of many lines at once, above each of which stands a line feed; it finds at least every
+        line that shows the sign. Of a number at its end it takes the first digit, of a word nothing: each further
+        character would be a match of its own."""
+        pointer = _within_lines(_LONG_REPEAT.sub("+", self._loose))
         pointer = _WORD_AT_END.sub("", _NUMBER_AT_END.sub(r"\\d", pointer))
         return f"(*UTF8){pointer}" if _BY_CHARACTER.search(pointer) else pointer
 
     @cached_property
     def is_pointed_at(self) -> bool:
         """Whether the pointer finds nothing else, so that `shows` need not be asked."""
-        return not any(form.search(self._loose) for form in (_LONG_REPEAT, _OVER_LINES, _LINE_START))
+        return not _LONG_REPEAT.search(self._loose)
 
     def shows(self, text: str) -> bool:
         """-> whether a text shows the sign, by RE2."""
@@ -51,6 +52,23 @@ class Sign:
     def _loose(self) -> str:
         # It only points: RE2 and Hyperscan know no look-around, and long repeats would need much memory.
         return re.sub(r"\(\?<?[!=][^)]*\)", "", re.sub(r"\{0,\d+\}", "*", self.pattern))
+
+
+def _within_lines(pattern: str) -> str:
+    """-> the regex, of which a match is part of one line, but for the line feed above it: that is what a line's start is
+    told by, as Hyperscan loses some matches of patterns with `^`, and of those beside them."""
+    inside = False  # of a set
+
+    def one(part: re.Match[str]) -> str:
+        nonlocal inside
+        told = part[0]
+        if inside:
+            inside = told != "]"
+            return r" \t\f\r" if told == r"\s" else told
+        inside = told[0] == "["
+        return _IN_A_LINE.get(told, told)
+
+    return _PART.sub(one, pattern)
 
 
 Shown = frozenset[Sign]  # the signs that a text shows

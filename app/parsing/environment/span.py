@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 _NO_YEAR = "--"
+_NO_ZONE = frozenset({b"--T::", b"--T::."})  # the marks of a time without one
 
 
 @dataclass(slots=True)
@@ -28,8 +29,11 @@ class Span:
     def feed(self, times: Sequence[str]) -> None:
         """Takes many times, most of which are of one clock."""
         of_zone: dict[str, list[str]] = {}
-        for time in times:
-            of_zone.setdefault(_zone(time), []).append(time)
+        if _plain(times):
+            of_zone[""] = list(times)
+        else:
+            for time in times:
+                of_zone.setdefault(_zone(time), []).append(time)
         for zone, told in of_zone.items():
             first, last = min(told), max(told)
             known = self._by_zone.get(zone)
@@ -67,6 +71,12 @@ def moment(time: str) -> datetime:
         return datetime.fromisoformat(time)
     except ValueError:
         return datetime.min.replace(tzinfo=UTC if _zone(time) else None)
+
+
+def _plain(times: Sequence[str]) -> bool:
+    """-> whether none of the times tells a zone or lacks a year, as most logs' don't; all at once, by their marks."""
+    marks = "\n".join(times).encode("utf-8", "replace").translate(None, b"0123456789")
+    return bool(times) and _NO_ZONE.issuperset(marks.split(b"\n"))
 
 
 def _zone(time: str) -> str:

@@ -49,7 +49,7 @@ class Told(NamedTuple):
 class Form(NamedTuple):
     """What lines that show the same signs have in common. `told`: what they tell whatever else stands in them, where
     `is_read` is False that is all; `says_more`: it is more than that the line is of this field. `counts`: they can show
-    progress, `surely`: whatever else stands in them."""
+    progress, `surely`: whatever else stands in them. `passes`: they tell at most that the run goes on."""
 
     shown: Shown
     told: Told
@@ -57,6 +57,7 @@ class Form(NamedTuple):
     says_more: bool
     counts: bool
     surely: bool
+    passes: bool
 
 
 def start(line: Line) -> str:
@@ -96,7 +97,8 @@ def form_of(numbers: tuple[int, ...]) -> Form:
     )
     is_read = not shown.isdisjoint(_READ)
     says_more = is_read or told != Told(of_field=told.of_field, around=told.around, kinds=told.kinds)
-    return Form(shown, told, is_read, says_more, *progress.counts(shown))
+    counts, surely = progress.counts(shown)
+    return Form(shown, told, is_read, says_more, counts, surely, not says_more and counts is surely)
 
 
 @lru_cache(maxsize=4096)

@@ -22,8 +22,9 @@ _NAMED = Sign(
 _NAMES = {"pytorch": "torch", "pytorch-lightning": "lightning", "megatron-core": "megatron", "mosaicml": "composer",
           "nemo-toolkit": "nemo"}  # fmt: skip
 _WHEEL = re.compile(r"(?:\.dist-info|\.egg|-cp\d|-py\d)")  # behind torch-2.3.0
-_PYTHON = r"(?i)\bpython(?:[ _]version)?['\"]?\s?[:=]?\s?(3\.\d{1,2}(?:\.\d+)?)\b"
-PATH = Sign(r"(?i)[/\\]python(3\.\d{1,2})[/\\]")  # of most frames; once the version is known they tell no more
+_NAMED_PYTHON = r"(?i)\bpython(?:[ _]version)?['\"]?\s?[:=]?\s?"
+_PYTHON = _NAMED_PYTHON + r"(?:(3\.\d{1,2}\.\d+)\b|(3\.\d{1,2})(?:[^\w/\\]|$))"
+PATH = Sign(_NAMED_PYTHON + r"(3\.\d{1,2})[/\\]")  # of most frames; once the version is known they tell no more
 _PYTHON_OR_PATH = re.compile(f"{_PYTHON}|{PATH.pattern.removeprefix('(?i)')}")
 _OTHERS = {  # what is printed in forms of its own
     "cuda": Sign(

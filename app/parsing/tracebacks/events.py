@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.domain.event import Event, Raised, Where
+from app.domain.line import Line
 from app.parsing.tracebacks import forms
 
 
@@ -32,3 +33,8 @@ def event_of(chain: tuple[Raised, ...], spawned: int | None, teller: int | None,
         fatal=not logged,
         chain=chain,
     )
+
+
+def labelled(line: Line) -> bool:
+    """-> whether torch's own label of the rank stands before the text."""
+    return bool(forms.RANK_LABEL.search(line.raw.removesuffix(line.text)[-16:]))

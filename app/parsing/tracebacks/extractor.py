@@ -8,7 +8,7 @@ from dataclasses import replace
 from app.domain.event import Event, Frame, Raised
 from app.domain.line import Line
 from app.parsing.tracebacks import forms
-from app.parsing.tracebacks.events import event_of
+from app.parsing.tracebacks.events import event_of, labelled
 from app.parsing.tracebacks.left_out import LeftOut
 from app.parsing.tracebacks.stream import Stream
 
@@ -35,6 +35,7 @@ class Tracebacks:
         self._last: dict[str, int] = {}
         self._ends: dict[str | None, int] = {}
         self._left_out = left_out or LeftOut()
+        self._headed: Line | None = None  # the last line that began a traceback
         self.above = ""
         self.deep = False
         self.events: list[Event] = []
@@ -120,6 +121,7 @@ class Tracebacks:
             self._keep(stream)
             if not (stream.linked or stream.inner):
                 self._end(stream)
+        self._headed = line
         named = forms.NOTEBOOK.match(text)
         stream.head, stream.cut_type = line, named[1] if named else "exception"
         stream.heads = min(stream.heads + 1, 64)
@@ -127,6 +129,9 @@ class Tracebacks:
         return True
 
     def _frame(self, stream: Stream, text: str, frame: Frame) -> bool:
+        headed = self._headed
+        if stream.reading == "nothing" and headed is not None and stream.place[0].order == headed.order + 1:
+            stream.teller = headed.rank  # A logger's label stands on the first line alone.
         if stream.reading == "message":
             self._keep(stream)
             if stream.heads < 1 and not stream.linked:
@@ -198,7 +203,7 @@ class Tracebacks:
         if forms.BARE.match(text) and not text.startswith("nccl"):  # NCCL's status names end like exceptions
             return stream.message[-1].rstrip().endswith(" raised:")  # torch._dynamo quotes what its backend raised
         first = stream.lines[0]
-        if forms.is_whole(stream.type, stream.message, first.text) or _labelled(first) > _labelled(line):
+        if forms.is_whole(stream.type, stream.message, first.text) or labelled(first) > labelled(line):
             return False
         if text[0] != " ":
             return True
@@ -243,8 +248,3 @@ class Tracebacks:
         if chain and ignored is None:
             event = event_of(chain, spawned, teller, logged)
             self.events.append(replace(event, source="cut traceback") if cut else event)
-
-
-def _labelled(line: Line) -> bool:
-    """-> whether torch's own label of the rank stands before the text."""
-    return bool(forms.RANK_LABEL.search(line.raw.removesuffix(line.text)[-16:]))

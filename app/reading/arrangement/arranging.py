@@ -1,4 +1,4 @@
-"""Puts a file's lines in the order in which they were written: whole JSON documents, tables, exports newest first.
+"""Puts a file's lines as they were written: whole JSON documents, tables, exports newest first, one in another too.
 
 Blocks in, blocks out. Only these few forms are read whole, and only up to a size; everything else goes by untouched.
 """
@@ -14,31 +14,39 @@ from typing import Any, NamedTuple
 
 from app.reading.arrangement.direction import newest_first, oldest_first, written
 from app.reading.arrangement.documents import LARGEST, documents, in_document
+from app.reading.arrangement.encoded import TooLong, spelling
 from app.reading.arrangement.entries import in_fluent, in_yaml, is_fluent, is_yaml
-from app.reading.arrangement.filling import filled, unfilled
+from app.reading.arrangement.envelope import inside
 from app.reading.arrangement.journal import in_journal, is_journal
 from app.reading.arrangement.numbered import numbered
 from app.reading.arrangement.parting import parting
 from app.reading.arrangement.quoted import in_quotes, is_quoted
+from app.reading.arrangement.setting import Undo, setting
 from app.reading.arrangement.tables import in_table, is_table
-from app.reading.arrangement.wrapping import FEWEST, WIDEST, doubled, joined, single, width
 
 _SAMPLE = 64 << 10  # bytes
+_DEEPEST = 4  # forms in one another
 _QUOTES = (b"[", b'"', b"'", b"b")  # with which lists, strings and bytes begin
-_SAMPLE_LINES = 2000  # of a file that was set otherwise
 _OF_TIME = re.compile(r"(?i).*time.*|ts|tsns|date|datetime")  # names of fields
 _YAML, _FLUENT = "entries in YAML", "Fluent Bit's output"
 _JSON, _TABLE, _JOURNAL, _NEWEST_FIRST = "a JSON document", "a table", "a journal's export", "newest lines first"
 _QUOTED = "a log in quotes"
 _PARTED = "lines parted by no line feeds"
-_SET_OTHERWISE = "lines cut at one width, or doubled"
+_SPELLED = "an encoded log"
+_SET_OTHERWISE = "lines set otherwise"
 _SLIGHT = frozenset({_JSON, _QUOTED, _PARTED})  # Of the others every line is kept, which takes twice as much memory.
+_OF_LINES = frozenset({_NEWEST_FIRST, _PARTED, _SPELLED, _SET_OTHERWISE})
+_NEVER_TWICE = frozenset({_NEWEST_FIRST, _QUOTED})  # What is left may look like it still.
 _FROM_THE_END = "the newest lines stand first: read from the end"
 _DOCUMENT = re.compile(
     rb"\s*(?:\[\s*[\[{]|\{\s*\r?\n|\{\s*\"(?:events|hits|status|data|results|entries|items)\":\s*[\[{\"])"
 )
 
 
+# How each form of records is known by its beginning, in the order in which that is asked, and how it is read.
+_RECORDS: dict[str, Callable[[bytes], bool]] = {
+    _JOURNAL: is_journal, _YAML: is_yaml, _FLUENT: is_fluent, _TABLE: is_table
+}  # fmt: skip
 _READERS: dict[str, Callable[[bytes], Iterator[tuple[int, dict[str, Any]]]]] = {
     _TABLE: in_table, _JOURNAL: in_journal, _YAML: in_yaml, _FLUENT: in_fluent
 }  # fmt: skip
@@ -47,16 +55,42 @@ _READERS: dict[str, Callable[[bytes], Iterator[tuple[int, dict[str, Any]]]]] = {
 class Arranged(NamedTuple):
     """Blocks in the order of writing. `numbers`: for each of their lines the number that it has in the file, None where
     nothing was moved. `rewritten`: they are no lines of the file, but records taken out of a document or a table.
-    `warning` says what could not be done, or what was done, None most often."""
+    `by_lines`: how its lines were set or ordered showed the form. `warning` says what could not be done, or what was
+    done, None most often."""
 
     blocks: Iterator[bytes]
     numbers: Sequence[int] | None = None
     rewritten: bool = False
     warning: str | None = None
+    by_lines: bool = False
 
 
-def arranged(blocks: Iterable[bytes]) -> Arranged:
-    """-> the blocks of one file, arranged. Raises what reading `blocks` raises."""
+def arranged(blocks: Iterable[bytes], lines_too: bool = True) -> Arranged:
+    """-> the blocks of one file, arranged. Raises what reading `blocks` raises.
+
+    `lines_too`: not only documents, but also how the lines are set and ordered is looked at, which takes longer.
+    """
+    outer, form = _once(blocks, None, lines_too)
+    outer = outer._replace(by_lines=form in _OF_LINES)
+    for _ in range(_DEEPEST):
+        if outer.numbers is None:
+            return outer
+        inner, form = _once(outer.blocks, form, lines_too=True)
+        if inner.numbers is None:
+            return outer._replace(blocks=inner.blocks)
+        outer = _inside(outer, outer.numbers, inner, inner.numbers)
+    return outer
+
+
+def _inside(outer: Arranged, above: Sequence[int], inner: Arranged, numbers: Sequence[int]) -> Arranged:
+    """-> what was arranged inside of what was arranged before; `above` and `numbers` are the two's numbers of lines."""
+    told = array("q", (above[number - 1] for number in numbers))
+    rewritten, warning = outer.rewritten or inner.rewritten, outer.warning or inner.warning
+    return Arranged(inner.blocks, told, rewritten, warning, outer.by_lines)
+
+
+def _once(blocks: Iterable[bytes], undone: str | None, lines_too: bool) -> tuple[Arranged, str | None]:
+    """-> the blocks with the outermost form undone, and which one that was; `undone` is the one before."""
     rest = iter(blocks)
     read: list[bytes] = []
     size = 0
@@ -64,87 +98,73 @@ def arranged(blocks: Iterable[bytes]) -> Arranged:
         read.append(block)
         size += len(block)
     first = (read[0] if len(read) == 1 else b"".join(read))[:_SAMPLE]
-    form = _form(first, whole=size < _SAMPLE)
-    if form is None:
-        return Arranged(chain(read, rest))
+    form = _form(first, size < _SAMPLE, lines_too)
+    if form is None or (form == undone and form in _NEVER_TWICE):
+        return Arranged(chain(read, rest)), None
     most = LARGEST if form in _SLIGHT else LARGEST // 2
     for block in rest:
         read.append(block)
         size += len(block)
         if size > most:
-            return Arranged(chain(read, rest), warning=f"{form}: more than {most >> 20} MB, so read as it stands")
+            return Arranged(chain(read, rest), warning=_too_long(form, most)), None
     content = b"".join(read)
     del read
+    return _undone(form, content, first, whole=size < _SAMPLE), form
+
+
+def _undone(form: str, content: bytes, first: bytes, *, whole: bool) -> Arranged:
+    """-> the content of a file without the form that it has by its beginning, `first`; `whole`: that is all of it."""
     if form == _NEWEST_FIRST:
         return _turned(content)
-    if form == _SET_OTHERWISE:
-        return _as_written(content)
+    if form == _SET_OTHERWISE and (undo := setting(_lines(first, whole)) or inside(_lines(first, whole))):
+        return _as_written(content, undo)
     if form == _QUOTED:
         return _told(in_quotes(content))
-    if form == _PARTED and (lines_of := parting(first)):
-        return _told(lines_of(content))
-    return _in_order(_records(form, content)) or Arranged(_cut(content))
-
-
-def _records(form: str, content: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
-    """-> the records of a file of this form, each with its line in the file."""
+    if form in (_PARTED, _SPELLED) and (lines_of := parting(first) if form == _PARTED else spelling(first)):
+        try:
+            return _told(lines_of(content))
+        except TooLong:
+            return Arranged(_cut(content), warning=_too_long(form, LARGEST))
     if form == _JSON:
-        return in_document(content.decode("utf-8", "replace"))
-    return _READERS[form](content)
+        found, told = in_document(content.decode("utf-8", "replace"))
+        return _in_order(found) or (_told(told) if told else Arranged(_cut(content)))
+    return _in_order(_READERS[form](content)) or Arranged(_cut(content))
 
 
-def _form(sample: bytes, whole: bool) -> str | None:
+def _too_long(form: str, most: int) -> str:
+    return f"{form}: more than {most >> 20} MB, so read as it stands"
+
+
+def _form(sample: bytes, whole: bool, lines_too: bool) -> str | None:
     single = sample[:1] == b"{" and b"\n" not in sample.rstrip()
     if (single or _DOCUMENT.match(sample)) and _goes_on(sample.decode("utf-8", "replace"), whole):
         return _JSON
-    if is_journal(sample):
-        return _JOURNAL
-    if is_yaml(sample):
-        return _YAML
-    if is_fluent(sample):
-        return _FLUENT
-    if is_table(sample):
-        return _TABLE
+    for form, is_form in _RECORDS.items():
+        if is_form(sample):
+            return form
     if (b"\\" in sample or sample[:1] in _QUOTES) and sample[:1] != b"{" and is_quoted(sample):
         return _QUOTED
-    lines = sample.split(b"\n")[: None if whole else -1]
+    return _form_of_lines(sample, _lines(sample, whole)) if lines_too else None
+
+
+def _form_of_lines(sample: bytes, lines: list[bytes]) -> str | None:
     if newest_first(sample, lines):
         return _NEWEST_FIRST
     if parting(sample):
         return _PARTED
-    return _SET_OTHERWISE if _set_otherwise(lines) else None
+    if spelling(sample):
+        return _SPELLED
+    return _SET_OTHERWISE if setting(lines) or inside(lines) else None
 
 
-def _set_otherwise(lines: list[bytes]) -> bool:
-    """-> whether lines were cut at one width, or have empty ones between; a file with a long line was not cut, which
-    most often shows soon."""
-    if len(lines) > 1 and not lines[1].strip() and doubled([line.decode("latin-1") for line in lines]):
-        return True
-    lengths = list(map(len, lines))
-    widest = max(lengths, default=0)
-    if widest > 4 * WIDEST:
-        return False
-    exact = (widest <= WIDEST and lengths.count(widest) >= FEWEST) or not all(map(bytes.isascii, lines))
-    longest = max(lines[:WIDEST], key=len, default=b"")
-    broken = len(longest) <= WIDEST // 2 or b" " not in longest.strip(b"> \t")
-    told = [
-        line.decode("utf-8", "replace").rstrip("\r") for line in (lines if exact else lines[:WIDEST] if broken else ())
-    ]
-    return (exact and width(told) is not None) or (broken and filled(told) is not None)
+def _lines(sample: bytes, whole: bool) -> list[bytes]:
+    """-> the lines of a sample, without the last one where it is cut off."""
+    return sample.split(b"\n")[: None if whole else -1]
 
 
-def _as_written(content: bytes) -> Arranged:
-    """-> the lines as they were before they were cut or doubled."""
-    lines = [line for _, line in numbered(content)]
-    numbers = list(range(1, len(lines) + 1))
-    if doubled(lines[:_SAMPLE_LINES]):
-        lines, numbers = single(lines)
-    at = filled(lines)
-    join = unfilled if at else joined
-    at = at or width(lines[:_SAMPLE_LINES])
-    if at:
-        lines, first = join(lines, at)
-        numbers = [numbers[number - 1] for number in first]
+def _as_written(content: bytes, undo: Undo) -> Arranged:
+    """-> the lines as they were before something set them otherwise."""
+    lines, numbers = undo([line for _, line in numbered(content)])
     return Arranged(_cut("\n".join(lines).encode() + b"\n"), array("q", numbers))
 
 

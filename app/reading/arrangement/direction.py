@@ -124,6 +124,15 @@ def _upside_down(lines: Sequence[bytes]) -> bool:
 
 def _frames(lines: Sequence[bytes]) -> tuple[int, int]:
     """-> how many heads of tracebacks have a frame right above, and how many one below."""
-    heads = [at for at, line in enumerate(lines) if _HEAD in line]
-    above = sum(at > 0 and _FRAME.search(lines[at - 1]) is not None for at in heads)
-    return above, sum(at + 1 < len(lines) and _FRAME.search(lines[at + 1]) is not None for at in heads)
+    data = b"\n".join(lines)  # Few lines are heads: they are found many times as fast in all lines at once.
+    above = below = 0
+    at = data.find(_HEAD)
+    while at >= 0:
+        start, end = data.rfind(b"\n", 0, at), data.find(b"\n", at)
+        above += start >= 0 and _FRAME.search(data, data.rfind(b"\n", 0, start) + 1, start) is not None
+        if end < 0:
+            break
+        next_end = data.find(b"\n", end + 1)
+        below += _FRAME.search(data, end + 1, next_end if next_end >= 0 else len(data)) is not None
+        at = data.find(_HEAD, end)
+    return above, below

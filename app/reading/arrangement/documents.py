@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from app.reading.arrangement.quoted import in_strings
-from app.reading.records import Record, decoded_object, record_in
+from app.reading.arrangement.quoted import in_strings, is_packed
+from app.reading.records import WHOLE_LOG, Record, decoded_object, record_in
 
 LARGEST = 32 << 20  # bytes of a file that is read whole
 _SAMPLE = 64 << 10  # characters
 _MOST_MISSED = 1000  # messages that stand there otherwise; looking for each takes long
 _DEEPEST = 8  # levels of a document
+_FEWEST = 4  # lines of a single record that is a log
 _INK = re.compile(r"\S")
 _OVER_LINES = re.compile(r"\{\s*\n")
 _BATCH = re.compile(r'\{\s?"(?:resourceLogs|streams)":\s?\[')
@@ -25,23 +26,25 @@ def in_batch(text: str) -> list[Record]:
     return [record for each in records(data) if (record := record_in(each))] if data else []
 
 
-def in_document(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields (line number, record) for each record of JSON documents, in their order, or for each line of the texts in
-    them where there are no records; nothing where they are none."""
+def in_document(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[tuple[int, str]]]:
+    """-> (line number, record) for each record of JSON documents, in their order; and (line number, line) for each line
+    of the texts in them where there are no records. Nothing where they are none."""
     try:
         every = [*documents(text)]
     except (ValueError, RecursionError):
-        return
+        return [], []
     found = [record for data in every if isinstance(data, list | dict) for record in records(data)]
-    told = [] if found else [f"{line}\n" for data in every for line in in_strings(data)]
-    if told:  # A part of a longer text has no quotes around it, and its line end may be the text's.
-        spelled = ((json.dumps(said)[1:-3], json.dumps(said, ensure_ascii=False)[1:-3]) for said in told)
-        yield from zip(_numbers(text, spelled), ({"log": said} for said in told), strict=True)
-        return
-    saids = (known.said if (known := record_in(record)) else "" for record in found)
-    yield from zip(
-        _numbers(text, ((json.dumps(said, ensure_ascii=False), json.dumps(said)) for said in saids)), found, strict=True
-    )
+    known = [record_in(each) or Record(()) for each in found]
+    fewest = WHOLE_LOG if len(known) > 1 else _FEWEST
+    if not all(record.said.count("\n") >= fewest or is_packed(record.said) for record in known):
+        either = ((json.dumps(record.said, ensure_ascii=False), json.dumps(record.said)) for record in known)
+        return [*zip(_numbers(text, either), found, strict=True)], []
+    # What is told of a whole log is none of a line's own.
+    told = [line for record in known for line in record.lines]
+    told = told or [line for data in every for line in in_strings(data)]
+    # A part of a longer text has no quotes around it, and its line end may be the text's.
+    spelled = ((json.dumps(line)[1:-1], json.dumps(line, ensure_ascii=False)[1:-1]) for line in told)
+    return [], [*zip(_numbers(text, spelled), told, strict=True)]
 
 
 def _numbers(text: str, every: Iterable[tuple[str, str]]) -> Iterator[int]:
@@ -61,7 +64,8 @@ def _numbers(text: str, every: Iterable[tuple[str, str]]) -> Iterator[int]:
 def documents(text: str) -> Iterator[Any]:
     """Yields the values of JSON documents that stand one after another: one, or objects over several lines each. Raises
     ValueError where something else stands, RecursionError."""
-    decoder, begins = json.JSONDecoder(), _INK.search(text)
+    # A line end can stand in a string: where a line was cut that is too long.
+    decoder, begins = json.JSONDecoder(strict=False), _INK.search(text)
     several = begins is not None and _OVER_LINES.match(text, begins.start()) is not None
     while begins is not None:
         data, end = decoder.raw_decode(text, begins.start())

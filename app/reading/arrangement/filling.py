@@ -19,7 +19,8 @@ _STRANGE = 0.6  # of the lines below those begin as none of the others does
 _EXACT = 0.8  # of these lines have the full width where they were cut at any place
 _OFTEN = 4
 _FRAME = re.compile(r'(?:.*\s)?File "[^"]+", line \d+(?:, in \S+)?$')
-_WHOLE = re.compile(r"^\W*$|.*(?:={4}|-{4}|\*{4}|─{4})$")  # rules, and what was left empty
+_RULES = ("====", "----", "****", "────")  # what ends a line that is drawn
+_EMPTY = re.compile(r"\W*$")
 
 
 def filled(lines: Sequence[str]) -> int | None:
@@ -35,7 +36,8 @@ def filled(lines: Sequence[str]) -> int | None:
     exact = sum(len(told[place - 1]) == at for place in below)
     if len(below) < FEWEST or exact > _EXACT * len(below):
         return None
-    usual = {start(line.lstrip()) for place, line in enumerate(told) if place not in set(below)}
+    ends = set(below)
+    usual = {start(line.lstrip()) for place, line in enumerate(told) if place not in ends}
     strange = sum(start(told[place].lstrip()) not in usual for place in below)
     return at if strange >= _STRANGE * len(below) else None
 
@@ -68,4 +70,6 @@ def _goes_on(line: str, below: str, at: int) -> bool:
     word, _, _ = below.lstrip().partition(" ")
     if not word or len(line.rstrip()) + 1 + len(word) <= at or len(line.strip()) < 8:
         return False
-    return not (_WHOLE.match(line) or _WHOLE.match(below) or _FRAME.match(line.rstrip()) or BEGINS.match(below))
+    if BEGINS.match(below) or line.endswith(_RULES) or below.endswith(_RULES):
+        return False
+    return not (_EMPTY.match(line) or _EMPTY.match(below) or ('File "' in line and _FRAME.match(line.rstrip())))

@@ -14,6 +14,7 @@ from app.reading.arrangement.numbered import numbered
 
 _FEWEST = 4  # spelled line ends, or strings of a list
 _DEEPEST = 8  # levels of a document
+_PACKED = 400  # characters
 _SPELLED = b"\\n"
 _OPENS = re.compile(rb"\s*(?:\[\s*)?b?[\"']")
 _LIST = re.compile(rb"[\"'],\s{0,9}b?[\"']")
@@ -49,6 +50,11 @@ def in_strings(data: Any) -> Iterator[str]:
     """Yields the lines of the texts in a decoded document, of those that hold several and of lists of them; nothing of a
     notebook's source."""
     yield from _texts(data, 0)
+
+
+def is_packed(text: str) -> bool:
+    """-> whether a text may be a log that was encoded: it is long, and has no blanks."""
+    return len(text) > _PACKED and " " not in text
 
 
 def _unquoted(line: str) -> Iterator[str]:
@@ -106,7 +112,7 @@ def _lines(text: str) -> Iterator[str]:
 def _texts(data: Any, depth: int) -> Iterator[str]:
     if depth > _DEEPEST:
         return
-    if isinstance(data, str) and "\n" in data:
+    if isinstance(data, str) and ("\n" in data or is_packed(data)):
         yield from _lines(data)
     elif isinstance(data, list) and len(data) >= 1 and all(isinstance(each, str) for each in data):
         if len(data) >= _FEWEST or any("\n" in each for each in data):

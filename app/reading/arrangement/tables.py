@@ -99,13 +99,16 @@ def in_table(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
     mark, names = named or _shape(content) or (",", [])
     said = _message(names)
     names = ["message" if at == said else _TABLE_NAMES.get(name.lower(), name) for at, name in enumerate(names)]
-    number = 1
+    number, time = 1, ""
     for at, row in enumerate(_rows(text, mark)):
         if len(row) > len(names) and names and names[-1] == "message":
             row[len(names) - 1 :] = [mark.join(row[len(names) - 1 :])]
-        record = dict(zip(names, row, strict=False))
-        if record.get("message") and not (named and at == 0):
-            yield number, {"time": "", **{name: _iso(value) for name, value in record.items()}}
+        told = {name: _iso(value) for name, value in zip(names, row, strict=False)}
+        if "message" not in told and row:
+            told = {"time": time, "message": mark.join(row)}  # What has too few cells goes on with the row above.
+        if told.get("message") and not (named and at == 0):
+            time = told.get("time", "")
+            yield number, {"time": "", **told}
         number += 1 + sum(cell.count("\n") for cell in row)
 
 

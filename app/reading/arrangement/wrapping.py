@@ -15,6 +15,7 @@ FEWEST = 3  # lines of the full width
 _STRANGE = 0.6  # of the lines below those begin as none of the others does
 _RULES, _BORDERS = "=*_+─#. -", "|│╮╯"  # ends of lines that are as wide as they were meant
 _SOME = 20  # lines of the full width by which most files are told
+_KIND, _KINDS = 40, 2  # characters by which kinds of lines are told apart, and how many are cut at least
 _OFTEN = 3  # lines that begin alike and go on with none: another one that does may do neither
 _DIGITS = re.compile(r"\d+")
 BEGINS = re.compile(
@@ -24,15 +25,17 @@ BEGINS = re.compile(
 
 def width(lines: Sequence[str]) -> int | None:
     """-> the width at which the lines of a file were cut, of which these are the first; None where they were not."""
-    widest = max(map(len, lines), default=0)
-    if not _NARROWEST <= widest <= WIDEST or sum(len(line) == widest for line in lines) < FEWEST:
+    lengths = list(map(len, lines))
+    widest = max(lengths, default=0)
+    if not _NARROWEST <= widest <= WIDEST or lengths.count(widest) < FEWEST:
         return None
-    full = [at for at, line in enumerate(lines[:-1]) if len(line) == widest]
+    full = [at for at, length in enumerate(lengths[:-1]) if length == widest]
     alike = sum(start(lines[at]) == start(lines[at + 1]) for at in full[:_SOME])
     if alike * 2 > len(full[:_SOME]):
         return None  # Lines of progress are often equally wide.
     full = [at for at in full if not _ruled(lines[at])]
-    if len(full) < FEWEST:
+    # What was cut are lines of many kinds; of one kind, they are as wide as they were meant, whatever stands between.
+    if len(full) < FEWEST or len({_DIGITS.sub("0", lines[at][:_KIND]) for at in full}) < _KINDS:
         return None
     told = bare(lines)
     below = {at + 1 for at in full}

@@ -16,7 +16,7 @@ from app.domain.group import Group, GroupChange
 from app.domain.incident import Feedback, Incident, IncidentFilter
 from app.domain.verdict import Verdict
 from app.errors import BadInput
-from app.services.groups import change_group, read_group
+from app.services.groups import change_group, notes_beside, read_group
 from app.services.incidents import forget_incident, list_incidents, read_incident, say
 from app.services.service import Service
 from app.services.why_not import why_not
@@ -35,14 +35,14 @@ from app.web.pages.told_verdict import title_of, told_verdict
 
 router = APIRouter()
 _ALIKE = 5  # other incidents of the group that are shown
-_HELPED = 20  # other incidents whose notes are looked through
+_HELPED = 5  # notes to other incidents of the group
 _LONGEST_NOTE = 5000
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentPage:
     """`titles` are those of the entries that the verdict names and the knowledge base still has; `alike` are other
-    incidents of the group, `helped` what people said of them."""
+    incidents of the group, `helped` what people wrote to any of them, with the incident's id."""
 
     incident: Incident
     verdict: Verdict | None
@@ -127,7 +127,6 @@ def incident_page(service: Service, incident_id: str, lang: Language, said: bool
     found = read_incident(service, incident_id)
     verdict = told_verdict(found.verdict, service.knowledge, lang) if found.verdict else None
     group = read_group(service, found.group.id) if found.group else None
-    others = _others(service, found)
     url = found.job.url
     return IncidentPage(
         incident=found,
@@ -141,8 +140,8 @@ def incident_page(service: Service, incident_id: str, lang: Language, said: bool
         tree=cascade_tree(verdict) if verdict else (),
         attempts=alike_attempts(verdict.attempts) if verdict else (),
         group=group,
-        alike=incident_items(others[:_ALIKE], service.knowledge, lang),
-        helped=tuple((other.id, one) for other in others for one in other.feedback if one.note),
+        alike=incident_items(_others(service, found), service.knowledge, lang),
+        helped=tuple(notes_beside(service, found, _HELPED)),
         said=said,
     )
 
@@ -150,8 +149,8 @@ def incident_page(service: Service, incident_id: str, lang: Language, said: bool
 def _others(service: Service, found: Incident) -> list[Incident]:
     if found.group is None or found.group.count < 2:
         return []
-    listed = list_incidents(service, IncidentFilter(group=found.group.id), limit=_HELPED)
-    return [other for other in listed.items if other.id != found.id]
+    listed = list_incidents(service, IncidentFilter(group=found.group.id), limit=_ALIKE + 1)
+    return [other for other in listed.items if other.id != found.id][:_ALIKE]
 
 
 def _titles(verdict: Verdict, knowledge: KnowledgeBase, lang: Language) -> dict[str, str]:

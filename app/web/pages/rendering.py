@@ -23,6 +23,7 @@ from app.web.pages.compression import small_page
 from app.web.pages.language import language, remember
 from app.web.pages.marks import marks
 from app.web.pages.problems import told_problem
+from app.web.pages.sign_words import in_words
 from app.web.pages.words import word
 
 _WEB = Path(__file__).resolve().parents[1]
@@ -70,7 +71,7 @@ def environment() -> Environment:
     made.filters |= {"visible": shown.visible, "prose": shown.prose, "size": shown.size, "moment": shown.moment}
     made.filters |= {"thousands": lambda number: f"{number:,}", "iso": lambda at: at.isoformat()}
     made.filters |= {"log_time": shown.log_time, "general": general, "coloured": shown.coloured}
-    made.filters |= {"coded": shown.coded}
+    made.filters |= {"coded": shown.coded, "in_words": in_words}
     made.filters |= {"marks": marks}
     made.filters |= {"duration": shown.duration}
     made.globals["static"] = _static

@@ -22,7 +22,7 @@ from app.domain.verdict import (
     Stats,
     Verdict,
 )
-from app.triage.action import advise, filled, nothing_failed, told_fixes
+from app.triage.action import advise, filled, nothing_failed, told_causes, told_fixes
 from app.triage.reasons import tell
 
 Part = TypeVar("Part")
@@ -52,8 +52,8 @@ def _in_language(root: RootCause, entry: Entry, versions: dict[str, str], lang: 
     return replace(
         root,
         title=entry.title.in_(lang),
-        causes=tuple(cause.in_(lang) for cause in entry.causes),
-        fixes=told_fixes(entry, root.captured, versions, lang),
+        causes=told_causes(entry, root.words, lang),
+        fixes=told_fixes(entry, root.words, root.captured, versions, lang),
         checks=tuple(filled(check, root.captured) for check in entry.checks),
         prevent=tuple(item.in_(lang) for item in entry.prevent),
         references=entry.references,
@@ -73,7 +73,7 @@ def _action(verdict: Verdict, entry: Entry | None, lang: Language) -> Action:
     elif root.entry and entry is None:
         return stored
     else:
-        today = advise(entry, stored.exclude_hosts, lang)
+        today = advise(entry, root.words, stored.exclude_hosts, lang)
     return replace(stored, reason=today.reason) if today.advice == stored.advice else stored
 
 

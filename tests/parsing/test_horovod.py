@@ -1,0 +1,47 @@
+import pytest
+
+from app.domain.line import Line
+from app.parsing.horovod import Horovod
+
+STALLED = (
+    "[2026-05-01 09:00:00.1: W /build/horovod/common/stall_inspector.cc:107] One or more tensors were submitted to be reduced, "
+    "gathered or broadcasted by subset of ranks and are waiting for remainder of ranks for more than 60 seconds."
+)
+
+
+def read(*texts: str) -> Horovod:
+    horovod = Horovod(set(), set())
+    for number, text in enumerate(texts, 1):
+        horovod.feed(Line(number, text, text, number, rank=0))
+    return horovod
+
+
+@pytest.mark.parametrize(
+    ("told", "missing"),
+    [
+        (["Missing ranks:", "3: [allreduce.conv.weight, allreduce.conv.bias ...]"], {3}),
+        (["Missing ranks:", "1: [allreduce.a]", "12: [allreduce.b]", "step 4", "7: [no rank]"], {1, 12}),
+        (["[2026-05-01 09:00:00.2: W operations.cc:588] allreduce.a [missing ranks: 1, 3]"], {1, 3}),
+        (["3: [allreduce.conv.weight]"], set()),
+    ],
+)
+def test_the_ranks_that_others_wait_for(told: list[str], missing: set[int]) -> None:
+    horovod = Horovod(found := set[int](), set())
+    for number, text in enumerate([STALLED, *told], 1):
+        horovod.feed(Line(number, text, text, number, rank=0))
+    assert found == missing
+    assert {event.text for event in horovod.events} == {STALLED}
+
+
+def test_the_coordinators_own_rank_is_none_of_the_stall() -> None:
+    event = read(STALLED).events[0]
+    assert (event.rank, event.fatal) == (None, False)
+
+
+def test_who_says_that_horovod_was_shut_down_lost_the_others() -> None:
+    waited = set[int]()
+    text = (
+        "RuntimeError: Horovod has been shut down. This was caused by an exception on one of the ranks or an attempt to"
+    )
+    Horovod(set(), waited).feed(Line(1, text, text, 1, rank=5))
+    assert waited == {5}
