@@ -11,11 +11,13 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from app.client import torchtriage_client as client
 from tests.client.running import Bench, ended
 
 # Handlers write past print, which may be at work when a signal comes.
@@ -84,6 +86,28 @@ def test_a_signal_reaches_the_command_once(alone: Bench, to_the_group: bool) -> 
         os.kill(process.pid, signal.SIGUSR2)  # were there a second one of anything, it would stand before this
         heard.append(process.stdout.readline().decode().strip())
         assert heard == ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2"]
+
+
+def test_a_signal_to_the_group_is_not_passed_on_where_the_machine_is_busy(alone: Bench) -> None:
+    with ended(alone.start("run", "--", sys.executable, "-c", LISTENER, start_new_session=True)) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        [witness] = [child for child in children(process.pid) if command_line(child) == command_line(process.pid)]
+        os.kill(witness, signal.SIGSTOP)
+        os.killpg(process.pid, signal.SIGTERM)
+        assert process.stdout.readline() == b"SIGTERM\n"
+        time.sleep(2 * client.Witness.GRACE)  # the witness is later than a signal ever is
+        os.kill(witness, signal.SIGCONT)
+        os.kill(process.pid, signal.SIGUSR2)
+        assert process.stdout.readline() == b"SIGUSR2\n"
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def command_line(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def test_ignored_signals_stay_ignored(alone: Bench) -> None:
