@@ -114,9 +114,37 @@ def writers(part: float) -> Iterator[str]:
 
 def in_quotes(part: float) -> Iterator[str]:
     yield '"' + json.dumps(f"{HEAD}{FRAME}KeyError: 'image'\n" * 4)[1:-1]
-    for number in range(int(30_000 * part)):
+    for number in range(int(19_000 * part)):
         yield json.dumps("".join(f"{HEAD}{FRAME}ValueError: {number} is no rank\n" for _ in range(8)))[1:-1]
     yield '"'
+
+
+def in_a_document(part: float) -> Iterator[str]:
+    yield '{"events": ['
+    for step in range(int(180_000 * part)):
+        yield (
+            json.dumps(
+                {
+                    "timestamp": f"2026-05-01T09:{step // 3600 % 60:02}:{step // 60 % 60:02}Z",
+                    "message": f"step {step} loss 0.5 of the run",
+                }
+            )
+            + ", "
+        )
+    yield (
+        ", ".join(
+            json.dumps({"timestamp": "2026-05-01T10:00:00Z", "message": line})
+            for line in f"{HEAD}{FRAME}KeyError: 'image'".split("\n")
+        )
+        + "]}"
+    )
+
+
+def in_a_notebook(part: float) -> Iterator[str]:
+    yield '{\n "cells": [{"cell_type": "code", "outputs": [{"output_type": "stream", "text": [\n'
+    for step in range(int(400_000 * part)):
+        yield json.dumps(f"step {step} loss 0.5 of the run\n") + ",\n"
+    yield json.dumps(f"{HEAD}{FRAME}KeyError: 'image'") + "]}]}]}\n"
 
 
 def cut_at_a_width(part: float) -> Iterator[str]:
@@ -137,7 +165,9 @@ CASES: dict[str, Callable[[float], Iterator[str]]] = {
     "500 attempts": attempts,
     "frames a million deep": deep,
     "a million writers that begin a traceback": writers,
-    "30 MB quoted as one string": in_quotes,
+    "20 MB quoted as one string": in_quotes,
+    "19 MB of records in one document": in_a_document,
+    "19 MB of lines in a notebook": in_a_notebook,
     "12 MB of lines cut at 80 columns": cut_at_a_width,
 }
 

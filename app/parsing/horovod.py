@@ -9,7 +9,7 @@ from app.domain.event import Event
 from app.domain.line import Line
 
 # One or more tensors were submitted … by subset of ranks and are waiting for remainder of ranks for more than 60 seconds.
-_STALLED = "waiting for remainder of ranks for more than"
+STALLED = "waiting for remainder of ranks for more than"
 # Below it `Missing ranks:` and `1: [allreduce.conv.weight, …]`; before 0.20 `allreduce.conv.weight [missing ranks: 1, 3]`.
 _OF_TENSOR = re.compile(r"\[missing ranks: ?([\d, ]+)\]")
 _LISTED = re.compile(r"^(\d{1,6}): \[")
@@ -20,7 +20,7 @@ class Horovod:
     """Feed it every kept line that holds one of the words or whose stream it `waits` for. It adds the ranks that others
     wait for to `missing`, and those that waited themselves to `waited`."""
 
-    WORDS = (_STALLED, "issing ranks:", _SHUT_DOWN)
+    WORDS = (STALLED, "issing ranks:", _SHUT_DOWN)
 
     def __init__(self, missing: set[int], waited: set[int]) -> None:
         self.events: list[Event] = []
@@ -35,7 +35,7 @@ class Horovod:
             self._lacks(line, listed[1])
             return False
         self._listing.discard(line.stream)
-        if _STALLED in text:  # The coordinator's line tells nothing of its own rank.
+        if STALLED in text:  # The coordinator's line tells nothing of its own rank.
             self._stalled = replace(Event.at(line, text, "collective"), rank=None, local_rank=None, fatal=False)
             self.events.append(self._stalled)
             return True

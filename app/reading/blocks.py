@@ -14,8 +14,12 @@ _BINARY_SHARE = 0.05  # control bytes above this share of the sample mean that i
 _TEXT_BYTES = bytes(range(32, 256)) + b"\t\n\r\x0b\x0c\x1b\x08\x07"
 
 
+class Piece(bytes):
+    """A block that ends inside a line: the line end behind it is none of the file's."""
+
+
 def blocks(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
-    """Yields blocks that end with a line feed (the last may not). Raises UnreadableLog for binary and empty input."""
+    """Yields blocks that end with a line feed (the last may not), pieces of lines too long among them. Raises UnreadableLog for binary and empty input."""
     stream = iter(chunks)
     first = next(stream, b"")
     wide = utf16(first)
@@ -32,7 +36,7 @@ def blocks(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
         else:
             rest += chunk
             if len(rest) >= LONGEST_LINE:
-                yield rest + b"\n"
+                yield Piece(rest + b"\n")
                 rest = b""
     if rest:
         yield rest

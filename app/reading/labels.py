@@ -41,7 +41,9 @@ FORMS: dict[str, re.Pattern[str]] = {
     "logged": re.compile(  # srun -l in a parent that logs what it reads
         r"(?=(?:[^:\n]++|:(?! ))*+: )(?=[^\n\"']{0,80}\b(?:INFO|ERROR|WARNING|DEBUG)\b)[\[\w-][^\n\"']{3,100}?(?:[\]:|-] |(?<=[A-Z]) )(?P<task>\d{1,6}): "
     ),
-    "pals": re.compile(r"(?P<host>[a-z][\w.-]*\d[\w.-]*) (?P<task>\d{1,6}): ?"),  # mpiexec -l of Cray's PALS
+    "pals": re.compile(
+        r"(?P<host>[a-z][\w.-]*\d[\w.-]*) (?P<task>\d{1,6}):(?![\da-f]{2}:) ?"
+    ),  # mpiexec -l of Cray's PALS; no PCI address
     "bracket": re.compile(r"\s?\[(?P<task>\d{1,5})\] ?"),  # mpiexec -l, -prepend-rank
     "compose": re.compile(r"\s?(?P<host>[A-Za-z][\w.-]*[-_.]\d+)\s*\| ?"),  # docker compose, honcho
     "kubetail": re.compile(r"\s?\[(?=[a-z0-9.]*-[a-z0-9.-])(?P<pod>[a-z0-9][a-z0-9.-]*+)(?: [a-z][a-z0-9-]*)?\] ?"),

@@ -18,10 +18,17 @@ _LONGEST_RECORD = 1 << 20  # characters
 _DEEPEST = 3  # a record in a record in a record
 _FAR = 200  # characters of prefixes before a record
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d)) (std(?:out|err)) ([FP])(?::\w+)* ?")
-_BAR = re.compile(r"\d+%\|")
+# ` 12%|█▏   | 207/1767 [02:39<14:49` · `29948it [35:34, ` of a bar that does not know how much is to come
+_BAR = re.compile(r"\d+%\||\d\w{0,20} \[(?:\d+:)?\d\d:\d\d, ")
 # Behind a bar that has no line end begins what another writer said, or the same one in its last words.
 _BEHIND_BAR = re.compile(
-    r"[^|]{0,80}?\d%\|[^|]{0,400}\| ?\d+/\S+ \[[^\]]{0,80}\](?=\[(?:rank|default)\d|[WEIF]\d{4} \d\d:|[=*-]{20}|  \S|(?:\w+\.)*\w+(?:Error|Exception)\b)"
+    r"[^|]{0,80}?(?:\d%\|[^|]{0,400}\| ?\d+/\S+|\d\w{0,20}) \[(?:\d+:)?\d\d:\d\d[^\]]{0,80}\]"
+    r"(?=\[(?:rank|default)\d|[WEIF]\d{4} \d\d:|[=*-]{20}|  \S|(?:\w+\.)*\w+(?:Error|Exception)\b)"
+)
+# The shell's word on how the program ended, behind a progress line without an end.
+_ENDED = re.compile(
+    r"(?<=[\w\])%])(?=(?:Killed|Terminated|Aborted|Segmentation fault|Bus error|Illegal instruction"
+    r"|Floating point exception)(?: \(core dumped\))?\s*$)"
 )
 _GLUED = re.compile(r"(?<=\S)(?=(?:\[rank\d+\]: ?)?Traceback \(most recent call last\))")
 _TAGGED = re.compile(
@@ -157,6 +164,7 @@ def _parts(text: str, known: Labels) -> list[str]:
     if "\r" in text:
         every = [part for part in text.split("\r") if part.strip()]
         last = [part[bar.end() :] if (bar := _BEHIND_BAR.match(part)) else part for part in every[-1:]]
+        last = [piece for part in last for piece in _ENDED.split(part)]
         parts = [part for part in every[:-1] if not _BAR.search(part)] + last
     if _ESCAPED in text:
         parts = [piece for part in parts for piece in _unescaped(part)]

@@ -44,6 +44,7 @@ class Finding:
     count: int = 0
     last: int = 0
     matches: list[Match] = field(default_factory=list)
+    around: tuple[str | None, str | None] = None, None  # times that lines above and below tell, if it tells none
 
     @property
     def event(self) -> Event:
@@ -114,10 +115,11 @@ class Findings:
         self._newest[key] = finding
         return finding
 
-    def matched(self, of_training: bool = True) -> list[Finding]:
+    def matched(self, of_training: bool = True, of_another: bool = False) -> list[Finding]:
         """-> all findings in the order of the log, with their entries; a line that shows none is left out.
 
-        Where the log is not `of_training`, entries whose messages any program prints are left out too.
+        Where the log is not `of_training`, entries whose messages any program prints are left out too; what Slurm
+        says of its own job counts unless the log shows that it is `of_another` field.
         """
         everywhere = {index for finding in self for index, _, _ in finding.found.hits}
         looks = 0
@@ -132,7 +134,8 @@ class Findings:
                 if near is not None and near.entry.id not in weak:
                     finding.matches = [near, *finding.matches]
             if not of_training:
-                finding.matches = [match for match in finding.matches if not match.general]
+                counted = "slurm" if finding.event.source == "slurm" and not of_another else None
+                finding.matches = [m for m in finding.matches if not m.general or m.entry.area == counted]
         told = (finding for finding in self if finding.matches or _tells(finding.event))
         return sorted(told, key=lambda finding: finding.order)
 

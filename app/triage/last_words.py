@@ -22,7 +22,7 @@ _ERROR = re.compile(
     r"^[\[(<*\s]{0,4}(?:ERROR|CRITICAL|FATAL(?: ERROR)?|PANIC|[Ff]atal(?: error)?|[Ee]rror|panic)[\])>*]{0,3}\s?[:|\]-]"
     r"|^\[?(?:ERROR|CRITICAL|FATAL)\]?[ :]\s*\S"
     r"|^.{0,80}?[\s\[|(:-](?:ERROR|CRITICAL|FATAL)(?:\]|\)|:|\s[|:-]|\s{2}|$| \[| [\w.]+:\d+)"
-    r"|^[EF]\d{4} \d\d:\d\d:\d\d"
+    r"|^[EF]\d{4} \d\d:\d\d:\d\d|^Error executing job with overrides: "
     r"|\"(?:level|levelname|severity)\": ?\"(?:ERROR|error|CRITICAL|critical|FATAL|fatal)\""
 )
 # What tells only that something ended, or is no failure of the run: launchers, trackers, counters, probes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -23,7 +24,7 @@ class Clock:
     _times: list[str] = field(default_factory=list)
 
     def feed(self, lines: list[Line]) -> None:
-        if not lines or lines[0].file is None or len(self._times) >= _MOST_TIMES:
+        if len(self._times) >= _MOST_TIMES:
             return
         for line in lines:
             if line.time and (not self._times or self._times[-1] != line.time):
@@ -35,6 +36,14 @@ class Clock:
         place = bisect_right(self._orders, order) - 1
         same = place >= 0 and self._orders[place] // FILE_SPAN == order // FILE_SPAN
         return self._times[place] if same else None
+
+    def tell(self, findings: Iterable[Finding]) -> None:
+        """Gives findings that tell no time of their own those of the lines around."""
+        for finding in findings:
+            if finding.event.time is None:
+                place = bisect_right(self._orders, finding.order)
+                below = place < len(self._orders) and self._orders[place] // FILE_SPAN == finding.order // FILE_SPAN
+                finding.around = self.at(finding.order), self._times[place] if below else None
 
     @property
     def year(self) -> int:

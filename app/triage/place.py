@@ -28,8 +28,10 @@ _SELDOM = re.compile(r"torch\.distributed\.elastic\.multiprocessing\.api(?:: \[E
 _TO_AGENT = re.compile(
     r"Received (?:\d+|Signals\.SIG\w+) death signal, shutting down|SignalException: Process \d+ got signal"
 )
-# srun: error: gpu-3: task 3: Exited with exit code 1
-_LEFT = re.compile(r"^srun: error: \S+: tasks? [\d,-]+: Exited with exit code \d")
+# srun: error: gpu-3: task 3: Exited with exit code 1 · srun: error: gpu-3: task 3: Segmentation fault (core dumped)
+_LEFT = re.compile(
+    r"^srun: error: \S+: tasks? [\d,-]+: (?:Exited with exit code \d|Aborted|Segmentation|Bus error|Illegal|Floating)"
+)
 _TASK_KILLED = re.compile(r"^srun: error: \S+: task \d+: Out Of Memory")
 # ray.exceptions.RayTaskError(KeyError): ray::train() (pid=71, ip=10.0.0.3): what it carries was raised over there.
 _CARRIED_FROM = re.compile(r"\bray::[^\n]{1,200}?\(pid=\d+, ip=([\w.:-]+)")
@@ -37,6 +39,7 @@ _WARNED = "NCCL WARN "
 _TELLING = 12  # characters of a warning that are its own
 _STOPPED_AS_ONE = frozenset({"elastic", "slurm", "user", "k8s"})  # areas of entries that tell of whole jobs ended
 _WHOLE_RUN = ("launcher", "slurm")  # sources that speak of all processes
+_NOT_STARTED = frozenset({"slurm.launch", "container.runtime"})  # but for tasks that could not be started
 _MOST_LOCAL = 16  # processes of one host; a larger world spans several
 
 
@@ -63,7 +66,9 @@ def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: st
         rank = local if rank is None and local is not None and _first_host(finding, reading) else rank
         rank = _missed(reading) if rank is None else rank
         rank = _alone(reading, finding, choice) if rank is None else rank
-        rank = _task(choice, finding) if rank is None and not _of_agent(reading) else rank
+    of_a_task = finding.event.source not in _WHOLE_RUN or finding.entry in _NOT_STARTED
+    if rank is None and of_a_task and not _of_agent(reading) and (left := _task(choice, finding)) is not None:
+        rank, host = left.rank, host or left.host
     if rank is None and _FOR_MEMORY.search(finding.event.text):
         rank = _killed(choice, finding.attempt)
     if rank is not None and (host is None or local is None):
@@ -92,12 +97,11 @@ def _killed(choice: Choice, attempt: int) -> int | None:
     return killed.pop() if len(killed) == 1 else None
 
 
-def _task(choice: Choice, finding: Finding) -> int | None:
-    """-> the task that srun says left first, where it is a single one and each task is a worker."""
+def _task(choice: Choice, finding: Finding) -> Event | None:
+    """-> what srun says of the task that left first; its rank is None where several left as one."""
     same = [other for other in choice.live if other.attempt == finding.attempt]
     left = (other.event for other in same if other.event.source == "slurm" and _LEFT.search(other.event.text))
-    first = min(left, key=lambda event: event.line.order, default=None)
-    return first.rank if first is not None else None
+    return min(left, key=lambda event: event.line.order, default=None)
 
 
 def _of_agent(reading: RunReading) -> bool:

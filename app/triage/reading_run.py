@@ -22,7 +22,7 @@ from app.parsing.scheduler import Scheduler
 from app.parsing.tracebacks import LeftOut, Tracebacks
 from app.triage.belonging import is_of_training
 from app.triage.cascade import unexplained
-from app.triage.folding import Findings
+from app.triage.folding import Finding, Findings
 from app.triage.glance import NOTHING, Seen, apart
 from app.triage.last_words import LastWords
 from app.triage.match import Matcher
@@ -105,10 +105,13 @@ class RunReading:
         return lines
 
     def _look(self, line: Line, seen: Seen, above: str) -> tuple[Line, bool]:
-        if line.stream in self._waiting or seen.begins or seen.pointed:
-            return self._read(line, seen, above)
-        if self.elastic.attempt or line.host is not None:
+        """-> the line with its attempt, and whether an extractor or an entry reads it. `above`: the text of the line
+        before it."""
+        wanted = seen.begins | self._waiting.get(line.stream, 0)
+        if not wanted & _ELASTIC and (self.elastic.attempt or line.host is not None):
             line = self._placed(line)
+        if wanted or seen.pointed:
+            return self._read(line, seen, wanted, above)
         if seen.facts:
             self.environment.note(line, seen.facts, False)
         return line, False
@@ -124,13 +127,10 @@ class RunReading:
             if len(self.paste) > LONGEST:
                 self.paste = None
 
-    def _read(self, line: Line, seen: Seen, above: str) -> tuple[Line, bool]:
-        """-> the line with its attempt, and whether an extractor or an entry reads it. `above`: the text of the line
-        before it."""
-        wanted = seen.begins | self._waiting.get(line.stream, 0)
-        if not wanted & _ELASTIC:
-            line = self._placed(line)
-        known, events = False, list[Event]()
+    def _read(self, line: Line, seen: Seen, wanted: int, above: str) -> tuple[Line, bool]:
+        """-> the same; `wanted` has the bits of the extractors that it is for."""
+        known = False
+        events: list[Event] = []  # `list[Event]()` takes ten times as long, which each kept line would pay
         if wanted:
             self.tracebacks.above = above
             line, known, events = self._extract(line, wanted)
@@ -154,7 +154,8 @@ class RunReading:
     def _extract(self, line: Line, wanted: int) -> tuple[Line, bool, list[Event]]:
         """-> the line with its attempt, whether an extractor claims it, and the events that it tells; `wanted` has the
         bits of the extractors that it is for."""
-        claimed, waits, events = False, 0, list[Event]()
+        claimed, waits = False, 0
+        events: list[Event] = []
         for bit, extractor in self._chosen(wanted):
             # What is part of a report is none of a traceback.
             claimed = (claimed and extractor is self.tracebacks) or extractor.feed(line) or claimed
@@ -208,7 +209,7 @@ class RunReading:
 
     def _hear_last_words(self) -> None:
         """Takes errors that no entry knows from the end of a run of which a launcher at most says that it failed."""
-        found = self.findings.matched(self.is_of_training())
+        found = self.matched()
         weak = bool(self.environment.progress)  # Then no warning explains the run.
         named = [finding for finding in unexplained(found) if finding.match and not (weak and finding.match.weak)]
         if all(map(tells_of_a_child, named)):
@@ -238,6 +239,10 @@ class RunReading:
     def is_quiet(self) -> bool:
         """-> whether nothing was found."""
         return not any(True for _ in self.findings)
+
+    def matched(self) -> list[Finding]:
+        """-> what was found, with the entries that count in a log of its field."""
+        return self.findings.matched(self.is_of_training(), self.environment.foreign > 0)
 
     def is_of_training(self) -> bool:
         """-> whether the log is one of a training run, or a paste that may well be."""

@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass, field
 
 from app.domain.event import Where
+from app.domain.line import Line
 from app.reading.lines import FILE_SPAN
 from app.triage.belonging import is_by_a_person
 from app.triage.cascade import ECHO_AREAS, Grade, grade, is_clean_up, unexplained
 from app.triage.folding import Finding
 from app.triage.reading_run import RunReading
-from app.triage.survival import ends_badly, handled, survived
+from app.triage.survival import ends_badly, handled, refused_before, stands_still, survived
 
 # srun: error: c12: tasks 0-63: Exited with exit code 1 · slurmstepd: error: *** JOB 31 ON c12 CANCELLED AT …
 _TASK_FAILED = re.compile(r"^srun: error: \S+: tasks? \S+: |\*\*\* (?:JOB|STEP) \S+ ON \S+ (?:CANCELLED|FAILED)")
@@ -19,11 +20,16 @@ _TASK_FAILED = re.compile(r"^srun: error: \S+: tasks? \S+: |\*\*\* (?:JOB|STEP) 
 _LOST_A_PEER = frozenset(
     {"nccl.unhandled-system-error", "nccl.internal-error", "gloo.error", "network.connect-refused"}
 )
+_TIMED_OUT = frozenset({"nccl.timeout", "gloo.timeout"})
 _OWN_SIGNALS = frozenset({-4, -7, -8, -9, -11})  # that end no process because another one has left
 _LATE = 1000  # lines; so far below may stand what came before
 _PASTE = 40  # lines; a longer text is no paste of a warning
 _OF_A_WARNING = re.compile(r"\s|.*\bNCCL INFO\b")  # lines below one that say more of it
 _BELOW = 2  # lines; a program that prints more behind its last warning went on
+# [ 9426.062972] INFO: task … · May 26 18:09:55 gpu-7 kernel: … · [Sat Apr  3 05:23:42 2021] watchdog: …
+_KERNEL = re.compile(
+    r"\W{0,3}\[ {0,6}(\d{1,9})\.\d{6}\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}\] |[^\n]{0,60} kernel: "
+)
 
 
 @dataclass(slots=True)
@@ -39,7 +45,7 @@ class Choice:
 
 def choose(reading: RunReading) -> Choice:
     """-> the root cause of what was read, over all attempts: the first attempt's, unless that one names nothing."""
-    findings = reading.findings.matched(reading.is_of_training())
+    findings = reading.matched()
     _clamp_attempts(findings, reading)
     findings = [finding for finding in findings if not is_clean_up(finding, findings)]
     terminal = sorted(finding.order for finding in findings if ends_badly(finding))
@@ -68,6 +74,7 @@ def _set_logged_aside(choice: Choice, reading: RunReading) -> None:
     uncaught one tells of a failure."""
     own = [finding for finding in choice.live if grade(finding) >= Grade.LINE and not _speaks_of_peers(finding)]
     caught = [finding for finding in choice.live if handled(finding, own, reading.environment)]
+    caught += [finding for finding in choice.live if refused_before(finding, choice.live)]
     rest = [finding for finding in choice.live if finding not in caught]
     uncaught = (finding for finding in rest if finding.fatal and finding.event.source == "traceback")
     if any(grade(finding) >= Grade.UNNAMED for finding in uncaught):
@@ -92,6 +99,8 @@ def _failed(choice: Choice, reading: RunReading) -> bool:
         return False
     if strong:
         return not environment.of_another_program or any(map(_fails_any_program, strong))
+    if any(stands_still(finding, environment) for finding in choice.live):
+        return True
     # Only warnings: they explain a paste that holds nothing else, never a run that trains.
     return (
         bool(choice.live)
@@ -107,8 +116,17 @@ def _went_on(warnings: list[Finding], reading: RunReading) -> bool:
     a log below words that the run hangs, which no program can say of itself."""
     said = any(finding.match is not None and finding.match.entry.area in ("perf", "hang") for finding in warnings)
     last, paste = max(finding.last for finding in warnings), reading.paste or ()
-    below = [line for line in paste if line.order > last and not _OF_A_WARNING.match(line.text)]
+    instants = {_instant(line) for line in paste if line.order == last} - {None}
+    rest = [line for line in paste if line.order > last and not _OF_A_WARNING.match(line.text)]
+    below = [line for line in rest if _instant(line) not in instants]
     return len(below) > _BELOW and not said and not is_by_a_person(paste)
+
+
+def _instant(line: Line) -> str | None:
+    """-> the second in which the kernel printed the line, None for another writer's: what it prints at once, as the
+    registers and the call trace below a message, is of one piece."""
+    hit = _KERNEL.match(line.raw)
+    return (hit[1] or line.time) if hit else None
 
 
 def _of_any_program(finding: Finding) -> bool:
@@ -151,7 +169,11 @@ def _root_of(findings: list[Finding], gave_way: list[str]) -> Finding | None:
 def _came_first(finding: Finding, best: Finding) -> bool:
     """-> whether a worker's own uncaught exception before `best` is the better answer: where `best` speaks of peers,
     or where both are mistakes of the program, on different ranks."""
-    if finding.order >= best.order or grade(finding) < Grade.UNNAMED or finding.event.source != "traceback":
+    if finding.order >= best.order:
+        return False
+    if finding.entry in _TIMED_OUT and best.entry == "elastic.sigterm":
+        return finding.fatal  # What others waited for was missing before somebody ended it all.
+    if grade(finding) < Grade.UNNAMED or finding.event.source != "traceback":
         return False
     if best.match is None or _speaks_of_peers(best):
         return best.match is not None
@@ -188,7 +210,7 @@ def _most_telling(best: Finding, findings: list[Finding]) -> Finding:
     exit statuses in a report the one that was observed first."""
     if best.entry is None or best.event.where is Where.EXCEPTION:
         return best
-    alike = [other for other in findings if other.entry == best.entry]
+    alike = [other for other in findings if other.entry == best.entry and grade(other) >= min(grade(best), Grade.ECHO)]
     if best.event.where is Where.LINE:
         told = [other for other in alike if other.event.chain or other.event.source == "process"]
     else:

@@ -26,6 +26,7 @@ _FUNCTIONS = (
 )  # fmt: skip
 _STORAGE = re.compile(r"torch/serialization\.py$")
 _AT_LAUNCH = ("SyntaxError", "IndentationError", "ModuleNotFoundError", "ImportError")
+_AT_ONCE = 1.0  # seconds in which a launcher sees that a process has ended, to the second that its report tells
 _SOURCES = ("elastic first", "elastic report", "process", "elastic agent")  # of exit statuses, the surest first
 
 
@@ -84,10 +85,15 @@ def _exit_code(choice: Choice, reading: RunReading) -> int | None:
 
 
 def _failed_at(choice: Choice, reading: RunReading) -> str | None:
-    """-> the time of the first failure, or the one at which its process ended."""
+    """-> the time of the first failure, or the one at which its process ended. A process can hang after its last words:
+    where others spoke before it ended, the failure's time is that of the line above."""
     ended = _exit(choice, reading)
     own = told_at(choice.root) if choice.root else None
-    return own or (ended.time if ended else None)
+    if own or ended is None:
+        return own
+    above, below = choice.root.around if choice.root else (None, None)
+    hung = _between(dated(below, reading), dated(ended.time, reading))
+    return (above or below) if hung is not None and hung > _AT_ONCE else ended.time
 
 
 def told_at(finding: Finding) -> str | None:

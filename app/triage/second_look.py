@@ -18,7 +18,7 @@ _ALARM = re.compile(
 )
 _CALM = re.compile(
     r"(?i)\b(?:0|no|without|zero) (?:errors?|failures?)|error rate|guard failures?"
-    r"|(?:errors?|failed|failures?)[:=]\s*0\b|warn|nccl info|\bif\b"
+    r"|(?:errors?|failed|failures?)[:=]\s*0\b|warn|nccl info|\bif\b|unable to register cu\w+ factory"
 )
 _STOPPING = re.compile(r"Sending process \d+ (?:the )?closing signal SIG(?:TERM|KILL)")  # A warning, after a failure.
 # ASCII letters, as a Chinese sentence runs into the name without a blank.
@@ -39,8 +39,8 @@ def second_look(lines: list[Line]) -> Iterator[Event]:
 
 
 def passages(lines: list[Line]) -> Iterator[Event]:
-    """Yields an event for each passage without a blank line, read as one message that a mail or a chat has wrapped."""
-    for full, group in groupby(lines, key=lambda line: bool(line.text.strip("> \t"))):
+    """Yields an event for each passage without a blank line or a fence, read as one message that a chat has wrapped."""
+    for full, group in groupby(lines, key=lambda line: bool(line.text.strip("> \t`~"))):
         block = list(group)
         for start in range(0, len(block) if full else 0, _PASSAGE):
             part = block[start : start + _PASSAGE]

@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 
 from app.domain.event import Where
 from app.parsing.environment import Environment
+from app.parsing.horovod import STALLED
 from app.reading.lines import FILE_SPAN
 from app.triage.folding import Finding
 
@@ -17,6 +18,7 @@ _WAITED = "Waiting in store based barrier"  # a notice, and no failure where the
 _QUEUED = re.compile(r"^(?!.*\bpod/).*\b(?:FailedScheduling|PodGroupPending|Unschedulable)\b")
 _EVENTS = 5  # lines between an event of a pod and the one that ends its wait
 _BUFFERED = 400  # lines; as much progress may stand behind the end of a process whose output a buffer held back
+_REFUSED = re.compile(r"(\S+\.py): error: ")  # argparse
 # Where a traceback begins that nobody caught: a script, a module that is run, a process, a thread, a decorated main.
 _ENTRANCES = frozenset(
     ("main", "run", "wrapper", "_wrap", "_bootstrap", "_bootstrap_inner", "_run_module_as_main", "_run_code",
@@ -107,6 +109,26 @@ def handled(finding: Finding, later: list[Finding], environment: Environment) ->
     if len(_between(places, last, until)) >= 2:
         return places[0] < finding.order or any(map(_begins_at_an_entrance, after))
     return len(_between(places, last, (file + 1) * FILE_SPAN)) >= _MANY and places[0] < finding.order
+
+
+def refused_before(finding: Finding, others: list[Finding]) -> bool:
+    """-> whether a script refused its arguments, which ended it, and came further in another run of the same log: one
+    of the `others` is a later traceback of the same script."""
+    refused = _REFUSED.match(finding.event.text) if finding.event.where is Where.LINE else None
+    if refused is None:
+        return False
+    later = (other for other in others if other.order > finding.last and _ended_a_program(other))
+    return any(_script(other) == refused[1] for other in later)
+
+
+def _script(finding: Finding) -> str:
+    raised = finding.event.exception
+    return raised.frames[0].file.rpartition("/")[2] if raised is not None and raised.frames else ""
+
+
+def stands_still(finding: Finding, environment: Environment) -> bool:
+    """-> whether ranks wait for others, as Horovod says, and no step comes behind that."""
+    return STALLED in finding.event.text and all(place < finding.last for place in environment.progress)
 
 
 def _between(places: list[int], low: int, high: int) -> list[int]:

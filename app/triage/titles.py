@@ -15,7 +15,11 @@ _MARK = re.compile(
     r"|\[(?i:bug|question|help|issue|bug report|help wanted|usage|installation)\]\s?[:：]?\s?"
     r"|[^\w\s\[\](){}<>/\"'.,:;-]{1,3}\s?(?i:bug|question)\s?:\s?){1,4}"
 )
-_RAISED = re.compile(r"(?<![\w.])((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt))\s?[:：] ?(\S.{2,1000})")
+# In ASCII, as a Chinese sentence runs into the name without a blank.
+_NAME = r"(?<![\w.])((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt))"
+_RAISED = re.compile(rf"{_NAME}\s?[:：] ?(\S.{{2,1000}})", re.ASCII)
+_BARE = re.compile(rf"{_NAME}()[*` .!?()]*$", re.ASCII)  # Behind a mark: a name and no message.
+_IN_CHINESE = re.compile(r"[\u4e00-\u9fff]")  # No program puts such words before an exception's name.
 
 
 def title(head: Sequence[Line], pasted: bool) -> Event | None:
@@ -25,7 +29,8 @@ def title(head: Sequence[Line], pasted: bool) -> Event | None:
     mark = _MARK.match(first)
     alone = pasted and len(head) > 1 and not head[1].text.strip() and head[0].text is head[0].raw
     found = _RAISED.search(first, mark.end() if mark else 0) if mark or alone else None
-    if found is None or (mark is None and found.start(1) > 0):
+    found = found or (_BARE.match(first, mark.end()) if mark else None)
+    if found is None or (mark is None and found.start(1) > 0 and not _IN_CHINESE.search(first[: found.start(1)])):
         return None
     raised = Raised(found[1], found[2].strip("*` "), (), (head[0],))
     return Event(Where.EXCEPTION, raised.text, (head[0],), "title", chain=(raised,))

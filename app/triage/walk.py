@@ -70,6 +70,8 @@ class Walk:
         self._end()
         if places.of_torchrun:
             self.readings[-1].environment.started_by("torchrun")
+        for reading in self.readings:
+            clock.tell(reading.findings)
         merge(self.readings[-1], clock)
 
     def _batches(self, file: LogFile, number: int, places: Places) -> Iterator[list[Line]]:

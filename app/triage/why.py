@@ -119,7 +119,7 @@ def why(patterns: Patterns, matcher: Matcher, run: Run, entry: Entry) -> Why:
     texts = [text for finding in findings for text in _texts(finding)]
     shown = any(match.entry.id == entry.id for finding in findings for match in finding.matches)
     for reading in walk.readings:
-        reading.findings.matched(reading.is_of_training())  # as the triage does
+        reading.matched()  # as the triage does
     choice = choose(walk.readings[-1])
     plain = [sign for sign in entry.signs for sign in (sign.all or (sign,))]
     texts += _lines(run, plain)

@@ -85,6 +85,18 @@ DETAIL:  Key is there
   File "/srv/lib/site-packages/flask/app.py", line 1
   File "manage.py", line 22
 homeassistant.components.zha
+Cycles: CUDA error: Out of memory
+Read prefs: /home/u/.config/blender/3.6/config
+Hashrate 92.11
+GPU #0: 98.1 MH/s, epoch 480
+SCF run NOT converged. qs_scf.F:611
+[Server thread/ERROR]: the port is taken
+ActiveRecord::ConnectionNotEstablished
+Started GET "/orders/3" for 192.0.2.7
+mysqldump: Got errno 28 on write
+panic: listen tcp :8080
+[M::process] read 9 sequences
+samtools sort: failed
 the airflow scheduler
 celery@worker1 ready
 scrapy.core.engine

@@ -269,3 +269,18 @@ def test_paddles_message_stands_below_its_frames_of_cpp() -> None:
         (event,) = read([*traceback("MemoryError: "), "", *below, *told, "", "LAUNCH INFO 2026-05-01 Pod failed"])
         assert event.exception is not None
         assert (event.exception.message, event.line.text) == (told[-1], told[-1])
+
+
+def test_why_numba_would_not_compile_is_no_exception_of_its_own() -> None:
+    warned = ["NumbaWarning: ", 'Compilation is falling back to object mode WITH looplifting enabled because Function "f" failed',
+              "    Rejected as the implementation raised a specific error:", "      NumbaTypeError: Unsupported array index type list(int64)",
+              "  raised from /env/numba/core/typing/arraydecl.py:102"]  # fmt: skip
+    assert read(warned) == []
+
+
+def test_what_a_spawned_process_raised_without_a_traceback_is_its_own() -> None:
+    raised = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+    lines = [*traceback("torch.multiprocessing.spawn.ProcessExitedException: "), "", "-- Process 5 terminated with the following error:", raised]  # fmt: skip
+    (event,) = read(lines)
+    assert event.rank == 5
+    assert any(told.text == raised for told in event.chain)

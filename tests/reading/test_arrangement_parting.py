@@ -45,6 +45,8 @@ def test_lines_of_others_between() -> None:
         ["STARTING TIMING RUN AT 2019-05-22 12:09:05 AM", "ENDING TIMING RUN AT 2019-05-22 01:09:05 PM"] * 3,
         ["=" * 70] * 30,
         [" 10%|#  | 1/10 [00:01<00:09]\r 20%|## | 2/10 [00:02<00:08]\r 30%|## | 3/10 [00:02<00:08]\r" * 4],
+        ["".join(f"\r{step}it [00:{step},  2.3s/it]" for step in range(10, 40))],
+        ["".join(f"\r {step}/50 [=>....] - ETA: 2:36 - loss: 0.31" for step in range(10, 40))],
         ["a line of words that goes on " * 40] * 9,
     ],
 )

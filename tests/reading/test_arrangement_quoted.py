@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from app.reading.arrangement import quoted
 from app.reading.arrangement.quoted import in_quotes, in_strings, is_quoted, meant
 from tests.logs import traceback
 
@@ -16,6 +17,13 @@ TEXT = "\n".join(LINES)
 def test_the_lines_come_back_as_they_were(content: str) -> None:
     assert is_quoted(content.encode())
     assert [line for _, line in in_quotes(content.encode()) if line not in ("[", "]")] == LINES
+
+
+@pytest.mark.parametrize("long", range(1, 40))
+def test_a_long_text_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch, long: int) -> None:
+    monkeypatch.setattr(quoted, "_LONG", long)
+    lines = ["C:\\new\\", "\\", "é 😀", "", *LINES]
+    assert [line for _, line in in_quotes(json.dumps("\n".join(lines)).encode())] == lines
 
 
 def test_what_stands_around_a_quotation_stays() -> None:

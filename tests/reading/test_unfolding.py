@@ -180,6 +180,21 @@ def test_progress_bars_and_two_writers_in_one_line() -> None:
 
 
 @pytest.mark.parametrize(
+    ("bar", "kept"),
+    [
+        (" 45%|████▌     | 45/100 [00:01<00:02, 30.1it/s]", []),
+        ("29948it [35:34, 14.0it/s]", []),
+        (" 20/50 [>.....] - ETA: 2:36 - loss: 0.3071", [" 20/50 [>.....] - ETA: 2:36 - loss: 0.3071"]),
+    ],
+)
+@pytest.mark.parametrize("ended", ["Killed", "Terminated", "Segmentation fault (core dumped)"])
+def test_how_a_program_ended_stands_behind_its_last_bar(bar: str, kept: list[str], ended: str) -> None:
+    assert [line.text for line in read(f"{bar}\r{bar}{ended}")][-1] == ended
+    assert [line.text for line in read(f"{bar}\r{bar}")][-1:] == [bar]
+    assert len(read(f"{bar}\r{bar}\r{bar}{ended}")) == 2 + 2 * len(kept)
+
+
+@pytest.mark.parametrize(
     ("raw", "text"),
     [
         (b"caf\xe9 closed", "café closed"),

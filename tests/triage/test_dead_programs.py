@@ -40,3 +40,26 @@ def test_the_same_end_of_a_run_that_trains_is_one(engine: Engine, end: str, entr
     root = triage(engine, steps, end).root_cause
     assert root is not None
     assert root.entry == entry
+
+
+@pytest.mark.parametrize(
+    ("end", "entry"),
+    [
+        ("Segmentation fault (core dumped)", "process.sigsegv"),
+        ("Segmentation fault", "process.sigsegv"),
+        ("段错误 (核心已转储)", "process.sigsegv"),
+        ("Aborted (core dumped)", "process.sigabrt"),
+        ("Bus error (core dumped)", "process.sigbus"),
+        ("Illegal instruction (core dumped)", "process.illegal-instruction"),
+        ("Floating point exception (core dumped)", "process.sigfpe"),
+        ("Killed", "process.oom-killed"),
+        ("已杀死", "process.oom-killed"),
+    ],
+)
+@pytest.mark.parametrize(
+    "bar", ["Epoch 3:  18%|█▊        | 11/60 [00:02<00:08,  5.02it/s, loss=0.7]", "ep 3: 18%|| 11/60 [00:02<00:09]"]
+)
+def test_the_shells_words_behind_a_bar_are_read(engine: Engine, bar: str, end: str, entry: str) -> None:
+    root = triage(engine, bar + end).root_cause
+    assert root is not None
+    assert root.entry == entry

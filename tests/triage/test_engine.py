@@ -149,6 +149,13 @@ def test_a_message_is_found_however_it_was_pasted(engine: Engine, paste: str) ->
     assert "einops" in root.evidence[0].text
 
 
+def test_a_code_fence_is_no_evidence(engine: Engine) -> None:
+    paste = "training dies with\n```\nModuleNotFoundError: No module named\n'einops'\n```\n"
+    root = engine.triage(from_bytes(paste.encode())).root_cause
+    assert root is not None
+    assert not [line.text for line in root.evidence if "```" in line.text]
+
+
 def test_a_sentence_in_a_run_that_goes_on_is_no_failure(engine: Engine) -> None:
     told = "note: an earlier job died of ModuleNotFoundError: No module named 'einops', fixed since"
     assert triage(engine, BANNER, told, steps(range(2)), "training finished").outcome == "healthy"

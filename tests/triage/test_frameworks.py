@@ -34,6 +34,21 @@ MESSAGES = {
     "AssertionError: bad header, cannot read: /data/corpus_text_document.idx": "data.corrupt",
     "FatalError: `Segmentation fault` is detected by the operating system.": "process.sigsegv",
     "FatalError: `Access to an undefined portion of a memory object` is detected by the operating system.": "process.sigbus",
+    "ImportError: cannot import name 'load_dataset' from 'datasets' (/job/datasets/__init__.py)": "env.import-error",
+    "ImportError: cannot import name 'nn' from 'torch' (unknown location)": "env.import-error",
+    "ImportError: cannot import name 'x' from 'datasets' (/env/site-packages/datasets/a.py)": "env.version-conflict",
+    "TypeError: __init__() got an unexpected keyword argument 'evaluation_strategy'": "env.version-conflict",
+    "ValueError: expected sequence of length 12 at dim 1 (got 9)": "dataloader.collate",
+    "AssertionError: Micro batch size per gpu: 0 has to be greater than 0": "deepspeed.config",
+    "AssertionError: rollout world_size: 3 is not divisible by infer_tp: 2": "usage.config",
+    "RuntimeError: the free version does not support multi GPU setups": "usage.config",
+    "ValueError: remaining_argv: ['--tuner', 'lora']": "usage.config",
+    "urllib.error.HTTPError: HTTP Error 503: Slow Down": "storage.object-store",
+    "RocksIOError: b'IO error: While appending to file: /nas/run/7.log: Input/output error'": "storage.io-error",
+    "IndexError: Relative sample index 7 is not present in the 1/shard.00003.mds file.": "data.corrupt",
+    "AssertionError: One or several timestamps unexpectedly violate the tolerance": "data.corrupt",
+    "RuntimeError: Backend \"sox_io\" is not one of available backends: ['soundfile']": "env.import-error",
+    "NotImplementedError: fp8 is not supported for CUDA below version 12": "env.version-conflict",
     "FatalError: `Process abort signal` is detected by the operating system.": "process.sigabrt",
 }
 
@@ -140,3 +155,18 @@ def test_a_hang_that_somebody_tells_of_above_a_log_is_heard(engine: Engine) -> N
     root = engine.triage(from_bytes(text(said, lines))).root_cause
     assert root is not None
     assert root.entry == "perf.hang"
+
+
+def test_a_watchdogs_line_comes_before_what_somebody_said_of_the_hang(engine: Engine) -> None:
+    line = "[rank3]:[E1 ProcessGroupNCCL.cpp:1484] [Rank 3] ProcessGroupNCCL's watchdog got stuck for 480 seconds"
+    root = engine.triage(from_bytes(text("with 8 cards the training got stuck midway.", line))).root_cause
+    assert root is not None
+    assert (root.entry, root.rank, root.evidence[0].text) == ("perf.hang", 3, line)
+
+
+@pytest.mark.parametrize("function", ["__post_init__", "check_sizes", "_validate"])
+def test_a_programs_own_check_of_its_settings_is_one_of_the_settings(engine: Engine, function: str) -> None:
+    frames = [MAIN, ("/job/options.py", 12, function, "assert sizes")]
+    assert root_of(engine, traceback("AssertionError: sizes must be even", frames)).entry == "usage.config"
+    refused = "train.py: error: argument --bf16: Truthy value expected: got 7"
+    assert root_of(engine, "usage: train.py [-h]", refused).entry == "usage.config"

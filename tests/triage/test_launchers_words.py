@@ -3,6 +3,7 @@
 import pytest
 
 from app.triage.engine import Engine
+from tests.logs import steps
 from tests.triage.test_engine import triage
 
 STALLED = (
@@ -36,6 +37,13 @@ def place(engine: Engine, *lines: str) -> tuple[str | None, int | None]:
 def test_the_rank_that_horovods_coordinator_waits_for_is_the_suspect(engine: Engine) -> None:
     told = [STALLED, "Missing ranks:", "3: [allreduce.conv.weight]"]
     assert place(engine, *(f"[1,0]<stderr>:{line}" for line in told)) == ("collective.mismatch", 3)
+
+
+def test_a_run_that_stalls_stands_still_until_a_step_follows(engine: Engine) -> None:
+    trained = [*steps(range(5)), STALLED]
+    assert place(engine, *trained)[0] == "collective.mismatch"
+    assert triage(engine, *trained, *steps(range(5, 9))).outcome == "healthy"
+    assert triage(engine, *trained, "training finished").outcome == "healthy"
 
 
 def test_a_rank_that_lost_the_others_did_not_leave_first(engine: Engine) -> None:

@@ -12,6 +12,10 @@ REFUSED = (
     "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.\n"
     "Last error:\nsocketPollConnect: connect to 10.0.0.3<40001> returned Connection refused, exceeded error retry count"
 )
+TIMED_OUT = (
+    "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 8000ms for recv "
+    "operation to complete"
+)
 FULL = "OSError: [Errno 28] No space left on device"
 GUESSED = (
     "[rank0]:[W501 09:00:00.1 ProcessGroupNCCL.cpp:5023] Guessing device ID based on global rank. This can cause a hang "
@@ -70,3 +74,15 @@ def test_an_agent_that_ends_its_workers_says_that_something_failed(engine: Engin
     lines = [f"W0501 09:00:00.1 11 torch/distributed/elastic/multiprocessing/api.py:1010] Sending process {pid} closing signal SIGTERM" for pid in (71, 72)]  # fmt: skip
     verdict = triage(engine, lines)
     assert verdict.outcome == "unexplained"
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_signal_ends_what_hung_already(engine: Engine, first: bool) -> None:
+    hung = [line for rank in (0, 1) for line in traceback(TIMED_OUT, prefix=f"[rank{rank}]: ")]
+    ended = [
+        "W0501 09:10:00.1 400 torch/distributed/elastic/agent/server/api.py:753] Received 15 death signal, shutting down workers",
+        *traceback("torch.distributed.elastic.multiprocessing.api.SignalException: Process 400 got signal: 15"),
+    ]
+    root = triage(engine, BANNER, steps(range(3)), *((hung, ended) if first else (ended, hung))).root_cause
+    assert root is not None
+    assert root.entry == ("gloo.timeout" if first else "elastic.sigterm")

@@ -241,6 +241,8 @@ def test_a_job_of_slurm_alone_is_still_explained(engine: Engine) -> None:
     waits = [f"srun: Job 71 step creation temporarily disabled, retrying ({n})" for n in range(20)]
     limit = "slurmstepd: error: *** JOB 71 ON c12 CANCELLED AT 2026-02-02T10:00:00 DUE TO TIME LIMIT ***"
     assert entry_of(engine, waits, limit) == "slurm.time-limit"
+    served = [f"[GIN] 2026/02/02 - 09:50:{n} | 200 | POST /v1/chat/completions" for n in range(10, 60)]
+    assert entry_of(engine, served, limit) == "slurm.time-limit"
 
 
 @pytest.mark.parametrize(

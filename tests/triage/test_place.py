@@ -178,3 +178,27 @@ def test_the_rank_of_nccls_warning_is_told_by_its_communicator(engine: Engine) -
     root = engine.triage(from_bytes(text(joined, warned))).root_cause
     assert root is not None
     assert (root.entry, root.rank, root.host) == ("cuda.oom", 2, "gpu-7")
+
+
+@pytest.mark.parametrize(
+    ("said", "left", "place"),
+    [
+        ("execve(): ./train.sh: Permission denied", "gpu-3: task 5: Exited with exit code 13", (5, "gpu-3")),
+        ("pyxis: couldn't start container", "gpu-3: task 5: Exited with exit code 1", (5, "gpu-3")),
+        ("pyxis: couldn't start container", "gpu-3: tasks 0-7: Exited with exit code 1", (None, "gpu-3")),
+    ],
+)
+def test_a_task_that_could_not_be_started_is_the_one_that_srun_says_left(
+    engine: Engine, said: str, left: str, place: tuple[int | None, str]
+) -> None:
+    root = engine.triage(from_bytes(text(f"slurmstepd: error: {said}", f"srun: error: {left}"))).root_cause
+    assert root is not None
+    assert (root.rank, root.host) == place
+
+
+def test_sruns_word_on_the_task_that_crashed_tells_rank_and_host(engine: Engine) -> None:
+    root = engine.triage(
+        from_bytes(text(steps([0]), "malloc_consolidate(): invalid chunk size", "srun: error: gpu-1: task 5: Aborted"))
+    ).root_cause
+    assert root is not None
+    assert (root.rank, root.host) == (5, "gpu-1")

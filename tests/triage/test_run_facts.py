@@ -1,3 +1,5 @@
+import pytest
+
 from app.domain.verdict import RunFacts
 from app.reading.sources import from_bytes
 from app.triage.engine import Engine
@@ -20,6 +22,19 @@ def test_the_facts_of_a_failed_run(engine: Engine) -> None:
     assert run.versions.get("torch") is None
     assert run.versions_inferred == {"torch": ">=2.4"}
     assert run.seconds_after_failure is not None
+
+
+@pytest.mark.parametrize(("ended", "seconds"), [("09:20:05", 720.0), ("09:10:00", 660.0)])
+def test_a_process_that_hangs_after_its_last_words_failed_before_others_spoke(
+    engine: Engine, ended: str, seconds: float
+) -> None:
+    """The launcher's report tells when the process ended."""
+    told = [line.replace("09:10:00", ended) for line in report((1, 1))]
+    run = facts(engine, BANNER, "2026-05-01 09:09:00,000 step 7", traceback("KeyError: 'image'", prefix="[rank1]: "),
+                "[rank0]:[E501 09:20:00.000000 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: "
+                "WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600000 milliseconds",
+                told, "2026-05-01 09:21:00,000 epilog")  # fmt: skip
+    assert run.seconds_after_failure == seconds
 
 
 def test_a_killed_ranks_status_is_the_runs(engine: Engine) -> None:

@@ -216,3 +216,20 @@ def test_how_slurm_says_that_a_task_ended_is_a_failure_of_a_run_that_trained(eng
     killed = ["srun: error: c2: task 0: Killed", "srun: Force Terminated StepId=120.0"]
     assert entry(triage(engine, losses(0, 20), killed)) == "process.oom-killed"
     assert entry(triage(engine, losses(0, 20), MISSING, killed)) == "usage.python-error"
+
+
+def test_a_script_that_refused_its_arguments_and_was_started_again_failed_of_what_came_later(engine: Engine) -> None:
+    refused = ["usage: train.py [-h] [--size SIZE]", "train.py: error: unrecognized arguments: --sizes 7"]
+    assert entry(triage(engine, refused)) == "usage.config"
+    assert entry(triage(engine, refused, MISSING)) == "usage.python-error"
+    assert entry(triage(engine, [line.replace("train", "plan") for line in refused], MISSING)) == "usage.config"
+
+
+def test_that_tensorflow_registers_a_library_twice_is_no_failure(engine: Engine) -> None:
+    twice = "E external/xla/cuda_fft.cc:477] Unable to register cuFFT factory: Attempting to register factory for plugin cuFFT when one has already been registered"
+    dated = "2026-01-26 14:36:31.715885: "
+    behind = [
+        "WARNING: All log messages before absl::InitializeLog() is called are written to STDERR",
+        "loading the tokenizer",
+    ]
+    assert triage(engine, dated + twice, behind).outcome == "healthy"

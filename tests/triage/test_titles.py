@@ -25,6 +25,22 @@ def test_an_exception_alone_over_a_pasted_log_is_its_title(engine: Engine) -> No
     assert triage(engine, ERROR, steps(range(4))).outcome == "healthy"
 
 
+@pytest.mark.parametrize("said", ["训练到中途：", "多卡训练报错", "训练到第 3 个 epoch 出现 "])
+def test_chinese_words_before_an_exception_make_it_a_title(engine: Engine, said: str) -> None:
+    root = triage(engine, f"{said}{ERROR}", "", steps(range(4))).root_cause
+    assert root is not None
+    assert (root.entry, root.evidence[0].line) == ("cuda.oom", 1)
+    assert triage(engine, f"retrying after {ERROR}", "", steps(range(4))).outcome == "healthy"
+
+
+def test_a_title_may_be_no_more_than_an_exceptions_name(engine: Engine) -> None:
+    verdict = triage(engine, "# torch.cuda.OutOfMemoryError", "", steps(range(4)))
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.entry == "cuda.oom"
+    assert triage(engine, "# subprocess.CalledProcessError", "", "It trains for an hour.").outcome == "unexplained"
+    assert triage(engine, "# What a ValueError is", "", steps(range(4))).outcome == "healthy"
+
+
 def test_a_title_that_no_entry_knows_is_unexplained(engine: Engine) -> None:
     verdict = triage(engine, "### ShoeError: the left one is missing", BANNER, steps(range(4)))
     assert verdict.outcome == "unexplained"

@@ -6,7 +6,7 @@ from string import ascii_lowercase
 
 from app.domain.verdict import Verdict
 from app.reading.blocks import LONGEST_LINE
-from app.reading.sources import from_bytes
+from app.reading.sources import LogFile, Run, from_bytes
 from app.triage.engine import Engine
 from tests.logs import BANNER, agent, report, steps, text, traceback
 
@@ -59,6 +59,18 @@ def test_a_quoted_log_longer_than_the_longest_line(engine: Engine) -> None:
     verdict = engine.triage(from_bytes(quoted.encode()))
     assert verdict.root_cause is not None
     assert verdict.root_cause.evidence[0].text.endswith("KeyError: 'image'")
+
+
+def test_a_list_of_lines_longer_than_the_longest_line(engine: Engine) -> None:
+    """Such a line is read in pieces, each of which would end inside of a string."""
+    lines = [f"step {at} loss 0.{at} of a run that goes on" for at in range(90_000)] + traceback("KeyError: 'image'")
+    listed = json.dumps(lines).encode()
+    assert len(listed) > LONGEST_LINE
+    pieces = [listed[at : at + (1 << 20)] for at in range(0, len(listed), 1 << 20)]
+    verdict = engine.triage(Run("run", lambda: iter([LogFile("log", lambda: iter(pieces))])))
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.evidence[0].text.endswith("KeyError: 'image'")
+    assert not told(verdict, "longer than")
 
 
 def test_nothing_but_errors(engine: Engine) -> None:

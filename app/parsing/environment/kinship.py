@@ -20,7 +20,7 @@ FIELD = Sign(
     r"|\bfsdp|\bddp\b|torch\.distributed|rendezvous|all_?reduce|world[_ ]size|(?:local|global|data|pipeline)[_-]rank|^\[?rank ?:?\d|dataloader|site-packages/datasets/"
     r"|numpy[/\\.]_?core\b|compiled using NumPy|fine-?tun|checkpoint(?:s/|ing model|_)|state_dict|cpp_extension|building extension|global_step|[a-z0-9](?:Trainer|Model|Tokenizer|ForCausalLM|ArgumentParser)\b|\bpeft\b|\btrl\b|模型|训练|\.(?:pth?|ckpt|safetensors)\b"
     r"|\b(?:POST|GET) /(?:update_weights\w*|update_named_param\w*|init_(?:weights_update_group|communicator)|generate|v1/(?:chat/)?completions|reset_prefix_cache|flush_cache|health_generate|collective_rpc) "
-    r"|\bmodelscope\b|\bswanlab\b|\bq?lora\b|\bqwen|\bllama|\bPIL[/\\.]|\bcv2\b|\bh5py\b|\bdecord\b|webdataset|\blmdb\b|librosa|imagenet"
+    r"|\bmodelscope\b|\bswift (?:sft|rlhf|pt)\b|\bnproc_per_node|\bswanlab\b|\bq?lora\b|\bqwen|\bllama|\bPIL[/\\.]|\bcv2\b|\bh5py\b|\bdecord\b|webdataset|\blmdb\b|librosa|imagenet"
     r"|pytorchjob|\btrainjob|\bmpijob|\bvcjob|\bvolcano\b|\bkueue\b|\btony(?:client|session|application)|\[dmlc\]|/etc/mpi/|\bmlx5|infiniband|pt_main_thread|pt_data_worker|-l(?:cuda|curand|aio|c10)|\((?:python[\d.]*|pt_\w+)\)|task=python|\bhydra[./]|omegaconf"
 )
 # What stands around training, and around much else: batch systems, scripts by their names. It outweighs no FOREIGN form.
@@ -35,9 +35,9 @@ HINTS = (
 )
 # Programs that train nothing though their lines speak of CUDA: renderers, password crackers, miners, games, CMake.
 ON_GPUS = Sign(
-    r"\bBlender \d|docs\.blender\.org|Cycles GPU rendering|\bin CUDA queue \w|\bin cuMemAlloc\(&|^Fra:\d+ Mem:|\bOptiX\b|\bOctane(?:Render)?\b|\bRedshift \d"
+    r"\bBlender \d|docs\.blender\.org|Cycles GPU rendering|\bin CUDA queue \w|\bin cuMemAlloc\(&|^Fra:\d+ Mem:|\bOptiX\b|^Cycles: CUDA error|[/\\.]blender[/\\]\d|\bOctane(?:Render)?\b|\bRedshift \d"
     r"|^hashcat \(|^\* Device #\d+: |^(?:clBuildProgram|cuModuleLoadDataEx|cuLinkAddData)\(\): |\bFAHC?ore|\bFS\d\d:0x[0-9a-f]{2}:|:WU\d\d:FS\d\d:"
-    r"|\b(?:ethminer|NBMiner|lolMiner|PhoenixMiner|T-Rex NVIDIA|xmrig|CUDA-Err|DAG (?:generat|creat|build)\w*|GMiner|bminer)\b|\b(?:Accepted|accepted) \d+/\d+ .{0,80}\d [MG]H/s"
+    r"|\bHashrate \d|H/s, epoch \d|\b(?:ethminer|NBMiner|lolMiner|PhoenixMiner|T-Rex NVIDIA|xmrig|CUDA-Err|DAG (?:generat|creat|build)\w*|GMiner|bminer)\b|\b(?:Accepted|accepted) \d+/\d+ .{0,80}\d [MG]H/s"
     r"|\bLog(?:RHI|D3D12RHI|VulkanRHI|Vulkan|Init): |^(?:CMake (?:Error|Warning) at |-- (?:Found|Performing Test|Looking for|Detecting|Check for) )(?!.*[Tt]orch)|\bUnityPlayer\b|^GameOverlay: |\bvk[A-Z]\w+ failed|\bVK_ERROR_\w+|gpu_process_host\.cc|GPU process isn't usable|\bPlex Media Server\b|\bJellyfin\b|\bnvEnc\w+|\bNVENC Error|\bh(?:264|evc)_nvenc\b"
 )
 # Programs whose logs are not this field's, by the forms that only they print. Several signs: where RE2's automaton of one
@@ -68,7 +68,7 @@ FOREIGN = (
         r"|(?:site|dist)-packages/(?:flask|django|werkzeug|starlette|fastapi|uvicorn|gunicorn|tornado|airflow|celery|prefect|scrapy|twisted|sqlalchemy"
         r"|discord|telegram|pygame|kivy|selenium|psycopg2?|pymysql|MySQLdb|pymongo|kombu|odoo|ansible|salt|streamlit|mitmproxy|certbot|bottle|sanic"
         r"|quart|pyramid|wagtail|stripe|paho|pyodbc|mkdocs|sphinx|openpyxl|apt|cloudinit|ufw|softwareproperties|apport)/|\bmanage\.py\", line \d"
-        r"|\bhomeassistant[./]|\bairflow\b|\bcelery@|\bscrapy\.|^(?:START|END|REPORT) RequestId: |/var/task/"
+        r"|\bhomeassistant[./]|\[Server thread/[A-Z]+\]: |\bActiveRecord::|^Started (?:GET|POST|PUT|PATCH|DELETE) \"/|\b(?:mysqldump|pg_dump|mysqladmin): |\bpanic: listen tcp|\bairflow\b|\bcelery@|\bscrapy\.|^(?:START|END|REPORT) RequestId: |/var/task/"
     ),
     # The kernel, the init and the doors of machines that serve something else.
     Sign(
@@ -86,7 +86,7 @@ FOREIGN = (
     # Simulations.
     Sign(
         r"OpenFOAM|FOAM FATAL |Foam::|running on +\d+ total cores|\b(?:EDDDAV|ZBRENT|POTCAR|WAVECAR|OUTCAR)\b|gmx mdrun|\bLAMMPS\b|\bGROMACS\b|\bvasp[._ ]"
-        r"|\bProgram PWSCF\b|\bQuantum ESPRESSO\b|\bpw\.x\b|\bCP2K[|] |\bcp2k\.p\w+|\bNAMD \d|\bCharm\+\+>|\bwrf\.exe\b|\babaqus\b|\bpmemd\b|\bNWChem\b|Entering Gaussian System|\blmp_\w+|\bgmx_mpi\b"
+        r"|\bProgram PWSCF\b|\bQuantum ESPRESSO\b|\bpw\.x\b|\bCP2K[|] |\bqs_scf\.F:\d|\bcp2k\.p\w+|\bNAMD \d|\bCharm\+\+>|\bwrf\.exe\b|\babaqus\b|\bpmemd\b|\bNWChem\b|^\[M::\w+\] |\bsamtools \w+: |Entering Gaussian System|\blmp_\w+|\bgmx_mpi\b"
     ),
 )
 

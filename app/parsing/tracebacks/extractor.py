@@ -116,8 +116,7 @@ class Tracebacks:
 
     def _head(self, stream: Stream, line: Line, text: str) -> bool:
         if stream.reading == "message":
-            if "Original Traceback" in text or "(RANK " in text or stream.spawned is not None:
-                stream.inner = True
+            stream.inner |= "Original Traceback" in text or "(RANK " in text or stream.spawned is not None
             self._keep(stream)
             if not (stream.linked or stream.inner):
                 self._end(stream)
@@ -183,6 +182,10 @@ class Tracebacks:
             stream.spawned = int(spawned[1])
             return True
         unfinished = not any(part.strip() for part in stream.message)
+        if unfinished and stream.spawned is not None and not stream.inner and forms.BARE.match(text):
+            stream.inner = True  # What the spawned process raised has no traceback of its own.
+            self._keep(stream)
+            return self._bare(stream, line, text)
         ended = (
             (stream.blank and not unfinished)
             or (forms.LOG_LINE.match(text) and not forms.QUOTED.match(text))
@@ -205,19 +208,16 @@ class Tracebacks:
         first = stream.lines[0]
         if forms.is_whole(stream.type, stream.message, first.text) or labelled(first) > labelled(line):
             return False
-        if text[0] != " ":
+        if text[0] != " " or text.startswith(" Original exception:"):  # gloo's
             return True
         above = stream.message[-1]
-        if text.startswith(" Original exception:"):  # gloo's
-            return True
         return not above.strip() or above.rstrip().endswith((":", ",")) or above[:1] in " \t" or len(stream.message) > 1
 
     def _bare(self, stream: Stream, line: Line, text: str) -> bool:
         text = forms.MARKS.sub("", text)
         found = forms.BARE.match(text) or forms.TWICE.match(text)
-        if not found or found[1].endswith("Warning"):
-            return False
-        raised = forms.raised_of(text)
+        passed = not found or found[1].endswith("Warning") or self.above.endswith(forms.REFUSED)
+        raised = None if passed else forms.raised_of(text)
         if raised is None:
             return False
         stream.type, stream.message, stream.lines = raised[0], [raised[1]], [line]

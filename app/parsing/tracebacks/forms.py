@@ -73,6 +73,7 @@ LOGGED = re.compile(r"\b(?:ERROR|WARN(?:ING)?|CRITICAL)\b")
 # [2026-05-01 09:00:00,120] [ERROR] [train.load:808] [PID:3647] [RANK:1] cannot load the model
 _TELLER = re.compile(r"(?i)[\[( ]rank[ =:_]{0,2}(\d{1,6})[\]):, ]")
 IGNORED = "Exception ignored in"
+REFUSED = "raised a specific error:"  # Numba's, above why each of its ways would not do: a warning's part too
 # Each line with which a traceback can begin, or an exception without one, holds one of these.
 WORDS = ("Traceback (", "he above exception", 'File "', "│", "Error", "Exception", "Interrupt", "StopIteration", "SystemExit", "Fault",
          "OutOfResources", ".error", ".timeout", "Timeout: ", ".Empty", ".Full", ".TimeoutExpired", "-- Process ")  # fmt: skip

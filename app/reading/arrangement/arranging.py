@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from app.reading.arrangement.direction import newest_first, oldest_first, written
+from app.reading.arrangement.direction import newest_first, oldest_first, time_in, written
 from app.reading.arrangement.documents import LARGEST, documents, in_document
 from app.reading.arrangement.encoded import TooLong, spelling
 from app.reading.arrangement.entries import in_fluent, in_yaml, is_fluent, is_yaml
@@ -23,6 +23,7 @@ from app.reading.arrangement.parting import parting
 from app.reading.arrangement.quoted import in_quotes, is_quoted
 from app.reading.arrangement.setting import Undo, setting
 from app.reading.arrangement.tables import in_table, is_table
+from app.reading.blocks import Piece
 
 _SAMPLE = 64 << 10  # bytes
 _DEEPEST = 4  # forms in one another
@@ -101,19 +102,20 @@ def _once(blocks: Iterable[bytes], undone: str | None, lines_too: bool) -> tuple
     form = _form(first, size < _SAMPLE, lines_too)
     if form is None or (form == undone and form in _NEVER_TWICE):
         return Arranged(chain(read, rest)), None
-    most = LARGEST if form in _SLIGHT else LARGEST // 2
+    most = LARGEST if form in _SLIGHT else LARGEST * 4 // 5
     for block in rest:
         read.append(block)
         size += len(block)
         if size > most:
             return Arranged(chain(read, rest), warning=_too_long(form, most)), None
-    content = b"".join(read)
-    del read
-    return _undone(form, content, first, whole=size < _SAMPLE), form
+    return _undone(form, read, first, whole=size < _SAMPLE), form
 
 
-def _undone(form: str, content: bytes, first: bytes, *, whole: bool) -> Arranged:
-    """-> the content of a file without the form that it has by its beginning, `first`; `whole`: that is all of it."""
+def _undone(form: str, read: list[bytes], first: bytes, *, whole: bool) -> Arranged:
+    """-> the content of a file without the form that it has by its beginning, `first`; `whole`: that is all of it. The
+    blocks that were `read` are taken out of their list, as there is no room for two of each."""
+    content = b"".join(memoryview(block)[:-1] if isinstance(block, Piece) else block for block in read)
+    read.clear()
     if form == _NEWEST_FIRST:
         return _turned(content)
     if form == _SET_OTHERWISE and (undo := setting(_lines(first, whole)) or inside(_lines(first, whole))):
@@ -126,8 +128,13 @@ def _undone(form: str, content: bytes, first: bytes, *, whole: bool) -> Arranged
         except TooLong:
             return Arranged(_cut(content), warning=_too_long(form, LARGEST))
     if form == _JSON:
-        found, told = in_document(content.decode("utf-8", "replace"))
-        return _in_order(found) or (_told(told) if told else Arranged(_cut(content)))
+        text = content.decode("utf-8", "replace")
+        del content
+        found, told = in_document(text)
+        first_told = next(told, None)
+        return _in_order(_taken(found)) or (
+            _told(chain([first_told], told)) if first_told else Arranged(_cut(text.encode()))
+        )
     return _in_order(_READERS[form](content)) or Arranged(_cut(content))
 
 
@@ -199,22 +206,30 @@ def _turned(content: bytes) -> Arranged:
     return Arranged(_cut(turned), array("q", (at + 1 for at in places)), warning=_FROM_THE_END)
 
 
+def _taken(records: list[Any]) -> Iterator[Any]:
+    """Yields what a list holds, which is empty then: beside what is made of them there is no room for all."""
+    records.reverse()
+    while records:
+        yield records.pop()
+
+
 def _in_order(records: Iterable[tuple[int, dict[str, Any]]]) -> Arranged | None:
     """-> records as lines of JSON, the oldest first; None where there is none. Each comes with its line in the file."""
-    lines, stamps, numbers = list[bytes](), list[bytes](), list[int]()
+    lines, times, numbers = list[bytes](), list[bytes](), list[int]()
     for number, record in records:
         numbers.append(number)
         lines.append(json.dumps(record).encode())
         # A message can begin with a time of its own.
         told = {name: value for name, value in record.items() if _OF_TIME.fullmatch(name)}
-        stamps.append(json.dumps(told).encode() if told else lines[-1])
+        times.append(time_in(json.dumps(told).encode() if told else lines[-1]))
     if not lines:
         return None
-    order = oldest_first(lines, stamps)
+    order = oldest_first(lines, times)
     if order:
         lines, numbers = [lines[at] for at in order], [numbers[at] for at in order]
     turned = _FROM_THE_END if order else None
-    return Arranged(_cut(b"\n".join(lines) + b"\n"), array("q", numbers), rewritten=True, warning=turned)
+    lines.append(b"")
+    return Arranged(_cut(b"\n".join(lines)), array("q", numbers), rewritten=True, warning=turned)
 
 
 def _cut(content: bytes | bytearray) -> Iterator[bytes]:

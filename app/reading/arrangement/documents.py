@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import tee
 from typing import Any
 
 from app.reading.arrangement.quoted import in_strings, is_packed
 from app.reading.records import WHOLE_LOG, Record, decoded_object, record_in
 
-LARGEST = 32 << 20  # bytes of a file that is read whole
+LARGEST = 20 << 20  # bytes of a file that is read whole
 _SAMPLE = 64 << 10  # characters
 _MOST_MISSED = 1000  # messages that stand there otherwise; looking for each takes long
 _DEEPEST = 8  # levels of a document
@@ -23,28 +24,31 @@ _BATCH = re.compile(r'\{\s?"(?:resourceLogs|streams)":\s?\[')
 def in_batch(text: str) -> list[Record]:
     """-> the records of one line that a collector sent as a batch (OpenTelemetry, Loki's push interface), if it is one."""
     data = decoded_object(text) if _BATCH.match(text) else {}
-    return [record for each in records(data) if (record := record_in(each))] if data else []
+    return [record for _, record in records(data) if record] if data else []
 
 
-def in_document(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[tuple[int, str]]]:
+def in_document(text: str) -> tuple[list[tuple[int, dict[str, Any]]], Iterator[tuple[int, str]]]:
     """-> (line number, record) for each record of JSON documents, in their order; and (line number, line) for each line
-    of the texts in them where there are no records. Nothing where they are none."""
+    of the texts in them where there are no records, one at a time as there can be many. Nothing where they are none."""
     try:
         every = [*documents(text)]
     except (ValueError, RecursionError):
-        return [], []
-    found = [record for data in every if isinstance(data, list | dict) for record in records(data)]
-    known = [record_in(each) or Record(()) for each in found]
-    fewest = WHOLE_LOG if len(known) > 1 else _FEWEST
-    if not all(record.said.count("\n") >= fewest or is_packed(record.said) for record in known):
-        either = ((json.dumps(record.said, ensure_ascii=False), json.dumps(record.said)) for record in known)
-        return [*zip(_numbers(text, either), found, strict=True)], []
+        return [], iter(())
+    found, said = list[dict[str, Any]](), list[str]()  # No more of each record, as there can be very many.
+    for data in every:
+        for one, record in records(data):
+            found.append(one)
+            said.append(record.said if record else "")
+    fewest = WHOLE_LOG if len(found) > 1 else _FEWEST
+    if not all(each.count("\n") >= fewest or is_packed(each) for each in said):
+        either = ((json.dumps(each, ensure_ascii=False), json.dumps(each)) for each in said)
+        return [*zip(_numbers(text, either), found, strict=True)], iter(())
     # What is told of a whole log is none of a line's own.
-    told = [line for record in known for line in record.lines]
-    told = told or [line for data in every for line in in_strings(data)]
+    of_records = [line for one in found if (record := record_in(one)) for line in record.lines]
+    told, again = tee(of_records or (line for data in every for line in in_strings(data)))
     # A part of a longer text has no quotes around it, and its line end may be the text's.
-    spelled = ((json.dumps(line)[1:-1], json.dumps(line, ensure_ascii=False)[1:-1]) for line in told)
-    return [], [*zip(_numbers(text, spelled), told, strict=True)]
+    spelled = ((json.dumps(line)[1:-1], json.dumps(line, ensure_ascii=False)[1:-1]) for line in again)
+    return [], zip(_numbers(text, spelled), told, strict=True)
 
 
 def _numbers(text: str, every: Iterable[tuple[str, str]]) -> Iterator[int]:
@@ -75,19 +79,23 @@ def documents(text: str) -> Iterator[Any]:
             raise json.JSONDecodeError("Extra data", text, end)
 
 
-def records(data: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
-    """Yields the records in a decoded document, whatever it wraps them in."""
+def records(data: Any, depth: int = 0) -> Iterator[tuple[dict[str, Any], Record | None]]:
+    """Yields the records in a decoded document, whatever it wraps them in, as they stand and as they are read."""
     if isinstance(data, dict):
         if isinstance(data.get("stream"), dict) and isinstance(data.get("values"), list):  # Loki's own interface
             pairs = (value for value in data["values"] if isinstance(value, list) and len(value) > 1)
-            yield from ({"timestamp": when, "line": said, "labels": data["stream"]} for when, said, *_ in pairs)
+            told = ({"timestamp": when, "line": said, "labels": data["stream"]} for when, said, *_ in pairs)
+            yield from ((each, record_in(each)) for each in told)
             return
         inside = [value for value in data.values() if isinstance(value, list | dict) and value]
-        if record_in(data) and not any(_holds_records(value) for value in inside):
-            yield data
+        if (record := record_in(data)) and not any(_holds_records(value) for value in inside):
+            yield data, record
             return
+    elif not isinstance(data, list):
+        return
     elif data and all(isinstance(each, dict) and {"field", "value"} <= each.keys() for each in data):
-        yield {str(each["field"]).lstrip("@"): each["value"] for each in data}  # CloudWatch Logs Insights
+        fields = {str(each["field"]).lstrip("@"): each["value"] for each in data}  # CloudWatch Logs Insights
+        yield fields, record_in(fields)
         return
     else:
         inside = [value for value in data if isinstance(value, list | dict)]

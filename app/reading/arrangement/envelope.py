@@ -50,6 +50,8 @@ def _way(lines: Sequence[str]) -> Open | None:
     if few[0][-1:] == "}":
         ways: tuple[Open, ...] = _of_record, _of_labelled_record
         return next((way for way in ways if all(way(line)[0] for line in few)), None)
+    if (own := prefix_of(few[0])) is not None and own.end() and own.lastgroup in _OWN:
+        return None  # Nothing was put before what the worker printed.
     form = FORMS[name] if (name := learned(lines[:_FEW])) in _OF_COLLECTORS and name is not None else None
     way = partial(_of_label, form=form)
     heads = Counter(_NUMBERS.sub("", CLOCK.sub("", way(line)[0])).rstrip() for line in few)

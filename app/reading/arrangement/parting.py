@@ -19,6 +19,8 @@ _LONG = 400  # bytes of a line into which several were joined
 _SOME = 8 << 10  # bytes by which such files are told
 _MARKS = 5  # beginnings of lines in one that was joined, at least
 _ENDS = (b"\r", "\u2028".encode(), "\x85".encode())
+# Progress that returns to the line's start and writes over it.
+_BAR = re.compile(rb"%\||\d(?:it/s|s/it)[,\]]|\d \[=*>?\.*\] - ")
 _SOFT = re.compile(rb"\n[^\n]{60,75}(?<!=)=(?=\r?\n)")
 _SPELLED = re.compile(rb"=(?:3D|20|22|27|09)")
 _PAGE = re.compile(
@@ -50,7 +52,7 @@ def parting(sample: bytes) -> Callable[[bytes], Iterator[tuple[int, str]]] | Non
     ends = sample.count(b"\n")
     if b"\r" in sample or not sample.isascii():
         for mark in _ENDS:
-            if sample.count(mark) >= max(_FEWEST, 4 * ends) and not (mark == b"\r" and b"%|" in sample):
+            if sample.count(mark) >= max(_FEWEST, 4 * ends) and not (mark == b"\r" and _BAR.search(sample)):
                 return _by(mark)
     if sample[:1] in (b"<", b"\n", b" ", b"\r") and _PAGE.match(sample):
         return in_page

@@ -15,7 +15,9 @@ from app.reading.arrangement.numbered import numbered
 _FEWEST = 4  # spelled line ends, or strings of a list
 _DEEPEST = 8  # levels of a document
 _PACKED = 400  # characters
+_LONG = 1 << 20  # characters
 _SPELLED = b"\\n"
+_LINE_END = re.compile(r"(?<!\\)(?:\\\\)*+\\n")
 _OPENS = re.compile(rb"\s*(?:\[\s*)?b?[\"']")
 _LIST = re.compile(rb"[\"'],\s{0,9}b?[\"']")
 # What is taken is never given back (`+`): else each character of a string costs as much memory as a word of the machine.
@@ -84,13 +86,22 @@ def _of_literals(line: str) -> Iterator[str]:
         if not alone or ("\\n" not in inside and not line.lstrip().startswith(("[", "b'", "'", '"'))):
             continue
         yield from filter(str.strip, _bare(line[at : found.start()].strip("[, ")))
-        yield from _lines(meant(inside))
+        yield from _spelled(inside)
         at = found.end()
     yield from filter(str.strip, _bare(line[at:].strip("], ") if at else line))
 
 
 def _bare(text: str) -> Iterator[str]:
-    yield from _lines(meant(text)) if "\\n" in text else (text,)
+    yield from _spelled(text) if "\\n" in text else (text,)
+
+
+def _spelled(text: str) -> Iterator[str]:
+    """Yields the lines of a text that was spelled; of a long one a part at a time, which takes a tenth of the memory."""
+    at = 0
+    while len(text) - at > _LONG and (cut := _LINE_END.search(text, at + _LONG)):
+        yield from _lines(meant(text[at : cut.end()]))
+        at = cut.end()
+    yield from _lines(meant(text[at:]))
 
 
 def meant(text: str) -> str:

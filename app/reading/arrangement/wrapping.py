@@ -19,7 +19,7 @@ _KIND, _KINDS = 40, 2  # characters by which kinds of lines are told apart, and 
 _OFTEN = 3  # lines that begin alike and go on with none: another one that does may do neither
 _DIGITS = re.compile(r"\d+")
 BEGINS = re.compile(
-    r"\s*(?:\[(?:rank|default)\d|Traceback \(|File \"|\d{4}-\d\d-\d\d|[WEIF]\d{4} \d|[=*-]{8}|[\w.]+(?:Error|Exception)(?::|$))"
+    r"\s*(?:\[(?:rank|default)\d|Traceback \(|File \"|\d{4}-\d\d-\d\d|[WEIF]\d{4} \d|[=*-]{8}|[\w.]+(?:Error|Exception)(?::|$)|srun: |slurmstepd: )"
 )
 
 
