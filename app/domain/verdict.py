@@ -20,6 +20,9 @@ class Evidence:
         return known if self.file is None else known | {"file": self.file}
 
 
+_SOUGHT = frozenset({"missing", "few", "behind"})  # reasons that name ranks
+
+
 @dataclass(frozen=True, slots=True)
 class RootCause:
     """What explains the other events of the run and is explained by none. `entry` is None where no entry names it."""
@@ -48,6 +51,12 @@ class RootCause:
     @property
     def words(self) -> str:
         return words_of(self.exception, (line.text for line in self.evidence))
+
+    @property
+    def sought(self) -> str | None:
+        """The ranks to look at first where none is named: those that the others waited for, or that stand apart."""
+        told = (str(values["ranks"]) for name, values in self.because if name in _SOUGHT)
+        return next(told, None) if self.rank is None else None
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"evidence": [line.as_dict() for line in self.evidence]}

@@ -175,8 +175,8 @@ class Collectives:
     def _absent(ranks: set[int], world_size: int | None) -> Suspects | None:
         """-> those of whom no watchdog spoke."""
         absent = frozenset(range(world_size or max(ranks) + 1)) - ranks
-        # Without the world's size a paste may have been cut: only a single gap among many tells.
-        told_enough = len(absent) <= len(ranks) if world_size else len(absent) == 1 and len(ranks) > 2
+        # Without the world's size a paste may have been cut: only few gaps among many tell.
+        told_enough = len(absent) <= len(ranks) if world_size else len(absent) * 3 <= len(ranks)
         return Suspects(absent, "absent") if absent and told_enough else None
 
     def _note(self, line: Line, text: str) -> None:

@@ -58,6 +58,17 @@ def test_the_rank_of_whom_no_watchdog_speaks_is_the_suspect(engine: Engine) -> N
     assert any("waited for rank 2" in reason for reason in root.reasons)
 
 
+@pytest.mark.parametrize(("spoke", "told"), [((1, 2, 3, 5, 6, 7), True), ((0, 3, 5, 7), False)])
+def test_few_gaps_tell_whom_a_paste_that_names_no_size_waited_for(
+    engine: Engine, spoke: tuple[int, ...], told: bool
+) -> None:
+    root = triage(engine, [watchdog(rank) for rank in spoke]).root_cause
+    assert root is not None
+    assert root.rank is None
+    assert any("waited for ranks 0,4" in reason for reason in root.reasons) == told
+    assert told or not any("waited for" in reason for reason in root.reasons)
+
+
 def test_the_rank_that_stopped_at_a_lower_number_is_the_suspect(engine: Engine) -> None:
     ranks = [watchdog(rank, 41 if rank == 3 else 78) for rank in range(4)]
     root = triage(engine, BANNER, steps(range(4)), ranks).root_cause

@@ -36,6 +36,11 @@ UNKNOWN = (
     "widgets.WidgetJammed: \x1b[31m<script>alert('owned')</script>\x1b[0m \u202egnp.exe {{ 7*7 }} \x07\n"
 )
 
+WAITED = (
+    "[rank{0}]:[E810 03:04:11.061727749 ProcessGroupNCCL.cpp:683] [Rank {0}] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=80, NumelOut=80, Timeout(ms)=600000) ran for 600096 milliseconds"
+)
+
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
@@ -71,6 +76,16 @@ def test_the_form_needs_no_script_and_leads_to_the_verdict(client: TestClient) -
     assert page.status_code == 200
     for expected in ("cuda.oom", "rank 3", "Will a retry help?", "What to do", "CUDA out of memory. Tried", 'id="L4"'):
         assert expected in page.text
+
+
+@pytest.mark.parametrize(("spoke", "sought"), [((1, 2, 3, 5, 6, 7), "Look at rank 0,4 first"), ((1, 4), "")])
+def test_the_ranks_for_which_the_others_waited_are_told_first(
+    client: TestClient, spoke: tuple[int, ...], sought: str
+) -> None:
+    page = client.get(handed_in(client, "\n".join(WAITED.format(rank) for rank in spoke)))
+    assert "The log does not say" in page.text
+    assert sought in page.text
+    assert ("Look at rank" in page.text) == bool(sought)
 
 
 def test_several_files_are_one_run(client: TestClient) -> None:
