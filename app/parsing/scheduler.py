@@ -26,6 +26,10 @@ _BAR = "]slurmstepd: "  # what stepd says behind a progress bar that had not end
 _ON = re.compile(r" ON ([\w.\[\],-]+?) (?:CANCELLED|FAILED)(?: AT ([\dT:-]+))?")
 # Node failure on gpu-7 · Task launch for StepId=31.0 failed on node gpu-7: … · pmixp_p2p_send: gpu-7 [0]: pmixp_utils.c:469
 _NODE = re.compile(rf"(?:[Nn]ode failure on|Prolog failure on node|failed on node|pmixp_\w+:) ({LIST})(?=[\s:,.]|$)")
+# What could not be started: slurmstepd says no host, and leaves with the error's number, which srun then tells.
+_NOT_STARTED = re.compile(r"\bexecve\(\): (\S+): ")
+_LEFT_WITH = re.compile(r"Exited with exit code (?:2|8|13)\b")  # no such file, no program, not allowed
+_AGENTS = ("torchrun", "accelerate", "deepspeed")  # A task that starts these is a host, not a rank.
 # Printed in good runs as well.
 _NOISE = re.compile(
     r"_is_a_lwp|STEPD TERMINATED|Unable to get current|Force Terminated|First task exited|Job step aborted"
@@ -40,6 +44,7 @@ class Scheduler:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
+        self._held: list[Event] = []  # of what could not be started, until srun says where
 
     def feed(self, line: Line) -> bool:
         text = line.text[line.text.rfind(_BAR) + 1 :]
@@ -65,12 +70,29 @@ class Scheduler:
             named = node[1]
         hosts = expanded(named) if named else ()
         host = hosts[0] if len(hosts) == 1 else line.host
-        self.events.append(replace(Event.at(line, text, "slurm"), host=host, rank=rank, time=time))
+        event = replace(Event.at(line, text, "slurm"), host=host, rank=rank, time=time)
+        if _NOT_STARTED.search(text):
+            self._held.append(event)
+            return True
+        if found and _LEFT_WITH.match(found[3]):
+            self._release(event)
+        self.events.append(event)
         return True
+
+    def _release(self, left: Event) -> None:
+        """Places what one task alone could not start where the task left."""
+        if len(self._held) == 1:
+            held = self._held[0]
+            told = _NOT_STARTED.search(held.text)
+            own = left.rank if told and not told[1].endswith(_AGENTS) else None
+            self._held = [replace(held, host=held.host or left.host, rank=own if held.rank is None else held.rank)]
+        self.close()
 
     def waits(self, stream: str) -> bool:
         """-> False: what is read of a line ends with it."""
         return False
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """What was held stays where its lines say."""
+        self.events += self._held
+        self._held.clear()

@@ -56,7 +56,7 @@ _FORMS = (
     rf"\[(?P<sgltime>{STAMP})(?: [DP]P\d+)* TP(?P<tprank>\d{{1,4}})(?: EP\d+)?\] ",
     r"\[repeated \d+x across cluster\] ?",
     # a colour whose escape character a web form took away or spelled
-    r"(?:\^\[|\\(?:x1[bB]|u001[bB]|0?33|e)|[␛\ufffd])?\[\d{0,2}(?:;\d{1,3})*m ?",
+    r"(?:(?:\^\[|\\(?:x1[bB]|u001[bB]|0?33|e)|[␛\ufffd])\[|\[(?!m\w))\d{0,2}(?:;\d{1,3})*m ?",
 )
 _PREFIXES = re.compile(rf"\s?(?:{'|'.join(_FORMS)})")
 _NAMES = [re.findall(r"\?P<(\w+)>", form) for form in _FORMS]

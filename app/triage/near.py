@@ -90,6 +90,8 @@ class NearSigns:
         similarity, _, message = ranked[0]
         if any(fuzz.partial_ratio(query, counter) >= similarity for counter in _counters(message.entry)):
             return None
+        if _denied(words, message.words) or _denied(message.words, words):
+            return None
         return Near(message.entry, similarity, *_difference(query, message.text))
 
     def _piece(self, query: str) -> Near | None:
@@ -184,6 +186,11 @@ def _counters(entry: Entry) -> list[str]:
     """-> the messages that are near to the entry's and mean something else."""
     lines = (line for example in entry.no_match_examples for line in example.split("\n"))
     return [text for text in map(comparable, lines) if len(text) >= SHORTEST]
+
+
+def _denied(words: frozenset[str], others: frozenset[str]) -> bool:
+    """-> whether the others deny what these words say of a thing: what is correctable here is uncorrectable there."""
+    return any(f"un{word}" in others for word in words - others)
 
 
 def tidied(text: str) -> str:

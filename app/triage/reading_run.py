@@ -188,7 +188,7 @@ class RunReading:
 
     def close(self) -> None:
         """Ends what is still open."""
-        for extractor in (self.elastic, self.tracebacks, self.processes, self.collectives):
+        for extractor in (self.elastic, self.tracebacks, self.processes, self.collectives, self.scheduler):
             extractor.close()
         self.findings.add(event for extractor in self._every() for event in extractor.events)
         if any(found.event.line.node is not None for found in self.findings if found.event.source in _OF_AGENTS):

@@ -12,7 +12,7 @@ from app.triage.belonging import is_by_a_person
 from app.triage.cascade import ECHO_AREAS, Grade, grade, is_clean_up, unexplained
 from app.triage.folding import Finding
 from app.triage.reading_run import RunReading
-from app.triage.survival import ends_badly, handled, refused_before, stands_still, survived
+from app.triage.survival import ends_badly, handled, refused_before, stands_still, started_over, survived
 
 # srun: error: c12: tasks 0-63: Exited with exit code 1 · slurmstepd: error: *** JOB 31 ON c12 CANCELLED AT …
 _TASK_FAILED = re.compile(r"^srun: error: \S+: tasks? \S+: |\*\*\* (?:JOB|STEP) \S+ ON \S+ (?:CANCELLED|FAILED)")
@@ -24,7 +24,7 @@ _TIMED_OUT = frozenset({"nccl.timeout", "gloo.timeout"})
 _OWN_SIGNALS = frozenset({-4, -7, -8, -9, -11})  # that end no process because another one has left
 _LATE = 1000  # lines; so far below may stand what came before
 _PASTE = 40  # lines; a longer text is no paste of a warning
-_OF_A_WARNING = re.compile(r"\s|.*\bNCCL INFO\b")  # lines below one that say more of it
+_OF_A_WARNING = re.compile(r"\s|\W*$|.*\bNCCL INFO\b")  # lines below one that say more of it, or nothing
 _BELOW = 2  # lines; a program that prints more behind its last warning went on
 # [ 9426.062972] INFO: task … · May 26 18:09:55 gpu-7 kernel: … · [Sat Apr  3 05:23:42 2021] watchdog: …
 _KERNEL = re.compile(
@@ -74,7 +74,7 @@ def _set_logged_aside(choice: Choice, reading: RunReading) -> None:
     uncaught one tells of a failure."""
     own = [finding for finding in choice.live if grade(finding) >= Grade.LINE and not _speaks_of_peers(finding)]
     caught = [finding for finding in choice.live if handled(finding, own, reading.environment)]
-    caught += [finding for finding in choice.live if refused_before(finding, choice.live)]
+    caught += [each for each in choice.live if refused_before(each, choice.live) or started_over(each, choice.live)]
     rest = [finding for finding in choice.live if finding not in caught]
     uncaught = (finding for finding in rest if finding.fatal and finding.event.source == "traceback")
     if any(grade(finding) >= Grade.UNNAMED for finding in uncaught):

@@ -19,6 +19,11 @@ _ALARM = re.compile(
 _CALM = re.compile(
     r"(?i)\b(?:0|no|without|zero) (?:errors?|failures?)|error rate|guard failures?"
     r"|(?:errors?|failed|failures?)[:=]\s*0\b|warn|nccl info|\bif\b|unable to register cu\w+ factory"
+    r"|\bmay (?:observe|see|lead to|cause|result in) unexpected "
+)
+# A level that tells of no failure: `INFO:jax.xla_bridge:…`, `[INFO] …`, `… - trainer - INFO - …`, `I0501 09:00:00 …`
+_TOLD_IN_PASSING = re.compile(
+    r"[\[(<*\s]{0,4}(?:INFO|DEBUG)\b|[ID]\d{4} \d\d:\d\d:\d\d|.{0,80}?[\s\[|(:-](?:INFO|DEBUG)[\])]?(?:[\s:|]|$)"
 )
 _STOPPING = re.compile(r"Sending process \d+ (?:the )?closing signal SIG(?:TERM|KILL)")  # A warning, after a failure.
 # ASCII letters, as a Chinese sentence runs into the name without a blank.
@@ -28,8 +33,10 @@ _QUOTED = re.compile(rf"(?:(?<![A-Za-z0-9_.'\"/])|(?<= ['\"]))({_NAME})\s?: ?([^
 
 def second_look(lines: list[Line]) -> Iterator[Event]:
     """Yields an event for each line, read as if it were an exception's message; those that no entry names are dropped
-    by who asks."""
+    by who asks. What a program told in passing is none."""
     for line in lines:
+        if _in_passing(line):
+            continue
         found = _QUOTED.search(line.text)
         raised = (
             Raised(found[1], found[2].strip(), (), (line,)) if found else Raised("", line.text.strip(), (), (line,))
@@ -40,7 +47,8 @@ def second_look(lines: list[Line]) -> Iterator[Event]:
 
 def passages(lines: list[Line]) -> Iterator[Event]:
     """Yields an event for each passage without a blank line or a fence, read as one message that a chat has wrapped."""
-    for full, group in groupby(lines, key=lambda line: bool(line.text.strip("> \t`~"))):
+    told = (line for line in lines if not _in_passing(line))
+    for full, group in groupby(told, key=lambda line: bool(line.text.strip("> \t`~"))):
         block = list(group)
         for start in range(0, len(block) if full else 0, _PASSAGE):
             part = block[start : start + _PASSAGE]
@@ -50,11 +58,16 @@ def passages(lines: list[Line]) -> Iterator[Event]:
 
 def alarming(lines: list[Line]) -> Iterator[Event]:
     """Yields an event for the first lines of a paste that speak of an error: what nobody can name did not go well."""
-    told = (line for line in lines if _speaks_of_an_error(line.text))
+    told = (line for line in lines if _speaks_of_an_error(line))
     for line in islice(told, _MOST_ALARMS):
         yield Event.at(line, line.text.strip(), "alarming")
 
 
-def _speaks_of_an_error(text: str) -> bool:
-    alarm = bool(_ALARM.search(text) or _QUOTED.search(text)) and not _CALM.search(text)
-    return alarm or bool(_STOPPING.search(text))
+def _speaks_of_an_error(line: Line) -> bool:
+    alarm = bool(_ALARM.search(line.text) or _QUOTED.search(line.text)) and not _in_passing(line)
+    return (alarm and not _CALM.search(line.text)) or bool(_STOPPING.search(line.text))
+
+
+def _in_passing(line: Line) -> bool:
+    """-> whether the writer of a line did not call it a failure, and names no exception in it."""
+    return bool(_TOLD_IN_PASSING.match(line.raw)) and not _QUOTED.search(line.text)

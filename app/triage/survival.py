@@ -121,6 +121,15 @@ def refused_before(finding: Finding, others: list[Finding]) -> bool:
     return any(_script(other) == refused[1] for other in later)
 
 
+def started_over(finding: Finding, others: list[Finding]) -> bool:
+    """-> whether a script that an exception ended was started again in the same log and came to nothing sooner: one of
+    the `others` says further below that it could not load its modules."""
+    if not _ended_a_program(finding) or not _is_whole(finding) or _failed_import(finding):
+        return False
+    later = (other for other in others if other.order > finding.last and _failed_import(other))
+    return any(_script(other) == _script(finding) and not other.ranks - finding.ranks for other in later)
+
+
 def _script(finding: Finding) -> str:
     raised = finding.event.exception
     return raised.frames[0].file.rpartition("/")[2] if raised is not None and raised.frames else ""

@@ -88,6 +88,7 @@ homeassistant.components.zha
 Cycles: CUDA error: Out of memory
 Read prefs: /home/u/.config/blender/3.6/config
 Hashrate 92.11
+  on main.tf line 3, in resource
 GPU #0: 98.1 MH/s, epoch 480
 SCF run NOT converged. qs_scf.F:611
 [Server thread/ERROR]: the port is taken

@@ -60,3 +60,31 @@ def test_a_daemons_last_words_say_whose_they_are(raw: str) -> None:
 def test_other_programs_are_fatal_too() -> None:
     line = "fatal: not a git repository (or any of the parent directories): .git"
     assert not Scheduler().feed(Line(1, line, line, 1))
+
+
+@pytest.mark.parametrize(
+    ("lines", "placed"),
+    [
+        (["execve(): python: No such file or directory"], [("gpu-2", 3)]),
+        (["execve(): /env/bin/torchrun: Permission denied"], [("gpu-2", None)]),  # whose task is a host, not a rank
+        (["execve(): python: No such file or directory"] * 2, [(None, None)] * 2),  # which of them left there?
+    ],
+    ids=["a worker", "an agent", "two of them"],
+)
+def test_what_did_not_start_is_placed_where_its_task_left(
+    lines: list[str], placed: list[tuple[str | None, int | None]]
+) -> None:
+    scheduler = Scheduler()
+    for text in [f"slurmstepd: error: {line}" for line in lines] + [
+        "srun: error: gpu-2: task 3: Exited with exit code 2"
+    ]:
+        assert scheduler.feed(Line(1, text, text, 1))
+    assert [(event.host, event.rank) for event in scheduler.events[:-1]] == placed
+
+
+def test_what_did_not_start_is_told_though_nobody_says_where() -> None:
+    scheduler = Scheduler()
+    text = "slurmstepd: error: execve(): python: No such file or directory"
+    assert scheduler.feed(Line(1, text, text, 1))
+    scheduler.close()
+    assert [event.text for event in scheduler.events] == [text]

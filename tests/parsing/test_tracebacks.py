@@ -105,6 +105,14 @@ def test_a_spawned_process_tells_its_rank() -> None:
     assert any(raised.text == "KeyError: 'image'" for raised in event.chain)
 
 
+def test_of_a_spawned_process_whose_words_were_cut_off_the_frames_remain() -> None:
+    frames = traceback("x", [("/job/a.py", 3, "f", "g()"), ("/env/site-packages/b.py", 9, "g", "h()")])[:-1]
+    parent = traceback("torch.multiprocessing.spawn.ProcessRaisedException: ")
+    (event,) = read([*parent, "", "-- Process 1 terminated with the following error:", *frames])
+    assert event.rank == 1
+    assert any([frame.function for frame in raised.frames] == ["f", "g"] for raised in event.chain)
+
+
 def test_healthy_lines_are_not_claimed() -> None:
     extractor = Tracebacks()
     lines = ["epoch 1 error rate 0.3", "WARNING: Error in config ignored", "File saved", "UserWarning: careful"]

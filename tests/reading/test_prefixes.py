@@ -29,6 +29,8 @@ HEAD = "Traceback (most recent call last):"
         ("(RayTrainWorker pid=410, ip=10.0.0.9) [rank1]: boom", "boom", 1, None, "10.0.0.9"),
         ("\x1b[36m(RayTrainWorker pid=410)\x1b[0m boom", "boom", None, None, None),
         ("[36m(RayTrainWorker pid=410)[0m boom", "boom", None, None, None),
+        ("[m[31mboom", "boom", None, None, None),
+        ("[mpiexec@node1] boom", "[mpiexec@node1] boom", None, None, None),  # no colour
         ("(EngineCore_0 pid=77) boom", "boom", None, None, None),
         ("(EngineCore_DP0 pid=77) (Worker_TP1 pid=81) boom", "boom", 1, None, None),
         ("(VllmWorker rank=1 pid=81) boom", "boom", 1, None, None),

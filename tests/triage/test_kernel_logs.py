@@ -38,6 +38,13 @@ def test_what_the_kernel_prints_at_once_is_of_one_message(engine: Engine, stamp:
     assert root.entry == "host.kernel-panic"
 
 
+def test_the_end_of_a_quotation_is_no_line_of_a_program(engine: Engine) -> None:
+    quoted = ["```", f"[ 9426.000001] {HUNG}", "mcelog: first", "mcelog: second", "```"]
+    root = triage(engine, quoted).root_cause
+    assert root is not None
+    assert root.entry == "host.kernel-panic"
+
+
 def test_a_kernel_that_goes_on_later_got_over_its_warning(engine: Engine) -> None:
     later = [f"[ 9{second}.000001] eth0: renamed from veth{second}" for second in range(500, 505)]
     assert triage(engine, [f"[ 9426.000001] {HUNG}", *later]).outcome == "healthy"

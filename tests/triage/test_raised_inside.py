@@ -48,3 +48,20 @@ def test_a_lock_whose_mode_cannot_be_set_is_a_matter_of_permission(engine: Engin
 def test_a_kernel_that_ran_out_of_memory_below_the_compiler_stays_one(engine: Engine) -> None:
     last = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
     assert cause(engine, last, "torch/_inductor/runtime/runner.py", "run", "return call(args)") == "cuda.oom"
+
+
+def test_what_wandbs_start_ends_in_is_the_trackers(engine: Engine) -> None:
+    file, code = "wandb/sdk/wandb_init.py", 'six.raise_from(Exception("problem"), error)'
+    assert cause(engine, "Exception: problem", file, "init", code) == "env.tracker"
+    assert cause(engine, "KeyboardInterrupt", file, "init", "time.sleep(1)") != "env.tracker"
+
+
+def test_a_save_whose_last_words_were_cut_off_is_one(engine: Engine) -> None:
+    frames = [
+        MAIN,
+        *((f"{SITE}/torch/serialization.py", line, name, "_save(") for line, name in ((9, "save"), (12, "_save"))),
+    ]
+    cut = traceback("", frames)[:-1]
+    root = engine.triage(from_bytes(text("step 3 loss 2.1", cut))).root_cause
+    assert root is not None
+    assert root.entry == "checkpoint.save-failed"

@@ -225,6 +225,16 @@ def test_a_script_that_refused_its_arguments_and_was_started_again_failed_of_wha
     assert entry(triage(engine, [line.replace("train", "plan") for line in refused], MISSING)) == "usage.config"
 
 
+def test_a_script_that_was_started_again_without_its_modules_failed_of_that(engine: Engine) -> None:
+    stopped = traceback("KeyboardInterrupt", FRAMES)
+    unloaded = traceback(
+        "ModuleNotFoundError: No module named 'einops'", [("/job/train.py", 1, "<module>", "import einops")]
+    )
+    other = [line.replace("/job/train.py", "/job/plan.py") for line in unloaded]
+    assert entry(triage(engine, stopped, losses(0, 20), unloaded, unloaded)) == "env.import-error"
+    assert entry(triage(engine, stopped, losses(0, 20), other)) == "user.cancelled"
+
+
 def test_that_tensorflow_registers_a_library_twice_is_no_failure(engine: Engine) -> None:
     twice = "E external/xla/cuda_fft.cc:477] Unable to register cuFFT factory: Attempting to register factory for plugin cuFFT when one has already been registered"
     dated = "2026-01-26 14:36:31.715885: "

@@ -57,7 +57,7 @@ FOREIGN = (
         r"|^error: could not compile `|^ +Compiling [\w-]+ v\d|^\[ {0,2}\d+%\] (?:Building|Linking|Generating|Built target) |^make(?:\[\d+\])?: \*\*\* "
         r"|^-- (?:The C(?:XX)? compiler identification|Configuring incomplete)|^c\+\+: fatal error: Killed signal|^(?:/\S*/)?ld: "
         r"|^Step \d+/\d+ : |^#\d+ (?:\[|\d+\.\d+ |DONE|CACHED|ERROR)|^(?:Ign|Err|Get|Hit):\d+ https?://|^[EW]: (?:Failed to fetch|Unable to locate|Some index)"
-        r"|\bterraform\b|Terraform|^(?:PLAY|TASK) \[|^(?:fatal|failed): \[[\w.-]+\]: (?:UNREACHABLE|FAILED)! => |##\[(?:group|error|endgroup)\]|^section_(?:start|end):\d|^Started by user |^Build step '"
+        r"|\bterraform\b|Terraform|\.tf line \d+, in |^(?:PLAY|TASK) \[|^(?:fatal|failed): \[[\w.-]+\]: (?:UNREACHABLE|FAILED)! => |##\[(?:group|error|endgroup)\]|^section_(?:start|end):\d|^Started by user |^Build step '"
         r"|^=+ (?:test session starts|short test summary info|FAILURES|ERRORS|\d+ (?:failed|passed)\b.{0,80}) =+$|^(?:FAILED|ERROR) \S+\.py::|^Ran \d+ tests? in \d|\bN E X T F L O W\b|^Error executing process >|^Error in rule |\bsnakemake\b|\bnextflow\b"
         r"|^(?:error: |fatal: )(?:unable to access '|could not fetch|RPC failed|early EOF|Could not read from remote)|^fetch-pack: |^remote: \w+ing objects|^rsync(?: error)?: |^curl: \(\d+\)"
     ),

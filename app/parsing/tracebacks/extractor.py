@@ -77,7 +77,7 @@ class Tracebacks:
         """Ends every traceback that is still open; where the log was cut before the last line, its frames remain."""
         for stream in self._streams.values():
             head = stream.head or (stream.place[0] if len(stream.frames) > 2 and stream.missed < 3 else None)
-            if stream.reading == "frames" and not stream.chain and head is not None and self._at_end(head):
+            if head and stream.reading == "frames" and not stream.told and self._at_end(head):
                 raised = forms.RAISE.match(stream.frames[-1].code) if stream.frames else None
                 stream.type, stream.message = (raised[1], [raised[2] or ""]) if raised else (stream.cut_type, [""])
                 stream.lines, stream.cut = [head], raised is None

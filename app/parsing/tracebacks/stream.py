@@ -49,6 +49,11 @@ class Stream:
         self.message, self.lines, self.summed = [text], [line], False
         return True
 
+    @property
+    def told(self) -> bool:
+        """-> whether an exception was read; a parent's is none of the spawned process that it quotes."""
+        return bool(self.chain) and self.spawned is None
+
     def forget(self) -> None:
         """Makes the stream as it was before anything was read."""
         Stream.__init__(self)
