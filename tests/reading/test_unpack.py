@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import LogTooLarge, UnreadableLog
+from app.reading import unpack as unpack_module
 from app.reading.unpack import Budget, Upload, clean_name, unpack
 from app.reading.zstd import compress
 from tests.services.logs import tar
@@ -162,11 +163,12 @@ def test_headers_of_an_archive_are_not_read_into_memory() -> None:
         unpacked(gzip.compress(made.getvalue()), limit=10_000_000)
 
 
-def test_too_many_wrappings_and_files_are_refused() -> None:
+def test_too_many_wrappings_and_files_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpack_module, "_MOST_FILES", 50)
     with pytest.raises(UnreadableLog, match="packed more than 3 times"):
         unpacked(gzip.compress(gzip.compress(gzip.compress(gzip.compress(b"x")))))
-    with pytest.raises(UnreadableLog, match="more than 5000 files"):
-        unpacked(tar({str(i): b"" for i in range(5001)}))
+    with pytest.raises(UnreadableLog, match="more than 50 files"):
+        unpacked(tar({str(i): b"" for i in range(51)}))
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as archive:
         folder = tarfile.TarInfo("only")
