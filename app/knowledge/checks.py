@@ -54,6 +54,9 @@ def _of_one(entry: Entry, entries: dict[str, Entry]) -> Iterator[_Problem]:
         if not any(fnmatchcase(other, name) for other in entries):
             yield entry, ("explains", number), f"explains {name!r}, which no entry has"
     yield from _languages(entry)
+    for number, sign in enumerate(entry.signs):
+        if sign in entry.signs[:number]:
+            yield entry, ("signs", number), "has this sign twice"
     if entry.kind is not Kind.ADVICE:
         if len(entry.match_examples) < _PROOFS:
             yield entry, ("examples", "match"), f"fewer than {_PROOFS} examples that match"

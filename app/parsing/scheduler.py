@@ -34,6 +34,8 @@ _AGENTS = ("torchrun", "accelerate", "deepspeed")  # A task that starts these is
 _NOISE = re.compile(
     r"_is_a_lwp|STEPD TERMINATED|Unable to get current|Force Terminated|First task exited|Job step aborted"
     r"|[Jj]ob \d+ (?:queued and waiting|has been allocated|step creat)"
+    # What slurmstepd makes do without: the folder that was asked for, a folder for TMPDIR, its accounting of the GPUs.
+    r"|couldn't chdir to .*: going to /tmp instead|\bTMPDIR \[|Setting TMPDIR to /tmp|NVML: Failed to get |acct_gather_\w+:"
 )
 
 

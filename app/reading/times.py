@@ -88,6 +88,23 @@ def with_year(time: str, other: str | None) -> str:
     return f"{other[:4]}{time[1:]}" if time[:1] == "-" and other and other[:4].isdecimal() else time
 
 
+def moment(time: str) -> datetime:
+    """-> a time of these, for comparing; one without a year as of 2024, since any leap year will do. Raises ValueError
+    where it is no date."""
+    return datetime.fromisoformat(f"2024{time[1:]}" if time[:2] == "--" else time)
+
+
+def seconds_between(first: str | None, last: str | None) -> float | None:
+    """-> seconds from one time to another; None where they can't be compared: one of them alone tells a year or an
+    offset from UTC, or is none."""
+    if first is None or last is None or first[:1] != last[:1]:
+        return None
+    try:
+        return (moment(last) - moment(first)).total_seconds()
+    except (ValueError, TypeError):  # TypeError: one has an offset and the other has none.
+        return None
+
+
 def iso_time(seconds: float) -> str:
     """-> seconds since 1970 as ISO 8601, in UTC."""
     return (_EPOCH + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")

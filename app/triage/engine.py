@@ -101,5 +101,5 @@ class Engine:
 def _warnings(reading: RunReading) -> tuple[str, ...]:
     dropped = reading.findings.dropped
     told = [f"{dropped} further different failures were not looked at"] if dropped else []
-    deep = ["of very deep tracebacks only the innermost frames were read"] if reading.tracebacks.deep else []
+    deep = ["of very deep tracebacks only the innermost frames were read"] if reading.extractors.tracebacks.deep else []
     return (*reading.warnings, *told, *deep)

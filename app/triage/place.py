@@ -46,7 +46,7 @@ _MOST_LOCAL = 16  # processes of one host; a larger world spans several
 def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: str | None) -> Place:
     """-> rank, local rank, host of a finding; None each where the log does not tell."""
     echo = finding.match is not None and finding.match.entry.kind is Kind.CONSEQUENCE
-    waited = echo and bool(finding.ranks) and finding.ranks <= reading.collectives.timed_out
+    waited = echo and bool(finding.ranks) and finding.ranks <= reading.extractors.collectives.timed_out
     if waited or finding.event.source == "torn":
         missed = _missed(reading)  # Who waited in vain did not fail first.
         return _first_to_leave(finding, choice, reading) if missed is None else missed, None, None
@@ -59,7 +59,7 @@ def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: st
     if rank is None and len(finding.ranks) == 1:
         rank = min(finding.ranks)  # An equal one tells it: the report repeats a traceback with its rank.
     if rank is None and finding.event.source not in _WHOLE_RUN:
-        rank = reading.nccl.rank_of(finding.event.text, reading.environment.world_size)
+        rank = reading.extractors.nccl.rank_of(finding.event.text, reading.environment.world_size)
         rank = _alike(finding, choice) if rank is None else rank
         rank = _written(finding) if rank is None else rank
         rank = _guarded(finding) if rank is None else rank
@@ -106,7 +106,7 @@ def _task(choice: Choice, finding: Finding) -> Event | None:
 
 def _of_agent(reading: RunReading) -> bool:
     """-> whether a launcher started the workers, so that the tasks of the one that started it are no ranks."""
-    return reading.elastic.attempt > 0 or reading.environment.launcher not in ("srun", "python", None)
+    return reading.extractors.elastic.attempt > 0 or reading.environment.launcher not in ("srun", "python", None)
 
 
 def _own(finding: Finding, choice: Choice, captured: str | None) -> Place:
@@ -199,12 +199,16 @@ def _first_to_leave(finding: Finding, choice: Choice, reading: RunReading) -> in
     exits = [other for other in choice.live if other.attempt == finding.attempt and other.event.where is Where.EXIT]
     told = [other for other in exits if other.event.source == "process" and other.event.rank is not None]
     first = min(told, key=lambda other: other.order, default=None)
-    return first.event.rank if first is not None and first.event.rank not in reading.collectives.timed_out else None
+    return (
+        first.event.rank
+        if first is not None and first.event.rank not in reading.extractors.collectives.timed_out
+        else None
+    )
 
 
 def _missed(reading: RunReading) -> int | None:
     """-> the rank at which the waiting of the others points, where it is a single one."""
-    suspects = reading.collectives.suspects(reading.environment.world_size)
+    suspects = reading.extractors.collectives.suspects(reading.environment.world_size)
     return next(iter(suspects.ranks)) if suspects is not None and len(suspects.ranks) == 1 else None
 
 
@@ -242,9 +246,9 @@ def _only_host(reading: RunReading) -> str | None:
 def _alone(reading: RunReading, finding: Finding, choice: Choice) -> int | None:
     """-> the rank of a log that names only one. Rank 0 tells nothing: in most runs it is the one that writes; nor does
     one that says only that it lost a peer or waited for others."""
-    if reading.environment.world_size == 1 or (reading.processes.workers == 1 and _one_host(reading)):
+    if reading.environment.world_size == 1 or (reading.extractors.processes.workers == 1 and _one_host(reading)):
         return 0
-    if len(reading.ranks) != 1 or 0 in reading.ranks or reading.ranks <= reading.collectives.timed_out:
+    if len(reading.ranks) != 1 or 0 in reading.ranks or reading.ranks <= reading.extractors.collectives.timed_out:
         return None
     echoed = any(other.ranks == reading.ranks and _lost_a_peer(other, finding) for other in choice.live)
     return None if echoed else next(iter(reading.ranks))

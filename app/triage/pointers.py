@@ -13,6 +13,9 @@ _SHORTEST = 5  # characters; a shorter literal is in too many lines
 _RARE = 10  # characters; a longer literal is in hardly fewer lines
 _BOUNDED = re.compile(r"(\[[^\]]+\]|(?<!\\)\.|\\[dwsDWS])\{(\d+),(\d+)\}")
 _LONG_REPEAT = 32
+_COMMON = re.compile(
+    r"(?i)[^a-z]{1,9}| ?(could not|error|exception|failed|failure|fatal|nccl|timed out|timeout|unable|warning) ?|module"
+)
 
 
 def pointer(pattern: str) -> str:
@@ -89,10 +92,12 @@ def _sequence(tokens: list[tuple[Any, Any]]) -> Iterator[list[str]]:
         run = []
 
 
-def _worth(literals: list[str]) -> tuple[int, int, int]:
-    """Hyperscan looks at the last letters of a literal: where these are many enough, few literals count more."""
+def _worth(literals: list[str]) -> tuple[bool, bool, int, int, int]:
+    """Hyperscan looks at the last letters of a literal: where these are many enough, few literals count more. What
+    stands in many lines of a failed run is better than nothing."""
     shortest = min(map(len, literals), default=0)
-    return min(shortest, _RARE), -len(literals), shortest
+    common = any(_COMMON.fullmatch(literal) for literal in literals)
+    return shortest >= _SHORTEST, not common, min(shortest, _RARE), -len(literals), shortest
 
 
 def _widened(pattern: str) -> str:

@@ -6,22 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile, islice, repeat
 from operator import attrgetter
-from typing import Any
 
 from app.domain.event import Event
 from app.domain.line import Line
-from app.parsing.collectives import Collectives
-from app.parsing.device import Device
-from app.parsing.elastic import Elastic
 from app.parsing.environment import Environment
 from app.parsing.environment.told import start
-from app.parsing.horovod import Horovod
-from app.parsing.nccl import Nccl
-from app.parsing.processes import Processes
-from app.parsing.scheduler import Scheduler
-from app.parsing.tracebacks import LeftOut, Tracebacks
+from app.parsing.tracebacks import LeftOut
 from app.triage.belonging import is_of_training
 from app.triage.cascade import unexplained
+from app.triage.extractors import Extractors
 from app.triage.folding import Finding, Findings
 from app.triage.glance import NOTHING, Seen, apart
 from app.triage.last_words import LastWords
@@ -32,7 +25,6 @@ from app.triage.tellers import REREAD, ends_run, tells_no_cause, tells_of_a_chil
 from app.triage.titles import HEAD, title
 
 _OF_AGENTS = frozenset({"elastic agent", "elastic first", "elastic report"})
-_ELASTIC = 1  # the bit of the first extractor
 
 
 @dataclass(slots=True)
@@ -42,16 +34,8 @@ class RunReading:
     matcher: Matcher
     left_out: LeftOut = field(default_factory=LeftOut)  # of all runs that the files hold
     findings: Findings = field(init=False)
-    _by_bits: dict[int, list[tuple[int, Any]]] = field(default_factory=dict)  # extractors, in their order
     environment: Environment = field(default_factory=Environment)
-    elastic: Elastic = field(default_factory=Elastic)
-    tracebacks: Tracebacks = field(init=False)
-    collectives: Collectives = field(default_factory=Collectives)
-    nccl: Nccl = field(default_factory=Nccl)
-    horovod: Horovod = field(init=False)
-    device: Device = field(default_factory=Device)
-    processes: Processes = field(default_factory=Processes)
-    scheduler: Scheduler = field(default_factory=Scheduler)
+    extractors: Extractors = field(init=False)
     last_words: LastWords = field(default_factory=LastWords)
     ranks: set[int] = field(default_factory=set)  # that lines name as their own
     head: list[Line] = field(default_factory=list)  # the first lines, from the first one that has text
@@ -61,19 +45,17 @@ class RunReading:
     paste: list[Line] | None = field(default_factory=list)  # all lines, as long as they are few
     _claimed: set[int] = field(default_factory=set)  # orders of those that an extractor read
     _above: str = ""  # the text of the last line
-    _waiting: dict[str, int] = field(default_factory=dict)  # streams in which extractors have begun to read: their bits
 
     def __post_init__(self) -> None:
         self.findings = Findings(self.matcher)
-        self.tracebacks = Tracebacks(self.left_out)
-        self.horovod = Horovod(self.collectives.missing, self.collectives.timed_out)
+        self.extractors = Extractors(self.environment, self.left_out)
 
     def feed(self, lines: Sequence[Line]) -> None:
         """Most lines show nothing: they are kept for what may need them later, and go no further."""
         if not lines:
             return
         self._keep(lines)
-        self.tracebacks.meet(lines)
+        self.extractors.tracebacks.meet(lines)
         texts = [line.text for line in lines]
         starts = {start(line) for line in lines if line.raw is not line.text}
         seen = self.matcher.glance([*texts, *starts], self.environment.settled)
@@ -89,32 +71,53 @@ class RunReading:
         read: list[tuple[Line, bool]] = []
         wanted = [*apart(shown), len(lines)][::-1]
         while (at := len(read)) < len(lines):
-            if at == wanted[-1] or self._waiting:
-                if at == wanted[-1]:
-                    wanted.pop()
-                read.append(self._look(lines[at], shown[at], lines[at - 1].text if at else self._above))
-            else:
+            while wanted[-1] < at:
+                wanted.pop()
+            if at < wanted[-1] and not self.extractors.waiting:
                 read += zip(self._pass_by(lines[at : wanted[-1]], shown[at : wanted[-1]]), repeat(False))
+            elif frames := self.extractors.frames(lines, shown, at):
+                read += zip(self._claim(lines[at : at + frames], shown[at : at + frames]), repeat(True))
+            else:
+                read.append(self._look(lines[at], shown[at], lines[at - 1].text if at else self._above))
         return read
 
     def _pass_by(self, lines: Sequence[Line], shown: list[Seen]) -> Sequence[Line]:
         """-> the lines with their attempts; they show no more than that the run goes on."""
-        if self.elastic.attempt or any(map(attrgetter("host"), lines)):
-            lines = [self._placed(line) for line in lines]
+        if self.extractors.elastic.attempt or any(map(attrgetter("host"), lines)):
+            lines = [self.extractors.placed(line) for line in lines]
         self.environment.pass_by(lines, list(map(attrgetter("facts"), shown)))
+        return lines
+
+    def _claim(self, lines: Sequence[Line], shown: Sequence[Seen]) -> Sequence[Line]:
+        """-> the lines, known from now on as an extractor's."""
+        if self.paste is not None:
+            self._claimed.update(line.order for line in lines)
+        for line, seen in zip(lines, shown, strict=True):
+            if seen.facts:
+                self.environment.note(line, seen.facts, True)
         return lines
 
     def _look(self, line: Line, seen: Seen, above: str) -> tuple[Line, bool]:
         """-> the line with its attempt, and whether an extractor or an entry reads it. `above`: the text of the line
         before it."""
-        wanted = seen.begins | self._waiting.get(line.stream, 0)
-        if not wanted & _ELASTIC and (self.elastic.attempt or line.host is not None):
-            line = self._placed(line)
-        if wanted or seen.pointed:
-            return self._read(line, seen, wanted, above)
-        if seen.facts:
+        wanted, known = self.extractors.wanted(line, seen), False
+        events: list[Event] = []
+        if wanted:
+            self.extractors.tracebacks.above = above
+            line, known, events = self.extractors.feed(line, wanted)
+        else:
+            line = self.extractors.placed(line)
+        if known:
+            self._claim([line], [seen])
+        elif seen.facts:
             self.environment.note(line, seen.facts, False)
-        return line, False
+        if seen.pointed and not known and self.matcher.line(line.text, seen.pointed):
+            known = True
+            self.findings.add([replace(Event.at(line, line.text, "line"), fatal=False)])
+        if events:
+            self.findings.add(events)
+            self.ended = self.ended or any(map(ends_run, events))
+        return line, known
 
     def _keep(self, lines: Sequence[Line]) -> None:
         if len(self.head) < HEAD:
@@ -127,70 +130,9 @@ class RunReading:
             if len(self.paste) > LONGEST:
                 self.paste = None
 
-    def _read(self, line: Line, seen: Seen, wanted: int, above: str) -> tuple[Line, bool]:
-        """-> the same; `wanted` has the bits of the extractors that it is for."""
-        known = False
-        events: list[Event] = []  # `list[Event]()` takes ten times as long, which each kept line would pay
-        if wanted:
-            self.tracebacks.above = above
-            line, known, events = self._extract(line, wanted)
-        if seen.facts:
-            self.environment.note(line, seen.facts, known)
-        if seen.pointed and not known and self.matcher.line(line.text, seen.pointed):
-            known = True
-            self.findings.add([replace(Event.at(line, line.text, "line"), fatal=False)])
-        if events:
-            self.findings.add(events)
-            self.ended = self.ended or any(map(ends_run, events))
-        return line, known
-
-    def _placed(self, line: Line) -> Line:
-        """-> the line with its attempt."""
-        line = self.elastic.placed(line)
-        if line.host is not None:
-            self.environment.at(line.host, line.rank)
-        return line
-
-    def _extract(self, line: Line, wanted: int) -> tuple[Line, bool, list[Event]]:
-        """-> the line with its attempt, whether an extractor claims it, and the events that it tells; `wanted` has the
-        bits of the extractors that it is for."""
-        claimed, waits = False, 0
-        events: list[Event] = []
-        for bit, extractor in self._chosen(wanted):
-            # What is part of a report is none of a traceback.
-            claimed = (claimed and extractor is self.tracebacks) or extractor.feed(line) or claimed
-            waits |= bit if extractor.waits(line.stream) else 0
-            if extractor.events:
-                events += extractor.events
-                extractor.events.clear()
-            if extractor is self.elastic:
-                line = self._placed(line)
-        if waits:
-            self._waiting[line.stream] = waits
-        elif line.stream in self._waiting:
-            del self._waiting[line.stream]
-        if claimed and self.paste is not None:
-            self._claimed.add(line.order)
-        return line, claimed, events
-
-    def _chosen(self, wanted: int) -> list[tuple[int, Any]]:
-        """-> the extractors with these bits, in their order."""
-        chosen = self._by_bits.get(wanted)
-        if chosen is None:
-            bits = ((1 << at, extractor) for at, extractor in enumerate(self._every()))
-            chosen = self._by_bits[wanted] = [(bit, extractor) for bit, extractor in bits if wanted & bit]
-        return chosen
-
-    def _every(self) -> tuple[Any, ...]:
-        """-> the extractors, in the order of their bits."""
-        return (self.elastic, self.tracebacks, self.device, self.collectives, self.nccl, self.processes,
-                self.scheduler, self.horovod)  # fmt: skip
-
     def close(self) -> None:
         """Ends what is still open."""
-        for extractor in (self.elastic, self.tracebacks, self.processes, self.collectives, self.scheduler):
-            extractor.close()
-        self.findings.add(event for extractor in self._every() for event in extractor.events)
+        self.findings.add(self.extractors.close())
         if any(found.event.line.node is not None for found in self.findings if found.event.source in _OF_AGENTS):
             self.findings.give_nodes_back()
         told = title(self.head, pasted=self.paste is not None)

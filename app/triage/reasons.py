@@ -132,11 +132,11 @@ def _placed(choice: Choice, reading: RunReading, root: RootCause) -> Iterator[_R
 
 def _missing(reading: RunReading) -> Iterator[_Reason]:
     """Yields on what ranks disagreed, and the ranks at which the waiting of the others points."""
-    sides = reading.collectives.sides()
+    sides = reading.extractors.collectives.sides()
     if len(sides) > 1:
         told = (f"{what.replace(' of ', ' ')} (rank {ranges(ranks)})" for what, ranks in sides)
         yield "torn", {"sides": ", ".join(told)}
-    suspects = reading.collectives.suspects(reading.environment.world_size)
+    suspects = reading.extractors.collectives.suspects(reading.environment.world_size)
     if suspects is not None:
         yield (
             _WHY[suspects.why],

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from app.domain.event import Where
 from app.domain.line import Line
+from app.parsing.environment.kinship import ON_GPUS
 from app.reading.lines import FILE_SPAN
 from app.triage.belonging import is_by_a_person
 from app.triage.cascade import ECHO_AREAS, Grade, grade, is_clean_up, unexplained
@@ -23,6 +24,7 @@ _LOST_A_PEER = frozenset(
 _TIMED_OUT = frozenset({"nccl.timeout", "gloo.timeout"})
 _OWN_SIGNALS = frozenset({-4, -7, -8, -9, -11})  # that end no process because another one has left
 _LATE = 1000  # lines; so far below may stand what came before
+_BY_HAND = (None, "python")  # launchers of a log in which no other is seen
 _PASTE = 40  # lines; a longer text is no paste of a warning
 _OF_A_WARNING = re.compile(r"\s|\W*$|.*\bNCCL INFO\b")  # lines below one that say more of it, or nothing
 _BELOW = 2  # lines; a program that prints more behind its last warning went on
@@ -55,7 +57,7 @@ def choose(reading: RunReading) -> Choice:
         (choice.survived if lived else choice.live).append(finding)
     _set_logged_aside(choice, reading)
     failed = _failed(choice, reading)
-    if not failed and not reading.elastic.attempt:
+    if not failed and not reading.extractors.elastic.attempt:
         choice.survived, choice.live = choice.survived + choice.live, []
         return choice
     attempts: dict[int, list[Finding]] = {}
@@ -74,7 +76,11 @@ def _set_logged_aside(choice: Choice, reading: RunReading) -> None:
     uncaught one tells of a failure."""
     own = [finding for finding in choice.live if grade(finding) >= Grade.LINE and not _speaks_of_peers(finding)]
     caught = [finding for finding in choice.live if handled(finding, own, reading.environment)]
-    caught += [each for each in choice.live if refused_before(each, choice.live) or started_over(each, choice.live)]
+    environment = reading.environment
+    alone = not reading.ranks and environment.launcher in _BY_HAND and environment.world_size in (None, 1)
+    caught += [
+        each for each in choice.live if refused_before(each, choice.live) or started_over(each, choice.live, alone)
+    ]
     rest = [finding for finding in choice.live if finding not in caught]
     uncaught = (finding for finding in rest if finding.fatal and finding.event.source == "traceback")
     if any(grade(finding) >= Grade.UNNAMED for finding in uncaught):
@@ -91,7 +97,7 @@ def _failed(choice: Choice, reading: RunReading) -> bool:
     """-> whether anything that is left means that the run failed."""
     strong = [finding for finding in choice.live if grade(finding) is not Grade.WEAK]
     environment = reading.environment
-    ended_well = bool(environment.well) and not reading.elastic.given_up
+    ended_well = bool(environment.well) and not reading.extractors.elastic.given_up
     ended = [finding for finding in strong if ends_badly(finding)]
     if ended and not (environment.of_another_program and all(map(_of_any_program, ended))):
         return not (ended_well and environment.well[-1] > max(finding.last for finding in strong))
@@ -135,15 +141,18 @@ def _of_any_program(finding: Finding) -> bool:
 
 
 def _fails_any_program(finding: Finding) -> bool:
-    """-> whether the finding says that a process failed, whatever program it ran."""
+    """-> whether the finding says that a process failed, whatever program it ran; one that uses GPUs for something else
+    fails of its own."""
     event = finding.event
-    return event.source == "traceback" or (event.source == "slurm" and bool(_TASK_FAILED.search(event.text)))
+    if event.source == "traceback":
+        return not any(ON_GPUS.shows(frame.file) for raised in event.chain for frame in raised.frames)
+    return event.source == "slurm" and bool(_TASK_FAILED.search(event.text))
 
 
 def _clamp_attempts(findings: list[Finding], reading: RunReading) -> None:
     """After the agent gave up there is no further attempt: what stands behind its last line belongs to the last one."""
-    last = max(reading.elastic.attempt - 1, 0)
-    if reading.elastic.given_up or not reading.environment.progress:
+    last = max(reading.extractors.elastic.attempt - 1, 0)
+    if reading.extractors.elastic.given_up or not reading.environment.progress:
         for finding in findings:
             if finding.attempt > last and finding.event.line.file is None:
                 finding.attempt = last

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
 
 from app.domain.event import Event, Where
 from app.domain.verdict import RunFacts
 from app.reading.nodelist import sorted_hosts
+from app.reading.times import seconds_between
 from app.triage.fingerprint import raised_of
 from app.triage.folding import Finding
 from app.triage.reading_run import RunReading
@@ -37,28 +37,30 @@ def run_facts(reading: RunReading, choice: Choice) -> RunFacts:
     for finding in reading.findings:
         if finding.event.host and finding.event.host != "localhost":
             hosts.setdefault(finding.event.host)
-    failed = dated(_failed_at(choice, reading), reading)
+    failed = env.span.dated(_failed_at(choice, reading))
     started, ended = env.span.of(failed)
+    after = seconds_between(failed, ended)
     guessed = {"torch": env.torch_range} if env.torch_range and "torch" not in env.versions else {}
     return RunFacts(
         launcher=env.launcher,
         world_size=env.world_size,
         hosts=sorted_hosts(hosts),
-        attempts=max([1, reading.elastic.attempt, *(number + 1 for number in choice.roots)]),
+        attempts=max([1, reading.extractors.elastic.attempt, *(number + 1 for number in choice.roots)]),
         phase=_phase(choice.root, reading) if choice.root else env.phase_at(reading.last_order),
         step=env.step,
         versions=dict(env.versions),
         versions_inferred=guessed,
-        started=started,
-        ended=ended,
+        started=dated(started, reading),
+        ended=dated(ended, reading),
         exit_code=_exit_code(choice, reading),
-        seconds_after_failure=_between(failed, ended),
+        seconds_after_failure=round(after, 3) if after is not None and after >= 0 else None,
     )
 
 
 def dated(time: str | None, reading: RunReading) -> str | None:
     """-> an ISO 8601 time; one without a year takes it from another time of the log, or is not told."""
-    return reading.environment.span.dated(time)
+    told = reading.environment.span.dated(time)
+    return None if told is None or told.startswith("--") else told
 
 
 def _phase(root: Finding, reading: RunReading) -> str | None:
@@ -92,7 +94,7 @@ def _failed_at(choice: Choice, reading: RunReading) -> str | None:
     if own or ended is None:
         return own
     above, below = choice.root.around if choice.root else (None, None)
-    hung = _between(dated(below, reading), dated(ended.time, reading))
+    hung = seconds_between(*map(reading.environment.span.dated, (below, ended.time)))
     return (above or below) if hung is not None and hung > _AT_ONCE else ended.time
 
 
@@ -115,15 +117,3 @@ def _exit(choice: Choice, reading: RunReading) -> Event | None:
 def _is_failure(event: Event, attempt: int) -> bool:
     told = event.where is Where.EXIT and event.source in _SOURCES and event.attempt == attempt
     return told and event.exit_code not in (None, 0, -15)
-
-
-def _between(first: str | None, last: str | None) -> float | None:
-    """-> seconds from one time to a later one; None where they can't be compared."""
-    if first is None or last is None:
-        return None
-    try:
-        began, ended = (datetime.fromisoformat(time) for time in (first, last))
-        seconds = (ended - began).total_seconds()
-    except (ValueError, TypeError):  # TypeError: one has an offset from UTC and the other has none.
-        return None
-    return round(seconds, 3) if seconds >= 0 else None

@@ -18,13 +18,19 @@ _ALARM = re.compile(
 )
 _CALM = re.compile(
     r"(?i)\b(?:0|no|without|zero) (?:errors?|failures?)|error rate|guard failures?"
-    r"|(?:errors?|failed|failures?)[:=]\s*0\b|warn|nccl info|\bif\b|unable to register cu\w+ factory"
+    r"|(?:errors?|failed|failures?)[:=]\s*0\b|\b(?:errors?|failed|failures?) \w{3,20}: {1,9}\d{1,9}$|warn|nccl info"
+    r"|\bif\b|inductor[/.]select_algorithm|can only (?:test|join) a child process"
+    r"|unable to register cu\w+ factory"
     r"|\bmay (?:observe|see|lead to|cause|result in) unexpected "
 )
 # A level that tells of no failure: `INFO:jax.xla_bridge:…`, `[INFO] …`, `… - trainer - INFO - …`, `I0501 09:00:00 …`
 _TOLD_IN_PASSING = re.compile(
     r"[\[(<*\s]{0,4}(?:INFO|DEBUG)\b|[ID]\d{4} \d\d:\d\d:\d\d|.{0,80}?[\s\[|(:-](?:INFO|DEBUG)[\])]?(?:[\s:|]|$)"
 )
+# popen_fork.py:66: RuntimeWarning: Using fork() can … · and at its end the line of code, `  self.pid = os.fork()`
+_WARNS = re.compile(r"\S+:\d+: \w*Warning: ")
+_WARNING = 20  # lines that one has at most
+_NO_WARNING = re.compile(r"(?i)\W{0,3}(?:error|fatal|fail|abort|killed|panic|traceback|exception)")
 _STOPPING = re.compile(r"Sending process \d+ (?:the )?closing signal SIG(?:TERM|KILL)")  # A warning, after a failure.
 # ASCII letters, as a Chinese sentence runs into the name without a blank.
 _NAME = r"(?:[A-Za-z_][A-Za-z0-9_]*\.)*[A-Z][A-Za-z0-9_]*(?:Error|Exception|Interrupt)"
@@ -58,14 +64,36 @@ def passages(lines: list[Line]) -> Iterator[Event]:
 
 def alarming(lines: list[Line]) -> Iterator[Event]:
     """Yields an event for the first lines of a paste that speak of an error: what nobody can name did not go well."""
-    told = (line for line in lines if _speaks_of_an_error(line))
+    told = (line for line in _without_warnings(lines) if _speaks_of_an_error(line))
     for line in islice(told, _MOST_ALARMS):
         yield Event.at(line, line.text.strip(), "alarming")
 
 
+def _without_warnings(lines: list[Line]) -> Iterator[Line]:
+    """Yields the lines that are none of Python's warnings, whose text may go on over several."""
+    rest = 0
+    for at, line in enumerate(lines):
+        if _WARNS.match(line.text):
+            rest = 1 + _goes_on(lines[at + 1 : at + 1 + _WARNING])
+        if rest:
+            rest -= 1
+        else:
+            yield line
+
+
+def _goes_on(below: list[Line]) -> int:
+    """-> how many of the lines below the first one of a warning belong to it: all down to its line of code."""
+    for more, line in enumerate(below, 1):
+        if line.text.startswith("  "):
+            return more
+        if _NO_WARNING.match(line.text) or _QUOTED.search(line.text):
+            return 0
+    return 0
+
+
 def _speaks_of_an_error(line: Line) -> bool:
     alarm = bool(_ALARM.search(line.text) or _QUOTED.search(line.text)) and not _in_passing(line)
-    return (alarm and not _CALM.search(line.text)) or bool(_STOPPING.search(line.text))
+    return (alarm and not _CALM.search(line.raw)) or bool(_STOPPING.search(line.text))
 
 
 def _in_passing(line: Line) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from datetime import datetime
 
 from app.domain.event import Event
 from app.domain.line import Line
+from app.reading.times import seconds_between
 from app.triage.masking import essence
 
 _LEAST = 3600.0  # seconds of silence; evaluations and saving checkpoints take less
@@ -25,19 +25,7 @@ def standstill(tail: Sequence[Line], progress: Collection[int]) -> Event | None:
     forms = Counter(essence(line.text) for line in beats)
     if not forms or len(forms) > _MOST_FORMS or min(forms.values()) < _BEATS:
         return None
-    seconds = _between(beats[0].time, beats[-1].time)
+    seconds = seconds_between(beats[0].time, beats[-1].time)
     if seconds is None or seconds < _LEAST:
         return None
     return Event.at(beats[-1], f"no progress for {seconds:.0f} s", "standstill")
-
-
-def _between(first: str | None, last: str | None) -> float | None:
-    """-> seconds from one time to another, both of the same form; None where a line tells none."""
-    if first is None or last is None or first[:1] != last[:1]:
-        return None
-    try:
-        # A time without a year begins with `--`; any leap year will do.
-        times = [datetime.fromisoformat(f"2024{time[1:]}" if time[:2] == "--" else time) for time in (first, last)]
-        return (times[1] - times[0]).total_seconds()
-    except (ValueError, TypeError):
-        return None

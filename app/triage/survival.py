@@ -9,6 +9,7 @@ from app.domain.event import Where
 from app.parsing.environment import Environment
 from app.parsing.horovod import STALLED
 from app.reading.lines import FILE_SPAN
+from app.triage.cascade import ECHO_AREAS
 from app.triage.folding import Finding
 
 _FAR = 100  # lines; progress further behind than this is no late output of the failing step
@@ -27,6 +28,8 @@ _ENTRANCES = frozenset(
 _FEW = 3  # lines of progress; so many after a warning are no late output of the failing step
 _MANY = 10  # lines of progress; so many are no late output of the others
 _WHOLE = 60  # frames; of a longer traceback the outermost ones are not kept
+_FRAME = 3  # lines of a frame: its file, its code, and what marks the place in it
+_AROUND = 5  # lines around the frames of an exception
 
 
 def ends_badly(finding: Finding) -> bool:
@@ -121,13 +124,33 @@ def refused_before(finding: Finding, others: list[Finding]) -> bool:
     return any(_script(other) == refused[1] for other in later)
 
 
-def started_over(finding: Finding, others: list[Finding]) -> bool:
+def started_over(finding: Finding, others: list[Finding], alone: bool) -> bool:
     """-> whether a script that an exception ended was started again in the same log and came to nothing sooner: one of
-    the `others` says further below that it could not load its modules."""
-    if not _ended_a_program(finding) or not _is_whole(finding) or _failed_import(finding):
+    the `others` says further below that it could not load its modules; or that it failed again, where one process runs
+    `alone` at a time, as in the output that one job after the other appends to."""
+    if not _ended_a_program(finding) or not _is_whole(finding):
         return False
-    later = (other for other in others if other.order > finding.last and _failed_import(other))
-    return any(_script(other) == _script(finding) and not other.ranks - finding.ranks for other in later)
+    later = [
+        other
+        for other in others
+        if other.order > finding.last
+        and _script(other) == _script(finding)
+        and not other.ranks - finding.ranks
+        and other.event.line.file == finding.event.line.file
+    ]
+    unloaded = not _failed_import(finding) and any(map(_failed_import, later))
+    return unloaded or (alone and any(_failed_anew(other, finding.last) for other in later))
+
+
+def _failed_anew(finding: Finding, since: int) -> bool:
+    """-> whether the script failed of its own, in a way that an entry knows, with more between that failure and the
+    line `since` than a traceback: what it printed before."""
+    if not _ended_a_program(finding) or not _is_whole(finding) or finding.entry == "user.cancelled":
+        return False
+    if finding.match is None or finding.match.entry.area in ECHO_AREAS:
+        return False
+    frames = sum(len(raised.frames) for raised in finding.event.chain)
+    return finding.order - since > frames * _FRAME + len(finding.event.chain) * _AROUND
 
 
 def _script(finding: Finding) -> str:

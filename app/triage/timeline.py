@@ -14,7 +14,6 @@ from app.triage.cascade import ECHO_AREAS
 from app.triage.folding import Finding, Place
 from app.triage.reading_run import RunReading
 from app.triage.root_cause import Choice
-from app.triage.run_facts import dated
 
 MOST_ALONE = 64  # ranks that have a mark each; of more, those of one kind share one
 _ROOT = ("first", "missing")
@@ -100,13 +99,13 @@ def _shared(marks: list[_Mark], reading: RunReading) -> Iterable[RankMark]:
 def _told(marks: list[_Mark], reading: RunReading) -> RankMark:
     """-> marks of one kind as one; the earliest gives line and time."""
     first = marks[0]
-    times = sorted(filter(None, (dated(mark.place.time, reading) for mark in marks)))
+    times = sorted(filter(None, (reading.environment.span.dated(mark.place.time) for mark in marks)))
     told = RankMark(
         ranges(mark.rank for mark in marks),
         first.kind,
         first.place.number,
         first.place.file,
-        time=dated(first.place.time, reading),
+        time=reading.environment.span.dated(first.place.time),
         entry=first.entry,
         waited=first.waited,
     )

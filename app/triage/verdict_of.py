@@ -77,7 +77,10 @@ def root_cause(choice: Choice, reading: RunReading, lang: Language, known: Mappi
         | captured
         | {name: str(value) for name, value in (("rank", rank), ("host", host)) if value is not None}
     )
-    raised, shown = _exception(raised_of(finding)), evidence(finding, choice, rank, reading.collectives.wait_of(rank))
+    raised, shown = (
+        _exception(raised_of(finding)),
+        evidence(finding, choice, rank, reading.extractors.collectives.wait_of(rank)),
+    )
     words = words_of(raised, (line.text for line in shown))
     return RootCause(
         entry=entry.id if entry else None,

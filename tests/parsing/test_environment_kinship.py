@@ -179,6 +179,48 @@ a restic repository
 duplicity failed
 firefox[4411]: segfault at 10
 CMake Error at CMakeLists.txt:31 (find_package):
+openmm.OpenMMException: gone
+[gazebo-2] process has died [pid 23180, exit code 139, cmd gone
+source /opt/ros/noetic/setup.bash
+roslaunch shop world.launch
+gzserver is gone
+Current file:     /home/u/wave_main.F90
+This file was compiled: -ta=tesla:cc70
+ntfs_attr_pread_i: ntfs_pread failed
+NTFS is either inconsistent
+colmap patch_match_stereo --workspace_path dense
+colmap::mvs::PatchMatchController::Run()
+PatchMatch::Run
+CUDA error at src/mvs/gpu_mat.h:348
+I20260501 09:00:01.001 12 cudacc.cc:51] Initialization: 0.2s
+gpu_mat.cu: error: #error "opencv_cudev is required"
+  Process `STAR (a1)` terminated with an error exit status (137)
+run.sh: line 16: 18878 Killed                  /opt/bin/bwa index a.fa
+telethon.network.mtprotosender [INFO] - gone
+cudaCustomAllocator is full
+pmemd.cuda -O -i md.in
+Error: gone launching kernel kReduce
+darknet: ./src/utils.c:12: it stopped
+    2 conv     64  3 x 3 / 2   208 x 208 x  32 0.177 BFLOPs
+Region 82 Avg IOU: 0.81, Class: 0.9
+ 120: 1.31, 1.29 avg loss, 0.001 rate, 4.1 seconds
+ERROR: LoadError: gone
+in /home/u/.julia/packages/Flux/src
+    @ Main ~/fit.jl:12
+(CuArray{Float32, 2, CUDA.Mem
+Effective GPU memory usage: 99.51%
+ggml_gallocr_reserve_n: gone
+llama_model_load: gone
+llm_load_tensors: gone
+eval time: 21.31 ms per token,    46.91 tokens per second
+[2026-05-01 09:00:00,001: ERROR/MainProcess] gone
+billiard.exceptions.TimeLimitExceeded: gone
+Process 'ForkPoolWorker-3' pid:27 is gone
+[2026-05-01 09:00:00 +0000] [7] [CRITICAL] WORKER TIMEOUT (pid:12)
+telegram.error.NetworkError: gone
+discord.client: gone
+INFO:     Will watch for changes in these directories: ['/srv']
+ * Serving Flask app 'shop'
 [h264_nvenc] OpenEncodeSessionEx failed"""
 
 

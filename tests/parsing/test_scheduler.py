@@ -37,6 +37,10 @@ def test_slurms_lines_name_host_and_task(text: str, host: str | None, rank: int 
         "srun: job 31 queued and waiting for resources",
         "srun: job 31 has been allocated resources",
         "srun: Job 31 step creation temporarily disabled, retrying (Requested nodes are busy)",
+        "slurmstepd: error: couldn't chdir to `/scratch/run': No such file or directory: going to /tmp instead",
+        "slurmstepd: error: TMPDIR [/scratch/tmp] is not writeable",
+        "slurmstepd: error: Setting TMPDIR to /tmp",
+        "slurmstepd: error: NVML: Failed to get Compute running process count(999): Unknown Error",
     ],
 )
 def test_what_good_jobs_print_too_is_no_event(line: str) -> None:

@@ -97,6 +97,15 @@ def test_what_python_ignores_at_exit_is_no_failure() -> None:
     )
 
 
+def test_what_is_raised_where_an_object_is_deleted_is_no_failure() -> None:
+    frames = [("/env/site-packages/torch/utils/data/dataloader.py", 1466, "__del__", "self._shutdown_workers()"),
+              ("/usr/lib/python3.10/multiprocessing/process.py", 160, "is_alive", "assert self._parent_pid == 1")]  # fmt: skip
+    error = "AssertionError: can only test a child process"
+    assert read(["12%|2.1it/s]Exception ignored in: <function f>", *traceback(error, frames)]) == []
+    (event,) = read(traceback(error, [("/job/a.py", 3, "main", "loader.__del__()"), *frames]))
+    assert event.text == error
+
+
 def test_a_spawned_process_tells_its_rank() -> None:
     lines = [*traceback("torch.multiprocessing.spawn.ProcessRaisedException: "), "", "-- Process 1 terminated with the following error:",
              *traceback("KeyError: 'image'")]  # fmt: skip
@@ -132,6 +141,13 @@ def test_what_a_compilers_backend_raised_belongs_to_the_message() -> None:
     (event,) = read([*traceback(raised), "RuntimeError: Triton Error [CUDA]: device kernel image is invalid"])
     assert event.exception is not None
     assert event.exception.message.endswith("device kernel image is invalid")
+
+
+def test_what_the_backend_of_torch_dynamo_raised_belongs_to_it_where_the_traceback_above_was_cut_off() -> None:
+    (event,) = read(["torch._dynamo.exc.BackendCompilerFailed: backend='eager_two' raised:", "KeyError: 'meta'"])
+    assert event.exception is not None
+    assert event.exception.type == "torch._dynamo.exc.BackendCompilerFailed"
+    assert event.exception.message == "backend='eager_two' raised:\nKeyError: 'meta'"
 
 
 def test_nccls_status_is_no_exception_of_its_own() -> None:
@@ -292,3 +308,13 @@ def test_what_a_spawned_process_raised_without_a_traceback_is_its_own() -> None:
     (event,) = read(lines)
     assert event.rank == 5
     assert any(told.text == raised for told in event.chain)
+
+
+@pytest.mark.parametrize("place", [3, 4, 5, 6, 12])
+def test_a_frame_that_srun_parted_is_put_together_again(place: int) -> None:
+    trace = traceback("ValueError: bad 3", [("/job/a.py", 3, "f", "g()"), ("/job/b.py", 9, "g", "raise")])
+    frame = trace[3]
+    (event,) = read([*trace[:3], frame[:place], frame[place:], *trace[4:]])
+    assert event.exception is not None
+    assert event.exception.text == "ValueError: bad 3"
+    assert [frame.function for frame in event.exception.frames] == ["f", "g"]

@@ -63,6 +63,39 @@ FLOW = [
     "#1  Foam::sigFpe::sigHandler(int)",
     "slurmstepd: error: *** JOB 991 ON c12 CANCELLED AT 2026-02-02T10:00:00 DUE TO TIME LIMIT ***",
 ]
+MOLECULES = [
+    "Traceback (most recent call last):",
+    '  File "/srv/cryosparc/cryosparc-compute/sparcjob.py", line 217, in <module>',
+    "    superspeed = job_type == 'superrefine')",
+    '  File "/srv/cryosparc/cryosparc-compute/search.py", line 241, in compute_Us',
+    "    results = pool.map(work, zip(images, rss, tss))",
+    "LogicError: cuStreamSynchronize failed: an illegal memory access was encountered",
+]
+DETECTOR = [
+    "Region 82 Avg IOU: 0.81, Class: 0.99, Obj: 0.31, No Obj: 0.000233, .5R: 1.0, .75R: 1.0,  count: 3",
+    "Region 94 Avg IOU: 0.91, Class: 0.99, Obj: 0.99, No Obj: 0.002024, .5R: 1.0, .75R: 1.0,  count: 3",
+    " 1090: 1.262299, 1.207728 avg loss, 0.001000 rate, 4.776061 seconds, 69760 images",
+    "CUDA Error: out of memory",
+    "darknet: ./src/utils.c:277: error: Assertion `0' failed.",
+]
+TASKS = [
+    "[2026-05-01 09:00:00,001: ERROR/MainProcess] Process 'ForkPoolWorker-3' pid:27 exited with 'signal 9 (SIGKILL)'",
+    "[2026-05-01 09:00:00,002: ERROR/MainProcess] Task handler raised error: WorkerLostError('Worker exited prematurely')",
+    "Traceback (most recent call last):",
+    '  File "/usr/lib/python3.9/site-packages/billiard/pool.py", line 1265, in mark_as_worker_lost',
+    "    raise WorkerLostError(",
+    "billiard.exceptions.WorkerLostError: Worker exited prematurely: signal 9 (SIGKILL) Job: 10.",
+]
+SPIDER = [
+    "Traceback (most recent call last):",
+    '  File "/usr/lib/python3.9/site-packages/twisted/internet/defer.py", line 588, in _runCallbacks',
+    '  File "spiders/expired.py", line 65, in checkDomain',
+    "URLError: <urlopen error [Errno 24] Too many open files>",
+]
+GENOME = [
+    "[BWTIncConstructFromPacked] 700 iterations done. 6999999988 characters processed.",
+    "/var/spool/job/script: line 5: 159082 Killed                  /opt/bin/bwa index -p /work/steps/01_index genome.fa",
+]
 PAGE = [
     "Uncaught TypeError: Cannot read properties of undefined (reading 'map')",
     "    at Basket (Basket.jsx:12:20)",
@@ -122,6 +155,11 @@ DASHBOARD = [
         WEB_POD,
         BUCKET,
         FLOW,
+        MOLECULES,
+        DETECTOR,
+        TASKS,
+        SPIDER,
+        GENOME,
         PAGE,
         DOOR,
         VIDEO,

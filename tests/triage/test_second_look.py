@@ -17,9 +17,12 @@ def triage(engine: Engine, *parts: str | list[str]) -> Verdict:
     [
         "INFO:jax._src.xla_bridge:Unable to initialize backend 'tpu': INTERNAL: Failed to open libtpu.so: libtpu.so: cannot open shared object file: No such file or directory",
         "I0104 23:49:02.451212 14001 xla_bridge.py:230] Unable to initialize backend 'tpu': INVALID_ARGUMENT: TpuPlatform is not available.",
+        "E0912 11:54:57.366000 81 torch/_inductor/select_algorithm.py:2100] [7/0] Runtime error during autotuning: \nE0912 11:54:57.366000 81 torch/_inductor/select_algorithm.py:2100] [7/0] No valid triton configs. OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 101376.",
+        "WARNING 04-18 04:13:04 [store_connector.py:196] [rank0]: Failed to receive all states, redo model forwarding.",
+        "Resolved instances: 144\nError instances: 16",
         "The attention mask is not set and cannot be inferred from input because pad token is same as eos token.As a consequence, you may observe unexpected behavior.",
     ],
-    ids=["logger", "glog", "hedged"],
+    ids=["logger", "glog", "autotuning", "warning", "count", "hedged"],
 )
 def test_what_a_library_tells_in_passing_is_no_failure(engine: Engine, line: str) -> None:
     assert (
@@ -32,3 +35,12 @@ def test_an_exception_that_a_quiet_level_tells_is_still_read(engine: Engine) -> 
     found = triage(engine, line).root_cause
     assert found is not None
     assert found.entry == "cuda.oom"
+
+
+def test_all_lines_of_a_warning_of_pythons_are_passed_over(engine: Engine) -> None:
+    warned = "/env/lib/python3.11/multiprocessing/popen_fork.py:66: RuntimeWarning: Using fork() can cause a deadlock."
+    more = ["Forking is a way to crashes.", "", "The likely reason for this error is that fork() is the default.", ""]
+    code = "  self.pid = os.fork()"
+    assert triage(engine, "serving the data", warned, more, code).outcome == "healthy"
+    assert triage(engine, "serving the data", warned, more).outcome == "unexplained"
+    assert triage(engine, warned, "ERROR: giving up", code, "serving the data").outcome == "unexplained"

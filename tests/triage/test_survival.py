@@ -243,3 +243,39 @@ def test_that_tensorflow_registers_a_library_twice_is_no_failure(engine: Engine)
         "loading the tokenizer",
     ]
     assert triage(engine, dated + twice, behind).outcome == "healthy"
+
+
+OUT_OF_MEMORY = traceback("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", FRAMES)
+PROLOG = [
+    "Loading cuda/12.1",
+    "Loading python/3.11",
+    "reading the table",
+    "12000 rows",
+    "model of 4 layers",
+    "device: cuda",
+]
+
+
+def test_of_jobs_that_append_to_one_file_the_last_one_counts(engine: Engine) -> None:
+    assert entry(triage(engine, PROLOG, OUT_OF_MEMORY, PROLOG, MISSING)) == "usage.python-error"
+    assert entry(triage(engine, PROLOG, MISSING, PROLOG, OUT_OF_MEMORY)) == "cuda.oom"
+    unloaded = traceback(
+        "ModuleNotFoundError: No module named 'einops'", [("/job/train.py", 1, "<module>", "import einops")]
+    )
+    assert entry(triage(engine, PROLOG, unloaded, PROLOG, OUT_OF_MEMORY)) == "cuda.oom"
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        MISSING,  # of another process, right behind
+        [*PROLOG, *(line.replace("/job/train.py", "/job/plot.py") for line in MISSING)],
+        [*PROLOG, *traceback("KeyboardInterrupt", FRAMES)],
+        [*PROLOG, *traceback("RuntimeError: [../gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.4]:3121", FRAMES)],
+        ["world_size: 2", *PROLOG, *MISSING],
+        [*PROLOG, *traceback("KeyError: 'labels'", FRAMES, prefix="[rank1]: ")],
+    ],
+    ids=["at once", "another script", "interrupted", "a lost peer", "two processes", "a rank"],
+)  # fmt: skip
+def test_what_failed_beside_an_exception_is_no_later_job(engine: Engine, later: list[str]) -> None:
+    assert entry(triage(engine, PROLOG, OUT_OF_MEMORY, later)) == "cuda.oom"

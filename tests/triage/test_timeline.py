@@ -45,6 +45,15 @@ def test_times_and_how_long_it_waited_are_those_of_the_log(engine: Engine) -> No
     assert (marks["1"].kind, marks["1"].time, marks["1"].waited) == ("silent", None, None)
 
 
+def test_a_time_without_a_year_is_told_as_it_is(engine: Engine) -> None:
+    verdict = engine.triage(from_bytes(text(timed_out(0, 1), timed_out(2, 5), timed_out(1, 2))))
+    assert {mark.ranks: mark.time for mark in verdict.timeline} == {
+        "0": "--05-01T09:20:01.000000", "2": "--05-01T09:20:05.000000", "1": "--05-01T09:20:02.000000",
+    }  # fmt: skip
+    assert verdict.run.seconds_after_failure == 4.0
+    assert (verdict.run.started, verdict.run.ended) == (None, None)
+
+
 def test_many_ranks_of_a_kind_share_a_mark(engine: Engine) -> None:
     ranks = [rank for rank in range(2 * MOST_ALONE) if rank != 7]
     log = text("2026-05-01 09:00:00,000 started", traceback(OOM, prefix="[rank7]: "),

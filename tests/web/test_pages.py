@@ -78,14 +78,14 @@ def test_the_form_needs_no_script_and_leads_to_the_verdict(client: TestClient) -
         assert expected in page.text
 
 
-@pytest.mark.parametrize(("spoke", "sought"), [((1, 2, 3, 5, 6, 7), "Look at rank 0,4 first"), ((1, 4), "")])
+@pytest.mark.parametrize(("spoke", "sought"), [((1, 2, 3, 5, 6, 7), "Look at ranks 0,4 first"), ((1, 4), "")])
 def test_the_ranks_for_which_the_others_waited_are_told_first(
     client: TestClient, spoke: tuple[int, ...], sought: str
 ) -> None:
     page = client.get(handed_in(client, "\n".join(WAITED.format(rank) for rank in spoke)))
     assert "The log does not say" in page.text
     assert sought in page.text
-    assert ("Look at rank" in page.text) == bool(sought)
+    assert ("Look at ranks" in page.text) == bool(sought)
 
 
 def test_several_files_are_one_run(client: TestClient) -> None:

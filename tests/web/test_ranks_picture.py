@@ -22,6 +22,13 @@ def test_who_failed_first_stands_on_top_and_marks_by_time() -> None:
     assert waited.since < first.at < waited.at < waited.until
 
 
+def test_times_without_a_year_are_compared_and_shown_without_one() -> None:
+    marks = [RankMark(str(rank), "waited", rank, time=f"--08-10T03:04:1{rank}.5", waited=600.0) for rank in (1, 3)]
+    picture = ranks_picture(marks)
+    assert picture is not None
+    assert (picture.began, picture.ended, picture.seconds) == ("08-10T02:54:11.500", "08-10T03:04:13.500", 602)
+
+
 def test_lanes_of_single_ranks_stand_by_rank() -> None:
     marks = [FIRST, RankMark("3", "waited", 20), RankMark("0", "waited", 30), RankMark("1,4-7", "silent", None)]
     picture = ranks_picture(marks)

@@ -39,6 +39,8 @@ ON_GPUS = Sign(
     r"|^hashcat \(|^\* Device #\d+: |^(?:clBuildProgram|cuModuleLoadDataEx|cuLinkAddData)\(\): |\bFAHC?ore|\bFS\d\d:0x[0-9a-f]{2}:|:WU\d\d:FS\d\d:"
     r"|\bHashrate \d|H/s, epoch \d|\b(?:ethminer|NBMiner|lolMiner|PhoenixMiner|T-Rex NVIDIA|xmrig|CUDA-Err|DAG (?:generat|creat|build)\w*|GMiner|bminer)\b|\b(?:Accepted|accepted) \d+/\d+ .{0,80}\d [MG]H/s"
     r"|\bLog(?:RHI|D3D12RHI|VulkanRHI|Vulkan|Init): |^(?:CMake (?:Error|Warning) at |-- (?:Found|Performing Test|Looking for|Detecting|Check for) )(?!.*[Tt]orch)|\bUnityPlayer\b|^GameOverlay: |\bvk[A-Z]\w+ failed|\bVK_ERROR_\w+|gpu_process_host\.cc|GPU process isn't usable|\bPlex Media Server\b|\bJellyfin\b|\bnvEnc\w+|\bNVENC Error|\bh(?:264|evc)_nvenc\b"
+    r"|(?i:\bopenmm\b|openmm(?:exception|cuda|md)|cryosparc|\brelion_\w)|cudaCustomAllocator|\bcolmap (?:patch|feature|mapper|stereo|exhaustive)|\bcolmap::|\bPatchMatch(?:::|Stereo|Options)|\bgpu_mat\.h:\d|\bcudacc\.cc:\d|\bopencv_cudev\b|\bpmemd\.cuda|launching kernel k[A-Z]|^darknet: |\d BF(?:LOPs)?$|^Region \d+ Avg IOU: | avg loss, [\d.]+ rate, "
+    r"|^ERROR: LoadError: |[/\\]\.julia[/\\]packages|^\s+@ (?:\w+ )?\S+\.jl:\d|\bCuArray\{|^Effective GPU memory usage: |\bggml_\w|\bllama_(?:model_load|new_context|init_from)|\bllm_load_\w|ms per token, +[\d.]+ tokens per second"
 )
 # Programs whose logs are not this field's, by the forms that only they print. Several signs: where RE2's automaton of one
 # outgrows its memory, each search says so on stderr and takes many times as long.
@@ -49,7 +51,7 @@ FOREIGN = (
         r"^\s+at (?!org\.apache\.hadoop|org\.apache\.spark|java\.util\.concurrent\.|java\.lang\.Thread\.)[\w$.<>/]+\((?:[\w.]+(?::\d+)?|Native Method)\)|^\s+at [\w.<>`]+\(.{0,200}\) in .{1,200}:line \d+|\borg\.apache\.(?!spark|hadoop\.util\.Shell|hadoop\.yarn)"
         r"|^goroutine \d+ \[|\bpanic: runtime error|^thread '[^']{1,80}' panicked at|^Unhandled exception\. System\.|^\s+at .{1,200}\(node:|\(unhandled promise\)"
         r"|^\s+at (?:[^()\n]{1,120} \()?[^\s()]{1,200}\.[cm]?[jt]sx?:\d+:\d+\)?$|^Uncaught \(?\w*Error\b"
-        r"|JavaScript heap out of memory|\bnode::\w+\(|^Subject: Cron <|\(Cron Daemon\)|^forrtl: |^At line \d+ of file \S+\.[fF]\d*|^Execution halted$|^Error in library\("
+        r"|JavaScript heap out of memory|\bnode::\w+\(|^Subject: Cron <|\(Cron Daemon\)|^forrtl: |^At line \d+ of file \S+\.[fF]\d*|^Execution halted$|^Error in library\(|^Current file: +\S+\.[fF]\d\d|^This file was compiled: -"
     ),
     # Package managers, builds in which no line speaks of this field, containers' builds, other people's automation.
     Sign(
@@ -58,17 +60,17 @@ FOREIGN = (
         r"|^-- (?:The C(?:XX)? compiler identification|Configuring incomplete)|^c\+\+: fatal error: Killed signal|^(?:/\S*/)?ld: "
         r"|^Step \d+/\d+ : |^#\d+ (?:\[|\d+\.\d+ |DONE|CACHED|ERROR)|^(?:Ign|Err|Get|Hit):\d+ https?://|^[EW]: (?:Failed to fetch|Unable to locate|Some index)"
         r"|\bterraform\b|Terraform|\.tf line \d+, in |^(?:PLAY|TASK) \[|^(?:fatal|failed): \[[\w.-]+\]: (?:UNREACHABLE|FAILED)! => |##\[(?:group|error|endgroup)\]|^section_(?:start|end):\d|^Started by user |^Build step '"
-        r"|^=+ (?:test session starts|short test summary info|FAILURES|ERRORS|\d+ (?:failed|passed)\b.{0,80}) =+$|^(?:FAILED|ERROR) \S+\.py::|^Ran \d+ tests? in \d|\bN E X T F L O W\b|^Error executing process >|^Error in rule |\bsnakemake\b|\bnextflow\b"
+        r"|^=+ (?:test session starts|short test summary info|FAILURES|ERRORS|\d+ (?:failed|passed)\b.{0,80}) =+$|^(?:FAILED|ERROR) \S+\.py::|^Ran \d+ tests? in \d|\bN E X T F L O W\b|^Error executing process >|^\s*Process `[^`]{1,200}` terminated |: +\d+ Killed +\S*\b(?:bwa|samtools|java|node|make|Rscript|colmap|bowtie2?|minimap2|hifiasm|STAR|gatk)\b|^Error in rule |\bsnakemake\b|\bnextflow\b"
         r"|^(?:error: |fatal: )(?:unable to access '|could not fetch|RPC failed|early EOF|Could not read from remote)|^fetch-pack: |^remote: \w+ing objects|^rsync(?: error)?: |^curl: \(\d+\)"
     ),
     # Servers: access lines, databases, brokers, the frameworks behind web pages and timed jobs.
     Sign(
         r"^\d+\.\d+\.\d+\.\d+ - - \[|\"(?:GET|POST|PUT|HEAD|DELETE|PATCH|OPTIONS) \S+ HTTP/\d|\bnginx\b|^(?:LOG|STATEMENT|DETAIL|HINT):  "
         r"|\[\d+\](?: [\w@]+)? (?:LOG|ERROR|FATAL|PANIC|STATEMENT|DETAIL|HINT):  \S|^\d+:[MSCX] \d\d \w{3} \d{4} |\"c\":\"[A-Z]+\", *\"id\":\d+,"
-        r"|(?:site|dist)-packages/(?:flask|django|werkzeug|starlette|fastapi|uvicorn|gunicorn|tornado|airflow|celery|prefect|scrapy|twisted|sqlalchemy"
+        r"|(?:site|dist)-packages[/\\](?:flask|django|werkzeug|starlette|fastapi|uvicorn|gunicorn|tornado|airflow|celery|prefect|scrapy|twisted|sqlalchemy"
         r"|discord|telegram|pygame|kivy|selenium|psycopg2?|pymysql|MySQLdb|pymongo|kombu|odoo|ansible|salt|streamlit|mitmproxy|certbot|bottle|sanic"
-        r"|quart|pyramid|wagtail|stripe|paho|pyodbc|mkdocs|sphinx|openpyxl|apt|cloudinit|ufw|softwareproperties|apport)/|\bmanage\.py\", line \d"
-        r"|\bhomeassistant[./]|\[Server thread/[A-Z]+\]: |\bActiveRecord::|^Started (?:GET|POST|PUT|PATCH|DELETE) \"/|\b(?:mysqldump|pg_dump|mysqladmin): |\bpanic: listen tcp|\bairflow\b|\bcelery@|\bscrapy\.|^(?:START|END|REPORT) RequestId: |/var/task/"
+        r"|quart|pyramid|wagtail|stripe|paho|pyodbc|mkdocs|sphinx|openpyxl|apt|cloudinit|ufw|softwareproperties|apport|billiard|dask|distributed|tweepy|praw|pika|telethon|pyrogram|aiogram|slack_bolt|ccxt|dbt|superset|PyQt\d|PySide\d|pyglet|wx|apscheduler)[/\\]|\bmanage\.py\", line \d"
+        r"|\bhomeassistant[./]|\[Server thread/[A-Z]+\]: |\bActiveRecord::|^Started (?:GET|POST|PUT|PATCH|DELETE) \"/|\b(?:mysqldump|pg_dump|mysqladmin): |\bpanic: listen tcp|\bairflow\b|\bcelery@|\d: [A-Z]+/(?:MainProcess|ForkPoolWorker-\d+)\] |\bbilliard\.|'ForkPoolWorker-\d+' pid:\d|\[CRITICAL\] WORKER TIMEOUT \(pid:|\btelegram\.(?:ext|vendor|error|request|bot)\b|\btelethon\.|\bdiscord\.(?:client|gateway|ext|errors|http)\b|^INFO: +Will watch for changes in these directories|^ \* Serving Flask app |\bscrapy\.|^(?:START|END|REPORT) RequestId: |/var/task/"
     ),
     # The kernel, the init and the doors of machines that serve something else.
     Sign(
@@ -80,12 +82,12 @@ FOREIGN = (
         r"\[MY-\d{6}\]|\b(?:Liveness|Startup|Readiness) probe failed: (?!success)|^(?:web|www|api|frontend|backend|nginx|redis|mysql|mariadb|postgres|mongo|kafka|rabbitmq|ingress)[\w-]* +\d+/\d+ "
         r"|\b(?:pod/|in pod )(?:prometheus|grafana|alertmanager|loki|coredns|redis|mysql|mariadb|postgres\w*|nginx|ingress|kafka|rabbitmq|elasticsearch|jenkins|argocd|cert-manager|gitlab|wordpress)-"
         r"|port is already allocated|Cannot (?:start|create) service |^(?:Creating|Removing) (?:network|volume) \""
-        r"|repository does not exist or may require|docker-compose|docker compose (?:up|build)|\b(?:synostorage|synoscgi|smbd|nmbd|qnapd|zfs-zed|zed)(?:\[\d+\])?: |comm (?:smbd|nfsd|mysqld|postgres)\b|DiskStation|^Creating archive at \"|\brestic\b|\bduplicity\b"
+        r"|repository does not exist or may require|docker-compose|docker compose (?:up|build)|\b(?:synostorage|synoscgi|smbd|nmbd|qnapd|zfs-zed|zed)(?:\[\d+\])?: |comm (?:smbd|nfsd|mysqld|postgres)\b|DiskStation|\bntfs_\w+: |^NTFS is either |^Creating archive at \"|\brestic\b|\bduplicity\b"
         r"|^ffmpeg version |^ {2}(?:built with gcc|configuration: --|lib(?:av|sw|post)\w+ +\d+\.)|^\[(?:mov,mp4|matroska|h264|hevc|aac|mp3|rtsp|libx264|image2)[\w,]* @ 0x"
     ),
-    # Simulations.
+    # Simulations and robots.
     Sign(
-        r"OpenFOAM|FOAM FATAL |Foam::|running on +\d+ total cores|\b(?:EDDDAV|ZBRENT|POTCAR|WAVECAR|OUTCAR)\b|gmx mdrun|\bLAMMPS\b|\bGROMACS\b|\bvasp[._ ]"
+        r"\] process has died \[pid \d+, exit code|/opt/ros/|\broslaunch\b|\bgzserver\b|OpenFOAM|FOAM FATAL |Foam::|running on +\d+ total cores|\b(?:EDDDAV|ZBRENT|POTCAR|WAVECAR|OUTCAR)\b|gmx mdrun|\bLAMMPS\b|\bGROMACS\b|\bvasp[._ ]"
         r"|\bProgram PWSCF\b|\bQuantum ESPRESSO\b|\bpw\.x\b|\bCP2K[|] |\bqs_scf\.F:\d|\bcp2k\.p\w+|\bNAMD \d|\bCharm\+\+>|\bwrf\.exe\b|\babaqus\b|\bpmemd\b|\bNWChem\b|^\[M::\w+\] |\bsamtools \w+: |Entering Gaussian System|\blmp_\w+|\bgmx_mpi\b"
     ),
 )

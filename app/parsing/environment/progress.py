@@ -11,7 +11,7 @@ PROGRESS = Sign(
     r"(?i)(?:\b|_)(?:step|iter|iteration|epoch|batch|update|it)\b['\"]?(?:[ :=\[#/]{0,4}| {5,12})(\d+)"
     r"|\b(?:steps|iters|epochs)\b[ :=]{0,3}(\d+) ?/ ?\d+"
     r"|\d+%\|[^|\n]{0,400}\| ?(\d+)/\d+ \["
-    r"|\bloss['\"]?[ :=]{1,3}-?\d"
+    r"|\b(?:eval_)?loss['\"]?[ :=]{1,3}-?\d"
     r"|第 ?\d{1,9} ?(?:步|轮|次迭代|个 ?(?:epoch|batch))|(?:损失|步数|轮次)(?:值|函数)?[ :：=]{1,3}-?\d"
 )
 # What counts steps, the surest first; an epoch is none.

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from app.reading import times as clocks
+
 _NO_YEAR = "--"
 _NO_ZONE = frozenset({b"--T::", b"--T::."})  # the marks of a time without one
 
@@ -43,20 +45,19 @@ class Span:
             known.first, known.last = min(known.first, first), max(known.last, last)
 
     def dated(self, time: str | None) -> str | None:
-        """-> the time, with the year of the run where it has none itself; None where the run tells no year."""
+        """-> the time, with the year of the run where it has none itself and the run tells one."""
         if time is None or not time.startswith(_NO_YEAR):
             return time
         years = [known.first[:4] for zone, known in self._by_zone.items() if zone != _NO_YEAR]
-        return f"{max(years)}{time[1:]}" if years else None
+        return f"{max(years)}{time[1:]}" if years else time
 
     def of(self, like: str | None) -> tuple[str | None, str | None]:
         """-> the first and the last time of the clock that told `like`, else of the one that told most."""
         plain: list[_Times] = []
         zoned: list[_Times] = []
         for zone, known in self._by_zone.items():
-            first, last = self.dated(known.first), self.dated(known.last)
-            if first and last:
-                (plain if zone in ("", _NO_YEAR) else zoned).append(_Times(first, last, known.count))
+            first, last = self.dated(known.first) or "", self.dated(known.last) or ""
+            (plain if zone in ("", _NO_YEAR) else zoned).append(_Times(first, last, known.count))
         wanted = zoned if like and _zone(like) not in ("", _NO_YEAR) else plain if like else []
         chosen = wanted or max((plain, zoned), key=lambda clock: sum(known.count for known in clock))
         if not chosen:
@@ -68,7 +69,7 @@ class Span:
 def moment(time: str) -> datetime:
     """-> the time for comparing; with a zone only with others that have one. What is no date counts as the earliest."""
     try:
-        return datetime.fromisoformat(time)
+        return clocks.moment(time)
     except ValueError:
         return datetime.min.replace(tzinfo=UTC if _zone(time) else None)
 

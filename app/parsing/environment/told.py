@@ -107,11 +107,14 @@ def told_by(text: str, numbers: tuple[int, ...]) -> Told:
     shown, told, *_ = form_of(numbers)
     if ON_GPUS in shown and ON_GPUS.regex.search(text):
         return Told(foreign=True)
+    foreign = any(sign in shown and sign.regex.search(text) for sign in FOREIGN)
+    if foreign and FIELD not in shown:
+        told = told._replace(of_field=False, around=False, kinds=0)  # Its words of training mean something else.
     return told._replace(
         world_size=launchers.world_size(text, shown),
         exit_code=launchers.exit_code(text, shown),
         versions=versions.printed(text, shown),
-        foreign=any(sign in shown and sign.regex.search(text) for sign in FOREIGN),
+        foreign=foreign,
         hosts=hosts.named(text, shown),
         placed=hosts.placed(text, shown),
         executed=hosts.executed(text, shown),

@@ -35,6 +35,12 @@ def event_of(chain: tuple[Raised, ...], spawned: int | None, teller: int | None,
     )
 
 
+def unraisable(chain: tuple[Raised, ...]) -> bool:
+    """-> whether Python ignored the exception, as it does where it deletes an object: that ends no program."""
+    frames = chain[-1].frames
+    return bool(frames) and frames[0].function == "__del__"
+
+
 def labelled(line: Line) -> bool:
     """-> whether torch's own label of the rank stands before the text."""
     return bool(forms.RANK_LABEL.search(line.raw.removesuffix(line.text)[-16:]))

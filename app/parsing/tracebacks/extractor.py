@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from app.domain.event import Event, Frame, Raised
 from app.domain.line import Line
 from app.parsing.tracebacks import forms
-from app.parsing.tracebacks.events import event_of, labelled
+from app.parsing.tracebacks.events import event_of, unraisable
 from app.parsing.tracebacks.left_out import LeftOut
 from app.parsing.tracebacks.stream import Stream
 
@@ -16,7 +16,6 @@ LONGEST_MESSAGE = 40  # lines
 IGNORED_FOR = 3  # lines in which the traceback that Python ignored must begin
 LINES_KEPT = 6  # lines of a message kept as evidence
 MOST_FRAMES = 60  # frames kept of one traceback, the innermost
-_GAP = 400  # lines; where so many are missing the rest of a traceback is not there
 _NEAR_END = 2000  # lines; a traceback that is open so near the end of its file was cut off by that end
 
 
@@ -32,7 +31,6 @@ class Tracebacks:
 
     def __init__(self, left_out: LeftOut | None = None) -> None:
         self._streams: dict[str, Stream] = {}
-        self._last: dict[str, int] = {}
         self._ends: dict[str | None, int] = {}
         self._left_out = left_out or LeftOut()
         self._headed: Line | None = None  # the last line that began a traceback
@@ -55,11 +53,21 @@ class Tracebacks:
             logged = bool(forms.LOGGED.search(self.above))
             stream.logged = logged and "torch" not in self.above
             stream.teller = forms.teller(self.above) if logged else None
-        if line.stream in self._last and line.order > self._last[line.stream] + _GAP:
+        if stream.lost(line):
             self._end(stream)
-        self._last[line.stream] = line.order
+        stream.order = line.order
         barred = text.lstrip()[:1] in ("|", "+") and not (stream.reading == "message" and forms.SHELL.match(text))
         return self._step(stream, line, forms.GROUP.sub("", text, count=1) if barred else text)
+
+    def go_on(self, name: str, lines: Iterable[Line]) -> int:
+        """-> of how many lines of a stream, from the first on, it took the frames of the traceback that is open there."""
+        stream = self._streams.get(name)
+        if stream is None or stream.reading != "frames" or stream.half:
+            return 0
+        taken = stream.take_frames(lines)
+        stream.heads = max(stream.heads, 1)
+        self._cut(stream)
+        return taken
 
     def waits(self, stream: str) -> bool:
         """-> whether a traceback is open in a stream."""
@@ -138,24 +146,24 @@ class Tracebacks:
         stream.reading, stream.missed = "frames", 0
         stream.heads = max(stream.heads, 1)
         stream.indent = len(text) - len(text.lstrip())
-        self.deep = self.deep or len(stream.frames) > MOST_FRAMES
         stream.frames.append(frame)
-        del stream.frames[: -MOST_FRAMES - 1]
+        self._cut(stream)
         return True
+
+    def _cut(self, stream: Stream) -> None:
+        self.deep = self.deep or len(stream.frames) > MOST_FRAMES + 1
+        del stream.frames[: -MOST_FRAMES - 1]
 
     def _in_frames(self, stream: Stream, line: Line, text: str) -> bool:
         bare = text.strip("│╭╰─╮╯❱ ")
         if not bare or text[:1] in "│╭╰":
             return True
-        if bare.startswith("File") and forms.CUT_FRAME.match(bare):
+        if bare[:1] == "F" and forms.CUT_FRAME.match(bare):
             stream.half = text
             return True
         indent = len(text) - len(text.lstrip())
         if stream.frames and indent > stream.indent and not forms.BARE.match(bare):
-            last = stream.frames[-1]
-            if not last.code and "^" not in text:
-                stream.frames[-1] = Frame(last.file, last.line, last.function, text.strip(), last.user_code)
-                stream.place.append(line)
+            stream.describe(text.strip(), line)
             return True
         raised = forms.raised_of(forms.MARKS.sub("", text.strip()))
         if raised is None or forms.LOG_LINE.match(text):
@@ -191,7 +199,7 @@ class Tracebacks:
             or (forms.LOG_LINE.match(text) and not forms.QUOTED.match(text))
             or len(stream.message) >= LONGEST_MESSAGE
         )
-        if ended or not self._continues(stream, line, text):
+        if ended or not stream.continues(line, text):
             self._keep(stream)
             if stream.heads and not stream.linked and text.startswith("    "):
                 stream.reading = "frames"  # Another rank's traceback was begun above and goes on here.
@@ -201,17 +209,6 @@ class Tracebacks:
         stream.message.append(text)
         stream.lines.append(line)
         return True
-
-    def _continues(self, stream: Stream, line: Line, text: str) -> bool:
-        if forms.BARE.match(text) and not text.startswith("nccl"):  # NCCL's status names end like exceptions
-            return stream.message[-1].rstrip().endswith(" raised:")  # torch._dynamo quotes what its backend raised
-        first = stream.lines[0]
-        if forms.is_whole(stream.type, stream.message, first.text) or labelled(first) > labelled(line):
-            return False
-        if text[0] != " " or text.startswith(" Original exception:"):  # gloo's
-            return True
-        above = stream.message[-1]
-        return not above.strip() or above.rstrip().endswith((":", ",")) or above[:1] in " \t" or len(stream.message) > 1
 
     def _bare(self, stream: Stream, line: Line, text: str) -> bool:
         text = forms.MARKS.sub("", text)
@@ -245,6 +242,6 @@ class Tracebacks:
         heads, cut, teller = stream.heads, stream.cut, stream.teller
         stream.forget()
         stream.heads = heads if heads and chain else 0
-        if chain and ignored is None:
+        if chain and ignored is None and not unraisable(chain):
             event = event_of(chain, spawned, teller, logged)
             self.events.append(replace(event, source="cut traceback") if cut else event)

@@ -9,7 +9,7 @@ from app.domain.event import Frame
 
 HEAD = re.compile(r"Traceback \((?:most recent call last|innermost last)\)(?! [a-z])")  # a sentence about them is none
 FRAME = re.compile(r'^(\s*)File "([^"\n]{1,500})", line (\d{1,9})(?:, in (.+))?')
-CUT_FRAME = re.compile(r'^File(?: ?$| "[^"]*$)')  # where the log ends
+CUT_FRAME = re.compile(r'^F(?:i|il)?$|^File(?: ?$| "[^"]*$)')  # where the log ends, or srun put its label anew
 RICH_FRAME = re.compile(r"^[│|]\s*(\S+\.pyx?):(\d{1,9}) in (\S+)")
 GROUP = re.compile(r"^\s*(?:[|+] ?)+(?:-+ \d+ -+|-+)?")
 SHELL = re.compile(r"\++ \w")  # `set -x`, which looks like an exception group's bar
@@ -19,12 +19,12 @@ RAISED = re.compile(rf"^({NAME})(?::\s?(.*))?$", re.S)
 _DRIVE = re.compile(r"^[A-Z]:[\\/]")  # a path of Windows
 # Without a traceback above it, only a name that ends like an exception's is taken for one.
 BARE = re.compile(
-    r"^((?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception|Interrupt|StopIteration|SystemExit|Fault|OutOfResources)"
+    r"^((?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception|Interrupt|StopIteration|SystemExit|Fault|OutOfResources|CompilerFailed)"
     r"|(?:[A-Za-z_]\w*\.)+(?:error|timeout|\w*Timeout|Empty|Full|TimeoutExpired))(?::\s(.*)|$)"
 )
 # One of them is in all that BARE and TWICE match.
-_ENDINGS = ("Error", "Exception", "Interrupt", "StopIteration", "SystemExit", "Fault", "OutOfResources", ".error",
-            ".timeout", "Timeout: ", ".Empty", ".Full", ".TimeoutExpired")  # fmt: skip
+_ENDINGS = ("Error", "Exception", "Interrupt", "StopIteration", "SystemExit", "Fault", "OutOfResources", "CompilerFailed",
+            ".error", ".timeout", "Timeout: ", ".Empty", ".Full", ".TimeoutExpired")  # fmt: skip
 # What people and their tools put before a line that they quote: list and mail marks, backticks, indents.
 MARKS = re.compile(r"^(?:[\s>*`\u2022-]|\d+[.)] ){1,12}")
 _NAME_OR_MARK = re.compile(r"[\w\s>*`\u2022-]")
@@ -73,10 +73,11 @@ LOGGED = re.compile(r"\b(?:ERROR|WARN(?:ING)?|CRITICAL)\b")
 # [2026-05-01 09:00:00,120] [ERROR] [train.load:808] [PID:3647] [RANK:1] cannot load the model
 _TELLER = re.compile(r"(?i)[\[( ]rank[ =:_]{0,2}(\d{1,6})[\]):, ]")
 IGNORED = "Exception ignored in"
+_NO_CODE = ("", "F", "|", "+", "│", "╭", "╰")  # what a line of code does not begin with, or seldom
 REFUSED = "raised a specific error:"  # Numba's, above why each of its ways would not do: a warning's part too
 # Each line with which a traceback can begin, or an exception without one, holds one of these.
 WORDS = ("Traceback (", "he above exception", 'File "', "│", "Error", "Exception", "Interrupt", "StopIteration", "SystemExit", "Fault",
-         "OutOfResources", ".error", ".timeout", "Timeout: ", ".Empty", ".Full", ".TimeoutExpired", "-- Process ")  # fmt: skip
+         "OutOfResources", "CompilerFailed", ".error", ".timeout", "Timeout: ", ".Empty", ".Full", ".TimeoutExpired", "-- Process ")  # fmt: skip
 
 
 def teller(text: str) -> int | None:
@@ -103,19 +104,27 @@ def may_begin(text: str) -> bool:
 def frame_of(text: str) -> Frame | None:
     """-> the frame that a line names, as Python prints it or inside rich's box; None where it names none."""
     if 'File "' in text:
-        return _python_frame(text)
+        return python_frame(text)
     if text[:1] in "│|" and (found := RICH_FRAME.match(text)):
         return Frame(found[1], int(found[2]), found[3], "", not LIBRARY.search(found[1]))
     return None
 
 
 @lru_cache(maxsize=1024)
-def _python_frame(text: str) -> Frame | None:
-    """Ranks print the same frames, so what they say is kept."""
+def python_frame(text: str) -> Frame | None:
+    """-> the frame that a line names as Python prints it. Ranks print the same frames, so what they say is kept."""
     found = FRAME.match(text)
     if found is None:
         return None
     return Frame(found[2], int(found[3]), (found[4] or "").strip(), "", not LIBRARY.search(found[2]))
+
+
+@lru_cache(maxsize=1024)
+def code_of(text: str) -> str:
+    """-> the line of code that Python prints below a frame; empty where the line may be something else."""
+    bare = text.strip()
+    other = text[:4] != "    " or bare[:1] in _NO_CODE or "File" in bare or "Traceback (" in bare
+    return "" if other or BARE.match(bare) else bare
 
 
 @lru_cache(maxsize=1024)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from app.domain.event import Frame, Raised
 from app.domain.line import Line
-from app.parsing.tracebacks.forms import ABOVE_SUMMARY
+from app.parsing.tracebacks import forms
+from app.parsing.tracebacks.events import labelled
+
+GAP = 400  # lines; where so many are missing the rest of a traceback is not there
 
 
 @dataclass(slots=True)
@@ -35,19 +39,61 @@ class Stream:
     cut_type: str = ""
     spawned: int | None = None
     missed: int = 0
+    order: int | None = None  # of the last line that was read
     summed: bool = False  # between an exception's name and its summary
 
     def summary(self, line: Line, text: str) -> bool:
         """-> whether a line belongs to what stands between Paddle's exception and its message, or is that message."""
         if self.reading != "message" or any(self.message) or self.frames == []:
             return False
-        if ABOVE_SUMMARY.match(text):
+        if forms.ABOVE_SUMMARY.match(text):
             self.summed = True
             return True
         if not self.summed or not text.strip():
             return self.summed
         self.message, self.lines, self.summed = [text], [line], False
         return True
+
+    def take_frames(self, lines: Iterable[Line]) -> int:
+        """-> of how many lines, from the first on, it took the frames: those as Python prints them, with their code."""
+        taken = 0
+        for line in lines:
+            text = line.text
+            if self.lost(line):
+                break
+            if text[:8] == '  File "' and (frame := forms.python_frame(text)):
+                self.frames.append(frame)
+                self.place, self.indent, self.missed = [line], 2, 0
+            elif self.indent == 2 and self.frames and (code := forms.code_of(text)):
+                self.describe(code, line)
+            else:
+                break
+            self.order = line.order
+            taken += 1
+        return taken
+
+    def describe(self, code: str, line: Line) -> None:
+        """Takes the line of code below the innermost frame."""
+        last = self.frames[-1]
+        if not last.code and "^" not in code:
+            self.frames[-1] = Frame(last.file, last.line, last.function, code, last.user_code)
+            self.place.append(line)
+
+    def lost(self, line: Line) -> bool:
+        """-> whether too many lines are missing above this one to go on with what was read."""
+        return self.order is not None and line.order > self.order + GAP
+
+    def continues(self, line: Line, text: str) -> bool:
+        """-> whether a line goes on with the exception's message."""
+        if forms.BARE.match(text) and not text.startswith("nccl"):  # NCCL's status names end like exceptions
+            return self.message[-1].rstrip().endswith(" raised:")  # torch._dynamo quotes what its backend raised
+        first = self.lines[0]
+        if forms.is_whole(self.type, self.message, first.text) or labelled(first) > labelled(line):
+            return False
+        if text[0] != " " or text.startswith(" Original exception:"):  # gloo's
+            return True
+        above = self.message[-1]
+        return not above.strip() or above.rstrip().endswith((":", ",")) or above[:1] in " \t" or len(self.message) > 1
 
     @property
     def told(self) -> bool:
@@ -56,4 +102,4 @@ class Stream:
 
     def forget(self) -> None:
         """Makes the stream as it was before anything was read."""
-        Stream.__init__(self)
+        Stream.__init__(self, order=self.order)

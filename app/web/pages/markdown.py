@@ -41,7 +41,8 @@ def markdown(incident: Incident, verdict: Verdict | None, address: str, lang: La
 def _facts(incident: Incident, verdict: Verdict, root: RootCause, lang: Language) -> str:
     where = [f"rank {root.rank}"] if root.rank is not None else []
     where += [_code(root.host)] if root.host else []
-    where += [word(lang, "look_first", ranks=root.sought)] if root.sought else []
+    if root.sought:
+        where.append(word(lang, "look_first" if root.sought.isdecimal() else "look_first_several", ranks=root.sought))
     retry = "retry_elsewhere" if verdict.action.advice == "retry-elsewhere" else f"retry_{verdict.action.retry}"
     without = (
         f" ({_code('--exclude=' + ','.join(verdict.action.exclude_hosts))})" if verdict.action.exclude_hosts else ""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from app.domain.verdict import RankMark
+from app.reading import times
 from app.triage.action import ranges
 
 KINDS = ("first", "missing", "failed", "waited", "stopped", "ended", "silent")
@@ -112,8 +113,9 @@ def _by_time(marks: Sequence[RankMark], shown: Sequence[RankMark]) -> RanksPictu
         return Lane(mark, _count(mark), place(at), since, place(_seconds(mark.until)) if mark.until else None)
 
     zoned = "Z" if any(moment and moment.tzinfo for moment in (_moment(mark.time) for mark in shown)) else ""
+    year = slice(5, None) if any(str(mark.time).startswith("--") for mark in shown) else slice(None)
     began, ended = (
-        datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")[:-6] + zoned for at in (begin, end)
+        datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")[:-6][year] + zoned for at in (begin, end)
     )
     return RanksPicture(_sorted([lane(mark) for mark in marks]), began, ended, end - begin)
 
@@ -142,7 +144,7 @@ def _count(mark: RankMark) -> int:
 def _moment(time: str | None) -> datetime | None:
     """-> a time that a log tells; None where it is none."""
     with suppress(ValueError):
-        return datetime.fromisoformat(time) if time else None
+        return times.moment(time) if time else None
     return None
 
 

@@ -80,7 +80,7 @@ def duration(seconds: float) -> str:
 
 def log_time(time: str | None) -> str | None:
     """-> a time that a log tells, for people: to the second, in the zone that the log is written in."""
-    return re.sub(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?", r"\1 \2", time) if time else None
+    return re.sub(r"^(?:--)?((?:\d{4}-)?\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?", r"\1 \2", time) if time else None
 
 
 def _with_marks(plain: str, words: str | None) -> Markup:

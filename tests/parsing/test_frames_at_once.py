@@ -1,0 +1,92 @@
+"""Frames that are read many at once tell the same as frames that are fed line by line."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.event import Event
+from app.domain.line import Line
+from app.parsing.tracebacks import Tracebacks
+from tests.logs import traceback
+
+FRAMES = [
+    '  File "/job/a.py", line 3, in f',
+    "    g(x)",
+    "    ~^^^",
+    '  File "/env/site-packages/b.py", line 9, in g',
+    "    raise ValueError(",
+    "    ValueError: in the code",
+    "      deeper(",
+    '    File "/job/wrapped.py", line 2',
+    "    Failed = 3",
+    '  File "/job/cut.p',
+    "    | inside of a group",
+    "  two blanks",
+    "",
+    "    ",
+    "\tcode behind a tab",
+    "│ a box │",
+    "step 3 loss 0.2",
+    "Exception ignored in: <function f>",
+    "Traceback (most recent call last):",
+    "ValueError: bad 3",
+    "    'and its second line'",
+    "During handling of the above exception, another exception occurred:",
+    "-- Process 1 terminated with the following error:",
+]
+
+
+def lines(texts: list[str], gaps: list[int]) -> list[Line]:
+    """-> the lines of one writer; each gap is of so many lines that were left out."""
+    order, told = 0, []
+    for text, gap in zip(texts, gaps, strict=True):
+        order += 1 + gap
+        told.append(Line(order, text, text, order))
+    return told
+
+
+def read(kept: list[Line], at_once: bool) -> tuple[list[Event], set[int], bool]:
+    """-> the events, the orders of lines that were claimed, and whether frames were left out."""
+    extractor, claimed, at = Tracebacks(), set[int](), 0
+    if kept:
+        extractor.meet(kept)
+    while at < len(kept):
+        taken = extractor.go_on("", iter(kept[at:])) if at_once else 0
+        claimed |= {line.order for line in kept[at : at + taken]}
+        if not taken:
+            extractor.above = kept[at - 1].text if at else ""
+            claimed |= {kept[at].order} if extractor.feed(kept[at]) else set()
+        at += taken or 1
+    extractor.close()
+    return extractor.events, claimed, extractor.deep
+
+
+@given(st.lists(st.tuples(st.sampled_from(FRAMES), st.sampled_from([0, 0, 0, 0, 0, 0, 500])), max_size=30))
+def test_any_lines(told: list[tuple[str, int]]) -> None:
+    texts = ["Traceback (most recent call last):", *(text for text, _ in told)]
+    kept = lines(texts, [0, *(gap for _, gap in told)])
+
+    assert read(kept, at_once=True) == read(kept, at_once=False)
+
+
+def test_of_a_deep_traceback_the_innermost_frames_are_kept() -> None:
+    deep = traceback("RecursionError: too deep", [("/job/a.py", number, "f", "f()") for number in range(500)])
+    kept = lines(deep, [0] * len(deep))
+
+    (event,), claimed, left_out = read(kept, at_once=True)
+
+    assert left_out
+    assert len(claimed) == len(deep)
+    assert (event,) == tuple(read(kept, at_once=False)[0])
+    assert event.exception is not None
+    assert event.exception.frames[-1].line == 499
+
+
+def test_frames_are_taken_together() -> None:
+    whole = traceback("ValueError: bad", [("/job/a.py", number, "f", "f()") for number in range(5)])
+    kept = lines(whole, [0] * len(whole))
+    extractor = Tracebacks()
+    extractor.feed(kept[0])
+
+    assert extractor.go_on("", iter(kept[1:])) == 10
