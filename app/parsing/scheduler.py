@@ -36,6 +36,7 @@ _NOISE = re.compile(
     r"|[Jj]ob \d+ (?:queued and waiting|has been allocated|step creat)"
     # What slurmstepd makes do without: the folder that was asked for, a folder for TMPDIR, its accounting of the GPUs.
     r"|couldn't chdir to .*: going to /tmp instead|\bTMPDIR \[|Setting TMPDIR to /tmp|NVML: Failed to get |acct_gather_\w+:"
+    r"|_set_limit: +RLIMIT_|Can't propagate RLIMIT_"
 )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, delete, func, select, update
+from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.orm import Session, joinedload, selectinload
 
 from app.domain.group import GroupMark, GroupStatus
@@ -21,7 +21,6 @@ from app.storage.tables import FileRow, IncidentRow
 OPEN = [State.RECEIVED, State.TRIAGING]
 # What an incident holds of other tables.
 _PARTS = (
-    selectinload(IncidentRow.files),
     selectinload(IncidentRow.feedback),
     joinedload(IncidentRow.group),
 )
@@ -29,24 +28,21 @@ _PARTS = (
 
 def read(session: Session, incident_id: str) -> Incident:
     """-> the incident; raises NotFound."""
-    row = session.execute(_whole().where(is_id(incident_id))).scalar_one_or_none()
-    if row is None:
+    found = _incidents(session, [number_of(incident_id)])
+    if not found:
         raise _unknown(incident_id)
-    return _incident(row)
+    return next(iter(found.values()))
 
 
 def many(session: Session, incident_ids: list[str]) -> list[Incident]:
     """-> those of the incidents that are there, in the order of their ids."""
-    numbers = [number_of(incident_id) for incident_id in incident_ids]
-    query = _whole().where(IncidentRow.number.in_(numbers)).order_by(IncidentRow.number)
-    return [_incident(row) for row in session.execute(query).scalars()]
+    return list(_incidents(session, [number_of(incident_id) for incident_id in incident_ids]).values())
 
 
 def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | None) -> Page[Incident]:
     """-> incidents that fit, the newest first; raises BadCursor."""
     page = listing.listed(session, wanted, limit, cursor)
-    query = _whole().where(IncidentRow.number.in_([found.number for found in page.items]))
-    known = {row.number: _incident(row) for row in session.execute(query).scalars()}
+    known = _incidents(session, [found.number for found in page.items])
     return Page(tuple(known[found.number] for found in page.items), page.next, page.previous)
 
 
@@ -126,8 +122,22 @@ def change(session: Session, conditions: list[ColumnElement[bool]], changes: dic
     return bool(session.execute(changing, execution_options=options).scalars().all())
 
 
-def _whole() -> Select[IncidentRow]:
-    return select(IncidentRow).options(*_PARTS)
+def _incidents(session: Session, numbers: Collection[int]) -> dict[int, Incident]:
+    """-> those of the incidents that are there, by number, the lowest first."""
+    query = select(IncidentRow).where(IncidentRow.number.in_(numbers)).order_by(IncidentRow.number).options(*_PARTS)
+    rows = session.execute(query).scalars().all()
+    files = _files(session, [row.number for row in rows])
+    return {row.number: _incident(row, tuple(files[row.number])) for row in rows}
+
+
+def _files(session: Session, numbers: Collection[int]) -> dict[int, list[StoredFile]]:
+    """-> the files of each incident in their order; as plain rows, since a log can have thousands."""
+    columns = FileRow.incident_number, FileRow.name, FileRow.sha256, FileRow.bytes, FileRow.lines
+    query = select(*columns).where(FileRow.incident_number.in_(numbers))
+    found: dict[int, list[StoredFile]] = {number: [] for number in numbers}
+    for number, name, sha256, size, lines in session.execute(query.order_by(FileRow.incident_number, FileRow.position)):
+        found[number].append(StoredFile(name, sha256, size, lines))
+    return found
 
 
 def _told(row: IncidentRow) -> dict[str, Any]:
@@ -137,8 +147,7 @@ def _told(row: IncidentRow) -> dict[str, Any]:
     return {"received_at": iso(row.received_at), **told, "job_name": row.job.get("job_name"), "group": group}
 
 
-def _incident(row: IncidentRow) -> Incident:
-    files = tuple(StoredFile(f.name, f.sha256, f.bytes, f.lines) for f in row.files)
+def _incident(row: IncidentRow, files: tuple[StoredFile, ...]) -> Incident:
     group = row.group
     return Incident(
         id=str(row.number),

@@ -31,7 +31,8 @@ _IDLE = re.compile(
     r"|^srun: |^slurm|^wandb: |mlflow|tensorboard"
     r"|(?:errors?|count|failed)['\"]?\s?[:=]\s?0\b|error[ _-]rate"
     r"|retry|skipp|will be retried|Unable to register|falling back|not recommended"
-    r"|inductor[/.]select_algorithm|benchmark choice"  # of several kernels that it tries, some do not fit
+    # of several kernels that Inductor tries, some do not fit; a controller of Kubernetes tries again
+    r"|inductor[/.]select_algorithm|benchmark choice|reconciler error|the object has been modified"
 )
 
 

@@ -18,14 +18,16 @@ _ALARM = re.compile(
 )
 _CALM = re.compile(
     r"(?i)\b(?:0|no|without|zero) (?:errors?|failures?)|error rate|guard failures?"
-    r"|(?:errors?|failed|failures?)[:=]\s*0\b|\b(?:errors?|failed|failures?) \w{3,20}: {1,9}\d{1,9}$|warn|nccl info"
+    r"|(?:errors?|failed|failures?)[:=]\s*0\b|\b(?:errors?|failed|failures?) \w{3,20}: {1,60}\d{1,9}\s{0,60}$|warn|nccl info"
     r"|\bif\b|inductor[/.]select_algorithm|can only (?:test|join) a child process"
-    r"|unable to register cu\w+ factory"
+    r"|unable to register cu\w+ factory|\breconciler error|the object has been modified"
     r"|\bmay (?:observe|see|lead to|cause|result in) unexpected "
 )
-# A level that tells of no failure: `INFO:jax.xla_bridge:…`, `[INFO] …`, `… - trainer - INFO - …`, `I0501 09:00:00 …`
+# A level that tells of no failure: `INFO:jax.xla_bridge:…`, `[INFO] …`, `… - trainer - INFO - …`, `I0501 09:00:00 …`,
+# `time="…" level=info msg=…`
 _TOLD_IN_PASSING = re.compile(
-    r"[\[(<*\s]{0,4}(?:INFO|DEBUG)\b|[ID]\d{4} \d\d:\d\d:\d\d|.{0,80}?[\s\[|(:-](?:INFO|DEBUG)[\])]?(?:[\s:|]|$)"
+    r"[\[(<*\s]{0,4}(?:INFO|DEBUG)\b|[ID]\d{4} \d\d:\d\d:\d\d|.{0,80}?\blevel(?:=|\": ?\")(?:info|debug)\b"
+    r"|.{0,80}?[\s\[|(:-](?:INFO|DEBUG)[\])]?(?:[\s:|]|$)"
 )
 # popen_fork.py:66: RuntimeWarning: Using fork() can … · and at its end the line of code, `  self.pid = os.fork()`
 _WARNS = re.compile(r"\S+:\d+: \w*Warning: ")

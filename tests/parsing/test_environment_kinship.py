@@ -221,7 +221,27 @@ telegram.error.NetworkError: gone
 discord.client: gone
 INFO:     Will watch for changes in these directories: ['/srv']
  * Serving Flask app 'shop'
-[h264_nvenc] OpenEncodeSessionEx failed"""
+[h264_nvenc] OpenEncodeSessionEx failedwhat(): out of memory /src/lammps/lib/kokkos/core/src/Cuda/Kokkos_CudaSpace.cpp:10
+error( cudaErrorIllegalAddress) /opt/kokkos-4.4.01-abcdef/include/Cuda/Kokkos_Cuda_KernelLaunch.hpp:12
+[0x7fff00000001] Kokkos::Impl::host_abort(char const*)
+  [0:1] CmiAbort+0x2d  [0x5e0001]
+Fatal CUDA Error out of memory at cuda-hybrid-api.cu:12.
+  x  03:51:30|cudaminer0  Error CUDA mining: an illegal memory access was encountered
+cuMemFree(): an illegal memory access was encountered
+cuEventSynchronize(): unknown error
+cuStreamDestroy(): an illegal memory access was encountered
+cuModuleUnload(): an illegal memory access was encountered
+cuCtxPushCurrent(): invalid device context
+  what():  /home/u/thirdParty/mallocMC/src/reservePoolPolicies/SimpleCudaMalloc_impl.hpp(4): out of memory
+picongpu: the simulation ends
+ai.rapids.cudf.CudaFatalException: cudaErrorIllegalAddress
+com.nvidia.spark.rapids.GpuDeviceManager started
+CUDA error !!!!! <out of memory> !!!!!
+at CUDA call error code: # 24
+amrex::Abort::1::CUDA error 2 in file AMReX_Arena.cpp line 1: out of memory !!!
+ERROR (nnet3-train[5.5]:AllocateNewRegion():cu-allocator.cc:5) Failed to allocate a memory region
+LOG (cuda-decoder-worker[5.5.0]:AllocateNewRegion():cu-allocator.cc:4) About to allocate
+"""
 
 
 def instructions(pattern: str) -> int:

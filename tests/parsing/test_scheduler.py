@@ -41,6 +41,8 @@ def test_slurms_lines_name_host_and_task(text: str, host: str | None, rank: int 
         "slurmstepd: error: TMPDIR [/scratch/tmp] is not writeable",
         "slurmstepd: error: Setting TMPDIR to /tmp",
         "slurmstepd: error: NVML: Failed to get Compute running process count(999): Unknown Error",
+        "slurmstepd: error: _set_limit: RLIMIT_NOFILE : max:51200 < req:131072",
+        "slurmstepd: error: Can't propagate RLIMIT_NOFILE of 131072 from submit host: Operation not permitted",
     ],
 )
 def test_what_good_jobs_print_too_is_no_event(line: str) -> None:

@@ -20,9 +20,11 @@ def triage(engine: Engine, *parts: str | list[str]) -> Verdict:
         "E0912 11:54:57.366000 81 torch/_inductor/select_algorithm.py:2100] [7/0] Runtime error during autotuning: \nE0912 11:54:57.366000 81 torch/_inductor/select_algorithm.py:2100] [7/0] No valid triton configs. OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 101376.",
         "WARNING 04-18 04:13:04 [store_connector.py:196] [rank0]: Failed to receive all states, redo model forwarding.",
         "Resolved instances: 144\nError instances: 16",
+        'time="2026-01-28T12:20:41Z" level=info msg="Not collecting metrics: Error getting them: not supported by this GPU"',
+        'ERROR   controller-runtime.controller.pytorchjob-controller Reconciler error        {"name": "a", "error": "Operation cannot be fulfilled on pytorchjobs: the object has been modified; please apply your changes to the latest version and try again"}',
         "The attention mask is not set and cannot be inferred from input because pad token is same as eos token.As a consequence, you may observe unexpected behavior.",
     ],
-    ids=["logger", "glog", "autotuning", "warning", "count", "hedged"],
+    ids=["logger", "glog", "autotuning", "warning", "count", "logfmt", "controller", "hedged"],
 )
 def test_what_a_library_tells_in_passing_is_no_failure(engine: Engine, line: str) -> None:
     assert (

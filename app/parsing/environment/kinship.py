@@ -41,6 +41,8 @@ ON_GPUS = Sign(
     r"|\bLog(?:RHI|D3D12RHI|VulkanRHI|Vulkan|Init): |^(?:CMake (?:Error|Warning) at |-- (?:Found|Performing Test|Looking for|Detecting|Check for) )(?!.*[Tt]orch)|\bUnityPlayer\b|^GameOverlay: |\bvk[A-Z]\w+ failed|\bVK_ERROR_\w+|gpu_process_host\.cc|GPU process isn't usable|\bPlex Media Server\b|\bJellyfin\b|\bnvEnc\w+|\bNVENC Error|\bh(?:264|evc)_nvenc\b"
     r"|(?i:\bopenmm\b|openmm(?:exception|cuda|md)|cryosparc|\brelion_\w)|cudaCustomAllocator|\bcolmap (?:patch|feature|mapper|stereo|exhaustive)|\bcolmap::|\bPatchMatch(?:::|Stereo|Options)|\bgpu_mat\.h:\d|\bcudacc\.cc:\d|\bopencv_cudev\b|\bpmemd\.cuda|launching kernel k[A-Z]|^darknet: |\d BF(?:LOPs)?$|^Region \d+ Avg IOU: | avg loss, [\d.]+ rate, "
     r"|^ERROR: LoadError: |[/\\]\.julia[/\\]packages|^\s+@ (?:\w+ )?\S+\.jl:\d|\bCuArray\{|^Effective GPU memory usage: |\bggml_\w|\bllama_(?:model_load|new_context|init_from)|\bllm_load_\w|ms per token, +[\d.]+ tokens per second"
+    r"|[/\\]kokkos(?:-\d|[/\\])|\bKokkos::|\bCmiAbort|\bcuda-hybrid-api\.cu|\bCUDA mining\b|^cu(?:Event|Stream|Mem|Module|Ctx)\w+\(\): |\bmallocMC\b|\bpicongpu\b"
+    r"|\bai\.rapids\.cudf\b|\bspark\.rapids\b|^CUDA error !!!!! <|^at CUDA call error code: # \d|\bamrex::|\((?:nnet\w*-|cuda-)[\w-]{1,40}\[\d+\.\d"
 )
 # Programs whose logs are not this field's, by the forms that only they print. Several signs: where RE2's automaton of one
 # outgrows its memory, each search says so on stderr and takes many times as long.

@@ -82,7 +82,6 @@ class IncidentRow(Base):
     fingerprint: Mapped[str | None] = mapped_column(index=True)
     group_number: Mapped[int | None] = mapped_column(Number, ForeignKey("groups.number", ondelete="SET NULL"))
 
-    files: Mapped[list[FileRow]] = relationship(order_by="FileRow.position", lazy="raise")
     group: Mapped[GroupRow | None] = relationship(lazy="raise")
     feedback: Mapped[list[FeedbackRow]] = relationship(order_by="FeedbackRow.number", lazy="raise")
 
