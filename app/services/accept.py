@@ -21,7 +21,7 @@ from app.reading.unpack import Budget, Upload, unpack
 from app.services.arrival import Accepted, Arrival
 from app.services.service import Service
 from app.storage import incidents, received
-from app.storage.blob_writer import BlobWriter, beside
+from app.storage.blob_writer import BlobWriter
 from app.storage.received import Received
 
 
@@ -47,7 +47,7 @@ def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime 
             files.append(StoredFile(file.name, *writer.finish()))
             writers.append(writer)
         refuse_empty(files)
-        beside(BlobWriter.keep, writers)
+        service.blobs.keep(writers)
         kept = Received(_clean(job), StoredLog(_digest(files), tuple(files)), at or datetime.now(UTC))
         arrival = Arrival(kept, tuple(writers), stack.pop_all().close)
     return service.arrivals.put(arrival, partial(_record, service), lambda arrival: arrival.close())
@@ -123,8 +123,7 @@ def _hold_files(service: Service, session: Session, arrivals: list[Arrival]) -> 
     }
     incidents.hold_files(session, written, shared=True)
     # An incident with the same bytes may have been forgotten meanwhile, and its file with it.
-    for digest in service.blobs.missing(list(written)):
-        written[digest].keep()
+    service.blobs.keep([written[digest] for digest in service.blobs.missing(list(written))])
 
 
 def _incident(session: Session, one: Received, incident_id: str, new: bool) -> Incident:

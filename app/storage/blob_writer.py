@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from io import FileIO
+from pathlib import Path
 from typing import TypeVar
 
 from obstore.exceptions import BaseError
@@ -25,11 +26,10 @@ _OPTIONS = {int(CompressionParameter.compression_level): 3, int(CompressionParam
 
 
 class BlobWriter:
-    """One file that is being written; get it from `BlobStore.writing`."""
+    """One file that is being written; get it from `BlobStore.writing`, finish it and hand it to `BlobStore.keep`."""
 
-    def __init__(self, file: FileIO, put: Callable[[str], None]) -> None:
-        """`put` takes the finished file, under the digest it is given."""
-        self._file, self._put = file, put
+    def __init__(self, file: FileIO, path: Path) -> None:
+        self._file, self.path = file, path
         self._digest = hashlib.sha256()
         self._waiting = bytearray()
         self._entries: list[frames.Entry] = []
@@ -60,15 +60,12 @@ class BlobWriter:
         with told():
             _write(self._file, index.dump())
             self._file.close()
-        return self._digest.hexdigest(), self.bytes, index.lines
+        return self.sha256, self.bytes, index.lines
 
-    def keep(self) -> None:
-        """Puts the finished file in its place, durably; can be done again where it was removed since.
-
-        Raises StorageUnavailable.
-        """
-        with told():
-            self._put(self._digest.hexdigest())
+    @property
+    def sha256(self) -> str:
+        """-> the digest of what was written, under which the file is kept."""
+        return self._digest.hexdigest()
 
     def _frame(self, data: bytes) -> None:
         compressed = compress(data, options=_OPTIONS)

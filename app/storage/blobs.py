@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from functools import cached_property, partial
+from functools import cached_property
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from app.storage import frames
 from app.storage.blob_writer import BlobWriter, beside, told
 from app.storage.frame_reader import FrameReader
 from app.storage.incoming import Incoming
+from app.storage.settling import settle, settle_one
 
 if TYPE_CHECKING:
     from obstore.store import RetryConfig
@@ -59,30 +60,29 @@ class BlobStore:
             handle, name = tempfile.mkstemp(dir=self.incoming.folder)
         try:
             with FileIO(handle, "wb") as file:
-                yield BlobWriter(file, partial(self.put, Path(name)))
+                yield BlobWriter(file, Path(name))
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(name)
 
-    def put(self, path: Path, sha256: str) -> None:
-        """Takes a finished local file, which stays where it is; once this returns, the copy survives a power loss,
-        unless somebody removed it meanwhile.
+    def keep(self, writers: Iterable[BlobWriter]) -> None:
+        """Puts finished files in their places, durably; can be done again where they were removed since.
+
+        A file is settled before it has its name, so what has one is whole. Raises StorageUnavailable.
         """
-        if self._root is None:
-            if not self.has(sha256):
-                obstore.put(self._store, _key(sha256), path)
-            return
-        _sync(path)
-        place = self._root / _key(sha256)
-        if not place.parent.exists():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            _sync(self._root)
-        try:
-            os.link(path, place)
-        except FileExistsError:
-            with suppress(FileNotFoundError):
-                _sync(place)  # another that wrote the same may still be on its way
-        _sync(place.parent)
+        paths = {writer.sha256: writer.path for writer in writers}
+        with told():
+            if self._root is None:
+                beside(self._upload, list(paths.items()))
+                return
+            settle(list(paths.values()))
+            named = (_named(path, self._root, _key(sha256)) for sha256, path in paths.items())
+            beside(settle_one, list(dict.fromkeys(named)))
+
+    def _upload(self, file: tuple[str, Path]) -> None:
+        sha256, path = file
+        if not self.has(sha256):
+            obstore.put(self._store, _key(sha256), path)
 
     def has(self, sha256: str) -> bool:
         if self._root is not None:
@@ -182,6 +182,17 @@ class BlobStore:
         return FrameReader(self._index(sha256), read)
 
 
+def _named(path: Path, root: Path, key: str) -> Path:
+    """Gives a settled file its name -> the folder that holds it, which is to be settled too."""
+    place = root / key
+    if not place.parent.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        settle_one(root)
+    with suppress(FileExistsError):
+        os.link(path, place)
+    return place.parent
+
+
 def _key(sha256: str) -> str:
     return f"{sha256[:2]}/{sha256}.zst"
 
@@ -214,11 +225,3 @@ def _pieces(chunks: Iterator[bytes], skip: int) -> Iterator[tuple[bytes, bool]]:
 def _shown(begin: bytes, rest: bytes) -> tuple[bytes, bool]:
     line = begin + rest
     return line[:_LONGEST_LINE], len(line) > _LONGEST_LINE
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

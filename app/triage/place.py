@@ -17,7 +17,7 @@ Place = tuple[int | None, int | None, str | None]
 # Ranks as people and their loggers write them inside a line: [rank3], [Rank 3], (rank=3), RANK:3.
 _WRITTEN = re.compile(
     r"(?i)[\[( ]\[?rank[ =:]{0,2}(\d{1,6})(?:[\]):,]|\.$)|\bon rank (\d{1,6})$"
-    r"|\[(\d{1,6})\] is setting up NCCL communicator"
+    r"|\[(\d{1,6})\] is setting up NCCL communicator|\bprocess (\d{1,6}) terminated with (?:signal|exit)"
 )
 _GUARD = re.compile(r"\bif (?:[\w.]{1,60}\.|global_|self\.)?rank == (\d{1,6})\b(?!.*\belse (?!None\b))")
 # Schedulers and kernels that ended a process for its memory do not say which rank it was.
@@ -198,12 +198,8 @@ def _first_to_leave(finding: Finding, choice: Choice, reading: RunReading) -> in
     """-> the rank that a parent saw leave first, unless it waited for others itself."""
     exits = [other for other in choice.live if other.attempt == finding.attempt and other.event.where is Where.EXIT]
     told = [other for other in exits if other.event.source == "process" and other.event.rank is not None]
-    first = min(told, key=lambda other: other.order, default=None)
-    return (
-        first.event.rank
-        if first is not None and first.event.rank not in reading.extractors.collectives.timed_out
-        else None
-    )
+    first = min(told, key=lambda other: other.order).event.rank if told else None
+    return None if first in reading.extractors.collectives.timed_out else first
 
 
 def _missed(reading: RunReading) -> int | None:

@@ -19,7 +19,7 @@ from app.triage.folding import Finding, Findings
 from app.triage.glance import NOTHING, Seen, apart
 from app.triage.last_words import LastWords
 from app.triage.match import Matcher
-from app.triage.second_look import LONGEST, alarming, passages, second_look
+from app.triage.second_look import LONGEST, alarming, passages, second_look, that_count
 from app.triage.survival import ends_badly
 from app.triage.tellers import REREAD, ends_run, tells_no_cause, tells_of_a_child
 from app.triage.titles import HEAD, title
@@ -136,7 +136,7 @@ class RunReading:
         if any(found.event.line.node is not None for found in self.findings if found.event.source in _OF_AGENTS):
             self.findings.give_nodes_back()
         told = title(self.head, pasted=self.paste is not None)
-        below = (found.event for found in self.findings if told is None or found.event.line != told.line)
+        below = (found.event for found in self.findings if told is None or found.event.lines != told.lines)
         silent = all(map(tells_no_cause, below))
         if told is not None and silent:
             self.findings.leave_out(told.line)
@@ -159,7 +159,7 @@ class RunReading:
 
     def _look_again(self, paste: list[Line]) -> None:
         """Reads a short paste again, all but what launchers said; of a run that trained only what stands behind."""
-        progress = self.environment.progress
+        paste, progress = that_count(paste), self.environment.progress
         since = progress[-1] if progress else -1
         launchers = (finding.event for finding in self.findings if finding.event.source not in REREAD)
         known = {line.order for event in launchers for line in event.lines}

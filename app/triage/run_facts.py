@@ -24,6 +24,7 @@ _FUNCTIONS = (
               r"|optimizer_step)$"),
     ("init", r"^(?:build|create|setup|get)_(?:model|optimizer|dataloaders?|datasets?)$|^prepare(?:_model)?$"),
 )  # fmt: skip
+_RUNNING = ("train", "evaluate", "save", "teardown")  # behind which what sounds like a start is none of the run's
 _STORAGE = re.compile(r"torch/serialization\.py$")
 _AT_LAUNCH = ("SyntaxError", "IndentationError", "ModuleNotFoundError", "ImportError")
 _AT_ONCE = 1.0  # seconds in which a launcher sees that a process has ended, to the second that its report tells
@@ -65,14 +66,13 @@ def dated(time: str | None, reading: RunReading) -> str | None:
 
 def _phase(root: Finding, reading: RunReading) -> str | None:
     """-> what the run did when it failed: by the traceback, else by what the log showed last before it."""
-    raised = raised_of(root)
+    raised, before = raised_of(root), reading.environment.phase_before(root.event)
     for frame in reversed(raised.frames if raised else ()):
         if _STORAGE.search(frame.file) and "save" in frame.function:
             return "save"
         told = next((phase for phase, sign in _FUNCTIONS if re.search(sign, frame.function)), None)
-        if told is not None:
+        if told is not None and not (told == "init" and before in _RUNNING):
             return told
-    before = reading.environment.phase_before(root.event)
     if before not in (None, "launch"):
         return before
     # An exception of the script shows that the launch was over, but for one that kept it from starting.

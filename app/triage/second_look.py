@@ -12,15 +12,17 @@ from app.domain.line import Line
 LONGEST = 300  # lines; a longer text is no paste
 _MOST_ALARMS = 3
 _PASSAGE = 6  # lines of a passage that are read as one message
-_ALARM = re.compile(
-    r"(?i)^exception in |"
+_ALARM = re.compile(  # Python lists its extension modules where a signal ends it.
+    r"(?i)^exception in |^Extension modules: [\w.]+, |"
     r"(?:^|[\s\]:|*(`])(?:fatal|error|fail(?:ed|ure)|panic|abort(?:ed|ing)?|cannot|can't|unable to)\b"
+    r"(?!\.(?:\d|(?:log|txt|html?|json|py)\b))"
 )
 _CALM = re.compile(
     r"(?i)\b(?:0|no|without|zero) (?:errors?|failures?)|error rate|guard failures?"
-    r"|(?:errors?|failed|failures?)[:=]\s*0\b|\b(?:errors?|failed|failures?) \w{3,20}: {1,60}\d{1,9}\s{0,60}$|warn|nccl info"
+    r"|(?:errors?|failed|failures?)[:=]\s*0\b|\b(?:errors?|failed|failures?) \w{3,20}: {1,60}\d{1,9}\s{0,60}$"
+    r"|warn|nccl info"
     r"|\bif\b|inductor[/.]select_algorithm|can only (?:test|join) a child process"
-    r"|unable to register cu\w+ factory|\breconciler error|the object has been modified"
+    r"|unable to register cu\w+ factory|inappropriate ioctl for device|\breconciler error|the object has been modified"
     r"|\bmay (?:observe|see|lead to|cause|result in) unexpected "
 )
 # A level that tells of no failure: `INFO:jax.xla_bridge:…`, `[INFO] …`, `… - trainer - INFO - …`, `I0501 09:00:00 …`,
@@ -33,10 +35,23 @@ _TOLD_IN_PASSING = re.compile(
 _WARNS = re.compile(r"\S+:\d+: \w*Warning: ")
 _WARNING = 20  # lines that one has at most
 _NO_WARNING = re.compile(r"(?i)\W{0,3}(?:error|fatal|fail|abort|killed|panic|traceback|exception)")
+_IGNORED = "Exception ignored in"
+_OF_IGNORED = re.compile(r"Traceback \(most recent|\s|Exception ignored in")
 _STOPPING = re.compile(r"Sending process \d+ (?:the )?closing signal SIG(?:TERM|KILL)")  # A warning, after a failure.
 # ASCII letters, as a Chinese sentence runs into the name without a blank.
 _NAME = r"(?:[A-Za-z_][A-Za-z0-9_]*\.)*[A-Z][A-Za-z0-9_]*(?:Error|Exception|Interrupt)"
 _QUOTED = re.compile(rf"(?:(?<![A-Za-z0-9_.'\"/])|(?<= ['\"]))({_NAME})\s?: ?([^`]{{3,2000}})")
+
+
+def that_count(lines: list[Line]) -> list[Line]:
+    """-> the lines of a paste without the exceptions that Python ignored, as it does where it deletes an object."""
+    kept, ignored = [], False
+    for line in lines:
+        ignored = ignored or line.text.startswith(_IGNORED)
+        if not ignored:
+            kept.append(line)
+        ignored = ignored and bool(_OF_IGNORED.match(line.text))
+    return kept
 
 
 def second_look(lines: list[Line]) -> Iterator[Event]:

@@ -30,6 +30,7 @@ _MANY = 10  # lines of progress; so many are no late output of the others
 _WHOLE = 60  # frames; of a longer traceback the outermost ones are not kept
 _FRAME = 3  # lines of a frame: its file, its code, and what marks the place in it
 _AROUND = 5  # lines around the frames of an exception
+_ANSWER = 3  # lines; so soon below what went wrong with a request follows the answer to it
 
 
 def ends_badly(finding: Finding) -> bool:
@@ -82,10 +83,13 @@ def _among_steps(finding: Finding, late: list[int], environment: Environment) ->
 
 
 def _done_without(finding: Finding, environment: Environment, end: int) -> bool:
-    """-> whether the run or its pod got what it waited for, or went on without a module that it could not import."""
+    """-> whether the run or its pod got what it waited for, or went on without a module that it could not import, or
+    without the one request that was wrong."""
     order = finding.last
     if _WAITED in finding.event.text:
         return any(order < place < end for place in environment.joined)
+    if any(order < place <= order + _ANSWER for place in environment.refused):
+        return finding.event.where is Where.EXCEPTION and not _begins_at_an_entrance(finding)
     if _QUEUED.search(finding.event.text):
         return any(order < place <= order + _EVENTS for place in environment.joined)
     return _failed_import(finding) and len(_between(environment.progress, order, end)) >= 2

@@ -221,7 +221,8 @@ telegram.error.NetworkError: gone
 discord.client: gone
 INFO:     Will watch for changes in these directories: ['/srv']
  * Serving Flask app 'shop'
-[h264_nvenc] OpenEncodeSessionEx failedwhat(): out of memory /src/lammps/lib/kokkos/core/src/Cuda/Kokkos_CudaSpace.cpp:10
+[h264_nvenc] OpenEncodeSessionEx failed
+what(): out of memory /src/lammps/lib/kokkos/core/src/Cuda/Kokkos_CudaSpace.cpp:10
 error( cudaErrorIllegalAddress) /opt/kokkos-4.4.01-abcdef/include/Cuda/Kokkos_Cuda_KernelLaunch.hpp:12
 [0x7fff00000001] Kokkos::Impl::host_abort(char const*)
   [0:1] CmiAbort+0x2d  [0x5e0001]
@@ -241,7 +242,12 @@ at CUDA call error code: # 24
 amrex::Abort::1::CUDA error 2 in file AMReX_Arena.cpp line 1: out of memory !!!
 ERROR (nnet3-train[5.5]:AllocateNewRegion():cu-allocator.cc:5) Failed to allocate a memory region
 LOG (cuda-decoder-worker[5.5.0]:AllocateNewRegion():cu-allocator.cc:4) About to allocate
-"""
+CUDA error in func 'search' at line 36 : unspecified launch failure.
+Traceback functionality not available
+psql: error: connection to server failed
+Can't locate Shop/Basket.pm in @INC (@INC contains: /etc/perl) at shop.pl line 3.
+BEGIN failed--compilation aborted at shop.pl line 3.
+terminate called after throwing an instance of 'CUDA::error'"""
 
 
 def instructions(pattern: str) -> int:

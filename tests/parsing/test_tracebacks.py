@@ -114,6 +114,19 @@ def test_a_spawned_process_tells_its_rank() -> None:
     assert any(raised.text == "KeyError: 'image'" for raised in event.chain)
 
 
+def test_dots_in_place_of_a_spawned_process_frames_are_no_message() -> None:
+    parent = traceback("torch.multiprocessing.spawn.ProcessRaisedException: ")
+    (event,) = read([*parent, "", "-- Process 2 terminated with the following error:", ".", "...", "AssertionError"])
+    assert event.rank == 2
+    assert [raised.type for raised in event.chain][0] == "AssertionError"
+
+
+def test_a_spawned_process_is_told_on_one_line_with_its_traceback() -> None:
+    frames = traceback("KeyError: 'image'")[1:]
+    (event,) = read(["-- Process 4 terminated with the following error: Traceback (most recent call last):", *frames])
+    assert (event.rank, event.text) == (4, "KeyError: 'image'")
+
+
 def test_of_a_spawned_process_whose_words_were_cut_off_the_frames_remain() -> None:
     frames = traceback("x", [("/job/a.py", 3, "f", "g()"), ("/env/site-packages/b.py", 9, "g", "h()")])[:-1]
     parent = traceback("torch.multiprocessing.spawn.ProcessRaisedException: ")

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from app.errors import NotFound
 from app.reading.zstd import decompress
-from app.storage import frame_reader, frames
+from app.storage import frame_reader, frames, settling
 from app.storage.blob_writer import beside
 from app.storage.blobs import BlobStore
 from app.storage.database import StorageUnavailable
@@ -27,8 +28,32 @@ def keep(blobs: BlobStore, chunks: Iterable[bytes]) -> tuple[str, int, int]:
         for chunk in chunks:
             file.write(chunk)
         found = file.finish()
-        file.keep()
+        blobs.keep([file])
         return found
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_many_files_are_kept_at_once(blobs: BlobStore, whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not whole:
+        monkeypatch.setattr(settling, "_syncfs", lambda: None)  # as where Linux's call is missing
+    settled: list[int] = []
+    real = os.fsync
+
+    def fsync(handle: int) -> None:
+        settled.append(handle)
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with ExitStack() as stack:
+        writers = [stack.enter_context(blobs.writing()) for _ in range(200)]
+        for number, writer in enumerate(writers):
+            writer.write(b"step %d\n" % (number // 2))  # two of each
+        told = {writer.finish() for writer in writers}
+        blobs.keep(writers)
+    assert {b"".join(blobs.chunks(sha256)) for sha256, _, _ in told} == {b"step %d\n" % number for number in range(100)}
+    assert left_over(blobs) == []
+    folders = len({sha256[:2] for sha256, _, _ in told})
+    assert len(settled) == 2 * folders + (0 if whole else 100)  # each folder's name and the names in it
 
 
 def left_over(blobs: BlobStore) -> list[str]:
@@ -166,7 +191,7 @@ def test_what_a_crash_left_is_swept_and_what_is_under_way_is_not(blobs: BlobStor
         other.incoming.sweep()
         assert left_over(blobs) != []
         file.finish()
-        file.keep()
+        blobs.keep([file])
     assert set((root / "incoming").iterdir()) == {blobs.incoming.folder, other.incoming.folder}
     other.incoming.close()
     assert list((root / "incoming").iterdir()) == [blobs.incoming.folder]

@@ -77,7 +77,7 @@ def test_a_log_is_written_and_read_in_pieces(bucket: type[Bucket], tmp_path: Pat
     with store.writing() as file:
         file.write(b"one\ntwo\nthree\n")
         digest, size, lines = file.finish()
-        file.keep()
+        store.keep([file])
     assert (size, lines, len(bucket.objects)) == (14, 3, 1)
     assert b"".join(BlobStore("s3://bucket/logs", tmp_path).chunks(digest)) == b"one\ntwo\nthree\n"
     assert [line.text for line in store.lines(digest, 2, 1)] == ["two"]

@@ -17,6 +17,7 @@ LAUNCHED = "subprocess.CalledProcessError: Command '['python', '-u', 'train.py',
     [
         ([traceback(KEY)], None),
         ([SPAWNED, traceback(KEY)], 3),
+        (["# ProcessExitedException: process 2 terminated with signal SIGABRT"], 2),
         ([[f"[gpu-7:{rank}] step 1" for rank in range(2)], traceback(KEY, prefix="[gpu-7:1] ")], 1),
         (["world_size=64", traceback(KEY, prefix="[default1]:")], None),
         ([f"the error is `[rank5]: {KEY}`"], 5),

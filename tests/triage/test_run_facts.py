@@ -42,6 +42,12 @@ def test_a_killed_ranks_status_is_the_runs(engine: Engine) -> None:
     assert run.exit_code == -9
 
 
+@pytest.mark.parametrize(("lines", "phase"), [([], "init"), (steps(range(2)), "train")])
+def test_what_is_called_like_a_start_is_none_behind_a_step(engine: Engine, lines: list[str], phase: str) -> None:
+    raised = traceback("PlannerFault: no shard is left", [("/job/planner.py", 9, "prepare", "raise PlannerFault()")])
+    assert engine.triage(from_bytes(text(lines, raised))).run.phase == phase
+
+
 def test_the_traceback_tells_the_phase(engine: Engine) -> None:
     run = facts(engine, BANNER, steps(range(2)), traceback("RuntimeError: unexpected pos 64 vs 0", SAVE, "[rank0]: "))
     assert run.phase == "save"

@@ -20,11 +20,13 @@ def triage(engine: Engine, *parts: str | list[str]) -> Verdict:
         "E0912 11:54:57.366000 81 torch/_inductor/select_algorithm.py:2100] [7/0] Runtime error during autotuning: \nE0912 11:54:57.366000 81 torch/_inductor/select_algorithm.py:2100] [7/0] No valid triton configs. OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 101376.",
         "WARNING 04-18 04:13:04 [store_connector.py:196] [rank0]: Failed to receive all states, redo model forwarding.",
         "Resolved instances: 144\nError instances: 16",
+        "Successful requests:          5   \nFailed requests:              0   ",
+        "bash: cannot set terminal process group (-1): Inappropriate ioctl for device\nbash: no job control in this shell",
         'time="2026-01-28T12:20:41Z" level=info msg="Not collecting metrics: Error getting them: not supported by this GPU"',
         'ERROR   controller-runtime.controller.pytorchjob-controller Reconciler error        {"name": "a", "error": "Operation cannot be fulfilled on pytorchjobs: the object has been modified; please apply your changes to the latest version and try again"}',
         "The attention mask is not set and cannot be inferred from input because pad token is same as eos token.As a consequence, you may observe unexpected behavior.",
     ],
-    ids=["logger", "glog", "autotuning", "warning", "count", "logfmt", "controller", "hedged"],
+    ids=["logger", "glog", "autotuning", "warning", "count", "table", "shell", "logfmt", "controller", "hedged"],
 )
 def test_what_a_library_tells_in_passing_is_no_failure(engine: Engine, line: str) -> None:
     assert (
@@ -46,3 +48,36 @@ def test_all_lines_of_a_warning_of_pythons_are_passed_over(engine: Engine) -> No
     assert triage(engine, "serving the data", warned, more, code).outcome == "healthy"
     assert triage(engine, "serving the data", warned, more).outcome == "unexplained"
     assert triage(engine, warned, "ERROR: giving up", code, "serving the data").outcome == "unexplained"
+
+
+def test_the_end_of_a_dump_of_pythons_tells_that_a_signal_ended_it(engine: Engine) -> None:
+    thread = ["Thread 0x00007f38f17fa640 (most recent call first):", '  File "/env/lib/threading.py", line 320 in wait']
+    modules = "Extension modules: numpy.core._multiarray_umath, torch._C, PIL._imaging (total: 261)"
+    assert triage(engine, thread, "", "...", "", modules).outcome == "unexplained"
+
+
+IGNORED = [
+    "Exception ignored in: <bound method DataLoaderIter.__del__ of <torch.utils.data.dataloader.DataLoaderIter object>>",
+    "Traceback (most recent call last):",
+    '  File "/env/lib/python3.6/site-packages/torch/utils/data/dataloader.py", line 241, in __del__',
+    '  File "/env/lib/python3.6/multiprocessing/reduction.py", line 49, in dumps',
+]
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        "TypeError: 'NoneType' object is not callable",
+        "ImportError: sys.meta_path is None, Python is likely shutting down",
+        "RuntimeError: DataLoader worker (pid 311) is killed by signal: Aborted.",
+    ],
+)
+def test_a_paste_of_what_python_ignored_tells_no_failure(engine: Engine, raised: str) -> None:
+    assert triage(engine, IGNORED, raised).outcome == "healthy"
+    assert triage(engine, IGNORED, raised, IGNORED, raised).outcome == "healthy"
+
+
+def test_what_stands_behind_what_python_ignored_is_read(engine: Engine) -> None:
+    found = triage(engine, IGNORED, "TypeError: gone", "RuntimeError: CUDA error: out of memory").root_cause
+    assert found is not None
+    assert found.entry == "cuda.oom"

@@ -279,3 +279,21 @@ def test_of_jobs_that_append_to_one_file_the_last_one_counts(engine: Engine) -> 
 )  # fmt: skip
 def test_what_failed_beside_an_exception_is_no_later_job(engine: Engine, later: list[str]) -> None:
     assert entry(triage(engine, PROLOG, OUT_OF_MEMORY, later)) == "cuda.oom"
+
+
+def answered(status: int) -> list[str]:
+    return [
+        "INFO:     Application startup complete.",
+        *traceback("ValueError: maximum context length is 2048 tokens, 2297 were requested", INNER),
+        f'INFO:     10.0.0.7:41234 - "POST /v1/chat/completions HTTP/1.1" {status}',
+        'INFO:     10.0.0.7:52196 - "GET /health HTTP/1.1" 200 OK',
+    ]
+
+
+def test_a_server_serves_on_after_a_request_that_was_wrong(engine: Engine) -> None:
+    assert triage(engine, BANNER, answered(400)).outcome == "healthy"
+    assert triage(engine, BANNER, answered(500)).outcome != "healthy"
+    begun = [
+        line.replace("/job/loader.py", "/job/serve.py").replace("in fetch", "in <module>") for line in answered(400)
+    ]
+    assert triage(engine, BANNER, begun).outcome != "healthy"

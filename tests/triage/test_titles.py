@@ -52,6 +52,16 @@ def test_the_log_itself_says_more_than_its_title(engine: Engine) -> None:
     assert (verdict.root_cause.entry, verdict.root_cause.rank) == ("usage.python-error", 3)
 
 
+def test_an_exception_that_quotes_what_a_child_raised_is_no_title(engine: Engine) -> None:
+    child = traceback("RuntimeError: CUDA error: invalid device ordinal")
+    quoted = "-- Process 3 terminated with the following error:"
+    root = triage(
+        engine, "RuntimeError: An issue was found when launching the training: ", "", quoted, child
+    ).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("cuda.invalid-ordinal", 3)
+
+
 @pytest.mark.parametrize("title", ["# Training run of Monday", "# Error: this file is generated", "Title: error rates"])
 def test_a_title_without_an_exception_tells_nothing(engine: Engine, title: str) -> None:
     assert triage(engine, title, BANNER, steps(range(4))).outcome == "healthy"

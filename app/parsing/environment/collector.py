@@ -27,8 +27,9 @@ class Environment:
 
     `progress` and `well` hold the orders of lines that show progress, and that say the run ended well; `wound_up` those
     of lines that clean-up code prints after a failure as well; `joined` those of a passed barrier or a placed pod;
-    `progress_of` the last progress of each rank that labels its lines. `step` is the last one of the file that came
-    furthest. `exit_code` is the last status but 0 that a line speaks of.
+    `refused` those of a server's answer to a request that it could not take; `progress_of` the last progress of each
+    rank that labels its lines. `step` is the last one of the file that came furthest. `exit_code` is the last status
+    but 0 that a line speaks of.
     """
 
     launcher: str | None = None
@@ -45,6 +46,7 @@ class Environment:
     well: list[int] = field(default_factory=list)
     wound_up: list[int] = field(default_factory=list)
     joined: list[int] = field(default_factory=list)
+    refused: list[int] = field(default_factory=list)
     foreign: int = 0
     of_field: int = 0
     around: int = 0  # lines that tell of no more than what stands around training
@@ -177,14 +179,16 @@ class Environment:
         self._narrow(told.bounds)
         if told.phase and not claimed:
             self._phases.enter(order, told.phase)
-        for orders, shown in ((self.well, told.well), (self.wound_up, told.wound_up), (self.joined, told.joined)):
-            if shown:
+        shown = ((self.well, told.well), (self.wound_up, told.wound_up), (self.joined, told.joined))
+        for orders, shows in (*shown, (self.refused, told.refused)):
+            if shows:
                 orders.append(order)
         self.foreign += told.foreign
 
     def _remember(self, told: Told) -> None:
         """Ranks print the same lines: what tells the same however often it is told need not be noted again."""
-        if told.phase or told.exit_code or told.well or told.wound_up or told.joined or told.foreign:
+        anew = told.phase or told.exit_code or told.well or told.wound_up or told.joined or told.refused
+        if anew or told.foreign:
             return
         if len(self._lasting) >= _MOST_LASTING:
             self._lasting.clear()
@@ -206,7 +210,7 @@ class Environment:
         def moved(order: int) -> int:
             return order + shifts.get(order // FILE_SPAN, 0)
 
-        for orders in (self.progress, self.well, self.wound_up, self.joined):
+        for orders in (self.progress, self.well, self.wound_up, self.joined, self.refused):
             orders[:] = sorted(map(moved, orders))
         self.progress_of = {rank: moved(order) for rank, order in self.progress_of.items()}
         self._phases.move(moved)

@@ -41,7 +41,7 @@ ON_GPUS = Sign(
     r"|\bLog(?:RHI|D3D12RHI|VulkanRHI|Vulkan|Init): |^(?:CMake (?:Error|Warning) at |-- (?:Found|Performing Test|Looking for|Detecting|Check for) )(?!.*[Tt]orch)|\bUnityPlayer\b|^GameOverlay: |\bvk[A-Z]\w+ failed|\bVK_ERROR_\w+|gpu_process_host\.cc|GPU process isn't usable|\bPlex Media Server\b|\bJellyfin\b|\bnvEnc\w+|\bNVENC Error|\bh(?:264|evc)_nvenc\b"
     r"|(?i:\bopenmm\b|openmm(?:exception|cuda|md)|cryosparc|\brelion_\w)|cudaCustomAllocator|\bcolmap (?:patch|feature|mapper|stereo|exhaustive)|\bcolmap::|\bPatchMatch(?:::|Stereo|Options)|\bgpu_mat\.h:\d|\bcudacc\.cc:\d|\bopencv_cudev\b|\bpmemd\.cuda|launching kernel k[A-Z]|^darknet: |\d BF(?:LOPs)?$|^Region \d+ Avg IOU: | avg loss, [\d.]+ rate, "
     r"|^ERROR: LoadError: |[/\\]\.julia[/\\]packages|^\s+@ (?:\w+ )?\S+\.jl:\d|\bCuArray\{|^Effective GPU memory usage: |\bggml_\w|\bllama_(?:model_load|new_context|init_from)|\bllm_load_\w|ms per token, +[\d.]+ tokens per second"
-    r"|[/\\]kokkos(?:-\d|[/\\])|\bKokkos::|\bCmiAbort|\bcuda-hybrid-api\.cu|\bCUDA mining\b|^cu(?:Event|Stream|Mem|Module|Ctx)\w+\(\): |\bmallocMC\b|\bpicongpu\b"
+    r"|[/\\]kokkos(?:-\d|[/\\])|\bKokkos::|\bCmiAbort|\bcuda-hybrid-api\.cu|\bCUDA mining\b|^CUDA error in func '\w+' at line \d|^Traceback functionality not available|instance of 'CUDA::error'|^cu(?:Event|Stream|Mem|Module|Ctx)\w+\(\): |\bmallocMC\b|\bpicongpu\b"
     r"|\bai\.rapids\.cudf\b|\bspark\.rapids\b|^CUDA error !!!!! <|^at CUDA call error code: # \d|\bamrex::|\((?:nnet\w*-|cuda-)[\w-]{1,40}\[\d+\.\d"
 )
 # Programs whose logs are not this field's, by the forms that only they print. Several signs: where RE2's automaton of one
@@ -72,7 +72,7 @@ FOREIGN = (
         r"|(?:site|dist)-packages[/\\](?:flask|django|werkzeug|starlette|fastapi|uvicorn|gunicorn|tornado|airflow|celery|prefect|scrapy|twisted|sqlalchemy"
         r"|discord|telegram|pygame|kivy|selenium|psycopg2?|pymysql|MySQLdb|pymongo|kombu|odoo|ansible|salt|streamlit|mitmproxy|certbot|bottle|sanic"
         r"|quart|pyramid|wagtail|stripe|paho|pyodbc|mkdocs|sphinx|openpyxl|apt|cloudinit|ufw|softwareproperties|apport|billiard|dask|distributed|tweepy|praw|pika|telethon|pyrogram|aiogram|slack_bolt|ccxt|dbt|superset|PyQt\d|PySide\d|pyglet|wx|apscheduler)[/\\]|\bmanage\.py\", line \d"
-        r"|\bhomeassistant[./]|\[Server thread/[A-Z]+\]: |\bActiveRecord::|^Started (?:GET|POST|PUT|PATCH|DELETE) \"/|\b(?:mysqldump|pg_dump|mysqladmin): |\bpanic: listen tcp|\bairflow\b|\bcelery@|\d: [A-Z]+/(?:MainProcess|ForkPoolWorker-\d+)\] |\bbilliard\.|'ForkPoolWorker-\d+' pid:\d|\[CRITICAL\] WORKER TIMEOUT \(pid:|\btelegram\.(?:ext|vendor|error|request|bot)\b|\btelethon\.|\bdiscord\.(?:client|gateway|ext|errors|http)\b|^INFO: +Will watch for changes in these directories|^ \* Serving Flask app |\bscrapy\.|^(?:START|END|REPORT) RequestId: |/var/task/"
+        r"|\bhomeassistant[./]|\[Server thread/[A-Z]+\]: |\bActiveRecord::|^Started (?:GET|POST|PUT|PATCH|DELETE) \"/|\b(?:mysqldump|pg_dump|mysqladmin): |^psql: |\(@INC contains: |^BEGIN failed--compilation aborted|\bpanic: listen tcp|\bairflow\b|\bcelery@|\d: [A-Z]+/(?:MainProcess|ForkPoolWorker-\d+)\] |\bbilliard\.|'ForkPoolWorker-\d+' pid:\d|\[CRITICAL\] WORKER TIMEOUT \(pid:|\btelegram\.(?:ext|vendor|error|request|bot)\b|\btelethon\.|\bdiscord\.(?:client|gateway|ext|errors|http)\b|^INFO: +Will watch for changes in these directories|^ \* Serving Flask app |\bscrapy\.|^(?:START|END|REPORT) RequestId: |/var/task/"
     ),
     # The kernel, the init and the doors of machines that serve something else.
     Sign(

@@ -63,6 +63,8 @@ WELL = Sign(
 WOUND_UP = Sign(r"(?i)train(?:ing)? time[: ]|View run .{0,120} at:")
 # The store's barrier was passed: all ranks are there.
 JOINED = Sign(r"[Cc]ompleted store-based barrier for |\bSuccessfully assigned \S+ to \S")
+# A server told one client that it asked for something wrong, and serves the others.
+REFUSED = Sign(r"- \"(?:GET|POST|PUT|PATCH|DELETE) \S{1,200} HTTP/1\.[01]\" 4\d\d\b")
 _PHASES = (
     ("teardown", Sign(
         r"destroy_process_group|(?i:training (?:is )?(?:done|finished|complete[d]?)\b|finished training)|`Trainer\.fit` stopped")),
@@ -89,7 +91,7 @@ _PHASES = (
 _SIGNS_OF_PHASES = tuple(sign for _, sign in _PHASES)
 _COUNTING = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _IN_WORDS, _SUMMARY)
 _IN_PART = (_PREPARING, _OF_A_FILE, _IN_WORDS)  # of a line in which something else can show progress
-SIGNS = (*_COUNTING, WELL, WOUND_UP, JOINED, *_SIGNS_OF_PHASES)
+SIGNS = (*_COUNTING, WELL, WOUND_UP, JOINED, REFUSED, *_SIGNS_OF_PHASES)
 
 
 def counting(text: str) -> Shown:

@@ -37,6 +37,7 @@ class Told(NamedTuple):
     well: bool = False
     wound_up: bool = False
     joined: bool = False
+    refused: bool = False
     foreign: bool = False
     of_field: bool = False
     around: bool = False  # and no more
@@ -90,6 +91,7 @@ def form_of(numbers: tuple[int, ...]) -> Form:
         well=progress.WELL in shown,
         wound_up=progress.WOUND_UP in shown,
         joined=progress.JOINED in shown,
+        refused=progress.REFUSED in shown,
         of_field=of_field,
         around=AROUND in shown and not of_field,
         kinds=sum(1 << kind for kind, hint in enumerate(HINTS) if hint in shown)

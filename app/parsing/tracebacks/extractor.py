@@ -44,8 +44,7 @@ class Tracebacks:
             stream = self._streams[line.stream] = Stream()
         text = line.text
         if stream.reading == "nothing" and not forms.may_begin(text):
-            if "-- Process " in text and (spawned := forms.SPAWNED.search(text)):
-                stream.spawned = int(spawned[1])  # The line above it was cut off.
+            stream.quotes(text)  # The line above it was cut off.
             return text.startswith(forms.IGNORED) and self._ignore(stream, line)
         if stream.ignored is not None and stream.reading == "nothing" and line.order > stream.ignored + IGNORED_FOR:
             stream.ignored = None
@@ -123,6 +122,7 @@ class Tracebacks:
         return self._bare(stream, line, text)
 
     def _head(self, stream: Stream, line: Line, text: str) -> bool:
+        stream.quotes(text)  # on one line with the traceback, where a form took the line feeds away
         if stream.reading == "message":
             stream.inner |= "Original Traceback" in text or "(RANK " in text or stream.spawned is not None
             self._keep(stream)
@@ -183,11 +183,10 @@ class Tracebacks:
             stream.linked = True
             stream.implicit = text.lstrip().startswith("During")
             return True
-        if not text.strip():
+        if not text.strip(" .\u2026"):  # who shortens a log writes dots
             stream.blank = True
             return True
-        if spawned := forms.SPAWNED.search(text):
-            stream.spawned = int(spawned[1])
+        if stream.quotes(text):
             return True
         unfinished = not any(part.strip() for part in stream.message)
         if unfinished and stream.spawned is not None and not stream.inner and forms.BARE.match(text):
@@ -244,4 +243,5 @@ class Tracebacks:
         stream.heads = heads if heads and chain else 0
         if chain and ignored is None and not unraisable(chain):
             event = event_of(chain, spawned, teller, logged)
-            self.events.append(replace(event, source="cut traceback") if cut else event)
+            text = event.text if spawned is None else f"-- Process {spawned} terminated with the following error:"
+            self.events.append(replace(event, source="cut traceback", text=text) if cut else event)

@@ -72,6 +72,13 @@ class Stream:
             taken += 1
         return taken
 
+    def quotes(self, text: str) -> bool:
+        """-> whether a line of the parent says which process's words follow; its number is kept."""
+        found = forms.SPAWNED.search(text) if "-- Process " in text else None
+        if found is not None:
+            self.spawned = int(found[1])
+        return found is not None
+
     def describe(self, code: str, line: Line) -> None:
         """Takes the line of code below the innermost frame."""
         last = self.frames[-1]
