@@ -118,7 +118,7 @@ def test_dots_in_place_of_a_spawned_process_frames_are_no_message() -> None:
     parent = traceback("torch.multiprocessing.spawn.ProcessRaisedException: ")
     (event,) = read([*parent, "", "-- Process 2 terminated with the following error:", ".", "...", "AssertionError"])
     assert event.rank == 2
-    assert [raised.type for raised in event.chain][0] == "AssertionError"
+    assert event.chain[0].type == "AssertionError"
 
 
 def test_a_spawned_process_is_told_on_one_line_with_its_traceback() -> None:
@@ -331,3 +331,10 @@ def test_a_frame_that_srun_parted_is_put_together_again(place: int) -> None:
     assert event.exception is not None
     assert event.exception.text == "ValueError: bad 3"
     assert [frame.function for frame in event.exception.frames] == ["f", "g"]
+
+
+def test_a_spawned_process_that_was_cut_off_is_told_by_its_parents_words() -> None:
+    parent = traceback("torch.multiprocessing.spawn.ProcessRaisedException:")
+    (event,) = read([*parent, "", "-- Process 3 terminated with the following error:", *traceback("x")[:-1]])
+    assert (event.rank, event.source) == (3, "cut traceback")
+    assert event.text == "-- Process 3 terminated with the following error:"
