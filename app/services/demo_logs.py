@@ -14,6 +14,7 @@ from random import Random
 from app.domain.entry import Entry
 
 LOCAL = 8  # GPUs of a host
+_OF_HOSTS = ("platform", "hardware")
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Exit|Warning|Interrupt)\b.*")
 _STEP = timedelta(seconds=7)
 _SHOWN_WAITING = 96  # ranks that print that they waited
@@ -45,8 +46,11 @@ def log_of(launch: Launch, entry: Entry | None, rank: int, chance: Random) -> st
     if entry is None:
         lines += [_say(launch, 0, f"{_at(launch.failed)} | Training completed, model saved to /ckpt/final")]
         return "\n".join(lines) + "\n"
-    message = chance.choice(entry.match_examples).rstrip("\n").split("\n")
-    of_host = entry.owner in ("platform", "hardware") and not _RAISED.match(message[0])
+    told = entry.match_examples
+    if entry.owner not in _OF_HOSTS:  # A worker's own exception tells more than what a shell said above it.
+        told = tuple(filter(_RAISED.match, told)) or told
+    message = chance.choice(told).rstrip("\n").split("\n")
+    of_host = entry.owner in _OF_HOSTS and not _RAISED.match(message[0])
     lines += _of_host(launch, rank, message) if of_host else _of_worker(launch, rank, message, chance)
     lines += _waiting(launch, rank)
     return "\n".join([*lines, *_report(launch, rank, chance)]) + "\n"
