@@ -46,9 +46,9 @@ def log_of(launch: Launch, entry: Entry | None, rank: int, chance: Random) -> st
     if entry is None:
         lines += [_say(launch, 0, f"{_at(launch.failed)} | Training completed, model saved to /ckpt/final")]
         return "\n".join(lines) + "\n"
-    told = entry.match_examples
-    if entry.owner not in _OF_HOSTS:  # A worker's own exception tells more than what a shell said above it.
-        told = tuple(filter(_RAISED.match, told)) or told
+    # A worker raises what is its own fault; what hits it from outside is told by others.
+    own = entry.owner not in _OF_HOSTS and entry.area != "process"
+    told = [example for example in entry.match_examples if bool(_RAISED.match(example)) == own] or entry.match_examples
     message = chance.choice(told).rstrip("\n").split("\n")
     of_host = entry.owner in _OF_HOSTS and not _RAISED.match(message[0])
     lines += _of_host(launch, rank, message) if of_host else _of_worker(launch, rank, message, chance)
