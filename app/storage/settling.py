@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -38,9 +39,9 @@ def _opened(path: Path, call: Callable[[int], object]) -> None:
 @cache
 def _syncfs() -> Callable[[int], None] | None:
     """-> syncfs(2), which Linux has and Python does not name; None elsewhere."""
-    library = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(library, "syncfs"):
+    if sys.platform != "linux":
         return None
+    library = ctypes.CDLL(None, use_errno=True)
 
     def call(handle: int) -> None:
         if library.syncfs(handle) != 0:

@@ -50,8 +50,6 @@ class Extractors:
 
     def placed(self, line: Line) -> Line:
         """-> the line with its attempt."""
-        if not self.elastic.attempt and line.host is None:
-            return line
         line = self.elastic.placed(line)
         if line.host is not None:
             self.environment.at(line.host, line.rank)
