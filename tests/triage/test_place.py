@@ -46,14 +46,18 @@ def test_the_rank_is_told_only_where_the_log_tells_it(
     assert root.rank == rank
 
 
-def test_a_workers_own_exception_inside_the_report_is_read(engine: Engine) -> None:
-    lines = report((1, 1))
+@pytest.mark.parametrize(("others", "rank"), [((), 1), (((3, 1),), 3)])
+def test_a_workers_own_exception_inside_the_report_is_read(
+    engine: Engine, others: tuple[tuple[int, int], ...], rank: int
+) -> None:
+    """The exception is of the rank whose item of the report holds it, be it the report's first failure or another."""
+    lines = report((1, 1), others)
     at = next(number for number, line in enumerate(lines) if line.startswith("  traceback :"))
     lines[at : at + 1] = ["  traceback : Traceback (most recent call last):",
                           '    File "/job/train.py", line 30, in main', "      step()", f"  {KEY}"]  # fmt: skip
     root = engine.triage(from_bytes(text(lines))).root_cause
     assert root is not None
-    assert (root.entry, root.rank) == ("usage.python-error", 1)
+    assert (root.entry, root.rank) == ("usage.python-error", rank)
 
 
 OOM_STEP = (
