@@ -6,6 +6,7 @@ import re
 
 from app.domain.entry import Kind
 from app.domain.event import Event, Where
+from app.triage.absent import missed
 from app.triage.cascade import Grade, grade
 from app.triage.fingerprint import raised_of
 from app.triage.folding import Finding
@@ -48,8 +49,8 @@ def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: st
     echo = finding.match is not None and finding.match.entry.kind is Kind.CONSEQUENCE
     waited = echo and bool(finding.ranks) and finding.ranks <= reading.extractors.collectives.timed_out
     if waited or finding.event.source == "torn":
-        missed = _missed(reading)  # Who waited in vain did not fail first.
-        return _first_to_leave(finding, choice, reading) if missed is None else missed, None, None
+        absent = missed(reading)  # Who waited in vain did not fail first.
+        return _first_to_leave(finding, choice, reading) if absent is None else absent, None, None
     alone = awaited(finding, choice, reading) if captured is None else None
     if alone is not None:
         return alone, None, reading.environment.host_of.get(alone)
@@ -64,7 +65,7 @@ def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: st
         rank = _written(finding) if rank is None else rank
         rank = _guarded(finding) if rank is None else rank
         rank = local if rank is None and local is not None and _first_host(finding, reading) else rank
-        rank = _missed(reading) if rank is None else rank
+        rank = missed(reading) if rank is None else rank
         rank = _alone(reading, finding, choice) if rank is None else rank
     of_a_task = finding.event.source not in _WHOLE_RUN or finding.entry in _NOT_STARTED
     if rank is None and of_a_task and not _of_agent(reading) and (left := _task(choice, finding)) is not None:
@@ -200,12 +201,6 @@ def _first_to_leave(finding: Finding, choice: Choice, reading: RunReading) -> in
     told = [other for other in exits if other.event.source == "process" and other.event.rank is not None]
     first = min(told, key=lambda other: other.order).event.rank if told else None
     return None if first in reading.extractors.collectives.timed_out else first
-
-
-def _missed(reading: RunReading) -> int | None:
-    """-> the rank at which the waiting of the others points, where it is a single one."""
-    suspects = reading.extractors.collectives.suspects(reading.environment.world_size)
-    return next(iter(suspects.ranks)) if suspects is not None and len(suspects.ranks) == 1 else None
 
 
 def _carried_from(finding: Finding, choice: Choice) -> str | None:

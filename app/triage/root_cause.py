@@ -9,6 +9,7 @@ from app.domain.event import Where
 from app.domain.line import Line
 from app.parsing.environment.kinship import ON_GPUS
 from app.reading.lines import FILE_SPAN
+from app.triage.absent import TIMED_OUT, told_before
 from app.triage.belonging import is_by_a_person
 from app.triage.cascade import ECHO_AREAS, Grade, grade, is_clean_up, unexplained
 from app.triage.folding import Finding
@@ -21,7 +22,6 @@ _TASK_FAILED = re.compile(r"^srun: error: \S+: tasks? \S+: |\*\*\* (?:JOB|STEP) 
 _LOST_A_PEER = frozenset(
     {"nccl.unhandled-system-error", "nccl.internal-error", "gloo.error", "network.connect-refused"}
 )
-_TIMED_OUT = frozenset({"nccl.timeout", "gloo.timeout"})
 _OWN_SIGNALS = frozenset({-4, -7, -8, -9, -11})  # that end no process because another one has left
 _LATE = 1000  # lines; so far below may stand what came before
 _BY_HAND = (None, "python")  # launchers of a log in which no other is seen
@@ -66,7 +66,7 @@ def choose(reading: RunReading) -> Choice:
     for attempt, live in sorted(attempts.items()):
         root = _root_of(live, choice.gave_way)
         if root is not None:
-            choice.roots[attempt] = root
+            choice.roots[attempt] = told_before(root, live, reading) or root
     choice.root = _first_telling(choice) if failed else None
     return choice
 
@@ -180,7 +180,7 @@ def _came_first(finding: Finding, best: Finding) -> bool:
     or where both are mistakes of the program, on different ranks."""
     if finding.order >= best.order:
         return False
-    if finding.entry in _TIMED_OUT and best.entry == "elastic.sigterm":
+    if finding.entry in TIMED_OUT and best.entry == "elastic.sigterm":
         return finding.fatal  # What others waited for was missing before somebody ended it all.
     if grade(finding) < Grade.UNNAMED or finding.event.source != "traceback":
         return False

@@ -1,5 +1,7 @@
 """A rank that waited in vain is not the one whose failure bears no rank, though the log names no other."""
 
+import pytest
+
 from app.triage.engine import Engine
 from tests.logs import PEER_CLOSED, agent, report, traceback
 from tests.triage.test_engine import triage
@@ -55,3 +57,33 @@ def test_of_two_that_tell_of_no_peer_none_is_named(engine: Engine) -> None:
     root = triage(engine, others, agent(1, 0), report((0, 1), [(1, -15), (2, -15), (3, 1)])).root_cause
     assert root is not None
     assert root.rank not in (1, 2)
+
+
+HEALTHY = [f"[rank{rank}]: step {step} loss 0.5" for step in range(3) for rank in range(4)]
+OTHERS_WAITED = [WAITED.format(rank) for rank in (0, 1, 3)]
+
+
+@pytest.mark.parametrize(
+    ("said", "entry"),
+    [
+        ("run_all.sh: line 21: 40713 Killed                  python3 pretrain.py", "process.oom-killed"),
+        (" 12%|█▏        | 214/1781 [01:32<11:16,  2.32it/s]Aborted (core dumped)", "process.sigabrt"),
+        ("free(): invalid pointer", "process.sigabrt"),
+        ("bash: ./launch.sh: Permission denied", "storage.permission"),
+    ],
+)
+def test_what_the_one_awaited_rank_said_before_is_the_cause(engine: Engine, said: str, entry: str) -> None:
+    ended = "slurmstepd: error: *** STEP 71.0 ON gpu-1 CANCELLED AT 2026-05-01T09:10:00 ***"
+    root = triage(engine, "world_size=4", HEALTHY, f"[rank2]: {said}", OTHERS_WAITED, ended).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == (entry, 2)
+    assert any("waited for rank 2" in reason for reason in root.reasons)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_weak_word_of_a_rank_that_waited_or_one_that_comes_late_is_no_cause(engine: Engine, late: bool) -> None:
+    said = f"[rank{2 if late else 1}]: bash: ./launch.sh: Permission denied"
+    parts = [OTHERS_WAITED, said] if late else [said, OTHERS_WAITED]
+    root = triage(engine, "world_size=4", HEALTHY, *parts).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("nccl.timeout", 2)
