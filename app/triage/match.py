@@ -133,7 +133,7 @@ class Matcher:
     def nearly(self, event: Event) -> Match | None:
         """-> the entry whose message is nearly that of the event: wrapped, escaped, mistyped, reworded, cut."""
         for depth, raised in enumerate(event.chain):
-            near = self._near.look(raised.message) if not _probed(event.chain, depth) else None
+            near = self._near.look(raised.message, kind=raised.type) if not _probed(event.chain, depth) else None
             if near is not None:
                 return Match(near.entry, NEAR, depth=depth, raised=raised, near=near, general=near.entry.general)
         return None

@@ -59,11 +59,13 @@ class NearSigns:
         # A run asks several times, and runs ask of the same messages.
         self._compared = lru_cache(maxsize=1024)(self._compare)
 
-    def look(self, text: str, threshold: float = NEAR_ENOUGH) -> Near | None:
-        """-> the entry whose message `text` nearly is, else None."""
+    def look(self, text: str, threshold: float = NEAR_ENOUGH, kind: str = "") -> Near | None:
+        """-> the entry whose message `text` nearly is, else None; `kind`: the type of the exception that bears it."""
         plain = tidied(text)
-        if plain != text and (entry := self._shown(plain)):
-            return Near(entry, 100.0)
+        # A chat breaks a line between words, a terminal at its edge.
+        for told in (plain, tidied(text.replace("\n", ""))) if plain != text else ():
+            if entry := self._shown(f"{kind}: {told}" if kind else told):
+                return Near(entry, 100.0)
         return self._compared(comparable(plain), threshold)
 
     def _compare(self, query: str, threshold: float) -> Near | None:

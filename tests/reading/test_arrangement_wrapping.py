@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.reading.arrangement.wrapping import doubled, joined, single, width
+from app.reading.arrangement.wrapping import doubled, joined, labelled_width, single, width
 from tests.logs import BANNER, agent, report, steps, traceback
 
 LOG = [BANNER, *steps(range(2), count=4), *traceback("KeyError: 'image'"), agent(1), BANNER, *report((0, 1))]
@@ -54,3 +54,22 @@ def test_rows_of_a_table_that_are_all_as_wide_were_not_cut() -> None:
         "keeper-of-the-last",
     )
     assert width([f"{name:60}1/1     Completed" for name in names]) is None
+
+
+LABELLED = traceback(
+    "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!",
+    prefix="[rank3]: ",
+)
+
+
+def test_the_rest_of_a_labelled_line_stands_below_it_without_the_label() -> None:
+    lines = [line[start : start + 80] for line in LABELLED for start in range(0, len(line), 80)]
+    assert labelled_width(["$ torchrun train.py", *lines]) == 80
+    assert joined(lines, 80)[0] == LABELLED
+
+
+@pytest.mark.parametrize(
+    "below", [[], ["W0501 09:10:00 41 api.py:10] Sending"], ["Killed"], ["wandb: Find logs at: x"]]
+)
+def test_below_the_longest_labelled_line_another_one_may_follow(below: list[str]) -> None:
+    assert labelled_width([*LABELLED, *below]) is None

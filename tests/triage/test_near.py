@@ -8,6 +8,7 @@ from app.domain.verdict import Verdict
 from app.reading.sources import from_bytes
 from app.triage.engine import Engine
 from app.triage.near import tidied
+from tests.logs import traceback
 
 UNUSED = (
     "RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one. "
@@ -106,3 +107,11 @@ def test_the_misspelt_name_of_an_exception_is_told(engine: Engine) -> None:
     assert any(
         "“multiprocessiong … erroes” where the entry has “multiprocessing … errors”" in why for why in root.reasons
     )
+
+
+def test_a_message_that_a_terminal_cut_inside_a_word_is_found(engine: Engine) -> None:
+    message = "torch.distributed.elastic.multiprocessing.api.SignalException: Process 918233 go\nt signal: 1"
+    root = triage(engine, "\n".join(traceback(message)) + "\n").root_cause
+    assert root is not None
+    assert root.entry == "elastic.sighup"
+    assert root.confidence != "certain"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from app.reading.arrangement.columns import in_columns, logged
 from app.reading.arrangement.filling import filled, unfilled
 from app.reading.arrangement.panes import BARS, apart, bars
-from app.reading.arrangement.wrapping import FEWEST, WIDEST, doubled, joined, single, width
+from app.reading.arrangement.wrapping import FEWEST, WIDEST, doubled, joined, labelled_width, single, width
 
 Undo = Callable[[Sequence[str]], tuple[list[str], list[int]]]
 _BARS = tuple(bar.encode() for bar in BARS)
@@ -51,9 +51,10 @@ def _broken(lines: Sequence[bytes], between: bool) -> Undo | None:
     told = _decoded(lines if exact else lines[:WIDEST] if words else ())
     if words and (at := filled(told)) is not None:
         return lambda every: unfilled(every, at)
-    if exact and (cut := width(told)) is not None:
-        return lambda every: joined(every, cut)
-    return None
+    cut = width(told) if exact else None
+    if cut is None and between:
+        cut = labelled_width(_decoded(lines))
+    return None if cut is None else lambda every: joined(every, cut)
 
 
 def _decoded(lines: Sequence[bytes]) -> list[str]:
