@@ -61,7 +61,8 @@ class Elastic:
 
     def __init__(self) -> None:
         self._reports: dict[str, _Report] = {}
-        self._ended: dict[str, int] = {}
+        self._ended: dict[str, int] = {}  # attempts of each agent
+        self._ended_in: dict[str | None, int] = {}  # and of each file, as that of each host may have its own agent
         self.events: list[Event] = []
         self.attempt = 0
         self.given_up = 0
@@ -91,7 +92,7 @@ class Elastic:
         report = self._reports.get(line.stream)
         if report is None and (line.attempt or not self.attempt):
             return line  # as nearly all
-        attempt = line.attempt or (self.attempt if report is None else self._last())
+        attempt = line.attempt or (self._ended_in.get(line.file, 0) if report is None else self._last(line.file))
         rank = report.rank() if report is not None and line.rank is None else line.rank
         return line if (attempt, rank) == (line.attempt, line.rank) else line._replace(attempt=attempt, rank=rank)
 
@@ -106,6 +107,7 @@ class Elastic:
         attempt = line.attempt or self._ended.get(agent, 0)
         self._ended[agent] = attempt + 1
         self.attempt = max(self.attempt, attempt + 1)
+        self._ended_in[line.file] = max(self._ended_in.get(line.file, 0), attempt + 1)
         text = exit_text(code, None)
         host, time = line.host, line.time
         event = Event(Where.EXIT, text, (line,), "elastic agent", None, local_rank, host, attempt, time, exit_code=code)
@@ -137,11 +139,17 @@ class Elastic:
         text = message.encode("latin-1", "backslashreplace").decode("unicode_escape", "replace")
         raised = Raised(kind, text.encode(errors="replace").decode(), (), (line,))
         event = Event.at(line, raised.text, "exception line", Where.EXCEPTION)
-        return replace(event, rank=rank, attempt=self._last(), chain=(raised,))
+        return replace(event, rank=rank, attempt=self._last(line.file), chain=(raised,))
 
-    def _last(self) -> int:
-        """-> the attempt that the reports speak of."""
-        return max(self.attempt - 1, 0)
+    def last_in(self, file: str | None) -> int | None:
+        """-> the last attempt that an agent ended whose lines are in the file; None where there is none."""
+        ended = self._ended_in.get(file)
+        return None if ended is None else ended - 1
+
+    def _last(self, file: str | None) -> int:
+        """-> the attempt of which the reports in a file speak."""
+        last = self.last_in(file)
+        return max(self.attempt - 1, 0) if last is None else last
 
     def _end(self, stream: str, report: _Report) -> None:
         self._item(report)
@@ -167,7 +175,7 @@ class Elastic:
                 rank=number,
                 local_rank=int(rank[2]) if rank else None,
                 host=fields["host"][0] if "host" in fields else lines[0].host,
-                attempt=self._last(),
+                attempt=self._last(lines[0].file),
                 time=fields["time"][0].replace("_", "T") if "time" in fields else None,
                 exit_code=int(code[1]),
             )

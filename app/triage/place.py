@@ -131,8 +131,9 @@ def _exit_of(finding: Finding, choice: Choice) -> Event | None:
     """-> the exit status that belongs to a finding without a rank: of the same entry, else the first observed one."""
     exits = [other for other in choice.live if other.attempt == finding.attempt and other.event.where is Where.EXIT]
     same = [other.event for other in exits if other.entry == finding.entry]
-    local, node = finding.event.local_rank, finding.event.line.node
+    local, node, file = finding.event.local_rank, finding.event.line.node, finding.event.line.file
     exits = [other for other in exits if other.event.line.node == node] or exits
+    exits = [other for other in exits if other.event.line.file == file] or exits
     events = same or [other.event for other in exits if local is None or other.event.local_rank == local]
     order = ("elastic first", "process", "elastic agent", "elastic report")
     known = [event for event in events if event.rank is not None or event.source == "elastic agent"]

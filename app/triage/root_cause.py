@@ -26,7 +26,9 @@ _OWN_SIGNALS = frozenset({-4, -7, -8, -9, -11})  # that end no process because a
 _LATE = 1000  # lines; so far below may stand what came before
 _BY_HAND = (None, "python")  # launchers of a log in which no other is seen
 _PASTE = 40  # lines; a longer text is no paste of a warning
-_OF_A_WARNING = re.compile(r"\s|\W*$|.*\bNCCL INFO\b")  # lines below one that say more of it, or nothing
+_OF_A_WARNING = re.compile(  # lines below one that say more of it, or nothing
+    r"\s|\W*$|.*\bNCCL INFO\b|(?:\[rank\d+\]:)?\s?(?:Exception raised from \w|frame #\d+: )"
+)
 _BELOW = 2  # lines; a program that prints more behind its last warning went on
 # [ 9426.062972] INFO: task … · May 26 18:09:55 gpu-7 kernel: … · [Sat Apr  3 05:23:42 2021] watchdog: …
 _KERNEL = re.compile(
@@ -150,12 +152,13 @@ def _fails_any_program(finding: Finding) -> bool:
 
 
 def _clamp_attempts(findings: list[Finding], reading: RunReading) -> None:
-    """After the agent gave up there is no further attempt: what stands behind its last line belongs to the last one."""
-    last = max(reading.extractors.elastic.attempt - 1, 0)
-    if reading.extractors.elastic.given_up or not reading.environment.progress:
+    """After an agent gave up there is no further attempt: what stands behind its last line belongs to the last one."""
+    elastic = reading.extractors.elastic
+    if elastic.given_up or not reading.environment.progress:
         for finding in findings:
-            if finding.attempt > last and finding.event.line.file is None:
-                finding.attempt = last
+            last = elastic.last_in(finding.event.line.file)
+            if last is not None:
+                finding.attempt = min(finding.attempt, last)
 
 
 def _root_of(findings: list[Finding], gave_way: list[str]) -> Finding | None:

@@ -1,9 +1,11 @@
 """What failed first and what followed: restarts, torchelastic's word, missing ranks, mismatches, killed and stopped."""
 
+from pathlib import Path
+
 import pytest
 
 from app.domain.verdict import Verdict
-from app.reading.sources import from_bytes
+from app.reading.sources import from_bytes, open_path
 from app.triage.engine import Engine
 from tests.logs import BANNER, PEER_CLOSED, WAITING, agent, report, steps, text, traceback
 
@@ -160,3 +162,19 @@ def test_an_operation_cut_off_at_the_end_of_its_line_is_no_other_operation(engin
     root = triage(engine, BANNER, steps(range(2)), [watchdog(0), cut]).root_cause
     assert root is not None
     assert root.entry == "nccl.timeout"
+
+
+@pytest.mark.parametrize("culprit", [1, 2])
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_each_hosts_file_counts_its_own_attempts(engine: Engine, tmp_path: Path, culprit: int, restarts: int) -> None:
+    """Each host has an agent of its own: that the first file's has ended its workers starts no attempt in the second."""
+    waited = traceback("torch.distributed.DistBackendError: NCCL communicator was aborted on rank 0.")
+    for host in (1, 2):
+        said = traceback("KeyError: 'image'") if host == culprit else waited
+        ends = [line for _ in range(restarts + 1) for line in [*said, agent(1, host - 1, 60 + host)]]
+        (tmp_path / f"gpu-{host}.log").write_bytes(text(ends, report((host - 1, 1), host=f"gpu-{host}")))
+    verdict = engine.triage(open_path(tmp_path))
+    root = verdict.root_cause
+    assert root is not None
+    assert (root.entry, root.attempt, root.rank) == ("usage.python-error", 0, culprit - 1)
+    assert verdict.run.attempts == restarts + 1
