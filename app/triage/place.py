@@ -6,13 +6,12 @@ import re
 
 from app.domain.entry import Kind
 from app.domain.event import Event, Where
-from app.triage.absent import missed
 from app.triage.cascade import Grade, grade
 from app.triage.fingerprint import raised_of
 from app.triage.folding import Finding
 from app.triage.reading_run import RunReading
 from app.triage.root_cause import Choice
-from app.triage.waiting import awaited
+from app.triage.waiting import awaited, missed
 
 Place = tuple[int | None, int | None, str | None]
 # Ranks as people and their loggers write them inside a line: [rank3], [Rank 3], (rank=3), RANK:3.
@@ -51,7 +50,7 @@ def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: st
     if waited or finding.event.source == "torn":
         absent = missed(reading)  # Who waited in vain did not fail first.
         return _first_to_leave(finding, choice, reading) if absent is None else absent, None, None
-    alone = awaited(finding, choice, reading) if captured is None else None
+    alone = awaited(finding, choice.live, reading) if captured is None else None
     if alone is not None:
         return alone, None, reading.environment.host_of.get(alone)
     if _agent_was_told(finding, choice):

@@ -82,7 +82,7 @@ def _noun(values: Mapping[str, object]) -> str:
 def because_of(choice: Choice, reading: RunReading, root: RootCause) -> tuple[tuple[str, dict[str, object]], ...]:
     """-> why the verdict is what it is, as names and values, the weightiest first."""
     told = [*_shown(choice, root), *_placed(choice, reading, root), *_missing(reading)]
-    alone = awaited(choice.root, choice, reading) if choice.root is not None else None
+    alone = awaited(choice.root, choice.live, reading) if choice.root is not None else None
     if alone is not None and alone == root.rank:
         told.append(("missing", {"ranks": str(alone)}))
     if len(choice.roots) > 1:

@@ -9,12 +9,12 @@ from app.domain.event import Where
 from app.domain.line import Line
 from app.parsing.environment.kinship import ON_GPUS
 from app.reading.lines import FILE_SPAN
-from app.triage.absent import TIMED_OUT, told_before
 from app.triage.belonging import is_by_a_person
 from app.triage.cascade import ECHO_AREAS, Grade, grade, is_clean_up, unexplained
 from app.triage.folding import Finding
 from app.triage.reading_run import RunReading
 from app.triage.survival import ends_badly, handled, refused_before, stands_still, started_over, survived
+from app.triage.waiting import TIMED_OUT, told_before
 
 # srun: error: c12: tasks 0-63: Exited with exit code 1 · slurmstepd: error: *** JOB 31 ON c12 CANCELLED AT …
 _TASK_FAILED = re.compile(r"^srun: error: \S+: tasks? \S+: |\*\*\* (?:JOB|STEP) \S+ ON \S+ (?:CANCELLED|FAILED)")

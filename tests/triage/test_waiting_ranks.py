@@ -87,3 +87,17 @@ def test_a_weak_word_of_a_rank_that_waited_or_one_that_comes_late_is_no_cause(en
     root = triage(engine, "world_size=4", HEALTHY, *parts).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("nccl.timeout", 2)
+
+
+LOST = "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1333, remote process exited or there was a network error, NCCL version 2.21.5"
+
+
+def test_the_one_rank_that_lost_no_peer_is_the_one_that_the_others_lost(engine: Engine) -> None:
+    lost = [line for rank in (0, 1, 3) for line in traceback(LOST, prefix=f"[rank{rank}]: ")]
+    root = triage(engine, HEALTHY, lost).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("nccl.remote-error", 2)
+    assert any("waited for rank 2" in reason for reason in root.reasons)
+    root = triage(engine, HEALTHY, "[rank2]: free(): invalid pointer", lost).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("process.sigabrt", 2)
