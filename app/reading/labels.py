@@ -51,9 +51,9 @@ FORMS: dict[str, re.Pattern[str]] = {
         r"(?:[+-] )?(?=[a-z0-9.]*-[a-z.-]*\d)(?P<pod>[a-z0-9][a-z0-9.-]*+) [›>]? ?(?!\d)(?P<container>[a-z][a-z0-9-]*)(?: |$)"
     ),
     "host": re.compile(r"(?P<host>[A-Za-z][\w.-]*):(?: |$)"),  # pdsh, clush; not `step:120/1000`
-    "stream": re.compile(
-        r"(?=[\w.:$]*[/-](?:[^\W\d]|[.:/\[\]$-])*\d)(?P<writer>[A-Za-z][\w.:/\[\]$-]*+)(?: |$)"
-    ),  # aws logs tail, torchx
+    "stream": re.compile(  # aws logs tail, torchx; not NCCL's own `host:pid:tid [device] `
+        r"(?=[\w.:$]*[/-](?:[^\W\d]|[.:/\[\]$-])*\d)(?![\w.-]+:\d+:\d+ \[)(?P<writer>[A-Za-z][\w.:/\[\]$-]*+)(?: |$)"
+    ),
 }
 _COUNTED = re.compile(r"\d{1,9}(?:[ /,:]|$)(?!\d\d:)")  # `step 12`, `epoch 3/10`; no time
 _NUMBERS = frozenset(

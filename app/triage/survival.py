@@ -30,6 +30,7 @@ _MANY = 10  # lines of progress; so many are no late output of the others
 _WHOLE = 60  # frames; of a longer traceback the outermost ones are not kept
 _FRAME = 3  # lines of a frame: its file, its code, and what marks the place in it
 _AROUND = 5  # lines around the frames of an exception
+_NOT_STARTED = frozenset({"slurm.launch", "slurm.rejected", "container.runtime"})  # what began after all, if steps follow
 _ANSWER = 3  # lines; so soon below what went wrong with a request follows the answer to it
 
 
@@ -46,10 +47,11 @@ def survived(finding: Finding, environment: Environment, terminal: list[int]) ->
 
     `terminal` holds the orders of the findings that did, sorted.
     """
-    if ends_badly(finding):
-        return False
     order = finding.last
     end = (order // FILE_SPAN + 1) * FILE_SPAN  # Only lines of the same file tell what came after.
+    if ends_badly(finding):
+        late = _between(environment.progress, order, end) if finding.entry in _NOT_STARTED else []
+        return len(late) >= _MANY and late[-1] - order > _FAR
     if _fell_silent(finding, environment):
         return False
     if _done_without(finding, environment, end) or _got_over(finding, environment, end):

@@ -138,3 +138,13 @@ def test_a_traceback_behind_two_prefixes_is_one_failure(engine: Engine) -> None:
 def test_a_sentence_about_tracebacks_begins_none(engine: Engine) -> None:
     lines = ["model output: Traceback (most recent call last) is how Python errors begin", "step 1 loss 2.0"] * 20
     assert engine.triage(from_bytes(text(lines))).outcome == "healthy"
+
+
+def test_what_nccl_puts_before_its_lines_is_a_host_and_no_label(engine: Engine) -> None:
+    said = [
+        "transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from peer 10.2.0.5<33092> with error 12, opcode 0, len 0",
+        *(f"NCCL INFO transport/net.cc:{line} -> 6" for line in range(1134, 1140)),
+    ]
+    root = engine.triage(from_bytes(text([f"gpu-node-2:5776:5902 [3] {line}" for line in said]))).root_cause
+    assert root is not None
+    assert (root.entry, root.rank, root.host) == ("nccl.ib", None, "gpu-node-2")

@@ -297,3 +297,31 @@ def test_a_server_serves_on_after_a_request_that_was_wrong(engine: Engine) -> No
         line.replace("/job/loader.py", "/job/serve.py").replace("in fetch", "in <module>") for line in answered(400)
     ]
     assert triage(engine, BANNER, begun).outcome != "healthy"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        """Retrying (Retry(total=1, connect=None, read=None)) after connection broken by 'ReadTimeoutError("HTTPSConnectionPool(host='www.comet.com', port=443): Read timed out. (read timeout=9)")': /batch""",
+        """Backing off send(...) for 0.4s (requests.exceptions.ConnectionError: HTTPSConnectionPool(host='m.example', port=443): Max retries exceeded with url: /m)""",
+        """WARNING Retrying job.upload in 2.0 seconds as it raised ConnectionError: HTTPSConnectionPool(host='m.example', port=443): Read timed out.""",
+        """'(ReadTimeoutError("HTTPSConnectionPool(host='huggingface.co', port=443): Read timed out."), '(Request ID: 7)')' thrown while requesting HEAD https://huggingface.co/gpt2/resolve/main/config.json""",
+    ],
+    ids=["urllib3", "backoff", "tenacity", "hub"],
+)  # fmt: skip
+def test_a_request_that_is_made_again_ends_nothing(engine: Engine, line: str) -> None:
+    assert triage(engine, losses(0, 4), line).outcome == "healthy"
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        "sbatch: error: Batch job submission failed: Requested node configuration is not available",
+        "srun: error: Application launch failed: Communication connection failure",
+        "slurmstepd: error: pyxis: failed to import docker image",
+    ],
+)
+def test_what_could_not_be_started_is_no_failure_of_a_run_that_trains_on(engine: Engine, refused: str) -> None:
+    assert triage(engine, refused, steps(range(1), count=200)).outcome == "healthy"
+    root = triage(engine, steps(range(1), count=200), refused).root_cause
+    assert root is not None
