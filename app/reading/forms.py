@@ -28,7 +28,7 @@ _FORMS = (
     r'\{(?P<loki>[A-Za-z_]\w*="[^"\n]*"(?:, ?[A-Za-z_]\w*="[^"\n]*")*)\}\s+',  # logcli
     r"\[(?:default|trainer|worker|role_\w+)(?P<local>\d{1,6})\]:",  # torchrun --tee: role name and local rank
     # the same with TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE
-    r"\[(?:default|trainer|worker)-(?P<ownlocal>\d{1,6})-(?P<ownrank>\d{1,6})\]:? ?",
+    r"\[{1,3}(?:default|trainer|worker)-?(?P<ownlocal>\d{1,6})[-|](?P<ownrank>\d{1,6})\]{1,3}:? ?",
     r"\[(?:default|trainer|worker)[-_ ]?rank[-_ ]?(?P<rolerank>\d{1,6})\]:? ?",
     _RANK,
     r"\[?[0-9a-f]{8}\]? (?:\[rank=(?P<trialrank>\d{1,6})\] )?\|\| (?:[A-Z]{4,8}: (?=Traceback))?",  # Determined
@@ -55,6 +55,7 @@ _FORMS = (
     # SGLang: DP and PP ranks stand before that of the tensor group, which counts over all nodes
     rf"\[(?P<sgltime>{STAMP})(?: [DP]P\d+)* TP(?P<tprank>\d{{1,4}})(?: EP\d+)?\] ",
     r"\[repeated \d+x across cluster\] ?",
+    r"\d{1,6}\.\ds\t\d{1,7}\t",  # Kaggle's viewer: seconds and the line's number
     # a colour whose escape character a web form took away or spelled
     r"(?:(?:\^\[|\\(?:x1[bB]|u001[bB]|0?33|e)|[␛\ufffd])\[|\[(?!m\w))\d{0,2}(?:;\d{1,3})*m ?",
 )
