@@ -37,8 +37,9 @@ _FORMS = (
     rf"(?P<ctime>{CTIME})(?=\[[\d,]+\]<std)",
     r"\[(?:1|[\w.@-]+(?=,[^\]]{1,80}\]<std)),(?:mpirank:)?(?P<mpi>\d{1,6})(?:,(?P<mpihost>[\w.-]+))?\](?:<std(?:out|err)>)?: ?",
     r"\[(?P<horovod>\d{1,6})\]<std(?:out|err)>: ?",
-    # launchers and scripts that write host and rank into one bracket: [host:local rank], [host|rank=3], [rank 3 @ host]
-    rf"\[(?P<nodehost>{_NUMBERED}):(?P<nodelocal>\d{{1,2}})\] ?(?=\S)(?=[A-Z]|(?<= ))",
+    # launchers and scripts that write host and rank into one bracket: [host:local rank], also of torchrun's --role with
+    # the host's name, [host|rank=3], [rank 3 @ host]
+    rf"\[(?P<nodehost>{_NUMBERED}):(?P<nodelocal>\d{{1,2}})\](?::| ?(?=\S)(?=[A-Z]|(?<= ))|(?= {{2,}}\S))",
     rf"[\[(](?P<taghost>{_NUMBERED}) ?[:/|@,] ?(?:global_)?(?i:rank)[ =:_]?(?P<tagrank>\d{{1,6}})[\])]:? ?",
     rf"[\[(](?P<gpuhost>{_NUMBERED}) ?[:/|@,] ?(?i:gpu|local_?rank)[ =:_]?(?P<gpulocal>\d{{1,2}})[\])]:? ?",
     rf"[\[(](?i:rank)[ =:_]?(?P<rankfirst>\d{{1,6}}) ?[:/|@,] ?(?P<hostlast>{_NUMBERED})[\])]:? ?",

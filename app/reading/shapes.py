@@ -38,7 +38,9 @@ _HERE = "\0"  # stands for a clock
 _ENCLOSED = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|\{[^{}]*\}|<[^<>]*>|\|[^|]*(?=\|)")
 _OPEN = re.compile(r"[\[({<][^\])}>]*$|^[^|]*\|[^|]*$")
 _END = re.compile(rf".*(?:[\]:|>)}}{_HERE}]\s*`?|-\s+|\d\s+|\s{{2,}}|\t)", re.S)
-_OWN = re.compile(r"\[(?:rank|default|trainer|worker|role_)[-_ :=]{0,2}0|torch[./]|(?i:rank|epoch|step|iter|loss)")
+_OWN = re.compile(
+    r"\[(?:rank|default|trainer|worker|role_)[-_ :=]{0,2}0|\[[A-Za-z][\w.-]*0[\w.-]*:0\]|torch[./]|(?i:rank|epoch|step|iter|loss)"
+)
 # What no program prints behind a label of its own: output of others, passed on.
 _FOREIGN = re.compile(
     r"Traceback \(most|  File \"|    \S|\[(?:rank|default)\d+\]:|[WEIF]\d{4} \d\d:\d\d:\d\d\.\d+ |\*{20}|={20}|-{20}$"

@@ -25,6 +25,7 @@ _ERROR = re.compile(
     r"|^[EF]\d{4} \d\d:\d\d:\d\d|^Error executing job with overrides: "
     r"|\"(?:level|levelname|severity)\": ?\"(?:ERROR|error|CRITICAL|critical|FATAL|fatal)\""
 )
+_BY_STREAM = '"textPayload"'  # Cloud Logging gives all that a container writes to stderr one severity
 # What tells only that something ended, or is no failure of the run: launchers, trackers, counters, probes.
 _IDLE = re.compile(
     r"(?i)exit(?:ed|s)?(?: with)?(?: exit| error| return)? (?:code|status)|returned? (?:non-?zero|code)"
@@ -84,4 +85,5 @@ class LastWords:
 
 def _is_error(line: Line) -> bool:
     """-> whether the writer of a line called it an error; the level may stand in what was taken off or around it."""
-    return bool(_ERROR.search(line.text) or _ERROR.search(line.raw[:300])) and not _IDLE.search(line.raw)
+    around = "" if _BY_STREAM in line.raw else line.raw[:300]
+    return bool(_ERROR.search(line.text) or _ERROR.search(around)) and not _IDLE.search(line.raw)

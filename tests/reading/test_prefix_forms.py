@@ -51,6 +51,7 @@ FORMS = {
     "horovodrun, clock": Form("Fri May  1 09:00:00 2026[3]<stderr>:", 3, time="2026-05-01T09:00:00", node=3),
     "SageMaker": Form("[1,mpirank:3,algo-2]<stderr>:", 3, host="algo-2", node=3),
     "Open MPI": Form("[gpu-3:12345] ", host="gpu-3"),
+    "a role that is the host": Form("[r10i6n5:3]:", None, 3, "r10i6n5"),
     "host and local rank": Form("[gpu-3:2] ", None, 2, "gpu-3"),
     "host and gpu": Form("[node-12:gpu3] ", None, 3, "node-12"),
     "host and rank": Form("[node-12:rank3] ", 3, None, "node-12"),

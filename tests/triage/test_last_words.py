@@ -1,5 +1,7 @@
 """Errors at the end of a run that no entry knows, and those in good runs that look alike."""
 
+import json
+
 import pytest
 
 from app.domain.verdict import Verdict
@@ -82,3 +84,12 @@ def test_a_named_cause_comes_before_last_words(engine: Engine) -> None:
     root = triage(engine, STEPS, told, f"ERROR: {TOLD}").root_cause
     assert root is not None
     assert root.entry == "cuda.oom"
+
+
+def test_a_severity_that_only_names_the_stream_makes_no_line_an_error(engine: Engine) -> None:
+    """GKE gives all that a container writes to stderr the severity ERROR."""
+    said = [*(f"step {step} loss 0.5" for step in range(8)), "closing the logger", "*" * 40]
+    lines = [json.dumps({"textPayload": line, "severity": "ERROR", "timestamp": f"2026-05-01T09:00:{at:02}Z"}) for at, line in enumerate(said)]  # fmt: skip
+    assert triage(engine, *lines).outcome == "healthy"
+    lines[-1] = lines[-1].replace("*" * 40, "ERROR: the widget is upside down")
+    assert triage(engine, *lines).outcome == "unexplained"

@@ -61,9 +61,10 @@ def test_a_log_means_the_same_whatever_surrounds_its_lines(engine: Engine, form:
     assert engine.triage(from_bytes(content)).fingerprint == plain.fingerprint
 
 
+@pytest.mark.parametrize("told", [HEALTHY, HEALTHY[:-1]], ids=["to its end", "still going on"])
 @pytest.mark.parametrize("form", [*WRAPPINGS, *SURROUNDED, *COPIED])
-def test_a_healthy_log_is_healthy_in_every_form(engine: Engine, form: str) -> None:
-    content, _ = {**WRAPPINGS, **SURROUNDED, **COPIED}[form](HEALTHY)
+def test_a_healthy_log_is_healthy_in_every_form(engine: Engine, form: str, told: list[str]) -> None:
+    content, _ = {**WRAPPINGS, **SURROUNDED, **COPIED}[form](told)
     assert engine.triage(from_bytes(content)).outcome == "healthy"
 
 
