@@ -24,6 +24,12 @@ _WARNED = re.compile(
     r"\.pyx?:\d{1,6}: (?:[\w.]*Warning): "
     r"|(?i:\bcontinuing (?:without|anyway|training)\b|\bwill retry (?:at|in|on|next)\b|, skipp(?:ed|ing)\b)"
 )
+# What a library prints before it asks again: urllib3 (of pip, of a tracker), tenacity, backoff, huggingface_hub.
+_ASKS_AGAIN = re.compile(
+    r"\bRetrying (?:\(Retry\(total=\d|request to /|(?:[\w.<>]{1,80} )?in \d[\d.]{0,9} ?s)"
+    r"|\bBacking off [\w.]{1,80}\(|\bthrown while requesting (?:GET|HEAD|POST|PUT)\b"
+)
+_OF_LINES = frozenset({"line", "any"})
 _NAMED_WITHIN = 200  # characters of a text, in which it names its exception
 
 
@@ -73,7 +79,7 @@ class Matcher:
         """-> the event with every pattern that its texts show."""
         found = Found(event)
         if event.where is not Where.EXCEPTION:
-            where = frozenset({"exit"}) if event.where is Where.EXIT else frozenset({"line", "any"})
+            where = frozenset({"exit"}) if event.where is Where.EXIT else _OF_LINES
             found.hits = [(index, 0, None) for index in self._patterns.found(event.text, where)]
             return found
         for depth, raised in enumerate(event.chain):
@@ -98,6 +104,11 @@ class Matcher:
             shows = self._lines[text] = self._patterns.shows_one(text, pointed)
         return shows
 
+    def warns(self, text: str) -> bool:
+        """-> whether a line by itself shows signs of warnings, and no other."""
+        shown = [self._patterns.all[index] for index in self._patterns.found(text, _OF_LINES)]
+        return bool(shown) and all(pattern.sign.weak for pattern in shown)
+
     def names(self, event: Event) -> bool:
         """-> whether the event's texts show a whole sign, and not only a part of one."""
         shown = {index for index, _, _ in self.look(event).hits}
@@ -106,7 +117,7 @@ class Matcher:
     def matches(self, found: Found, everywhere: set[int]) -> list[Match]:
         """-> the entries that the event shows, strongest first; `everywhere` holds the patterns seen in the run."""
         best: dict[str, Match] = {}
-        warned = found.event.where is Where.LINE and bool(_WARNED.search(found.event.text))
+        warned = _is_warning(found.event)
         for index, depth, raised in found.hits:
             pattern = self._patterns.all[index]
             if pattern.group and (index != pattern.group[0] or not everywhere.issuperset(pattern.group)):
@@ -135,7 +146,8 @@ class Matcher:
         for depth, raised in enumerate(event.chain):
             near = self._near.look(raised.message, kind=raised.type) if not _probed(event.chain, depth) else None
             if near is not None:
-                return Match(near.entry, NEAR, depth=depth, raised=raised, near=near, general=near.entry.general)
+                general = near.entry.general
+                return Match(near.entry, NEAR, broad=near.broad, depth=depth, raised=raised, near=near, general=general)
         return None
 
 
@@ -146,6 +158,13 @@ def _probed(chain: tuple[Raised, ...], depth: int) -> bool:
         return False
     frames = chain[depth + 1].frames
     return bool(frames) and bool(frames[-1].code) and not frames[-1].code.startswith("raise")
+
+
+def _is_warning(event: Event) -> bool:
+    """-> whether the line says that nothing ended: a warning of Python, or an exception that is met by a retry."""
+    if event.where is Where.LINE and _WARNED.search(event.text):
+        return True
+    return event.source in ("line", "quoted") and bool(_ASKS_AGAIN.search(event.line.text))
 
 
 def frames_text(raised: Raised) -> str:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from app.domain.entry import Entry
 from app.triage import masking, patterns
 from app.triage.masking import mask
-from app.triage.patterns import Patterns
+from app.triage.patterns import Pattern, Patterns
 
 NEAR_ENOUGH = 90.0  # of 100; bench/near_matches.py measures what other values find and what they get wrong
 AHEAD = 3.0  # by so much the best entry must be nearer than the next one
@@ -37,12 +37,13 @@ _ANYWHERE = frozenset({"any", "exception", "line"})
 @dataclass(frozen=True, slots=True)
 class Near:
     """An entry that a message nearly shows: how near (of 100), what the log has and what the entry has in its place;
-    both are empty where only breaks, quotes and escapes differ."""
+    both are empty where only breaks, quotes and escapes differ. `broad`: only a broad sign of the entry shows then."""
 
     entry: Entry
     similarity: float
     log: str = ""
     expected: str = ""
+    broad: bool = False
 
 
 class _Message(NamedTuple):
@@ -64,8 +65,8 @@ class NearSigns:
         plain = tidied(text)
         # A chat breaks a line between words, a terminal at its edge.
         for told in (plain, tidied(text.replace("\n", ""))) if plain != text else ():
-            if entry := self._shown(f"{kind}: {told}" if kind else told):
-                return Near(entry, 100.0)
+            if shown := self._shown(f"{kind}: {told}" if kind else told):
+                return Near(shown.entry, 100.0, broad=shown.sign.broad)
         return self._compared(comparable(plain), threshold)
 
     def _compare(self, query: str, threshold: float) -> Near | None:
@@ -117,12 +118,11 @@ class NearSigns:
             return None
         return Near(message.entry, 100.0, *_difference(query, message.text))
 
-    def _shown(self, text: str) -> Entry | None:
-        """-> the entry whose sign the tidied text shows, the most telling one."""
+    def _shown(self, text: str) -> Pattern | None:
+        """-> the sign that the tidied text shows, the most telling one."""
         found = (self._patterns.all[index] for index in self._patterns.found(text, _ANYWHERE))
-        own = [pattern for pattern in found if not (pattern.group or pattern.sign.weak or pattern.sign.broad
-                                                    or pattern.entry.catch_all)]  # fmt: skip
-        return max(own, key=lambda pattern: pattern.weight).entry if own else None
+        own = [each for each in found if not (each.group or each.sign.weak or each.entry.catch_all)]
+        return max(own, key=lambda pattern: (not pattern.sign.broad, pattern.weight), default=None)
 
     def _alike(self, words: frozenset[str]) -> list[_Message]:
         """-> the messages that share the most words, rare ones counting more."""

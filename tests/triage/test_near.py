@@ -115,3 +115,11 @@ def test_a_message_that_a_terminal_cut_inside_a_word_is_found(engine: Engine) ->
     assert root is not None
     assert root.entry == "elastic.sighup"
     assert root.confidence != "certain"
+
+
+def test_a_broad_sign_of_a_wrapped_message_is_a_broad_match(engine: Engine) -> None:
+    message = "AssertionError: global batch size (10) must be\ndivisible by the world size (4)"
+    root = triage(engine, "\n".join(traceback(message)) + "\n").root_cause
+    assert root is not None
+    assert root.entry == "usage.config"
+    assert root.confidence != "certain"
