@@ -20,10 +20,11 @@ from pathlib import Path
 from app.domain.entry import KnowledgeBase
 from app.knowledge import BUILT_IN
 from app.knowledge.loader import load
-from app.triage.near import NEAR_ENOUGH, NearSigns
+from app.triage.near import NEAR_ENOUGH, SHORTEST, NearSigns
 from app.triage.patterns import Patterns
 
 CORPUS = Path(__file__).parent.parent / "tests" / "corpus"
+EVERYWHERE = frozenset({"any", "exception", "line", "exit", "frame"})
 THRESHOLDS = (76.0, 80.0, 84.0, 86.0, 88.0, 90.0, 92.0, 94.0, 96.0)
 SWAPS = {"Expected": "expected", "expected": "should", "cannot": "can not", "could not": "couldn't", "failed": "failure", "must": "has to",
          "the same": "an equal", "is not": "isn't", "unable to": "can't", "tensors": "tensor", "error": "Error"}  # fmt: skip
@@ -110,6 +111,26 @@ def negatives(known: list[tuple[str, str]], dice: random.Random) -> Iterator[str
         yield " ".join(dice.choices(vocabulary, k=len(words)))
 
 
+def with_all_examples(patterns: Patterns, known: list[tuple[str, str]], dice: random.Random) -> None:
+    """Prints for each distortion how many messages a sign still shows, how many are nearly one, and what became of the
+    rest, where no example is held back; of messages that are long enough to be compared."""
+    signs = NearSigns(patterns)
+    told = [(entry, message) for entry, message in known if len(message) >= SHORTEST]
+    print(
+        f"{len(told)} messages, no example held back\n\n| | a sign | nearly | another entry | nothing |\n|---|---|---|---|---|"
+    )
+    for name, distort in DISTORTIONS.items():
+        counts = dict.fromkeys(("sign", "near", "another", "nothing"), 0)
+        for entry, message in told:
+            text = distort(message, dice)
+            shown = {patterns.all[index].entry.id for index in patterns.found(text, EVERYWHERE)}
+            near = None if entry in shown else signs.look(text)
+            right = near is not None and near.entry.id == entry
+            counts["sign" if entry in shown else "near" if right else "another" if near else "nothing"] += 1
+        print(f"| {name} | " + " | ".join(f"{count / len(told):.3f}" for count in counts.values()) + " |")
+    print()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
@@ -120,10 +141,9 @@ def main() -> None:
     patterns = Patterns(knowledge)
     seen = {name: replace(entry, match_examples=entry.match_examples[::2]) for name, entry in knowledge.entries.items()}
     signs = NearSigns(Patterns(replace(knowledge, entries=seen)))
-    everything = frozenset({"any", "exception", "line", "exit", "frame"})
 
     def exact(text: str) -> set[str]:
-        return {patterns.all[index].entry.id for index in patterns.found(text, everything)}
+        return {patterns.all[index].entry.id for index in patterns.found(text, EVERYWHERE)}
 
     known = [(entry, message) for entry, message in samples(knowledge) if entry in exact(message)]
     dice.shuffle(known)
@@ -134,6 +154,7 @@ def main() -> None:
         texts = ((entry, message, distort(message, dice)) for entry, message in known)
         asked[name] = [(exact(message), text) for entry, message, text in texts if entry not in exact(text)]
     strange = [text for text in negatives(known, dice) if not exact(text)]
+    with_all_examples(patterns, known, dice)
     print(
         f"{len(known)} messages, {sum(map(len, asked.values()))} of their distortions shown by no sign, {len(strange)} negatives\n"
     )

@@ -62,7 +62,7 @@ class Elastic:
     def __init__(self) -> None:
         self._reports: dict[str, _Report] = {}
         self._ended: dict[str, int] = {}  # attempts of each agent
-        self._ended_in: dict[str | None, int] = {}  # and of each file, as that of each host may have its own agent
+        self._ended_at: dict[tuple[str | None, str | None], int] = {}  # and of those in each file and on each host
         self.events: list[Event] = []
         self.attempt = 0
         self.given_up = 0
@@ -92,7 +92,7 @@ class Elastic:
         report = self._reports.get(line.stream)
         if report is None and (line.attempt or not self.attempt):
             return line  # as nearly all
-        attempt = line.attempt or (self._ended_in.get(line.file, 0) if report is None else self._last(line.file))
+        attempt = line.attempt or ((self._ended_before(line) or 0) if report is None else self._last(line))
         rank = report.rank() if report is not None and line.rank is None else line.rank
         return line if (attempt, rank) == (line.attempt, line.rank) else line._replace(attempt=attempt, rank=rank)
 
@@ -107,7 +107,8 @@ class Elastic:
         attempt = line.attempt or self._ended.get(agent, 0)
         self._ended[agent] = attempt + 1
         self.attempt = max(self.attempt, attempt + 1)
-        self._ended_in[line.file] = max(self._ended_in.get(line.file, 0), attempt + 1)
+        place = line.file, line.host
+        self._ended_at[place] = max(self._ended_at.get(place, 0), attempt + 1)
         text = exit_text(code, None)
         host, time = line.host, line.time
         event = Event(Where.EXIT, text, (line,), "elastic agent", None, local_rank, host, attempt, time, exit_code=code)
@@ -139,16 +140,25 @@ class Elastic:
         text = message.encode("latin-1", "backslashreplace").decode("unicode_escape", "replace")
         raised = Raised(kind, text.encode(errors="replace").decode(), (), (line,))
         event = Event.at(line, raised.text, "exception line", Where.EXCEPTION)
-        return replace(event, rank=rank, attempt=self._last(line.file), chain=(raised,))
+        return replace(event, rank=rank, attempt=self._last(line), chain=(raised,))
 
-    def last_in(self, file: str | None) -> int | None:
-        """-> the last attempt that an agent ended whose lines are in the file; None where there is none."""
-        ended = self._ended_in.get(file)
+    def last_at(self, line: Line) -> int | None:
+        """-> the last attempt that an agent ended where the line was written; None where there is none."""
+        ended = self._ended_before(line)
         return None if ended is None else ended - 1
 
-    def _last(self, file: str | None) -> int:
-        """-> the attempt of which the reports in a file speak."""
-        last = self.last_in(file)
+    def _ended_before(self, line: Line) -> int | None:
+        """-> how many attempts agents ended in the line's file on its host, as far as both tell of one: each host has an
+        agent of its own. None where there is none."""
+        places = ((line.file, line.host), (line.file, None))
+        own = next((self._ended_at[place] for place in places if place in self._ended_at), None)
+        if own is None and line.host is None:
+            return max((ended for (file, _), ended in self._ended_at.items() if file == line.file), default=None)
+        return own
+
+    def _last(self, line: Line) -> int:
+        """-> the attempt of which a report's line speaks."""
+        last = self.last_at(line)
         return max(self.attempt - 1, 0) if last is None else last
 
     def _end(self, stream: str, report: _Report) -> None:
@@ -175,7 +185,7 @@ class Elastic:
                 rank=number,
                 local_rank=int(rank[2]) if rank else None,
                 host=fields["host"][0] if "host" in fields else lines[0].host,
-                attempt=self._last(lines[0].file),
+                attempt=self._last(lines[0]),
                 time=fields["time"][0].replace("_", "T") if "time" in fields else None,
                 exit_code=int(code[1]),
             )

@@ -52,6 +52,17 @@ def test_the_killed_rank_is_told_from_those_the_agent_stopped(engine: Engine) ->
     assert not any("-15" in line.text for line in root.evidence)
 
 
+def test_the_line_above_a_spawned_process_traceback_gives_way_to_it(engine: Engine) -> None:
+    refused = "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:799] connect [10.0.0.2]:2226: Connection refused"
+    spawned = ["", "-- Process 1 terminated with the following error:"]
+    root = triage(engine, spawned, traceback(refused, WAITING)).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("gloo.error", 1)
+    root = triage(engine, spawned).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("elastic.child-failed", 1)
+
+
 def test_the_rank_of_whom_no_watchdog_speaks_is_the_suspect(engine: Engine) -> None:
     ranks = [watchdog(rank) for rank in (0, 1, 3)]
     root = triage(engine, BANNER, "world_size=4", steps(range(4)), ranks).root_cause
@@ -178,3 +189,17 @@ def test_each_hosts_file_counts_its_own_attempts(engine: Engine, tmp_path: Path,
     assert root is not None
     assert (root.entry, root.attempt, root.rank) == ("usage.python-error", 0, culprit - 1)
     assert verdict.run.attempts == restarts + 1
+
+
+@pytest.mark.parametrize("told", ["[pod/train-{}/main] ", "gpu-{}: "])
+def test_each_host_of_a_merged_log_counts_its_own_attempts(engine: Engine, told: str) -> None:
+    waited = traceback(
+        "torch.distributed.DistBackendError: NCCL communicator was aborted on rank 0.", prefix="[rank0]: "
+    )
+    lines: list[str] = []
+    for host, said in ((1, waited), (2, traceback("KeyError: 'image'", prefix="[rank9]: "))):
+        lines += [told.format(host) + line for line in [*steps([host], count=5), *said, agent(1, 1, 60 + host)]]
+    verdict = triage(engine, lines)
+    root = verdict.root_cause
+    assert root is not None
+    assert (root.entry, root.attempt, root.rank, verdict.run.attempts) == ("usage.python-error", 0, 9, 1)
