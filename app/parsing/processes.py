@@ -10,6 +10,8 @@ from app.domain.event import Event, Where
 from app.domain.line import Line
 
 _TERMINATE = re.compile(r"terminate called (?:after throwing an instance of '([^']+)'|recursively|without an active)")
+# clang's: libc++abi: terminating due to uncaught exception of type std::runtime_error: no such stage
+_LIBCXX = re.compile(r"libc\+\+abi(?:\.dylib)?: terminat.{1,40} exception of type ([^\n]{1,200}?)(?:: (.*))?$")
 _SAME_LINE = re.compile(r"what\(\):\s*(.+)")  # pasted without its line feeds
 _WHAT = re.compile(r"^\s*what\(\):\s*(.*)")
 # subprocess.CalledProcessError: … died with <Signals.SIGKILL: 9>. / process 0 terminated with signal SIGKILL
@@ -36,6 +38,15 @@ _LEFT = re.compile(
     r"(?:\b(?:exited|failed|completed) with (?:a )?(?:non-?zero )?(?:(?:exit|return|status) ?)*(?:code|status)(?: of)?|AlgorithmError: Exit Code|^\s{0,2}Exit code)"
     r":? {1,4}(1[2-6]\d)\b|code=(?:killed|dumped), status=(\d{1,2})/[A-Z]+"
 )
+# GNU time: `Command terminated by signal 9` · supervisord: `exited: train (terminated by SIGKILL; not expected)` · pm2:
+# `exited with code [0] via signal [SIGKILL]` · coredumpctl: `Signal: 11 (SEGV)` · systemd-coredump: `Process 4471 (python)
+# of user 1000 terminated abnormally with signal 11/SEGV, processing...` · HTCondor: `Abnormal termination (signal 9)` · sacct:
+# a row that ends in `FAILED      0:9`
+_BY_SIGNAL = re.compile(
+    r"(?:\bCommand terminated by|\((?:python[\d.]*|pt_\w+)\) of user \d+ terminated abnormally with) signal (\d{1,2})\b|\(terminated by (SIG[A-Z]+)(?: \(core dumped\))?; not expected\)"
+    r"|\bvia signal \[(SIG[A-Z]+)\]|^\s*Signal: (\d{1,2}) \([A-Z]{3,6}\)"
+    r"|\bAbnormal termination \(signal (\d{1,2})\)|^ *\d+(?:_\d+)?(?:\.\w+|\+\d+\.?\w*)? .{1,120} FAILED +0:(\d{1,2}) *$"
+)
 # Who left first, a line above or below its `Exit code: 1`. mpirun: `Process name: [[29973,1],3]`, prterun: `Process name:
 # [prterun-gpu-1-4711@1,3]`, horovodrun: `Process name: 3`, its elastic driver, with host and local rank: `Process name: gpu-1[3]`.
 _NAMED = re.compile(
@@ -54,7 +65,9 @@ class Processes:
 
     WORDS = ("terminate called", "died with <Signals.", "terminated with", "exit with status", "crashed with exit",
              "Container rank", "xit code", "xitcode", "exited", "Exited with", "CalledProcessError",
-             "trainer process with rank", "non-zero exit", "completed with exit", "Exit Code: ", "Process name: ")  # fmt: skip
+             "trainer process with rank", "non-zero exit", "completed with exit", "Exit Code: ", "Process name: ",
+             "terminated by ", "terminated abnormally", "libc++abi", "FAILED  ",
+             "Abnormal termination", "via signal [", " Signal: ")  # fmt: skip
 
     def __init__(self) -> None:
         self._terminated: dict[str, Line] = {}
@@ -81,6 +94,8 @@ class Processes:
             self._exited(line, "1", 1, int(aborted[1]))
         elif "ode" in text or " with " in text or "exited" in text:
             self._told(line, text)
+        if "ignal" in text or "terminated by" in text or "libc++abi" in text or "FAILED  " in text:
+            self._by_signal(line, text)
         if "CalledProcessError" in text and (last := _LAST_WORKER.search(text)):
             self.workers = int(last[1]) + 1
         return False
@@ -116,6 +131,19 @@ class Processes:
             left := _LEFT.search(text)
         ):
             self._status(line, int(left[2] or int(left[1]) - 128))
+
+    def _by_signal(self, line: Line, text: str) -> None:
+        """A signal that who waited for a process names or numbers, apart from any exit code; clang's word of an exception."""
+        if thrown := _LIBCXX.search(text):
+            told_of = f"terminate called: {thrown[1]}: {thrown[2] or ''}"
+            self.events.append(Event.at(line, told_of, "process"))
+        if not (told := _BY_SIGNAL.search(text)):
+            return
+        number, name = told[1] or told[4] or told[5] or told[6], told[2] or told[3]
+        if number:
+            self._status(line, int(number))
+        elif name not in ("SIGTERM", "SIGINT"):
+            self._signal(line, name, None)
 
     def waits(self, stream: str) -> bool:
         """-> whether the next line of a stream belongs to what was begun."""

@@ -28,6 +28,8 @@ _ON = re.compile(r" ON ([\w.\[\],-]+?) (?:CANCELLED|FAILED)(?: AT ([\dT:-]+))?")
 _NODE = re.compile(rf"(?:[Nn]ode failure on|Prolog failure on node|failed on node|pmixp_\w+:) ({LIST})(?=[\s:,.]|$)")
 # What could not be started: slurmstepd says no host, and leaves with the error's number, which srun then tells.
 _NOT_STARTED = re.compile(r"\bexecve\(\): (\S+): ")
+# bash-4.4$ exit: the status of a shell that somebody leaves is that of its last command, and ends nothing.
+_LEFT_SHELL = re.compile(r"(?:^|[$#>%] ?\**)(?:exit|logout)\**$")
 _LEFT_WITH = re.compile(r"Exited with exit code (?:2|8|13)\b")  # no such file, no program, not allowed
 _AGENTS = ("torchrun", "accelerate", "deepspeed")  # A task that starts these is a host, not a rank.
 # Printed in good runs as well.
@@ -47,14 +49,13 @@ class Scheduler:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
+        self.above = ""  # the text of the line before the one to be read
+        self.left: set[int] = set()  # the orders of the lines that tell of no more than a shell's end
         self._held: list[Event] = []  # of what could not be started, until srun says where
 
     def feed(self, line: Line) -> bool:
         text = line.text[line.text.rfind(_BAR) + 1 :]
-        for word in self.WORDS:
-            if word in text:
-                break
-        else:
+        if not any(map(text.__contains__, self.WORDS)):
             return False
         if "fatal: " in text and (told := _DAEMON.search(line.raw[:400])):
             self.events.append(Event.at(line, f"slurm daemon: {told[1]}", "slurm"))
@@ -62,6 +63,9 @@ class Scheduler:
         stepd = _STEPD.search(text[:120])
         if stepd is None or _NOISE.search(text):
             return False
+        if self._left(text):
+            self.left.add(line.order)
+            return True
         rank, time = line.rank, line.time
         named = stepd[1]
         if found := _SRUN.match(text):
@@ -81,6 +85,12 @@ class Scheduler:
             self._release(event)
         self.events.append(event)
         return True
+
+    def _left(self, text: str) -> bool:
+        """-> whether the line tells that somebody left a shell that Slurm had started, or gave an allocation back."""
+        if text.endswith("has been revoked."):
+            return self.above.startswith("salloc") and "Relinquishing job allocation" in self.above
+        return ": Exited with exit code" in text and _LEFT_SHELL.search(self.above) is not None
 
     def _release(self, left: Event) -> None:
         """Places what one task alone could not start where the task left."""

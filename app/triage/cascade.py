@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import IntEnum
 from fnmatch import fnmatchcase
@@ -14,7 +15,13 @@ from app.triage.folding import Finding
 # Entries of these areas speak of a peer, a link or a launcher; a worker's own earlier failure is behind them.
 ECHO_AREAS = frozenset({"nccl", "gloo", "network", "elastic", "mpi", "collective", "ray", "perf", "hang"})
 _ABORT = "process.sigabrt"  # the entry of how a process ends in which a C++ exception is thrown that nobody catches
+_SPAWNED = re.compile(r"-- Process \d{1,6} terminated with the following error")
+_BELOW_SPAWNED = 400  # lines, of a traceback's frames
 _STOPPED = frozenset({-15, 143})  # SIGTERM: the agent stops the others after the first failure
+_SHELLS_WORD = re.compile(r"\W*Killed\W*")
+# SGLang's server says so and then kills all of its processes, itself too.
+_ENDS_ITSELF = re.compile(r"Received sigquit from a child proces")
+_SOON = 4  # lines
 
 
 class Grade(IntEnum):
@@ -75,8 +82,12 @@ def _carries_another(finding: Finding) -> bool:
 
 
 def is_clean_up(finding: Finding, others: list[Finding]) -> bool:
-    """-> whether the exit status is the launcher's doing: SIGTERM to the others, or a plain success."""
+    """-> whether the exit status is the launcher's doing: SIGTERM to the others, or a plain success. So is what
+    the shell says of a program that killed itself."""
     event = finding.event
+    if _SHELLS_WORD.fullmatch(event.text):
+        said = (other.order for other in others if _ENDS_ITSELF.search(other.event.text))
+        return any(0 < finding.order - order <= _SOON for order in said)
     if event.where is not Where.EXIT or event.exit_code is None:
         return False
     if event.exit_code == 0:
@@ -88,6 +99,14 @@ def is_clean_up(finding: Finding, others: list[Finding]) -> bool:
     return any(code not in _STOPPED for code in codes) or not any(
         other.event.source in ("elastic first", "elastic agent") for other in others if other.event.where is Where.EXIT
     )
+
+
+def announces(finding: Finding, others: list[Finding]) -> bool:
+    """-> whether it is spawn's line above the traceback of a process, which itself says what went wrong."""
+    if finding.event.source != "line" or not _SPAWNED.match(finding.event.text):
+        return False
+    below = (other.order - finding.order for other in others if other.event.source == "traceback" and other.match)
+    return any(0 < distance < _BELOW_SPAWNED for distance in below)
 
 
 def causes(findings: Iterable[Finding]) -> dict[int, list[Finding]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -15,6 +16,8 @@ from app.triage.match import Found, Match, Matcher
 MOST = 4000  # different findings kept of one run: the first half of them, and the newest
 MOST_NEAR_LOOKS = 100  # findings of one run that no entry knows and that are compared with the messages of all
 _APART = frozenset({"launcher", "title", "alarming"})  # sources that speak of others' failures, or of what nobody names
+# What LSF, in its report, and PBS say of the job that they ended.
+_OTHER_BATCH = re.compile(r"^\W{0,4}TERM_[A-Z_]{3,30}: [a-z]|=>> PBS: job killed: ")
 _SAMPLES = 7  # equal events of other ranks kept for evidence
 
 
@@ -118,8 +121,8 @@ class Findings:
     def matched(self, of_training: bool = True, of_another: bool = False) -> list[Finding]:
         """-> all findings in the order of the log, with their entries; a line that shows none is left out.
 
-        Where the log is not `of_training`, entries whose messages any program prints are left out too; what Slurm
-        says of its own job counts unless the log shows that it is `of_another` field.
+        Where the log is not `of_training`, entries whose messages any program prints are left out too; what a batch
+        system says of its own job counts unless the log shows that it is `of_another` field.
         """
         everywhere = {index for finding in self for index, _, _ in finding.found.hits}
         looks = 0
@@ -134,7 +137,7 @@ class Findings:
                 if near is not None and near.entry.id not in weak:
                     finding.matches = [near, *finding.matches]
             if not of_training:
-                counted = "slurm" if finding.event.source == "slurm" and not of_another else None
+                counted = "slurm" if _is_of_the_job(finding.event) and not of_another else None
                 finding.matches = [m for m in finding.matches if not m.general or m.entry.area == counted]
         told = (finding for finding in self if finding.matches or _tells(finding.event))
         return sorted(told, key=lambda finding: finding.order)
@@ -163,3 +166,8 @@ class Findings:
 def _tells(event: Event) -> bool:
     """-> whether an event that no entry names still says that something failed."""
     return event.where is not Where.LINE or event.source in ("slurm", "process", "alarming", "last words")
+
+
+def _is_of_the_job(event: Event) -> bool:
+    """-> whether a batch system speaks of its own job, whatever program that ran."""
+    return event.source == "slurm" or bool(_OTHER_BATCH.search(event.line.text))

@@ -104,10 +104,12 @@ class Matcher:
             shows = self._lines[text] = self._patterns.shows_one(text, pointed)
         return shows
 
-    def warns(self, text: str) -> bool:
-        """-> whether a line by itself shows signs of warnings, and no other."""
-        shown = [self._patterns.all[index] for index in self._patterns.found(text, _OF_LINES)]
-        return bool(shown) and all(pattern.sign.weak for pattern in shown)
+    def warns(self, event: Event) -> bool:
+        """-> whether the event's line by itself shows signs of warnings, and no other, of every entry that the event
+        names."""
+        shown = [self._patterns.all[index] for index in self._patterns.found(event.line.text, _OF_LINES)]
+        named = {self._patterns.all[index].entry.id for index, _, _ in self.look(event).hits}
+        return all(pattern.sign.weak for pattern in shown) and named <= {pattern.entry.id for pattern in shown}
 
     def names(self, event: Event) -> bool:
         """-> whether the event's texts show a whole sign, and not only a part of one."""

@@ -138,7 +138,12 @@ def _exit_of(finding: Finding, choice: Choice) -> Event | None:
     known = [event for event in events if event.rank is not None or event.source == "elastic agent"]
     if not same and _at_once(known) and any(_lost_a_peer(other, finding) for other in choice.live):
         return None
-    return min(known, key=lambda event: order.index(event.source), default=None)
+    return min(known, key=lambda event: (order.index(event.source), _reported(event)), default=None)
+
+
+def _reported(event: Event) -> str:
+    """-> when the process ended, as a report says, what has no time last; each agent's report names its own first one."""
+    return (event.time or "~") if event.source == "elastic first" else ""
 
 
 def _at_once(exits: list[Event]) -> bool:

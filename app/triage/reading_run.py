@@ -22,9 +22,10 @@ from app.triage.match import Matcher
 from app.triage.second_look import LONGEST, alarming, passages, second_look, that_count
 from app.triage.survival import ends_badly
 from app.triage.tellers import REREAD, ends_run, tells_no_cause, tells_of_a_child
-from app.triage.titles import HEAD, title
+from app.triage.titles import HEAD, heading, title
 
 _OF_AGENTS = frozenset({"elastic agent", "elastic first", "elastic report"})
+_CUT = "cut traceback"
 
 
 @dataclass(slots=True)
@@ -103,7 +104,7 @@ class RunReading:
         wanted, known = self.extractors.wanted(line, seen), False
         events: list[Event] = []
         if wanted:
-            self.extractors.tracebacks.above = above
+            self.extractors.tracebacks.above = self.extractors.scheduler.above = above
             line, known, events = self.extractors.feed(line, wanted)
         else:
             line = self.extractors.placed(line)
@@ -146,8 +147,18 @@ class RunReading:
             self._look_again(self.paste)
         if silent:
             self._hear_last_words()
+            self._hear_heading()
         if self.is_quiet():
             self.findings.add(self.last_words.standing_still(self.environment))
+
+    def _hear_heading(self) -> None:
+        """Takes what went wrong from the heading over a traceback that was cut off before it said so."""
+        cut = any(found.event.source == _CUT for found in self.findings)
+        told = heading(self.head, self.paste is not None) if cut else None
+        below = (found.event for found in self.findings if told is None or found.event.lines != told.lines)
+        if told is not None and all(map(tells_no_cause, below)) and self.matcher.names(told):
+            self.findings.leave_out(told.line)
+            self.findings.add([told])
 
     def _hear_last_words(self) -> None:
         """Takes errors that no entry knows from the end of a run of which a launcher at most says that it failed."""
@@ -159,13 +170,15 @@ class RunReading:
 
     def _look_again(self, paste: list[Line]) -> None:
         """Reads a short paste again, all but what launchers said; of a run that trained only what stands behind."""
-        paste, progress = that_count(paste), self.environment.progress
+        left = self.extractors.scheduler.left
+        paste, progress = that_count([line for line in paste if line.order not in left]), self.environment.progress
         since = progress[-1] if progress else -1
         launchers = (finding.event for finding in self.findings if finding.event.source not in REREAD)
         known = {line.order for event in launchers for line in event.lines}
         known |= self._claimed if known else set()  # A launcher's traceback quotes its own code.
         rest = [line for line in paste if line.order > since and line.order not in known]
-        self.findings.add(event for event in second_look(rest) if self.matcher.names(event))
+        again = (event for event in second_look(rest) if self.matcher.names(event))
+        self.findings.add(event for event in again if not self.matcher.warns(event))
         if not progress and not self.environment.foreign and not self.findings.matched():
             near = [event for event in passages(paste) if self.matcher.nearly(event)]
             self.findings.add(near or alarming(paste))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 
 from app.domain.event import Event, Raised, Where
@@ -21,6 +21,8 @@ _CALM = re.compile(
     r"(?i)\b(?:0|no|without|zero) (?:errors?|failures?)|error rate|guard failures?"
     r"|(?:errors?|failed|failures?)[:=]\s*0\b|\b(?:errors?|failed|failures?) \w{3,20}: {1,60}\d{1,9}\s{0,60}$"
     r"|warn|nccl info"
+    # a socket of torch's that has no address of one family takes the other: IPv6 without a network, Windows' own names
+    r"|\[c10d\].{1,300}\((?:errno: 97|system error: 10049) - |: [IW] tensorflow/"
     r"|\bif\b|inductor[/.]select_algorithm|can only (?:test|join) a child process"
     r"|unable to register cu\w+ factory|inappropriate ioctl for device|\breconciler error|the object has been modified"
     r"|\bmay (?:observe|see|lead to|cause|result in) unexpected "
@@ -56,8 +58,8 @@ def that_count(lines: list[Line]) -> list[Line]:
 
 def second_look(lines: list[Line]) -> Iterator[Event]:
     """Yields an event for each line, read as if it were an exception's message; those that no entry names are dropped
-    by who asks. What a program told in passing is none."""
-    for line in lines:
+    by who asks. What a program told in passing is none, nor what it only warned of."""
+    for line in _without_warnings(lines):
         if _in_passing(line):
             continue
         found = _QUOTED.search(line.text)
@@ -70,7 +72,7 @@ def second_look(lines: list[Line]) -> Iterator[Event]:
 
 def passages(lines: list[Line]) -> Iterator[Event]:
     """Yields an event for each passage without a blank line or a fence, read as one message that a chat has wrapped."""
-    told = (line for line in lines if not _in_passing(line))
+    told = (line for line in _without_warnings(lines) if not _in_passing(line))
     for full, group in groupby(told, key=lambda line: bool(line.text.strip("> \t`~"))):
         block = list(group)
         for start in range(0, len(block) if full else 0, _PASSAGE):
@@ -81,7 +83,7 @@ def passages(lines: list[Line]) -> Iterator[Event]:
 
 def alarming(lines: list[Line]) -> Iterator[Event]:
     """Yields an event for the first lines of a paste that speak of an error: what nobody can name did not go well."""
-    told = (line for line in _without_warnings(lines) if _speaks_of_an_error(line))
+    told = (line for line in _without_lists(_without_warnings(lines)) if _speaks_of_an_error(line))
     for line in islice(told, _MOST_ALARMS):
         yield Event.at(line, line.text.strip(), "alarming")
 
@@ -96,6 +98,16 @@ def _without_warnings(lines: list[Line]) -> Iterator[Line]:
             rest -= 1
         else:
             yield line
+
+
+def _without_lists(lines: Iterable[Line]) -> Iterator[Line]:
+    """Yields the lines that are in no list that a program told in passing, indented below a heading."""
+    listed = False
+    for line in lines:
+        listed = listed and line.raw[:1].isspace()
+        if not listed:
+            yield line
+        listed = listed or (line.raw.rstrip().endswith(":") and _in_passing(line))
 
 
 def _goes_on(below: list[Line]) -> int:

@@ -30,7 +30,8 @@ _MANY = 10  # lines of progress; so many are no late output of the others
 _WHOLE = 60  # frames; of a longer traceback the outermost ones are not kept
 _FRAME = 3  # lines of a frame: its file, its code, and what marks the place in it
 _AROUND = 5  # lines around the frames of an exception
-_NOT_STARTED = frozenset({"slurm.launch", "slurm.rejected", "container.runtime"})  # what began after all, if steps follow
+# What began after all, if steps follow.
+_NOT_STARTED = frozenset({"slurm.launch", "slurm.rejected", "container.runtime"})
 _ANSWER = 3  # lines; so soon below what went wrong with a request follows the answer to it
 
 
@@ -60,7 +61,7 @@ def survived(finding: Finding, environment: Environment, terminal: list[int]) ->
     until = terminal[after] if after < len(terminal) and terminal[after] < end else None
     late = _between(environment.progress, order, until or end)
     if _ended_a_program(finding):
-        done = any(order < place < end for place in environment.well)
+        done = any(order < place < end for place in (*environment.well, *environment.serves))
         return done or (len(late) >= 3 and late[-1] - order > _BUFFERED)
     if until is not None:
         return bool(late) and (late[-1] - order > _FAR or _among_steps(finding, late, environment))

@@ -32,5 +32,19 @@ def title(head: Sequence[Line], pasted: bool) -> Event | None:
     found = found or (_BARE.match(first, mark.end()) if mark else None)
     if found is None or (mark is None and found.start(1) > 0 and not _IN_CHINESE.search(first[: found.start(1)])):
         return None
-    raised = Raised(found[1], found[2].strip("*` "), (), (head[0],))
-    return Event(Where.EXCEPTION, raised.text, (head[0],), "title", chain=(raised,))
+    return _event(Raised(found[1], found[2].strip("*` "), (), (head[0],)))
+
+
+def heading(head: Sequence[Line], pasted: bool) -> Event | None:
+    """-> the event of a title that names no exception, as of most issues: marked as such, or in a paste with an empty
+    line below it. Only what an entry knows is worth hearing, and only where the log shows that it failed."""
+    first = head[0].text.strip() if head else ""
+    mark = _MARK.match(first)
+    alone = pasted and len(head) > 1 and not head[1].text.strip()
+    if not first or (mark is None and not alone):
+        return None
+    return _event(Raised("", first[mark.end() if mark else 0 :].strip("*` "), (), (head[0],)))
+
+
+def _event(raised: Raised) -> Event:
+    return Event(Where.EXCEPTION, raised.text, raised.lines, "title", chain=(raised,))

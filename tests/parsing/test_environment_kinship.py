@@ -97,6 +97,19 @@ Started GET "/orders/3" for 192.0.2.7
 mysqldump: Got errno 28 on write
 panic: listen tcp :8080
 [M::process] read 9 sequences
+[vg prune] Removed all paths
+ mo_util_cdi:deleteInputParameters: gone
+the JVM of neo4j
+the elasticsearch node
+the cassandra node
+  Plugin error from vsearch:
+gone: /scratch/reads/s1.fastq
+gone: /scratch/reads/s1.fq.gz
+gone: calls/s1.vcf.gz
+gone: aligned/s1.bam
+gone: aligned/s1.cram
+gone: graph/s1.gfa
+h1 systemd[1]: system-postgresql.slice: gone
 samtools sort: failed
 the airflow scheduler
 celery@worker1 ready
@@ -176,10 +189,38 @@ NVENC Error: it is not there
 --> FOAM FATAL ERROR:
 Creating archive at "/mnt/backup::d1"
 a restic repository
+ERROR borg.archiver: gone
+  File "/usr/lib/python3.11/site-packages/borg/repository.py", line 12, in put
+Remote: client_loop: send disconnect: Broken pipe
+Remote: Read from remote host b1.example: Connection reset by peer
+Require stack:
+- /srv/pool/node_modules/hashes/utils.js
+elastic-operator-0   1/1   Running   1   67m
+May 01 09:00:00 box lotus-worker[30970]: started
+bellperson::gpu::locks: taken
+################ OPENCL ERROR ###############
 duplicity failed
 firefox[4411]: segfault at 10
 CMake Error at CMakeLists.txt:31 (find_package):
 openmm.OpenMMException: gone
+CUDA error 'out of memory' in func 'eq_cuda_context<RB, SM>::solve' line 20
+11:37:42 TREX: Can't find nonce with device [ID=2, GPU #2]
+2026-04-02 10:11:12 IST [2445]: user=u,db=d,client=FATAL:  could not write to file
+Program received signal SIGSEGV: Segmentation fault - invalid memory reference.
+rank 7 in job 2  b1_4950   caused collective abort of all ranks
+File: /var/log/libvirt/hooks.log
+1148 plasmashell
+MATLAB Root        : /opt/MATLAB/R2024a
+  Crash Decoding           : Disabled
+*** Error in '/usr/bin/octave-cli': double free
+Source: custom_components/lamp/__init__.py:47
+gmake[2]: *** [all] Error 2
+logging-kibana-1-x9     1/2    CrashLoopBackOff
+acemd3: the run ends
+# SWAN : FATAL : Cuda driver error 700
+ Process game.exe pid 47714 thread dxvk-submit pid 47850
+ Process chess pid 18 thread VKRenderThread pid 19
+process Xorg pid 1037 thread Xorg:cs0 pid 1046
 [gazebo-2] process has died [pid 23180, exit code 139, cmd gone
 source /opt/ros/noetic/setup.bash
 roslaunch shop world.launch

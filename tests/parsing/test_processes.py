@@ -21,6 +21,17 @@ def test_a_cpp_exception_and_its_words_are_one_event() -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "libc++abi: terminating due to uncaught exception of type std::runtime_error: no such stage",
+        "libc++abi.dylib: terminating with uncaught exception of type std::runtime_error: no such stage",
+    ],
+)
+def test_what_clangs_library_tells_of_an_exception_has_the_same_form(text: str) -> None:
+    assert [event.text for event in read(text).events] == ["terminate called: std::runtime_error: no such stage"]
+
+
 def test_a_terminate_without_words_still_counts() -> None:
     assert [event.text for event in read("terminate called without an active exception").events] == [
         "terminate called: std::exception: "
@@ -118,3 +129,25 @@ def test_who_left_first_stands_beside_its_status(texts: list[str], told: tuple[o
 )
 def test_a_name_without_a_status_tells_of_no_end(texts: list[str]) -> None:
     assert read(*texts).events == []
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Command terminated by signal 9", -9),
+        ("2026-05-01 10:00:00,123 INFO exited: train (terminated by SIGKILL; not expected)", -9),
+        ("INFO exited: train (terminated by SIGSEGV (core dumped); not expected)", -11),
+        ("PM2 | App [train:0] exited with code [0] via signal [SIGABRT]", -6),
+        ("        Signal: 11 (SEGV)", -11),
+        ("	(0) Abnormal termination (signal 9)", -9),
+        ("4411.0            train                 hpc         32     FAILED      0:9", -9),
+        ("4411.0            train                 hpc         32     FAILED      1:0", None),
+        ("Process 4471 (python3) of user 1000 terminated abnormally with signal 7/BUS, processing...", -7),
+        ("Process 4471 (nginx) of user 0 terminated abnormally with signal 7/BUS, processing...", None),
+        ("Command terminated by signal 15", None),
+        ("App [train:0] exited with code [0] via signal [SIGINT]", None),
+        ("INFO exited: train (terminated by SIGTERM; not expected)", None),
+    ],
+)
+def test_what_those_who_wait_for_a_program_tell_of_a_signal(text: str, code: int | None) -> None:
+    assert [event.exit_code for event in read(text).events] == ([code] if code else [])

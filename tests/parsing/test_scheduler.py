@@ -94,3 +94,26 @@ def test_what_did_not_start_is_told_though_nobody_says_where() -> None:
     assert scheduler.feed(Line(1, text, text, 1))
     scheduler.close()
     assert [event.text for event in scheduler.events] == [text]
+
+
+_LEFT = "srun: error: n006: task 0: Exited with exit code 130"
+_REVOKED = "salloc: Job allocation 411 has been revoked."
+
+
+@pytest.mark.parametrize(
+    ("above", "text", "told"),
+    [
+        ("exit", _LEFT, 0),
+        ("bash-4.4$ exit", _LEFT, 0),
+        ("$ logout", _LEFT, 0),
+        ("+ exit 1", _LEFT, 1),
+        ("", _LEFT, 1),
+        ("salloc: Relinquishing job allocation 411", _REVOKED, 0),
+        ("step 100 loss 2.1", _REVOKED, 1),
+    ],
+)
+def test_a_shell_that_somebody_left_is_no_failed_task(above: str, text: str, told: int) -> None:
+    scheduler = Scheduler()
+    scheduler.above = above
+    assert scheduler.feed(Line(2, text, text, 2))
+    assert len(scheduler.events) == told

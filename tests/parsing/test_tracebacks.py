@@ -97,6 +97,12 @@ def test_what_python_ignores_at_exit_is_no_failure() -> None:
     )
 
 
+def test_an_exception_hook_that_failed_hides_not_what_it_was_given() -> None:
+    hook = ["Error in sys.excepthook:", *traceback("AttributeError: 'NoneType' object has no attribute 'write'")]
+    (event,) = read([*hook, "", "Original exception was:", *traceback("KeyError: 'lr'")])
+    assert event.text == "KeyError: 'lr'"
+
+
 def test_what_is_raised_where_an_object_is_deleted_is_no_failure() -> None:
     frames = [("/env/site-packages/torch/utils/data/dataloader.py", 1466, "__del__", "self._shutdown_workers()"),
               ("/usr/lib/python3.10/multiprocessing/process.py", 160, "is_alive", "assert self._parent_pid == 1")]  # fmt: skip
@@ -276,6 +282,13 @@ def test_the_failures_of_single_ranks_in_a_checkpoint_exception_are_its_causes()
     assert event.rank == 3
 
 
+def test_the_failure_of_a_rank_whose_checkpoint_exception_was_cut_off_is_that_ranks() -> None:
+    inner = traceback("KeyError: 'pos_embedding'")
+    inner[0] += ": (RANK 3)"
+    (event,) = read(inner)
+    assert event.rank == 3
+
+
 def test_what_python_ignored_right_behind_a_message_is_no_part_of_it() -> None:
     first = traceback("ValueError: the batch is empty")
     second = traceback("AssertionError: can only test a child process")
@@ -338,3 +351,45 @@ def test_a_spawned_process_that_was_cut_off_is_told_by_its_parents_words() -> No
     (event,) = read([*parent, "", "-- Process 3 terminated with the following error:", *traceback("x")[:-1]])
     assert (event.rank, event.source) == (3, "cut traceback")
     assert event.text == "-- Process 3 terminated with the following error:"
+
+
+def test_code_that_stands_behind_the_functions_name_is_no_part_of_it() -> None:
+    frame = 'File "/job/a.py", line 3, in main engine = build(cfg)'
+    (event,) = read(["Traceback (most recent call last):", frame, "ValueError: bad 3"])
+    assert event.exception is not None
+    assert [(each.function, each.code) for each in event.exception.frames] == [("main", "engine = build(cfg)")]
+
+
+def test_what_raised_is_code_also_where_the_indents_were_lost() -> None:
+    frame = 'File "/job/a.py", line 3, in check'
+    (event,) = read(["Traceback (most recent call last):", frame, "raise ValueError(", "ValueError: bad 3"])
+    assert event.exception is not None
+    assert event.exception.frames[-1].code == "raise ValueError("
+
+
+def test_a_path_that_richs_box_wraps_is_one_frame_with_the_code_it_points_at() -> None:
+    (event,) = read(
+        [
+            "╭────────── Traceback (most recent call last) ──────────╮",
+            "│ /home/somebody/projects/speech/recognition/training/ │",
+            "│ run.py:12 in <module>                                 │",
+            "│                                                       │",
+            "│ ❱ 12 │   main(arguments)                              │",
+            "│                                                       │",
+            "│ /opt/env/lib/python3.11/site-packages/torch/         │",
+            "│ distributed/fsdp/_optim_utils.py:461                  │",
+            "│  in _flatten_optim_state_dict                         │",
+            "│   460 │   flat = {}                                   │",
+            "│ ❱ 461 │   │   unflat = state['state']                 │",
+            "╰───────────────────────────────────────────────────────╯",
+            "KeyError: 'state'",
+        ]
+    )
+    assert event.exception is not None
+    first, second = event.exception.frames
+    assert (first.file, first.line, first.code) == (
+        "/home/somebody/projects/speech/recognition/training/run.py", 12, "main(arguments)"
+    )  # fmt: skip
+    assert second.file.endswith("site-packages/torch/distributed/fsdp/_optim_utils.py")
+    assert (second.function, second.user_code) == ("_flatten_optim_state_dict", False)
+    assert second.code == "unflat = state['state']"

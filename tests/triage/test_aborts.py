@@ -98,3 +98,18 @@ def test_what_a_sign_calls_weak_is_so_whatever_it_is_near_to(engine: Engine) -> 
     ).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("usage.python-error", 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "entry"),
+    [
+        ("Received sigquit from a child process. It usually means the child failed.", "usage.python-error"),
+        ("Loading checkpoint shards", "process.oom-killed"),
+    ],
+)
+def test_what_the_shell_says_of_a_program_that_killed_itself_is_no_cause(engine: Engine, said: str, entry: str) -> None:
+    failed = traceback("AttributeError: no attribute 'foo'", [("/job/serve.py", 3, "run", "x.foo")])
+    told = [f"[2026-03-09 00:57:15 TP4] Scheduler hit an exception: {failed[0]}", *failed[1:], "", said, "Killed"]
+    root = triage(engine, BANNER, steps(range(1)), told).root_cause
+    assert root is not None
+    assert root.entry == entry

@@ -115,3 +115,18 @@ def test_a_hang_told_in_words_is_possible_at_most(engine: Engine, words: str) ->
 )
 def test_what_only_sounds_like_a_hang_is_none(engine: Engine, words: str) -> None:
     assert triage(engine, words).outcome == "healthy"
+
+
+@pytest.mark.parametrize(
+    ("line", "entry"),
+    [
+        ("TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.", "slurm.oom"),
+        ("TERM_RUNLIMIT: job killed after reaching LSF run time limit.", "slurm.time-limit"),
+        ("=>> PBS: job killed: walltime 3614 exceeded limit 3600", "slurm.time-limit"),
+    ],
+)
+def test_what_a_batch_system_says_of_its_own_job_counts_whatever_it_ran(engine: Engine, line: str, entry: str) -> None:
+    report = [f"Resource usage {number}: some value of the job" for number in range(60)]
+    root = triage(engine, [*report, line, *report[:20]]).root_cause
+    assert root is not None
+    assert root.entry == entry

@@ -56,7 +56,7 @@ def test_the_facts_of_a_line_are_those_that_each_sign_finds_by_itself() -> None:
 
 def test_what_nearly_every_line_shows_is_told_of_the_first_ones_and_not_where_it_is_known() -> None:
     lines = [f"a line of no interest {number}" for number in range(100)]
-    lines += [f'File "/usr/lib/python3.11/torch/{number}.py"' for number in range(1000)]
+    lines += [f'File "/usr/lib/python3.11/torch/cuda/{number}.py"' for number in range(1000)]
     seen = GLANCE.at(lines)
     for number, enough in ENOUGH.items():
         told = [line for line in lines if line in seen and number in seen[line].facts]

@@ -86,3 +86,13 @@ def test_a_signal_ends_what_hung_already(engine: Engine, first: bool) -> None:
     root = triage(engine, BANNER, steps(range(3)), *((hung, ended) if first else (ended, hung))).root_cause
     assert root is not None
     assert root.entry == ("gloo.timeout" if first else "elastic.sigterm")
+
+
+def test_the_native_frames_below_a_warning_are_of_it(engine: Engine) -> None:
+    warning = "[rank1]:[W501 09:00:00.1 TCPStore.cpp:106] [c10d] sendBytes failed on SocketImpl(fd=67): Broken pipe"
+    frames = ["Exception raised from sendBytes at /pytorch/torch/csrc/distributed/c10d/Utils.hpp:653 (most recent call first):"]  # fmt: skip
+    frames += [f"frame #{number}: <unknown function> + 0x5ba8 (0x7589 in /env/libtorch_cpu.so)" for number in range(9)]
+    root = triage(engine, warning, frames).root_cause
+    assert root is not None
+    assert root.entry == "nccl.remote-error"
+    assert triage(engine, warning, ["saved the last file", "read all of them", "bye now"]).outcome == "healthy"

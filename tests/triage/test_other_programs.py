@@ -283,6 +283,34 @@ def test_a_job_of_slurm_alone_is_still_explained(engine: Engine) -> None:
     assert entry_of(engine, served, limit) == "slurm.time-limit"
 
 
+DESKTOP = [
+    "kernel: [drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring gfx timeout, signaled seq=41, emitted seq=43",
+    "kernel: [drm:amdgpu_job_timedout [amdgpu]] *ERROR* Process information: process chess.exe pid 18 thread dxvk-submit pid 19",
+    "kernel: amdgpu 0000:06:00.0: amdgpu: GPU reset begin!",
+    "kernel: amdgpu 0000:06:00.0: amdgpu: GPU reset succeeded, trying to resume",
+]
+DYNAMICS = [
+    "terminate called after throwing an instance of 'OpenMM::OpenMMException'",
+    "  what():  Error deleting array velm: CUDA_ERROR_ILLEGAL_ADDRESS (700)",
+    "GPU 0 of 2, CUDA 12.4",
+]
+
+
+@pytest.mark.parametrize("log", [DESKTOP, DYNAMICS])
+def test_words_of_devices_are_not_enough_beside_a_program_that_uses_gpus(engine: Engine, log: list[str]) -> None:
+    verdict = triage(engine, log)
+    assert verdict.root_cause is None or verdict.root_cause.entry is None
+
+
+def test_a_run_beside_such_a_program_is_still_explained(engine: Engine) -> None:
+    steps = [f"step {n} loss 0.{n}" for n in range(30)]
+    full = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+    assert entry_of(engine, DESKTOP, steps, full) == "cuda.oom"
+    assert entry_of(engine, DESKTOP[2:], "kernel: amdgpu: qcm fence wait loop timeout expired") == "rocm.hip-error"
+    computes = "kernel: amdgpu: Failed to suspend process 0x8007"  # of the part of the driver that runs kernels
+    assert entry_of(engine, DESKTOP, computes) == "rocm.hip-error"
+
+
 @pytest.mark.parametrize(
     "word",
     [

@@ -50,6 +50,23 @@ def test_all_lines_of_a_warning_of_pythons_are_passed_over(engine: Engine) -> No
     assert triage(engine, warned, "ERROR: giving up", code, "serving the data").outcome == "unexplained"
 
 
+def test_a_warning_of_pythons_names_no_cause(engine: Engine) -> None:
+    told = "cannot load the image reader: libjpeg.so.8: cannot open shared object file: No such file or directory"
+    code = "  warnings.warn(message)"
+    assert triage(engine, f"/env/lib/python3.11/readers/image.py:13: UserWarning: {told}", code).outcome == "healthy"
+    root = triage(engine, f"ImportError: {told}").root_cause
+    assert root is not None
+    assert root.entry == "env.shared-library"
+
+
+def test_what_a_program_counts_in_a_list_is_no_failure(engine: Engine) -> None:
+    listed = ["    [phase is too short] - 71", "    [range check failed] - 8"]
+    told = "2026-05-01 09:00:00,120 - tensors:129 - {} - In epoch 1 these came up:"
+    assert triage(engine, told.format("INFO"), listed, "2026-05-01 09:00:01,120 - next").outcome == "healthy"
+    assert triage(engine, told.format("ERROR"), listed, "2026-05-01 09:00:01,120 - next").outcome == "unexplained"
+    assert triage(engine, told.format("INFO"), listed, "giving up: the upload failed").outcome == "unexplained"
+
+
 def test_the_end_of_a_dump_of_pythons_tells_that_a_signal_ended_it(engine: Engine) -> None:
     thread = ["Thread 0x00007f38f17fa640 (most recent call first):", '  File "/env/lib/threading.py", line 320 in wait']
     modules = "Extension modules: numpy.core._multiarray_umath, torch._C, PIL._imaging (total: 261)"
@@ -81,3 +98,28 @@ def test_what_stands_behind_what_python_ignored_is_read(engine: Engine) -> None:
     found = triage(engine, IGNORED, "TypeError: gone", "RuntimeError: CUDA error: out of memory").root_cause
     assert found is not None
     assert found.entry == "cuda.oom"
+
+
+def test_of_an_envelope_what_it_carries_is_read_again(engine: Engine) -> None:
+    root = triage(
+        engine, ["ray.exceptions.RayTaskError(ValueError): ray::main_task() (pid=77, ip=10.0.0.9)"]
+    ).root_cause
+    assert root is not None
+    assert root.entry == "usage.python-error"
+
+
+def test_a_line_of_a_warning_is_not_read_again_as_an_exception(engine: Engine) -> None:
+    told = [
+        "2026-04-02 10:11:12,790 - mmdet - WARNING - The model and loaded state dict do not match exactly",
+        "size mismatch for head.weight: copying a param with shape torch.Size([80, 8]) from checkpoint, the shape in "
+        "current model is torch.Size([7, 8]).",
+    ]
+    goes_on = ["mmdet - INFO - Start running", "Hooks will be executed in this order:", "before_run:", "(LOW) Logger"]
+    assert triage(engine, [*told, *goes_on]).root_cause is None
+    root = triage(engine, told).root_cause
+    assert root is not None
+    assert root.entry == "checkpoint.size-mismatch"
+    failed = "RuntimeError: Error(s) in loading state_dict for Net:"
+    root = triage(engine, [told[0], failed, f"\t{told[1]}", *goes_on]).root_cause
+    assert root is not None
+    assert root.entry == "checkpoint.size-mismatch"

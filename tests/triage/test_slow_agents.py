@@ -35,3 +35,10 @@ def test_two_agents_that_give_up_are_one_attempt(engine: Engine) -> None:
     assert verdict.root_cause is not None
     assert (verdict.root_cause.entry, verdict.root_cause.rank) == ("process.oom-killed", 3)
     assert verdict.run.attempts == 1
+
+
+def test_of_two_reports_the_earlier_failure_is_told(engine: Engine) -> None:
+    late = [line.replace("09:10:00", "09:10:51") for line in report((0, 1), [(3, 1)], host="gpu-8")]
+    root = engine.triage(from_bytes(text(late, report((4, 1), host="gpu-7")))).root_cause
+    assert root is not None
+    assert (root.entry, root.rank, root.host) == ("elastic.child-failed", 4, "gpu-7")

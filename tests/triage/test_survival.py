@@ -299,6 +299,26 @@ def test_a_server_serves_on_after_a_request_that_was_wrong(engine: Engine) -> No
     assert triage(engine, BANNER, begun).outcome != "healthy"
 
 
+def test_what_dynamo_left_uncompiled_is_no_failure_where_training_goes_on(engine: Engine) -> None:
+    raised = "torch._dynamo.exc.TorchRuntimeError: Failed running call_function <built-in method ones>(*(1,), **{}):"
+    frames = [("/env/lib/python3.11/site-packages/torch/_dynamo/utils.py", 1397, "run_node", "return node.target()")]
+    for told in (
+        "[2026-05-01 09:00:00,120] torch._dynamo.convert_frame: [WARNING] ",
+        "W0501 09:00:00.120000 7 torch/_dynamo/convert_frame.py:824] ",
+    ):
+        failed = [told + "WON'T CONVERT forward /job/model.py line 8", *traceback(raised, frames, told)]
+        assert triage(engine, BANNER, failed, losses(0, 4)).outcome == "healthy"
+    assert triage(engine, BANNER, traceback(raised, frames), losses(0, 2)).outcome == "explained"
+
+
+def test_a_server_that_was_started_again_and_is_up_failed_of_nothing_before(engine: Engine) -> None:
+    failed = traceback("OSError: /models/a does not appear to have a file named config.json.")
+    up = "INFO:     Uvicorn running on http://0.0.0.0:8777 (Press CTRL+C to quit)"
+    assert triage(engine, BANNER, failed, up).outcome == "healthy"
+    assert triage(engine, BANNER, up, failed).outcome == "explained"
+    assert triage(engine, BANNER, failed, up, failed).outcome == "explained"
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -69,3 +69,15 @@ def test_a_title_without_an_exception_tells_nothing(engine: Engine, title: str) 
 
 def test_a_run_that_ended_well_is_healthy_whatever_its_title(engine: Engine) -> None:
     assert triage(engine, f"### {ERROR}", steps(range(4)), "training finished").outcome == "healthy"
+
+
+@pytest.mark.parametrize("title", ["# Missing key in checkpoint state_dict", '[Bug] FSDP2 "got mixed torch.Tensor and DTensor"'])  # fmt: skip
+def test_a_heading_without_an_exception_names_what_a_traceback_was_cut_off_before(engine: Engine, title: str) -> None:
+    cut = traceback("", prefix="[rank3]: ")[:-1]
+    root = triage(engine, title, "", steps(range(4)), cut).root_cause
+    assert root is not None
+    assert (root.entry, root.evidence[0].line) in (("checkpoint.key-mismatch", 1), ("fsdp.error", 1))
+    assert triage(engine, "# The longer runs", "", steps(range(4)), cut).outcome == "unexplained"
+    assert triage(engine, title, "", steps(range(4))).outcome == "healthy"
+    told = traceback("KeyError: 'image'", prefix="[rank3]: ")
+    assert triage(engine, title, "", steps(range(4)), told).root_cause.entry == "usage.python-error"  # type: ignore[union-attr]

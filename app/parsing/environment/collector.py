@@ -27,8 +27,8 @@ class Environment:
 
     `progress` and `well` hold the orders of lines that show progress, and that say the run ended well; `wound_up` those
     of lines that clean-up code prints after a failure as well; `joined` those of a passed barrier or a placed pod;
-    `refused` those of a server's answer to a request that it could not take; `progress_of` the last progress of each
-    rank that labels its lines. `step` is the last one of the file that came furthest. `exit_code` is the last status
+    `refused` those of a server's answer to a request that it could not take, `serves` those in which one says that it
+    is up; `progress_of` the last progress of each rank that labels its lines. `step` is the last one of the file that came furthest. `exit_code` is the last status
     but 0 that a line speaks of.
     """
 
@@ -47,8 +47,11 @@ class Environment:
     wound_up: list[int] = field(default_factory=list)
     joined: list[int] = field(default_factory=list)
     refused: list[int] = field(default_factory=list)
+    serves: list[int] = field(default_factory=list)
     foreign: int = 0
+    on_gpus: int = 0  # foreign lines, of programs that use GPUs
     of_field: int = 0
+    of_devices: int = 0  # of these the ones that speak of devices alone
     around: int = 0  # lines that tell of no more than what stands around training
     kinds: int = 0  # of words of this field, a bit each
     _steps: Steps = field(default_factory=Steps)
@@ -64,12 +67,13 @@ class Environment:
     @property
     def of_another_program(self) -> bool:
         """Whether more lines have the forms of another program than speak of training, of which there are few."""
-        return self.of_field < min(self.foreign, ENOUGH_OF_FIELD)
+        return self.of_field - (self.of_devices if self.on_gpus else 0) < min(self.foreign, ENOUGH_OF_FIELD)
 
     @property
     def settled(self) -> frozenset[int]:
         """The numbers of the signs of which further lines would tell nothing more."""
-        known = OF_FIELD if self.of_field >= ENOUGH_OF_FIELD and self.surely_of_field else frozenset()
+        enough = self.of_field - self.of_devices >= ENOUGH_OF_FIELD
+        known = OF_FIELD if enough and self.surely_of_field else frozenset()
         return known | {PATH} if "python" in self.versions else known
 
     @property
@@ -117,6 +121,7 @@ class Environment:
             self._note(line.order, told, claimed)
             self._remember(told)
         self.of_field += told.of_field
+        self.of_devices += told.of_devices
         self.around += told.around
         self.kinds |= told.kinds
         if form.counts and not claimed and (form.surely or progress.progressed(text)):
@@ -131,6 +136,7 @@ class Environment:
         for numbers, often in Counter(signs).items():
             form = form_of(numbers)
             self.of_field += often * form.told.of_field
+            self.of_devices += often * form.told.of_devices
             self.around += often * form.told.around
             self.kinds |= form.told.kinds
             if form.counts:
@@ -180,14 +186,15 @@ class Environment:
         if told.phase and not claimed:
             self._phases.enter(order, told.phase)
         shown = ((self.well, told.well), (self.wound_up, told.wound_up), (self.joined, told.joined))
-        for orders, shows in (*shown, (self.refused, told.refused)):
+        for orders, shows in (*shown, (self.refused, told.refused), (self.serves, told.serves)):
             if shows:
                 orders.append(order)
         self.foreign += told.foreign
+        self.on_gpus += told.on_gpus
 
     def _remember(self, told: Told) -> None:
         """Ranks print the same lines: what tells the same however often it is told need not be noted again."""
-        anew = told.phase or told.exit_code or told.well or told.wound_up or told.joined or told.refused
+        anew = told.phase or told.exit_code or told.well or told.wound_up or told.joined or told.refused or told.serves
         if anew or told.foreign:
             return
         if len(self._lasting) >= _MOST_LASTING:
@@ -210,7 +217,7 @@ class Environment:
         def moved(order: int) -> int:
             return order + shifts.get(order // FILE_SPAN, 0)
 
-        for orders in (self.progress, self.well, self.wound_up, self.joined, self.refused):
+        for orders in (self.progress, self.well, self.wound_up, self.joined, self.refused, self.serves):
             orders[:] = sorted(map(moved, orders))
         self.progress_of = {rank: moved(order) for rank, order in self.progress_of.items()}
         self._phases.move(moved)

@@ -10,7 +10,7 @@ from app.parsing.environment.signs import Shown, Sign
 PROGRESS = Sign(
     r"(?i)(?:\b|_)(?:step|iter|iteration|epoch|batch|update|it)\b['\"]?(?:[ :=\[#/]{0,4}| {5,12})(\d+)"
     r"|\b(?:steps|iters|epochs)\b[ :=]{0,3}(\d+) ?/ ?\d+"
-    r"|\d+%\|[^|\n]{0,400}\| ?(\d+)/\d+ \["
+    r"|\d+%(?:\|[^|\n]{0,400}\|)? ?(\d+)/\d+ \["
     r"|\b(?:eval_)?loss['\"]?[ :=]{1,3}-?\d"
     r"|第 ?\d{1,9} ?(?:步|轮|次迭代|个 ?(?:epoch|batch))|(?:损失|步数|轮次)(?:值|函数)?[ :：=]{1,3}-?\d"
 )
@@ -31,14 +31,14 @@ _STEPS = (
 )
 # Steps of an evaluation are none of the training's.
 _EVALUATED = re.compile(r"\b(?:eval|val|valid|validation|evaluation|test)[ _/](?:step|iter|iteration|batch)s?\b")
-_BAR = re.compile(r"([^|\r\n]{0,80}?)\d{1,3}%\|[^|\n]{0,400}\| ?(\d{1,9})/\d+ \[")
+_BAR = re.compile(r"([^|\r\n]{0,80}?)\d{1,3}%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/\d+ \[")
 _OTHER_BAR = re.compile(
-    r"(?i)load|download|fetch|map|filter|token|generat|extract|sav|valid|eval|test|cast|prepro|cach|shard|capture|compil|sanity|predict|index"
+    r"(?i)load|download|fetch|map|filter|token|generat|extract|sav|valid|eval|test|cast|prepro|cach|shard|capture|compil|sanity|predict|index|scann"
 )
 # Bars that fill before the first step.
 _PREPARING = Sign(
-    r"(?i)(?:load|download|fetch|map|filter|tokeni[sz]|generating \w+ split|extract|prepro|cach|shard|capture|compil|sanity)"
-    r"[^|\n]{0,80}\d%\|[^|\n]{0,400}\|"
+    r"(?i)(?:load|download|fetch|map|filter|tokeni[sz]|generating \w+ split|extract|prepro|cach|shard|capture|compil|sanity|scann)"
+    r"[^|\n]{0,80}\d%(?:\|[^|\n]{0,400}\|| \d+/\d+ \[)"
 )
 # What a person says of a run: `it dies in epoch 4`, `crashed after step 200`.
 _IN_WORDS = Sign(
@@ -65,6 +65,10 @@ WOUND_UP = Sign(r"(?i)train(?:ing)? time[: ]|View run .{0,120} at:")
 JOINED = Sign(r"[Cc]ompleted store-based barrier for |\bSuccessfully assigned \S+ to \S")
 # A server told one client that it asked for something wrong, and serves the others.
 REFUSED = Sign(r"- \"(?:GET|POST|PUT|PATCH|DELETE) \S{1,200} HTTP/1\.[01]\" 4\d\d\b")
+# A server is up and takes requests. A server with several workers says so before it starts them.
+SERVES = Sign(
+    r"\bUvicorn running on https?://|\bRunning on local URL: |^ \* Running on http|The server is fired up and ready to roll"
+)
 _PHASES = (
     ("teardown", Sign(
         r"destroy_process_group|(?i:training (?:is )?(?:done|finished|complete[d]?)\b|finished training)|`Trainer\.fit` stopped")),
@@ -91,7 +95,7 @@ _PHASES = (
 _SIGNS_OF_PHASES = tuple(sign for _, sign in _PHASES)
 _COUNTING = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _IN_WORDS, _SUMMARY)
 _IN_PART = (_PREPARING, _OF_A_FILE, _IN_WORDS)  # of a line in which something else can show progress
-SIGNS = (*_COUNTING, WELL, WOUND_UP, JOINED, REFUSED, *_SIGNS_OF_PHASES)
+SIGNS = (*_COUNTING, WELL, WOUND_UP, JOINED, REFUSED, SERVES, *_SIGNS_OF_PHASES)
 
 
 def counting(text: str) -> Shown:
@@ -127,7 +131,11 @@ def step(text: str) -> int | None:
         numbers = sign.findall(small)
         if numbers:
             return int(numbers[-1].replace(",", ""))
-    bars = [number for label, number in _BAR.findall(text) if not _OTHER_BAR.search(label)] if "%|" in text else ()
+    bars = (
+        [number for label, number in _BAR.findall(text) if not _OTHER_BAR.search(label)]
+        if "%|" in text or "% " in text
+        else ()
+    )
     return int(bars[-1]) if bars else None
 
 

@@ -7,16 +7,20 @@ from typing import NamedTuple
 
 from app.domain.line import Line
 from app.parsing.environment import hosts, launchers, progress, versions
-from app.parsing.environment.kinship import AROUND, FIELD, FOREIGN, HINTS, ON_GPUS
+from app.parsing.environment.kinship import AROUND, DEVICES, FIELD, FOREIGN, HINTS, ON_GPUS
 from app.parsing.environment.signs import Shown
 from app.parsing.environment.versions import Bounds
 
-SIGNS = (*launchers.SIGNS, *versions.SIGNS, *progress.SIGNS, *hosts.SIGNS, *FOREIGN, AROUND, FIELD, *HINTS)
+SIGNS = (*launchers.SIGNS, *versions.SIGNS, *progress.SIGNS, *hosts.SIGNS, *FOREIGN, AROUND, FIELD, DEVICES, *HINTS)
 # Most lines of most logs show one of these, and once enough lines did, the others need not be looked at.
-OF_FIELD = frozenset(map(SIGNS.index, (AROUND, FIELD, *HINTS)))
+OF_FIELD = frozenset(map(SIGNS.index, (AROUND, FIELD, DEVICES, *HINTS)))
 PATH = SIGNS.index(versions.PATH)
 ENOUGH_OF_FIELD = 10  # lines that speak of training: a log with so many is of this field, whatever else stands in it
-ENOUGH = {SIGNS.index(FIELD): ENOUGH_OF_FIELD, PATH: 1}  # lines with these signs that tell all that they can
+ENOUGH = {
+    SIGNS.index(FIELD): ENOUGH_OF_FIELD,
+    SIGNS.index(DEVICES): ENOUGH_OF_FIELD,
+    PATH: 1,
+}  # lines with these signs that tell all that they can
 LONGEST = 2000  # characters of a text that are looked at
 _START = 80  # characters
 SURE = frozenset(number for number, sign in enumerate(SIGNS) if sign.is_pointed_at)
@@ -38,8 +42,11 @@ class Told(NamedTuple):
     wound_up: bool = False
     joined: bool = False
     refused: bool = False
+    serves: bool = False
     foreign: bool = False
+    on_gpus: bool = False  # foreign, and of a program that uses GPUs
     of_field: bool = False
+    of_devices: bool = False  # of the field by words of devices alone
     around: bool = False  # and no more
     kinds: int = 0  # a bit for each kind of word of this field
     hosts: tuple[str, ...] = ()
@@ -83,7 +90,8 @@ def shown_by(text: str, pointed: tuple[int, ...]) -> tuple[int, ...]:
 def form_of(numbers: tuple[int, ...]) -> Form:
     """-> the form of the lines that show these signs. Most lines of a log show the same ones."""
     shown = frozenset(SIGNS[number] for number in numbers)
-    of_field = FIELD in shown or not shown.isdisjoint(HINTS)
+    by_words = FIELD in shown or not shown.isdisjoint(HINTS)
+    of_field = by_words or DEVICES in shown
     told = Told(
         launcher=launchers.launcher(shown),
         bounds=versions.bounds(shown),
@@ -92,13 +100,17 @@ def form_of(numbers: tuple[int, ...]) -> Form:
         wound_up=progress.WOUND_UP in shown,
         joined=progress.JOINED in shown,
         refused=progress.REFUSED in shown,
+        serves=progress.SERVES in shown,
         of_field=of_field,
+        of_devices=of_field and not by_words,
         around=AROUND in shown and not of_field,
         kinds=sum(1 << kind for kind, hint in enumerate(HINTS) if hint in shown)
-        | (_CERTAIN if FIELD in shown or AROUND in shown else 0),
+        | (0 if shown.isdisjoint((FIELD, DEVICES, AROUND)) else _CERTAIN),
     )
     is_read = not shown.isdisjoint(_READ)
-    says_more = is_read or told != Told(of_field=told.of_field, around=told.around, kinds=told.kinds)
+    says_more = is_read or told != Told(
+        of_field=told.of_field, of_devices=told.of_devices, around=told.around, kinds=told.kinds
+    )
     counts, surely = progress.counts(shown)
     return Form(shown, told, is_read, says_more, counts, surely, not says_more and counts is surely)
 
@@ -108,9 +120,9 @@ def told_by(text: str, numbers: tuple[int, ...]) -> Told:
     """-> what the text of a line tells, which shows these signs. Ranks print the same lines, so it is kept."""
     shown, told, *_ = form_of(numbers)
     if ON_GPUS in shown and ON_GPUS.regex.search(text):
-        return Told(foreign=True)
+        return Told(foreign=True, on_gpus=True)
     foreign = any(sign in shown and sign.regex.search(text) for sign in FOREIGN)
-    if foreign and FIELD not in shown:
+    if foreign and shown.isdisjoint((FIELD, DEVICES)):
         told = told._replace(of_field=False, around=False, kinds=0)  # Its words of training mean something else.
     return told._replace(
         world_size=launchers.world_size(text, shown),

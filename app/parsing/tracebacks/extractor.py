@@ -50,7 +50,7 @@ class Tracebacks:
             stream.ignored = None
         if stream.reading == "nothing" and not stream.chain:
             logged = bool(forms.LOGGED.search(self.above))
-            stream.logged = logged and "torch" not in self.above
+            stream.logged = bool(forms.UNCOMPILED.search(line.raw)) or (logged and "torch" not in self.above)
             stream.teller = forms.teller(self.above) if logged else None
         if stream.lost(line):
             self._end(stream)
@@ -101,9 +101,7 @@ class Tracebacks:
         if text.startswith(forms.IGNORED):
             self._end(stream)
             return self._ignore(stream, line)
-        if stream.half:
-            whole, stream.half = stream.half + text, ""
-            text = whole if forms.frame_of(whole) else text
+        text = stream.joined(text)
         if stream.reading == "message" and stream.summary(line, text):
             return True
         if "Traceback (" in text and forms.HEAD.search(text):
@@ -131,6 +129,8 @@ class Tracebacks:
         self._headed = line
         named = forms.NOTEBOOK.match(text)
         stream.head, stream.cut_type = line, named[1] if named else "exception"
+        if "(RANK " in text and not stream.chain:  # What torch.distributed.checkpoint raised of it was cut off above.
+            stream.teller = forms.teller(f"{text} ")
         stream.heads = min(stream.heads + 1, 64)
         stream.reading, stream.frames, stream.linked, stream.missed = "frames", [], False, 0
         return True
@@ -157,12 +157,15 @@ class Tracebacks:
     def _in_frames(self, stream: Stream, line: Line, text: str) -> bool:
         bare = text.strip("│╭╰─╮╯❱ ")
         if not bare or text[:1] in "│╭╰":
+            stream.boxed(text, line)
             return True
         if bare[:1] == "F" and forms.CUT_FRAME.match(bare):
             stream.half = text
             return True
         indent = len(text) - len(text.lstrip())
-        if stream.frames and indent > stream.indent and not forms.BARE.match(bare):
+        # Where the indents were lost, of the code only what raised is told from other writers' words.
+        raises = indent == stream.indent == 0 and bare.startswith(("raise ", "assert "))
+        if stream.frames and (indent > stream.indent or raises) and not forms.BARE.match(bare):
             stream.describe(text.strip(), line)
             return True
         raised = forms.raised_of(forms.MARKS.sub("", text.strip()))

@@ -9,8 +9,13 @@ from app.domain.event import Frame
 
 HEAD = re.compile(r"Traceback \((?:most recent call last|innermost last)\)(?! [a-z])")  # a sentence about them is none
 FRAME = re.compile(r'^(\s*)File "([^"\n]{1,500})", line (\d{1,9})(?:, in (.+))?')
+# Where the line feeds were taken away, the code stands behind the function's name; names have no blanks.
+_WITH_CODE = re.compile(r"(<\w+>|[\w.]+) (?=[^\s\[(])(.+)")
 CUT_FRAME = re.compile(r'^F(?:i|il)?$|^File(?: ?$| "[^"]*$)')  # where the log ends, or srun put its label anew
 RICH_FRAME = re.compile(r"^[│|]\s*(\S+\.pyx?):(\d{1,9}) in (\S+)")
+# In a narrow box a path takes several lines, and what stands behind it one of its own.
+RICH_PATH = re.compile(r"│ (?=\S{0,500}[/\\])[^\s│]{12,500}\s*│?$")
+RICH_CODE = re.compile(r"│ [❱>] +\d{1,7} │ +(?:│ +)*([^\s│][^\n]{0,300}?) *│$")
 GROUP = re.compile(r"^\s*(?:[|+] ?)+(?:-+ \d+ -+|-+)?")
 SHELL = re.compile(r"\++ \w")  # `set -x`, which looks like an exception group's bar
 CONNECTOR = re.compile(r"(?:During handling of the above exception, another|The above exception was the direct cause)")
@@ -70,9 +75,13 @@ ONLY_RANK = re.compile(r"CheckpointException ranks:dict_keys\(\[(\d{1,6})\]\)")
 OWN_RANK = re.compile(r"\A\[Rank:(\d{1,6})\] FATAL ERROR ::|\(PID: ?\d+, Device: ?\d+, RankID: ?(\d{1,6})\)")
 # logger.exception writes its own line above the traceback: somebody caught it.
 LOGGED = re.compile(r"\b(?:ERROR|WARN(?:ING)?|CRITICAL)\b")
+# What Dynamo's logger says of a function that it leaves uncompiled, as suppress_errors tells it to; its own frames are
+# written in another way.
+UNCOMPILED = re.compile(r"\btorch[./]_dynamo[./]convert_frame(?:: \[(?:WARNING|ERROR)\]|\.py:\d{1,6}\]) ")
 # [2026-05-01 09:00:00,120] [ERROR] [train.load:808] [PID:3647] [RANK:1] cannot load the model
 _TELLER = re.compile(r"(?i)[\[( ]rank[ =:_]{0,2}(\d{1,6})[\]):, ]")
-IGNORED = "Exception ignored in"
+# What Python says above a traceback that ended nothing. Below the hook's own it prints the one that the hook was given.
+IGNORED = ("Exception ignored in", "Error in sys.excepthook:")
 _NO_CODE = ("", "F", "|", "+", "│", "╭", "╰")  # what a line of code does not begin with, or seldom
 REFUSED = "raised a specific error:"  # Numba's, above why each of its ways would not do: a warning's part too
 # Each line with which a traceback can begin, or an exception without one, holds one of these.
@@ -116,7 +125,10 @@ def python_frame(text: str) -> Frame | None:
     found = FRAME.match(text)
     if found is None:
         return None
-    return Frame(found[2], int(found[3]), (found[4] or "").strip(), "", not LIBRARY.search(found[2]))
+    function = (found[4] or "").strip()
+    both = _WITH_CODE.fullmatch(function)
+    name, code = (both[1], both[2]) if both else (function, "")
+    return Frame(found[2], int(found[3]), name, code, not LIBRARY.search(found[2]))
 
 
 @lru_cache(maxsize=1024)

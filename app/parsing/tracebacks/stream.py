@@ -72,6 +72,22 @@ class Stream:
             taken += 1
         return taken
 
+    def joined(self, text: str) -> str:
+        """-> a line, with what stands above it of a frame that a terminal or rich's box has wrapped."""
+        half, self.half = self.half, ""
+        whole = half + (text[2:] if half[:1] == "│" else text)
+        if half and forms.frame_of(whole):
+            return whole
+        if text[:1] == "│" and forms.RICH_PATH.match(whole):
+            self.half = whole.rstrip(" │")
+        return text
+
+    def boxed(self, text: str, line: Line) -> None:
+        """Takes the line of code at which rich's box points."""
+        found = forms.RICH_CODE.match(text) if self.frames else None
+        if found is not None:
+            self.describe(found[1], line)
+
     def quotes(self, text: str) -> bool:
         """-> whether a line of the parent says which process's words follow; its number is kept."""
         found = forms.SPAWNED.search(text) if "-- Process " in text else None
