@@ -39,6 +39,9 @@ _NOISE = re.compile(
     # What slurmstepd makes do without: the folder that was asked for, a folder for TMPDIR, its accounting of the GPUs.
     r"|couldn't chdir to .*: going to /tmp instead|\bTMPDIR \[|Setting TMPDIR to /tmp|NVML: Failed to get |acct_gather_\w+:"
     r"|_set_limit: +RLIMIT_|Can't propagate RLIMIT_"
+    # What srun says to whoever knocks at its port and speaks another tongue, a scanner for one.
+    r"|unpack_header: protocol_version|destroy_forward: no init"
+    r"|(?:slurm_unpack_received_msg|wrap_on_data): \[[^\]]*\] .*Incompatible versions"
 )
 
 

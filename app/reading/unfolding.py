@@ -35,6 +35,9 @@ _TAGGED = re.compile(
     r"(?:[+-]\d{4}\s)?[\w.*/-]+(?::\s|\t)(?=\{\"|\w+=)"
 )  # Fluentd's standard output, and its files; Argo
 _WORD = re.compile(r"\w")
+# What Paddle reports in one line: C++ Traceback (…): ---------- … Error Message Summary: ---------- FatalError: …
+_SUMMARY = "Error Message Summary: ----------"
+_RULED = re.compile(r"(?<=-{10}) +(?=[^\s-])|(?<=[^\s-]) +(?=-{10})")
 # A traceback whose line feeds a web form took away.
 _FLAT = "Traceback (most recent call last): File "
 _ESCAPED = "Traceback (most recent call last):\\n"  # of repr(), of JSON in a line that is no record
@@ -170,8 +173,18 @@ def _parts(text: str, known: Labels) -> list[str]:
         parts = [piece for part in parts for piece in _unescaped(part)]
     if "Traceback (" in text:
         parts = [piece for part in parts for piece in _writers(part, known)]
-        parts = [piece for part in parts for piece in (_IN_ONE_LINE.split(part) if _FLAT in part else [part])]
+        parts = [piece for part in parts for piece in _flat(part)]
     return parts
+
+
+def _flat(part: str) -> list[str]:
+    """-> the lines of a traceback, or of Paddle's report, that lost its line feeds."""
+    found: list[str] = []
+    for one in _RULED.split(part) if _SUMMARY in part else [part]:
+        at = max(one.find(_FLAT), 0)  # What stands before it, an exception's name perhaps, is one piece.
+        head, *rest = _IN_ONE_LINE.split(one[at:]) if _FLAT in one else [one]
+        found += [one[:at] + head, *rest]
+    return found
 
 
 def _unescaped(part: str) -> list[str]:

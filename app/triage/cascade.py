@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from app.domain.entry import Kind
 from app.domain.event import Where
+from app.reading.times import seconds_between
 from app.triage.folding import Finding
 
 # Entries of these areas speak of a peer, a link or a launcher; a worker's own earlier failure is behind them.
@@ -18,6 +19,8 @@ _ABORT = "process.sigabrt"  # the entry of how a process ends in which a C++ exc
 _SPAWNED = re.compile(r"-- Process \d{1,6} terminated with the following error")
 _BELOW_SPAWNED = 400  # lines, of a traceback's frames
 _STOPPED = frozenset({-15, 143})  # SIGTERM: the agent stops the others after the first failure
+_KILLED = -9  # SIGKILL: with it the agent ends those which SIGTERM did not end
+_LOOKS = 5  # seconds between two looks of an agent at its workers, at most; who ends later was ended by it
 _SHELLS_WORD = re.compile(r"\W*Killed\W*")
 # SGLang's server says so and then kills all of its processes, itself too.
 _ENDS_ITSELF = re.compile(r"Received sigquit from a child proces")
@@ -92,6 +95,8 @@ def is_clean_up(finding: Finding, others: list[Finding]) -> bool:
         return False
     if event.exit_code == 0:
         return True
+    if event.exit_code == _KILLED and event.source == "elastic report":
+        return any(_ended_long_before(other, finding) for other in others)
     if event.exit_code not in _STOPPED:
         return False
     codes = [other.event.exit_code for other in others
@@ -99,6 +104,17 @@ def is_clean_up(finding: Finding, others: list[Finding]) -> bool:
     return any(code not in _STOPPED for code in codes) or not any(
         other.event.source in ("elastic first", "elastic agent") for other in others if other.event.where is Where.EXIT
     )
+
+
+def _ended_long_before(other: Finding, killed: Finding) -> bool:
+    """-> whether the same report tells of a failure after which the agent had time to lose its patience with others."""
+    one, event = other.event, killed.event
+    if one.source not in ("elastic first", "elastic report") or one.exit_code in (0, _KILLED, *_STOPPED):
+        return False
+    if (one.host, other.attempt) != (event.host, killed.attempt):
+        return False
+    seconds = seconds_between(one.time, event.time)
+    return seconds is not None and seconds > _LOOKS
 
 
 def announces(finding: Finding, others: list[Finding]) -> bool:

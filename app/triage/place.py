@@ -14,9 +14,9 @@ from app.triage.root_cause import Choice
 from app.triage.waiting import awaited, missed
 
 Place = tuple[int | None, int | None, str | None]
-# Ranks as people and their loggers write them inside a line: [rank3], [Rank 3], (rank=3), RANK:3.
+# Ranks as people and their loggers write them inside a line: [rank3], (rank=3), RANK:3; none is a memory module's.
 _WRITTEN = re.compile(
-    r"(?i)[\[( ]\[?rank[ =:]{0,2}(\d{1,6})(?:[\]):,]|\.$)|\bon rank (\d{1,6})$"
+    r"(?i)(?<!_mask:\w)[\[( ]\[?rank[ =:]{0,2}(\d{1,6})(?:[\]):,]|\.$)|\bon rank (\d{1,6})$"
     r"|\[(\d{1,6})\] is setting up NCCL communicator|\bprocess (\d{1,6}) terminated with (?:signal|exit)"
 )
 _GUARD = re.compile(r"\bif (?:[\w.]{1,60}\.|global_|self\.)?rank == (\d{1,6})\b(?!.*\belse (?!None\b))")
@@ -142,7 +142,7 @@ def _exit_of(finding: Finding, choice: Choice) -> Event | None:
 
 
 def _reported(event: Event) -> str:
-    """-> when the process ended, as a report says, what has no time last; each agent's report names its own first one."""
+    """-> when the process ended, as a report says, what has no time last; each agent names its own first one."""
     return (event.time or "~") if event.source == "elastic first" else ""
 
 

@@ -25,12 +25,17 @@ _CALM = re.compile(
     r"|\[c10d\].{1,300}\((?:errno: 97|system error: 10049) - |: [IW] tensorflow/"
     r"|\bif\b|inductor[/.]select_algorithm|can only (?:test|join) a child process"
     r"|unable to register cu\w+ factory|inappropriate ioctl for device|\breconciler error|the object has been modified"
+    r"|expected to happen during shutdown"  # of torch's RPC, of a peer that left first
     r"|\bmay (?:observe|see|lead to|cause|result in) unexpected "
+    # what a report of the environment, or a tracker, says where it finds no revision
+    r"|\bgit command: |fatal: (?:not a git repository|detected dubious ownership|no names found)"
 )
+# What was asked for, in the words of options that errors speak of too: Hydra's header, argparse's
+_ECHOES = re.compile(r"Error executing job with overrides: ?\[|\bNamespace\(\w+=")
 # A level that tells of no failure: `INFO:jax.xla_bridge:…`, `[INFO] …`, `… - trainer - INFO - …`, `I0501 09:00:00 …`,
-# `time="…" level=info msg=…`
+# `time="…" level=info msg=…`, and a C library's `warning: …`
 _TOLD_IN_PASSING = re.compile(
-    r"[\[(<*\s]{0,4}(?:INFO|DEBUG)\b|[ID]\d{4} \d\d:\d\d:\d\d|.{0,80}?\blevel(?:=|\": ?\")(?:info|debug)\b"
+    r"[\[(<*\s]{0,4}(?:INFO|DEBUG)\b|warning: |[ID]\d{4} \d\d:\d\d:\d\d|.{0,80}?\blevel(?:=|\": ?\")(?:info|debug)\b"
     r"|.{0,80}?[\s\[|(:-](?:INFO|DEBUG)[\])]?(?:[\s:|]|$)"
 )
 # popen_fork.py:66: RuntimeWarning: Using fork() can … · and at its end the line of code, `  self.pid = os.fork()`
@@ -60,7 +65,7 @@ def second_look(lines: list[Line]) -> Iterator[Event]:
     """Yields an event for each line, read as if it were an exception's message; those that no entry names are dropped
     by who asks. What a program told in passing is none, nor what it only warned of."""
     for line in _without_warnings(lines):
-        if _in_passing(line):
+        if _in_passing(line) or _ECHOES.search(line.text):
             continue
         found = _QUOTED.search(line.text)
         raised = (
@@ -72,7 +77,7 @@ def second_look(lines: list[Line]) -> Iterator[Event]:
 
 def passages(lines: list[Line]) -> Iterator[Event]:
     """Yields an event for each passage without a blank line or a fence, read as one message that a chat has wrapped."""
-    told = (line for line in _without_warnings(lines) if not _in_passing(line))
+    told = (line for line in _without_warnings(lines) if not (_in_passing(line) or _ECHOES.search(line.text)))
     for full, group in groupby(told, key=lambda line: bool(line.text.strip("> \t`~"))):
         block = list(group)
         for start in range(0, len(block) if full else 0, _PASSAGE):

@@ -84,6 +84,8 @@ DETAIL:  Key is there
 {"c":"STORAGE", "id":22430,
   File "/srv/lib/site-packages/flask/app.py", line 1
   File "manage.py", line 22
+[ 3438.580109] INFO: task mysqld:24916 blocked for more than 120 seconds.
+2026-05-01 10:00:03,613::ERROR::[filesystem:747] Failed making (/data/incomplete/a)
 homeassistant.components.zha
 Cycles: CUDA error: Out of memory
 Read prefs: /home/u/.config/blender/3.6/config
@@ -193,6 +195,8 @@ ERROR borg.archiver: gone
   File "/usr/lib/python3.11/site-packages/borg/repository.py", line 12, in put
 Remote: client_loop: send disconnect: Broken pipe
 Remote: Read from remote host b1.example: Connection reset by peer
+qemu:mail-vm invoked oom-killer: gfp_mask=0x24200ca
+  File "/srv/shop/passenger_wsgi.py", line 8, in <module>
 Require stack:
 - /srv/pool/node_modules/hashes/utils.js
 elastic-operator-0   1/1   Running   1   67m

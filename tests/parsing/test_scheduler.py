@@ -43,6 +43,8 @@ def test_slurms_lines_name_host_and_task(text: str, host: str | None, rank: int 
         "slurmstepd: error: NVML: Failed to get Compute running process count(999): Unknown Error",
         "slurmstepd: error: _set_limit: RLIMIT_NOFILE : max:51200 < req:131072",
         "slurmstepd: error: Can't propagate RLIMIT_NOFILE of 131072 from submit host: Operation not permitted",
+        "srun: error: unpack_header: protocol_version 65363 not supported",
+        "srun: error: wrap_on_data: [203.0.113.7:13610] on_data returned rc: Incompatible versions of client and server code",
     ],
 )
 def test_what_good_jobs_print_too_is_no_event(line: str) -> None:

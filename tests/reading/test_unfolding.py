@@ -229,3 +229,9 @@ def test_a_traceback_with_its_line_feeds_spelled_is_lines(around: str) -> None:
     assert [line.text for line in told][-3:-1] == TRACEBACK[1:3]
     assert told[-1].text.startswith(TRACEBACK[3])
     assert {line.number for line in told} == {1}
+
+
+def test_a_report_of_paddles_in_one_line() -> None:
+    rule = "-" * 22
+    told = f" {rule} C++ Traceback (most recent call last): {rule} No stack trace in paddle. {rule} Error Message Summary: {rule} FatalError: `Termination signal` is detected."
+    assert [line.text.strip() for line in read(told)][-2:] == [rule, "FatalError: `Termination signal` is detected."]

@@ -37,6 +37,18 @@ def test_torchruns_first_observed_failure_is_overruled(engine: Engine) -> None:
     assert any("torchrun names rank 0" in reason for reason in verdict.root_cause.reasons)
 
 
+@pytest.mark.parametrize(("ended", "entry", "rank"), [("09:10:31", "elastic.child-failed", 1), ("09:10:02", "process.oom-killed", 0)])
+def test_who_was_killed_long_after_the_first_failure_was_killed_by_the_agent(
+    engine: Engine, ended: str, entry: str, rank: int
+) -> None:
+    reported = report((1, 1), [(0, -9), (2, -15)])
+    killed = reported.index("[1]:") + 1
+    reported[killed] = f"  time      : 2026-05-01_{ended}"
+    root = triage(engine, BANNER, steps(range(3)), agent(1, 1), reported).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == (entry, rank)
+
+
 def test_the_first_attempts_cause_is_the_runs(engine: Engine) -> None:
     corrupt = "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory"
     verdict = triage(engine, BANNER, steps(range(2)), agent(-9, 0), "resuming from last.ckpt", traceback(corrupt, prefix="[rank0]: "),

@@ -24,9 +24,10 @@ def triage(engine: Engine, *parts: str | list[str]) -> Verdict:
         "bash: cannot set terminal process group (-1): Inappropriate ioctl for device\nbash: no job control in this shell",
         'time="2026-01-28T12:20:41Z" level=info msg="Not collecting metrics: Error getting them: not supported by this GPU"',
         'ERROR   controller-runtime.controller.pytorchjob-controller Reconciler error        {"name": "a", "error": "Operation cannot be fulfilled on pytorchjobs: the object has been modified; please apply your changes to the latest version and try again"}',
+        "[W tensorpipe_agent.cpp:54] RPC agent for b encountered error when reading incoming request from a: EOF: end of file (this is expected to happen during shutdown)",
         "The attention mask is not set and cannot be inferred from input because pad token is same as eos token.As a consequence, you may observe unexpected behavior.",
     ],
-    ids=["logger", "glog", "autotuning", "warning", "count", "table", "shell", "logfmt", "controller", "hedged"],
+    ids=["logger", "glog", "autotuning", "warning", "count", "table", "shell", "logfmt", "controller", "rpc", "hedged"],
 )
 def test_what_a_library_tells_in_passing_is_no_failure(engine: Engine, line: str) -> None:
     assert (
@@ -54,6 +55,7 @@ def test_a_warning_of_pythons_names_no_cause(engine: Engine) -> None:
     told = "cannot load the image reader: libjpeg.so.8: cannot open shared object file: No such file or directory"
     code = "  warnings.warn(message)"
     assert triage(engine, f"/env/lib/python3.11/readers/image.py:13: UserWarning: {told}", code).outcome == "healthy"
+    assert triage(engine, f"warning: {told}").outcome == "healthy"
     root = triage(engine, f"ImportError: {told}").root_cause
     assert root is not None
     assert root.entry == "env.shared-library"
@@ -123,3 +125,26 @@ def test_a_line_of_a_warning_is_not_read_again_as_an_exception(engine: Engine) -
     root = triage(engine, [told[0], failed, f"\t{told[1]}", *goes_on]).root_cause
     assert root is not None
     assert root.entry == "checkpoint.size-mismatch"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Error executing job with overrides: ['algorithm.adv_estimator=grpo', 'actor_rollout_ref.actor.ppo_mini_batch_size=64', 'trainer.n_gpus_per",
+        "Namespace(config='sft.yaml', ppo_mini_batch_size=64, local_rank=0)\nRuntimeError",
+    ],
+    ids=["hydra", "argparse"],
+)
+def test_what_was_asked_for_is_no_message(engine: Engine, line: str) -> None:
+    root = triage(engine, "After an hour my job fails:\n\n" + line).root_cause
+
+    assert root is None or root.entry is None
+
+
+def test_an_environment_without_a_revision_is_no_failure(engine: Engine) -> None:
+    verdict = triage(
+        engine,
+        "torch        : 2.8.0\nError running git command: fatal: detected dubious ownership in repository at '/work/rl'\nCommit Hash  : None",
+    )
+
+    assert verdict.outcome == "healthy"

@@ -83,7 +83,7 @@ def test_what_the_one_awaited_rank_said_before_is_the_cause(engine: Engine, said
 @pytest.mark.parametrize("late", [False, True])
 def test_a_weak_word_of_a_rank_that_waited_or_one_that_comes_late_is_no_cause(engine: Engine, late: bool) -> None:
     said = f"[rank{2 if late else 1}]: bash: ./launch.sh: Permission denied"
-    parts = [OTHERS_WAITED, said] if late else [said, OTHERS_WAITED]
+    parts: list[str | list[str]] = [OTHERS_WAITED, said] if late else [said, OTHERS_WAITED]
     root = triage(engine, "world_size=4", HEALTHY, *parts).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("nccl.timeout", 2)

@@ -16,7 +16,7 @@ _BEGIN = re.compile(
 FIELD = Sign(
     r"(?i)torch|c10d|nccl|\bgloo\b|\brccl|\bkfd\b|amdgpu: failed to \w+ process|\bhccl|ascend|\bnpu|\bxla\b|\btpu"
     r"|deepspeed|megatron|transformers|hugging ?face|diffusers|lightning|accelerate\b|horovod|mmcv|mmengine|mmdet|detectron|fairseq|tokenizers?\b"
-    r"|bitsandbytes|flash[-_]attn|xformers|unsloth|mamba[-_]ssm|causal[-_]conv1d|\btriton\b|\bvllm|sglang|\bray(?:let|::)|ray\.(?:exceptions|tune|train)|paddle|tensorflow|\bjax|\bwandb\b|tensorboard"
+    r"|bitsandbytes|flash[-_]attn|xformers|unsloth|mamba[-_]ssm|causal[-_]conv1d|\btriton\b|\bvllm|sglang|\bray(?:let|::)|ray\.(?:exceptions|tune|train)|docs\.ray\.io|ray_dedup_logs|worker exit type: |paddle|tensorflow|\bjax|\bwandb\b|tensorboard"
     r"|\bfsdp|\bddp\b|torch\.distributed|rendezvous|all_?reduce|world[_ ]size|(?:local|global|data|pipeline)[_-]rank|^\[?rank ?:?\d|dataloader|site-packages/datasets/"
     r"|numpy[/\\.]_?core\b|compiled using NumPy|fine-?tun|checkpoint(?:s/|ing model|_)|state_dict|cpp_extension|building extension|global_step|[a-z0-9](?:Trainer|Model|Tokenizer|ForCausalLM|ArgumentParser)\b|\bpeft\b|\btrl\b|模型|训练|\.(?:pth?|ckpt|safetensors)\b"
     r"|\b(?:POST|GET) /(?:update_weights\w*|update_named_param\w*|init_(?:weights_update_group|communicator)|generate|v1/(?:chat/)?completions|reset_prefix_cache|flush_cache|health_generate|collective_rpc) "
@@ -80,14 +80,14 @@ FOREIGN = (
     # The kernel, the init and the doors of machines that serve something else.
     Sign(
         r"^(?:error: |fatal: )?(?:Failed password for |Timeout before authentication |Accepted (?:publickey|password) for |Invalid user \S+ from )"
-        r"|\b(?:firefox|chrom\w+|gnome-[\w-]+|Xorg|plasmashell|thunderbird|soffice\.bin)\[\d+\]:? (?:segfault|trap)|systemd\[1\]: (?!nvidia|slurm|kubelet)\S+\.service: |\bsystem-(?:postgresql|mysql|mariadb|redis|nginx|apache2|docker|php\d?)\b[\w@\\.-]*\.slice\b|^(?:Main process exited, code=|Scheduled restart job, )|/libvirt/|\bplasmashell\b|(?:Killed process \d+,? \(|task=)(?!python|pt_|ray|torch|train|deepspeed|nvidia|accelerate|java)\w"
+        r"|\b(?:firefox|chrom\w+|gnome-[\w-]+|Xorg|plasmashell|thunderbird|soffice\.bin)\[\d+\]:? (?:segfault|trap)|systemd\[1\]: (?!nvidia|slurm|kubelet)\S+\.service: |\bsystem-(?:postgresql|mysql|mariadb|redis|nginx|apache2|docker|php\d?)\b[\w@\\.-]*\.slice\b|^(?:Main process exited, code=|Scheduled restart job, )|/libvirt/|\bplasmashell\b|\bINFO: task (?:objcopy|cc1\w{0,4}|rsync|mysqld|mongod|postgres|updatedb|smbd|qemu-[^:\s]{1,20}):\d+ blocked|\b(?:qemu|kvm)[\w:.-]{0,40} invoked oom-killer|(?:Killed process \d+,? \(|task=)(?!python|pt_|ray|torch|train|deepspeed|nvidia|accelerate|java)\w"
     ),
     # Containers of services, storage boxes, video tools.
     Sign(
         r"\[MY-\d{6}\]|\b(?:Liveness|Startup|Readiness) probe failed: (?!success)|^(?:web|www|api|frontend|backend|nginx|redis|mysql|mariadb|postgres|mongo|kafka|rabbitmq|ingress|logging|kibana|elasticsearch|keycloak|wordpress|jenkins|gitlab)[\w-]* +\d+/\d+ "
         r"|\b(?:pod/|in pod )(?:prometheus|grafana|alertmanager|loki|coredns|redis|mysql|mariadb|postgres\w*|nginx|ingress|kafka|rabbitmq|elasticsearch|jenkins|argocd|cert-manager|gitlab|wordpress)-"
         r"|port is already allocated|Cannot (?:start|create) service |^(?:Creating|Removing) (?:network|volume) \""
-        r"|repository does not exist or may require|docker-compose|docker compose (?:up|build)|\b(?:synostorage|synoscgi|smbd|nmbd|qnapd|zfs-zed|zed)(?:\[\d+\])?: |comm (?:smbd|nfsd|mysqld|postgres)\b|DiskStation|\bntfs_\w+: |^NTFS is either |^Creating archive at \"|\bborg\.(?:archiver|remote|repository|helpers)\b|^Remote: (?:client_loop|ssh|Read from remote host|Connection to)\b|[/\\]borg[/\\]\w+\.py\b|\belastic-(?:operator|system)\b|\brestic\b|\bduplicity\b"
+        r"|repository does not exist or may require|docker-compose|docker compose (?:up|build)|\b(?:synostorage|synoscgi|smbd|nmbd|qnapd|zfs-zed|zed)(?:\[\d+\])?: |comm (?:smbd|nfsd|mysqld|postgres)\b|DiskStation|::\[(?:filesystem|downloader|newsunpack|postproc|nzb\w+|assembler|directunpacker|bpsmeter):\d+\]|\bntfs_\w+: |^NTFS is either |^Creating archive at \"|\bborg\.(?:archiver|remote|repository|helpers)\b|^Remote: (?:client_loop|ssh|Read from remote host|Connection to)\b|[/\\]borg[/\\]\w+\.py\b|\belastic-(?:operator|system)\b|\brestic\b|\bduplicity\b"
         r"|^ffmpeg version |^ {2}(?:built with gcc|configuration: --|lib(?:av|sw|post)\w+ +\d+\.)|^\[(?:mov,mp4|matroska|h264|hevc|aac|mp3|rtsp|libx264|image2)[\w,]* @ 0x"
     ),
     # Simulations and robots.
