@@ -20,7 +20,7 @@ _AT_WORK = re.compile(
     r"(?:detected by watchdog at work(?: sequence id)?|Timeout at NCCL work): (\d{1,19})"
 )
 # [Rank 0]: Rank 2 failed to pass monitoredBarrier in 5000 ms
-_MONITORED = re.compile(r"Ranks? ([\d, ]+) failed to pass monitoredBarrier")
+_MONITORED = re.compile(r"(?:\[Rank (\d{1,6})\]: )?Ranks? ([\d, ]+) failed to pass monitoredBarrier")
 # Rank 1 successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0.
 _FAULTY = re.compile(r"Rank (\d{1,6}) successfully reached monitoredBarrier, but .{0,80}?(?:from|to) rank (\d{1,6})\b")
 # … in store based barrier … rank: 0, key: store_based_barrier_key:1 (world_size=2, worker_count=1, timeout=0:30:00)
@@ -184,8 +184,7 @@ class Collectives:
             self._groups.add(at[2] or at[1])  # The number is each process's own, where there is a name of all.
             if int(at[3]) not in self._waits:
                 self._wait(Wait(int(at[3]), int(at[4]), None, None, line))
-        if named := _MONITORED.search(text) or _LAGGING.search(text):
-            self.missing.update(_ranks(next(filter(None, named.groups()))))
+        self._note_missing(text)
         if faulty := _FAULTY.search(text):
             self.timed_out.add(int(faulty[1]))
             self._faulty.add(int(faulty[2]))
@@ -198,6 +197,14 @@ class Collectives:
         if started := _STARTED.match(text):
             for rank in _ranks(started[1]):
                 self._wait(Wait(rank, None, started[2], None, line))
+
+    def _note_missing(self, text: str) -> None:
+        if monitored := _MONITORED.search(text):
+            self.missing.update(_ranks(monitored[2]))
+            if monitored[1]:
+                self.timed_out.add(int(monitored[1]))
+        elif lagging := _LAGGING.search(text):
+            self.missing.update(_ranks(next(filter(None, lagging.groups()))))
 
     def _wait(self, wait: Wait) -> None:
         known = self._waits.get(wait.rank)

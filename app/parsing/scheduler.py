@@ -22,7 +22,8 @@ _STEPD = re.compile(
 _DAEMON = re.compile(
     r"(?:^|\s)(?:\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\]|(?:slurm(?:ctld|d|dbd|restd)|sackd)(?:\[\d{1,9}\])?:) (fatal: .+)"
 )
-_BAR = "]slurmstepd: "  # what stepd says behind a progress bar that had not ended its line
+# What stands before Slurm's word in a line: a progress bar, or a command, that had not ended it.
+_BAR = re.compile(r'^.*[\])"](?=(?:slurmstepd|srun): )')
 _ON = re.compile(r" ON ([\w.\[\],-]+?) (?:CANCELLED|FAILED)(?: AT ([\dT:-]+))?")
 # Node failure on gpu-7 · Task launch for StepId=31.0 failed on node gpu-7: … · pmixp_p2p_send: gpu-7 [0]: pmixp_utils.c:469
 _NODE = re.compile(rf"(?:[Nn]ode failure on|Prolog failure on node|failed on node|pmixp_\w+:) ({LIST})(?=[\s:,.]|$)")
@@ -53,11 +54,12 @@ class Scheduler:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.above = ""  # the text of the line before the one to be read
-        self.left: set[int] = set()  # the orders of the lines that tell of no more than a shell's end
+        self.left: set[int] = set()  # the orders of the lines that tell of a shell's end, or of what srun ended itself
+        self._failed = False  # whether srun told of a task that did
         self._held: list[Event] = []  # of what could not be started, until srun says where
 
     def feed(self, line: Line) -> bool:
-        text = line.text[line.text.rfind(_BAR) + 1 :]
+        text = _BAR.sub("", line.text)
         if not any(map(text.__contains__, self.WORDS)):
             return False
         if "fatal: " in text and (told := _DAEMON.search(line.raw[:400])):
@@ -90,10 +92,17 @@ class Scheduler:
         return True
 
     def _left(self, text: str) -> bool:
-        """-> whether the line tells that somebody left a shell that Slurm had started, or gave an allocation back."""
+        """-> whether the line tells that somebody left a shell that Slurm had started, or gave an allocation back, or
+        that srun ended a task because another one had failed."""
         if text.endswith("has been revoked."):
             return self.above.startswith("salloc") and "Relinquishing job allocation" in self.above
-        return ": Exited with exit code" in text and _LEFT_SHELL.search(self.above) is not None
+        if ": Exited with exit code" in text and _LEFT_SHELL.search(self.above):
+            return True
+        found = _SRUN.match(text)
+        if found and found[3] == "Terminated":
+            return self._failed
+        self._failed = self._failed or (found is not None and not found[3].endswith(" 143"))  # of SIGTERM
+        return False
 
     def _release(self, left: Event) -> None:
         """Places what one task alone could not start where the task left."""

@@ -16,7 +16,7 @@ from app.triage.waiting import awaited, missed
 Place = tuple[int | None, int | None, str | None]
 # Ranks as people and their loggers write them inside a line: [rank3], (rank=3), RANK:3; none is a memory module's.
 _WRITTEN = re.compile(
-    r"(?i)(?<!_mask:\w)[\[( ]\[?rank[ =:]{0,2}(\d{1,6})(?:[\]):,]|\.$)|\bon rank (\d{1,6})$"
+    r"(?i)(?<!_mask:\w)[\[( ]\[?rank[ =:]{0,2}(\d{1,6})(?:[\]):,](?!:? Ranks? \d)|\.$)|\bon rank (\d{1,6})$"
     r"|\[(\d{1,6})\] is setting up NCCL communicator|\bprocess (\d{1,6}) terminated with (?:signal|exit)"
 )
 _GUARD = re.compile(r"\bif (?:[\w.]{1,60}\.|global_|self\.)?rank == (\d{1,6})\b(?!.*\belse (?!None\b))")
@@ -26,7 +26,7 @@ _FOR_MEMORY = re.compile(r"(?i)oom[-_ ]?kill|out of memory: killed")
 _SELDOM = re.compile(r"torch\.distributed\.elastic\.multiprocessing\.api(?:: \[ERROR\] |:)failed")
 # Received 15 death signal, shutting down workers · SignalException: Process 71 got signal: 15
 _TO_AGENT = re.compile(
-    r"Received (?:\d+|Signals\.SIG\w+) death signal, shutting down|SignalException: Process \d+ got signal"
+    r"Received \S+ death signal, shutting down|Process \d+ got signal|closing signal (?:Signals\.)?SIG(?:INT|HUP)\b"
 )
 # srun: error: gpu-3: task 3: Exited with exit code 1 · srun: error: gpu-3: task 3: Segmentation fault (core dumped)
 _LEFT = re.compile(

@@ -120,6 +120,7 @@ def test_the_rank_that_others_could_not_reach_at_a_barrier_is_missing() -> None:
     assert read(lost.format(1, 0)).timed_out == {1}
     named = "[Rank 0]: Rank 2 failed to pass monitoredBarrier in 5000 ms"
     assert suspected(read(named, lost.format(1, 0))) == ({2}, "named")  # Who names the missing one is none.
+    assert read(named).timed_out == {0}
 
 
 def test_groups_of_their_own_disagree_on_nothing() -> None:

@@ -119,3 +119,29 @@ def test_a_shell_that_somebody_left_is_no_failed_task(above: str, text: str, tol
     scheduler.above = above
     assert scheduler.feed(Line(2, text, text, 2))
     assert len(scheduler.events) == told
+
+
+@pytest.mark.parametrize(
+    "before", ["", " 22%|██▏       | 11/50 [1:57:05<6:54:42, 638.01s/it]", '$ srun hostname || echo "failed"']
+)
+def test_sruns_word_behind_a_line_that_had_not_ended(before: str) -> None:
+    scheduler = Scheduler()
+    text = f"{before}srun: error: n006: task 3: Exited with exit code 123"
+    assert scheduler.feed(Line(2, text, text, 2))
+    assert [(event.rank, event.host) for event in scheduler.events] == [(3, "n006")]
+
+
+def test_what_srun_ended_because_another_task_failed_is_no_failure() -> None:
+    scheduler = Scheduler()
+    ended = "srun: error: n007: task 0: Terminated"
+    for number, text in enumerate([ended, "srun: error: n006: task 3: Exited with exit code 1", ended], 1):
+        assert scheduler.feed(Line(number, text, text, number))
+    assert [event.rank for event in scheduler.events] == [0, 3]
+
+
+def test_tasks_that_all_got_the_signal_are_told() -> None:
+    scheduler = Scheduler()
+    for number, said in enumerate(["Exited with exit code 143", "Terminated"]):
+        text = f"srun: error: n007: task {number}: {said}"
+        assert scheduler.feed(Line(number + 1, text, text, number + 1))
+    assert [event.rank for event in scheduler.events] == [0, 1]

@@ -235,3 +235,9 @@ def test_a_report_of_paddles_in_one_line() -> None:
     rule = "-" * 22
     told = f" {rule} C++ Traceback (most recent call last): {rule} No stack trace in paddle. {rule} Error Message Summary: {rule} FatalError: `Termination signal` is detected."
     assert [line.text.strip() for line in read(told)][-2:] == [rule, "FatalError: `Termination signal` is detected."]
+
+
+def test_what_stands_before_a_flat_traceback_is_one_piece() -> None:
+    told = f'JobError: ScriptError: Command "run" {HEAD} File "/run/a.py", line 3, in <module> go() ValueError: no'
+    first, *_, last = [line.text for line in read(told)]
+    assert (first, last) == (f'JobError: ScriptError: Command "run" {HEAD}', "ValueError: no")

@@ -37,7 +37,9 @@ def test_torchruns_first_observed_failure_is_overruled(engine: Engine) -> None:
     assert any("torchrun names rank 0" in reason for reason in verdict.root_cause.reasons)
 
 
-@pytest.mark.parametrize(("ended", "entry", "rank"), [("09:10:31", "elastic.child-failed", 1), ("09:10:02", "process.oom-killed", 0)])
+@pytest.mark.parametrize(
+    ("ended", "entry", "rank"), [("09:10:31", "elastic.child-failed", 1), ("09:10:02", "process.oom-killed", 0)]
+)
 def test_who_was_killed_long_after_the_first_failure_was_killed_by_the_agent(
     engine: Engine, ended: str, entry: str, rank: int
 ) -> None:
@@ -222,6 +224,17 @@ def test_who_waited_for_a_missing_rank_did_not_fail_first(engine: Engine) -> Non
     root = triage(engine, "world_size=4", waits).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("nccl.timeout", 2)
+
+
+@pytest.mark.parametrize(("missing", "rank"), [("Ranks 4, 5", None), ("Rank 5", 5)])
+@pytest.mark.parametrize("bare", [True, False])
+def test_who_names_the_missing_ranks_at_a_barrier_is_none_of_them(
+    engine: Engine, missing: str, rank: int | None, bare: bool
+) -> None:
+    raised = f"RuntimeError: [Rank 0]: {missing} failed to pass monitoredBarrier in 2000 ms"
+    root = triage(engine, raised if bare else traceback(raised, prefix="[rank0]: ")).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("gloo.timeout", rank)
 
 
 def test_a_paste_that_speaks_of_an_error_nobody_knows_is_not_called_healthy(engine: Engine) -> None:

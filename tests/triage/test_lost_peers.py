@@ -96,3 +96,12 @@ def test_the_native_frames_below_a_warning_are_of_it(engine: Engine) -> None:
     assert root is not None
     assert root.entry == "nccl.remote-error"
     assert triage(engine, warning, ["saved the last file", "read all of them", "bye now"]).outcome == "healthy"
+
+
+def test_the_agent_that_sends_an_interrupt_was_interrupted_itself(engine: Engine) -> None:
+    api = "W0501 09:10:00.1 400 torch/distributed/elastic/multiprocessing/api.py:1010]"
+    sent = [f"{api} Sending process {pid} closing signal SIGINT" for pid in (71, 72)]
+    cut = traceback("", prefix="[rank5]: ")[:-1]
+    root = triage(engine, BANNER, steps(range(3)), sent, cut).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("user.cancelled", None)
