@@ -23,8 +23,10 @@ class Bodies:
     def repeated(self, block: bytes, start: int, end: int) -> int:
         """-> where the frames of the traceback, whose head is the line from `start` to `end`, are over, where equal
         ones were read before; else 0. Frames that `block` cuts off are not known again."""
-        label = block[start : block.find(b"Traceback", start, end)]
-        label, boxed, _ = label.partition(_CORNER)
+        head = block.find(b"Traceback", start, end)
+        if head < 0:
+            return 0  # the head of a launcher's report
+        label, boxed, _ = block[start:head].partition(_CORNER)
         inside = label + (_SIDE if boxed else b"  ")  # so begin the lines of the frames
         begin, first_end = end + 1, block.find(b"\n", end + 1)
         if first_end < 0 or len(label) > _LONGEST_LABEL or not block.startswith(inside[: len(label) + 1], begin):

@@ -21,6 +21,7 @@ _BELOW_SPAWNED = 400  # lines, of a traceback's frames
 _STOPPED = frozenset({-15, 143})  # SIGTERM: the agent stops the others after the first failure
 _KILLED = -9  # SIGKILL: with it the agent ends those which SIGTERM did not end
 _LOOKS = 5  # seconds between two looks of an agent at its workers, at most; who ends later was ended by it
+_REPORTED = frozenset({"elastic first", "elastic report"})
 _SHELLS_WORD = re.compile(r"\W*Killed\W*")
 # SGLang's server says so and then kills all of its processes, itself too.
 _ENDS_ITSELF = re.compile(r"Received sigquit from a child proces")
@@ -84,40 +85,51 @@ def _carries_another(finding: Finding) -> bool:
     )
 
 
-def is_clean_up(finding: Finding, others: list[Finding]) -> bool:
+class _Ends:
+    """What the exit statuses of a run tell together, gathered once, as there can be thousands."""
+
+    def __init__(self, findings: list[Finding]) -> None:
+        exits = [finding for finding in findings if finding.event.where is Where.EXIT]
+        self.failed = {finding.attempt for finding in exits if finding.event.exit_code not in _STOPPED}
+        self.by_agent = any(finding.event.source in ("elastic first", "elastic agent") for finding in exits)
+        self.itself = [finding.order for finding in findings if _ENDS_ITSELF.search(finding.event.text)]
+        self._first: dict[tuple[str | None, int], str] = {}  # when the first one of a host failed, as its report says
+        for finding in exits:
+            event, place = finding.event, (finding.event.host, finding.attempt)
+            of_itself = event.source in _REPORTED and event.exit_code not in (0, _KILLED, *_STOPPED)
+            if of_itself and event.time is not None:
+                self._first[place] = min(event.time, self._first.get(place, event.time))
+
+    def long_before(self, killed: Finding) -> bool:
+        """-> whether the same report tells of a failure after which the agent had time to lose its patience."""
+        seconds = seconds_between(self._first.get((killed.event.host, killed.attempt)), killed.event.time)
+        return seconds is not None and seconds > _LOOKS
+
+
+def without_clean_up(findings: list[Finding]) -> list[Finding]:
+    """-> the findings but for exit statuses that are the launcher's doing, and what only announces another one."""
+    ends = _Ends(findings)
+    return [finding for finding in findings if not (_is_clean_up(finding, ends) or _announces(finding, findings))]
+
+
+def _is_clean_up(finding: Finding, ends: _Ends) -> bool:
     """-> whether the exit status is the launcher's doing: SIGTERM to the others, or a plain success. So is what
     the shell says of a program that killed itself."""
     event = finding.event
     if _SHELLS_WORD.fullmatch(event.text):
-        said = (other.order for other in others if _ENDS_ITSELF.search(other.event.text))
-        return any(0 < finding.order - order <= _SOON for order in said)
+        return any(0 < finding.order - order <= _SOON for order in ends.itself)
     if event.where is not Where.EXIT or event.exit_code is None:
         return False
     if event.exit_code == 0:
         return True
     if event.exit_code == _KILLED and event.source == "elastic report":
-        return any(_ended_long_before(other, finding) for other in others)
+        return ends.long_before(finding)
     if event.exit_code not in _STOPPED:
         return False
-    codes = [other.event.exit_code for other in others
-             if other.event.where is Where.EXIT and other.attempt == finding.attempt]  # fmt: skip
-    return any(code not in _STOPPED for code in codes) or not any(
-        other.event.source in ("elastic first", "elastic agent") for other in others if other.event.where is Where.EXIT
-    )
+    return finding.attempt in ends.failed or not ends.by_agent
 
 
-def _ended_long_before(other: Finding, killed: Finding) -> bool:
-    """-> whether the same report tells of a failure after which the agent had time to lose its patience with others."""
-    one, event = other.event, killed.event
-    if one.source not in ("elastic first", "elastic report") or one.exit_code in (0, _KILLED, *_STOPPED):
-        return False
-    if (one.host, other.attempt) != (event.host, killed.attempt):
-        return False
-    seconds = seconds_between(one.time, event.time)
-    return seconds is not None and seconds > _LOOKS
-
-
-def announces(finding: Finding, others: list[Finding]) -> bool:
+def _announces(finding: Finding, others: list[Finding]) -> bool:
     """-> whether it is spawn's line above the traceback of a process, which itself says what went wrong."""
     if finding.event.source != "line" or not _SPAWNED.match(finding.event.text):
         return False
