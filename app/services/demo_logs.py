@@ -16,6 +16,7 @@ from app.domain.entry import Entry
 LOCAL = 8  # GPUs of a host
 _OF_HOSTS = ("platform", "hardware")
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Exit|Warning|Interrupt)\b.*")
+_RANK = re.compile(r"(?i)rank\W{0,2}_?\d")  # that a message names, which may not be the one that fails here
 _STEP = timedelta(seconds=7)
 _SHOWN_WAITING = 96  # ranks that print that they waited
 
@@ -48,7 +49,8 @@ def log_of(launch: Launch, entry: Entry | None, rank: int, chance: Random) -> st
         return "\n".join(lines) + "\n"
     # A worker raises what is its own fault; what hits it from outside is told by others.
     own = entry.owner not in _OF_HOSTS and entry.area != "process"
-    told = [example for example in entry.match_examples if bool(_RAISED.match(example)) == own] or entry.match_examples
+    told = [example for example in entry.match_examples if not _RANK.search(example)] or entry.match_examples
+    told = [example for example in told if bool(_RAISED.match(example)) == own] or told
     message = chance.choice(told).rstrip("\n").split("\n")
     of_host = entry.owner in _OF_HOSTS and not _RAISED.match(message[0])
     lines += _of_host(launch, rank, message) if of_host else _of_worker(launch, rank, message, chance)
