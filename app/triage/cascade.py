@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from app.domain.entry import Kind
-from app.domain.event import Where
+from app.domain.event import Event, Where
 from app.reading.times import seconds_between
 from app.triage.folding import Finding
 
@@ -104,6 +104,12 @@ class _Ends:
         """-> whether the same report tells of a failure after which the agent had time to lose its patience."""
         seconds = seconds_between(self._first.get((killed.event.host, killed.attempt)), killed.event.time)
         return seconds is not None and seconds > _LOOKS
+
+
+def reported(event: Event) -> str:
+    """-> when the process ended that a report names first, to sort by: each agent's report names one, what has no time
+    comes last. The same for all other events."""
+    return (event.time or "~") if event.source == "elastic first" else ""
 
 
 def without_clean_up(findings: list[Finding]) -> list[Finding]:

@@ -6,7 +6,7 @@ import re
 
 from app.domain.entry import Kind
 from app.domain.event import Event, Where
-from app.triage.cascade import Grade, grade
+from app.triage.cascade import Grade, grade, reported
 from app.triage.fingerprint import raised_of
 from app.triage.folding import Finding
 from app.triage.reading_run import RunReading
@@ -138,12 +138,7 @@ def _exit_of(finding: Finding, choice: Choice) -> Event | None:
     known = [event for event in events if event.rank is not None or event.source == "elastic agent"]
     if not same and _at_once(known) and any(_lost_a_peer(other, finding) for other in choice.live):
         return None
-    return min(known, key=lambda event: (order.index(event.source), _reported(event)), default=None)
-
-
-def _reported(event: Event) -> str:
-    """-> when the process ended, as a report says, what has no time last; each agent names its own first one."""
-    return (event.time or "~") if event.source == "elastic first" else ""
+    return min(known, key=lambda event: (order.index(event.source), reported(event)), default=None)
 
 
 def _at_once(exits: list[Event]) -> bool:

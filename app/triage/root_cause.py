@@ -10,7 +10,7 @@ from app.domain.line import Line
 from app.parsing.environment.kinship import ON_GPUS
 from app.reading.lines import FILE_SPAN
 from app.triage.belonging import is_by_a_person
-from app.triage.cascade import ECHO_AREAS, Grade, grade, unexplained, without_clean_up
+from app.triage.cascade import ECHO_AREAS, Grade, grade, reported, unexplained, without_clean_up
 from app.triage.folding import Finding
 from app.triage.reading_run import RunReading
 from app.triage.survival import ends_badly, handled, refused_before, stands_still, started_over, survived
@@ -228,7 +228,7 @@ def _most_telling(best: Finding, findings: list[Finding]) -> Finding:
     else:
         first = best.event.source == "elastic report"
         told = [other for other in alike if first and other.event.source == "elastic first"]
-        told.sort(key=lambda other: (other.event.time or "~", other.order))  # Each agent names its own first one.
+        told.sort(key=lambda other: (reported(other.event), other.order))
     return told[0] if told else best
 
 

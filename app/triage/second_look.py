@@ -64,9 +64,7 @@ def that_count(lines: list[Line]) -> list[Line]:
 def second_look(lines: list[Line]) -> Iterator[Event]:
     """Yields an event for each line, read as if it were an exception's message; those that no entry names are dropped
     by who asks. What a program told in passing is none, nor what it only warned of."""
-    for line in _without_warnings(lines):
-        if _in_passing(line) or _ECHOES.search(line.text):
-            continue
+    for line in _messages(lines):
         found = _QUOTED.search(line.text)
         raised = (
             Raised(found[1], found[2].strip(), (), (line,)) if found else Raised("", line.text.strip(), (), (line,))
@@ -77,8 +75,7 @@ def second_look(lines: list[Line]) -> Iterator[Event]:
 
 def passages(lines: list[Line]) -> Iterator[Event]:
     """Yields an event for each passage without a blank line or a fence, read as one message that a chat has wrapped."""
-    told = (line for line in _without_warnings(lines) if not (_in_passing(line) or _ECHOES.search(line.text)))
-    for full, group in groupby(told, key=lambda line: bool(line.text.strip("> \t`~"))):
+    for full, group in groupby(_messages(lines), key=lambda line: bool(line.text.strip("> \t`~"))):
         block = list(group)
         for start in range(0, len(block) if full else 0, _PASSAGE):
             part = block[start : start + _PASSAGE]
@@ -91,6 +88,13 @@ def alarming(lines: list[Line]) -> Iterator[Event]:
     told = (line for line in _without_lists(_without_warnings(lines)) if _speaks_of_an_error(line))
     for line in islice(told, _MOST_ALARMS):
         yield Event.at(line, line.text.strip(), "alarming")
+
+
+def _messages(lines: list[Line]) -> Iterator[Line]:
+    """Yields the lines that may be an error's message: not told in passing, warned of or what was asked for."""
+    for line in _without_warnings(lines):
+        if not (_in_passing(line) or _ECHOES.search(line.text)):
+            yield line
 
 
 def _without_warnings(lines: list[Line]) -> Iterator[Line]:

@@ -13,6 +13,7 @@ from app.triage.folding import Finding
 from app.triage.reading_run import RunReading
 
 TIMED_OUT = frozenset({"nccl.timeout", "gloo.timeout"})
+_FEWEST = 3  # ranks that lost the same one, where nothing tells how many there are
 _OF_PEERS = frozenset({"gloo.timeout", "gloo.error", "nccl.remote-error"})
 
 
@@ -32,7 +33,10 @@ def awaited(finding: Finding, live: Iterable[Finding], reading: RunReading) -> i
     size = reading.environment.world_size
     told = (other.event for other in reading.findings if other.attempt == finding.attempt)  # those that it stopped too
     listed = {event.rank for event in told if event.source in ("elastic first", "elastic report")}
-    absent = (set(range(size)) if size is not None else (listed - {None}) | reading.ranks) - left
+    known = set(range(size)) if size is not None else listed - {None}
+    if size is None and len(left) >= _FEWEST:
+        known |= reading.ranks
+    absent = known - left
     return absent.pop() if left and len(absent) == 1 else None
 
 

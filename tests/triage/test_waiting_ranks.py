@@ -101,3 +101,11 @@ def test_the_one_rank_that_lost_no_peer_is_the_one_that_the_others_lost(engine: 
     root = triage(engine, HEALTHY, "[rank2]: free(): invalid pointer", lost).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("process.sigabrt", 2)
+
+
+def test_few_that_lost_a_peer_tell_nothing_of_a_run_of_unknown_size(engine: Engine) -> None:
+    """Rank 0 printed steps, and rank 3 lost somebody: it may be any that the log does not show."""
+    steps = [f"[rank0]: step {step} loss 0.5" for step in range(3)]
+    root = triage(engine, steps, traceback(LOST, prefix="[rank3]: ")).root_cause
+    assert root is not None
+    assert root.rank != 0

@@ -131,11 +131,8 @@ def step(text: str) -> int | None:
         numbers = sign.findall(small)
         if numbers:
             return int(numbers[-1].replace(",", ""))
-    bars = (
-        [number for label, number in _BAR.findall(text) if not _OTHER_BAR.search(label)]
-        if "%|" in text or "% " in text
-        else ()
-    )
+    barred = "%|" in text or "% " in text
+    bars = [number for label, number in _BAR.findall(text) if not _OTHER_BAR.search(label)] if barred else ()
     return int(bars[-1]) if bars else None
 
 

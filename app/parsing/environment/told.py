@@ -16,11 +16,8 @@ SIGNS = (*launchers.SIGNS, *versions.SIGNS, *progress.SIGNS, *hosts.SIGNS, *FORE
 OF_FIELD = frozenset(map(SIGNS.index, (AROUND, FIELD, DEVICES, *HINTS)))
 PATH = SIGNS.index(versions.PATH)
 ENOUGH_OF_FIELD = 10  # lines that speak of training: a log with so many is of this field, whatever else stands in it
-ENOUGH = {
-    SIGNS.index(FIELD): ENOUGH_OF_FIELD,
-    SIGNS.index(DEVICES): ENOUGH_OF_FIELD,
-    PATH: 1,
-}  # lines with these signs that tell all that they can
+# Lines with these signs that tell all that they can.
+ENOUGH = {SIGNS.index(FIELD): ENOUGH_OF_FIELD, SIGNS.index(DEVICES): ENOUGH_OF_FIELD, PATH: 1}
 LONGEST = 2000  # characters of a text that are looked at
 _START = 80  # characters
 SURE = frozenset(number for number, sign in enumerate(SIGNS) if sign.is_pointed_at)

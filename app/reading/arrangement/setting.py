@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from app.reading.arrangement.columns import in_columns, logged
 from app.reading.arrangement.filling import filled, unfilled
 from app.reading.arrangement.panes import BARS, apart, bars
-from app.reading.arrangement.wrapping import FEWEST, WIDEST, doubled, joined, labelled_width, single, width
+from app.reading.arrangement.wrapping import FEWEST, LABELS, WIDEST, doubled, joined, labelled_width, single, width
 
 Undo = Callable[[Sequence[str]], tuple[list[str], list[int]]]
 _BARS = tuple(bar.encode() for bar in BARS)
+_LABELS = tuple(b"\n" + label.encode() for label in LABELS)
 _SOME = 40  # lines by which most files are told
 
 
@@ -52,7 +53,7 @@ def _broken(lines: Sequence[bytes], between: bool) -> Undo | None:
     if words and (at := filled(told)) is not None:
         return lambda every: unfilled(every, at)
     cut = width(told) if exact else None
-    if cut is None and between:
+    if cut is None and between and any(map(b"\n".join(lines).__contains__, _LABELS)):
         cut = labelled_width(_decoded(lines))
     return None if cut is None else lambda every: joined(every, cut)
 

@@ -21,7 +21,7 @@ _DIGITS = re.compile(r"\d+")
 BEGINS = re.compile(
     r"\s*(?:\[(?:rank|default)\d|Traceback \(|File \"|\d{4}-\d\d-\d\d|[WEIF]\d{4} \d|[=*-]{8}|[\w.]+(?:Error|Exception)(?::|$)|srun: |slurmstepd: )"
 )
-_LABELS = ("[rank", "[default")  # of workers
+LABELS = ("[rank", "[default")  # of workers
 _REST = re.compile(r"[ \da-z.,)\]'/_-](?!\w*: )")  # how what was cut off begins: no program tells its name there
 
 
@@ -51,11 +51,11 @@ def width(lines: Sequence[str]) -> int | None:
 def labelled_width(lines: Sequence[str]) -> int | None:
     """-> the width at which lines that bear a worker's label were cut, the rest of each below it without one; None where
     none was. A single one will do, as no worker's line goes on without its label."""
-    labelled = [line for line in lines if line.startswith(_LABELS)]
+    labelled = [line for line in lines if line.startswith(LABELS)]
     widest = max(map(len, labelled), default=0)
     if len(labelled) < FEWEST or not _NARROWEST <= widest <= WIDEST:
         return None
-    full = [at for at, line in enumerate(lines[:-1]) if len(line) == widest and line.startswith(_LABELS)]
+    full = [at for at, line in enumerate(lines[:-1]) if len(line) == widest and line.startswith(LABELS)]
     below = [lines[at + 1] for at in full if not _ruled(lines[at])]
     return widest if below and all(_REST.match(line) and len(line) <= widest for line in below) else None
 
