@@ -109,17 +109,19 @@ def test_the_misspelt_name_of_an_exception_is_told(engine: Engine) -> None:
     )
 
 
-def test_a_message_that_a_terminal_cut_inside_a_word_is_found(engine: Engine) -> None:
-    message = "torch.distributed.elastic.multiprocessing.api.SignalException: Process 918233 go\nt signal: 1"
+@pytest.mark.parametrize(
+    ("message", "entry"),
+    [
+        (
+            "torch.distributed.elastic.multiprocessing.api.SignalException: Process 918233 go\nt signal: 1",
+            "elastic.sighup",
+        ),
+        ("AssertionError: global batch size (10) must be\ndivisible by the world size (4)", "usage.config"),
+    ],
+    ids=["cut inside of a word", "shown by a broad sign"],
+)
+def test_a_raised_message_in_two_lines_is_found(engine: Engine, message: str, entry: str) -> None:
     root = triage(engine, "\n".join(traceback(message)) + "\n").root_cause
     assert root is not None
-    assert root.entry == "elastic.sighup"
-    assert root.confidence != "certain"
-
-
-def test_a_broad_sign_of_a_wrapped_message_is_a_broad_match(engine: Engine) -> None:
-    message = "AssertionError: global batch size (10) must be\ndivisible by the world size (4)"
-    root = triage(engine, "\n".join(traceback(message)) + "\n").root_cause
-    assert root is not None
-    assert root.entry == "usage.config"
+    assert root.entry == entry
     assert root.confidence != "certain"
