@@ -1,6 +1,6 @@
 # What a contributor runs. `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help serve test check format kb docs db lock clean
+.PHONY: help serve test test-slow check format kb docs db lock clean
 
 # From the command line only (make serve PORT=9000): HOST is in the environment of many shells for another purpose.
 HOST =
@@ -12,14 +12,18 @@ RUNTIME := .venv/.installed
 DEV := .venv/.installed-dev
 
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 serve: $(RUNTIME)  ## Start the service on http://127.0.0.1:8000 (HOST=… PORT=…)
 	@exec $(BIN)/torchtriage serve $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
 
 test: $(DEV)  ## Run the tests, on a real Postgres and a real browser too (ARGS="tests/web -k upload")
 	@$(BIN)/python -m scripts.test_needs
-	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile -m "not slow" $(ARGS)
+
+test-slow: $(DEV)  ## Run the slow tests: outages, full disks, floods of requests (ARGS as for test)
+	@$(BIN)/python -m scripts.test_needs
+	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile -m slow $(ARGS)
 
 check: $(DEV)  ## Check format, lint, types, layers and the knowledge base
 	$(BIN)/ruff format --check .
