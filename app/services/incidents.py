@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from app.domain.access import Change
 from app.domain.incident import Feedback, Incident, IncidentFilter, StoredFile, StoredLine
 from app.errors import NotFound
+from app.services.heartbeats import UPKEEP
 from app.services.service import Service
 from app.services.written import written
 from app.storage import feedback, incidents, trail
@@ -82,6 +83,7 @@ def forget_old(service: Service, now: datetime | None = None) -> int:
         for incident_id in old:
             forget_incident(service, incident_id, "retention")
             forgotten += 1
+            service.heartbeats.beat(UPKEEP)  # there can be very many
         if len(old) < _AT_ONCE:
             log.info("%d incidents were older than %d days and are forgotten", forgotten, days)
             return forgotten

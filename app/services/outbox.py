@@ -6,6 +6,7 @@ import logging
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from sqlalchemy.orm import Session
 
@@ -26,6 +27,7 @@ LEASE = 330  # seconds that a try can take at most: a file of Slack's has 240, a
 _NO_LANE = (TAKE, ANSWER, REPLY, SUGGEST)
 _SOONEST, _LATEST = 2.0, 3600.0  # seconds before the second try, and between later ones at most
 _PATIENCE = timedelta(days=3)
+_AGAIN = 2.0  # seconds before the next try to keep what came of sending
 _PAUSE = 60.0  # seconds for which a channel that can't be reached is left alone at most
 _REQUESTS_KEPT = timedelta(days=2)  # Slack gives up after an hour
 
@@ -50,19 +52,29 @@ def claim(service: Service, now: datetime) -> OutboxItem | None:
         return outbox.claim(session, now, LEASE, _NO_LANE)
 
 
-def work(service: Service, item: OutboxItem) -> None:
-    """Tries an item, and keeps what came of it. Raises StorageUnavailable."""
+def work(service: Service, item: OutboxItem, stopping: Callable[[float], bool] = lambda _: True) -> None:
+    """Tries an item, and keeps what came of it. Raises StorageUnavailable.
+
+    Where that can't be kept, it is tried until it can, or until `stopping`, which waits so many seconds, says no more:
+    an item whose end nobody knows holds up its channel for as long as it is lent, and is sent again then.
+    """
     kinds: dict[str, Work] = {TAKE: take, ANSWER: answer, REPLY: reply, SUGGEST: suggest}
     try:
         keep = kinds.get(item.kind, _notify)(service, item)
     except Undelivered as problem:
-        _not_sent(service, item, problem)
+        end = partial(_not_sent, service, item, problem)
     except NotFound as problem:
-        _not_sent(service, item, Undelivered(problem.message))
+        end = partial(_not_sent, service, item, Undelivered(problem.message))
     except StorageUnavailable as problem:
-        _not_sent(service, item, Undelivered(problem.message, passing=True))
+        end = partial(_not_sent, service, item, Undelivered(problem.message, passing=True))
     else:
-        _sent(service, item, keep)
+        end = partial(_sent, service, item, keep)
+    while True:
+        try:
+            return end()
+        except StorageUnavailable:
+            if stopping(_AGAIN):
+                raise
 
 
 def send_test(service: Service, channel: str, by: str) -> None:

@@ -6,7 +6,6 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -16,24 +15,25 @@ from sqlalchemy.orm import Session
 
 from app.chat.channels import NOWHERE, Channels, open_channels
 from app.domain.entry import KnowledgeBase
-from app.errors import SettingError
+from app.errors import SettingError, TriageError
 from app.knowledge import BUILT_IN
 from app.knowledge.cache import cache_folder, load
 from app.queue.local import LocalQueue
-from app.queue.processes import Interrupted
 from app.reading.redact import redacted
 from app.services.arrival import Accepted, Arrival
 from app.services.counters import Counters
+from app.services.heartbeats import QUEUE, Heartbeats
 from app.services.triager import InProcess, InProcesses, Triager
 from app.settings import Settings
 from app.storage import claims, incidents
 from app.storage.blobs import BlobStore
-from app.storage.database import Database, StorageUnavailable
+from app.storage.database import Database, postgres_address
 from app.storage.together import Together
 from app.storage.upgrade import upgrade
 
 log = logging.getLogger(__name__)
 _PATIENCE = 10  # seconds that triages under way have when the service is asked to stop
+_SILENT = 30  # seconds without a heartbeat of the queue's
 
 
 class Queue(Protocol):
@@ -49,6 +49,10 @@ class Queue(Protocol):
 
     def start(self) -> None:
         """Begins to work it."""
+        ...
+
+    def is_dead(self) -> bool:
+        """-> whether nothing works it here though it was started and nobody stopped it."""
         ...
 
     def stop(self) -> None:
@@ -69,6 +73,7 @@ class Service:
     channels: Channels = NOWHERE
     counters: Counters = field(default_factory=Counters)
     arrivals: Together[Arrival, Accepted] = field(default_factory=Together)
+    heartbeats: Heartbeats = field(default_factory=Heartbeats)
 
 
 def open_service(settings: Settings, work: Callable[[Service, str], None], working: bool = True) -> Service:
@@ -90,13 +95,17 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     database = Database(settings.database)
     # The queue needs the service it works for, so the work looks the service up when it is called.
     holder: list[Service] = []
-    queue = _queue(settings, database, lambda incident_id: work(holder[0], incident_id))
-    service = Service(settings, database, blobs, knowledge, triager, queue, channels)
+    heartbeats = Heartbeats()
+    queue = _queue(settings, database, lambda incident_id: work(holder[0], incident_id), heartbeats)
+    service = Service(settings, database, blobs, knowledge, triager, queue, channels, heartbeats=heartbeats)
+    service.counters.registry.register(heartbeats)
     holder.append(service)
     if working:
         put_what_waits(service)
         threading.Thread(target=_warm, args=(triager,), name="warming", daemon=True).start()
         queue.start()
+        if not database.is_sqlite:  # there the queue is a list, and nothing goes round
+            heartbeats.expect(QUEUE, _SILENT)
     return service
 
 
@@ -131,7 +140,7 @@ def _warm(triager: Triager) -> None:
     triager.warm()
 
 
-def _queue(settings: Settings, database: Database, work: Callable[[str], None]) -> Queue:
+def _queue(settings: Settings, database: Database, work: Callable[[str], None], heartbeats: Heartbeats) -> Queue:
     threads = max(1, settings.workers)
     if database.is_sqlite:
         return LocalQueue(partial(_tried, work), threads)
@@ -141,9 +150,13 @@ def _queue(settings: Settings, database: Database, work: Callable[[str], None]) 
         with database.reading() as session:
             return incidents.ended(session, incident_ids)
 
-    return SharedQueue(settings.database, work, ended, threads)
+    return SharedQueue(postgres_address(settings.database), work, ended, threads, partial(heartbeats.beat, QUEUE))
 
 
 def _tried(work: Callable[[str], None], incident_id: str) -> None:
-    with suppress(StorageUnavailable, Interrupted):  # said already; `put_what_waits` finds it
+    try:
         work(incident_id)
+    except TriageError as error:
+        log.warning("incident %s waits for another try: %s", incident_id, error.message)
+    except Exception:  # one that breaks is found by `put_what_waits`, and must not be silent until then
+        log.exception("incident %s waits for another try: its work broke", incident_id)

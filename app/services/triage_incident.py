@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import re
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from app.domain.incident import Job, StoredLog
 from app.errors import NotFound, TriageError
@@ -19,7 +21,9 @@ from app.storage import claims, verdicts
 from app.storage.database import StorageUnavailable
 
 log = logging.getLogger(__name__)
+Kept = TypeVar("Kept")
 _SLURM_ID = re.compile(r"\d+(?:_\d+)?(?:\+\d+)?")  # of a job, of one of an array, of a part of a heterogeneous one
+_PAUSES = (0.1, 0.5, 1.0, 2.0)  # seconds between the tries to keep what a triage found
 _LOST = "its triage was lost {} times, over hours, with all that ran: its log may be what takes that down"
 
 
@@ -66,16 +70,36 @@ def order_of(log: StoredLog, job: Job) -> Order:
 
 def _save(service: Service, incident_id: str, job: Job, triaged: Triaged, seconds: float) -> None:
     finding = replace(triaged.finding, gpu_hours=gpu_hours_lost(job, triaged.verdict))
-    with service.database.transaction(durable=False) as session:
-        kept = verdicts.save(session, incident_id, triaged.verdict, finding, datetime.now(UTC))
-        if kept:
-            put_notices(session, service, incident_id)
-    if kept:
+
+    def keep() -> bool:
+        with service.database.transaction(durable=False) as session:
+            kept = verdicts.save(session, incident_id, triaged.verdict, finding, datetime.now(UTC))
+            if kept:
+                put_notices(session, service, incident_id)
+            return kept
+
+    if _insisting(keep):
         service.counters.triaged(finding, seconds)
 
 
 def _fail(service: Service, incident_id: str, failure: str) -> None:
-    with service.database.transaction(durable=False) as session:
-        if verdicts.save_failure(session, incident_id, failure, datetime.now(UTC)):
-            put_notices(session, service, incident_id)
+    def keep() -> None:
+        with service.database.transaction(durable=False) as session:
+            if verdicts.save_failure(session, incident_id, failure, datetime.now(UTC)):
+                put_notices(session, service, incident_id)
+
+    _insisting(keep)
     service.counters.failed()
+
+
+def _insisting(keep: Callable[[], Kept]) -> Kept:
+    """Tries again where the database was away: to lose what was found for a broken connection costs a whole triage.
+
+    Raises StorageUnavailable.
+    """
+    for pause in _PAUSES:
+        try:
+            return keep()
+        except StorageUnavailable:
+            time.sleep(pause)
+    return keep()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 
 from anyio import to_thread
@@ -19,7 +19,7 @@ from app.services.rework import Rework
 from app.services.service import Service, close_service, open_service
 from app.services.single_sign_on import Provider
 from app.services.triage_incident import triage_incident
-from app.services.upkeep import PAUSE, Upkeep
+from app.services.upkeep import Upkeep
 from app.settings import Settings
 from app.web import client, errors, pages, slack
 from app.web.access import needs
@@ -31,8 +31,6 @@ from app.web.mcp import route as mcp
 from app.web.metrics import router as metrics
 from app.web.request_log import RequestLog
 from app.web.security import SecurityHeaders, refuse_cross_site
-
-_LAST_TURN = 20  # seconds that the upkeep has for ending a turn when the service stops
 
 
 def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
@@ -48,16 +46,13 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
         app.state.rate_limit = RateLimit(settings.rate_limit)
         app.state.provider = Provider(settings) if settings.oidc_issuer else None
         await to_thread.run_sync(pages.warm, app)
-        stopping = asyncio.Event()
-        upkeep = asyncio.create_task(_keep_up(service, stopping))
-        postman = Postman(service)
+        upkeep, postman = Upkeep(service), Postman(service)
+        upkeep.start()
         postman.start()
         async with mcp.answering(app, service):
             yield
         app.state.rework.close()
-        stopping.set()
-        with suppress(TimeoutError):  # Then it is broken off, which loses nothing.
-            await asyncio.wait_for(asyncio.shield(upkeep), _LAST_TURN)
+        await to_thread.run_sync(upkeep.stop)
         await to_thread.run_sync(postman.stop)
         await to_thread.run_sync(close_service, service)
 
@@ -88,12 +83,3 @@ class _Guarded(FastAPI):
 
     def build_middleware_stack(self) -> ASGIApp:
         return RequestLog(SecurityHeaders(HeadAsGet(BodyLimit(super().build_middleware_stack()))))
-
-
-async def _keep_up(service: Service, stopping: asyncio.Event) -> None:
-    """A turn that has begun is ended before the database goes away below it: its thread can't be cancelled."""
-    upkeep = Upkeep(service)
-    while not stopping.is_set():
-        await to_thread.run_sync(upkeep.turn)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stopping.wait(), PAUSE)

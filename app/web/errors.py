@@ -67,9 +67,17 @@ def add_handlers(app: FastAPI) -> None:
 def _known(request: Request, error: Exception) -> Response:
     error = cast(TriageError, error)
     headers = _headers(error)
-    if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    if error.status == HTTPStatus.SERVICE_UNAVAILABLE:  # it passes, and says itself what is away
+        log.warning("%s %s: %s", request.method, request.url.path, _with_reason(error))
+    elif error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("%s %s: %s", request.method, request.url.path, error.message, exc_info=error)
     return Answer(error.as_dict(), error.status, headers)
+
+
+def _with_reason(error: TriageError) -> str:
+    """-> what it tells, and what the system told it, in one line."""
+    reason = str(getattr(error.__cause__, "orig", None) or error.__cause__ or "").strip().split("\n")[0]
+    return f"{error.message} ({reason})" if reason else error.message
 
 
 def _headers(error: TriageError) -> dict[str, str]:
