@@ -5,6 +5,7 @@ What it holds is told by its first bytes, as names and content types are often w
 
 from __future__ import annotations
 
+import errno
 import gzip
 import tarfile
 import tempfile
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import IO, NamedTuple, cast
 
-from app.errors import LogTooLarge, UnreadableLog
+from app.errors import LogTooLarge, StorageUnavailable, UnreadableLog
 from app.reading.zstd import DecompressionParameter, ZstdError, ZstdFile
 
 _CHUNK = 1 << 20
@@ -29,6 +30,9 @@ _GZIP, _ZSTD, _TAR = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"ustar"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 # RuntimeError: a zip that wants a password; NotImplementedError, which is one too: packed in a way that is not known.
 _BROKEN = (OSError, EOFError, zlib.error, ZstdError, tarfile.TarError, zipfile.BadZipFile, RuntimeError, UnicodeError)
+# What is wrong then is the temporary folder, and not the log. Others a broken zip can cause: it names places in itself.
+_OURS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.ENOENT, errno.EMFILE,
+         errno.ENFILE}  # fmt: skip
 
 
 class Upload(NamedTuple):
@@ -60,7 +64,7 @@ def unpack(upload: Upload, budget: Budget, limit: int | None) -> Iterator[Upload
     """Yields the files in an upload; each must be read before the next is asked for.
 
     `budget` is that of all files together; `limit` that of each wrapping around them (None: none).
-    Raises UnreadableLog for what is broken, LogTooLarge.
+    Raises UnreadableLog for what is broken, LogTooLarge, StorageUnavailable where an archive can't be unpacked here.
     """
     for file in _unwrapped(upload, limit, _DEPTH):
         yield Upload(clean_name(file.name), budget.spend(_told(file.chunks, file.name)), file.member)
@@ -158,7 +162,7 @@ def _members(source: _Source, name: str, limit: int | None, depth: int) -> Itera
 
 def _zipped(source: _Source, name: str, limit: int | None, depth: int) -> Iterator[Upload]:
     """Yields what a zip archive holds, in the order of a folder; its list of contents stands at its end, so it is kept on disk."""
-    with _naming(name), tempfile.TemporaryFile() as kept:
+    with _naming(name), _kept_here(), tempfile.TemporaryFile() as kept:
         for chunk in Budget(limit and limit + _OVERHEAD).spend(source.all()):
             kept.write(chunk)
         with zipfile.ZipFile(kept) as archive:
@@ -194,6 +198,17 @@ def _naming(name: str) -> Iterator[None]:
         yield
     except _BROKEN as error:
         raise UnreadableLog(f"{clean_name(name)}: {_reason(error)}", reason=_reason(error)) from error
+
+
+@contextmanager
+def _kept_here() -> Iterator[None]:
+    """Tells what fails in our own temporary folder from what is wrong with a log."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _OURS:
+            raise
+        raise StorageUnavailable(f"the log can't be written: {error.strerror}") from error
 
 
 def _reason(error: Exception) -> str:

@@ -20,7 +20,7 @@ from app.reading.redact import redact, redacted
 from app.reading.unpack import Budget, Upload, unpack
 from app.services.arrival import Accepted, Arrival
 from app.services.service import Service
-from app.storage import incidents, received
+from app.storage import claims, incidents, received
 from app.storage.blob_writer import BlobWriter
 from app.storage.received import Received
 
@@ -103,19 +103,21 @@ def _record(service: Service, arrivals: list[Arrival]) -> list[Accepted]:
     """One durable transaction for all of them."""
     with service.database.transaction() as session:
         added = received.add(session, [arrival.received for arrival in arrivals])
-        _hold_files(service, session, arrivals)
+        digests = _hold_files(service, session, arrivals)
+        failed = claims.take_up(session, digests)
         accepted = [
             Accepted(_incident(session, arrival.received, known, new), new)
             for arrival, (known, new) in zip(arrivals, added, strict=True)
         ]
         fresh = [one.incident for one in accepted if one.new]
-        service.queue.put(session, [(incident.id, incident.log.bytes) for incident in fresh])
+        service.queue.put(session, [*((incident.id, incident.log.bytes) for incident in fresh), *failed])
     service.counters.accepted(len(fresh))
     return accepted
 
 
-def _hold_files(service: Service, session: Session, arrivals: list[Arrival]) -> None:
-    """Nobody takes a file away from here on; one that was taken away since it was written is put in place again."""
+def _hold_files(service: Service, session: Session, arrivals: list[Arrival]) -> list[str]:
+    """Nobody takes a file away from here on; one that was taken away since it was written is put in place again -> the
+    digests of all."""
     written = {
         file.sha256: writer
         for arrival in arrivals
@@ -124,6 +126,7 @@ def _hold_files(service: Service, session: Session, arrivals: list[Arrival]) -> 
     incidents.hold_files(session, written, shared=True)
     # An incident with the same bytes may have been forgotten meanwhile, and its file with it.
     service.blobs.keep([written[digest] for digest in service.blobs.missing(list(written))])
+    return list(written)
 
 
 def _incident(session: Session, one: Received, incident_id: str, new: bool) -> Incident:

@@ -45,8 +45,8 @@ def triage_incident(service: Service, incident_id: str) -> None:
         with service.database.transaction(durable=False) as session:
             claims.hand_back(session, incident_id)
         raise
-    except NotFound:
-        log.warning("incident %s: its log is gone, as where it was deleted meanwhile", incident_id)
+    except NotFound as error:  # keeps nothing where the incident was deleted meanwhile, and its log with it
+        _fail(service, incident_id, f"{claims.NO_LOG}missing: {error.detail.get('sha256')}")
     except TriageError as error:
         _fail(service, incident_id, error.message)
     except Exception as error:  # One log that the engine can't take must not end the service.
@@ -76,6 +76,9 @@ def _save(service: Service, incident_id: str, job: Job, triaged: Triaged, second
 
 def _fail(service: Service, incident_id: str, failure: str) -> None:
     with service.database.transaction(durable=False) as session:
-        if verdicts.save_failure(session, incident_id, failure, datetime.now(UTC)):
+        kept = verdicts.save_failure(session, incident_id, failure, datetime.now(UTC))
+        if kept:
             put_notices(session, service, incident_id)
-    service.counters.failed()
+    if kept:
+        log.warning("incident %s has failed: %s", incident_id, failure)
+        service.counters.failed()

@@ -34,8 +34,9 @@ def upgrade(url: str, revision: str = "head") -> None:
     Raises WrongVersion where a newer torchtriage made it, StorageUnavailable where it can't be reached.
     """
     with _alone(url) as connection:
-        config = configuration(connection)
-        if revision != "head" or current(connection) != head():
+        config, found = configuration(connection), current(connection)
+        if revision != "head" or found != head():
+            _refuse_newer(found)
             command.upgrade(config, revision)
 
 
@@ -50,6 +51,7 @@ def check(url: str) -> None:
     with _alone(url) as connection:
         found = current(connection)
     if found != head():
+        _refuse_newer(found)
         raise WrongVersion(f"the database is at {found or 'nothing'}, this version needs {head()}: upgrade it")
 
 
@@ -80,6 +82,13 @@ def head() -> str:
     found = ScriptDirectory(str(MIGRATIONS)).get_current_head()
     assert found is not None
     return found
+
+
+def _refuse_newer(found: str | None) -> None:
+    """Raises WrongVersion where no migration of this version makes what was found."""
+    known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
+    if found is not None and found not in known:
+        raise WrongVersion(f"the database is at {found}, newer than this torchtriage knows ({head()}): use a newer one")
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import pytest
 from app.domain.incident import IncidentFilter, Job, State
 from app.errors import LogTooLarge, NotFound, UnreadableLog
 from app.reading.unpack import Upload
-from app.services import incidents
+from app.services import incidents, retention
 from app.services.accept import accept
 from app.services.service import Service
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, kept, tar, upload
@@ -118,11 +118,11 @@ def test_a_forgotten_incident_takes_its_log_along_unless_another_has_it(service:
 def test_old_incidents_are_forgotten_as_the_settings_say(service: Service) -> None:
     for number in range(3):
         accept(service, Job(job_id=str(number)), [upload(OUT_OF_MEMORY)])
-    later = datetime.now(UTC) + timedelta(days=8)
-    assert incidents.forget_old(service, later) == 0
+    later = datetime.now(UTC) + timedelta(days=7, hours=9)
+    assert retention.forget_old(service, later) == 0
     keeping_a_week = dataclasses.replace(service, settings=dataclasses.replace(service.settings, retention_days=7))
-    assert incidents.forget_old(keeping_a_week, later - timedelta(days=2)) == 0
-    assert incidents.forget_old(keeping_a_week, later) == 3
+    assert retention.forget_old(keeping_a_week, later - timedelta(days=2)) == 0
+    assert retention.forget_old(keeping_a_week, later) == 3
     assert kept(service) == []
 
 

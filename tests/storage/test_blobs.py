@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import NotFound
+from app.errors import DamagedLog, NotFound
 from app.reading.zstd import decompress
 from app.storage import frame_reader, frames, settling
 from app.storage.blob_writer import beside
@@ -172,7 +172,7 @@ def test_a_removed_file_is_not_found(blobs: BlobStore) -> None:
 def test_a_damaged_file_is_said(blobs: BlobStore, tmp_path: Path, damage: bytes) -> None:
     sha256, _, _ = keep(blobs, [b"whole\n"])
     (tmp_path / "logs" / sha256[:2] / f"{sha256}.zst").write_bytes(damage)
-    with pytest.raises(StorageUnavailable):
+    with pytest.raises(DamagedLog, match=f"the stored log is damaged: {sha256}: "):
         blobs.lines(sha256, 1, 1)
 
 

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 from app.cli.main import main
 from app.domain.access import Scope
 from app.services import access
-from app.services.incidents import forget_old
+from app.services.retention import forget_old
 from app.services.service import Service
 from app.settings import Settings
 from app.storage.database import Database
@@ -109,7 +109,7 @@ def test_it_is_kept_through_retention_which_is_told_too(guarded: TestClient) -> 
     incident = sent(guarded, job_id="1")
     trail = Trail(guarded)
     guarded.patch(f"/api/v1/groups/{incident['group']['id']}", json={"status": "ignored"})
-    forget_old(service_of(guarded), datetime.now(UTC) + timedelta(days=3))
+    forget_old(service_of(guarded), datetime.now(UTC) + timedelta(days=1, hours=9))
     told = [(by, action, subject) for by, action, subject, _ in trail.rows()]
     assert told == [
         ("retention", "forget", f"incident {incident['id']}"),

@@ -53,7 +53,8 @@ class ChannelLine:
 class SettingsPage:
     """`alive` are the tokens that let somebody in, `ended` the others; `tested` is the channel that a test was sent to,
     with the problem if there was one; `stage` is how far a retriage is; `sentences` are the options' in the reader's
-    language, by variable, where that is not English."""
+    language, by variable, where that is not English; `held_back` says why incidents or logs are not removed that are
+    due, by which of them it is."""
 
     about: About
     alive: tuple[Token, ...]
@@ -62,6 +63,7 @@ class SettingsPage:
     lifetimes: tuple[int, ...]
     guarded: bool
     retention_days: int
+    held_back: dict[str, str]
     channels: tuple[ChannelLine, ...]
     changes: tuple[ChangeLine, ...]
     stage: str
@@ -143,6 +145,7 @@ def _page(
         lifetimes=LIFETIMES,
         guarded=service.settings.auth != "none",
         retention_days=service.settings.retention_days,
+        held_back=service.counters.held_back.copy(),
         channels=tuple(ChannelLine(name, known) for name, known in sorted(names.items())),
         changes=change_lines(access.changes(service.database, None, _CHANGES).items, language(request)),
         stage=rework.progress.stage.value,
