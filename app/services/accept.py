@@ -104,13 +104,15 @@ def _record(service: Service, arrivals: list[Arrival]) -> list[Accepted]:
     with service.database.transaction() as session:
         added = received.add(session, [arrival.received for arrival in arrivals])
         digests = _hold_files(service, session, arrivals)
-        failed = claims.take_up(session, digests)
+        again = claims.take_up(session, digests)
         accepted = [
             Accepted(_incident(session, arrival.received, known, new), new)
             for arrival, (known, new) in zip(arrivals, added, strict=True)
         ]
         fresh = [one.incident for one in accepted if one.new]
-        service.queue.put(session, [*((incident.id, incident.log.bytes) for incident in fresh), *failed])
+        service.queue.put(session, [(incident.id, incident.log.bytes) for incident in fresh])
+        if again:
+            service.queue.put(session, claims.waiting(session, datetime.now(UTC)))
     service.counters.accepted(len(fresh))
     return accepted
 

@@ -105,18 +105,14 @@ def hand_back(session: Session, incident_id: str) -> None:
     change(session, claimed, {"state": State.RECEIVED, "tries": IncidentRow.tries - 1, "next_try": None})
 
 
-def take_up(session: Session, digests: Sequence[str]) -> list[tuple[str, int]]:
-    """failed → received, of incidents that failed for want of one of these files -> (id, bytes of the log)."""
+def take_up(session: Session, digests: Sequence[str]) -> bool:
+    """failed → received, of incidents that failed for want of one of these files -> whether there are any."""
     numbers: set[int] = set()
     for at in range(0, len(digests), _FILES_AT_ONCE):
         some = digests[at : at + _FILES_AT_ONCE]
         numbers.update(session.connection().execute(_WITHOUT_LOG, {"digests": some}).scalars())
-    if not numbers:
-        return []
     again = {"state": State.RECEIVED, "failure": None, "triaged_at": None, "tries": 0, "next_try": None}
-    change(session, [IncidentRow.number.in_(numbers), IncidentRow.state == State.FAILED], again)
-    total = select(FileRow.incident_number, func.sum(FileRow.bytes)).where(FileRow.incident_number.in_(numbers))
-    return [(str(number), int(size)) for number, size in session.execute(total.group_by(FileRow.incident_number))]
+    return bool(numbers) and change(session, [IncidentRow.number.in_(numbers)], again)
 
 
 def _after_loss(tries: int, now: datetime) -> datetime | None:
