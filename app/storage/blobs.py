@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import obstore
 from obstore.exceptions import BaseError, PermissionDeniedError
-from obstore.store import LocalStore, ObjectStore, from_url
+from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url
 
 from app.domain.incident import StoredLine
 from app.errors import DamagedLog, NotFound, StorageUnavailable
@@ -58,6 +58,9 @@ class BlobStore:
         self._root = None if "://" in url else Path(url)
         self._indexes: OrderedDict[str, frames.Index] = OrderedDict()
         self._data_dir = data_dir
+        with suppress(FileNotFoundError):
+            # Makes obstore's runtime, which is made once: made where no file can be opened, it would fail for ever.
+            obstore.head(MemoryStore(), _PROBE)
         with told():
             self._store: ObjectStore = LocalStore(self._root, mkdir=True) if self._root else from_url(url)
             # Whoever asks whether it is there does not wait as long as a log does.

@@ -1,17 +1,30 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from app.cli import db, serve
+from app.cli.main import main
+from app.domain.incident import Job
 from app.errors import SettingError, TriageError
+from app.services.accept import accept
+from app.services.service import Service, close_service, open_service
+from app.settings import Settings
+from app.storage import incidents
+from app.storage.upgrade import head
+from tests.services.logs import kept, upload
 
 
 def options(*arguments: str) -> argparse.Namespace:
@@ -106,3 +119,73 @@ def test_it_serves_until_it_is_asked_to_stop(tmp_path: Path) -> None:
     _, errors = running.communicate(timeout=60)
     assert "Application shutdown complete" in errors
     assert list((tmp_path / "logs" / "incoming").iterdir()) == []
+
+
+@pytest.fixture
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """A service on the folder that the commands of a test use too, beside it."""
+    monkeypatch.setenv("TRIAGE_DATA_DIR", str(tmp_path))
+    opened = open_service(Settings(data_dir=tmp_path, workers=0), lambda *_: None, working=False)
+    yield opened
+    close_service(opened)
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[str]]:
+    """-> the exit status of `torchtriage db …`, and the lines that it prints."""
+    given = options("db", *arguments)
+    status = given.run(given)
+    return status, capsys.readouterr().out.splitlines()
+
+
+def test_stored_logs_are_checked_and_the_bad_ones_named(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = [("1", b"one\n"), ("2", b"two\n"), ("3", b"two\n"), ("4", b"three\n")]
+    logs = [accept(service, Job(job_id=job), [upload(log)]).incident.log.sha256 for job, log in jobs]
+    assert told(capsys, "check", "--logs")[1][1:] == ["3 stored logs were read, 0 of them are damaged or missing"]
+    places = {path.name.removesuffix(".zst"): path for path in kept(service)}
+    places[logs[1]].write_bytes(b"")
+    places[logs[3]].unlink()
+    status, lines = told(capsys, "check", "--logs")
+    assert status == 1
+    assert sorted(lines[1:-1]) == [
+        f"the stored log is damaged: {logs[1]}: no index at the end; of incident 2, 3",
+        f"the stored log is missing: {logs[3]}; of incident 4",
+    ]
+    assert lines[-1] == "3 stored logs were read, 2 of them are damaged or missing"
+    assert told(capsys, "check")[0] == 0
+
+
+def test_a_newer_database_is_said_in_one_line(
+    service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "torchtriage.db")) as database, database:
+        database.execute("UPDATE alembic_version SET version_num = '0999'")
+    for command in (["db", "check"], ["db", "upgrade"], ["db", "recount"]):
+        assert main(command) == 1
+        out, error = capsys.readouterr()
+        assert out == ""
+        assert (
+            error
+            == f"torchtriage: the database is at 0999, newer than this torchtriage knows ({head()}): use a newer one\n"
+        )
+
+
+def test_what_is_held_back_is_removed_by_hand(
+    service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert told(capsys, "forget-old") == (0, ["TRIAGE_RETENTION_DAYS is not set: incidents are kept for ever"])
+    monkeypatch.setenv("TRIAGE_RETENTION_DAYS", "7")
+    for number in range(3):
+        at = datetime.now(UTC) - timedelta(days=400 * number)
+        accept(service, Job(job_id=str(number)), [upload(b"run %d\n" % number)], at)
+    ((status, (line,)),) = [told(capsys, "forget-old")]
+    assert (status, line.partition(" before ")[0]) == (0, "2 of 3 incidents were received")
+    assert len(kept(service)) == 3
+    assert told(capsys, "forget-old", "--yes") == (0, ["2 incidents are forgotten"])
+    (place,) = kept(service)
+    with service.database.transaction() as session:
+        incidents.remove(session, incidents.received_before(session, datetime.now(UTC), 1)[0])
+    os.utime(place, (0, 0))
+    assert told(capsys, "sweep") == (0, ["1 of 1 stored logs belong to no incident of this database"])
+    assert kept(service) == [place]
+    assert told(capsys, "sweep", "--yes") == (0, ["1 stored logs are removed"])
+    assert kept(service) == []

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from app.reading.unpack import Upload
 from app.services import access
 from app.services.accept import accept
 from app.services.export import every_incident
+from app.services.retention import forget_old
 from app.services.service import Service
 from app.services.triage_incident import triage_incident
 from app.settings import Settings
@@ -399,6 +401,21 @@ def test_the_settings_tell_no_secret(tmp_path: Path) -> None:
     assert "hush-hush" not in page
     assert "TRIAGE_OIDC_CLIENT_SECRET" in page
     assert "The folders hold what the service uses" in page
+
+
+def test_what_is_held_back_is_told_with_the_command_that_removes_it(client: TestClient, service: Service) -> None:
+    assert "torchtriage db " not in client.get("/settings").text
+    for days in range(400, 600, 100):
+        accept(service, Job(), [Upload("log", iter([b"run %d\n" % days]))], datetime.now(UTC) - timedelta(days=days))
+    assert forget_old(replace(service, settings=replace(service.settings, retention_days=90))) == 0
+    page = client.get("/settings").text
+    assert "2 of 2 incidents were due more than a day ago, as where the clock is wrong" in page
+    assert "torchtriage db forget-old --yes" in page
+    assert "2 条故障中有 2 条已过期一天以上" in client.get("/settings?lang=zh").text
+    service.counters.hold_back("logs", 30, "30 of 31 stored logs belong to no incident of this database")
+    page = client.get("/settings").text
+    assert "保存的 31 份日志中有 30 份不属于本数据库的任何故障" in page
+    assert "torchtriage db sweep --yes" in page
 
 
 def test_a_channel_that_is_not_there_is_told(client: TestClient) -> None:
