@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from app.errors import NotFound
 from app.services.incidents import forget_incident
 from app.services.service import Service
 from app.storage import incidents
@@ -82,8 +84,9 @@ def forget(service: Service, found: Due) -> int:
         with service.database.reading() as session:
             old = incidents.received_before(session, found.before, _AT_ONCE)
         for incident_id in old:
-            forget_incident(service, incident_id, "retention")
-            forgotten += 1
+            with suppress(NotFound):  # another process was quicker
+                forget_incident(service, incident_id, "retention")
+                forgotten += 1
         if len(old) < _AT_ONCE:
             log.info(
                 "%d incidents were older than %d days and are forgotten", forgotten, service.settings.retention_days

@@ -48,7 +48,8 @@ def check(database: Database, blobs: BlobStore) -> Iterator[Bad | None]:
         if len(away) == _READ_AT_ONCE:
             raise away[0]
         for digest, found in zip(digests, problems, strict=True):
-            yield Bad(digest, found.message, _incidents_of(database, digest)) if found else None
+            having = _incidents_of(database, digest) if found else ()
+            yield Bad(digest, found.message, having) if found and having else None  # none: forgotten meanwhile
 
 
 def remove_unused(service: Service, digests: Sequence[str]) -> int:

@@ -149,6 +149,9 @@ def test_the_queue_takes_up_what_failed_for_want_of_its_log(settings: Settings) 
     try:
         incident_id = accept(service, Job(job_id="1"), [upload(OUT_OF_MEMORY)]).incident_id
         wait_for(service, incident_id, State.FAILED)
+        under_way = service.queue.find(incident_id)
+        if under_way is not None:
+            under_way.result(timeout=300)
         assert accept(service, Job(job_id="1"), [upload(OUT_OF_MEMORY)]).incident_id == incident_id
         wait_for(service, incident_id, State.TRIAGED)
     finally:
