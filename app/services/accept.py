@@ -62,7 +62,7 @@ def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
     budget = Budget(limit)
     names: set[str] = set()
     for upload in uploads:
-        for file in unpack(upload, budget, limit):
+        for file in unpack(upload, budget):
             given = redact(file.name)
             name, count = given, 1
             while name in names:

@@ -157,7 +157,7 @@ def _triaged(engine: Engine, archive: Archive, log: ArchivedLog, work: Work) -> 
 
 
 def _files(archive: Archive, log: ArchivedLog, limit: int | None) -> Iterator[LogFile]:
-    for inside in unpack(Upload(log.key, archive.chunks(log)), Budget(limit), limit):
+    for inside in unpack(Upload(log.key, archive.chunks(log)), Budget(limit)):
         yield LogFile(inside.name, partial(iter, inside.chunks), inside.member)
 
 

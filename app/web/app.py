@@ -24,14 +24,17 @@ from app.settings import Settings
 from app.web import client, errors, pages, slack
 from app.web.access import needs
 from app.web.api import changes, groups, health, incidents, knowledge, stats, triage
-from app.web.api.body import SENDERS
+from app.web.api.intake import Intake
+from app.web.api.spool import Spools
 from app.web.head import HeadAsGet
 from app.web.limits import BodyLimit, RateLimit
 from app.web.mcp import route as mcp
 from app.web.metrics import router as metrics
 from app.web.request_log import RequestLog
 from app.web.security import SecurityHeaders, refuse_cross_site
+from app.web.stopping import CutShort
 
+_ASKING = 40  # threads in which requests wait for the verdict of a log that is not kept
 _LAST_TURN = 20  # seconds that the upkeep has for ending a turn when the service stops
 
 
@@ -40,10 +43,11 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(SENDERS, thread_name_prefix="body"))
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_ASKING, thread_name_prefix="asking"))
         opening = partial(open_service, settings, triage_incident, settings.serve_triages)
         service = await to_thread.run_sync(opening) if opened is None else opened
         app.state.service = service
+        app.state.intake = Intake(Spools(lambda: service.blobs.incoming.folder))
         app.state.rework = Rework(service)
         app.state.rate_limit = RateLimit(settings.rate_limit)
         app.state.provider = Provider(settings) if settings.oidc_issuer else None
@@ -54,6 +58,7 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
         postman.start()
         async with mcp.answering(app, service):
             yield
+        app.state.intake.stop()
         app.state.rework.close()
         stopping.set()
         with suppress(TimeoutError):  # Then it is broken off, which loses nothing.
@@ -87,7 +92,7 @@ class _Guarded(FastAPI):
     """FastAPI's own middlewares stand inside of what answers errors; ours has to see those answers too."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        return RequestLog(SecurityHeaders(HeadAsGet(BodyLimit(super().build_middleware_stack()))))
+        return RequestLog(SecurityHeaders(CutShort(HeadAsGet(BodyLimit(super().build_middleware_stack())))))
 
 
 async def _keep_up(service: Service, stopping: asyncio.Event) -> None:

@@ -16,7 +16,7 @@ from app.errors import BadInput, TriageError
 from app.web.answers import Answer
 
 log = logging.getLogger(__name__)
-_RETRY_AFTER = "5"  # seconds
+RETRY_AFTER = "5"  # seconds
 
 
 class ErrorForm(BaseModel):
@@ -47,6 +47,23 @@ class TooSlow(BadInput):
     code = "too_slow"
 
 
+class Busy(TriageError):
+    """So much is being taken in that this is not; later it can be."""
+
+    status = 503
+    code = "busy"
+
+
+class Stopping(TriageError):
+    """The server stops before the request is answered; another, or the same when it runs again, can do it."""
+
+    status = 503
+    code = "stopping"
+
+    def __init__(self) -> None:
+        super().__init__("the service is being stopped; send this again")
+
+
 def told(*statuses: int, guarded: bool = True) -> dict[int | str, dict[str, Any]]:
     """-> what a route says in the OpenAPI document about the errors it can give; 500 and 503 any can.
 
@@ -75,7 +92,7 @@ def _known(request: Request, error: Exception) -> Response:
 def _headers(error: TriageError) -> dict[str, str]:
     match error.status:
         case HTTPStatus.SERVICE_UNAVAILABLE:
-            return {"Retry-After": _RETRY_AFTER}
+            return {"Retry-After": RETRY_AFTER}
         case HTTPStatus.TOO_MANY_REQUESTS:
             return {"Retry-After": str(error.detail["retry_after"])}
         case HTTPStatus.UNAUTHORIZED:

@@ -26,7 +26,7 @@ LINES = b"".join(b"step %d loss 2.5\n" % i for i in range(5000))
 
 def unpacked(content: bytes, name: str = "log", step: int = 1000, limit: int = LIMIT) -> dict[str, bytes]:
     chunks = (content[at : at + step] for at in range(0, len(content), step))
-    return {file.name: b"".join(file.chunks) for file in unpack(Upload(name, chunks), Budget(limit), limit)}
+    return {file.name: b"".join(file.chunks) for file in unpack(Upload(name, chunks), Budget(limit))}
 
 
 def pack_gzip(content: bytes) -> bytes:
@@ -142,7 +142,7 @@ def bomb(pack: Callable[[bytes], bytes]) -> bytes:
 )
 def test_a_bomb_ends_at_the_limit_in_little_memory(packed: bytes) -> None:
     def read() -> None:
-        for file in unpack(Upload("log", iter([packed])), Budget(LIMIT), LIMIT):
+        for file in unpack(Upload("log", iter([packed])), Budget(LIMIT)):
             for _ in file.chunks:
                 pass
 
@@ -183,5 +183,5 @@ def test_an_upload_is_read_as_it_comes() -> None:
         for i in itertools.count():
             yield b"step %d\n" % i
 
-    (file,) = itertools.islice(unpack(Upload("log", endless()), Budget(10**9), 10**9), 1)
+    (file,) = itertools.islice(unpack(Upload("log", endless()), Budget(10**9)), 1)
     assert next(file.chunks).startswith(b"step 0\n")

@@ -15,6 +15,8 @@ from fastapi import FastAPI
 from app.services.postman import Postman
 from app.services.rework import Rework
 from app.services.service import Service
+from app.web.api.intake import Intake
+from app.web.api.spool import Spools
 from app.web.app import create_app
 from app.web.limits import RateLimit
 
@@ -30,6 +32,7 @@ def serving(service: Service, posting: bool = True) -> Iterator[str]:
         app.state.rate_limit = RateLimit(service.settings.rate_limit)
         app.state.provider = None
         app.state.rework = Rework(service)
+        app.state.intake = Intake(Spools(lambda: service.blobs.incoming.folder))
         yield
 
     app.router.lifespan_context = lifespan

@@ -19,7 +19,7 @@ from app.web.answers import Answer
 from app.web.api.body import with_uploads
 from app.web.api.forms import IncidentForm, IncidentsForm, LinesForm, page_of
 from app.web.api.questions import FeedbackBody, IncidentsQuery, LogQuery, SubmitQuery
-from app.web.deps import ServiceDep
+from app.web.deps import IntakeDep, ServiceDep
 from app.web.errors import told
 
 router = APIRouter(prefix="/api/v1/incidents", tags=["incidents"])
@@ -62,10 +62,11 @@ _PLACE = {"Location": {"schema": {"type": "string"}, "description": "Where the i
     },
 )
 async def submit(
-    request: Request, query: Annotated[SubmitQuery, Query()], service: ServiceDep, _: Submitter
+    request: Request, query: Annotated[SubmitQuery, Query()], service: ServiceDep, intake: IntakeDep, _: Submitter
 ) -> Response:
     """Hand in a failed run. It is answered after the log is durable."""
-    taken = await with_uploads(request, service.settings.max_log_bytes, partial(take_in, service, query.job()))
+    take = partial(take_in, service, query.job())
+    taken = await with_uploads(request, intake, service.settings.max_log_bytes, take)
     accepted = await asyncio.shield(asyncio.wrap_future(taken))  # it is kept, whether or not anybody waits for it
     incident = await _after(service, accepted.incident, query.wait)
     status = 200 if not accepted.new else 201 if incident.state.final else 202

@@ -13,6 +13,7 @@ from app.errors import BadInput
 from app.reading.unpack import Upload
 
 _MOST_PARTS = 5000
+_PIECE = 64 << 10  # bytes that are looked at at once
 
 
 class BadForm(BadInput):
@@ -34,7 +35,7 @@ def uploads(chunks: Iterator[bytes], boundary: bytes, fields: Collection[str]) -
 
     A file field in which nothing was chosen is left out. Raises BadForm.
     """
-    form = _Form(chunks, boundary)
+    form = _Form(_short(chunks), boundary)
     for count, headers in enumerate(form.parts()):
         if count == _MOST_PARTS:
             raise BadForm(f"more than {_MOST_PARTS} parts")
@@ -47,6 +48,13 @@ def uploads(chunks: Iterator[bytes], boundary: bytes, fields: Collection[str]) -
             yield Upload(filename or field, _again(first, content))
         for _ in content:
             pass  # what the reader of this part left
+
+
+def _short(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yields the same in pieces, as what is seen in one is kept in memory."""
+    for chunk in chunks:
+        for at in range(0, len(chunk), _PIECE):
+            yield chunk[at : at + _PIECE]
 
 
 class _Kind(Enum):
@@ -65,7 +73,7 @@ class _Form:
 
     def __init__(self, chunks: Iterator[bytes], boundary: bytes) -> None:
         self._chunks = chunks
-        self._seen: deque[tuple[_Kind, bytes]] = deque()
+        self._seen: deque[tuple[_Kind, list[bytes]]] = deque()
         try:
             self._parser = MultipartParser(boundary)
         except FormParserError as error:
@@ -101,7 +109,8 @@ class _Form:
     def _events(self) -> Iterator[tuple[_Kind, bytes]]:
         while True:
             while self._seen:
-                yield self._seen.popleft()
+                kind, pieces = self._seen.popleft()
+                yield kind, b"".join(pieces)
             chunk = next(self._chunks, None)
             if chunk is None:
                 raise BadForm("the form ends in the middle")
@@ -112,7 +121,12 @@ class _Form:
 
     def _saw(self, kind: _Kind):  # type: ignore[no-untyped-def]
         def see(data: bytes = b"", start: int = 0, end: int = 0) -> None:
-            self._seen.append((kind, bytes(data[start:end])))
+            if self._seen and self._seen[-1][0] is kind is _Kind.DATA:
+                self._seen[-1][1].append(
+                    data[start:end]
+                )  # it is called anew for what stands behind each carriage return
+            else:
+                self._seen.append((kind, [data[start:end]]))
 
         return see
 
