@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import socket
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -44,6 +45,8 @@ def run(options: argparse.Namespace) -> int:
         config = uvicorn.Config(
             app, http=BoundedHead, log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE
         )
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup has it ignored
+            signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
         print(f"torchtriage listens on {settings.base_url}, data in {settings.data_dir}", flush=True)
         uvicorn.Server(config).run([listening])
     return 0

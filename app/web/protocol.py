@@ -1,4 +1,6 @@
-"""HTTP/1.1 as uvicorn speaks it, for senders of any kind: the head of a request has a limit and a time."""
+"""HTTP/1.1 as uvicorn speaks it, for senders of any kind: the head of a request has a limit and a time, and who has sent
+everything may say so.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +40,14 @@ class BoundedHead(HttpToolsProtocol):
                 self._refuse(431)
             elif self._deadline is None:
                 self._wait()
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """-> whether the connection stays open: it does until who sends no more has every answer."""
+        self._stop_waiting()
+        if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
+            return False
+        self.cycle.keep_alive = False  # the last request's, of those that wait in line
+        return True
 
     def on_message_begin(self) -> None:
         super().on_message_begin()

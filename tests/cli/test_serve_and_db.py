@@ -86,7 +86,8 @@ def test_a_name_to_listen_on_that_leads_nowhere_is_said(tmp_path: Path, monkeypa
     assert "Unknown error" not in raised.value.message
 
 
-def test_it_serves_until_it_is_asked_to_stop(tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGHUP])
+def test_it_serves_until_it_is_asked_to_stop(asked: signal.Signals, tmp_path: Path) -> None:
     program = (
         "import argparse; from app.cli import serve; parser = argparse.ArgumentParser()\n"
         "serve.add_parser(parser.add_subparsers()); options = parser.parse_args(['serve', '--port', '0'])\n"
@@ -102,7 +103,7 @@ def test_it_serves_until_it_is_asked_to_stop(tmp_path: Path) -> None:
     log = b"RuntimeError: CUDA error: out of memory\n"
     with urllib.request.urlopen(f"{address}/api/v1/incidents", data=log) as answer:
         assert answer.status in (201, 202)
-    running.send_signal(signal.SIGTERM)
+    running.send_signal(asked)
     _, errors = running.communicate(timeout=60)
     assert "Application shutdown complete" in errors
     assert list((tmp_path / "logs" / "incoming").iterdir()) == []
