@@ -1,5 +1,5 @@
-"""HTTP/1.1 as uvicorn speaks it, for senders of any kind: the head of a request has a limit and a time, and who has sent
-everything may say so.
+"""HTTP/1.1 as uvicorn speaks it, for senders of any kind: the head of a request has a limit and a time, and who closes
+the own side after it gets an answer.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 _LONGEST_HEAD = 64 << 10  # bytes of the request line and headers; one more chunk of the network can come along
 
@@ -44,9 +44,10 @@ class BoundedHead(HttpToolsProtocol):
     def eof_received(self) -> bool:  # type: ignore[override]
         """-> whether the connection stays open: it does until who sends no more has every answer."""
         self._stop_waiting()
-        if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
+        last: RequestResponseCycle | None = self.cycle
+        if last is None or last.response_complete or last.more_body:
             return False
-        self.cycle.keep_alive = False  # the last request's, of those that wait in line
+        last.keep_alive = False
         return True
 
     def on_message_begin(self) -> None:
