@@ -24,11 +24,14 @@ _DEPTH = 3  # a .gz in a .tar.gz that was sent with Content-Encoding is three
 _MOST_FILES = 25_000  # two of each of 10,000 ranks, and what stands beside them
 _MOST_MEMBERS = 4 * _MOST_FILES  # of archives: folders and links too
 _OVERHEAD = 16 << 20  # bytes that an archive can have beside its files
-_FREELY = 64 << 20  # bytes that may come out of any few
+_FREELY = 32 << 20  # bytes that may come out of any few
 _RATIO = (
     1000  # and how many times as many as came in beyond that: what gzip can do; the same line again and again is 260
 )
 _LONGEST_NAME = 300
+_FILE = (
+    16 << 10
+)  # bytes of work that a file in an archive counts for, besides its own: each is looked at and kept by itself
 _HEADERS = 1 << 20  # bytes of a tar archive between two files; long headers would be read into memory
 _CONTENTS = 4 << 20  # bytes of a zip archive's list of contents, which is read into memory: 25,000 names of 100 letters
 _ZIP_WAYS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others unpack without any bound on memory
@@ -90,14 +93,16 @@ class Budget:
             watch(len(chunk))
             yield chunk
 
-    def member(self, name: str, is_file: bool) -> None:
+    def member(self, archive: Upload, is_file: bool) -> None:
         """Counts what stands in archives; raises UnreadableLog where that is too much."""
         self._members += 1
-        self._files += is_file
+        if is_file:
+            self._files += 1
+            archive.watch(_FILE)
         if self._files > _MOST_FILES:
-            raise UnreadableLog(f"{clean_name(name)}: more than {_MOST_FILES} files")
+            raise UnreadableLog(f"{clean_name(archive.name)}: more than {_MOST_FILES} files")
         if self._members > _MOST_MEMBERS:
-            raise UnreadableLog(f"{clean_name(name)}: more than {_MOST_MEMBERS} members of archives")
+            raise UnreadableLog(f"{clean_name(archive.name)}: more than {_MOST_MEMBERS} files and folders")
 
     def _bound(self, count: int, beside: int) -> None:
         if self._limit is not None and count > self._limit + beside:
@@ -199,7 +204,7 @@ def _members(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload
                     f"{clean_name(member.name)}: a sparse file in the archive; pack it without --sparse"
                 )
             content = archive.extractfile(member) if member.isreg() else None
-            budget.member(upload.name, is_file=content is not None)
+            budget.member(upload, is_file=content is not None)
             if content is None:
                 continue
             found = True
@@ -224,7 +229,7 @@ def _zipped(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]
         if not members:
             raise UnreadableLog(f"{clean_name(upload.name)}: an archive without files")
         for member in members:
-            budget.member(upload.name, is_file=True)
+            budget.member(upload, is_file=True)
             if member.compress_type not in _ZIP_WAYS:
                 raise UnreadableLog(f"{clean_name(member.filename)}: of zip archives only deflated files are taken")
             with archive.open(member) as content:

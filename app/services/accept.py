@@ -60,15 +60,15 @@ def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
     Raises UnreadableLog for what is broken or no text, LogTooLarge.
     """
     budget = Budget(limit)
-    names: set[str] = set()
+    names: dict[str, int] = {}  # each with how many were called so
     for upload in uploads:
         for file in unpack(upload, budget):
             given = redact(file.name)
-            name, count = given, 1
+            name = given
             while name in names:
-                count += 1
-                name = f"{given}#{count}"
-            names.add(name)
+                names[given] += 1
+                name = f"{given}#{names[given]}"
+            names[name] = 1
             yield Upload(name, redacted(blocks(file.chunks, name)))
 
 

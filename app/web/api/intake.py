@@ -29,7 +29,7 @@ class _Lane(NamedTuple):
     seconds: float
 
 
-_LANES = (_Lane(16, SMALL, 0.05), _Lane(4, 16 << 20, 0.5), _Lane(2, float("inf"), float("inf")))
+_LANES = (_Lane(16, SMALL, 0.05), _Lane(2, 16 << 20, 0.5), _Lane(1, float("inf"), float("inf")))
 
 
 class _Outgrown(Exception):
@@ -63,7 +63,8 @@ class Intake:
         self.spools = spools
         self.stopped = False
         self._turns = [asyncio.Semaphore(lane.places) for lane in _LANES]
-        self._threads = ThreadPoolExecutor(sum(lane.places for lane in _LANES), thread_name_prefix="body")
+        # A lane has threads of its own, as one that has worked on something large keeps memory for the next.
+        self._threads = [ThreadPoolExecutor(lane.places, thread_name_prefix="body") for lane in _LANES]
 
     async def run(self, work: Callable[[Watch], Result], size: int) -> Result:
         """-> what `work` makes of a body of that size, in a thread. It may be begun more than once, and tells the watch
@@ -72,13 +73,13 @@ class Intake:
         Raises Busy, LogTooLarge, Stopping, and what `work` raises.
         """
         loop = asyncio.get_running_loop()
-        for lane, turns in zip(_LANES, self._turns, strict=True):
+        for lane, turns, threads in zip(_LANES, self._turns, self._threads, strict=True):
             if size > lane.bytes:
                 continue
             await _turn(turns)
             try:
                 # The loop's own means: anyio's take three times as long, for each of the many small logs.
-                return await loop.run_in_executor(self._threads, self._begin, work, lane)
+                return await loop.run_in_executor(threads, self._begin, work, lane)
             except _Outgrown:
                 continue
             finally:
@@ -91,7 +92,8 @@ class Intake:
     def stop(self) -> None:
         """Ends the work that is under way, as far as it asks its watch."""
         self.stopped = True
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in self._threads:
+            threads.shutdown(wait=False, cancel_futures=True)
         self.spools.stop()
 
 

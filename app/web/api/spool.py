@@ -128,7 +128,7 @@ def _append(file: FileIO, data: bytes, all_spooled: int) -> None:
     """Together bodies never take more than half of what is free: the logs made of them have to be written too."""
     try:
         disk = os.fstatvfs(file.fileno())
-        if all_spooled > disk.f_bavail * disk.f_frsize + len(data):
+        if all_spooled > disk.f_bavail * disk.f_frsize - len(data):
             raise Busy("the disk has no room for one more large log while others are received")
         left = memoryview(data)
         while left:
