@@ -29,6 +29,12 @@ def test_an_accepted_log_is_there_byte_for_byte(service: Service) -> None:
     assert b"".join(service.blobs.chunks(incident.log.sha256)) == OUT_OF_MEMORY
 
 
+def test_files_of_one_name_are_told_apart(service: Service) -> None:
+    uploads = [upload(b"step %d\n" % number, name=name) for number, name in enumerate(["a", "a#2", "a", "a", "b"])]
+    files = incidents.read_incident(service, accept(service, Job(), uploads).incident_id).log.files
+    assert sorted(file.name for file in files) == ["a", "a#2", "a#3", "a#4", "b"]
+
+
 def test_the_same_again_is_the_same_however_it_is_packed(service: Service) -> None:
     first = accept(service, Job(job_id="1"), [upload(OUT_OF_MEMORY)])
     again = accept(service, Job(job_id="1", attempt=0), [upload(gzip.compress(OUT_OF_MEMORY))])

@@ -13,7 +13,6 @@ from app.errors import BadInput
 from app.reading.unpack import Upload
 
 _MOST_PARTS = 5000
-_PIECE = 64 << 10  # bytes that are looked at at once
 
 
 class BadForm(BadInput):
@@ -35,7 +34,7 @@ def uploads(chunks: Iterator[bytes], boundary: bytes, fields: Collection[str]) -
 
     A file field in which nothing was chosen is left out. Raises BadForm.
     """
-    form = _Form(_short(chunks), boundary)
+    form = _Form(chunks, boundary)
     for count, headers in enumerate(form.parts()):
         if count == _MOST_PARTS:
             raise BadForm(f"more than {_MOST_PARTS} parts")
@@ -48,13 +47,6 @@ def uploads(chunks: Iterator[bytes], boundary: bytes, fields: Collection[str]) -
             yield Upload(filename or field, _again(first, content))
         for _ in content:
             pass  # what the reader of this part left
-
-
-def _short(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yields the same in pieces, as what is seen in one is kept in memory."""
-    for chunk in chunks:
-        for at in range(0, len(chunk), _PIECE):
-            yield chunk[at : at + _PIECE]
 
 
 class _Kind(Enum):
@@ -73,7 +65,7 @@ class _Form:
 
     def __init__(self, chunks: Iterator[bytes], boundary: bytes) -> None:
         self._chunks = chunks
-        self._seen: deque[tuple[_Kind, list[bytes]]] = deque()
+        self._seen: deque[tuple[_Kind, bytes]] = deque()
         try:
             self._parser = MultipartParser(boundary)
         except FormParserError as error:
@@ -109,8 +101,7 @@ class _Form:
     def _events(self) -> Iterator[tuple[_Kind, bytes]]:
         while True:
             while self._seen:
-                kind, pieces = self._seen.popleft()
-                yield kind, b"".join(pieces)
+                yield self._seen.popleft()
             chunk = next(self._chunks, None)
             if chunk is None:
                 raise BadForm("the form ends in the middle")
@@ -121,12 +112,7 @@ class _Form:
 
     def _saw(self, kind: _Kind):  # type: ignore[no-untyped-def]
         def see(data: bytes = b"", start: int = 0, end: int = 0) -> None:
-            if self._seen and self._seen[-1][0] is kind is _Kind.DATA:
-                self._seen[-1][1].append(
-                    data[start:end]
-                )  # it is called anew for what stands behind each carriage return
-            else:
-                self._seen.append((kind, [data[start:end]]))
+            self._seen.append((kind, bytes(data[start:end])))
 
         return see
 
