@@ -25,6 +25,7 @@ def run(options: argparse.Namespace) -> int:
     from app.errors import SettingError
     from app.services.postman import Postman
     from app.services.service import close_service, open_service
+    from app.services.succession import Succession
     from app.services.triage_incident import triage_incident
     from app.services.upkeep import PAUSE, Upkeep
     from app.settings import Settings
@@ -38,12 +39,14 @@ def run(options: argparse.Namespace) -> int:
         signal.signal(number, lambda *_: stopped.set())
     service = open_service(settings, triage_incident)
     print(f"torchtriage works the queue, {max(1, settings.workers)} logs at a time", flush=True)
-    upkeep, postman = Upkeep(service), Postman(service)
+    upkeep, postman, succession = Upkeep(service), Postman(service), Succession(service)
     try:
         stop_showing = _show(service, settings)
         postman.start()
+        succession.start()
         while not stopped.wait(PAUSE):
             upkeep.turn()
+        succession.stop()
         postman.stop()
         stop_showing()
     finally:

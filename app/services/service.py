@@ -26,11 +26,12 @@ from app.services.arrival import Accepted, Arrival
 from app.services.counters import Counters
 from app.services.triager import InProcess, InProcesses, Triager
 from app.settings import Settings
-from app.storage import claims, incidents
+from app.storage import claims, incidents, succession, verdicts
 from app.storage.blobs import BlobStore
 from app.storage.database import Database, StorageUnavailable
 from app.storage.together import Together
 from app.storage.upgrade import upgrade
+from app.triage.engine import VERSION
 
 log = logging.getLogger(__name__)
 _PATIENCE = 10  # seconds that triages under way have when the service is asked to stop
@@ -69,6 +70,13 @@ class Service:
     channels: Channels = NOWHERE
     counters: Counters = field(default_factory=Counters)
     arrivals: Together[Arrival, Accepted] = field(default_factory=Together)
+    settled: threading.Event = field(default_factory=threading.Event)
+    """Set once it is known which groups of older knowledge go on under which fingerprints of today's."""
+
+    @property
+    def knows(self) -> str:
+        """What tells verdicts of today's engine and knowledge from older ones."""
+        return verdicts.of_knowledge({"engine": VERSION, "knowledge": self.knowledge.digest})
 
 
 def open_service(settings: Settings, work: Callable[[Service, str], None], working: bool = True) -> Service:
@@ -93,6 +101,9 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     queue = _queue(settings, database, lambda incident_id: work(holder[0], incident_id))
     service = Service(settings, database, blobs, knowledge, triager, queue, channels)
     holder.append(service)
+    with database.reading() as session:
+        if not succession.left(session, service.knows):
+            service.settled.set()
     if working:
         put_what_waits(service)
         threading.Thread(target=_warm, args=(triager,), name="warming", daemon=True).start()

@@ -67,7 +67,8 @@ def order_of(log: StoredLog, job: Job) -> Order:
 def _save(service: Service, incident_id: str, job: Job, triaged: Triaged, seconds: float) -> None:
     finding = replace(triaged.finding, gpu_hours=gpu_hours_lost(job, triaged.verdict))
     with service.database.transaction(durable=False) as session:
-        kept = verdicts.save(session, incident_id, triaged.verdict, finding, datetime.now(UTC))
+        settled = service.settled.is_set()
+        kept = verdicts.save(session, incident_id, triaged.verdict, finding, datetime.now(UTC), settled)
         if kept:
             put_notices(session, service, incident_id)
     if kept:

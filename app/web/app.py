@@ -18,6 +18,7 @@ from app.services.postman import Postman
 from app.services.rework import Rework
 from app.services.service import Service, close_service, open_service
 from app.services.single_sign_on import Provider
+from app.services.succession import Succession
 from app.services.triage_incident import triage_incident
 from app.services.upkeep import PAUSE, Upkeep
 from app.settings import Settings
@@ -52,9 +53,13 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
         upkeep = asyncio.create_task(_keep_up(service, stopping))
         postman = Postman(service)
         postman.start()
+        succession = Succession(service)
+        if settings.serve_triages:
+            succession.start()
         async with mcp.answering(app, service):
             yield
         app.state.rework.close()
+        await to_thread.run_sync(succession.stop)
         stopping.set()
         with suppress(TimeoutError):  # Then it is broken off, which loses nothing.
             await asyncio.wait_for(asyncio.shield(upkeep), _LAST_TURN)

@@ -106,6 +106,7 @@ class GroupForm(BaseModel):
     gpu_hours_lost: float | None
     merged_into: str | None
     merged: list[str]
+    came_from: str | None = Field(description="The group out of which later knowledge took this one")
     fingerprints: list[str]
     generated: SuggestionForm | None = Field(description="Only when one group is read, and where a model is set")
 
