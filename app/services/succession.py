@@ -26,7 +26,8 @@ from app.storage.looks import Kept
 log = logging.getLogger(__name__)
 LOOKED_AT = 10  # logs of a fingerprint, the newest ones
 _BYTES = 64 << 20  # of those, beyond the first
-_TRIES, _AWAY = 5, 10.0  # times that logs out of reach are asked for, and seconds before the second; then twice as many
+_AWAY = 10.0  # seconds before the next try where the database is away
+_PAUSES = (10.0, 20.0, 40.0, 80.0)  # the same for logs that are out of reach
 _PATIENCE = 5.0  # seconds that a triage under way has when the service stops
 _TOLD = 60.0  # seconds between two messages of how far it is
 
@@ -53,37 +54,38 @@ class Succession:
                 self._service.triager.interrupt()
             self._thread.join()
 
-    def run(self) -> None:
-        """Looks at all that is left, here. Raises StorageUnavailable, Interrupted."""
+    def run(self, patient: bool = False) -> None:
+        """Looks at all that is left, here; waits for logs that are out of reach where it is `patient`.
+
+        Raises StorageUnavailable, Interrupted.
+        """
         with self._service.database.reading() as session:
             wanted = succession.unlooked(session, self._service.knows)
         if not wanted and self._service.settled.is_set():
             return
         log.info("%d fingerprints of groups are looked at with today's knowledge", len(wanted))
-        pause = _AWAY
-        for _ in range(_TRIES):
+        for pause in _PAUSES if patient else ():
             wanted = self._out_of_reach(wanted)
             if not wanted or self._stopping.wait(pause):
                 break
-            pause *= 2
-        if self._stopping.is_set():
-            return
+        wanted = self._out_of_reach(wanted, last=True)
         if wanted:
             log.warning("logs of %d fingerprints can't be read now; the next start looks again", len(wanted))
-        self._settle()
+        if not self._stopping.is_set() and (patient or not wanted):
+            self._settle()
 
     def _keep_trying(self) -> None:
         while not self._stopping.is_set():
             try:
-                return self.run()
+                return self.run(patient=True)
             except Interrupted:
                 return
             except TriageError as error:
                 log.warning("groups can't be looked at now, trying again: %s", error.message)
             self._stopping.wait(_AWAY)
 
-    def _out_of_reach(self, wanted: list[str]) -> list[str]:
-        """Looks at these fingerprints -> those whose logs can't be read now."""
+    def _out_of_reach(self, wanted: list[str], last: bool = False) -> list[str]:
+        """Looks at these fingerprints -> those whose logs can't be read now: some of them, or at the `last` try all."""
         left, told_at = [], time.monotonic()
         for done, fingerprint in enumerate(wanted):
             if self._stopping.is_set():
@@ -92,7 +94,7 @@ class Succession:
                 told_at = time.monotonic()
                 log.info("%d of %d fingerprints of groups are looked at", done, len(wanted))
             try:
-                if not self._look_at(fingerprint):
+                if not self._look_at(fingerprint, last):
                     left.append(fingerprint)
             except TriageError:
                 raise
@@ -100,7 +102,7 @@ class Succession:
                 log.exception("fingerprint %s can't be looked at", fingerprint)
         return left
 
-    def _look_at(self, fingerprint: str) -> bool:
+    def _look_at(self, fingerprint: str, last: bool) -> bool:
         """-> False where its logs can't be read now."""
         service = self._service
         with service.database.reading() as session:
@@ -108,7 +110,8 @@ class Succession:
                 return True
             newest = _bounded(succession.sample(session, fingerprint, LOOKED_AT))
         answers = service.triager.changed([Known(order_of(kept.log, kept.job), kept.said) for kept in newest])
-        if any(isinstance(answer, StorageUnavailable) for answer in answers):
+        away = sum(isinstance(answer, StorageUnavailable) for answer in answers)
+        if away and (not last or away == len(answers)):
             return False
         seen: Counter[str] = Counter()
         for kept, answer in zip(newest, answers, strict=True):
