@@ -59,7 +59,10 @@ class Queue(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What the functions of app.services are given first."""
+    """What the functions of app.services are given first.
+
+    `settled` is set once it is known which groups of older knowledge go on under which fingerprints of today's.
+    """
 
     settings: Settings
     database: Database
@@ -71,7 +74,6 @@ class Service:
     counters: Counters = field(default_factory=Counters)
     arrivals: Together[Arrival, Accepted] = field(default_factory=Together)
     settled: threading.Event = field(default_factory=threading.Event)
-    """Set once it is known which groups of older knowledge go on under which fingerprints of today's."""
 
     @property
     def knows(self) -> str:

@@ -4,6 +4,7 @@ from the database that release 0.1.0 left behind (tests/releases).
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ import yaml
 
 from app.domain.group import Group, GroupFilter, GroupStatus
 from app.domain.incident import IncidentFilter, Job
+from app.errors import TriageError
 from app.knowledge import BUILT_IN
 from app.services import outbox
 from app.services.accept import accept
@@ -23,12 +25,14 @@ from app.services.retriage import Retriage
 from app.services.service import Service, close_service, open_service
 from app.services.succession import Succession
 from app.services.triage_incident import triage_incident
+from app.services.triager import Known, Triaged
 from app.settings import Settings
 from app.triage import fingerprint
 from tests.releases.make import log
 from tests.releases.unpacking import unpack
 from tests.services.logs import upload
 
+DEADLINE = 120  # seconds
 NOTE = "known: the big batch of the nightly run"
 # The groups of tests/releases/make.py, in the order in which they were made.
 NIGHTLY, ENCODE, DECODE, STEP, EVALUATE, ODD, BLUE = (str(number) for number in range(1, 8))
@@ -183,3 +187,35 @@ def test_what_comes_before_it_is_known_finds_its_group_too(tmp_path: Path, datab
         assert [item.group for item in outbox.list_outbox(service).items] == [new.id]
         assert outbox.claim(service, outbox.list_outbox(service).items[0].due_at) is not None
         assert len(list_incidents(service, IncidentFilter(group=early.id), 100).items) == 22
+
+
+class Stopping:
+    """A triager that has the look at groups stopped while it answers for the second time."""
+
+    def __init__(self, service: Service) -> None:
+        self.triager, self.asked = service.triager, 0
+        self.looking = Succession(dataclasses.replace(service, triager=self))  # type: ignore[arg-type]
+
+    def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
+        self.asked += 1
+        if self.asked == 2:
+            self.looking.stop()
+        return self.triager.changed(known)
+
+
+def test_a_look_at_groups_that_is_stopped_goes_on_where_it_was(tmp_path: Path, database_url: str) -> None:
+    unpack("0.1.0", tmp_path, database_url)
+    with opened(tmp_path, database_url) as service:
+        every = unsettled(service)
+        first = Stopping(service)
+        first.looking.run(patient=True)
+        assert (first.asked, unsettled(service)) == (2, every - 2)
+        assert not service.settled.is_set()
+    with opened(tmp_path, database_url) as service:
+        second = Succession(service)
+        second.start()
+        assert service.settled.wait(DEADLINE)
+        second.stop()
+        assert unsettled(service) == 0
+    with opened(tmp_path, database_url) as service:
+        assert service.settled.is_set()  # there is nothing left to look at
