@@ -14,7 +14,7 @@ from app import __version__
 from app.domain import entry
 from app.domain.entry import KnowledgeBase
 from app.errors import KnowledgeError
-from app.reading.scan import keep
+from app.reading.disk_cache import keep, read
 
 if TYPE_CHECKING:
     from app.knowledge.search import SearchIndex
@@ -80,9 +80,8 @@ def _unsealed(path: Path) -> object:
     A damaged pickle can raise anything, so only a whole one is opened.
     """
     try:
-        kept = path.read_bytes()
+        kept = read(path)  # of our own folder only, as with compiled bytecode
         seal, body = kept[:_SEAL], kept[_SEAL:]
-        # The user's own folder, like compiled bytecode.
         return pickle.loads(body) if hashlib.sha256(body).digest() == seal else None
-    except (OSError, AttributeError, ImportError, TypeError):  # No file, or classes that have changed since.
+    except (OSError, AttributeError, ImportError, TypeError):  # No file of ours, or classes that have changed since.
         return None

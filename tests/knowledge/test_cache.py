@@ -1,8 +1,11 @@
+import hashlib
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -73,3 +76,57 @@ def test_a_damaged_file_is_parsed_anew(tmp_path: Path, folder: Path, damage: byt
     path.write_bytes(damage)
     assert load([folder], tmp_path / "cache") == known
     assert len(path.read_bytes()) > len(damage)
+
+
+class Command:
+    """What somebody else would like us to run."""
+
+    def __init__(self, ran: Path) -> None:
+        self._ran = ran
+
+    def __reduce__(self) -> tuple[Callable[[str], int], tuple[str]]:
+        return os.system, (f"touch {self._ran}",)
+
+
+def plant(cache: Path, ran: Path) -> Path:
+    """Puts a command where the parsed knowledge lies -> its file."""
+    (path,) = cache.iterdir()
+    body = pickle.dumps(Command(ran))
+    path.write_bytes(hashlib.sha256(body).digest() + body)
+    return path
+
+
+def give_away(path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file to another user")
+    os.chown(path, 65534, -1)
+
+
+@pytest.mark.parametrize(
+    "expose",
+    [
+        lambda path: give_away(path),
+        lambda path: give_away(path.parent),
+        lambda path: path.chmod(0o620),
+        lambda path: path.chmod(0o602),
+        lambda path: path.parent.chmod(0o770),
+        lambda path: path.parent.chmod(0o1777),
+        lambda path: path.symlink_to(path.rename(path.parent.parent / "elsewhere")),
+    ],
+    ids=["file of another", "folder of another", "group's file", "anyone's file", "group's folder", "anyone's", "link"],
+)
+def test_what_another_user_can_have_planted_is_not_run(
+    tmp_path: Path, folder: Path, expose: Callable[[Path], None]
+) -> None:
+    cache, ran = tmp_path / "cache", tmp_path / "ran"
+    known = load([folder], cache)
+    path = plant(cache, ran)
+    assert load([folder], cache) == known  # it is no knowledge base, and what it says was run
+    assert ran.exists()
+    ran.unlink()
+    expose(plant(cache, ran))
+    planted = path.read_bytes()
+    assert load([folder], cache) == known
+    assert not ran.exists()
+    if path.parent.stat().st_uid != os.geteuid() or path.parent.stat().st_mode & 0o022:
+        assert path.read_bytes() == planted  # nothing is written there either
