@@ -29,6 +29,7 @@ from app.settings import Settings
 from app.storage import claims, incidents
 from app.storage.blobs import BlobStore
 from app.storage.database import Database, StorageUnavailable
+from app.storage.private import make_private
 from app.storage.together import Together
 from app.storage.upgrade import upgrade
 
@@ -81,6 +82,7 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
         if not folder.is_dir():
             raise SettingError(f"TRIAGE_KNOWLEDGE_DIRS: {folder} is no folder")
     channels = open_channels(settings)
+    make_private(settings.data_dir, settings.database)
     upgrade(settings.database)
     blobs = BlobStore(settings.blobs, settings.data_dir)
     blobs.check()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from alembic import command
@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app.errors import TriageError
 from app.storage.database import StorageUnavailable, broken, connect
+from app.storage.private import make_file, make_folder
 
 MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
 _LOCK = 0x746F726368  # any number that nothing else on the server locks
@@ -88,9 +89,11 @@ def _alone(url: str) -> Iterator[Connection]:
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite" and parsed.database:
         try:
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+            make_folder(Path(parsed.database).parent)
         except OSError as error:
             raise StorageUnavailable(f"the database's folder can't be made: {error}") from error
+        with suppress(OSError):  # SQLite says what is wrong
+            make_file(Path(parsed.database))
     engine = connect(url, foreign_keys=False)  # SQLite changes a table by replacing it, which must not cascade
     try:
         with engine.connect().execution_options(writing=True) as connection, connection.begin():
