@@ -14,6 +14,7 @@ from app import __version__
 from app.domain import entry
 from app.domain.entry import KnowledgeBase
 from app.errors import KnowledgeError
+from app.knowledge import BUILT_IN
 from app.reading.disk_cache import keep, read
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def cache_folder() -> Path:
 def load(folders: Iterable[Path], cache: Path) -> KnowledgeBase:
     """-> the knowledge base of `folders`, parsed once per content of their files and form of an entry.
 
-    Raises KnowledgeError with all problems of all files.
+    Raises KnowledgeError with all problems of all files, patterns that can't be compiled among them.
     """
     folders = list(folders)
     digest = hashlib.sha256(__version__.encode() + Path(entry.__file__).read_bytes())
@@ -40,12 +41,20 @@ def load(folders: Iterable[Path], cache: Path) -> KnowledgeBase:
         if not folder.is_dir():
             raise KnowledgeError([f"{folder}: no such folder of knowledge"])
         for path in sorted(folder.glob("*/*.yaml")):
-            digest.update(str(path).encode() + path.read_bytes())
+            try:
+                digest.update(str(path).encode() + path.read_bytes())
+            except OSError as error:
+                raise KnowledgeError([f"{path}: can't be read: {error.strerror}"]) from None
 
     def parsed() -> KnowledgeBase:
-        from app.knowledge import loader
+        from app.knowledge import checks, loader
 
-        return loader.load(folders)
+        made = loader.load(folders)
+        # Those that are shipped were checked when they were made.
+        problems = checks.refused(made, folders, cache) if folders != [BUILT_IN] else []
+        if problems:
+            raise KnowledgeError(problems)
+        return made
 
     return kept(cache / f"knowledge-{digest.hexdigest()[:32]}.pickle", KnowledgeBase, parsed)
 

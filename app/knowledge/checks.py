@@ -40,6 +40,18 @@ def problems(knowledge: KnowledgeBase, folders: Sequence[Path] = (BUILT_IN,)) ->
     return [_told(problem, folders) for problem in found]
 
 
+def refused(knowledge: KnowledgeBase, folders: Sequence[Path], cache: Path) -> list[str]:
+    """-> one sentence a pattern that can't be compiled, each beginning with file:line; what can is kept in `cache`."""
+    entries = list(knowledge.entries.values())
+    found = [problem for entry in entries for problem in _refused_by_re2(entry)]
+    if not found:
+        try:
+            Patterns(knowledge, cache)
+        except PatternError:
+            found = [problem for entry in entries for problem in _refused_by_hyperscan(entry)]
+    return [_told(problem, folders) for problem in found]
+
+
 def _proved(knowledge: KnowledgeBase, entries: Sequence[Entry]) -> list[_Problem]:
     """-> what the engine itself says of the entries: their patterns, their examples, and a healthy log."""
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
 from app.domain.incident import Finding
 
@@ -27,6 +27,11 @@ class Counters:
             buckets=_SECONDS,
             registry=self.registry,
         )
+        self._broken = Gauge(
+            "torchtriage_knowledge_broken",
+            "1 where the folders of knowledge can't be loaded as they are; what was loaded before stays in use",
+            registry=self.registry,
+        )
 
     def serve(self, host: str, port: int) -> Callable[[], None]:
         """Shows them to whoever asks there, for a process that has no page -> what ends that. Raises OSError."""
@@ -41,6 +46,9 @@ class Counters:
 
     def accepted(self, count: int) -> None:
         self._accepted.inc(count)
+
+    def knowledge_broken(self, broken: bool) -> None:
+        self._broken.set(broken)
 
     def failed(self) -> None:
         self._failed.inc()

@@ -24,6 +24,7 @@ from app.queue.processes import Interrupted
 from app.reading.redact import redacted
 from app.services.arrival import Accepted, Arrival
 from app.services.counters import Counters
+from app.services.knowledge_folders import KnowledgeFolders
 from app.services.triager import InProcess, InProcesses, Triager
 from app.settings import Settings
 from app.storage import claims, incidents
@@ -65,6 +66,7 @@ class Service:
     database: Database
     blobs: BlobStore
     knowledge: KnowledgeBase
+    folders: KnowledgeFolders
     triager: Triager
     queue: Queue
     channels: Channels = NOWHERE
@@ -87,13 +89,15 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     blobs = BlobStore(settings.blobs, settings.data_dir)
     blobs.check()
     blobs.incoming.sweep()
-    knowledge = load([BUILT_IN, *settings.knowledge_dirs], cache_folder())
-    triager = InProcesses(settings) if settings.workers else InProcess(settings)
+    folders = [BUILT_IN, *settings.knowledge_dirs]
+    knowledge = load(folders, cache_folder())
+    triager = InProcesses(settings, knowledge) if settings.workers else InProcess(settings, knowledge)
     database = Database(settings.database)
     # The queue needs the service it works for, so the work looks the service up when it is called.
     holder: list[Service] = []
     queue = _queue(settings, database, lambda incident_id: work(holder[0], incident_id))
-    service = Service(settings, database, blobs, knowledge, triager, queue, channels)
+    known_folders = KnowledgeFolders(folders, knowledge)
+    service = Service(settings, database, blobs, knowledge, known_folders, triager, queue, channels)
     holder.append(service)
     if working:
         put_what_waits(service)

@@ -25,8 +25,9 @@ class Upkeep:
         self._forget_at = self._look_at = time.monotonic()
 
     def turn(self) -> None:
-        """Puts what waits into the queue where something went wrong; forgets what is old, every hour; lets the database
-        look at how its tables are filled, every day."""
+        """Looks at the folders of knowledge; puts what waits into the queue where something went wrong; forgets what is
+        old, every hour; lets the database look at how its tables are filled, every day."""
+        self._service.counters.knowledge_broken(bool(self._service.folders.look().problems))
         try:
             put_what_waits(self._service)
             if time.monotonic() >= self._forget_at:

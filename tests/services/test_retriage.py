@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import text
 
 from app.domain.access import Change
+from app.domain.entry import KnowledgeBase
 from app.domain.incident import Incident, Job, Said, State
 from app.errors import TriageError
 from app.services import access, groups, incidents
@@ -181,9 +182,9 @@ def test_one_that_is_stopped_ends_and_the_next_goes_on(service: Service) -> None
 DEADLY = b"this log ends whatever reads it\n"
 
 
-def deadly(settings: Settings) -> Callable[..., Any]:
+def deadly(settings: Settings, knowledge: KnowledgeBase) -> Callable[..., Any]:
     """-> what a process of the triage calls, except that one log kills it, as a bug in a C library would."""
-    triager = InProcess(settings)
+    triager = InProcess(settings, knowledge)
     triage = triager._changed
 
     def changed(known: Known) -> Triaged | None:
@@ -203,7 +204,7 @@ def test_a_log_that_kills_its_process_keeps_its_verdict_and_is_told_apart(servic
     with service.database.transaction() as session:
         session.execute(text("UPDATE incidents SET knowledge = 'older'"))
         session.execute(text("UPDATE incidents SET entry = NULL WHERE number = :of").bindparams(of=int(after)))
-    with closing(InProcesses(dataclasses.replace(service.settings, workers=1), deadly)) as triager:
+    with closing(InProcesses(dataclasses.replace(service.settings, workers=1), service.knowledge, deadly)) as triager:
         broken = dataclasses.replace(service, triager=triager)
         told = list(Retriage(broken).look())
         assert [difference.incident_id for difference in told] == [killer, after]

@@ -25,7 +25,7 @@ SHOWN = ("web/pages", "web/access.py", "web/security.py", "web/limits.py", "web/
          "queue/processes.py")  # fmt: skip
 ERRORS = {"BadInput", "NotFound", "UnreadableLog", "LogTooLarge", "StorageUnavailable", "BadCursor", "CannotRegroup",
           "Forbidden", "Unauthorized", "TooMany", "TooSlow", "UnsupportedBody", "BadForm", "CrossSite", "LoginRefused",
-          "CallFailed"}  # fmt: skip
+          "CallFailed", "Killed", "NotStarted"}  # fmt: skip
 
 
 def told(argument: ast.expr) -> list[str]:
