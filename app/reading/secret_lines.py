@@ -33,7 +33,7 @@ class _Body:
     prefix: bytes
     key: bool
     left: int = _PATIENCE
-    full: bool = False  # the last line of it was a whole one
+    full: bool = False  # a whole line of it was seen, so that a shorter one may be its last
 
 
 class Following:
@@ -106,13 +106,15 @@ def _key_part(body: _Body, line: bytes, mine: bool) -> _Span | None:
     run = _BODY.match(line, len(body.prefix)) if mine else None
     if run is None:
         run = _LAST_RUN.search(line.rstrip()) if len(line) >= _FULL else None
-    was, body.full = body.full, run is not None and len(run[1]) >= _FULL
-    if run is None or not (body.full or was):
+    if run is None:
         return None
-    last = not body.full and (run[1].endswith(b"=") or (run[2] is not None and drawn_by_lot(run[1])))
-    if not last and not (body.full and drawn_by_lot(run[1])):
+    whole = len(run[1]) >= _FULL and drawn_by_lot(run[1])
+    last = (
+        body.full and len(run[1]) < _FULL and (run[1].endswith(b"=") or (run[2] is not None and drawn_by_lot(run[1])))
+    )
+    if not whole and not last:
         return None
-    body.left = _PATIENCE
+    body.left, body.full = _PATIENCE, whole
     return run.start(1), len(run[1]), "private-key"
 
 

@@ -38,7 +38,7 @@ _BARE = re.compile(
     rb"|[,;&](?!\s|[\"']|$|[\w.-]{0,40}[=:]|quot;|#\d|amp;)"
     rb"|[)\]}](?![\s,;)\]}\"'.:]|$)"
     rb"|\\(?![nrtu\"'x\\0e]|$)"
-    rb"|%(?!2[0267CcBb]|3[BbDd]|0[AaDd])|#(?!033)|\^(?!\[)|<(?![/\w])){0,16000}"
+    rb"|%(?!2[0267CcBb]|3[Bb]|3[Dd]\w|0[AaDd])|#(?!033)|\^(?!\[)|<(?![/\w])){0,16000}"
 )
 _IN_QUOTES = {quote: re.compile(rb"(?:[^%b\\\n]|\\.)*" % quote) for quote in (b'"', b"'", b"`")}
 _CLOSING = {b"\xe2\x80\x9c": b"\xe2\x80\x9d", b"\xe2\x80\x98": b"\xe2\x80\x99", b"\xe3\x80\x8c": b"\xe3\x80\x8d"}
@@ -134,6 +134,8 @@ _WORDS = re.compile(rb"[^\W\d_]*(?:[-_./: ,]+[^\W\d_]*)*")
 _SEPARATED = re.compile(rb"\w[-_./: ]\w")
 # Letters and digits with nothing between, or with what nobody writes words with.
 _SURE = re.compile(rb"(?=[^\d]{0,40}\d)(?=[^A-Za-z]{0,40}[A-Za-z])[A-Za-z0-9+=!@~^]{7,200}")
+_LONG_WORD = re.compile(rb"(?=[^\d]{0,60}\d[^\d]{0,60}\d)(?=[^A-Za-z]{0,60}[A-Za-z])[A-Za-z0-9+=]{16,200}")
+_HEX = re.compile(rb"(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{32,400}")
 _CLASSES = bytes(
     ord("a")
     if chr(byte) in ascii_lowercase
@@ -156,7 +158,7 @@ def is_open(data: bytes, start: int) -> bool:
 @lru_cache(maxsize=4096)  # what one rank prints, many print
 def is_secret(value: bytes, doubt: int, quoted: bool) -> bool:
     """-> whether the value of a name is a secret. `doubt`: 0 anything but a placeholder, 1 no words, 2 drawn by lot."""
-    if not value or (doubt == 2 and not drawn_by_lot(value)):
+    if not value or (doubt == 2 and not drawn_by_lot(value) and not _LONG_WORD.fullmatch(value)):
         return False
     if _SURE.fullmatch(value):
         return True
@@ -181,5 +183,7 @@ def _is_no_word(value: bytes) -> bool:
 
 def drawn_by_lot(value: bytes) -> bool:
     """-> whether letters and digits change places as often as they do where nobody chose them."""
+    if _HEX.fullmatch(value):
+        return True
     classes = value[:400].translate(_CLASSES)
     return len(value) >= 8 and sum(map(classes.count, _CHANGES)) * 6 >= len(classes)

@@ -124,9 +124,11 @@ FORMS = (
 
 
 # What Hyperscan takes for what parts a name from its value, and a value that is drawn by lot; `secret_values` looks closer.
+_MARKS = r"(?:[^\w\n]|quot;|#x27;|#3[49];)*"  # quotes, escaped or not, and whatever else is no letter
 _PARTED = (
-    r"(?::? ?(?:str|string|SecretStr|Optional\[str\]) ?)?(?:&quot;|&#(?:x27|3[49]);)?[^\w\n=:]{0,12}(?:\[[0-9;]{0,9}m[^\w\n=:]{0,3})?(?:[=:>|]|%3[ad]|\xef\xbc[\x9a\x9d]|&#(?:61|58);|\xe2\x94[\x82\x83])"
-    r"[^\w\n]{0,12}(?:(?:u001b|x1b|033)?\[[0-9;]{1,9}m|&quot;|&#(?:x27|3[49]);)?[^\w\n]?"
+    r"(?::? ?(?:str|string|SecretStr|Optional\[str\]))?[^\w\n=:]*(?:quot;|#x27;|#3[49];|[0-9;]*m)?[^\w\n=:]*"
+    r"(?:[=:>|]|%3[ad]|\xef\xbc[\x9a\x9d]|#(?:61|58);|\xe2\x94[\x82\x83])"
+    r"[^\w\n]*(?:(?:u001b|x1b|033)\[)?(?:[0-9;]+m|quot;|#x27;|#3[49];)?[^\w\n]*"
 )
 _LOT = r"\w[\w.~+/=%-]"
 
@@ -157,7 +159,7 @@ class Named:
             return rf"{self.before}[\"'\\ \t]{{0,12}}{lot}" if self.doubt == 2 else self.before
         if self.doubt < 2:
             return rf"(?i)(?:{self.before}){_STAGE}[^\w\n-]"
-        return rf"(?i)(?:(?:{self.before})(?:{_PARTED})|-[\w.-]{{0,30}}(?:{self.before})[\"',]{{0,2}}[ \t][\"']?){lot}"
+        return rf"(?i)(?:(?:{self.before})(?:{_PARTED})|-[\w.-]*(?:{self.before})[\"',]{{0,2}}[ \t][\"']?){lot}"
 
 
 _STAGE = r"(?:[_-]?(?:\d{1,2}|prod|dev|test|staging|main|old|new|primary|secondary))?"
@@ -177,8 +179,7 @@ _TOKEN = (
     r"(?:access|auth|refresh|session|security|private|hub|hf|bot|api|id|bearer|identity|registry|personal|csrf|xsrf"
     r"|service|user|login|upload|github|gitlab|job|deploy|oauth|jwt|verification)[ ._-]?token"
 )
-_OPTIONS = r"[^\n|;&]{0,300}[ \t\"']"  # what may stand between a command and its option
-_MARKS = r"(?:[\"'\\]{0,9}|&quot;|&#(?:x27|3[49]);)"  # quotes, escaped or not
+_OPTIONS = r"[^\n|;&]*[ \t\"']"  # what may stand between a command and its option
 _NEXT = r"[\"']?,?[ \t]"  # what parts two words of a command, or two members of a list
 
 
@@ -204,12 +205,12 @@ NAMED = (
     # A name in one field and its value in the next, on the next line too.
     Named(
         "secret",
-        rf"(?i)(?:name|id|key){_MARKS}[ \t]?[=:][ \t]?{_MARKS}[\w.-]{{0,60}}(?:passw(?:or)?d|secret|token|_key){_MARKS}"
-        rf"[ \t,;]{{0,4}}(?:\n[^\n]{{0,120}})?(?:{_MARKS}|[ \t])value{_MARKS}[ \t]?[=:]",
+        rf"(?i)(?:name|id|key){_MARKS}[\w.-]*(?:passw(?:or)?d|secret|token|_key){_MARKS}"
+        rf"(?:\n[^\n]*[^\w\n])?value{_MARKS}[=:]",
         '"name": "DB_PASSWORD", "value": ',
         1,
     ),
-    Named("kaggle-key", rf"username{_MARKS}: ?{_MARKS}[^\"\n]{{1,80}}{_MARKS}, ?{_MARKS}key{_MARKS}:", '"username": "ann", "key": ', 2, 16),
+    Named("kaggle-key", rf"username{_MARKS}[\w.@-]+{_MARKS}key{_MARKS}:", '"username": "ann", "key": ', 2, 16),
     # .netrc, and properties that are parted from their value by a blank.
     Named("password", r"login[ \t]{1,4}\S{1,80}[ \t]{1,4}password[ \t]", "machine a.org login ann password "),
     Named("password", r"(?:^[ \t]?|[\]|:>][ \t]?|[ \t]{2})password[ \t]", "  password ", 1, 6),
@@ -226,27 +227,28 @@ NAMED = (
     Named("token", r"(?i)[?&](?:access_token|api_?key|auth|token|key|code)=", "?key=", 2, 16),
     # What stands on command lines.
     Named("password", rf"mysql[\w.-]*{_OPTIONS}-p", "mysql -u root -p"),
-    Named("password", rf"(?:sshpass|unzip|twine|mongosh?|cqlsh|(?:docker|podman|skopeo|buildah|helm)[\w -]{{0,40}}login){_OPTIONS}-[pP]{_NEXT}", "sshpass -p "),
+    Named("password", rf"(?:sshpass|unzip|twine|mongosh?|cqlsh){_OPTIONS}-[pP]{_NEXT}", "sshpass -p "),
+    Named("password", rf"(?:docker|podman|skopeo|helm)[\w -]*login{_OPTIONS}-p{_NEXT}", "docker login -u ann -p "),
     Named("password", rf"sshpass{_OPTIONS}-p", "sshpass -p"),
     Named("password", rf"redis-cli{_OPTIONS}-a{_NEXT}", "redis-cli -h cache -a "),
     Named("password", rf"ldap[a-z]+{_OPTIONS}-w{_NEXT}", "ldapsearch -w "),
     Named("password", rf"ssh-keygen{_OPTIONS}-[NP]{_NEXT}", "ssh-keygen -N "),
     Named(
         "password",
-        rf"curl{_OPTIONS}(?:-[A-Za-z]{{0,6}}u|--(?:proxy-)?user)(?:=|[\"']?,?[ \t]{{0,3}})[\"']?[^\s:\"']{{0,80}}:",
+        rf"curl{_OPTIONS}(?:-[A-Za-z]*u|--(?:proxy-)?user)[=\"', \t]*[^\s:\"']*:",
         "curl -u ann:",
     ),
     Named("password", r"--user[ =][\"']?[^\s:\"']{1,80}:", "--user ann:", 1),
-    Named("password", rf"smbclient{_OPTIONS}(?:-U|--user)[ =]?[^\s%]{{1,60}}%", "smbclient -U ann%"),
+    Named("password", rf"smbclient{_OPTIONS}(?:-U|--user)[ =]?[^\s%]+%", "smbclient -U ann%"),
     Named("password", r"-pass(?:in|out)?[\"' ,=]{1,4}pass:", "openssl -passin pass:"),
     Named("password", rf"rclone{_NEXT}[\"']?obscure{_NEXT}", "rclone obscure "),
     Named("password", rf"{APART}echo (?:-n )?", "echo ", 1, 6, reach="piped"),
     Named("wandb-key", r"wandb[\"',]{0,2} [\"']?login(?:[\"',]{0,2} [\"']?--?[\w=:/.-]{1,80}){0,3}[\"']?,? ", "wandb login ", 2, 30),
-    Named("password", rf"{APART}mc alias set \S{{1,60}} \S{{1,200}} \S{{1,80}} ", "mc alias set minio http://m:9000 admin "),
+    Named("password", rf"{APART}mc alias set \S+ \S+ \S+ ", "mc alias set minio http://m:9000 admin "),
     Named("secret", r"--from-literal=[\w.-]{1,80}=", "--from-literal=api=", 1),
-    Named("secret", rf"configure{_NEXT}[\"']?set{_NEXT}[\"']?\w{{0,40}}(?:secret|key|token)\w{{0,20}}{_NEXT}", "aws configure set aws_secret_access_key ", 1),
+    Named("secret", rf"configure{_NEXT}[\"']?set{_NEXT}[\"']?\w*(?:secret|key|token)\w*{_NEXT}", "aws configure set aws_secret_access_key ", 1),
     Named("secret", rf"ossutil\w*{_OPTIONS}-k{_NEXT}", "ossutil config -k ", 1),
-    Named("password", rf"(?:auth=|BasicAuth|DigestAuth)\((?:[bu]?{_MARKS}[^\"'\n]{{1,80}}{_MARKS}|[\w.]{{1,60}}),", "auth=('ann', ", 1),
+    Named("password", r"(?:auth=|BasicAuth|DigestAuth)\([^,()\n]+,", "auth=('ann', ", 1),
 )  # fmt: skip
 
 # A password, or a token in its place, in an address: from its scheme to an @.

@@ -139,11 +139,11 @@ def test_secrets_in_what_is_said_about_a_job_are_not_kept(service: Service) -> N
     incident = incidents.read_incident(service, accepted.incident_id)
     assert incident.job == dataclasses.replace(
         job,
-        job_name="train --token [redacted]",
-        url="https://ann:[redacted]@example.org/7",
-        labels={"api_key": "[redacted]", "team": "nlp"},
+        job_name="train --token [redacted:hugging-face-token]",
+        url="https://ann:[redacted:password]@example.org/7",
+        labels={"api_key": "[redacted:api-key]", "team": "nlp"},
     )
-    assert [file.name for file in incident.log.files] == ["[redacted].log"]
+    assert [file.name for file in incident.log.files] == ["[redacted:hugging-face-token].log"]
     plain = Job(job_id="8", job_name="训练 😀", labels={"team": "nlp"})
     kept_as_is = accept(service, plain, [upload(OUT_OF_MEMORY)])
     assert incidents.read_incident(service, kept_as_is.incident_id).job == plain
