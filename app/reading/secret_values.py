@@ -18,7 +18,7 @@ _QUOTE = rb"(?:\\{0,15}(?:\"{3}|'{3}|[\"'`])|&quot;|&#(?:x27|3[49]);|%2[27]|\xe2
 # What parts them: a sign, in a web address or HTML spelled otherwise, a word of Chinese, tags, a type; or a table's line.
 _IS = (
     rb"(?:(?::[ \t]?| )(?:str(?:ing)?|SecretStr|Optional\[str\]|str \| None)[ \t]?=|[:=]=|[=-]>|:{2,3}=|[?+.]=|::?|[=>]"
-    rb"|%3[AaDd]|\xef\xbc[\x9a\x9d]|&#(?:61|58);|\xe4\xb8\xba|\xe6\x98\xaf|\xe3\x80\x91|\\{1,8}u(?:ff1[ad]|4e3a|662f|3011)|,(?=[ \t]?b?[\"'])"
+    rb"|%3[AaDd]|\xef\xbc[\x9a\x9d]|&#(?:61|58);|(?:\xe4\xb8\xba|\xe6\x98\xaf)(?:\xef\xbc\x9a|:)?|\xef\xbc\x88[^\n\xef:]{1,60}\xef\xbc\x89(?:\xef\xbc\x9a|:)|\xe3\x80\x91|\\{1,8}u(?:ff1[ad]|4e3a|662f|3011)|,(?=[ \t]?b?[\"'])"
     rb"|(?:</?[A-Za-z]{1,8}>){1,3})"
 )
 _CLOSES = rb"(?:" + _QUOTE + rb"?(?:\[?\])?\)?|\*\*)"  # what a name may stand in
@@ -115,7 +115,7 @@ _PLACEHOLDER = re.compile(
 _CODE = re.compile(
     rb"(?:self|cls|args|cfg|config|conf|settings|opts?|options|os|env|environ|request|ctx|kwargs|params|hparams|this|process"
     rb"|secrets|torch|model|data)[.\[].*|[A-Za-z_][\w.]*\(.*|[A-Za-z_][\w.]*\[.*|[A-Za-z]+Token\w*|lambda.*"
-    rb"|[a-z_.]*(?:pass|secret|token|key|cred|auth|pw)[a-z]*(?:_[a-z]+)*|\w+_(?:pass\w*|secret|token|key|pw)"
+    rb"|(?:[a-z]+[_.])+(?:pass|secret|token|key|cred|auth|pw)[a-z]*(?:_[a-z]+)*|\w+_(?:pass\w*|secret|token|key|pw)"
 )
 _PATH = re.compile(
     rb"(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[A-Za-z][A-Za-z.]{0,20}|\.[\w-]+)(?:[/\\][\w.@+=,-]*)+|(?:[a-z][a-z0-9+]{1,8}:)?/?/[a-z][\w.:-]*(?:/\S*)?"

@@ -126,9 +126,9 @@ FORMS = (
 # What Hyperscan takes for what parts a name from its value, and a value that is drawn by lot; `secret_values` looks closer.
 _MARKS = r"(?:[^\w\n]|quot;|#x27;|#3[49];)*"  # quotes, escaped or not, and whatever else is no letter
 _PARTED = (
-    r"(?::? ?(?:str|string|SecretStr|Optional\[str\]))?[^\w\n=:]*(?:quot;|#x27;|#3[49];|[0-9;]*m)?[^\w\n=:]*"
+    r"(?::? ?(?:str|string|SecretStr|Optional\[str\]))?[^\w\n=:]*(?:quot;|#x27;|#3[49];|[0-9;]*m|2[27])?[^\w\n=:]*"
     r"(?:[=:>|]|%3[ad]|\xef\xbc[\x9a\x9d]|#(?:61|58);|\xe2\x94[\x82\x83])"
-    r"[^\w\n]*(?:(?:u001b|x1b|033)\[)?(?:[0-9;]+m|quot;|#x27;|#3[49];)?[^\w\n]*"
+    r"[^\w\n]*(?:(?:u001b|x1b|033)\[)?(?:[0-9;]+m|quot;|#x27;|#3[49];|2[27])?[^\w\n]*"
 )
 _LOT = r"\w[\w.~+/=%-]"
 
@@ -177,7 +177,9 @@ _KEY = (
 )
 _TOKEN = (
     r"(?:access|auth|refresh|session|security|private|hub|hf|bot|api|id|bearer|identity|registry|personal|csrf|xsrf"
-    r"|service|user|login|upload|github|gitlab|job|deploy|oauth|jwt|verification)[ ._-]?token"
+    r"|service|user|login|upload|github|gitlab|job|deploy|oauth|jwt|verification"
+    r"|jupyter|notebook|dashboard|vault|wandb|comet|mlflow|neptune|clearml|swanlab|slack|discord|telegram|npm|pypi|codecov"
+    r"|grafana|sentry|runner|ray)[ ._-]?token"
 )
 _OPTIONS = r"[^\n|;&]*[ \t\"']"  # what may stand between a command and its option
 _NEXT = r"[\"']?,?[ \t]"  # what parts two words of a command, or two members of a list
@@ -197,7 +199,7 @@ NAMED = (
     Named("token", "token", "TOKEN=", 2, 10, assigned=True),
     Named("credentials", r"credentials?|creds|[\"'_;]auth|_auth_?token|dockerconfigjson|dockercfg", '"auth": ', 2, 12, assigned=True),
     Named("secret", r"(?:token[_.-]|(?:secret|password)[_.-]?)[a-z0-9_.-]{1,24}", "TOKEN_FOO=", 2, 16, assigned=True),
-    Named("key", r"[a-z0-9][_-]key", "KAGGLE_KEY=", 2, 16, assigned=True),
+    Named("key", r"[a-z0-9][_-]key|[^A-Za-z0-9_][as]k", "KAGGLE_KEY=", 2, 16, assigned=True),
     Named("password", rf"{APART}(?:pw|pass)|[_.-]pass", "pw=", 1, assigned=True),
     Named("password", r"[a-z]Pass[\"']?[:=]", "dbPass=", 1),
     Named("password", _in_json("密码", "密碼", "口令"), "密码：", assigned=True),
@@ -221,14 +223,14 @@ NAMED = (
     Named("authorization", r"(?:proxy-)?authorization", "Authorization: ", assigned=True, reach="header"),
     Named("bearer-token", r"(?i)bearer(?: |%20)", "Bearer ", 2, 12),
     Named("cookie", r"(?:set-)?cookie", "Cookie: ", assigned=True, reach="line"),
-    Named("signature", r"(?i)[?&;](?:q-)?(?:signature|sig)=", "?Signature=", 2, 16),
+    Named("signature", r"(?i)[?&;](?:q-)?(?:signature|sign?)=", "?Signature=", 2, 16),
     Named("signature", r"(?i)x-(?:amz|goog|oss|tos|cos|obs)-(?:signature|security-token|credential)[=:]", "X-Amz-Signature=", 2, 16),
     Named("access-key-id", r"(?i)(?:access_?key_?id|q-ak)=", "OSSAccessKeyId=", 1, 12),
     Named("token", r"(?i)[?&](?:access_token|api_?key|auth|token|key|code)=", "?key=", 2, 16),
     # What stands on command lines.
     Named("password", rf"mysql[\w.-]*{_OPTIONS}-p", "mysql -u root -p"),
     Named("password", rf"(?:sshpass|unzip|twine|mongosh?|cqlsh){_OPTIONS}-[pP]{_NEXT}", "sshpass -p "),
-    Named("password", rf"(?:docker|podman|skopeo|helm)[\w -]*login{_OPTIONS}-p{_NEXT}", "docker login -u ann -p "),
+    Named("password", rf"(?:docker|podman|skopeo|helm|nerdctl|crane|oras|az|oc)[\w -]*login{_OPTIONS}-p{_NEXT}", "docker login -u ann -p "),
     Named("password", rf"sshpass{_OPTIONS}-p", "sshpass -p"),
     Named("password", rf"redis-cli{_OPTIONS}-a{_NEXT}", "redis-cli -h cache -a "),
     Named("password", rf"ldap[a-z]+{_OPTIONS}-w{_NEXT}", "ldapsearch -w "),
@@ -238,8 +240,14 @@ NAMED = (
         rf"curl{_OPTIONS}(?:-[A-Za-z]*u|--(?:proxy-)?user)[=\"', \t]*[^\s:\"']*:",
         "curl -u ann:",
     ),
-    Named("password", r"--user[ =][\"']?[^\s:\"']{1,80}:", "--user ann:", 1),
+    Named("password", r"--(?:user|auth|creds?)[ =][\"']?[^\s:\"']{1,80}:", "--user ann:", 1),
     Named("password", rf"smbclient{_OPTIONS}(?:-U|--user)[ =]?[^\s%]+%", "smbclient -U ann%"),
+    Named("password", r"(?i)(?:requirepass|masterauth|auth-pass \S+|identified (?:with \S+ )?by|(?:with|encrypted) password)[ \t]", "requirepass "),
+    Named("password", rf"{APART}lftp{_OPTIONS}-u {{0,3}}[^\s,]+,", "lftp -u ann,"),
+    Named("secret", r"Secret(?:Str|Bytes)\(", "SecretStr("),
+    Named("secret", rf"{APART}set(?:env|x)? (?:-\w+ )?\w*(?:PASSWORD|PASSWD|TOKEN|SECRET|_KEY) ", "set -x PGPASSWORD ", 1),
+    Named("api-key", r"(?:login|init)\((?:[^()\n]*, ?)?key=", "wandb.login(key=", 2, 16),
+    Named("api-key", r"(?i)\bkey for [\w.-]+:", "Appending key for api.wandb.ai: ", 2, 16),
     Named("password", r"-pass(?:in|out)?[\"' ,=]{1,4}pass:", "openssl -passin pass:"),
     Named("password", rf"rclone{_NEXT}[\"']?obscure{_NEXT}", "rclone obscure "),
     Named("password", rf"{APART}echo (?:-n )?", "echo ", 1, 6, reach="piped"),
