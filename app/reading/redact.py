@@ -198,7 +198,14 @@ def _piped(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     return (start, end, kind) if is_secret(data[start:end], 1, bool(quote)) and _PIPED.match(data, end) else None
 
 
-_REACHES = {"header": _header, "line": _line, "piped": _piped}
+def _attached(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
+    if data[start - len(quote) - 1 : start - len(quote)] != b"p":
+        return None
+    end = end_of(data, start, quote)
+    return (start, end, kind) if is_secret(data[start:end], 0, bool(quote)) else None
+
+
+_REACHES = {"attached": _attached, "header": _header, "line": _line, "piped": _piped}
 
 
 def _random(value: bytes) -> bool:

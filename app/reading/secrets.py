@@ -139,7 +139,8 @@ class Named:
 
     `doubt`: what a value must look like, 0 anything but a placeholder, 1 no words, 2 drawn by lot. `least`: how many
     bytes it has. `assigned`: `before` is a name, and what parts it from its value comes behind it; else the value or its
-    quote follows at once. `reach`: how far it goes: one `value`, a `header`, the rest of the `line`.
+    quote follows at once. `reach`: how far it goes: one `value`, a `header`, the rest of the `line`; a value `attached` to
+    its option, or `piped` into a program.
     """
 
     kind: str
@@ -164,7 +165,7 @@ class Named:
 
 _STAGE = r"(?:[_-]?(?:\d{1,2}|prod|dev|test|staging|main|old|new|primary|secondary))?"
 _PASSWORD = (
-    r"pass[-_]?word|(?:^|[^/])pass[-_]?wd|pass[-_]?phrase|passwort|pwd|[_-]pw"
+    r"pass[-_]?word|(?:^|[^/])pass[-_]?wd|pass[-_]?phrase|passwort|pwd|[_-]pw|rediscli_auth"
     r"|(?:db|database|smtp|mail|user|ssh|root|admin|redis|mysql|pg|http|proxy|ftp|ldap|login|bind|key|cert|auth)[_.-]?pass"
 )
 _SECRET = (
@@ -199,7 +200,8 @@ NAMED = (
     Named("token", "token", "TOKEN=", 2, 10, assigned=True),
     Named("credentials", r"credentials?|creds|[\"'_;]auth|_auth_?token|dockerconfigjson|dockercfg", '"auth": ', 2, 12, assigned=True),
     Named("secret", r"(?:token[_.-]|(?:secret|password)[_.-]?)[a-z0-9_.-]{1,24}", "TOKEN_FOO=", 2, 16, assigned=True),
-    Named("key", r"[a-z0-9][_-]key|[^A-Za-z0-9_][as]k", "KAGGLE_KEY=", 2, 16, assigned=True),
+    Named("key", r"[a-z0-9][_-]key", "KAGGLE_KEY=", 2, 16, assigned=True),
+    Named("key", r"[^\w][as]k[\"']?[=:]", " sk=", 2, 16),
     Named("password", rf"{APART}(?:pw|pass)|[_.-]pass", "pw=", 1, assigned=True),
     Named("password", r"[a-z]Pass[\"']?[:=]", "dbPass=", 1),
     Named("password", _in_json("密码", "密碼", "口令"), "密码：", assigned=True),
@@ -228,10 +230,10 @@ NAMED = (
     Named("access-key-id", r"(?i)(?:access_?key_?id|q-ak)=", "OSSAccessKeyId=", 1, 12),
     Named("token", r"(?i)[?&](?:access_token|api_?key|auth|token|key|code)=", "?key=", 2, 16),
     # What stands on command lines.
-    Named("password", rf"mysql[\w.-]*{_OPTIONS}-p", "mysql -u root -p"),
+    Named("password", rf"mysql[\w.-]*{_OPTIONS}-p", "mysql -u root -p", reach="attached"),
     Named("password", rf"(?:sshpass|unzip|twine|mongosh?|cqlsh){_OPTIONS}-[pP]{_NEXT}", "sshpass -p "),
     Named("password", rf"(?:docker|podman|skopeo|helm|nerdctl|crane|oras|az|oc)[\w -]*login{_OPTIONS}-p{_NEXT}", "docker login -u ann -p "),
-    Named("password", rf"sshpass{_OPTIONS}-p", "sshpass -p"),
+    Named("password", rf"sshpass{_OPTIONS}-p", "sshpass -p", reach="attached"),
     Named("password", rf"redis-cli{_OPTIONS}-a{_NEXT}", "redis-cli -h cache -a "),
     Named("password", rf"ldap[a-z]+{_OPTIONS}-w{_NEXT}", "ldapsearch -w "),
     Named("password", rf"ssh-keygen{_OPTIONS}-[NP]{_NEXT}", "ssh-keygen -N "),
@@ -242,7 +244,8 @@ NAMED = (
     ),
     Named("password", r"--(?:user|auth|creds?)[ =][\"']?[^\s:\"']{1,80}:", "--user ann:", 1),
     Named("password", rf"smbclient{_OPTIONS}(?:-U|--user)[ =]?[^\s%]+%", "smbclient -U ann%"),
-    Named("password", r"(?i)(?:requirepass|masterauth|auth-pass \S+|identified (?:with \S+ )?by|(?:with|encrypted) password)[ \t]", "requirepass "),
+    Named("password", r"(?:requirepass|masterauth|auth-pass \S+) ", "requirepass "),
+    Named("password", r"(?i)(?:identified by|with password) [\"'\\]", "IDENTIFIED BY '"),
     Named("password", rf"{APART}lftp{_OPTIONS}-u {{0,3}}[^\s,]+,", "lftp -u ann,"),
     Named("secret", r"Secret(?:Str|Bytes)\(", "SecretStr("),
     Named("secret", rf"{APART}set(?:env|x)? (?:-\w+ )?\w*(?:PASSWORD|PASSWD|TOKEN|SECRET|_KEY) ", "set -x PGPASSWORD ", 1),
