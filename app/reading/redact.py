@@ -205,7 +205,12 @@ def _attached(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     return (start, end, kind) if is_secret(data[start:end], 0, bool(quote)) else None
 
 
-_REACHES = {"attached": _attached, "header": _header, "line": _line, "piped": _piped}
+def _quoted(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
+    end = end_of(data, start, quote)
+    return (start, end, kind) if quote and is_secret(data[start:end], 0, True) else None
+
+
+_REACHES = {"quoted": _quoted, "attached": _attached, "header": _header, "line": _line, "piped": _piped}
 
 
 def _random(value: bytes) -> bool:

@@ -128,7 +128,7 @@ _OPEN_NAME = re.compile(
     rb"(?:key|token)$|(?:ids?|name|ur[il]|path|file|hash|type|audience|event|size|length|version|alias|endpoint|dir|count|sha"
     rb"|digest|revision|prefix|format|model|class|expiry|expires)$"
 )
-_WORD_BEFORE = re.compile(rb"[\w.-]+(?=\W{0,16}$)")
+_WORD = re.compile(rb"[\w.-]+")
 _NUMBER = re.compile(rb"[-+]?[\d.,:xXeE+/%_-]*\d[\d.,:xXeE+/%_-]*(?:[KMGTBkms%]|ms|GB|MB)?")
 _WORDS = re.compile(rb"[^\W\d_]*(?:[-_./: ,]+[^\W\d_]*)*")
 _SEPARATED = re.compile(rb"\w[-_./: ]\w")
@@ -151,8 +151,13 @@ _CHANGES = (b"aA", b"a0", b"A0", b"0a", b"0A")
 
 def is_open(data: bytes, start: int) -> bool:
     """-> whether the name before the value that begins at `start` tells that anybody may see it."""
-    name = _WORD_BEFORE.search(data[max(0, start - 64) : start])
-    return name is not None and _OPEN_NAME.search(name[0]) is not None
+    words = _WORD.findall(data, max(0, start - 64), start)
+    return bool(words) and _is_open_name(words[-1])
+
+
+@lru_cache(maxsize=1024)
+def _is_open_name(name: bytes) -> bool:
+    return _OPEN_NAME.search(name) is not None
 
 
 @lru_cache(maxsize=4096)  # what one rank prints, many print

@@ -140,7 +140,7 @@ class Named:
     `doubt`: what a value must look like, 0 anything but a placeholder, 1 no words, 2 drawn by lot. `least`: how many
     bytes it has. `assigned`: `before` is a name, and what parts it from its value comes behind it; else the value or its
     quote follows at once. `reach`: how far it goes: one `value`, a `header`, the rest of the `line`; a value `attached` to
-    its option, or `piped` into a program.
+    its option, `piped` into a program, or `quoted`.
     """
 
     kind: str
@@ -245,7 +245,7 @@ NAMED = (
     Named("password", r"--(?:user|auth|creds?)[ =][\"']?[^\s:\"']{1,80}:", "--user ann:", 1),
     Named("password", rf"smbclient{_OPTIONS}(?:-U|--user)[ =]?[^\s%]+%", "smbclient -U ann%"),
     Named("password", r"(?:requirepass|masterauth|auth-pass \S+) ", "requirepass "),
-    Named("password", r"(?i)(?:identified by|with password) [\"'\\]", "IDENTIFIED BY '"),
+    Named("password", r"(?i)(?:identified by|with password) ", "IDENTIFIED BY '", reach="quoted"),
     Named("password", rf"{APART}lftp{_OPTIONS}-u {{0,3}}[^\s,]+,", "lftp -u ann,"),
     Named("secret", r"Secret(?:Str|Bytes)\(", "SecretStr("),
     Named("secret", rf"{APART}set(?:env|x)? (?:-\w+ )?\w*(?:PASSWORD|PASSWD|TOKEN|SECRET|_KEY) ", "set -x PGPASSWORD ", 1),
