@@ -18,7 +18,7 @@ _QUOTE = rb"(?:\\{0,15}(?:\"{3}|'{3}|[\"'`])|&quot;|&#(?:x27|3[49]);|%2[27]|\xe2
 # What parts them: a sign, in a web address or HTML spelled otherwise, a word of Chinese, tags, a type; or a table's line.
 _IS = (
     rb"(?:(?::[ \t]?| )(?:str(?:ing)?|SecretStr|Optional\[str\]|str \| None)[ \t]?=|[:=]=|[=-]>|:{2,3}=|[?+.]=|::?|[=>]"
-    rb"|%3[AaDd]|\xef\xbc[\x9a\x9d]|&#(?:61|58);|(?:\xe4\xb8\xba|\xe6\x98\xaf)(?:\xef\xbc\x9a|:)?|\xef\xbc\x88[^\n\xef:]{1,60}\xef\xbc\x89(?:\xef\xbc\x9a|:)|\xe3\x80\x91|\\{1,8}u(?:ff1[ad]|4e3a|662f|3011)|,(?=[ \t]?b?[\"'])"
+    rb"|%3[AaDd]|\xef\xbc[\x9a\x9d]|&#(?:61|58);|(?:\xe4\xb8\xba|\xe6\x98\xaf)(?:\xef\xbc\x9a|:)?|\xef\xbc\x88[^\n\xef:]{1,60}\xef\xbc\x89(?:\xef\xbc\x9a|:)|\xe3\x80\x91|\\{1,8}u(?:ff1[ad]|4e3a|662f|3011|003[aAdD])|,(?=[ \t]?b?[\"'])"
     rb"|(?:</?[A-Za-z]{1,8}>){1,3})"
 )
 _CLOSES = rb"(?:" + _QUOTE + rb"?(?:\[?\])?\)?|\*\*)"  # what a name may stand in
@@ -26,6 +26,7 @@ _OPENS = rb"(?:[bBuUrRfF@]{0,2}(?P<quote>" + _QUOTE + rb"))?"
 _COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83])"
 _ASSIGNED = re.compile(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")" + _GAP + _OPENS)
 _SAID = re.compile(rb"[ \t]+(?:(?:is|was|set to):?[ \t]+)?(?P<quote>[\"'`])|[ \t]+(?:is|was):?[ \t]+(?P<none>)")
+_BLANKS_ONLY = re.compile(rb"[ \t]+(?P<quote>[\"'`]?)")  # behind a name in Chinese
 _NEXT_WORD = re.compile(rb"(?:[\"'],[ \t]*|[ \t]+)" + _OPENS)
 _AT_ONCE = re.compile(_GAP + _OPENS)
 _ENTITY = re.compile(rb"(?:&quot;|&#(?:x27|3[49]);|%2[27])\Z")
@@ -38,7 +39,7 @@ _BARE = re.compile(
     rb"|[,;&](?!\s|[\"']|$|[\w.-]{0,40}[=:]|quot;|#\d|amp;)"
     rb"|[)\]}](?![\s,;)\]}\"'.:]|$)"
     rb"|\\(?![nrtu\"'x\\0e]|$)"
-    rb"|%(?!2[0267CcBb]|3[Bb]|3[Dd]\w|0[AaDd])|#(?!033)|\^(?!\[)|<(?![/\w])){0,16000}"
+    rb"|%(?!2[0267Cc]|3[Bb]|3[Dd]\w|0[AaDd])|#(?!033)|\^(?!\[)|<(?![/\w])){0,16000}"
 )
 _IN_QUOTES = {quote: re.compile(rb"(?:[^%b\\\n]|\\.)*" % quote) for quote in (b'"', b"'", b"`")}
 _CLOSING = {b"\xe2\x80\x9c": b"\xe2\x80\x9d", b"\xe2\x80\x98": b"\xe2\x80\x99", b"\xe3\x80\x8c": b"\xe3\x80\x8d"}
@@ -52,7 +53,7 @@ def behind_name(data: bytes, at: int) -> tuple[int, bytes, int] | None:
     found = _NEXT_WORD.match(data, at)
     if found and _is_option(data, at):
         return found.end(), found["quote"] or b"", 0
-    found = _SAID.match(data, at)
+    found = _SAID.match(data, at) or (_BLANKS_ONLY.match(data, at) if data[at - 1 : at] >= b"\x80" else None)
     return (found.end(), found["quote"] or b"", 1) if found else None
 
 
