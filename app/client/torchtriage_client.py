@@ -574,7 +574,7 @@ def told(incident: dict[str, Any]) -> list[str]:
         lines.append("  do:    {}".format(fixes[0].get("title")))
         lines += [f"         $ {command}" for command in (fixes[0].get("commands") or [])[:3]]
     if outcome != "healthy":
-        hosts = ", ".join(action.get("exclude_hosts") or [])
+        hosts = ", ".join(_hosts(action))
         lines.append(
             "  retry: {} ({}{})".format(
                 action.get("retry"), action.get("advice"), ": without " + hosts if hosts else ""
@@ -609,6 +609,12 @@ def status_of(incident: dict[str, Any] | None) -> int | None:
     return {"healthy": 0, "unexplained": 12}.get(str(verdict.get("outcome")))
 
 
+def _hosts(action: dict[str, Any]) -> list[str]:
+    """-> the hosts to leave out, as far as they have a host's name: a log is written by strangers."""
+    form = r"[A-Za-z0-9_:][A-Za-z0-9_.:-]{0,252}"
+    return [host for host in action.get("exclude_hosts") or [] if re.fullmatch(form, str(host))]
+
+
 def for_shell(incident: dict[str, Any]) -> str:
     """-> the advice as variables, for `eval`."""
     verdict = incident.get("verdict") or {}
@@ -618,7 +624,7 @@ def for_shell(incident: dict[str, Any]) -> str:
         "ENTRY": (verdict.get("root_cause") or {}).get("entry"),
         "ADVICE": action.get("advice"),
         "RETRY": action.get("retry"),
-        "EXCLUDE": ",".join(host for host in action.get("exclude_hosts") or [] if re.fullmatch(r"[\w.-]+", host)),
+        "EXCLUDE": ",".join(_hosts(action)),
         "INCIDENT": incident.get("url"),
     }
     return "\n".join("TORCHTRIAGE_{}={}".format(name, shlex.quote(str(value or ""))) for name, value in shown.items())

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from app.chat.wording import word
 from app.domain.entry import Entry, Language
 from app.domain.group import Group
+from app.domain.host import exclusion
 from app.domain.incident import Incident
 from app.domain.notice import Notice, NoticeKind
 from app.domain.verdict import words_of
@@ -105,7 +106,7 @@ def _advice(verdict: dict[str, Any], root: dict[str, Any], entry: Entry | None, 
     else:
         today = advise(entry, _words(root), hosts, lang)
         reason = today.reason if today.advice == stored.get("advice") else str(stored.get("reason") or "")
-    return f"{reason} --exclude={','.join(map(str, hosts))}" if hosts else reason
+    return f"{reason} {exclusion(hosts)}".rstrip()
 
 
 def _fix(verdict: dict[str, Any], root: dict[str, Any], entry: Entry | None, lang: Language) -> dict[str, str | None]:

@@ -19,7 +19,9 @@ from app.storage import claims, verdicts
 from app.storage.database import StorageUnavailable
 
 log = logging.getLogger(__name__)
-_SLURM_ID = re.compile(r"\d+(?:_\d+)?(?:\+\d+)?")  # of a job, of one of an array, of a part of a heterogeneous one
+_SLURM_ID = re.compile(
+    r"[0-9]+(?:_[0-9]+)?(?:\+[0-9]+)?"
+)  # of a job, of one of an array, of a part of a heterogeneous one
 _LOST = "its triage was lost {} times, over hours, with all that ran: its log may be what takes that down"
 
 

@@ -126,6 +126,16 @@ def test_what_is_shown_is_there_as_csv_and_json(client: TestClient, service: Ser
     assert client.get("/dashboard.csv?table=nothing").status_code == 404
 
 
+def test_no_cell_of_a_table_begins_a_formula(client: TestClient, service: Service) -> None:
+    begins = ("=", "+", "-", "@", "\t", "\r", "\n", "\r\n", "＝", "＋", "－", "＠")
+    for number, begin in enumerate(begins):
+        given(service, OOM + "x" * number, job_name=f"{begin}cmd|' /C calc'!A0")
+    names, *lines = table(client.get("/incidents.csv").text)
+    assert len(lines) == len(begins)
+    for line in lines:
+        assert dict(zip(names, line, strict=True))["job_name"].startswith("'")
+
+
 def test_an_export_holds_all_that_fits_and_not_a_page_of_it(client: TestClient, service: Service) -> None:
     first = given(service, OOM, job_id="first", cluster="blue")
     with service.database.transaction() as session:
