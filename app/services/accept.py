@@ -17,6 +17,7 @@ from app.domain.incident import Incident, Job, State, StoredFile, StoredLog
 from app.errors import UnreadableLog
 from app.reading.blocks import blocks
 from app.reading.redact import redact, redacted
+from app.reading.spelled import unspelled, without_spelled_secrets
 from app.reading.unpack import Budget, Upload, unpack
 from app.services.arrival import Accepted, Arrival
 from app.services.service import Service
@@ -69,7 +70,8 @@ def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
                 count += 1
                 name = f"{given}#{count}"
             names.add(name)
-            yield Upload(name, redacted(blocks(file.chunks, name)))
+            clean = redacted(blocks(unspelled(file.chunks), name))
+            yield Upload(name, without_spelled_secrets(clean))
 
 
 def refuse_empty(files: list[StoredFile]) -> None:
