@@ -90,7 +90,8 @@ def _clean(job: Job) -> Job:
     labels = {}
     for name, value in job.labels.items():
         shown = redact(f"{name}={value}")  # the name may be what tells that the value is one
-        labels[name] = shown.removeprefix(f"{name}=") if shown.startswith(f"{name}=") else redact(value)
+        told = shown.removeprefix(f"{name}=") if shown.startswith(f"{name}=") else redact(value)
+        labels[redact(name)] = told
     return replace(job, labels=labels, **given)
 
 

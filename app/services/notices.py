@@ -15,6 +15,7 @@ from app.domain.incident import Incident
 from app.domain.notice import Notice, NoticeKind
 from app.domain.verdict import words_of
 from app.errors import NotFound
+from app.reading.without_secrets import without_secrets
 from app.services.service import Service
 from app.storage import alerts, groups, incidents
 from app.triage.action import advise, told_fixes
@@ -72,7 +73,7 @@ def notice_of(
         status=group.status if group else None,
         muted_until=_still(group.muted_until) if group else None,
         over=over,
-        document={"incident": incident.as_dict(base), "group": group.as_dict(base) if group else None},
+        document=without_secrets({"incident": incident.as_dict(base), "group": group.as_dict(base) if group else None}),
         **_fix(verdict, root, entry, lang),
     )
 

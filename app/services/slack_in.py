@@ -19,6 +19,7 @@ from app.domain.group import GroupChange, GroupStatus
 from app.domain.incident import Feedback
 from app.errors import NotFound
 from app.reading.redact import redacted
+from app.reading.spelled import without_spelled_secrets
 from app.services import groups, incidents
 from app.services.notices import language
 from app.services.service import Service
@@ -162,7 +163,8 @@ def _put_message(service: Service, key: str, said: dict[str, Any], given: Given)
 def _put(service: Service, key: str, given: Given) -> None:
     """In one transaction with the note that it came, so that it is worked once and not lost."""
     now = datetime.now(UTC)
-    clean = b"".join(redacted([given.text[:_LONGEST].encode("utf-8", "replace")])).decode("utf-8", "replace")
+    text = given.text[:_LONGEST].encode("utf-8", "replace")
+    clean = b"".join(without_spelled_secrets(redacted([text]))).decode("utf-8", "replace")
     detail = given.as_dict() | {"text": clean.replace("\0", ""), "files": list(given.files)}
     with service.database.transaction() as session:
         if slack.is_first(session, key, now):

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from app.domain.incident import Job, StoredLog
 from app.errors import NotFound, TriageError
 from app.queue.processes import Interrupted
+from app.reading.redact import redact
 from app.services.cost import gpu_hours_lost
 from app.services.notify import put_notices
 from app.services.service import Service
@@ -78,6 +79,6 @@ def _save(service: Service, incident_id: str, job: Job, triaged: Triaged, second
 
 def _fail(service: Service, incident_id: str, failure: str) -> None:
     with service.database.transaction(durable=False) as session:
-        if verdicts.save_failure(session, incident_id, failure, datetime.now(UTC)):
+        if verdicts.save_failure(session, incident_id, redact(failure), datetime.now(UTC)):
             put_notices(session, service, incident_id)
     service.counters.failed()
