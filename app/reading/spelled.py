@@ -40,7 +40,8 @@ _SLASHED = re2.compile(rb"\\+(?:u00|x)([2-7][0-9a-fA-F])")
 _ERASED = re.compile(rb"[^\x08\n]\x08")
 _HEX = re.compile(rb"[0-9a-fA-F]+")  # of digests, which fill the lines of some logs
 _BASE64 = re2.compile(rb"[A-Za-z0-9+/]{64,}={0,2}")
-_WORD = re2.compile(rb"[^\s\"'<>]+")
+# It ends where a string may end: what is left of a record must be one.
+_WORD = re2.compile(rb"(?:\\+(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})|[^\s\"'<>\\])+")
 
 
 def unspelled(chunks: Iterable[bytes]) -> Iterator[bytes]:
