@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
-from app.reading.redact import redact, redacted
+from app.reading.redact import redact
 
 Value = TypeVar("Value")
 
@@ -14,8 +14,8 @@ Value = TypeVar("Value")
 def without_secrets(value: Value) -> Value:
     """-> the value with known kinds of secrets taken out of every text in it, names of fields too; the very same value
     where there are none, which one scan of all texts tells."""
-    whole = "\n".join(_texts(value)).encode("utf-8", "surrogatepass")
-    return value if b"".join(redacted([whole])) == whole else cast(Value, _cleaned(value))
+    whole = "\n".join(_texts(value))
+    return value if redact(whole) == whole else cast(Value, _cleaned(value))
 
 
 def _texts(value: Any) -> Iterator[str]:
