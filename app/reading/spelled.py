@@ -23,7 +23,7 @@ from app.reading.redact import redacted
 from app.reading.scan import Scanner
 
 _SAMPLE = 64 << 10  # bytes by which a file's form is told
-_MARK = b"[redacted]"
+_MARK = b"[redacted:encoded]"
 # What may spell a letter, a digit or a sign of ASCII: \u0068 and \x68, %68, &#104; &#x68; &quot;; each perhaps twice.
 _ESCAPES = (
     rb"\\(?:u00|x)[2-7][0-9a-fA-F]",

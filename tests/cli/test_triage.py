@@ -178,7 +178,7 @@ def test_what_is_printed_holds_no_secret(form: list[str], tmp_path: Path, capsys
     path = str(write(tmp_path / "run.log", LEAKING.encode()))
     assert main(["triage", *form, path]) == 0
     told = capsys.readouterr()
-    assert "[redacted]" in told.out
+    assert "[redacted" in told.out
     assert TOKEN not in told.out
     assert told.err == ""
     assert main(["triage", *form, "--no-redact", path]) == 0

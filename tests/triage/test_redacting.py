@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 
 import pytest
@@ -29,7 +30,7 @@ def test_what_a_verdict_says_holds_no_secret(engine: Engine, way: str) -> None:
     told = json.dumps(engine.triage(run).as_dict())
     assert "hubs.HubError" in told
     assert SECRET not in told
-    assert "[redacted].log" in told
+    assert re.search(r'"source": "\[redacted[^\]]*\].log"', told)
     assert SECRET in json.dumps(engine.triage(run, redacting=False).as_dict())
 
 
@@ -46,7 +47,7 @@ def test_a_name_of_a_file_holds_no_secret(engine: Engine) -> None:
     files = [LogFile(f"{SECRET}/rank{rank}.log", lambda: iter([content]), member=True) for rank in range(2)]
     verdict = engine.triage(Run("logs", lambda: iter(files), True, tuple(file.name for file in files)))
     assert verdict.root_cause is not None
-    assert verdict.root_cause.evidence[0].file == "[redacted]/rank0.log"
+    assert re.fullmatch(r"\[redacted[^\]]*\]/rank0.log", verdict.root_cause.evidence[0].file or "")
     assert SECRET not in json.dumps(verdict.as_dict())
     assert bundle(SECRET)  # the same as an upload
 
@@ -102,7 +103,7 @@ def test_what_entries_say_themselves_is_no_secret() -> None:
 def test_an_answer_without_secrets_is_the_very_same() -> None:
     answer = {"a": [1, None, ("b", 2.5)], "text": "nothing here"}
     assert without_secrets(answer) is answer
-    assert without_secrets({SECRET: (SECRET, [1, {"x": f"token {SECRET}"}])}) == {
-        "[redacted]": ("[redacted]", [1, {"x": "token [redacted]"}])
-    }
+    mark = redact(SECRET)
+    told = without_secrets({SECRET: (SECRET, [1, {"x": f"say {SECRET}"}])})
+    assert told == {mark: (mark, [1, {"x": f"say {mark}"}])}
     assert names(SECRET)
