@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from app.client.torchtriage_client import for_shell
 from tests.client.running import NOBODY, OUT_OF_MEMORY, Bench, ended
 
 AWAY = {"TORCHTRIAGE_URL": NOBODY}
@@ -300,3 +301,9 @@ def test_reports_of_files_and_folders(bench: Bench) -> None:
 def test_nothing_to_report_is_wrong_usage(alone: Bench, paths: list[str], told: str) -> None:
     status, _, errors = alone.run("report", *paths)
     assert (status, told in errors, errors.count("\n")) == (2, True, 1)
+
+
+def test_only_hosts_reach_a_shell() -> None:
+    hosts = ["gpu-1", "$(id)", "gpu-\uff11", "-x", "a b", "gpu-2\nreboot", "g" * 300, "10.0.0.7"]
+    told = for_shell({"verdict": {"action": {"exclude_hosts": hosts}}})
+    assert "TORCHTRIAGE_EXCLUDE=gpu-1,10.0.0.7\n" in told

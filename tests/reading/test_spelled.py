@@ -17,7 +17,7 @@ from app.reading.redact import redacted
 from app.reading.spelled import unspelled, without_spelled_secrets
 
 SECRET = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
-LOG = f"step 41 loss 2.1\nValueError: refused with token {SECRET} and no more\n" * 3
+LOG = f"step 41 loss 2.1\nValueError: denied with token {SECRET} and no more\n" * 3
 HARMLESS = b"""\
 {"log":"\\u001b[32mstep\\u001b[0m 12 of \\u00e9t\\u00e9 \\u003c3\\n","time":"2026-05-01T09:05:11Z"}
 GET /a%20b?x=%7B%22y%22%3A1%7D HTTP/1.1 &lt;b&gt; &amp; &#39;x&#39; \\x41 AB\x08C
@@ -64,7 +64,7 @@ def test_a_log_in_base64_is_kept_as_its_text_where_that_holds_one(packed: bool) 
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_base64_in_a_line_is_spelled_anew_without_it(packed: bool) -> None:
-    content = (LOG + "".join(map(str, range(500)))).encode()
+    content = LOG.encode()
     word = base64.b64encode(gzip.compress(content) if packed else content)
     told = json.loads(stored(b'{"data": "' + word + b'", "status": "ok"}\n'))
     opened = base64.b64decode(told["data"])
@@ -84,7 +84,7 @@ def test_base64_in_a_line_is_spelled_anew_without_it(packed: bool) -> None:
         ("a &amp;#x68;f_AbCdEfGhIjKlMnOpQrStUvWxYz b", "a [redacted] b"),
         ("a h\0f\0_\0AbCdEfGhIjKlMnOpQrStUvWxYz b", "a [redacted] b"),
         ("a hXY\b\bf_AbCdEfGhIjKlMnOpQrStUvWxYz b", "a [redacted] b"),
-        ('x &quot;password&quot;: "hunter2hunter2" y', "[redacted]"),  # only the line as a whole tells
+        ('pass&#119;ord: "Xk29fjQ8zLw0pTq7" y', "[redacted]"),  # only the line as a whole tells
     ],
 )
 def test_of_other_forms_the_word_goes_else_the_line(line: str, kept: str) -> None:
