@@ -31,18 +31,24 @@ def run(options: argparse.Namespace) -> int:
     from app.services.service import open_service
     from app.services.triage_incident import triage_incident
     from app.settings import Settings
+    from app.storage.alone import alone
     from app.web.app import create_app
     from app.web.protocol import BoundedHead
 
     given = {"TRIAGE_HOST": options.host, "TRIAGE_PORT": options.port}
     settings = Settings.from_environment(os.environ | {name: value for name, value in given.items() if value})
     start_logging(settings)
-    with _listening(settings) as listening:
+    with _listening(settings) as listening, alone(settings.database):
         settings = replace(settings, port=listening.getsockname()[1])
         service = open_service(settings, triage_incident, settings.serve_triages)
         app = create_app(settings, service)
         config = uvicorn.Config(
-            app, http=BoundedHead, log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE
+            app,
+            http=BoundedHead,
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,  # whom to believe says TRIAGE_TRUSTED_PROXIES
+            timeout_graceful_shutdown=_GRACE,
         )
         print(f"torchtriage listens on {settings.base_url}, data in {settings.data_dir}", flush=True)
         uvicorn.Server(config).run([listening])

@@ -495,6 +495,7 @@ def post(
             found = json.loads(answer.read(64 * MB))
         if not isinstance(found, dict) or "id" not in found:
             raise Undelivered(f"{settings.url} does not answer as torchtriage does")
+        found.setdefault("url", "{}/incidents/{}".format(settings.url, found["id"]))  # a repeat for who may not read
         return found
     except urllib.error.HTTPError as error:
         raise _refusal(settings.url, error) from None
@@ -557,7 +558,10 @@ def told(incident: dict[str, Any]) -> list[str]:
     cause, action = verdict.get("root_cause") or {}, verdict.get("action") or {}
     outcome = verdict.get("outcome")
     if outcome not in _KINDS:
-        waiting = "failed: {}".format(incident.get("failure")) if incident.get("state") == "failed" else "is under way"
+        waiting = {
+            "failed": "failed: {}".format(incident.get("failure")),
+            "triaged": "is done; it was handed in before, and this token may not read",
+        }.get(str(incident.get("state")), "is under way")
         return [f"The log is kept, the triage {waiting}", "  {}".format(incident.get("url"))]
     lines = [_headline(outcome, cause)]
     where = [

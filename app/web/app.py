@@ -7,10 +7,12 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from typing import Any, cast
 
 from anyio import to_thread
 from fastapi import Depends, FastAPI
 from starlette.types import ASGIApp
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from app import __version__
 from app.domain.access import Scope
@@ -45,7 +47,7 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
         service = await to_thread.run_sync(opening) if opened is None else opened
         app.state.service = service
         app.state.rework = Rework(service)
-        app.state.rate_limit = RateLimit(settings.rate_limit)
+        app.state.rate_limit = RateLimit(settings.rate_limit, settings.wrong_logins)
         app.state.provider = Provider(settings) if settings.oidc_issuer else None
         await to_thread.run_sync(pages.warm, app)
         stopping = asyncio.Event()
@@ -64,6 +66,7 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
     # No page of Swagger UI or ReDoc: both load scripts from elsewhere. No redirects to addresses without a slash at the
     # end: they would lead to whatever Host a request names.
     app = _Guarded(
+        settings.trusted_proxies,
         title="torchtriage",
         version=__version__,
         lifespan=lifespan,
@@ -86,8 +89,14 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
 class _Guarded(FastAPI):
     """FastAPI's own middlewares stand inside of what answers errors; ours has to see those answers too."""
 
+    def __init__(self, trusted_proxies: tuple[str, ...], **described: Any) -> None:
+        self._trusted_proxies = list(trusted_proxies)
+        super().__init__(**described)
+
     def build_middleware_stack(self) -> ASGIApp:
-        return RequestLog(SecurityHeaders(HeadAsGet(BodyLimit(super().build_middleware_stack()))))
+        inner = RequestLog(SecurityHeaders(HeadAsGet(BodyLimit(super().build_middleware_stack()))))
+        # uvicorn's, but of the settings' proxies: uvicorn itself would believe any process of this machine.
+        return cast(ASGIApp, ProxyHeadersMiddleware(cast(Any, inner), self._trusted_proxies))
 
 
 async def _keep_up(service: Service, stopping: asyncio.Event) -> None:

@@ -27,7 +27,7 @@ def serving(service: Service, posting: bool = True) -> Iterator[str]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> Any:
         app.state.service = service  # without what ends with closing it
-        app.state.rate_limit = RateLimit(service.settings.rate_limit)
+        app.state.rate_limit = RateLimit(service.settings.rate_limit, service.settings.wrong_logins)
         app.state.provider = None
         app.state.rework = Rework(service)
         yield
@@ -35,7 +35,7 @@ def serving(service: Service, posting: bool = True) -> Iterator[str]:
     app.router.lifespan_context = lifespan
     postman = Postman(service)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None))
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, proxy_headers=False))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         if posting:

@@ -58,6 +58,13 @@ class IncidentForm(BaseModel):
     feedback: list[FeedbackForm]
 
 
+class RepeatForm(BaseModel):
+    """An incident that was there already, for who may not read."""
+
+    id: str
+    state: State
+
+
 class IncidentsForm(BaseModel):
     items: list[IncidentForm]
     next: str | None
