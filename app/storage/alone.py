@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sqlalchemy.engine import make_url
@@ -57,5 +57,6 @@ def _take(lock: int, path: Path) -> None:
     except OSError as error:  # a file system without locks
         log.warning("%s can't be locked (%s): make sure that no second server uses this database", path, error.strerror)
         return
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, f"process {os.getpid()} on {socket.gethostname()}".encode()[:_LONGEST], 0)
+    with suppress(OSError):  # a full disk; the lock is what counts
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"process {os.getpid()} on {socket.gethostname()}".encode()[:_LONGEST], 0)

@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -88,11 +90,18 @@ def test_a_name_to_listen_on_that_leads_nowhere_is_said(tmp_path: Path, monkeypa
     assert "Unknown error" not in raised.value.message
 
 
-def served(folder: Path, **environment: str) -> subprocess.Popen[str]:
-    """-> `torchtriage serve` on a free port, in a process of its own."""
+@contextmanager
+def served(folder: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """`torchtriage serve` on a free port, in a process of its own, which is gone at the end."""
     program = [sys.executable, "-m", "app.cli.main", "serve", "--port", "0"]
     known = {"TRIAGE_DATA_DIR": str(folder), "HOME": str(Path.home()), "PYTHONPATH": ":".join(sys.path)}
-    return subprocess.Popen(program, env=known | environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with subprocess.Popen(
+        program, env=known | environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        try:
+            yield running
+        finally:
+            running.kill()
 
 
 def address_of(running: subprocess.Popen[str]) -> str:
@@ -101,43 +110,41 @@ def address_of(running: subprocess.Popen[str]) -> str:
 
 
 def test_it_serves_until_it_is_asked_to_stop(tmp_path: Path) -> None:
-    running = served(tmp_path)
-    log = b"RuntimeError: CUDA error: out of memory\n"
-    with urllib.request.urlopen(f"{address_of(running)}/api/v1/incidents", data=log) as answer:
-        assert answer.status in (201, 202)
-    running.send_signal(signal.SIGTERM)
-    _, errors = running.communicate(timeout=60)
+    with served(tmp_path) as running:
+        log = b"RuntimeError: CUDA error: out of memory\n"
+        with urllib.request.urlopen(f"{address_of(running)}/api/v1/incidents", data=log) as answer:
+            assert answer.status in (201, 202)
+        running.send_signal(signal.SIGTERM)
+        _, errors = running.communicate(timeout=60)
     assert "Application shutdown complete" in errors
     assert list((tmp_path / "logs" / "incoming").iterdir()) == []
 
 
 def test_a_second_server_on_one_sqlite_database_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
-    first = served(tmp_path)
-    address = address_of(first)
-    second = served(tmp_path, TRIAGE_DATABASE_URL=f"sqlite:///{tmp_path}/../{tmp_path.name}/torchtriage.db")
-    _, errors = second.communicate(timeout=60)
-    assert second.returncode == 1
-    (line,) = errors.splitlines()
-    assert f"{tmp_path / 'torchtriage.db'} is in use by another server (process {first.pid} on " in line
-    tool = [sys.executable, "-m", "app.cli.main", "token", "create", "ann", "--scope", "read"]
-    subprocess.run(tool, check=True, env={**os.environ, "TRIAGE_DATA_DIR": str(tmp_path)}, capture_output=True)
-    with urllib.request.urlopen(f"{address}/readyz") as answer:
-        assert answer.status == 200
-    first.kill()  # the system takes the lock away with it
-    first.communicate(timeout=60)
-    third = served(tmp_path)
-    assert address_of(third)
-    third.terminate()
-    third.communicate(timeout=60)
+    with served(tmp_path) as first:
+        address = address_of(first)
+        elsewhere = f"sqlite:///{tmp_path}/../{tmp_path.name}/torchtriage.db"
+        with served(tmp_path / "other", TRIAGE_DATABASE_URL=elsewhere) as second:
+            _, errors = second.communicate(timeout=60)
+        assert second.returncode == 1
+        (line,) = errors.splitlines()
+        assert f"{tmp_path / 'torchtriage.db'} is in use by another server (process {first.pid} on " in line
+        tool = [sys.executable, "-m", "app.cli.main", "token", "create", "ann", "--scope", "read"]
+        subprocess.run(tool, check=True, env={**os.environ, "TRIAGE_DATA_DIR": str(tmp_path)}, capture_output=True)
+        with urllib.request.urlopen(f"{address}/readyz") as answer:
+            assert answer.status == 200
+    # It was killed: the system took the lock away with it.
+    with served(tmp_path) as third:
+        assert address_of(third)
 
 
 def test_nobody_is_believed_about_who_asks_unless_the_settings_say_so(tmp_path: Path) -> None:
     for trusted, shown in (("", "127.0.0.1"), ("127.0.0.0/8", "203.0.113.7")):
-        running = served(tmp_path, TRIAGE_TRUSTED_PROXIES=trusted, TRIAGE_LOG_FORMAT="json")
-        asked = urllib.request.Request(f"{address_of(running)}/healthz", headers={"X-Forwarded-For": "203.0.113.7"})
-        with urllib.request.urlopen(asked) as answer:
-            assert answer.status == 200
-        running.terminate()
-        _, errors = running.communicate(timeout=60)
+        with served(tmp_path, TRIAGE_TRUSTED_PROXIES=trusted, TRIAGE_LOG_FORMAT="json") as running:
+            asked = urllib.request.Request(f"{address_of(running)}/healthz", headers={"X-Forwarded-For": "203.0.113.7"})
+            with urllib.request.urlopen(asked) as answer:
+                assert answer.status == 200
+            running.terminate()
+            _, errors = running.communicate(timeout=60)
         (line,) = [json.loads(line) for line in errors.splitlines() if "/healthz" in line]
         assert line["address"] == shown

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.client.running import NOBODY, OUT_OF_MEMORY, Bench, ended
+from tests.http_server import Told, serving
 
 AWAY = {"TORCHTRIAGE_URL": NOBODY}
 
@@ -34,6 +35,15 @@ def test_a_failure_is_reported_and_explained(bench: Bench) -> None:
     assert job["labels"]["host"] == socket.gethostname()
     assert job["started_at"] <= job["ended_at"]
     assert not bench.bundles() + bench.captures()
+
+
+def test_a_repeat_that_this_token_may_not_read_is_told_by_its_address(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_text("RuntimeError: x\n")
+    with serving(lambda _: Told(b'{"id": "7", "state": "triaged"}')) as url:
+        status, output, _ = bench.run("report", str(tmp_path / "run.log"), environment={"TORCHTRIAGE_URL": url})
+    assert status == 0
+    assert "The log is kept, the triage is done" in output
+    assert f"{url}/incidents/7" in output
 
 
 def test_a_success_is_not(bench: Bench) -> None:
