@@ -353,9 +353,7 @@ EVENTS: tuple[dict[str, Any], ...] = (
      "event": _SAID | {"type": "app_mention", "channel": "C1"}},
     {"type": "event_callback", "event_id": "Ev2", "event": {"type": "file_shared", "file_id": "F1", "user_id": "U1", "channel_id": "C1"}},
 )  # fmt: skip
-RUBBISH: tuple[Any, ...] = (
-    None, 7, 10**30, 1e300, True, "", "x", "\ud800", "a\0b", [], [7], ["x"], [None], [[]], [{}], {}, {"x": []}, {"id": {}},
-)  # fmt: skip
+RUBBISH: tuple[Any, ...] = (None, 7, 10**30, "x", "\ud800", "a\0b", [], ["x"], [{}], {}, {"id": {}})
 
 
 def spoilt(value: Any) -> Iterator[Any]:
