@@ -1,6 +1,6 @@
 # What a contributor runs. `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-slow check format kb docs db lock clean
+.PHONY: help serve test test-slow check format kb docs db lock images audit sbom clean
 
 # From the command line only (make serve PORT=9000): HOST is in the environment of many shells for another purpose.
 HOST =
@@ -47,6 +47,17 @@ db: $(RUNTIME)  ## Bring the database to the newest schema (serve does it too)
 
 lock: $(DEV)  ## Write both lock files anew, with the newest versions that pyproject.toml allows
 	scripts/lock.sh
+
+images:  ## Renew the digests of the images that Dockerfile and docker-compose.yml begin with
+	@scripts/images.sh
+
+audit: $(DEV)  ## Look for known advisories about the versions in the lock files
+	@scripts/audit.sh
+
+sbom: $(RUNTIME)  ## Write build/sbom.cdx.json, and build/sbom-image.cdx.json of the image: what is in it (CycloneDX)
+	@mkdir -p build
+	@$(BIN)/python -m scripts.sbom requirements.lock > build/sbom.cdx.json
+	@$(BIN)/python -m scripts.sbom requirements-image.lock > build/sbom-image.cdx.json
 
 clean:  ## Remove .venv and all caches; stored logs and databases stay
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist

@@ -7,6 +7,7 @@ TriageError                 status 500, internal_error
 │   ├── UnreadableLog       422, the bytes are no log: broken archive, binary, empty
 │   └── LogTooLarge         413
 ├── NotFound                404
+├── DamagedLog              500, a stored log is not what was stored
 └── StorageUnavailable      503, later it can work
 """
 
@@ -62,6 +63,12 @@ class LogTooLarge(BadInput):
 class NotFound(TriageError):
     status = 404
     code = "not_found"
+
+
+class DamagedLog(TriageError):
+    """The stored bytes of a log are not those that were stored; the same log sent again puts them right."""
+
+    code = "damaged_log"
 
 
 class StorageUnavailable(TriageError):

@@ -32,7 +32,7 @@ UNPACKED = 64 << 20  # bytes that an upload may unfold to
 
 def upload(data: bytes) -> Run:
     """-> the run that an upload of these bytes holds."""
-    files = unpack(Upload("log", iter((data,))), Budget(UNPACKED), UNPACKED)
+    files = unpack(Upload("log", iter((data,))), Budget(UNPACKED))
 
     def inside() -> Iterator[LogFile]:
         for file in files:

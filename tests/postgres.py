@@ -39,18 +39,18 @@ def find_programs() -> Path | None:
 class PostgresServer:
     """A running server, while it is used as a context manager. Everyone who reaches its folder is its superuser."""
 
-    def __init__(self, programs: Path, durable: bool = False) -> None:
-        """One that is not `durable` never waits for the disk."""
-        self._programs, self._durable = programs, durable
+    def __init__(self, programs: Path, durable: bool = False, primary: PostgresServer | None = None) -> None:
+        """One that is not `durable` never waits for the disk; one that has a `primary` is its hot standby."""
+        self._programs, self._durable, self._primary = programs, durable, primary
         self._names = (f"test_{number}" for number in count(1))
         self._closing = ExitStack()
 
     def __enter__(self) -> PostgresServer:
         with ExitStack() as opening:
             # The path of a unix socket has at most 107 characters, so never below pytest's own long folders.
-            self._folder = Path(opening.enter_context(tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp")))
+            self.folder = Path(opening.enter_context(tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp")))
             self._as_user = _unprivileged()
-            _give(self._as_user, self._folder)
+            _give(self._as_user, self.folder)
             self._reach_programs()
             self._make_cluster()
             self._admin = self._start(opening)
@@ -66,9 +66,24 @@ class PostgresServer:
         name = next(self._names)
         self._admin.execute(f"CREATE DATABASE {name}")
         try:
-            yield f"postgresql+psycopg://postgres@/{name}?host={self._folder}&port=5432"
+            yield f"postgresql+psycopg://postgres@/{name}?host={self.folder}&port=5432"
         finally:
             self._admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def shared_with(self, other: PostgresServer, url: str) -> str:
+        """-> the URL of the database where it can be on either server."""
+        here, there = str(self.folder), str(other.folder)
+        return url.replace(f"host={here}", f"host={here},{there}").replace("port=5432", "port=5432,5432")
+
+    def promote(self) -> None:
+        """Makes a standby a primary, once it has read all that its own wrote."""
+        assert self._primary is not None
+        written = self._primary._admin.execute("SELECT pg_current_wal_lsn()::text").fetchone()
+        deadline = time.monotonic() + START_SECONDS
+        while self._admin.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", written).fetchone() != (True,):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        self._admin.execute("SELECT pg_promote()")
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
@@ -80,47 +95,88 @@ class PostgresServer:
         finally:
             self._admin = self._start(self._closing)
 
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """The server and all that serve its clients stand still: connections stay, and nobody answers."""
+        os.kill(self._server.pid, signal.SIGSTOP)
+        # Each leads a group of its own, so they are found by whose children they are; no more come from here on.
+        task = Path(f"/proc/{self._server.pid}/task/{self._server.pid}/children")
+        every = [*map(int, task.read_text().split()), self._server.pid]
+        try:
+            for process in every:
+                os.kill(process, signal.SIGSTOP)
+            yield
+        finally:
+            for process in every:
+                os.kill(process, signal.SIGCONT)
+
+    @contextmanager
+    def read_only(self) -> Iterator[None]:
+        """The server refuses to write, as one does whose disk is full or that was demoted."""
+        self._set("default_transaction_read_only = on")
+        try:
+            yield
+        finally:
+            self._set("default_transaction_read_only = off")
+
+    def disconnect_all(self) -> int:
+        """Ends every connection of others -> how many."""
+        ended = self._admin.execute(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        ).fetchone()
+        assert ended is not None
+        return int(ended[0])
+
+    def _set(self, setting: str) -> None:
+        self._admin.execute(f"ALTER SYSTEM SET {setting}")
+        self._admin.execute("SELECT pg_reload_conf()")
+
     def _reach_programs(self) -> None:
         """Copies the programs where the unprivileged user cannot enter their folder, such as one below /root."""
         try:
             self._run("postgres", "--version")
         except PermissionError:
             home = self._programs.parents[1]
-            copy = self._folder / home.name / self._programs.parent.name
+            copy = self.folder / home.name / self._programs.parent.name
             shutil.copytree(self._programs.parent, copy, symlinks=True)
             libraries = f"{home.name}.libs"  # a wheel keeps them beside the package, and its programs look there
             if (home.parent / libraries).is_dir():
-                shutil.copytree(home.parent / libraries, self._folder / libraries)
-            _give(self._as_user, *self._folder.rglob("*"))
+                shutil.copytree(home.parent / libraries, self.folder / libraries)
+            _give(self._as_user, *self.folder.rglob("*"))
             self._programs = copy / "bin"
 
     def _make_cluster(self) -> None:
-        self._run("initdb", "--pgdata", str(self._folder / "data"), "--username=postgres", "--auth=trust",
+        if self._primary is not None:
+            self._run("pg_basebackup", "--pgdata", str(self.folder / "data"), "--write-recovery-conf",
+                      "--checkpoint=fast", f"--host={self._primary.folder}", "--username=postgres", "--no-sync")  # fmt: skip
+            return
+        self._run("initdb", "--pgdata", str(self.folder / "data"), "--username=postgres", "--auth=trust",
                   "--encoding=UTF8", "--locale=C", "--no-sync")  # fmt: skip
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._programs / program), *arguments]
-        done = subprocess.run(command, cwd=self._folder, capture_output=True, text=True, **self._as_user)
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, **self._as_user)
         if done.returncode != 0:
             raise RuntimeError(f"{program} failed: {done.stderr.strip()}")
 
     def _start(self, opening: ExitStack) -> psycopg.Connection[Any]:
-        log = opening.enter_context((self._folder / "log").open("w+"))
-        settings = {"unix_socket_directories": self._folder, "listen_addresses": "", "port": 5432}
+        log = opening.enter_context((self.folder / "log").open("w+"))
+        settings = {"unix_socket_directories": self.folder, "listen_addresses": "", "port": 5432}
         if not self._durable:
             settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-        command = [str(self._programs / "postgres"), "-D", str(self._folder / "data")]
+        command = [str(self._programs / "postgres"), "-D", str(self.folder / "data")]
         command += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         # In a session of its own, as Ctrl-C on the tests would otherwise stop the server before they have ended.
         server = subprocess.Popen(
-            command, cwd=self._folder, stdout=log, stderr=log, start_new_session=True, **self._as_user
+            command, cwd=self.folder, stdout=log, stderr=log, start_new_session=True, **self._as_user
         )
         opening.callback(_stop, server)
         self._server = server
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
-                url = f"host={self._folder} port=5432 user=postgres dbname=postgres"
+                url = f"host={self.folder} port=5432 user=postgres dbname=postgres"
                 return opening.enter_context(psycopg.connect(url, autocommit=True))
             except psycopg.OperationalError:
                 if server.poll() is not None or time.monotonic() > deadline:

@@ -162,9 +162,7 @@ class FakeSlack:
         at: float | None = None,
     ) -> httpx2.Response:
         """-> the answer to a signed request."""
-        seconds = str(int(time.time() if at is None else at))
-        signature = "v0=" + hmac.new(secret.encode(), f"v0:{seconds}:".encode() + body, hashlib.sha256).hexdigest()
-        signed = {"Content-Type": kind, "X-Slack-Request-Timestamp": seconds, "X-Slack-Signature": signature}
+        signed = {"Content-Type": kind} | signature(body, secret, time.time() if at is None else at)
         return httpx2.post(f"{to}/slack/{path}", content=body, headers=signed | (headers or {}), timeout=60)
 
     def command(self, to: str, text: str = "", **more: str) -> httpx2.Response:
@@ -194,6 +192,12 @@ def fake_slack() -> Iterator[FakeSlack]:
     slack = FakeSlack()
     with serving(slack.answer) as slack.url:
         yield slack
+
+
+def signature(body: bytes, secret: str, at: float) -> dict[str, str]:
+    """-> the headers with which Slack signs a body."""
+    signed = hmac.new(secret.encode(), f"v0:{int(at)}:".encode() + body, hashlib.sha256).hexdigest()
+    return {"X-Slack-Request-Timestamp": str(int(at)), "X-Slack-Signature": f"v0={signed}"}
 
 
 def buttons(payload: dict[str, Any]) -> list[dict[str, Any]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,11 +13,12 @@ import pytest
 from app.domain.verdict import Verdict
 from app.knowledge import BUILT_IN
 from app.knowledge.loader import load
-from app.reading.sources import open_path
 from app.triage.engine import Engine
+from app.triage.fingerprint import VERSION
+from tests.corpus import fingerprints
+from tests.corpus.fingerprints import CORPUS
 
-CORPUS = Path(__file__).resolve().parent / "corpus"
-CASES = sorted(path.parent.name for path in CORPUS.glob("*/case.json"))
+CASES = fingerprints.case_names()
 HEALTHY = "none.success"
 
 # Cases that fail today, and why; one that passes must leave the list.
@@ -24,8 +26,9 @@ KNOWN_MISSES: dict[str, str] = {}
 
 
 @pytest.fixture(scope="module")
-def engine() -> Engine:
-    return Engine(load([BUILT_IN]))
+def triaged() -> Callable[[str], Verdict]:
+    """-> the verdict of a case."""
+    return functools.cache(functools.partial(fingerprints.triaged, Engine(load([BUILT_IN]))))
 
 
 def labelled() -> list[Any]:
@@ -45,11 +48,9 @@ def quoted(verdict: Verdict, wanted: str) -> bool:
 
 
 @pytest.mark.parametrize("name", labelled())
-def test_the_labelled_cause_is_found(engine: Engine, name: str) -> None:
-    folder = CORPUS / name
-    case = json.loads((folder / "case.json").read_text(encoding="utf-8"))
-    log = folder / "log" if (folder / "log").is_dir() else folder / "log.txt"
-    verdict = engine.triage(open_path(log))
+def test_the_labelled_cause_is_found(triaged: Callable[[str], Verdict], name: str) -> None:
+    case = json.loads((CORPUS / name / "case.json").read_text(encoding="utf-8"))
+    verdict = triaged(name)
     root = verdict.root_cause
     accepted = {case["root_cause"], *case["also_ok"]}
     if case["root_cause"] == HEALTHY:
@@ -62,6 +63,43 @@ def test_the_labelled_cause_is_found(engine: Engine, name: str) -> None:
         assert root.rank in {case["first_failing_rank"], *([] if case["rank_told"] else [None])}, root.reasons
     if case["evidence"]:
         assert quoted(verdict, case["evidence"].strip()), root.evidence
+
+
+def test_fingerprints_change_with_their_version_alone(triaged: Callable[[str], Verdict]) -> None:
+    """What people decided about a group holds after an upgrade because the version tells that its logs are to be looked
+    at again: decisions/0026."""
+    pinned = fingerprints.read()
+    now = {name: fingerprints.pin(triaged(name)) for name in CASES}
+    problem = _unpinned(pinned, now, VERSION)
+    assert not problem, problem
+
+
+def _unpinned(pinned: dict[str, Any], now: dict[str, dict[str, str | None]], version: str) -> str:
+    """-> what to do where the fingerprints of cases are not those that are kept; empty where they are."""
+    again = f"then run: {fingerprints.AGAIN}"
+    cases = pinned["cases"]
+    rules = [name for name in now if name in cases and cases[name]["entry"] == now[name]["entry"]]
+    others = [name for name in rules if cases[name]["fingerprint"] != now[name]["fingerprint"]]
+    if others and version == pinned["version"]:
+        return (
+            f"the same cause has another fingerprint now ({', '.join(others)}), so the rules changed: give VERSION in "
+            f"app/triage/fingerprint.py the next number, so that groups are carried over, {again}"
+        )
+    if cases != now or version != pinned["version"]:
+        return f"cases, entries or the version changed: see that this is meant, {again}"
+    return ""
+
+
+def test_what_to_do_is_said_where_fingerprints_changed() -> None:
+    pinned = {"version": "v1", "cases": {"a": {"entry": "cuda.oom", "fingerprint": "v1:1"}}}
+    assert _unpinned(pinned, pinned["cases"], "v1") == ""  # type: ignore[arg-type]
+    rules = {"a": {"entry": "cuda.oom", "fingerprint": "v1:2"}}
+    assert "(a)" in _unpinned(pinned, rules, "v1")  # type: ignore[arg-type]
+    assert "next number" in _unpinned(pinned, rules, "v1")  # type: ignore[arg-type]
+    for entry, version in (("cuda.oom", "v2"), ("cuda.oom-large", "v1")):
+        found = {"a": {"entry": entry, "fingerprint": f"{version}:2"}}
+        assert fingerprints.AGAIN in _unpinned(pinned, found, version)  # type: ignore[arg-type]
+        assert "next number" not in _unpinned(pinned, found, version)  # type: ignore[arg-type]
 
 
 def test_no_case_names_this_machine_or_is_large() -> None:

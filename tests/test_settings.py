@@ -31,6 +31,7 @@ def test_the_environment_sets_every_kind_of_option() -> None:
             "TRIAGE_HOST": "::1",
             "TRIAGE_PUBLIC_URL": "https://triage.example.org/",
             "TRIAGE_LOG_LEVEL": "",
+            "TRIAGE_TRUSTED_PROXIES": "10.1.2.3, 10.2.0.0/16,2001:db8::/32,",
         }
     )
     assert settings.database == "postgresql://triage@db/triage"
@@ -39,6 +40,7 @@ def test_the_environment_sets_every_kind_of_option() -> None:
     assert settings.max_log_bytes == 2 * 2**30
     assert settings.base_url == "https://triage.example.org"
     assert settings.log_level == "info"
+    assert settings.trusted_proxies == ("10.1.2.3/32", "10.2.0.0/16", "2001:db8::/32")
 
 
 @pytest.mark.parametrize(
@@ -69,6 +71,12 @@ def test_the_environment_sets_every_kind_of_option() -> None:
         ("TRIAGE_ALERT_LANGUAGE", "fr"),
         ("TRIAGE_OIDC_ISSUER", "http://sso.example.org"),
         ("TRIAGE_OIDC_SCOPES", "read,everything"),
+        ("TRIAGE_RATE_LIMIT", "many"),
+        ("TRIAGE_WRONG_LOGINS", "none"),
+        ("TRIAGE_TRUSTED_PROXIES", "proxy.example.org"),
+        ("TRIAGE_TRUSTED_PROXIES", "10.0.0.1/8"),
+        ("TRIAGE_TRUSTED_PROXIES", "*"),
+        ("TRIAGE_TRUSTED_PROXIES", "10.0.0.1, 0.0.0.0/0"),
         ("TRIAGE_OIDC_GROUP_SCOPES", "=admin"),
         ("TRIAGE_OIDC_GROUP_SCOPES", "ml-admins"),
         ("TRIAGE_OIDC_GROUP_SCOPES", "ml-admins=root"),

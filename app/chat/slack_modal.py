@@ -9,6 +9,7 @@ from slack_sdk.models.blocks import ContextBlock, InputBlock, PlainTextInputElem
 from slack_sdk.models.blocks.block_elements import FileInputElement
 from slack_sdk.models.views import View
 
+from app.chat.slack_payload import Form, FormField, Part
 from app.chat.wording import word
 from app.domain.entry import Language
 
@@ -18,23 +19,30 @@ _TEXT, _FILES = "text", "files"
 _MOST_TEXT = 3000
 
 
+class Place(Part):
+    """Where a form was opened: what comes back with it."""
+
+    channel: str = ""
+    url: str = ""
+    user: str = ""
+    name: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """`where` is what the form was opened with."""
-
     text: str
     files: tuple[str, ...]
-    where: str
+    place: Place
 
 
-def view(lang: Language, page: str, where: str) -> dict[str, Any]:
-    """-> the form; `where` comes back with it. Slack takes 3000 characters in a text, so that longer logs are files."""
+def view(lang: Language, page: str, place: Place) -> dict[str, Any]:
+    """-> the form; `place` comes back with it. Slack takes 3000 characters in a text, so that longer logs are files."""
     text = PlainTextInputElement(action_id=_TEXT, multiline=True, max_length=_MOST_TEXT)
     files = FileInputElement(action_id=_FILES, max_files=MOST_FILES)
     made = View(
         type="modal",
         callback_id=CALLBACK,
-        private_metadata=where,
+        private_metadata=place.model_dump_json(),
         title=_plain(lang, "modal_title"),
         submit=_plain(lang, "modal_send"),
         close=_plain(lang, "modal_close"),
@@ -47,13 +55,13 @@ def view(lang: Language, page: str, where: str) -> dict[str, Any]:
     return made.to_dict()
 
 
-def submitted(given: dict[str, Any]) -> Submitted:
-    """-> what somebody filled into the form."""
-    values = (given.get("state") or {}).get("values") or {}
-    text = ((values.get(_TEXT) or {}).get(_TEXT) or {}).get("value") or ""
-    files = ((values.get(_FILES) or {}).get(_FILES) or {}).get("files") or []
-    ids = tuple(str(file["id"]) for file in files if isinstance(file, dict) and file.get("id"))
-    return Submitted(str(text), ids[:MOST_FILES], str(given.get("private_metadata") or ""))
+def submitted(given: Form) -> Submitted:
+    """-> what somebody filled into the form. Raises BadInput where it was none of ours."""
+    fields = given.state.values
+    text = fields.get(_TEXT, {}).get(_TEXT, FormField()).value
+    files = fields.get(_FILES, {}).get(_FILES, FormField()).files
+    ids = tuple(file.id for file in files if file.id)
+    return Submitted(text, ids[:MOST_FILES], Place.read(given.private_metadata or "{}"))
 
 
 def empty(lang: Language) -> dict[str, Any]:

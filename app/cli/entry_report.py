@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.domain.entry import Entry, Language
-from app.triage.action import general
+from app.triage.commands import general
 
 _WORDS = {
     "en": ("Causes", "Fixes", "To be sure", "To prevent it", "Shown by", "References"),

@@ -54,7 +54,7 @@ def report(verdict: Verdict, lang: Language, colour: bool) -> str:
         about = [root.entry or verdict.signature or "", sure, _place(verdict), root.time or ""]
         page.line(" · ".join(part for part in about if part), _CYAN)
         retry = _RETRY[verdict.action.retry][lang == "zh"]
-        elsewhere = f" (--exclude={','.join(verdict.action.exclude_hosts)})" if verdict.action.exclude_hosts else ""
+        elsewhere = f" ({verdict.action.exclusion})" if verdict.action.exclusion else ""
         colon, stop = ("：", "。") if page.chinese else (": ", ". ")
         page.line(f"{page.word('retry')}{colon}{retry}{elsewhere}{stop}{verdict.action.reason}", _YELLOW)
         page.part("evidence", [f"{line.file + ':' if line.file else ''}{line.line}: {ANSI.sub('', line.text).strip()}"

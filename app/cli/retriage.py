@@ -16,7 +16,7 @@ _SHOWN = 50  # differences that are shown one by one
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser("retriage", help="run stored logs against today's knowledge")
+    parser = subparsers.add_parser("retriage", help="run stored logs against today's knowledge; asks at a terminal")
     parser.add_argument("--dry-run", action="store_true", help="only show what would change")
     parser.add_argument("--yes", action="store_true", help="change it without asking")
     parser.set_defaults(run=run)
@@ -32,15 +32,15 @@ def run(options: argparse.Namespace) -> int:
     service = open_service(Settings.from_environment(os.environ), lambda *_: None, working=False)
     try:
         retriage = Retriage(service)
-        if options.yes and not options.dry_run:
-            _tell(retriage, retriage.change(me()))
-        else:
+        if options.dry_run or (_is_terminal() and not options.yes):
             _tell(retriage, retriage.look())
-            if not retriage.found or options.dry_run or not _agreed():
+            if options.dry_run or not retriage.found or not _agreed():
                 return 0
             retriage = Retriage(service, retriage.found)
             for _ in retriage.change(me()):
                 pass
+        else:
+            _tell(retriage, retriage.change(me()))
         print(f"{retriage.changed} incidents have a new verdict; the ones before are kept")
     finally:
         close_service(service)
@@ -66,8 +66,15 @@ def _tell(retriage: Retriage, differences: Iterator[Difference]) -> None:
         print(f"{retriage.failed} can't be triaged now and stay as they are, which is told above with the reason")
 
 
+def _is_terminal() -> bool:
+    """-> whether there is somebody to ask."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 def _agreed() -> bool:
-    return sys.stdin.isatty() and input("Change them? [y/N] ").strip().lower() in ("y", "yes")
+    # On standard error, as the differences may go into a file; the end of the input is a no.
+    print("Change them? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _told(said: tuple[str, str | None]) -> str:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import socket
 from dataclasses import replace
+from types import FrameType
 from typing import TYPE_CHECKING
 
+from app.cli.ending import end_at_the_latest
 from app.errors import TriageError
 
 if TYPE_CHECKING:
+    import uvicorn
+
     from app.settings import Settings
 
 _GRACE = 10  # seconds that requests under way have when the service is asked to stop
@@ -24,29 +29,59 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serves until it is stopped. Raises TriageError, before anything is served, where something is wrong."""
+    """Serves until it is stopped. Raises TriageError, before anything is served, where something is wrong, and where
+    the database's file was taken away from below it."""
     import uvicorn
 
     from app.cli.start_logging import start_logging
     from app.services.service import open_service
     from app.services.triage_incident import triage_incident
     from app.settings import Settings
+    from app.storage.alone import alone
     from app.web.app import create_app
     from app.web.protocol import BoundedHead
 
     given = {"TRIAGE_HOST": options.host, "TRIAGE_PORT": options.port}
     settings = Settings.from_environment(os.environ | {name: value for name, value in given.items() if value})
     start_logging(settings)
-    with _listening(settings) as listening:
+    with _listening(settings) as listening, alone(settings.database):
         settings = replace(settings, port=listening.getsockname()[1])
         service = open_service(settings, triage_incident, settings.serve_triages)
         app = create_app(settings, service)
         config = uvicorn.Config(
-            app, http=BoundedHead, log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE
+            app,
+            http=BoundedHead,
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,  # whom to believe says TRIAGE_TRUSTED_PROXIES
+            timeout_graceful_shutdown=_GRACE,
         )
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup has it ignored
+            signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+        server = _server(config)
+
+        def stop() -> None:
+            end_at_the_latest()
+            server.should_exit = True
+
+        service.database.on_moved = stop
         print(f"torchtriage listens on {settings.base_url}, data in {settings.data_dir}", flush=True)
-        uvicorn.Server(config).run([listening])
+        server.run([listening])
+        if service.database.moved is not None:
+            raise service.database.moved
     return 0
+
+
+def _server(config: uvicorn.Config) -> uvicorn.Server:
+    """-> one that ends in time, whatever its threads wait for."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            end_at_the_latest()
+            super().handle_exit(sig, frame)
+
+    return Server(config)
 
 
 def _listening(settings: Settings) -> socket.socket:

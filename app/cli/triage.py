@@ -12,6 +12,7 @@ from app.errors import BadInput
 from app.knowledge import BUILT_IN
 
 _STATUS = {"healthy": 0, "unexplained": 12}
+UNREDACTED = "torchtriage: WARNING: --no-redact: what follows may hold passwords, tokens and keys that the log holds"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -23,6 +24,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of causes and fixes")
     parser.add_argument("--exit-code", action="store_true",
                         help="0 healthy, 10 a retry can help, 11 fix first, 12 unexplained")  # fmt: skip
+    parser.add_argument("--no-redact", action="store_true", help="leave secrets in what is printed")
     parser.set_defaults(run=run)
 
 
@@ -37,10 +39,13 @@ def run(options: argparse.Namespace) -> int:
     if not paths:
         raise BadInput("no PATH given and standard input is a terminal")
     engine = Engine(load(folders(), cache_folder()), cache_folder())
+    if options.no_redact:
+        print(UNREDACTED, file=sys.stderr)
     status = 0
     for path in paths:
         try:
-            verdict = engine.triage(open_stdin() if path == "-" else open_path(Path(path)), options.lang)
+            log = open_stdin() if path == "-" else open_path(Path(path))
+            verdict = engine.triage(log, options.lang, redacting=not options.no_redact)
         except BadInput as error:
             print(f"torchtriage: {error.message}", file=sys.stderr)
             status = 2

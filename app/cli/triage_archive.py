@@ -33,6 +33,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of causes and fixes")
     parser.add_argument("--shard", type=_count, metavar="N", default=200, help="logs in one file of verdicts (200)")
     parser.add_argument("--jobs", type=_count, metavar="N", help="processes (as many as processors)")
+    parser.add_argument("--no-redact", action="store_true", help="leave secrets in the verdicts")
     parser.add_argument("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster that does the work")
     parser.set_defaults(run=run)
 
@@ -42,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
 
     Raises BadInput, SettingError, KnowledgeError, StorageUnavailable: run it again to go on.
     """
+    from app.cli.triage import UNREDACTED
     from app.services.archive import Told, Work, triage_archive
     from app.settings import Settings
 
@@ -55,7 +57,10 @@ def run(options: argparse.Namespace) -> int:
         settings.triage_memory,
         options.match,
         options.shard,
+        not options.no_redact,
     )
+    if options.no_redact:
+        print(UNREDACTED, file=sys.stderr, flush=True)
     jobs = options.jobs or os.cpu_count() or 1
     executing = _cluster(options.dask) if options.dask else _processes(jobs, settings.triage_memory)
     told, last = Told(), time.monotonic()

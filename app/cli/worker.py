@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from app.services.service import Service
     from app.settings import Settings
 
+_LOOK = 1.0  # seconds between two looks at whether the queue is worked
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = subparsers.add_parser("worker", help="triage what servers accepted, where the database is Postgres")
@@ -20,13 +22,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(options: argparse.Namespace) -> int:
-    """Works until it is stopped -> 0. Raises TriageError, before anything is worked, where something is wrong."""
+    """Works until it is stopped -> 0. Raises TriageError where something is wrong at the start, and where the queue is
+    not worked any more though nobody stopped it."""
+    from app.cli.ending import end_at_the_latest
     from app.cli.start_logging import start_logging
-    from app.errors import SettingError
+    from app.errors import SettingError, TriageError
     from app.services.postman import Postman
     from app.services.service import close_service, open_service
+    from app.services.succession import Succession
     from app.services.triage_incident import triage_incident
-    from app.services.upkeep import PAUSE, Upkeep
+    from app.services.upkeep import Upkeep
     from app.settings import Settings
 
     settings = Settings.from_environment(os.environ)
@@ -34,20 +39,32 @@ def run(options: argparse.Namespace) -> int:
         raise SettingError("TRIAGE_DATABASE_URL: a worker needs Postgres; on SQLite `torchtriage serve` triages itself")
     start_logging(settings)
     stopped = threading.Event()
+
+    def stop(*_: object) -> None:
+        stopped.set()
+        end_at_the_latest()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
+        signal.signal(number, stop)
     service = open_service(settings, triage_incident)
     print(f"torchtriage works the queue, {max(1, settings.workers)} logs at a time", flush=True)
-    upkeep, postman = Upkeep(service), Postman(service)
+    upkeep, postman, succession = Upkeep(service), Postman(service), Succession(service)
     try:
         stop_showing = _show(service, settings)
+        upkeep.start()
         postman.start()
-        while not stopped.wait(PAUSE):
-            upkeep.turn()
+        succession.start()
+        while not stopped.wait(_LOOK) and not service.queue.is_dead():
+            pass
+        succession.stop()
+        upkeep.stop()
         postman.stop()
         stop_showing()
     finally:
+        dead = service.queue.is_dead()
         close_service(service)
+    if dead and not stopped.is_set():
+        raise TriageError("the queue's thread has died; what it had in hand goes to other processes")
     return 0
 
 

@@ -495,6 +495,7 @@ def post(
             found = json.loads(answer.read(64 * MB))
         if not isinstance(found, dict) or "id" not in found:
             raise Undelivered(f"{settings.url} does not answer as torchtriage does")
+        found.setdefault("url", "{}/incidents/{}".format(settings.url, found["id"]))  # a repeat for who may not read
         return found
     except urllib.error.HTTPError as error:
         raise _refusal(settings.url, error) from None
@@ -557,7 +558,10 @@ def told(incident: dict[str, Any]) -> list[str]:
     cause, action = verdict.get("root_cause") or {}, verdict.get("action") or {}
     outcome = verdict.get("outcome")
     if outcome not in _KINDS:
-        waiting = "failed: {}".format(incident.get("failure")) if incident.get("state") == "failed" else "is under way"
+        waiting = {
+            "failed": "failed: {}".format(incident.get("failure")),
+            "triaged": "is done; it was handed in before, and this token may not read",
+        }.get(str(incident.get("state")), "is under way")
         return [f"The log is kept, the triage {waiting}", "  {}".format(incident.get("url"))]
     lines = [_headline(outcome, cause)]
     where = [
@@ -574,7 +578,7 @@ def told(incident: dict[str, Any]) -> list[str]:
         lines.append("  do:    {}".format(fixes[0].get("title")))
         lines += [f"         $ {command}" for command in (fixes[0].get("commands") or [])[:3]]
     if outcome != "healthy":
-        hosts = ", ".join(action.get("exclude_hosts") or [])
+        hosts = ", ".join(_hosts(action))
         lines.append(
             "  retry: {} ({}{})".format(
                 action.get("retry"), action.get("advice"), ": without " + hosts if hosts else ""
@@ -609,6 +613,12 @@ def status_of(incident: dict[str, Any] | None) -> int | None:
     return {"healthy": 0, "unexplained": 12}.get(str(verdict.get("outcome")))
 
 
+def _hosts(action: dict[str, Any]) -> list[str]:
+    """-> the hosts to leave out, as far as they have a host's name: a log is written by strangers."""
+    form = r"[A-Za-z0-9_:][A-Za-z0-9_.:-]{0,252}"
+    return [host for host in action.get("exclude_hosts") or [] if re.fullmatch(form, str(host))]
+
+
 def for_shell(incident: dict[str, Any]) -> str:
     """-> the advice as variables, for `eval`."""
     verdict = incident.get("verdict") or {}
@@ -618,7 +628,7 @@ def for_shell(incident: dict[str, Any]) -> str:
         "ENTRY": (verdict.get("root_cause") or {}).get("entry"),
         "ADVICE": action.get("advice"),
         "RETRY": action.get("retry"),
-        "EXCLUDE": ",".join(host for host in action.get("exclude_hosts") or [] if re.fullmatch(r"[\w.-]+", host)),
+        "EXCLUDE": ",".join(_hosts(action)),
         "INCIDENT": incident.get("url"),
     }
     return "\n".join("TORCHTRIAGE_{}={}".format(name, shlex.quote(str(value or ""))) for name, value in shown.items())

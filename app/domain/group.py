@@ -40,6 +40,8 @@ class Group:
 
     `regressed_at` is when an incident came after the group had been resolved, which opened it again. A group that was
     merged into another has no incidents, and names it in `merged_into`; `merged` are those that were merged into this.
+    `came_from` is the group, there or gone, whose incidents went to several groups under later knowledge, this one
+    among them. It is `provisional` while it may turn out to be an older one under a new fingerprint.
     """
 
     id: str
@@ -61,6 +63,8 @@ class Group:
     merged: tuple[str, ...] = ()
     fingerprints: tuple[str, ...] = ()
     suggestion: Suggestion | None = None
+    came_from: str | None = None
+    provisional: bool = False
 
     def as_dict(self, base_url: str) -> dict[str, Any]:
         """The form that outsiders rely on; `url` is the group's page."""
@@ -83,6 +87,7 @@ class Group:
             "gpu_hours_lost": self.gpu_hours_lost,
             "merged_into": self.merged_into,
             "merged": list(self.merged),
+            "came_from": self.came_from,
             "fingerprints": list(self.fingerprints),
             "generated": self.suggestion.as_dict() if self.suggestion else None,
         }

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from app.domain.host import exclusion
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -117,6 +119,11 @@ class Action:
     advice: str
     exclude_hosts: tuple[str, ...]
     reason: str
+
+    @property
+    def exclusion(self) -> str:
+        """The option of sbatch and srun that leaves the hosts out; empty where there is none."""
+        return exclusion(self.exclude_hosts)
 
 
 @dataclass(frozen=True, slots=True)

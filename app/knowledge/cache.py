@@ -14,7 +14,8 @@ from app import __version__
 from app.domain import entry
 from app.domain.entry import KnowledgeBase
 from app.errors import KnowledgeError
-from app.reading.scan import keep
+from app.knowledge import BUILT_IN
+from app.reading.disk_cache import keep, read
 
 if TYPE_CHECKING:
     from app.knowledge.search import SearchIndex
@@ -32,7 +33,7 @@ def cache_folder() -> Path:
 def load(folders: Iterable[Path], cache: Path) -> KnowledgeBase:
     """-> the knowledge base of `folders`, parsed once per content of their files and form of an entry.
 
-    Raises KnowledgeError with all problems of all files.
+    Raises KnowledgeError with all problems of all files, patterns that can't be compiled among them.
     """
     folders = list(folders)
     digest = hashlib.sha256(__version__.encode() + Path(entry.__file__).read_bytes())
@@ -40,12 +41,20 @@ def load(folders: Iterable[Path], cache: Path) -> KnowledgeBase:
         if not folder.is_dir():
             raise KnowledgeError([f"{folder}: no such folder of knowledge"])
         for path in sorted(folder.glob("*/*.yaml")):
-            digest.update(str(path).encode() + path.read_bytes())
+            try:
+                digest.update(str(path).encode() + path.read_bytes())
+            except OSError as error:
+                raise KnowledgeError([f"{path}: can't be read: {error.strerror}"]) from None
 
     def parsed() -> KnowledgeBase:
-        from app.knowledge import loader
+        from app.knowledge import checks, loader
 
-        return loader.load(folders)
+        made = loader.load(folders)
+        # Those that are shipped were checked when they were made.
+        problems = checks.refused(made, folders, cache) if folders != [BUILT_IN] else []
+        if problems:
+            raise KnowledgeError(problems)
+        return made
 
     return kept(cache / f"knowledge-{digest.hexdigest()[:32]}.pickle", KnowledgeBase, parsed)
 
@@ -80,9 +89,8 @@ def _unsealed(path: Path) -> object:
     A damaged pickle can raise anything, so only a whole one is opened.
     """
     try:
-        kept = path.read_bytes()
+        kept = read(path)  # of our own folder only, as with compiled bytecode
         seal, body = kept[:_SEAL], kept[_SEAL:]
-        # The user's own folder, like compiled bytecode.
         return pickle.loads(body) if hashlib.sha256(body).digest() == seal else None
-    except (OSError, AttributeError, ImportError, TypeError):  # No file, or classes that have changed since.
+    except (OSError, AttributeError, ImportError, TypeError):  # No file of ours, or classes that have changed since.
         return None

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import re2
+
 from app.domain.entry import Advice, Cause, Entry, Fix, Kind, KnowledgeBase, Sign, Text
 from app.knowledge import BUILT_IN
 from app.knowledge.places import Path as Place
@@ -14,6 +16,7 @@ from app.knowledge.places import line_of
 from app.reading.scan import PatternError
 from app.reading.scan import problem as refused_by_hyperscan
 from app.reading.sources import from_bytes
+from app.triage.commands import PATH, is_plain
 from app.triage.engine import Engine
 from app.triage.likeliest import shows
 from app.triage.patterns import Patterns, refused_by_re2, source
@@ -22,6 +25,10 @@ HEALTHY = BUILT_IN / "healthy.log"
 LEFT = "TODO"  # what a new entry still has to say
 _PROOFS, _NEAR_MISSES = 2, 1  # the fewest examples of a cause or consequence
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
+_GROUP = re.compile(r"(?<!\\)\((?!\?[^P])(?:\?P<\w+>)?")  # the first that captures
+_ATOM = re.compile(r"\\(?:[pP]\{\w+\}|x\{?[0-9A-Fa-f]+\}?|.)|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.S)
+_SYNTAX = frozenset("(){}|*+?^$")
+_OF_SHELLS = [char for char in (*map(chr, range(128)), "é", "中", "\u2028") if not is_plain(f"a{char}")]
 _EVERYWHERE = frozenset({"any", "line", "exception"})
 _Problem = tuple[Entry, Place, str]
 
@@ -40,6 +47,18 @@ def problems(knowledge: KnowledgeBase, folders: Sequence[Path] = (BUILT_IN,)) ->
     return [_told(problem, folders) for problem in found]
 
 
+def refused(knowledge: KnowledgeBase, folders: Sequence[Path], cache: Path) -> list[str]:
+    """-> one sentence a pattern that can't be compiled, each beginning with file:line; what can is kept in `cache`."""
+    entries = list(knowledge.entries.values())
+    found = [problem for entry in entries for problem in _refused_by_re2(entry)]
+    if not found:
+        try:
+            Patterns(knowledge, cache)
+        except PatternError:
+            found = [problem for entry in entries for problem in _refused_by_hyperscan(entry)]
+    return [_told(problem, folders) for problem in found]
+
+
 def _proved(knowledge: KnowledgeBase, entries: Sequence[Entry]) -> list[_Problem]:
     """-> what the engine itself says of the entries: their patterns, their examples, and a healthy log."""
     try:
@@ -54,6 +73,7 @@ def _of_one(entry: Entry, entries: dict[str, Entry]) -> Iterator[_Problem]:
         if not any(fnmatchcase(other, name) for other in entries):
             yield entry, ("explains", number), f"explains {name!r}, which no entry has"
     yield from _languages(entry)
+    yield from _free_captures(entry)
     for number, sign in enumerate(entry.signs):
         if sign in entry.signs[:number]:
             yield entry, ("signs", number), "has this sign twice"
@@ -124,6 +144,28 @@ def _claimed_twice(entries: Iterable[Entry]) -> Iterator[_Problem]:
         for number, example in enumerate(entry.match_examples):
             if (other := claimed.setdefault(example.strip(), entry.id)) != entry.id:
                 yield entry, ("examples", "match", number), f"claims an example of {other}: {_short(example)}"
+
+
+def _free_captures(entry: Entry) -> Iterator[_Problem]:
+    """Yields what a command is filled with that can be more than a word of it; paths are quoted."""
+    commands = "\n".join((*entry.checks, *(command for fix in entry.fixes for command in fix.commands)))
+    for name, pattern in entry.capture:
+        if name != PATH and f"{{{name}}}" in commands and (part := _free(pattern)):
+            yield entry, ("capture", name), f"captures too freely for a command: {part!r} in {pattern!r}"
+
+
+def _free(pattern: str) -> str | None:
+    """-> the first part inside of a pattern's group that takes a character which means something to a shell."""
+    opens = None if refused_by_re2(pattern) else _GROUP.search(pattern)
+    depth = 0
+    for atom in _ATOM.finditer(pattern, opens.end() if opens else len(pattern)):
+        part = atom[0]
+        depth += (part == "(") - (part == ")")
+        if depth < 0:
+            return None
+        if part not in _SYNTAX and any(re2.fullmatch(part, char) for char in _OF_SHELLS):
+            return part
+    return None
 
 
 def _refused_by_hyperscan(entry: Entry) -> Iterator[_Problem]:

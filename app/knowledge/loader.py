@@ -29,7 +29,11 @@ def load(folders: Iterable[Path] = (BUILT_IN,)) -> KnowledgeBase:
         if not folder.is_dir():
             problems.append(f"{folder}: no such folder of knowledge")
         for path in sorted(folder.glob("*/*.yaml")):
-            source = path.read_bytes()
+            try:
+                source = path.read_bytes()
+            except OSError as error:
+                problems.append(f"{path}: can't be read: {error.strerror}")
+                continue
             digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + source + b"\0")
             entry = _read(path, source, problems)
             if entry is not None:
@@ -44,7 +48,7 @@ def _read(path: Path, source: bytes, problems: list[str]) -> Entry | None:
     name = f"{path.parent.name}/{path.name}"
     try:
         data = yaml.load(source, Loader=Loader)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, TypeError) as error:  # the last two of a 13th month, and of a list as a key
         mark = getattr(error, "problem_mark", None)
         problems.append(f"{name}:{mark.line + 1 if mark else 1}: {getattr(error, 'problem', error)}")
         return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from signal import Signals
 
 from app.domain.event import Event, Raised, Where
+from app.domain.host import host_name
 from app.domain.line import Line
 
 # E1120 15:09:16.037000 1001 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1) local_rank: 0 (pid: 7) of binary: …
@@ -184,7 +185,7 @@ class Elastic:
                 source="elastic first" if report.first else "elastic report",
                 rank=number,
                 local_rank=int(rank[2]) if rank else None,
-                host=fields["host"][0] if "host" in fields else lines[0].host,
+                host=host_name(fields["host"][0]) if "host" in fields else lines[0].host,
                 attempt=self._last(lines[0]),
                 time=fields["time"][0].replace("_", "T") if "time" in fields else None,
                 exit_code=int(code[1]),

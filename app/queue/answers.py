@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 
 from app.errors import TriageError
 
+log = logging.getLogger(__name__)
 _PAUSE = 0.1  # seconds
+_AGAIN = 1.0  # seconds before the next question where one could not be answered
 
 
 class Answers:
     """One question to the database at a time, for all that wait together; none while nobody does."""
 
     def __init__(self, ended: Callable[[list[str]], Iterable[str]]) -> None:
-        """`ended` says which ids of a list have ended; it may raise TriageError, and is asked again then."""
+        """`ended` says which ids of a list have ended; where it raises, it is asked again."""
         self._ended = ended
         self._waiting: dict[str, Future[None]] = {}
         self._changing = threading.Lock()
@@ -42,7 +45,9 @@ class Answers:
         self._told(list(self._waiting))
 
     def _ask(self) -> None:
-        while not self._closing.wait(_PAUSE):
+        pause = _PAUSE
+        while not self._closing.wait(pause):
+            pause = _PAUSE
             with self._changing:
                 waiting = list(self._waiting)
                 if not waiting:
@@ -50,8 +55,12 @@ class Answers:
                     return
             try:
                 self._told(self._ended(waiting))
-            except TriageError:
-                continue
+            except TriageError as error:
+                pause = _AGAIN
+                log.warning("who waits for an incident is told later: %s", error.message)
+            except Exception:  # all who wait would do so in vain from here on
+                pause = _AGAIN
+                log.exception("who waits for an incident is told later: asking broke")
 
     def _told(self, ended: Iterable[str]) -> None:
         for incident_id in ended:

@@ -39,6 +39,10 @@ class LocalQueue:
     def start(self) -> None:
         """It works from the first id on."""
 
+    def is_dead(self) -> bool:
+        """-> False: what breaks in a thread of a pool ends no more than its own work."""
+        return False
+
     def stop(self) -> None:
         """Lets what is being worked on end, and forgets what waits."""
         with self._changing:

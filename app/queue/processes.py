@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import resource
 import signal
 import threading
@@ -34,6 +35,10 @@ class CallFailed(TriageError):
     code = "triage_failed"
 
 
+class Killed(CallFailed):
+    """Its process was ended by SIGKILL, as the kernel does where memory runs out."""
+
+
 class Interrupted(TriageError):
     """The service ends, and the call with it; the same call can work in another."""
 
@@ -41,19 +46,27 @@ class Interrupted(TriageError):
     code = "stopping"
 
 
+class NotStarted(Interrupted):
+    """No process came up for the call, which is no fault of the call; the same call can work later."""
+
+    code = "not_started"
+
+
 class Processes:
     """At most `count` processes, started when they are needed. Safe to call from many threads."""
 
     def __init__(self, make: Make, arguments: tuple[Any, ...], count: int, seconds: float | None, memory: int) -> None:
         """`make(*arguments)` is called once in each process, and gives the function; a call may take `seconds`, or any
-        time, and `memory` bytes.
+        time, and `memory` bytes. All processes get the arguments as they are now.
         """
-        self._make, self._arguments, self._seconds, self._memory = make, arguments, seconds, memory
+        self._make, self._arguments = make, pickle.dumps(arguments, protocol=pickle.HIGHEST_PROTOCOL)
+        self._seconds, self._memory = seconds, memory
         # The one that was used last comes first, so that where few are needed the others are never started.
         self._idle: LifoQueue[_Process | None] = LifoQueue()
         self._busy: set[_Process] = set()
         self._interrupted = False
         self._count = count
+        self._gathering = threading.Lock()  # two that each held some of the processes would wait for ever
         for _ in range(count):
             self._idle.put(None)
 
@@ -62,7 +75,23 @@ class Processes:
 
         Raises CallFailed, Interrupted, and what the function raises.
         """
-        process = self._idle.get()
+        return self._called(arguments, self._idle.get())
+
+    def call_alone(self, *arguments: Any) -> Any:
+        """The same, once all calls under way have come back, and with no other process beside it."""
+        with self._gathering:
+            process, *others = [self._idle.get() for _ in range(self._count)]
+        for other in others:
+            if other is not None:
+                other.end()
+        try:
+            return self._called(arguments, process)
+        finally:
+            for _ in others:
+                self._idle.put(None)
+
+    def _called(self, arguments: tuple[Any, ...], process: _Process | None) -> Any:
+        """Calls in an idle process, or a new one, and puts it back."""
         try:
             self._go_on()
             if process is None or not process.is_alive():
@@ -115,19 +144,41 @@ class Processes:
 
 
 class _Process:
-    def __init__(self, make: Make, arguments: tuple[Any, ...], memory: int) -> None:
-        """Raises CallFailed where it doesn't come up."""
+    def __init__(self, make: Make, arguments: bytes, memory: int) -> None:
+        """Raises NotStarted where it doesn't come up, and what `make` raises."""
         self._line, end = _SPAWN.Pipe()
-        self._memory = memory
         self._process: SpawnProcess = _SPAWN.Process(
-            target=_serve, args=(end, make, arguments, memory), name="triage", daemon=True
+            target=_serve, args=(end, make, memory), name="triage", daemon=True
         )
-        with _starting:
-            self._process.start()
-        end.close()
+        try:
+            with _starting:
+                self._process.start()
+        except OSError as error:  # the system has no room for one more
+            self._line.close()
+            raise NotStarted(f"no process came up for the triage: {error.strerror}") from error
+        finally:
+            end.close()
+        try:
+            self._make(arguments)
+        except BaseException as error:
+            self.end()
+            if isinstance(error, CallFailed):
+                raise NotStarted(f"no process came up for the triage: {error.message}") from error
+            raise
+
+    def _make(self, arguments: bytes) -> None:
+        """Has the function made. Raises CallFailed, and what `make` raises."""
+        # What does not read what it is given holds up its giver, until it is ended.
+        patience = threading.Timer(_START, self.kill)
+        patience.start()
+        try:
+            self._line.send_bytes(arguments)
+        except OSError:
+            raise self._death() from None
+        finally:
+            patience.cancel()
         problem = self._receive(_START, "start")
         if isinstance(problem, Exception):
-            self.end()
             raise problem
 
     def is_alive(self) -> bool:
@@ -138,7 +189,7 @@ class _Process:
         try:
             self._line.send(arguments)
         except OSError:
-            raise CallFailed(self._death()) from None
+            raise self._death() from None
         return self._receive(seconds, "triage")
 
     def kill(self) -> None:
@@ -154,26 +205,31 @@ class _Process:
             if self._line.poll(seconds):
                 return self._line.recv()
         except (EOFError, OSError):
-            raise CallFailed(self._death()) from None
+            raise self._death() from None
         raise CallFailed(f"the {what} took longer than {seconds:g} seconds and was ended")
 
-    def _death(self) -> str:
+    def _death(self) -> CallFailed:
         self._process.join(_GONE)
         code = self._process.exitcode
         if code is not None and code < 0:
-            return f"the process of the triage was ended by {signal.Signals(-code).name}"
-        return f"the process of the triage ended with exit code {code}"
+            message = f"the process of the triage was ended by {signal.Signals(-code).name}"
+            return Killed(message) if code == -signal.SIGKILL else CallFailed(message)
+        return CallFailed(f"the process of the triage ended with exit code {code}")
 
 
 _starting = threading.Lock()  # multiprocessing starts one process at a time
 
 
-def _serve(line: Connection, make: Make, arguments: tuple[Any, ...], memory: int) -> None:
+def _serve(line: Connection, make: Make, memory: int) -> None:
     """What runs in the other process, until the pipe is closed: by its owner, or by the owner's death."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal; the service ends them
     os.nice(_NICE)
     # Set before anything is loaded: what is loaded counts too.
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    try:
+        arguments = line.recv()
+    except EOFError:
+        return
     function = tried(make, arguments, memory)
     if isinstance(function, Exception):
         line.send(function)

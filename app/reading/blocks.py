@@ -6,7 +6,7 @@ import codecs
 from collections.abc import Iterable, Iterator
 
 from app.errors import UnreadableLog
-from app.reading.decoding import utf16
+from app.reading.decoding import wide
 
 LONGEST_LINE = 4 << 20  # bytes; a longer line is cut here
 _SAMPLE = 64 << 10  # bytes looked at to tell text from binary
@@ -22,9 +22,8 @@ def blocks(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
     """Yields blocks that end with a line feed (the last may not), pieces of lines too long among them. Raises UnreadableLog for binary and empty input."""
     stream = iter(chunks)
     first = next(stream, b"")
-    wide = utf16(first)
-    if wide:
-        encoding, mark = wide
+    if encoded := wide(first):
+        encoding, mark = encoded
         first, stream = _recoded(first[mark:], stream, encoding)
     _refuse_binary(first[:_SAMPLE], name)
     rest = first.removeprefix(codecs.BOM_UTF8)

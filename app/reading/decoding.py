@@ -1,11 +1,13 @@
-"""Bytes of a log → text: which UTF-16 a file is in, and what a line is in that is no UTF-8."""
+"""Bytes of a log → text: which UTF-16 or UTF-32 a file is in, and what a line is in that is no UTF-8."""
 
 from __future__ import annotations
 
 import codecs
 import re
 
-_MARKS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+# In this order: the mark of one begins with another's.
+_MARKS = {codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be",
+          codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}  # fmt: skip
 _SAMPLE = 4096  # bytes
 _SHARE = 0.4  # of the bytes at even or at odd places that are nul in UTF-16 without a mark; Chinese text has fewer
 _VALID = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
@@ -15,13 +17,28 @@ _ERASED = re.compile(r"[^\x08]\x08")
 _MOST_ERASED = 200  # characters in a row
 
 
-def utf16(first: bytes) -> tuple[str, int] | None:
-    """-> the UTF-16 encoding that a file's first bytes are in, and the bytes of its mark; None where it is none."""
-    if first[:2] in _MARKS:
-        return _MARKS[first[:2]], 2
+def wide(first: bytes) -> tuple[str, int] | None:
+    """-> the UTF-16 or UTF-32 encoding that a file's first bytes are in, and the bytes of its mark; None where it is
+    none."""
+    for mark, encoding in _MARKS.items():
+        if first.startswith(mark):
+            return encoding, len(mark)
     sample = first[: min(len(first) & ~1, _SAMPLE)]
     if b"\n" not in sample or sample.count(0) * 10 < len(sample):
         return None
+    return _utf32(sample[: len(sample) & ~3]) or _utf16(sample)
+
+
+def _utf32(sample: bytes) -> tuple[str, int] | None:
+    """Of four bytes the highest is always nul, the next one nearly always, the lowest hardly ever."""
+    zeros, count = [sample[at::4].count(0) for at in range(4)], len(sample) // 4
+    for encoding, (high, next_one, lowest) in (("utf-32-le", (3, 2, 0)), ("utf-32-be", (0, 1, 3))):
+        if zeros[high] == count and zeros[next_one] > 0.9 * count and zeros[lowest] < 0.1 * count:
+            return encoding, 0
+    return None
+
+
+def _utf16(sample: bytes) -> tuple[str, int] | None:
     even, odd, half = sample[::2].count(0), sample[1::2].count(0), len(sample) / 2
     if odd > _SHARE * half and not even:
         return "utf-16-le", 0

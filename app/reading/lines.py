@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from app.domain.host import host_name
 from app.domain.line import Line
 from app.reading.alike import PLAIN, Own, forms, like, own
 from app.reading.decoding import decoded_lines
@@ -181,7 +182,7 @@ class _Reader:
             where.file,
             where.rank if rank is None else rank,
             where.local_rank if local_rank is None else local_rank,
-            host or where.host,
+            host_name(host) or where.host,
             time,
             self._prefix + stream,
             where.attempt,

@@ -5,19 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from app.domain.host import host_name
+
 MOST = 4096  # names or numbers of one list
 LIST = r"[A-Za-z][\w.-]*(?:\[[\d,-]+\][\w.-]*)?(?:,[A-Za-z][\w.-]*(?:\[[\d,-]+\][\w.-]*)?){0,500}"  # as a regex
-_PART = re.compile(r"([\w.-]+)(?:\[([\d,-]+)\]([\w.-]*))?")
+_PART = re.compile(r"([\w.-]+)(?:\[([\d,-]+)\]([\w.-]*))?", re.ASCII)
 
 
 def hosts(told: str) -> tuple[str, ...]:
     """-> the hosts of a node list, in its order, without repeats; the first 4096 of them."""
     names: dict[str, None] = {}
     for name, span, behind in _PART.findall(told):
+        if host_name(name) is None:
+            continue
         for number in _counted(span) if span else ("",):
             if len(names) >= MOST:
                 return tuple(names)
-            names.setdefault(f"{name}{number}{behind}")
+            if host := host_name(f"{name}{number}{behind}"):
+                names.setdefault(host)
     return tuple(names)
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from app.domain.host import host_name
+
 # torchrun --log-dir: <host or nothing>/<run id>_<random>/attempt_0/3/stderr.log
 _TREE = re.compile(r"(?:^|(?P<root>.*)/)attempt_(?P<attempt>\d{1,6})/(?P<local>\d{1,6})/[^/]+$")
 _LAUNCH = re.compile(r"(?:^|/)node_(\d{1,6})_local_rank_(\d{1,6})_std(?:out|err)$")  # torch.distributed.launch --logdir
@@ -78,6 +80,7 @@ class Places:
         if not several:
             return Place(None)
         where = _place(name)
+        where = replace(where, host=host_name(where.host))
         if name in self._numbered and {where.rank, where.local_rank, where.host, where.node} == {None}:
             number = self._numbered[name]
             where = replace(where, rank=number, node=number)  # Of a node, where an agent speaks in it.
@@ -93,7 +96,8 @@ class Places:
 
     def _host(self, root: str) -> str | None:
         first = root.partition("/")[0]
-        return first if first != root and len({other.partition("/")[0] for other in self._roots}) > 1 else None
+        several = len({other.partition("/")[0] for other in self._roots}) > 1
+        return host_name(first) if first != root and several else None
 
 
 def writer_of(name: str) -> str:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
-import tempfile
 import threading
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import hyperscan
 
+from app.reading.disk_cache import keep, read
+
 _FLAGS = hyperscan.HS_FLAG_MULTILINE
 BY_CHARACTER = b"(*UTF8)"  # before a pattern that counts characters and not bytes, for what is valid UTF-8
 _VERSION: str = hyperscan.__version__  # type: ignore[attr-defined]  # its stub leaves it out
-_MOST_KEPT = 18  # files of the cache of one kind
 PatternError: type[Exception] = hyperscan.error
 
 
@@ -106,32 +105,8 @@ def _cached(compiled: Callable[[], hyperscan.Database], folder: Path, key: bytes
     parts = [_VERSION.encode(), platform.machine().encode(), key]
     path = folder / f"patterns-{hashlib.sha256(bytes(1).join(parts)).hexdigest()[:32]}.hs"
     try:
-        return hyperscan.loadb(path.read_bytes(), hyperscan.HS_MODE_BLOCK)
+        return hyperscan.loadb(read(path), hyperscan.HS_MODE_BLOCK)
     except (OSError, hyperscan.error):
         database = compiled()
         keep(path, hyperscan.dumpb(database))
         return database
-
-
-def keep(path: Path, content: bytes) -> None:
-    """Writes a file of the cache whole or not at all; parallel starts may write the same one."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            Path(name).replace(path)
-        finally:
-            Path(name).unlink(missing_ok=True)
-        _forget_old(path)
-    except OSError:
-        return  # A read-only home or a full disk: it works as well, only slower to start.
-
-
-def _forget_old(path: Path) -> None:
-    """Removes what older knowledge and versions left in the cache; the newest of each kind stay."""
-    alike = path.parent.glob(f"{path.name.partition('-')[0]}-*")
-    newest = sorted(((file.stat().st_mtime, file) for file in alike), reverse=True)
-    for _, file in newest[_MOST_KEPT:]:
-        file.unlink(missing_ok=True)

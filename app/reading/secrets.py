@@ -1,89 +1,270 @@
-"""What secrets look like. A pattern's first group, where it has one, stays: the name in `name=secret`.
+"""What secrets look like: the forms that issuers publish, the names before a value, the places where programs take one.
 
-The forms are the ones that their issuers publish, or that scanners of code hosts know them by.
+Each row proves itself: a test takes every `example` through every surrounding that logs put around a line.
 """
 
 from __future__ import annotations
 
-# Known by their own form, whatever stands before them. The last counted repetition is the secret's own.
-FORMS = (
-    r"\b(?:hf|api_org)_[A-Za-z0-9]{20,}",  # Hugging Face
-    r"\bgh[pousr]_[A-Za-z0-9]{20,}",  # GitHub
-    r"\bgithub_pat_\w{20,}",
-    r"\bgl(?:pat|ptt|dt|rt|cbt|ft|soat|agent)-[\w-]{18,}",  # GitLab
-    r"\bxox[abeprs]-[\w-]{10,}",  # Slack
-    r"\bxapp-\d-[\w-]{10,}",
-    r"(hooks\.slack\.com/(?:services|workflows|triggers)/)[\w/]{10,}",
-    r"\bsk-[\w-]{20,}",  # OpenAI, Anthropic, DeepSeek, and others that took the form over
-    r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}",  # AWS
-    r"\bAIza[\w-]{35}",  # Google
-    r"\bGOCSPX-[\w-]{20,}",
-    r"\bya29\.[\w-]{20,}",
-    r"(?i)(\bAccount[_-]?Key=)[A-Za-z0-9+/]{40,}=*",  # Azure
-    r"([?&]sig=)[A-Za-z0-9%+/]{20,}",
-    r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{5,}",  # JSON web tokens, those of Kubernetes too
-    r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}",  # Stripe
-    r"\bSG\.[\w-]{16,}\.[\w-]{16,}",  # SendGrid
-    r"\bkey-[0-9a-f]{32}",  # Mailgun
-    r"\bnpm_[A-Za-z0-9]{30,}",
-    r"\bpypi-[\w-]{32,}",
-    r"\bdo[opr]_v1_[0-9a-f]{40,}",  # DigitalOcean
-    r"\bdapi[0-9a-f]{32}",  # Databricks
-    r"(discord(?:app)?\.com/api/webhooks/)\d{15,22}/[\w-]{20,}",
-    r"\b\d{8,10}:AA[\w-]{33}",  # Telegram
-    r"\bdckr_(?:pat|oat)_[\w-]{20,}",  # Docker Hub
-    r"\bgl(?:c|sa)_[A-Za-z0-9+/=_]{20,}",  # Grafana
-    r"\bhv[bsr]\.[\w-]{20,}",  # Vault
-    r"\b[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}",  # Terraform
-    r"\blin_(?:api|oauth)_[A-Za-z0-9]{20,}",  # Linear
-    r"\bntn_[A-Za-z0-9]{30,}",  # Notion
-    r"\bPMAK-[0-9a-f-]{20,}",  # Postman
-    r"\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}",  # Shopify
-    r"\bsntry[su]_[A-Za-z0-9+/=_]{20,}",  # Sentry
-    r"(https?://)[0-9a-f]{32}@",  # its addresses hold a key
-    r"\bNRAK-[A-Z0-9]{20,}",  # New Relic
-    r"\bwandb_v1_\w{20,}",
-    r"(\bwandb login (?:--relogin )?)[0-9a-zA-Z_]{30,}",
-    r"\br8_[A-Za-z0-9]{30,}",  # Replicate
-    r"\bgsk_[A-Za-z0-9]{30,}",  # Groq
-    r"\bpplx-[A-Za-z0-9]{30,}",  # Perplexity
-    r"\bxai-[A-Za-z0-9]{40,}",
-    r"\bnvapi-[\w-]{30,}",  # NVIDIA
-    r"\bLTAI[A-Za-z0-9]{12,}",  # Alibaba
-    r"\bAKID[A-Za-z0-9]{28,}",  # Tencent
-    r"\bAKLT[\w-]{20,}",  # Volcengine
-    r"\bbce-v3/ALTAK-[\w/-]{20,}",  # Baidu
-    r"(/open-apis/bot/v2/hook/)[\w-]{20,}",  # Feishu
-    r"(\baccess_token=)[\w.-]{20,}",  # DingTalk and whatever else takes it in the address
-    r"(/cgi-bin/webhook/send\?key=)[\w-]{20,}",  # WeCom
-    r"\bAGE-SECRET-KEY-1[A-Z0-9]{20,}",
-    r"\bops_eyJ[\w+/=-]{20,}",  # 1Password
-    r"\bdp\.(?:pt|st|ct|sa)\.[\w.-]{20,}",  # Doppler
-    r"\bsbp_[0-9a-f]{40,}",  # Supabase
-    r"\bpscale_(?:tkn|pw|oauth)_[\w.-]{20,}",  # PlanetScale
-    r"\bFlyV1 fm\d_[\w+/=,-]{20,}",
-    r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{40,}",  # Airtable
-    r"\bfig[dou]_[\w-]{20,}",  # Figma
-    r"\btt_[\w-]{43}",  # torchtriage itself
-    r"(://[^\s:/@\"']{0,64}:)[^\s:/@\"']{3,}@",  # a password in an address
-    r"(?i)(\bbearer )[\w.~+/-]{12,}=*",
-    r"(?i)(\bauthorization[\"']?\s?[:=]\s?[\"']?(?:basic|token) )[\w.~+/-]{8,}=*",
-    r"(?i)(\b(?:set-)?cookie: )[^\n]{8,}",
-    r"(?i)(\bx-(?:api-key|auth-token|amz-security-token|goog-api-key): ?)[^\s\"']{8,}",
-    r"(?i)(\blogin \S{1,64} password )[^\s]{3,}",  # .netrc
-)
+from dataclasses import dataclass
 
-# Known by the name before them; what looks like no secret (a number, None) is left.
-NAMED = (
-    # A variable of the environment.
-    r"(\b[A-Z][A-Z0-9_]{0,60}(?:_KEY|KEY_ID|_SECRET|TOKEN|PASSWORD|PASSWD|_PWD|_PASS|PASSPHRASE|CREDENTIALS)"
-    r"\\?[\"']?\s{0,2}[=:]\s{0,2}\\?[\"']?)([^\s\"',;&\\]{6,})",
-    # An option, a field or an argument.
-    r"(?i)((?:^|[^a-z])(?:api[_-]?key|api[_-]?token|access[_-]?key|secret[_-]?key|secret[_-]?access[_-]?key|secret"
-    r"|client[_-]?secret|(?:access|auth|refresh|session|security|private|hub|hf|bot|use_auth)[_-]?token|passw(?:or)?d|passphrase"
-    r"|pwd|private[_-]?key|credentials?)\\?[\"']?\s{0,2}[=:]\s{0,2}\\?[\"']?)([^\s\"',;&\\]{6,})",
-    r"(?i)(--(?:api[_-]?key|token|hf[_-]?token|secret|passw(?:or)?d|wandb[_-]?(?:api[_-]?)?key)[ =][\"']?)([^\s\"',;&\\]{6,})",
-    r"(?i)((?:^|[^\w.])token\\?[\"']?\s{0,2}[=:]\s{0,2}\\?[\"']?)([\w.~+/-]{20,}=*)",
+_ALNUM, _WORD, _HEX, _UPPER, _BASE64 = "[A-Za-z0-9]", r"[\w-]", "[0-9a-f]", "[A-Z0-9]", "[A-Za-z0-9+/=_-]"
+
+# No letter stands in front, but for that of an escape: a colour, a line feed, a percent sign.
+APART = r"(?:^|[^A-Za-z]|\\[a-z]|\[[0-9;]{0,12}m|%[0-9A-F]{2}|\\[ux][0-9a-f]{2,4})"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A secret that is known by how it begins, whatever stands before it.
+
+    `begins`: the openings, each of them literal, parted by spaces. `rest`: the alphabet of what follows, `least` how
+    much of it there is. `then`: what must stand behind that, where it is not just more of the same. `before`: a pattern
+    for what must stand in front, and stays. `apart`: a letter in front means that it is another word. `random`: what
+    follows is also how words are written, so that it must look drawn by lot. `part`: the secret began before the opening.
+    """
+
+    kind: str
+    begins: str
+    rest: str
+    least: int
+    then: str = ""
+    before: str = ""
+    apart: bool = False
+    random: bool = False
+    part: bool = False
+    example: str = ""  # the opening, where the first of `begins` is not all that stands before the rest
+
+
+FORMS = (
+    Form("hugging-face-token", "hf_ api_org_", _ALNUM, 20),
+    Form("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", _ALNUM, 20),
+    Form("github-token", "github_pat_", r"\w", 20),
+    Form("gitlab-token", "glpat- glptt- gldt- glrt- glcbt- glft- glsoat- glimt- glffct- gloas- glagent-", r"[\w.-]", 18),
+    Form("gitlab-token", "GR1348941", _WORD, 18),
+    Form("slack-token", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxp- xoxr- xoxs- xoxe. xapp-", r"[\w.%-]", 10),
+    Form("slack-webhook", "", r"[\w/]", 10, before=r"hooks\.slack\.com/(?:services|workflows|triggers)/", example="hooks.slack.com/services/"),
+    Form("api-key", "sk-", _WORD, 20, apart=True, random=True),  # OpenAI, Anthropic, DeepSeek, Moonshot, DashScope, …
+    Form("anthropic-key", "sk-ant-", _WORD, 20),
+    Form("openai-key", "sk-proj- sk-svcacct- sk-admin-", _WORD, 30),
+    Form("aws-access-key-id", "AKIA ASIA ABIA ACCA", _UPPER, 16),
+    Form("aws-bedrock-key", "ABSK bedrock-api-key-", _BASE64, 60),
+    Form("google-api-key", "AIza", _WORD, 35),
+    Form("google-oauth-secret", "GOCSPX-", _WORD, 20),
+    Form("google-oauth-token", "ya29.", r"[\w.-]", 20),
+    Form("google-refresh-token", "1//0", _WORD, 30),
+    Form("azure-client-secret", "7Q~ 8Q~ 9Q~", r"[\w~.-]", 31, part=True, example="aB38Q~"),
+    Form("json-web-token", "eyJ", _WORD, 8, then=r"\.[\w-]{8,}(?:\.[\w-]*){1,4}", example="eyJhbGciOiJIUzI1.eyJzdWIi."),
+    Form("neptune-token", "eyJhcGlf", _BASE64, 40),
+    Form("grafana-token", "eyJrIjoi", _BASE64, 40),
+    Form("grafana-token", "glc_ glsa_", _BASE64, 20),
+    Form("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_ whsec_", r"[A-Za-z0-9+/=]", 16),
+    Form("sendgrid-key", "SG.", _WORD, 16, then=r"\.[\w-]{16,}", example="SG.aB3dE5gH7jK9mN1pQ2sT4v."),
+    Form("mailgun-key", "key-", _HEX, 32, apart=True),
+    Form("mailchimp-key", "-us", r"\d", 1, before=r"[0-9a-f]{32}", part=True, example="0123456789abcdef0123456789abcdef-us"),
+    Form("brevo-key", "xkeysib-", _WORD, 40),
+    Form("twilio-key", "SK", _HEX, 32, apart=True),
+    Form("npm-token", "npm_", _ALNUM, 30),
+    Form("pypi-token", "pypi-", _WORD, 32, random=True),
+    Form("rubygems-key", "rubygems_", _HEX, 40),
+    Form("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", _HEX, 40),
+    Form("databricks-token", "dapi", r"[0-9a-f-]", 32),
+    Form("discord-webhook", "", r"[\w/-]", 38, before=r"discord(?:app)?\.com/api/webhooks/", example="discord.com/api/webhooks/"),
+    Form("discord-token", ".", _WORD, 27, before=r"[MNO][\w-]{23,27}\.[\w-]{6}", part=True, example="MTA1aB3dE5gH7jK9mN1pQ2sT.aB3dE5."),
+    Form("telegram-token", ":AA", _WORD, 33, before=r"\d{8,10}", part=True, example="123456789:AA"),
+    Form("docker-hub-token", "dckr_pat_ dckr_oat_", _WORD, 20),
+    Form("vault-token", "hvs. hvb. hvr.", _WORD, 20),
+    Form("terraform-token", ".atlasv1.", _WORD, 40, part=True, example="aB3dE5gH7jK9mN.atlasv1."),
+    Form("linear-key", "lin_api_ lin_oauth_", _ALNUM, 20),
+    Form("notion-token", "ntn_", _ALNUM, 30),
+    Form("notion-token", "secret_", _ALNUM, 43, random=True),
+    Form("postman-key", "PMAK-", r"[0-9a-f-]", 20),
+    Form("shopify-token", "shpat_ shpca_ shppa_ shpss_", "[0-9a-fA-F]", 32),
+    Form("square-token", "sq0atp- sq0csp- sq0idp-", _WORD, 22),
+    Form("sentry-token", "sntrys_ sntryu_", _BASE64, 20),
+    Form("new-relic-key", "NRAK- NRJS- NRII-", r"[\w-]", 19),
+    Form("wandb-key", "wandb_v1_", r"\w", 20),
+    Form("replicate-token", "r8_", _ALNUM, 30),
+    Form("groq-key", "gsk_", _ALNUM, 30),
+    Form("perplexity-key", "pplx-", _ALNUM, 30),
+    Form("xai-key", "xai-", _ALNUM, 40),
+    Form("nvidia-key", "nvapi-", _WORD, 30),
+    Form("runpod-key", "rpa_", _ALNUM, 30),
+    Form("modal-token", "as- ak-", _ALNUM, 22, apart=True, random=True),
+    Form("tavily-key", "tvly-", _WORD, 20, random=True),
+    Form("langsmith-key", "lsv2_pt_ lsv2_sk_", r"\w", 32),
+    Form("fireworks-key", "fw_", _ALNUM, 22, apart=True, random=True),
+    Form("jina-key", "jina_", _WORD, 40, random=True),
+    Form("posthog-key", "phc_ phx_", _ALNUM, 32),
+    Form("tailscale-key", "tskey-", _WORD, 20),
+    Form("atlassian-token", "ATATT3 ATCTT3", _BASE64, 60),
+    Form("bitbucket-token", "ATBB", _ALNUM, 32),
+    Form("artifactory-token", "AKCp cmVmdGtu", _ALNUM, 58),
+    Form("alibaba-access-key-id", "LTAI", _ALNUM, 12, random=True),
+    Form("tencent-secret-id", "AKID", _ALNUM, 28),
+    Form("volcengine-access-key-id", "AKLT", _WORD, 20),
+    Form("baidu-key", "bce-v3/ALTAK-", r"[\w/-]", 20),
+    Form("feishu-webhook", "", _WORD, 20, before="/open-apis/bot/v2/hook/", example="/open-apis/bot/v2/hook/"),
+    Form("wecom-webhook", "", _WORD, 20, before=r"/cgi-bin/webhook/send\?key=", example="/cgi-bin/webhook/send?key="),
+    Form("teams-webhook", "", r"[\w/-]", 32, before="/IncomingWebhook/", example="/IncomingWebhook/"),
+    Form("age-key", "AGE-SECRET-KEY-1", _UPPER, 20),
+    Form("1password-token", "ops_eyJ", _BASE64, 20),
+    Form("doppler-token", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", r"[\w.-]", 20),
+    Form("supabase-token", "sbp_ sb_secret_", _WORD, 24, random=True),
+    Form("planetscale-token", "pscale_tkn_ pscale_pw_ pscale_oauth_", r"[\w.-]", 20),
+    Form("fly-token", "fm1_ fm2_", r"[\w+/=,-]", 40),
+    Form("pulumi-token", "pul-", _HEX, 40),
+    Form("dynatrace-token", "dt0c01. dt0s01. dt0s16.", r"[\w.]", 40),
+    Form("cloudflare-key", "v1.0-", r"[0-9a-f-]", 120),
+    Form("heroku-key", "HRKU-", _WORD, 36),
+    Form("openshift-token", "sha256~", _WORD, 40),
+    Form("airtable-token", ".", _HEX, 40, before=r"pat[A-Za-z0-9]{14}", part=True, example="pataB3dE5gH7jK9mN."),
+    Form("figma-token", "figd_ figo_ figu_", _WORD, 20, random=True),
+    Form("torchtriage-token", "tt_", _WORD, 43, random=True),
+)  # fmt: skip
+
+
+# What Hyperscan takes for what parts a name from its value, and a value that is drawn by lot; `secret_values` looks closer.
+_MARKS = r"(?:[^\w\n]|quot;|#x27;|#3[49];)*"  # quotes, escaped or not, and whatever else is no letter
+_PARTED = (
+    r"(?::? ?(?:str|string|SecretStr|Optional\[str\]))?[^\w\n=:]*(?:quot;|#x27;|#3[49];|[0-9;]*m|2[27])?[^\w\n=:]*"
+    r"(?:[=:>|]|%3[ad]|\xef\xbc[\x9a\x9d]|#(?:61|58);|\xe2\x94[\x82\x83])"
+    r"[^\w\n]*(?:(?:u001b|x1b|033)\[)?(?:[0-9;]+m|quot;|#x27;|#3[49];|2[27])?[^\w\n]*"
 )
-KEY_BEGINS = r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----"
-KEY_ENDS = r"-----END [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----"
+_LOT = r"\w[\w.~+/=%-]"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A secret that is known by what stands before it, which stays.
+
+    `doubt`: what a value must look like, 0 anything but a placeholder, 1 no words, 2 drawn by lot. `least`: how many
+    bytes it has. `assigned`: `before` is a name, and what parts it from its value comes behind it; else the value or its
+    quote follows at once. `reach`: how far it goes: one `value`, a `header`, the rest of the `line`; a value `attached` to
+    its option, `piped` into a program, or `quoted`.
+    """
+
+    kind: str
+    before: str
+    example: str  # what `before` finds, up to the value
+    doubt: int = 0
+    least: int = 1
+    assigned: bool = False
+    reach: str = "value"
+
+    @property
+    def pattern(self) -> str:
+        """-> what Hyperscan looks for. It ends behind the first `least` bytes of a value that is drawn by lot, behind the
+        byte after another's name, else where the value or its quote begins."""
+        lot = f"{_LOT}{{{self.least - 1}}}"
+        if not self.assigned:
+            return rf"{self.before}[\"'\\ \t]{{0,12}}{lot}" if self.doubt == 2 else self.before
+        if self.doubt < 2:
+            return rf"(?i)(?:{self.before}){_STAGE}[^\w\n-]"
+        return rf"(?i)(?:(?:{self.before})(?:{_PARTED})|-[\w.-]*(?:{self.before})[\"',]{{0,2}}[ \t][\"']?){lot}"
+
+
+_STAGE = r"(?:[_-]?(?:\d{1,2}|prod|dev|test|staging|main|old|new|primary|secondary))?"
+_PASSWORD = (
+    r"pass[-_]?word|(?:^|[^/])pass[-_]?wd|pass[-_]?phrase|passwort|pwd|[_-]pw|rediscli_auth"
+    r"|(?:db|database|smtp|mail|user|ssh|root|admin|redis|mysql|pg|http|proxy|ftp|ldap|login|bind|key|cert|auth)[_.-]?pass"
+)
+_SECRET = (
+    r"(?:client|app|corp|consumer|signing|webhook|jwt|shared|oauth|encoding|token)[ ._-]?secret"
+    r"|secret(?:[ ._-]?(?:access[ ._-]?)?key)?|access[ ._-]?key[ ._-]?secret|secret[_-]?id|[_-]sk"
+)
+_KEY = (
+    r"(?:api|app|access|account|auth|encryption|encrypt|fernet|master|subscription|service|license|admin|private"
+    r"|signing|storage|deploy)[ ._-]?key(?:[ ._-]?id)?|client-key-data"
+)
+_TOKEN = (
+    r"(?:access|auth|refresh|session|security|private|hub|hf|bot|api|id|bearer|identity|registry|personal|csrf|xsrf"
+    r"|service|user|login|upload|github|gitlab|job|deploy|oauth|jwt|verification"
+    r"|jupyter|notebook|dashboard|vault|wandb|comet|mlflow|neptune|clearml|swanlab|slack|discord|telegram|npm|pypi|codecov"
+    r"|grafana|sentry|runner|ray)[ ._-]?token"
+)
+_OPTIONS = r"[^\n|;&]*[ \t\"']"  # what may stand between a command and its option
+_NEXT = r"[\"']?,?[ \t]"  # what parts two words of a command, or two members of a list
+
+
+def _in_json(*names: str) -> str:
+    """-> the pattern for names in Chinese, as they are and as JSON escapes them."""
+    escaped = ["".join(rf"\\{{1,8}}u{ord(char):04x}" for char in name) for name in names]
+    return "|".join([*names, *escaped])
+
+
+NAMED = (
+    Named("password", _PASSWORD, "db_password=", assigned=True),
+    Named("secret", _SECRET, "client_secret=", 1, assigned=True),
+    Named("api-key", _KEY, "apiKey: ", 1, assigned=True),
+    Named("token", _TOKEN, "auth_token=", 1, assigned=True),
+    Named("token", "token", "TOKEN=", 2, 10, assigned=True),
+    Named("credentials", r"credentials?|creds|[\"'_;]auth|_auth_?token|dockerconfigjson|dockercfg", '"auth": ', 2, 12, assigned=True),
+    Named("secret", r"(?:token[_.-]|(?:secret|password)[_.-]?)[a-z0-9_.-]{1,24}", "TOKEN_FOO=", 2, 16, assigned=True),
+    Named("key", r"[a-z0-9][_-]key", "KAGGLE_KEY=", 2, 16, assigned=True),
+    Named("key", r"[^\w][as]k[\"']?[=:]", " sk=", 2, 16),
+    Named("password", rf"{APART}(?:pw|pass)|[_.-]pass", "pw=", 1, assigned=True),
+    Named("password", r"[a-z]Pass[\"']?[:=]", "dbPass=", 1),
+    Named("password", _in_json("密码", "密碼", "口令"), "密码：", assigned=True),
+    Named("key", _in_json("密钥", "秘钥", "私钥", "金鑰", "令牌", "凭证"), "访问密钥：", 1, assigned=True),
+    # A name in one field and its value in the next, on the next line too.
+    Named(
+        "secret",
+        rf"(?i)(?:name|id|key){_MARKS}[\w.-]*(?:passw(?:or)?d|secret|token|_key){_MARKS}"
+        rf"(?:\n[^\n]*[^\w\n])?value{_MARKS}[=:]",
+        '"name": "DB_PASSWORD", "value": ',
+        1,
+    ),
+    Named("kaggle-key", rf"username{_MARKS}[\w.@-]+{_MARKS}key{_MARKS}:", '"username": "ann", "key": ', 2, 16),
+    # .netrc, and properties that are parted from their value by a blank.
+    Named("password", r"login[ \t]{1,4}\S{1,80}[ \t]{1,4}password[ \t]", "machine a.org login ann password "),
+    Named("password", r"(?:^[ \t]?|[\]|:>][ \t]?|[ \t]{2})password[ \t]", "  password ", 1, 6),
+    Named("password", r"[a-z][.](?:password|secret|token)[ \t]", "hive.metastore.password ", 1, 6),
+    Named("token", r"(?i)(?:token|api[ _-]?key) ", "auth failed for token ", 2, 24),
+    Named("api-key", r"(?i)api key provided:", "Incorrect API key provided: ", 1),
+    # What is asked of a server, and what is answered.
+    Named("authorization", r"(?:proxy-)?authorization", "Authorization: ", assigned=True, reach="header"),
+    Named("bearer-token", r"(?i)bearer(?: |%20)", "Bearer ", 2, 12),
+    Named("cookie", r"(?:set-)?cookie", "Cookie: ", assigned=True, reach="line"),
+    Named("signature", r"(?i)[?&;](?:q-)?(?:signature|sign?)=", "?Signature=", 2, 16),
+    Named("signature", r"(?i)x-(?:amz|goog|oss|tos|cos|obs)-(?:signature|security-token|credential)[=:]", "X-Amz-Signature=", 2, 16),
+    Named("access-key-id", r"(?i)(?:access_?key_?id|q-ak)=", "OSSAccessKeyId=", 1, 12),
+    Named("token", r"(?i)[?&](?:access_token|api_?key|auth|token|key|code)=", "?key=", 2, 16),
+    # What stands on command lines.
+    Named("password", rf"mysql[\w.-]*{_OPTIONS}-p", "mysql -u root -p", reach="attached"),
+    Named("password", rf"(?:sshpass|unzip|twine|mongosh?|cqlsh){_OPTIONS}-[pP]{_NEXT}", "sshpass -p "),
+    Named("password", rf"(?:docker|podman|skopeo|helm|nerdctl|crane|oras|az|oc)[\w -]*login{_OPTIONS}-p{_NEXT}", "docker login -u ann -p "),
+    Named("password", rf"sshpass{_OPTIONS}-p", "sshpass -p", reach="attached"),
+    Named("password", rf"redis-cli{_OPTIONS}-a{_NEXT}", "redis-cli -h cache -a "),
+    Named("password", rf"ldap[a-z]+{_OPTIONS}-w{_NEXT}", "ldapsearch -w "),
+    Named("password", rf"ssh-keygen{_OPTIONS}-[NP]{_NEXT}", "ssh-keygen -N "),
+    Named(
+        "password",
+        rf"curl{_OPTIONS}(?:-[A-Za-z]*u|--(?:proxy-)?user)[=\"', \t]*[^\s:\"']*:",
+        "curl -u ann:",
+    ),
+    Named("password", r"--(?:user|auth|creds?)[ =][\"']?[^\s:\"']{1,80}:", "--user ann:", 1),
+    Named("password", rf"smbclient{_OPTIONS}(?:-U|--user)[ =]?[^\s%]+%", "smbclient -U ann%"),
+    Named("password", r"(?:requirepass|masterauth|auth-pass \S+) ", "requirepass "),
+    Named("password", r"(?i)(?:identified by|with password) ", "IDENTIFIED BY '", reach="quoted"),
+    Named("password", rf"{APART}lftp{_OPTIONS}-u {{0,3}}[^\s,]+,", "lftp -u ann,"),
+    Named("secret", r"Secret(?:Str|Bytes)\(", "SecretStr("),
+    Named("secret", rf"{APART}set(?:env|x)? (?:-\w+ )?\w*(?:PASSWORD|PASSWD|TOKEN|SECRET|_KEY) ", "set -x PGPASSWORD ", 1),
+    Named("api-key", r"(?:login|init)\((?:[^()\n]*, ?)?key=", "wandb.login(key=", 2, 16),
+    Named("api-key", r"(?i)\bkey for [\w.-]+:", "Appending key for api.wandb.ai: ", 2, 16),
+    Named("password", r"-pass(?:in|out)?[\"' ,=]{1,4}pass:", "openssl -passin pass:"),
+    Named("password", rf"rclone{_NEXT}[\"']?obscure{_NEXT}", "rclone obscure "),
+    Named("password", rf"{APART}echo (?:-n )?", "echo ", 1, 6, reach="piped"),
+    Named("wandb-key", r"wandb[\"',]{0,2} [\"']?login(?:[\"',]{0,2} [\"']?--?[\w=:/.-]{1,80}){0,3}[\"']?,? ", "wandb login ", 2, 30),
+    Named("password", rf"{APART}mc alias set \S+ \S+ \S+ ", "mc alias set minio http://m:9000 admin "),
+    Named("secret", r"--from-literal=[\w.-]{1,80}=", "--from-literal=api=", 1),
+    Named("secret", rf"configure{_NEXT}[\"']?set{_NEXT}[\"']?\w*(?:secret|key|token)\w*{_NEXT}", "aws configure set aws_secret_access_key ", 1),
+    Named("secret", rf"ossutil\w*{_OPTIONS}-k{_NEXT}", "ossutil config -k ", 1),
+    Named("password", r"(?:auth=|BasicAuth|DigestAuth)\([^,()\n]+,", "auth=('ann', ", 1),
+)  # fmt: skip
+
+# A password, or a token in its place, in an address: from its scheme to an @.
+ADDRESS = r"://[^\s/@\"'<>`]{0,120}(?::[^\s\"'<>`]{0,250})?@"
+# A name whose value stands on the following lines, deeper than the name: a block of YAML.
+BLOCK = rf"(?i)(?:{_PASSWORD}|{_SECRET}|{_KEY}|token|dockercfg|dockerconfigjson)[\"']?:[ \t]{{1,4}}[|>][-+]?\d?[ \t\r]{{0,4}}(?:\n|\z)"
+KEY_BEGINS = r"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
+KEY_ENDS = r"-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"

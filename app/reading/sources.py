@@ -88,7 +88,7 @@ def open_stdin() -> Run:
 
 
 def _stream(chunks: Iterator[bytes]) -> Iterator[LogFile]:
-    for inside in _told("-", unpack(Upload("-", chunks), Budget(None), None)):
+    for inside in _told("-", unpack(Upload("-", chunks), Budget(None))):
         yield LogFile(inside.name, partial(_told, "-", inside.chunks), inside.member)
 
 
@@ -113,7 +113,7 @@ def _files(path: Path, name: str) -> Iterator[LogFile]:
     """Yields the log files inside of one file on disk; each must be read before the next is asked for."""
     found = False
     _refuse_false_name(path)
-    for inside in _told(str(path), unpack(Upload(name, _read(path)), Budget(None), None)):
+    for inside in _told(str(path), unpack(Upload(name, _read(path)), Budget(None))):
         if not clean_name(name).startswith(inside.name) and not _LOG_NAMES.search(PurePosixPath(inside.name).name):
             deque(inside.chunks, maxlen=0)
             continue

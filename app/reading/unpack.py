@@ -1,6 +1,7 @@
 """Takes a file or an upload apart: its bytes in, the log files inside out, decompressed, a piece at a time.
 
-What it holds is told by its first bytes, as names and content types are often wrong. Memory is bounded.
+What it holds is told by its first bytes, as names and content types are often wrong. Memory is bounded, and so is what
+comes out of few bytes (decisions/0025).
 """
 
 from __future__ import annotations
@@ -10,20 +11,30 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import IO, NamedTuple, cast
 
-from app.errors import LogTooLarge, UnreadableLog
+from app.errors import LogTooLarge, StorageUnavailable, UnreadableLog
 from app.reading.zstd import DecompressionParameter, ZstdError, ZstdFile
 
-_CHUNK = 1 << 20
+_FIRST, _CHUNK = 64 << 10, 1 << 20  # bytes that are unpacked at once: few at first, so that who watches is asked soon
 _DEPTH = 3  # a .gz in a .tar.gz that was sent with Content-Encoding is three
 _MOST_FILES = 25_000  # two of each of 10,000 ranks, and what stands beside them
+_MOST_MEMBERS = 4 * _MOST_FILES  # of archives: folders and links too
 _OVERHEAD = 16 << 20  # bytes that an archive can have beside its files
+_FREELY = 32 << 20  # bytes that may come out of any few
+_RATIO = (
+    1000  # and how many times as many as came in beyond that: what gzip can do; the same line again and again is 260
+)
 _LONGEST_NAME = 300
+_FILE = (
+    16 << 10
+)  # bytes of work that a file in an archive counts for, besides its own: each is looked at and kept by itself
 _HEADERS = 1 << 20  # bytes of a tar archive between two files; long headers would be read into memory
+_CONTENTS = 4 << 20  # bytes of a zip archive's list of contents, which is read into memory: 25,000 names of 100 letters
+_ZIP_WAYS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others unpack without any bound on memory
 _ZSTD_OPTIONS = {int(DecompressionParameter.window_log_max): 26}  # what a frame may make us allocate: 64 MiB
 _GZIP, _ZSTD, _TAR = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"ustar"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
@@ -31,38 +42,80 @@ _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _BROKEN = (OSError, EOFError, zlib.error, ZstdError, tarfile.TarError, zipfile.BadZipFile, RuntimeError, UnicodeError)
 
 
+def _unwatched(_: int) -> None:
+    pass
+
+
 class Upload(NamedTuple):
     """One thing that was sent or found on disk: its name, as far as it has one, and its bytes, to be read once.
-    `member`: it came out of an archive, where others can be beside it."""
+    `member`: it came out of an archive, where others can be beside it. `watch` is called with the size of every piece
+    that is read or unpacked, before anything is done with it; what it raises ends the reading."""
 
     name: str
     chunks: Iterator[bytes]
     member: bool = False
+    watch: Callable[[int], None] = _unwatched
 
 
 class Budget:
-    """How many bytes may still come out; None is no limit."""
+    """What may come out of the uploads of one request, all together; a limit of None bounds nothing.
+
+    `limit` is that of the logs in bytes. What is unpacked on the way counts each time, also where nobody reads it.
+    """
 
     def __init__(self, limit: int | None) -> None:
         self._limit = limit
-        self._left = float("inf") if limit is None else limit
+        self._logs = self._came = self._unpacked = self._files = self._members = 0
 
     def spend(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """Yields the same chunks; raises LogTooLarge where they are too many."""
+        """Yields the same chunks, those of logs; raises LogTooLarge where they are too many."""
         for chunk in chunks:
-            self._left -= len(chunk)
-            if self._left < 0:
-                raise LogTooLarge(f"the log is larger than the limit of {self._limit} bytes", limit=self._limit)
+            self._logs += len(chunk)
+            self._bound(self._logs, 0)
             yield chunk
 
+    def came(self, chunks: Iterator[bytes], watch: Callable[[int], None]) -> Iterator[bytes]:
+        """Yields the same chunks, as they were sent."""
+        for chunk in chunks:
+            self._came += len(chunk)
+            watch(len(chunk))
+            yield chunk
 
-def unpack(upload: Upload, budget: Budget, limit: int | None) -> Iterator[Upload]:
+    def unpacked(self, chunks: Iterator[bytes], watch: Callable[[int], None]) -> Iterator[bytes]:
+        """Yields the same chunks, which came out of others; raises LogTooLarge where they are too many, or too many for
+        those they came out of."""
+        for chunk in chunks:
+            self._unpacked += len(chunk)
+            self._bound(self._unpacked, _OVERHEAD)
+            if self._limit is not None and self._unpacked > max(_FREELY, self._came * _RATIO):
+                told = f"more than {_RATIO} times as many bytes came out of the packed log as went in"
+                raise LogTooLarge(told, unpacked=self._unpacked)
+            watch(len(chunk))
+            yield chunk
+
+    def member(self, archive: Upload, is_file: bool) -> None:
+        """Counts what stands in archives; raises UnreadableLog where that is too much."""
+        self._members += 1
+        if is_file:
+            self._files += 1
+            archive.watch(_FILE)
+        if self._files > _MOST_FILES:
+            raise UnreadableLog(f"{clean_name(archive.name)}: more than {_MOST_FILES} files")
+        if self._members > _MOST_MEMBERS:
+            raise UnreadableLog(f"{clean_name(archive.name)}: more than {_MOST_MEMBERS} files and folders")
+
+    def _bound(self, count: int, beside: int) -> None:
+        if self._limit is not None and count > self._limit + beside:
+            raise LogTooLarge(f"the log is larger than the limit of {self._limit} bytes", limit=self._limit)
+
+
+def unpack(upload: Upload, budget: Budget) -> Iterator[Upload]:
     """Yields the files in an upload; each must be read before the next is asked for.
 
-    `budget` is that of all files together; `limit` that of each wrapping around them (None: none).
-    Raises UnreadableLog for what is broken, LogTooLarge.
+    `budget` is that of all uploads of a request together. Raises UnreadableLog for what is broken or packed in a way
+    that is not taken, LogTooLarge, StorageUnavailable, and what the upload's `watch` raises.
     """
-    for file in _unwrapped(upload, limit, _DEPTH):
+    for file in _unwrapped(upload._replace(chunks=budget.came(upload.chunks, upload.watch)), budget, _DEPTH):
         yield Upload(clean_name(file.name), budget.spend(_told(file.chunks, file.name)), file.member)
 
 
@@ -105,7 +158,7 @@ class _Source:
             yield chunk
 
 
-def _unwrapped(upload: Upload, limit: int | None, depth: int) -> Iterator[Upload]:
+def _unwrapped(upload: Upload, budget: Budget, depth: int) -> Iterator[Upload]:
     source = _Source(_told(upload.chunks, upload.name))
     begin = source.peek(262)
     opened = _gunzipped if begin[:2] == _GZIP else _unzstd if begin[:4] == _ZSTD else None
@@ -113,63 +166,113 @@ def _unwrapped(upload: Upload, limit: int | None, depth: int) -> Iterator[Upload
     if (opened or archive) and not depth:
         raise UnreadableLog(f"{clean_name(upload.name)}: packed more than {_DEPTH} times")
     if opened:
-        chunks = Budget(limit and limit + _OVERHEAD).spend(opened(source))
-        yield from _unwrapped(Upload(_without_ending(upload.name), chunks, upload.member), limit, depth - 1)
+        chunks = budget.unpacked(opened(source), upload.watch)
+        yield from _unwrapped(upload._replace(name=_without_ending(upload.name), chunks=chunks), budget, depth - 1)
     elif archive:
-        yield from archive(source, upload.name, limit, depth - 1)
+        for member in archive(source, upload, budget):
+            yield from _unwrapped(member, budget, depth - 1)
     else:
-        yield Upload(upload.name, source.all(), upload.member)
+        yield upload._replace(chunks=source.all())
 
 
 def _gunzipped(source: _Source) -> Iterator[bytes]:
     with gzip.GzipFile(fileobj=cast(IO[bytes], source)) as file:
-        while chunk := file.read(_CHUNK):
-            yield chunk
+        yield from _pieces(file.read)
 
 
 def _unzstd(source: _Source) -> Iterator[bytes]:
     with ZstdFile(cast(IO[bytes], source), options=_ZSTD_OPTIONS) as file:
-        while chunk := file.read(_CHUNK):
-            yield chunk
+        yield from _pieces(file.read)
 
 
-def _members(source: _Source, name: str, limit: int | None, depth: int) -> Iterator[Upload]:
-    found = 0
+def _pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    size = _FIRST
+    while chunk := read(size):
+        yield chunk
+        size = min(2 * size, _CHUNK)
+
+
+def _members(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]:
+    """Yields the files of a tar archive; each must be read before the next is asked for."""
+    found = False
     source.headers_left = _HEADERS
-    with _naming(name), tarfile.open(fileobj=cast(IO[bytes], source), mode="r|") as archive:
+    with _naming(upload.name), tarfile.open(fileobj=cast(IO[bytes], source), mode="r|") as archive:
         while member := archive.next():
             archive.members = []  # type: ignore[attr-defined]  # tarfile remembers every member, for ways of reading that we do not use
+            if member.issparse():
+                raise UnreadableLog(
+                    f"{clean_name(member.name)}: a sparse file in the archive; pack it without --sparse"
+                )
             content = archive.extractfile(member) if member.isreg() else None
+            budget.member(upload, is_file=content is not None)
             if content is None:
                 continue
-            found += 1
-            if found > _MOST_FILES:
-                raise UnreadableLog(f"{clean_name(name)}: more than {_MOST_FILES} files")
+            found = True
             source.headers_left = None
-            chunks = iter(partial(content.read, _CHUNK), b"")
-            yield from _unwrapped(Upload(member.name, chunks, member=True), limit, depth)
+            yield upload._replace(name=member.name, chunks=iter(partial(content.read, _CHUNK), b""), member=True)
             source.headers_left = _HEADERS
         source.headers_left = None
         for _ in source.all():
             pass  # what stands behind the end is read too: a cut of the whole shows there only
     if not found:
-        raise UnreadableLog(f"{clean_name(name)}: an archive without files")
+        raise UnreadableLog(f"{clean_name(upload.name)}: an archive without files")
 
 
-def _zipped(source: _Source, name: str, limit: int | None, depth: int) -> Iterator[Upload]:
+def _zipped(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]:
     """Yields what a zip archive holds, in the order of a folder; its list of contents stands at its end, so it is kept on disk."""
-    with _naming(name), tempfile.TemporaryFile() as kept:
-        for chunk in Budget(limit and limit + _OVERHEAD).spend(source.all()):
-            kept.write(chunk)
-        with zipfile.ZipFile(kept) as archive:
-            members = sorted((each for each in archive.infolist() if not each.is_dir()), key=_place)
-            if not 0 < len(members) <= _MOST_FILES:
-                told = f"more than {_MOST_FILES} files" if members else "an archive without files"
-                raise UnreadableLog(f"{clean_name(name)}: {told}")
-            for member in members:
-                with archive.open(member) as content:
-                    chunks = iter(partial(content.read, _CHUNK), b"")
-                    yield from _unwrapped(Upload(member.filename, chunks, member=True), limit, depth)
+    with (
+        _naming(upload.name),
+        _on_disk(source.all()) as kept,
+        zipfile.ZipFile(cast(IO[bytes], _Kept(kept))) as archive,
+    ):
+        members = sorted((each for each in archive.infolist() if not each.is_dir()), key=_place)
+        if not members:
+            raise UnreadableLog(f"{clean_name(upload.name)}: an archive without files")
+        for member in members:
+            budget.member(upload, is_file=True)
+            if member.compress_type not in _ZIP_WAYS:
+                raise UnreadableLog(f"{clean_name(member.filename)}: of zip archives only deflated files are taken")
+            with archive.open(member) as content:
+                chunks = budget.unpacked(_pieces(content.read), upload.watch)
+                yield upload._replace(name=member.filename, chunks=chunks, member=True)
+
+
+def _on_disk(chunks: Iterator[bytes]) -> IO[bytes]:
+    """-> a file without a name that holds them. Raises StorageUnavailable."""
+    with _keeping():
+        # Unbuffered, as a full buffer on a full disk would fail once more when the file is closed.
+        file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  the caller closes it
+    try:
+        for chunk in chunks:
+            left = memoryview(chunk)
+            while left:
+                with _keeping():
+                    left = left[file.write(left) :]
+    except BaseException:
+        file.close()
+        raise
+    return cast(IO[bytes], file)
+
+
+@contextmanager
+def _keeping() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageUnavailable(f"a zip archive can't be kept on disk: {error.strerror}") from error
+
+
+class _Kept:
+    """A zip archive on disk, of which no list of contents is read that would fill the memory."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+    def read(self, size: int = -1) -> bytes:
+        if size > _CONTENTS:
+            raise UnreadableLog("the archive's list of contents is too long")
+        return self._file.read(size)
 
 
 def _place(member: zipfile.ZipInfo) -> tuple[bool, str]:

@@ -8,10 +8,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from app import __version__
-from app.domain.entry import Entry, KnowledgeBase
-from app.errors import KnowledgeError
+from app.domain.entry import Entry
 from app.knowledge import BUILT_IN
-from app.knowledge.cache import cache_folder, load
 from app.services.service import Service
 from app.settings import Settings
 from app.settings.options import PREFIX
@@ -54,14 +52,6 @@ class About:
     options: tuple[SetOption, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Reloaded:
-    """What the folders of knowledge hold now: `problems` where they can't be loaded, else how many entries differ."""
-
-    problems: tuple[str, ...]
-    different: int
-
-
 def about(service: Service) -> About:
     with service.database.reading() as session:
         waiting, _ = incidents.queued(session)
@@ -76,34 +66,15 @@ def about(service: Service) -> About:
     )
 
 
-def reload(service: Service) -> Reloaded:
-    """Looks at the folders of knowledge as they are now; the service goes on with what it has."""
-    try:
-        fresh = load(_folders(service.settings), cache_folder())
-    except KnowledgeError as error:
-        return Reloaded(tuple(error.message.splitlines()), 0)
-    return Reloaded((), _different(service.knowledge, fresh))
-
-
-def _different(known: KnowledgeBase, fresh: KnowledgeBase) -> int:
-    ids = {*known.entries, *fresh.entries}
-    return sum(known.entries.get(entry) != fresh.entries.get(entry) for entry in ids)
-
-
-def _folders(settings: Settings) -> list[Path]:
-    return [BUILT_IN, *settings.knowledge_dirs]
-
-
-def folder_of(settings: Settings, entry: Entry) -> Path | None:
+def folder_of(service: Service, entry: Entry) -> Path | None:
     """-> the folder whose file an entry is from; None where it has been taken away since. Of entries of one id the last
     folder's is in use."""
-    return next((folder for folder in reversed(_folders(settings)) if (folder / entry.file).exists()), None)
+    return next((folder for folder in reversed(service.folders.paths) if (folder / entry.file).exists()), None)
 
 
 def _sources(service: Service) -> list[Source]:
-    folders = _folders(service.settings)
-    used = Counter(folder_of(service.settings, entry) for entry in service.knowledge.entries.values())
-    return [Source(folder, folder == BUILT_IN, used[folder]) for folder in folders]
+    used = Counter(folder_of(service, entry) for entry in service.knowledge.entries.values())
+    return [Source(folder, folder == BUILT_IN, used[folder]) for folder in service.folders.paths]
 
 
 def _options(settings: Settings) -> list[SetOption]:

@@ -17,10 +17,11 @@ from app.domain.incident import Incident, Job, State, StoredFile, StoredLog
 from app.errors import UnreadableLog
 from app.reading.blocks import blocks
 from app.reading.redact import redact, redacted
+from app.reading.spelled import unspelled, without_spelled_secrets
 from app.reading.unpack import Budget, Upload, unpack
 from app.services.arrival import Accepted, Arrival
 from app.services.service import Service
-from app.storage import incidents, received
+from app.storage import claims, incidents, received
 from app.storage.blob_writer import BlobWriter
 from app.storage.received import Received
 
@@ -60,16 +61,17 @@ def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
     Raises UnreadableLog for what is broken or no text, LogTooLarge.
     """
     budget = Budget(limit)
-    names: set[str] = set()
+    names: dict[str, int] = {}  # each with how many were called so
     for upload in uploads:
-        for file in unpack(upload, budget, limit):
+        for file in unpack(upload, budget):
             given = redact(file.name)
-            name, count = given, 1
+            name = given
             while name in names:
-                count += 1
-                name = f"{given}#{count}"
-            names.add(name)
-            yield Upload(name, redacted(blocks(file.chunks, name)))
+                names[given] += 1
+                name = f"{given}#{names[given]}"
+            names[name] = 1
+            clean = redacted(blocks(unspelled(file.chunks), name))
+            yield Upload(name, without_spelled_secrets(clean))
 
 
 def refuse_empty(files: list[StoredFile]) -> None:
@@ -88,7 +90,8 @@ def _clean(job: Job) -> Job:
     labels = {}
     for name, value in job.labels.items():
         shown = redact(f"{name}={value}")  # the name may be what tells that the value is one
-        labels[name] = shown.removeprefix(f"{name}=") if shown.startswith(f"{name}=") else redact(value)
+        told = shown.removeprefix(f"{name}=") if shown.startswith(f"{name}=") else redact(value)
+        labels[redact(name)] = told
     return replace(job, labels=labels, **given)
 
 
@@ -103,19 +106,23 @@ def _record(service: Service, arrivals: list[Arrival]) -> list[Accepted]:
     """One durable transaction for all of them."""
     with service.database.transaction() as session:
         added = received.add(session, [arrival.received for arrival in arrivals])
-        _hold_files(service, session, arrivals)
+        digests = _hold_files(service, session, arrivals)
+        again = claims.take_up(session, digests)
         accepted = [
             Accepted(_incident(session, arrival.received, known, new), new)
             for arrival, (known, new) in zip(arrivals, added, strict=True)
         ]
         fresh = [one.incident for one in accepted if one.new]
         service.queue.put(session, [(incident.id, incident.log.bytes) for incident in fresh])
+        if again:
+            service.queue.put(session, claims.waiting(session, datetime.now(UTC)))
     service.counters.accepted(len(fresh))
     return accepted
 
 
-def _hold_files(service: Service, session: Session, arrivals: list[Arrival]) -> None:
-    """Nobody takes a file away from here on; one that was taken away since it was written is put in place again."""
+def _hold_files(service: Service, session: Session, arrivals: list[Arrival]) -> list[str]:
+    """Nobody takes a file away from here on; one that was taken away since it was written is put in place again -> the
+    digests of all."""
     written = {
         file.sha256: writer
         for arrival in arrivals
@@ -124,6 +131,7 @@ def _hold_files(service: Service, session: Session, arrivals: list[Arrival]) -> 
     incidents.hold_files(session, written, shared=True)
     # An incident with the same bytes may have been forgotten meanwhile, and its file with it.
     service.blobs.keep([written[digest] for digest in service.blobs.missing(list(written))])
+    return list(written)
 
 
 def _incident(session: Session, one: Received, incident_id: str, new: bool) -> Incident:

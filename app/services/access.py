@@ -17,6 +17,7 @@ from app.storage.cursor import Page
 from app.storage.database import Database
 
 LONGEST_NAME = 100  # characters
+MOST_SESSIONS = 50  # of one token, or of one person whom a provider lets in
 _AT_ONCE = 200  # changes read at a time
 _PREFIX = "tt_"  # makes a leaked one known to scanners, and to our own redaction
 
@@ -34,6 +35,7 @@ def create(
 
 def begin_session(database: Database, caller: Caller, lifetime: timedelta) -> tuple[str, Token]:
     """-> (the secret, the token) of a login of the page, which may what the caller may and ends with that one's token.
+    It ends the oldest of the caller's where these are too many.
 
     Raises StorageUnavailable.
     """
@@ -110,6 +112,8 @@ def _make(database: Database, token: Token, by: str, action: str) -> tuple[str, 
         made = tokens.add(session, _digest(secret), token)
         trail.add(session, Change(made.created_at, by, action, f"token {made.id}", {"after": _told(made)}))
         tokens.sweep(session, made.created_at)
+        for ended in tokens.end_oldest(session, made, MOST_SESSIONS) if made.session else ():
+            trail.add(session, Change(made.created_at, by, "revoke", f"token {ended.id}", {"before": _told(ended)}))
     return secret, made
 
 

@@ -25,6 +25,7 @@ from app.knowledge.cache import cache_folder, load
 from app.queue.processes import CallFailed, tried
 from app.reading.sources import LogFile, Run
 from app.reading.unpack import Budget, Upload, unpack
+from app.reading.without_secrets import without_secrets
 from app.storage.archive import Archive, ArchivedLog
 from app.storage.shards import ShardFolder
 from app.triage.engine import VERSION, Engine
@@ -46,6 +47,7 @@ class Work:
     memory: int = 2**30  # bytes that the processes which work on it may take
     match: str = "*"  # which keys are logs
     shard: int = 200  # logs
+    redacting: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,8 @@ def triage_shard(work: Work, shard: Shard) -> Counter[str]:
 
 def triage_log(work: Work, log: ArchivedLog) -> dict[str, Any]:
     """-> the line of one log; runs in any process. Raises StorageUnavailable, KnowledgeError."""
-    return _about(log) | _triaged(_engine(work.knowledge_dirs), Archive(work.source), log, work)
+    line = _about(log) | _triaged(_engine(work.knowledge_dirs), Archive(work.source), log, work)
+    return without_secrets(line) if work.redacting else line
 
 
 def _one_by_one(work: Work, executor: Executor, lost: Lost, shard: Shard) -> Counter[str]:
@@ -132,7 +135,8 @@ def _one_by_one(work: Work, executor: Executor, lost: Lost, shard: Shard) -> Cou
             lines.append(future.result())
         except lost as error:
             failure = error if isinstance(error, CallFailed) else CallFailed(f"its process died: {error}")
-            lines.append(_about(log) | {"verdict": None, **failure.as_dict()})
+            line = _about(log) | {"verdict": None, **failure.as_dict()}
+            lines.append(without_secrets(line) if work.redacting else line)
     return _keep(work, shard, lines)
 
 
@@ -148,7 +152,8 @@ def _about(log: ArchivedLog) -> dict[str, Any]:
 def _triaged(engine: Engine, archive: Archive, log: ArchivedLog, work: Work) -> dict[str, Any]:
     """-> the verdict of one log, or why there is none: one that can't be read must not hold the others up."""
     run = Run(log.key, lambda: _files(archive, log, work.most_bytes), several=True)
-    answer = tried(engine.triage, (run, work.lang), work.memory)
+    triage = partial(engine.triage, redacting=work.redacting)
+    answer = tried(triage, (run, work.lang), work.memory)
     if isinstance(answer, BadInput | NotFound | CallFailed):
         return {"verdict": None, **answer.as_dict()}
     if isinstance(answer, Exception):
@@ -157,7 +162,7 @@ def _triaged(engine: Engine, archive: Archive, log: ArchivedLog, work: Work) -> 
 
 
 def _files(archive: Archive, log: ArchivedLog, limit: int | None) -> Iterator[LogFile]:
-    for inside in unpack(Upload(log.key, archive.chunks(log)), Budget(limit), limit):
+    for inside in unpack(Upload(log.key, archive.chunks(log)), Budget(limit)):
         yield LogFile(inside.name, partial(iter, inside.chunks), inside.member)
 
 
@@ -188,7 +193,14 @@ def _finished(
 
 
 def _shard(logs: list[ArchivedLog], work: Work, knowledge: str) -> Shard:
-    content = [VERSION, knowledge, work.lang, str(work.most_bytes), *(f"{log.key}\0{log.etag}" for log in logs)]
+    content = [
+        VERSION,
+        knowledge,
+        work.lang,
+        str(work.most_bytes),
+        f"redacting {work.redacting}",
+        *(f"{log.key}\0{log.etag}" for log in logs),
+    ]
     return Shard(f"{_digest(logs[0].key)}-{_digest(chr(0).join(content))}.jsonl", tuple(logs))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
 from app.domain.incident import Finding
 
@@ -27,6 +27,20 @@ class Counters:
             buckets=_SECONDS,
             registry=self.registry,
         )
+        self._broken = Gauge(
+            "torchtriage_knowledge_broken",
+            "1 where the folders of knowledge can't be loaded as they are; what was loaded before stays in use",
+            registry=self.registry,
+        )
+        self._held_back = Gauge(
+            "torchtriage_held_back",
+            "What is to be removed and is not, as it may be a mistake",
+            ["what"],
+            registry=self.registry,
+        )
+        self.held_back: dict[str, str] = {}
+        for what in ("incidents", "logs"):
+            self.hold_back(what)
 
     def serve(self, host: str, port: int) -> Callable[[], None]:
         """Shows them to whoever asks there, for a process that has no page -> what ends that. Raises OSError."""
@@ -42,8 +56,19 @@ class Counters:
     def accepted(self, count: int) -> None:
         self._accepted.inc(count)
 
+    def knowledge_broken(self, broken: bool) -> None:
+        self._broken.set(broken)
+
     def failed(self) -> None:
         self._failed.inc()
+
+    def hold_back(self, what: str, count: int = 0, why: str = "") -> None:
+        """So many `incidents` are due and not forgotten, or `logs` without an incident not removed; `held_back` says
+        why, where there are any."""
+        self._held_back.labels(what).set(count)
+        self.held_back.pop(what, None)
+        if count:
+            self.held_back[what] = why
 
     def triaged(self, finding: Finding, seconds: float) -> None:
         self._triaged.labels(finding.outcome, finding.entry or "").inc()

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-_PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")  # a log could hold anything else, and a shell do it
+from app.domain.host import host_name
+
 _NUMBERED = re.compile(r"(.*?)(\d+)")
 
 
 def commands(hosts: Iterable[str]) -> dict[str, str]:
     """-> the commands by what they are for; empty where no host has a name that can be pasted."""
-    names = sorted({host for host in hosts if _PLAIN.fullmatch(host)})
+    names = sorted(set(filter(host_name, hosts)))
     if not names:
         return {}
-    folded = hostlist(names)
+    folded = shlex.quote(hostlist(names))  # brackets are the shell's too
     return {
         "sbatch": f"--exclude={folded}",
         "scontrol": f'scontrol update NodeName={folded} State=DRAIN Reason="hardware failures (torchtriage)"',

@@ -17,9 +17,10 @@ from app.domain.moment import iso
 from app.services.notify import put_repeats
 from app.services.service import Service
 from app.services.written import written
-from app.storage import feedback, grouping, groups, incidents, trail
+from app.storage import feedback, grouping, groups, incidents, succession, trail
 from app.storage.cursor import Page
 
+BY_FINGERPRINT = "fingerprint"
 _MEMBERS = 2000  # incidents of a group that are looked at
 _LOOKED_AT, _LIKE, _SIMILAR = 300, 60, 8  # groups, per cent of likeness, groups
 
@@ -28,6 +29,20 @@ def read_group(service: Service, group_id: str) -> Group:
     """Raises NotFound."""
     with service.database.reading() as session:
         return groups.read(session, group_id)
+
+
+def merged_groups(service: Service, group: Group) -> list[Group]:
+    """-> the groups that were merged into one, as they were decided about."""
+    with service.database.reading() as session:
+        return [groups.read(session, other) for other in group.merged]
+
+
+def unsettled(service: Service) -> int:
+    """-> of how many fingerprints it is not known yet where their logs belong with today's knowledge."""
+    if service.settled.is_set():
+        return 0
+    with service.database.reading() as session:
+        return succession.left(session, service.knows)
 
 
 def notes_beside(service: Service, incident: Incident, most: int) -> list[tuple[str, Feedback]]:
@@ -94,6 +109,7 @@ def change_group(service: Service, group_id: str, change: GroupChange, by: str) 
     clean = replace(change, owner=written(change.owner), note=written(change.note))
     with service.database.transaction() as session:
         before, after = groups.change(session, group_id, clean, now)
+        group_id = after.id
         told = [_decided(group) for group in (before, after)]
         differing = [name for name in told[0] if told[0][name] != told[1][name]]
         if differing:
@@ -107,8 +123,9 @@ def merge_groups(service: Service, group_id: str, others: Sequence[str], by: str
     """Makes other groups part of one, for what is there and what comes -> that one. Raises NotFound, CannotRegroup."""
     with service.database.transaction() as session:
         grouping.merge(session, group_id, others)
-        _write_down(session, by, "merge", group_id, {"groups": list(others)})
-        return groups.read(session, group_id)
+        merged = groups.read(session, group_id)
+        _write_down(session, by, "merge", merged.id, {"groups": list(others)})
+        return merged
 
 
 def unmerge_groups(service: Service, group_id: str, others: Sequence[str], by: str) -> Group:
@@ -120,12 +137,16 @@ def unmerge_groups(service: Service, group_id: str, others: Sequence[str], by: s
 
 
 def split_group(service: Service, group_id: str, field: str, value: str, by: str) -> Group:
-    """Gives incidents of a group whose `field` (cluster, user or host) has this value a group of their own -> that one.
+    """Gives incidents of a group whose `field` (cluster, user, host or fingerprint) has this value a group of their own
+    -> that one.
 
     Raises NotFound, CannotRegroup.
     """
     with service.database.transaction() as session:
-        number = grouping.split(session, group_id, field, value)
+        if field == BY_FINGERPRINT:
+            number = grouping.split_off(session, group_id, value)
+        else:
+            number = grouping.split(session, group_id, field, value)
         _write_down(session, by, "split", group_id, {field: value, "into": str(number)})
         return groups.read(session, str(number))
 

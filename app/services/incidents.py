@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from app.domain.access import Change
 from app.domain.incident import Feedback, Incident, IncidentFilter, StoredFile, StoredLine
-from app.errors import NotFound
+from app.errors import NotFound, StorageUnavailable
 from app.services.service import Service
+from app.services.stored_logs import remove_unused
 from app.services.written import written
 from app.storage import feedback, incidents, trail
 from app.storage.cursor import Page
 
 log = logging.getLogger(__name__)
-_AT_ONCE = 100  # incidents looked up at a time when old ones are forgotten
 
 
 def read_incident(service: Service, incident_id: str) -> Incident:
@@ -59,29 +59,14 @@ def say(service: Service, incident_id: str, said: Feedback) -> Incident:
 
 
 def forget_incident(service: Service, incident_id: str, by: str) -> None:
-    """Takes an incident away, and its log where no other incident has the same. Raises NotFound."""
+    """Takes an incident away, and its log where no other incident has the same. Raises NotFound, StorageUnavailable.
+
+    Its log goes when the row has gone for good: where that can't be kept, both stay.
+    """
     with service.database.transaction() as session:
         gone = incidents.remove(session, incident_id)
         trail.add(session, Change(datetime.now(UTC), by, "forget", f"incident {incident_id}", {"before": gone.told}))
-        # Held until the rows are gone for everyone: nobody may count on a file that is about to go.
-        incidents.hold_files(session, gone.digests)
-        for digest in incidents.unused(session, gone.digests):
-            service.blobs.remove(digest)
-
-
-def forget_old(service: Service, now: datetime | None = None) -> int:
-    """Forgets what is older than the settings keep -> how many incidents; each by itself, so it can be interrupted."""
-    days = service.settings.retention_days
-    if not days:
-        return 0
-    moment = (now or datetime.now(UTC)) - timedelta(days=days)
-    forgotten = 0
-    while True:
-        with service.database.reading() as session:
-            old = incidents.received_before(session, moment, _AT_ONCE)
-        for incident_id in old:
-            forget_incident(service, incident_id, "retention")
-            forgotten += 1
-        if len(old) < _AT_ONCE:
-            log.info("%d incidents were older than %d days and are forgotten", forgotten, days)
-            return forgotten
+    try:
+        remove_unused(service, gone.digests)
+    except StorageUnavailable as error:
+        log.warning("incident %s is forgotten, its log stays until it is swept: %s", incident_id, error.message)

@@ -10,10 +10,12 @@ from sqlalchemy.orm import Session
 from app.chat.wording import word
 from app.domain.entry import Entry, Language
 from app.domain.group import Group
+from app.domain.host import exclusion
 from app.domain.incident import Incident
 from app.domain.notice import Notice, NoticeKind
 from app.domain.verdict import words_of
 from app.errors import NotFound
+from app.reading.without_secrets import without_secrets
 from app.services.service import Service
 from app.storage import alerts, groups, incidents
 from app.triage.action import advise, told_fixes
@@ -71,7 +73,7 @@ def notice_of(
         status=group.status if group else None,
         muted_until=_still(group.muted_until) if group else None,
         over=over,
-        document={"incident": incident.as_dict(base), "group": group.as_dict(base) if group else None},
+        document=without_secrets({"incident": incident.as_dict(base), "group": group.as_dict(base) if group else None}),
         **_fix(verdict, root, entry, lang),
     )
 
@@ -105,7 +107,7 @@ def _advice(verdict: dict[str, Any], root: dict[str, Any], entry: Entry | None, 
     else:
         today = advise(entry, _words(root), hosts, lang)
         reason = today.reason if today.advice == stored.get("advice") else str(stored.get("reason") or "")
-    return f"{reason} --exclude={','.join(map(str, hosts))}" if hosts else reason
+    return f"{reason} {exclusion(hosts)}".rstrip()
 
 
 def _fix(verdict: dict[str, Any], root: dict[str, Any], entry: Entry | None, lang: Language) -> dict[str, str | None]:

@@ -15,6 +15,7 @@ from app.storage import alerts, groups, incidents, outbox
 from app.storage.outbox import Wanted
 
 GATHERING = 10  # seconds in which repeats of a group become one
+HELD = 3600  # seconds that people are not told of a group at most, where it may be one that they know
 
 
 def put_notices(session: Session, service: Service, incident_id: str) -> None:
@@ -60,7 +61,7 @@ def _passed(session: Session, service: Service, group: Group) -> dict[str, float
 
 def _kind(incident: Incident, group: Group, over: dict[str, float]) -> NoticeKind | None:
     """-> why people are told, the weightiest reason; None where this is one more of what they know."""
-    if group.count == 1 and group.first_seen == incident.received_at:
+    if group.count == 1 and group.first_seen == incident.received_at and not group.came_from:
         return NoticeKind.NEW
     if group.regressed_at == incident.received_at:
         return NoticeKind.REGRESSED
@@ -77,7 +78,7 @@ def _put(
 ) -> None:
     for channel in service.channels.routes.to(_facts(service, incident)):
         wanted = Wanted(f"incident {incident.id} {kind} {channel}", kind, channel, incident.id, group.id, over)
-        outbox.put(session, wanted, datetime.now(UTC))
+        outbox.put(session, wanted, datetime.now(UTC), HELD if group.provisional else 0)
 
 
 def _facts(service: Service, incident: Incident) -> dict[str, str | None]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from sqlalchemy.orm import Session
 
@@ -22,10 +23,11 @@ from app.storage.cursor import Page
 from app.storage.database import StorageUnavailable
 
 log = logging.getLogger(__name__)
-LEASE = 330  # seconds that a try can take at most: a file of Slack's has 240, and is taken in after that
-_NO_LANE = (TAKE, ANSWER, REPLY, SUGGEST)
+LEASE = 30  # seconds after which another takes what a process that is no more was sending
+NO_LANE = (TAKE, ANSWER, REPLY, SUGGEST)
 _SOONEST, _LATEST = 2.0, 3600.0  # seconds before the second try, and between later ones at most
 _PATIENCE = timedelta(days=3)
+_AGAIN = 2.0  # seconds before the next try to keep what came of sending
 _PAUSE = 60.0  # seconds for which a channel that can't be reached is left alone at most
 _REQUESTS_KEPT = timedelta(days=2)  # Slack gives up after an hour
 
@@ -41,28 +43,47 @@ def send_one(service: Service, now: datetime | None = None) -> bool:
     return True
 
 
-def claim(service: Service, now: datetime) -> OutboxItem | None:
-    """-> an item that nobody else works on for the next while. Raises StorageUnavailable."""
+def claim(service: Service, now: datetime, but: Collection[str] = ()) -> OutboxItem | None:
+    """-> an item that nobody else works on for the next while, of a kind that is not in `but`.
+
+    Raises StorageUnavailable.
+    """
     with service.database.reading() as session:
         if not outbox.is_due(session, now):
             return None
     with service.database.transaction() as session:
-        return outbox.claim(session, now, LEASE, _NO_LANE)
+        return outbox.claim(session, now, LEASE, NO_LANE, but)
 
 
-def work(service: Service, item: OutboxItem) -> None:
-    """Tries an item, and keeps what came of it. Raises StorageUnavailable."""
+def renew(service: Service, items: Iterable[OutboxItem], now: datetime) -> list[OutboxItem]:
+    """Keeps others from items that were claimed, for another while -> the items. Raises StorageUnavailable."""
+    with service.database.transaction(durable=False) as session:
+        return [outbox.renew(session, item, now, LEASE, item.kind not in NO_LANE) for item in items]
+
+
+def work(service: Service, item: OutboxItem, stopping: Callable[[float], bool] = lambda _: True) -> None:
+    """Tries an item, and keeps what came of it. Raises StorageUnavailable.
+
+    Where that can't be kept, it is tried until it can, or until `stopping`, which waits so many seconds, says no more:
+    an item whose end nobody knows holds up its channel for as long as it is lent, and is sent again then.
+    """
     kinds: dict[str, Work] = {TAKE: take, ANSWER: answer, REPLY: reply, SUGGEST: suggest}
     try:
         keep = kinds.get(item.kind, _notify)(service, item)
     except Undelivered as problem:
-        _not_sent(service, item, problem)
+        end = partial(_not_sent, service, item, problem)
     except NotFound as problem:
-        _not_sent(service, item, Undelivered(problem.message))
+        end = partial(_not_sent, service, item, Undelivered(problem.message))
     except StorageUnavailable as problem:
-        _not_sent(service, item, Undelivered(problem.message, passing=True))
+        end = partial(_not_sent, service, item, Undelivered(problem.message, passing=True))
     else:
-        _sent(service, item, keep)
+        end = partial(_sent, service, item, keep)
+    while True:
+        try:
+            return end()
+        except StorageUnavailable:
+            if stopping(_AGAIN):
+                raise
 
 
 def send_test(service: Service, channel: str, by: str) -> None:
@@ -113,8 +134,8 @@ def _sent(service: Service, item: OutboxItem, keep: Keep) -> None:
     with service.database.transaction() as session:
         if outbox.end(session, item, SendState.SENT, now):
             keep(session)
-        if sender and item.kind not in _NO_LANE:
-            outbox.hold_lane(session, item.channel, now + timedelta(seconds=sender.pace))
+        if sender and item.kind not in NO_LANE:
+            outbox.hold_lane(session, item.channel, now, sender.pace)
 
 
 def _notify(service: Service, item: OutboxItem) -> Keep:
@@ -159,9 +180,9 @@ def _not_sent(service: Service, item: OutboxItem, problem: Undelivered) -> None:
             outbox.end(session, item, SendState.FAILED, now, problem.message)
         else:
             outbox.put_off(session, item, now + timedelta(seconds=wait), problem.message)
-        if item.kind not in _NO_LANE:
+        if item.kind not in NO_LANE:
             pause = 0.0 if not problem.passing else problem.wait if problem.wait is not None else min(wait, _PAUSE)
-            outbox.hold_lane(session, item.channel, now + timedelta(seconds=pause))
+            outbox.hold_lane(session, item.channel, now, pause)
     log.log(
         logging.ERROR if over else logging.WARNING,
         "%s to %s %s: %s",

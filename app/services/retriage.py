@@ -18,12 +18,12 @@ from app.errors import TriageError
 from app.queue.processes import LARGE
 from app.services.cost import gpu_hours_lost
 from app.services.service import Service
+from app.services.succession import Succession
 from app.services.triage_incident import order_of
 from app.services.triager import Known, Triaged
 from app.storage import looks, trail, verdicts
 from app.storage.cursor import number_of
 from app.storage.looks import Kept
-from app.triage.engine import VERSION
 
 log = logging.getLogger(__name__)
 _AT_ONCE = 200  # incidents read at a time
@@ -56,7 +56,8 @@ class Retriage:
     def __init__(self, service: Service, chosen: Collection[str] = ()) -> None:
         self._service = service
         self._chosen = sorted(set(map(number_of, chosen)))
-        self._knowledge = f"{VERSION} {service.knowledge.digest}"
+        self._knowledge = service.knows
+        self._succession = Succession(service)
         self.looked_at = 0
         self.failed = 0
         self.changed = 0
@@ -66,6 +67,7 @@ class Retriage:
     def stop(self) -> None:
         """Has it end soon: what was done by then stays, and the next one goes on from there."""
         self.stopped = True
+        self._succession.stop()
 
     def look(self) -> Iterator[Difference]:
         """Yields what would change, and what can't be triaged now. Raises StorageUnavailable."""
@@ -75,6 +77,7 @@ class Retriage:
     def change(self, by: str) -> Iterator[Difference]:
         """The same, and keeps the new verdicts, with the ones before. Raises StorageUnavailable."""
         whole = False
+        self._succession.run()  # else groups would be left by their incidents one by one
         try:
             for kept, triaged in self._differing():
                 if isinstance(triaged, Triaged):

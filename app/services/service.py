@@ -6,7 +6,6 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -16,24 +15,28 @@ from sqlalchemy.orm import Session
 
 from app.chat.channels import NOWHERE, Channels, open_channels
 from app.domain.entry import KnowledgeBase
-from app.errors import SettingError
+from app.errors import SettingError, TriageError
 from app.knowledge import BUILT_IN
 from app.knowledge.cache import cache_folder, load
 from app.queue.local import LocalQueue
-from app.queue.processes import Interrupted
 from app.reading.redact import redacted
 from app.services.arrival import Accepted, Arrival
 from app.services.counters import Counters
+from app.services.heartbeats import QUEUE, Heartbeats
+from app.services.knowledge_folders import KnowledgeFolders
 from app.services.triager import InProcess, InProcesses, Triager
 from app.settings import Settings
-from app.storage import claims, incidents
+from app.storage import claims, incidents, succession, verdicts
 from app.storage.blobs import BlobStore
-from app.storage.database import Database, StorageUnavailable
+from app.storage.database import Database, postgres_address
+from app.storage.private import make_private
 from app.storage.together import Together
 from app.storage.upgrade import upgrade
+from app.triage.engine import VERSION
 
 log = logging.getLogger(__name__)
 _PATIENCE = 10  # seconds that triages under way have when the service is asked to stop
+_SILENT = 30  # seconds without a heartbeat of the queue's
 
 
 class Queue(Protocol):
@@ -51,6 +54,10 @@ class Queue(Protocol):
         """Begins to work it."""
         ...
 
+    def is_dead(self) -> bool:
+        """-> whether nothing works it here though it was started and nobody stopped it."""
+        ...
+
     def stop(self) -> None:
         """Lets what is being worked on end."""
         ...
@@ -58,17 +65,28 @@ class Queue(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What the functions of app.services are given first."""
+    """What the functions of app.services are given first.
+
+    `settled` is set once it is known which groups of older knowledge go on under which fingerprints of today's.
+    """
 
     settings: Settings
     database: Database
     blobs: BlobStore
     knowledge: KnowledgeBase
+    folders: KnowledgeFolders
     triager: Triager
     queue: Queue
     channels: Channels = NOWHERE
     counters: Counters = field(default_factory=Counters)
     arrivals: Together[Arrival, Accepted] = field(default_factory=Together)
+    heartbeats: Heartbeats = field(default_factory=Heartbeats)
+    settled: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def knows(self) -> str:
+        """What tells verdicts of today's engine and knowledge from older ones."""
+        return verdicts.of_knowledge({"engine": VERSION, "knowledge": self.knowledge.digest})
 
 
 def open_service(settings: Settings, work: Callable[[Service, str], None], working: bool = True) -> Service:
@@ -81,22 +99,34 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
         if not folder.is_dir():
             raise SettingError(f"TRIAGE_KNOWLEDGE_DIRS: {folder} is no folder")
     channels = open_channels(settings)
+    make_private(settings.data_dir, settings.database)
     upgrade(settings.database)
     blobs = BlobStore(settings.blobs, settings.data_dir)
     blobs.check()
     blobs.incoming.sweep()
-    knowledge = load([BUILT_IN, *settings.knowledge_dirs], cache_folder())
-    triager = InProcesses(settings) if settings.workers else InProcess(settings)
+    folders = [BUILT_IN, *settings.knowledge_dirs]
+    knowledge = load(folders, cache_folder())
+    triager = InProcesses(settings, knowledge) if settings.workers else InProcess(settings, knowledge)
     database = Database(settings.database)
     # The queue needs the service it works for, so the work looks the service up when it is called.
     holder: list[Service] = []
-    queue = _queue(settings, database, lambda incident_id: work(holder[0], incident_id))
-    service = Service(settings, database, blobs, knowledge, triager, queue, channels)
+    heartbeats = Heartbeats()
+    queue = _queue(settings, database, lambda incident_id: work(holder[0], incident_id), heartbeats)
+    known_folders = KnowledgeFolders(folders, knowledge)
+    service = Service(
+        settings, database, blobs, knowledge, known_folders, triager, queue, channels, heartbeats=heartbeats
+    )
+    service.counters.registry.register(heartbeats)
     holder.append(service)
+    with database.reading() as session:
+        if not succession.left(session, service.knows):
+            service.settled.set()
     if working:
         put_what_waits(service)
         threading.Thread(target=_warm, args=(triager,), name="warming", daemon=True).start()
         queue.start()
+        if not database.is_sqlite:  # there the queue is a list, and nothing goes round
+            heartbeats.expect(QUEUE, _SILENT)
     return service
 
 
@@ -131,8 +161,9 @@ def _warm(triager: Triager) -> None:
     triager.warm()
 
 
-def _queue(settings: Settings, database: Database, work: Callable[[str], None]) -> Queue:
-    threads = max(1, settings.workers)
+def _queue(settings: Settings, database: Database, work: Callable[[str], None], heartbeats: Heartbeats) -> Queue:
+    # Twice as many as engines, so that none of those idles while a thread keeps what the last one found.
+    threads = 2 * max(1, settings.workers)
     if database.is_sqlite:
         return LocalQueue(partial(_tried, work), threads)
     from app.queue.shared import SharedQueue  # here, as it takes a while and a laptop does not need it
@@ -141,9 +172,13 @@ def _queue(settings: Settings, database: Database, work: Callable[[str], None]) 
         with database.reading() as session:
             return incidents.ended(session, incident_ids)
 
-    return SharedQueue(settings.database, work, ended, threads)
+    return SharedQueue(postgres_address(settings.database), work, ended, threads, partial(heartbeats.beat, QUEUE))
 
 
 def _tried(work: Callable[[str], None], incident_id: str) -> None:
-    with suppress(StorageUnavailable, Interrupted):  # said already; `put_what_waits` finds it
+    try:
         work(incident_id)
+    except TriageError as error:
+        log.warning("incident %s waits for another try: %s", incident_id, error.message)
+    except Exception:  # one that breaks is found by `put_what_waits`, and must not be silent until then
+        log.exception("incident %s waits for another try: its work broke", incident_id)

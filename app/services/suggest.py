@@ -18,6 +18,8 @@ from app.domain.group import Group
 from app.domain.incident import Incident
 from app.domain.notice import OutboxItem
 from app.domain.suggestion import Suggestion
+from app.reading.redact import redact
+from app.reading.without_secrets import without_secrets
 from app.services.incidents import read_incident, read_log
 from app.services.service import Service
 from app.services.slack_work import Keep
@@ -67,7 +69,7 @@ def suggest(service: Service, item: OutboxItem) -> Keep:
 
 
 def _question(service: Service, incident: Incident) -> str:
-    """-> what the log tells, without secrets, as it is stored."""
+    """-> what the log tells; secrets are looked for once more before anything is cut, as none is known by its half."""
     verdict = incident.verdict or {}
     root = verdict.get("root_cause") or {}
     evidence = root.get("evidence") or []
@@ -75,8 +77,8 @@ def _question(service: Service, incident: Incident) -> str:
     first = evidence[0]["line"] if evidence else 1
     file = evidence[0].get("file") if evidence else None
     _, lines = read_log(service, incident, max(1, first - _AROUND), 2 * _AROUND, file)
-    log = "\n".join(line.text[:500] for line in lines)
-    told = json.dumps(known, ensure_ascii=False)[: _MOST_SHOWN // 3]
+    log = "\n".join(line[:500] for line in redact("\n".join(line.text for line in lines)).split("\n"))
+    told = json.dumps(without_secrets(known), ensure_ascii=False)[: _MOST_SHOWN // 3]
     return f"{told}\n\nThe log around line {first}:\n{log}"[:_MOST_SHOWN]
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import logging
 import re
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+
+from sqlalchemy.orm import Session
 
 from app.domain.incident import Job, StoredLog
 from app.errors import NotFound, TriageError
 from app.queue.processes import Interrupted
+from app.reading.redact import redact
 from app.services.cost import gpu_hours_lost
 from app.services.notify import put_notices
 from app.services.service import Service
@@ -19,7 +23,9 @@ from app.storage import claims, verdicts
 from app.storage.database import StorageUnavailable
 
 log = logging.getLogger(__name__)
-_SLURM_ID = re.compile(r"\d+(?:_\d+)?(?:\+\d+)?")  # of a job, of one of an array, of a part of a heterogeneous one
+# Of a job, of one of an array, of a part of a heterogeneous one.
+_SLURM_ID = re.compile(r"[0-9]+(?:_[0-9]+)?(?:\+[0-9]+)?")
+_PAUSES = (0.1, 0.5, 1.0, 2.0)  # seconds between the tries to keep what a triage found
 _LOST = "its triage was lost {} times, over hours, with all that ran: its log may be what takes that down"
 
 
@@ -45,8 +51,8 @@ def triage_incident(service: Service, incident_id: str) -> None:
         with service.database.transaction(durable=False) as session:
             claims.hand_back(session, incident_id)
         raise
-    except NotFound:
-        log.warning("incident %s: its log is gone, as where it was deleted meanwhile", incident_id)
+    except NotFound as error:  # keeps nothing where the incident was deleted meanwhile, and its log with it
+        _fail(service, incident_id, f"{claims.NO_LOG}missing: {error.detail.get('sha256')}")
     except TriageError as error:
         _fail(service, incident_id, error.message)
     except Exception as error:  # One log that the engine can't take must not end the service.
@@ -66,16 +72,39 @@ def order_of(log: StoredLog, job: Job) -> Order:
 
 def _save(service: Service, incident_id: str, job: Job, triaged: Triaged, seconds: float) -> None:
     finding = replace(triaged.finding, gpu_hours=gpu_hours_lost(job, triaged.verdict))
-    with service.database.transaction(durable=False) as session:
-        kept = verdicts.save(session, incident_id, triaged.verdict, finding, datetime.now(UTC))
-        if kept:
-            put_notices(session, service, incident_id)
-    if kept:
+    settled = service.settled.is_set()
+
+    def keep(session: Session, now: datetime) -> bool:
+        return verdicts.save(session, incident_id, triaged.verdict, finding, now, settled)
+
+    if _kept(service, incident_id, keep):
         service.counters.triaged(finding, seconds)
 
 
 def _fail(service: Service, incident_id: str, failure: str) -> None:
+    failure = redact(failure)
+    if _kept(service, incident_id, lambda session, now: verdicts.save_failure(session, incident_id, failure, now)):
+        log.warning("incident %s has failed: %s", incident_id, failure)
+        service.counters.failed()
+
+
+def _kept(service: Service, incident_id: str, keep: Callable[[Session, datetime], bool]) -> bool:
+    """-> what `keep` says: whether it kept something, of which people are told in the same transaction.
+
+    Tries again where the database was away: to lose what was found for a broken connection costs a whole triage.
+    Raises StorageUnavailable.
+    """
+    for pause in _PAUSES:
+        try:
+            return _kept_once(service, incident_id, keep)
+        except StorageUnavailable:
+            time.sleep(pause)
+    return _kept_once(service, incident_id, keep)
+
+
+def _kept_once(service: Service, incident_id: str, keep: Callable[[Session, datetime], bool]) -> bool:
     with service.database.transaction(durable=False) as session:
-        if verdicts.save_failure(session, incident_id, failure, datetime.now(UTC)):
+        kept = keep(session, datetime.now(UTC))
+        if kept:
             put_notices(session, service, incident_id)
-    service.counters.failed()
+        return kept

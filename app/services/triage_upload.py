@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +13,31 @@ from app.reading.unpack import Upload
 from app.services.accept import logs, refuse_empty
 from app.services.service import Service
 from app.services.triager import Order
-from app.storage.database import StorageUnavailable
+from app.storage import blob_writer
 
 
 def triage_upload(service: Service, uploads: Iterable[Upload], lang: Language) -> dict[str, Any]:
-    """-> the verdict as JSON; nothing is left of the logs.
+    """-> the verdict as JSON; nothing is left of the logs. Raises what `spool` and `triage_spooled` do."""
+    return triage_spooled(service, *spool(service, uploads, lang))
 
-    Raises UnreadableLog, LogTooLarge, StorageUnavailable, CallFailed, and what reading the uploads raises.
+
+def spool(service: Service, uploads: Iterable[Upload], lang: Language) -> tuple[Order, AbstractContextManager[Any]]:
+    """-> what is to be triaged, and the folder that its logs were unpacked to, for `triage_spooled`.
+
+    Raises UnreadableLog, LogTooLarge, StorageUnavailable, and what reading the uploads raises; nothing is left then.
     """
-    with tempfile.TemporaryDirectory(dir=service.blobs.incoming.folder) as folder:
+    with ExitStack() as stack:
+        folder = stack.enter_context(service.blobs.folder())
         paths: dict[str, Path] = {}
+        files: list[StoredFile] = []
         for file in logs(uploads, service.settings.max_log_bytes):
-            paths[file.name] = Path(folder) / str(len(paths))
-            _spool(file.chunks, paths[file.name])
-        files = [StoredFile(name, "", path.stat().st_size, 0) for name, path in paths.items()]
+            paths[file.name] = folder / str(len(paths))
+            files.append(StoredFile(file.name, "", blob_writer.spool(file.chunks, paths[file.name]), 0))
         refuse_empty(files)
-        order = Order(tuple(paths.items()), sum(file.bytes for file in files), lang)
+        return Order(tuple(paths.items()), sum(file.bytes for file in files), lang), stack.pop_all()
+
+
+def triage_spooled(service: Service, order: Order, folder: AbstractContextManager[Any]) -> dict[str, Any]:
+    """-> the verdict as JSON; removes the folder. Raises UnreadableLog, CallFailed, Interrupted."""
+    with folder:
         return service.triager.run(order).verdict
-
-
-def _spool(chunks: Iterator[bytes], path: Path) -> None:
-    with path.open("wb") as file:
-        for chunk in chunks:
-            try:
-                file.write(chunk)
-            except OSError as error:
-                raise StorageUnavailable(f"the log can't be written: {error.strerror}") from error

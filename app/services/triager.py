@@ -5,6 +5,7 @@ In processes of their own, as pages must be quick while a log of gigabytes is re
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -17,14 +18,14 @@ from app.domain.entry import KnowledgeBase, Language
 from app.domain.incident import Finding, Said
 from app.domain.verdict import Verdict
 from app.errors import TriageError
-from app.knowledge import BUILT_IN
-from app.knowledge.cache import cache_folder, load
-from app.queue.processes import LARGE, CallFailed, Make, Processes, tried
+from app.knowledge.cache import cache_folder
+from app.queue.processes import LARGE, CallFailed, Killed, Make, Processes, tried
 from app.reading.sources import LogFile, Run
 from app.settings import Settings
 from app.storage.blobs import BlobStore
 from app.triage.engine import Engine
 
+log = logging.getLogger(__name__)
 _CHUNK = 1 << 20
 
 
@@ -84,12 +85,12 @@ class Triager(Protocol):
 class InProcess:
     """Triages in the thread that asks."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Raises KnowledgeError, StorageUnavailable."""
+    def __init__(self, settings: Settings, knowledge: KnowledgeBase) -> None:
+        """Raises StorageUnavailable."""
         self._memory = settings.triage_memory
         self._blobs = BlobStore(settings.blobs, settings.data_dir)
-        self._knowledge = load([BUILT_IN, *settings.knowledge_dirs], cache_folder())
-        self._engine = Engine(self._knowledge, cache_folder())
+        self._knowledge = knowledge
+        self._engine = Engine(knowledge, cache_folder())
 
     def run(self, order: Order) -> Triaged:
         verdict = self._engine.triage(_run(self._blobs, order), order.lang, dict(order.known))
@@ -120,29 +121,44 @@ class InProcess:
 
 
 class InProcesses:
-    """Triages in as many processes as the settings say; large logs never hold all of them."""
+    """Triages in as many processes as the settings say; large logs never hold all of them.
 
-    def __init__(self, settings: Settings, make: Make | None = None) -> None:
+    Each of them, whenever it starts, has the knowledge that this was made with, whatever has become of its folders.
+    """
+
+    def __init__(self, settings: Settings, knowledge: KnowledgeBase, make: Make | None = None) -> None:
         """`make` is what makes the function of each process, if not ours."""
         self._processes = Processes(
-            make or _triager, (settings,), settings.workers, settings.triage_seconds, settings.triage_memory
+            make or _triager, (settings, knowledge), settings.workers, settings.triage_seconds, settings.triage_memory
         )
         self._large = threading.BoundedSemaphore(max(1, settings.workers - 1))
 
     def run(self, order: Order) -> Triaged:
         with self._large if order.bytes >= LARGE else nullcontext():
-            return cast(Triaged, self._processes.call("run", order))
+            return cast(Triaged, self._call("run", order))
 
     def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
         try:
             with self._large if any(one.order.bytes >= LARGE for one in known) else nullcontext():
-                return cast(list[Triaged | TriageError | None], self._processes.call("changed", known))
+                call = self._call if len(known) == 1 else self._processes.call
+                return cast(list[Triaged | TriageError | None], call("changed", known))
         except CallFailed as error:
             # One of them took the process down, or all together took too long: the one that is it does it again alone.
             return [error] if len(known) == 1 else [answer for one in known for answer in self.changed([one])]
 
     def why(self, order: Order, entry: str) -> dict[str, Any]:
-        return cast(dict[str, Any], self._processes.call("why", order, entry))
+        return cast(dict[str, Any], self._call("why", order, entry))
+
+    def _call(self, *arguments: Any) -> Any:
+        """Calls once more, alone, where the process was killed: what took the memory may have been another's log."""
+        try:
+            return self._processes.call(*arguments)
+        except Killed as error:
+            log.warning("%s; it is tried once more, alone", error.message)
+        try:
+            return self._processes.call_alone(*arguments)
+        except Killed as error:
+            raise CallFailed(f"{error.message}, and once more when it ran alone") from None
 
     def warm(self) -> None:
         self._processes.warm()
@@ -174,8 +190,8 @@ def finding_of(verdict: Verdict, knowledge: KnowledgeBase) -> Finding:
     )
 
 
-def _triager(settings: Settings) -> Any:
-    triager = InProcess(settings)
+def _triager(settings: Settings, knowledge: KnowledgeBase) -> Any:
+    triager = InProcess(settings, knowledge)
     return lambda method, *arguments: getattr(triager, method)(*arguments)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from app.domain.entry import Language
@@ -11,7 +9,7 @@ from app.domain.incident import Incident
 from app.errors import BadInput, NotFound
 from app.services.service import Service
 from app.services.triager import Order
-from app.storage.database import StorageUnavailable
+from app.storage.blob_writer import spool
 
 MOST_BYTES = 64 << 20  # of a log that is read while somebody waits for a page
 MOST_TEXT = 200_000  # characters of a text that is tried
@@ -37,13 +35,9 @@ def why_text(service: Service, text: str, entry: str, lang: Language) -> dict[st
     if len(text) > MOST_TEXT:
         raise BadInput(f"the text is longer than {MOST_TEXT} characters")
     source = text.replace("\r\n", "\n").encode("utf-8", "replace")  # forms send line ends as CRLF
-    with tempfile.TemporaryDirectory(dir=service.blobs.incoming.folder) as folder:
-        path = Path(folder) / "text"
-        try:
-            path.write_bytes(source)
-        except OSError as error:
-            raise StorageUnavailable(f"the text can't be written: {error.strerror}") from error
-        return _why(service, Order((("text", path),), len(source), lang), entry)
+    with service.blobs.folder() as folder:
+        path = folder / "text"
+        return _why(service, Order((("text", path),), spool([source], path), lang), entry)
 
 
 def _why(service: Service, order: Order, entry: str) -> dict[str, Any]:

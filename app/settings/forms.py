@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -120,6 +120,17 @@ def rate(text: str) -> RateLimitItem:
         return parse_limit(text)
     except ValueError:
         raise ValueError("not a rate such as 600/minute") from None
+
+
+def networks(text: str) -> tuple[str, ...]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    try:
+        found = [ip_network(part) for part in parts]
+    except ValueError:
+        raise ValueError("not addresses or networks such as 10.1.2.3, 10.0.0.0/8 with commas between") from None
+    if any(network.prefixlen == 0 for network in found):
+        raise ValueError("a network of every address would believe whoever asks")
+    return tuple(map(str, found))
 
 
 def issuer(text: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from limits import RateLimitItem
+from limits import parse as parse_limit
 
 from app.errors import SettingError
 from app.settings import forms
@@ -20,6 +21,7 @@ _SHOWN = {  # in the docs
     "serve_triages": "yes",
     "triage_memory": "1GiB",
     "oidc_scopes": "read,submit",
+    "wrong_logins": "10/minute",
     "alert_unexplained": "yes",
     "alert_counts": "10,100,1000",
     "alert_gpu_hours": "100,1000,10000",
@@ -93,6 +95,14 @@ class Settings:
     )
     rate_limit: RateLimitItem | None = option(  # noqa: RUF009  as the ones around it
         None, forms.rate, "How often one token may ask, as in `600/minute`. Default: as often as it likes."
+    )
+    wrong_logins: RateLimitItem = option(  # noqa: RUF009  as the ones around it
+        parse_limit("10/minute"), forms.rate, "How many wrong logins to the page one address may make."
+    )
+    trusted_proxies: tuple[str, ...] = option(
+        (),
+        forms.networks,
+        "Addresses or networks of proxies, with commas between; `X-Forwarded-For` is believed of no other.",
     )
     host: str = option("127.0.0.1", str.strip, "The address to listen on.")
     port: int = option(8000, forms.number(0, 65535), "The port to listen on; 0 takes a free one.")

@@ -53,7 +53,7 @@ class Archive:
         """Yields a file's bytes. Raises NotFound and UnreadableLog where it is gone, closed to us or another by now,
         StorageUnavailable.
         """
-        with told():
+        with told(log.key):
             try:
                 if self._root is not None:
                     yield from _read(self._root / log.key, log.etag)

@@ -11,12 +11,13 @@ from sqlalchemy.engine import make_url
 
 from app.errors import BadInput
 from app.storage.database import StorageUnavailable
+from app.storage.private import make_file
 
 _PAGES = 1000  # copied at a time; writers go on in between
 
 
 def backup(url: str, to: Path) -> int:
-    """Copies a SQLite database to the new file `to`, whole and synced, or not at all -> its bytes.
+    """Copies a SQLite database to the new file `to`, whole, synced and its owner's alone, or not at all -> its bytes.
 
     Raises BadInput for Postgres, where pg_dump does it, and where `to` is there; StorageUnavailable.
     """
@@ -27,6 +28,8 @@ def backup(url: str, to: Path) -> int:
         raise BadInput(f"{to}: there is such a file already")
     part = to.with_name(f"{to.name}.part")
     try:
+        part.unlink(missing_ok=True)  # of a copy that was killed
+        make_file(part)
         with (
             closing(sqlite3.connect(f"{Path(parsed.database).absolute().as_uri()}?mode=ro", uri=True)) as source,
             closing(sqlite3.connect(part)) as copy,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from io import FileIO
@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from obstore.exceptions import BaseError
 
-from app.errors import NotFound, StorageUnavailable
+from app.errors import DamagedLog, NotFound, StorageUnavailable
 from app.reading.landmarks import Landmarks, look
 from app.reading.zstd import CompressionParameter, ZstdError, compress
 from app.storage import frames
@@ -95,14 +95,30 @@ def beside(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result
         return list(pool.map(work, items))
 
 
+def spool(chunks: Iterable[bytes], path: Path) -> int:
+    """Writes a new file -> its bytes. Raises StorageUnavailable, and what reading the chunks raises."""
+    size = 0
+    with told():
+        file = FileIO(path, "wb")
+    with file:
+        for chunk in chunks:
+            with told():
+                _write(file, chunk)
+            size += len(chunk)
+    return size
+
+
 @contextmanager
-def told(sha256: str = "") -> Iterator[None]:
-    """Turns what the log store raises into NotFound and StorageUnavailable."""
+def told(read: str = "") -> Iterator[None]:
+    """Turns what the log store raises into StorageUnavailable; where a log is `read`, by its digest or name, also into
+    NotFound and DamagedLog. Without one, what is not there is a folder of ours."""
     try:
         yield
-    except FileNotFoundError as error:
-        raise NotFound("the log is not there any more", sha256=sha256) from error
-    except (OSError, BaseError, ZstdError, frames.BrokenIndex) as error:
+    except (ZstdError, frames.Damaged) as error:
+        raise DamagedLog(f"the stored log is damaged: {read}: {_reason(error)}", sha256=read) from error
+    except (OSError, BaseError) as error:
+        if read and isinstance(error, FileNotFoundError):
+            raise NotFound("the log is not there any more", sha256=read) from error
         raise StorageUnavailable(f"the log store can't be used now: {_reason(error)}") from error
 
 

@@ -10,6 +10,7 @@ tries that a triage has reach over hours, which only a log that is itself the re
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import cast as cast_to
 
@@ -23,6 +24,7 @@ from app.storage.incidents import OPEN, change, is_id
 from app.storage.tables import FileRow, IncidentRow
 
 MOST_TRIES = 10
+NO_LOG = "the stored log is "  # so begins why an incident failed whose log was damaged or missing
 _AT_ONCE = 3  # tries that follow one another, as around a bad deployment
 _PAUSE = timedelta(minutes=1)  # before the next one, and twice as long before each that follows
 _JITTER = 1.5  # so that two that were lost together are not tried together for ever
@@ -41,6 +43,19 @@ _FILES = (
     select(_OF_LOGS.c.name, _OF_LOGS.c.sha256, _OF_LOGS.c.bytes, _OF_LOGS.c.lines)
     .where(_OF_LOGS.c.incident_number == bindparam("of"))
     .order_by(_OF_LOGS.c.position)
+)
+_FILES_AT_ONCE = 1000  # which a statement can name
+_WITHOUT_LOG = (
+    select(_INCIDENTS.c.number)
+    .where(
+        _INCIDENTS.c.number.in_(
+            select(_OF_LOGS.c.incident_number).where(_OF_LOGS.c.sha256.in_(bindparam("digests", expanding=True)))
+        ),
+        _INCIDENTS.c.state == State.FAILED,
+        _INCIDENTS.c.failure.startswith(NO_LOG),
+    )
+    .order_by(_INCIDENTS.c.number)
+    .with_for_update(skip_locked=True)  # whoever holds one does the same
 )
 _JOBS = table("procrastinate_jobs", column("queueing_lock"))  # a job that has ended is deleted
 
@@ -88,6 +103,16 @@ def hand_back(session: Session, incident_id: str) -> None:
     """triaging → received, as if this try had never been."""
     claimed = [is_id(incident_id), IncidentRow.state == State.TRIAGING]
     change(session, claimed, {"state": State.RECEIVED, "tries": IncidentRow.tries - 1, "next_try": None})
+
+
+def take_up(session: Session, digests: Sequence[str]) -> bool:
+    """failed → received, of incidents that failed for want of one of these files -> whether there are any."""
+    numbers: set[int] = set()
+    for at in range(0, len(digests), _FILES_AT_ONCE):
+        some = digests[at : at + _FILES_AT_ONCE]
+        numbers.update(session.connection().execute(_WITHOUT_LOG, {"digests": some}).scalars())
+    again = {"state": State.RECEIVED, "failure": None, "triaged_at": None, "tries": 0, "next_try": None}
+    return bool(numbers) and change(session, [IncidentRow.number.in_(numbers)], again)
 
 
 def _after_loss(tries: int, now: datetime) -> datetime | None:

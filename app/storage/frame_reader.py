@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from app.reading.zstd import decompress
-from app.storage.frames import Index
+from app.storage.frames import Damaged, Index
 
 MOST = 8 << 20  # compressed bytes read at a time
 _FIRST = 1 << 20  # of the second reading of who goes on from frame to frame
@@ -26,7 +26,8 @@ class FrameReader:
         self._held: OrderedDict[int, bytes] = OrderedDict()
 
     def get(self, frame: int) -> bytes:
-        """-> the frame's bytes; nothing behind the last one."""
+        """-> the frame's bytes; nothing behind the last one. Raises Damaged and ZstdError where they are others than
+        were written."""
         if frame >= len(self._index.entries):
             return b""
         if frame not in self._held:
@@ -34,7 +35,10 @@ class FrameReader:
                 self._fetch(frame)
             start = self._index.starts[self._first]
             piece = self._data[self._index.starts[frame] - start : self._index.starts[frame + 1] - start]
-            self._held[frame] = decompress(piece)
+            data, told = decompress(piece), self._index.entries[frame]
+            if (len(data), data.count(b"\n")) != (told.uncompressed, told.feeds):
+                raise Damaged("a frame is not what the index says")
+            self._held[frame] = data
             if len(self._held) > _HELD:
                 self._held.popitem(last=False)
         return self._held[frame]

@@ -25,8 +25,8 @@ END_BYTES = _END.size
 INDEX_GUESS = 64 << 10  # bytes at the end that hold the index of most files
 
 
-class BrokenIndex(ValueError):
-    """The stored bytes do not end with an index."""
+class Damaged(ValueError):
+    """The stored bytes are not as they were written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,28 +70,37 @@ class Index:
 
 
 def index_bytes(end: bytes) -> int:
-    """-> how many bytes at the end of a file are its index, from its last END_BYTES; raises BrokenIndex."""
+    """-> how many bytes at the end of a file are its index, from its last END_BYTES; raises Damaged."""
     if len(end) < END_BYTES or end[-8:] != _FORM:
-        raise BrokenIndex("no index at the end")
+        raise Damaged("no index at the end")
     entries: int = _END.unpack(end[-END_BYTES:])[0]
     return _SKIPPABLE.size + entries * _ENTRY.size + END_BYTES
 
 
 def load(end: bytes) -> Index:
     """-> the index that `end`, at least the last `index_bytes` of a file, holds; its landmarks come later. Raises
-    BrokenIndex."""
+    Damaged."""
     size = index_bytes(end)
     if size > len(end):
-        raise BrokenIndex("the index is cut")
+        raise Damaged("the index is cut")
+    _check_skippable(end[len(end) - size :])
     content = end[len(end) - size + _SKIPPABLE.size : len(end) - END_BYTES]
     open_end = bool(_END.unpack(end[-END_BYTES:])[1])
     return Index([Entry(*numbers) for numbers in _ENTRY.iter_unpack(content)], open_end)
 
 
 def with_marks(index: Index, between: bytes) -> Index:
-    """-> the index with the landmarks that stand `between` the frames and it; as it is where those are not as known."""
+    """-> the index with the landmarks that stand `between` the frames and it; as it is where those are not as known.
+    Raises Damaged where something else stands there."""
+    _check_skippable(between)
     stored = between[_SKIPPABLE.size :]
     if len(stored) != len(index.entries) * landmarks.SIZE:
         return index
     parts = (stored[at : at + landmarks.SIZE] for at in range(0, len(stored), landmarks.SIZE))
     return Index(index.entries, index.open_end, [landmarks.load(part) for part in parts])
+
+
+def _check_skippable(data: bytes) -> None:
+    """Raises Damaged where this is not one skippable frame of ours."""
+    if len(data) < _SKIPPABLE.size or _SKIPPABLE.unpack_from(data) != (_MAGIC, len(data) - _SKIPPABLE.size):
+        raise Damaged("the index is broken")

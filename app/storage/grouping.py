@@ -2,8 +2,9 @@
 
 A fingerprint has a group of its own from the first incident on. A merge hangs a group under another and moves its
 incidents there; the fingerprints stay where they are, so that it can be undone. A split tells incidents of one
-fingerprint apart by a property, which becomes part of the fingerprint. Each function is one step of a
-transaction that its caller opened; whoever changes the incidents of a group holds the locks of its fingerprints.
+fingerprint apart by a property, which becomes part of the fingerprint. What other knowledge makes of fingerprints is
+in `succession`. Each function is one step of a transaction that its caller opened; whoever changes the incidents of a
+group holds the locks of its fingerprints.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from app.domain.incident import Finding
 from app.errors import BadInput
 from app.storage.database import lock
 from app.storage.groups import row_of
-from app.storage.joining import apart, hold, make, root_of
-from app.storage.tables import FingerprintRow, GroupRow, IncidentRow, SplitRow
+from app.storage.joining import Origin, apart, hold, make, root_of
+from app.storage.tables import FingerprintRow, GoneGroupRow, GroupRow, IncidentRow, SplitRow, SuccessionRow
 
 SPLIT_BY = {"cluster": IncidentRow.cluster, "user": IncidentRow.user, "host": IncidentRow.host}
 _REGROUPING = "regrouping"  # what people decide goes one by one
@@ -39,30 +40,49 @@ def begin_leaving(session: Session, number: int | None, also: Iterable[str] = ()
     People regroup nothing meanwhile, and what is held is held in one go: no two transactions wait for each other.
     """
     lock(session, _REGROUPING, shared=True)
-    _hold_all(session, [] if number is None else [number], also)
+    hold_all(session, [] if number is None else [number], also)
 
 
-def leave(session: Session, number: int) -> None:
-    """Sets a group's count, times and cost after incidents left it.
+def regroup_alone(session: Session) -> None:
+    """Comes before groups are joined or parted: nobody else does, and no incident leaves one, meanwhile."""
+    lock(session, _REGROUPING)
 
-    An empty group is taken away, unless somebody decided something about it: that holds for what comes later.
+
+def leave(session: Session, number: int, into: int | None = None) -> None:
+    """Sets a group's count, times and cost after incidents left it, the last one for the group `into`, if any.
+
+    An empty group is taken away, unless somebody decided something about it: that holds for what comes later. Its
+    number leads to `into` from then on.
     """
-    fingerprints = _hold_all(session, [number])
-    row = _recount(session, number)
+    fingerprints = hold_all(session, [number])
+    row = recount(session, number)
     if row is None or row.count or row.owner or row.note or row.status != GroupStatus.OPEN:
         return
     under = session.execute(select(func.count()).where(GroupRow.merged_into == number)).scalar_one()
-    if not under and len(fingerprints) == 1 and row.merged_into is None:
+    inherited = select(SuccessionRow.successor).where(SuccessionRow.fingerprint.in_(fingerprints), SuccessionRow.heir)
+    own = set(fingerprints) - set(session.execute(inherited).scalars())
+    if not under and len(own) == 1 and row.merged_into is None:
+        session.execute(delete(SuccessionRow).where(SuccessionRow.fingerprint.in_(fingerprints)))
         session.execute(delete(FingerprintRow).where(FingerprintRow.group_number == number))
-        session.execute(delete(GroupRow).where(GroupRow.number == number))
+        take_away(session, number, into if into != number else None)
+
+
+def take_away(session: Session, number: int, into: int | None) -> None:
+    """Takes away a group that has no incidents and no fingerprints; its number leads to the group `into`, if any."""
+    if into is not None:
+        led = update(GoneGroupRow).where(GoneGroupRow.group_number == number).values(group_number=into)
+        session.execute(led, execution_options=_UNSYNCHRONIZED)
+        session.add(GoneGroupRow(number=number, group_number=into))
+        session.flush()
+    session.execute(delete(GroupRow).where(GroupRow.number == number))
 
 
 def merge(session: Session, group_id: str, others: Iterable[str]) -> None:
     """Hangs other groups under one: their incidents, and those that come, are its. Raises NotFound, CannotRegroup."""
-    lock(session, _REGROUPING)
+    regroup_alone(session)
     into = row_of(session, group_id)
     rows = [row_of(session, other) for other in others]
-    _hold_all(session, [into.number, *(row.number for row in rows)])
+    hold_all(session, [into.number, *(row.number for row in rows)])
     for row in (into, *rows):
         session.refresh(row)
         if row.merged_into is not None:
@@ -70,36 +90,41 @@ def merge(session: Session, group_id: str, others: Iterable[str]) -> None:
     if into in rows or len(set(rows)) != len(rows):
         raise CannotRegroup("a group can't be merged with itself")
     for row in rows:
-        row.merged_into = into.number
-        _move(session, _fingerprints(session, _tree(session, [row.number])), into.number)
-        _recount(session, row.number)
-    _recount(session, into.number)
+        hang(session, row, into)
+
+
+def hang(session: Session, row: GroupRow, into: GroupRow) -> None:
+    """Merges one group into another; both are held, and merged into none."""
+    row.merged_into = into.number
+    move(session, _fingerprints(session, _tree(session, [row.number])), into.number)
+    recount(session, row.number)
+    recount(session, into.number)
 
 
 def unmerge(session: Session, group_id: str, others: Iterable[str]) -> None:
     """Takes back merges into a group: the others have their incidents again. Raises NotFound, CannotRegroup."""
-    lock(session, _REGROUPING)
+    regroup_alone(session)
     into = row_of(session, group_id)
     rows = [row_of(session, other) for other in others]
-    _hold_all(session, [root_of(session, into.number)])
+    hold_all(session, [root_of(session, into.number)])
     for row in rows:
         session.refresh(row)
         if row.merged_into != into.number:
             raise CannotRegroup(f"group {row.number} is not merged into group {into.number}", group=str(row.number))
         row.merged_into = None
         session.flush()
-        _move(session, _fingerprints(session, _tree(session, [row.number])), row.number)
-        _recount(session, row.number)
-    _recount(session, root_of(session, into.number))
+        move(session, _fingerprints(session, _tree(session, [row.number])), row.number)
+        recount(session, row.number)
+    recount(session, root_of(session, into.number))
 
 
 def split(session: Session, group_id: str, field: str, value: str) -> int:
     """Gives those incidents of a group a group of their own whose `field`, one of SPLIT_BY, has this value, for what is
     there and what comes -> its number. Raises NotFound, CannotRegroup.
     """
-    lock(session, _REGROUPING)
+    regroup_alone(session)
     row = row_of(session, group_id)
-    _hold_all(session, [row.number])
+    hold_all(session, [row.number])
     member = IncidentRow.group_number == row.number
     theirs = session.execute(
         select(IncidentRow.fingerprint).where(member, SPLIT_BY[field] == value).distinct()
@@ -116,12 +141,36 @@ def split(session: Session, group_id: str, field: str, value: str) -> int:
         them = member & (IncidentRow.fingerprint == whole) & (SPLIT_BY[field] == value)
         changes = {"fingerprint": part, "group_number": number}
         session.execute(update(IncidentRow).where(them).values(changes), execution_options=_UNSYNCHRONIZED)
-    _recount(session, number)
-    _recount(session, row.number)
+    recount(session, number)
+    recount(session, row.number)
     return number
 
 
-def _hold_all(session: Session, numbers: Iterable[int], also: Iterable[str] = ()) -> list[str]:
+def split_off(session: Session, group_id: str, fingerprint: str) -> int:
+    """Gives one of a group's fingerprints a group of its own, with its incidents and those that come -> its number.
+
+    Raises NotFound, CannotRegroup.
+    """
+    regroup_alone(session)
+    row = row_of(session, group_id)
+    root = root_of(session, row.number)
+    hold_all(session, [root])
+    own = _fingerprints(session, {row.number})
+    if fingerprint not in own:
+        raise CannotRegroup(f"the group has no fingerprint {fingerprint[:100]}")
+    if len(own) == 1:
+        raise CannotRegroup("the group has no other fingerprint")
+    words = Finding(row.outcome, None, row.signature, row.entry, row.title, None, "")
+    number = make(session, [], words, row.last_seen, Origin(came_from=row.number))
+    leads = update(FingerprintRow).where(FingerprintRow.fingerprint == fingerprint).values(group_number=number)
+    session.execute(leads, execution_options=_UNSYNCHRONIZED)
+    move(session, [fingerprint], number)
+    recount(session, number)
+    recount(session, root)
+    return number
+
+
+def hold_all(session: Session, numbers: Iterable[int], also: Iterable[str] = ()) -> list[str]:
     """Holds the fingerprints of groups and of what is merged into them, and `also` these -> those of the groups."""
     found = _fingerprints(session, _tree(session, numbers))
     hold(session, {*found, *also})
@@ -145,14 +194,15 @@ def _fingerprints(session: Session, numbers: set[int]) -> list[str]:
     )
 
 
-def _move(session: Session, fingerprints: Iterable[str], number: int) -> None:
+def move(session: Session, fingerprints: Iterable[str], number: int) -> None:
+    """Puts the incidents of these fingerprints into a group; neither is counted."""
     moving = update(IncidentRow).where(
         IncidentRow.fingerprint.in_(list(fingerprints)), IncidentRow.group_number.is_not(None)
     )
     session.execute(moving.values(group_number=number), execution_options=_UNSYNCHRONIZED)
 
 
-def _recount(session: Session, number: int) -> GroupRow | None:
+def recount(session: Session, number: int) -> GroupRow | None:
     """-> the group with count, times and cost as its incidents say; the times stay where there are none."""
     session.flush()
     known = select(

@@ -16,7 +16,7 @@ from app.storage import suggestions
 from app.storage.cursor import Page, Place, number_of, piece, place
 from app.storage.moments import microseconds, moment_at
 from app.storage.stats import day_of
-from app.storage.tables import FingerprintRow, GroupRow, IncidentRow, Moment
+from app.storage.tables import FingerprintRow, GoneGroupRow, GroupRow, IncidentRow, Moment
 
 _COST = 10_000  # of a GPU hour, as costs are kept; whole numbers make an exact order
 _ORDERS: dict[GroupOrder, ColumnElement[Any]] = {
@@ -35,7 +35,7 @@ def read(session: Session, group_id: str) -> Group:
         row,
         tuple(str(number) for number in session.execute(merged).scalars()),
         tuple(sorted(session.execute(fingerprints).scalars())),
-        suggestions.of(session, group_id),
+        suggestions.of(session, str(row.number)),
     )
 
 
@@ -95,9 +95,8 @@ def members(session: Session, group_id: str, most: int) -> GroupMembers:
 
 def change(session: Session, group_id: str, wanted: GroupChange, now: datetime) -> tuple[Group, Group]:
     """-> the group as it was and as it is now; raises NotFound."""
-    held = select(GroupRow).where(GroupRow.number == number_of(group_id)).with_for_update()
-    session.execute(held.execution_options(populate_existing=True)).all()
     row = row_of(session, group_id)
+    session.refresh(row, with_for_update=True)
     before = _group(row)
     if wanted.status is not None and wanted.status != row.status:
         row.status = wanted.status
@@ -114,11 +113,33 @@ def change(session: Session, group_id: str, wanted: GroupChange, now: datetime) 
 
 
 def row_of(session: Session, group_id: str) -> GroupRow:
-    """-> the row, for the modules of the storage; raises NotFound."""
+    """-> the row, for the modules of the storage; where the group is gone, of that which its incidents went to.
+
+    A fingerprint is taken for the group that it belongs to. Raises NotFound.
+    """
     row = session.get(GroupRow, number_of(group_id))
+    if row is None:
+        row = session.get(GroupRow, _led_to(session, group_id))
     if row is None:
         raise NotFound("there is no such group", group=group_id[:100])
     return row
+
+
+def number_now(session: Session, group_id: str) -> int:
+    """-> the number of a group, or of that which it led to where it is gone; 0, which no group has, where there never
+    was one."""
+    try:
+        return row_of(session, group_id).number
+    except NotFound:
+        return 0
+
+
+def _led_to(session: Session, group_id: str) -> int:
+    if ":" in group_id:
+        query = select(FingerprintRow.group_number).where(FingerprintRow.fingerprint == group_id)
+    else:
+        query = select(GoneGroupRow.group_number).where(GoneGroupRow.number == number_of(group_id))
+    return session.execute(query).scalar() or 0
 
 
 def _conditions(wanted: GroupFilter) -> list[ColumnElement[bool]]:
@@ -167,4 +188,6 @@ def _group(
         merged=merged,
         fingerprints=fingerprints,
         suggestion=suggestion,
+        came_from=str(row.came_from) if row.came_from else None,
+        provisional=row.provisional,
     )

@@ -68,6 +68,24 @@ def received_before(session: Session, moment: datetime, limit: int) -> list[str]
     return [str(number) for number in session.execute(query).scalars()]
 
 
+def count(session: Session, before: datetime | None = None) -> int:
+    """-> how many incidents there are, or were received before a moment."""
+    query = select(func.count()).select_from(IncidentRow)
+    return session.execute(query if before is None else query.where(IncidentRow.received_at < before)).scalar_one()
+
+
+def digests_after(session: Session, last: str, limit: int) -> list[str]:
+    """-> the digests of at most `limit` stored files, those that follow `last` in their order."""
+    query = select(FileRow.sha256).distinct().where(FileRow.sha256 > last).order_by(FileRow.sha256).limit(limit)
+    return list(session.execute(query).scalars())
+
+
+def having(session: Session, digest: str) -> list[str]:
+    """-> ids of the incidents whose log has this file, the oldest first."""
+    query = select(FileRow.incident_number).distinct().where(FileRow.sha256 == digest)
+    return [str(number) for number in session.execute(query.order_by(FileRow.incident_number)).scalars()]
+
+
 class Removed(NamedTuple):
     """What is left of an incident that was taken away: the digests of its files, and what the trail tells of it."""
 

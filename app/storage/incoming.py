@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import shutil
 import tempfile
+import threading
 import time
 import weakref
-from contextlib import suppress
 from pathlib import Path
 
+log = logging.getLogger(__name__)
 _LOCK = "lock"
 _YOUNG = 60  # seconds in which a folder without its lock may still get it
 
@@ -25,15 +27,33 @@ class Incoming:
         """Raises OSError where nothing can be made."""
         parent.mkdir(parents=True, exist_ok=True)
         self._parent = parent
-        self.folder, lock = _own_folder(parent)
-        self.close = weakref.finalize(self, _leave, self.folder, lock)
+        self._changing = threading.Lock()
+        self._own()
+
+    def again(self) -> Path:
+        """-> the folder, made again where somebody took it away. Raises OSError."""
+        with self._changing:
+            if not self.folder.exists():
+                log.warning("%s was taken away and is made again", self.folder)
+                self._parent.mkdir(exist_ok=True)
+                self.close()
+                self._own()
+            return self.folder
 
     def sweep(self) -> None:
-        """Removes the folders of processes that are no more."""
+        """Removes the folders of processes that are no more. What is none of ours stays, and is told."""
         for folder in self._parent.iterdir():
-            with suppress(FileNotFoundError):
+            try:
                 if folder != self.folder and _is_abandoned(folder):
                     shutil.rmtree(folder)
+            except FileNotFoundError:
+                pass  # another process was quicker
+            except OSError as error:
+                log.warning("%s is left as it is, it can't be swept: %s", folder, error.strerror)
+
+    def _own(self) -> None:
+        self.folder, lock = _own_folder(self._parent)
+        self.close = weakref.finalize(self, _leave, self.folder, lock)
 
 
 def _own_folder(parent: Path) -> tuple[Path, int]:

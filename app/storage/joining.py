@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -17,12 +17,22 @@ from app.domain.group import GroupStatus
 from app.domain.incident import Finding, Job
 from app.storage import trail
 from app.storage.database import lock
-from app.storage.tables import FingerprintRow, GroupRow, SplitRow
+from app.storage.tables import FingerprintRow, GroupRow, SplitRow, SuccessionRow
 
-_BY_ITSELF = "torchtriage"  # in the trail
+BY_ITSELF = "torchtriage"  # in the trail
 
 
-def join(session: Session, fingerprint: str, finding: Finding, seen: datetime) -> int:
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What is known of a group as it is made: the knowledge of its first verdict, the group that its incident was in
+    before, and whether it may turn out to be an older group under a new fingerprint."""
+
+    knowledge: str | None = None
+    came_from: int | None = None
+    provisional: bool = False
+
+
+def join(session: Session, fingerprint: str, finding: Finding, seen: datetime, origin: Origin) -> int:
     """Counts one more incident to the group of a fingerprint, which is made where there is none -> its number.
 
     A resolved group is open again, and no longer muted, where the incident is younger than the decision; the trail
@@ -30,10 +40,16 @@ def join(session: Session, fingerprint: str, finding: Finding, seen: datetime) -
     """
     hold(session, [fingerprint])
     connection = session.connection()
-    own = connection.execute(_GROUP_OF, {"of": fingerprint}).scalar_one_or_none()
+    own = connection.execute(_GROUP_OF, {"of": fingerprint}).one_or_none()
     if own is None:
-        return make(session, [fingerprint], finding, seen)
-    number = root_of(session, own)
+        came_from = origin.came_from or connection.execute(_BEFORE, {"of": fingerprint}).scalar()
+        origin = replace(origin, came_from=came_from, provisional=origin.provisional and came_from is None)
+        return make(session, [fingerprint], finding, seen, origin)
+    number: int = own.number
+    resolved_at = own.resolved_at
+    if own.merged_into is not None:
+        number = root_of(session, own.merged_into)
+        resolved_at = connection.execute(_RESOLVED, {"of": number}).scalar()
     told = {
         "of": number,
         "seen": seen,
@@ -43,12 +59,16 @@ def join(session: Session, fingerprint: str, finding: Finding, seen: datetime) -
         "its_outcome": finding.outcome,
         "its_hours": finding.gpu_hours,
     }
-    resolved_at = connection.execute(_RESOLVED, {"of": number}).scalar()
     connection.execute(_JOIN[finding.gpu_hours is not None], told)
     if resolved_at is not None and resolved_at < seen:
-        detail = {"before": {"status": GroupStatus.RESOLVED.value}, "after": {"status": GroupStatus.OPEN.value}}
-        trail.add(session, Change(datetime.now(UTC), _BY_ITSELF, "regress", f"group {number}", detail))
+        tell_regress(session, number)
     return number
+
+
+def tell_regress(session: Session, number: int) -> None:
+    """Writes into the trail that a resolved group is open again."""
+    detail = {"before": {"status": GroupStatus.RESOLVED.value}, "after": {"status": GroupStatus.OPEN.value}}
+    trail.add(session, Change(datetime.now(UTC), BY_ITSELF, "regress", f"group {number}", detail))
 
 
 def told_apart(session: Session, finding: Finding, job: Job) -> Finding:
@@ -79,7 +99,7 @@ def root_of(session: Session, number: int) -> int:
     return number
 
 
-def make(session: Session, fingerprints: list[str], finding: Finding, seen: datetime) -> int:
+def make(session: Session, fingerprints: list[str], finding: Finding, seen: datetime, origin: Origin = Origin()) -> int:
     """-> the number of a new group, which these fingerprints lead to."""
     row = GroupRow(
         status=GroupStatus.OPEN,
@@ -91,10 +111,13 @@ def make(session: Session, fingerprints: list[str], finding: Finding, seen: date
         first_seen=seen,
         last_seen=seen,
         gpu_hours=finding.gpu_hours,
+        came_from=origin.came_from,
+        provisional=origin.provisional,
     )
     session.add(row)
     session.flush()
-    session.add_all(FingerprintRow(fingerprint=fingerprint, group_number=row.number) for fingerprint in fingerprints)
+    known = {"group_number": row.number, "knowledge": origin.knowledge}
+    session.add_all(FingerprintRow(fingerprint=fingerprint, **known) for fingerprint in fingerprints)
     session.flush()
     return row.number
 
@@ -122,12 +145,20 @@ def _joining(costs: bool) -> Update:
 
 # What is asked and written for every verdict, made once.
 _GROUPS = cast(Table, GroupRow.__table__)
-_GROUP_OF = select(FingerprintRow.group_number).where(FingerprintRow.fingerprint == bindparam("of"))
+_RESOLVED_AT = case((_GROUPS.c.status == GroupStatus.RESOLVED, _GROUPS.c.resolved_at)).label("resolved_at")
+_GROUP_OF = (
+    select(_GROUPS.c.number, _GROUPS.c.merged_into, _RESOLVED_AT)
+    .join(FingerprintRow, FingerprintRow.group_number == _GROUPS.c.number)
+    .where(FingerprintRow.fingerprint == bindparam("of"))
+)
+_BEFORE = (
+    select(func.min(FingerprintRow.group_number))
+    .join(SuccessionRow, SuccessionRow.fingerprint == FingerprintRow.fingerprint)
+    .where(SuccessionRow.successor == bindparam("of"))
+)
 _ABOVE = select(_GROUPS.c.merged_into).where(_GROUPS.c.number == bindparam("of"))
 _JOIN = {costs: _joining(costs) for costs in (True, False)}
-_RESOLVED = select(_GROUPS.c.resolved_at).where(
-    _GROUPS.c.number == bindparam("of"), _GROUPS.c.status == GroupStatus.RESOLVED
-)
+_RESOLVED = select(_RESOLVED_AT).where(_GROUPS.c.number == bindparam("of"))
 _SPLITS = (
     select(SplitRow.fingerprint, SplitRow.field, SplitRow.value)
     .where(SplitRow.fingerprint == bindparam("of"))

@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from app.domain.incident import IncidentFilter
-from app.storage import periods, search
+from app.storage import groups, periods, search
 from app.storage.cursor import Page, Place, number_of, piece, place
 from app.storage.moments import microseconds, moment_at
 from app.storage.parts import midnight
@@ -68,6 +68,8 @@ def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | N
     """-> incidents that fit, the newest first; fewer than `limit` though there are more, where a page must end before
     it is full. Raises BadCursor."""
     at = place(cursor, 2)
+    if wanted.group is not None:
+        wanted = replace(wanted, group=str(groups.number_now(session, wanted.group)))
     asked = _asked(wanted, at)
     lead = next(iter(asked.values), None)
     found, end = _walk(session, asked, lead, limit, AT_FIRST)

@@ -1,7 +1,8 @@
 """What is to be sent, in the database. Each function is one step of a transaction that its caller opened.
 
-An item is put in with the change that it tells of. Who sends it takes it for a while (`claim`); where that process is
-lost, the while ends and another takes it. A channel is sent to by one at a time, at its pace.
+An item is put in with the change that it tells of. Who sends it takes it for a while (`claim`) and again and again
+for another (`renew`); where that process is lost, the while ends and another takes it. A channel is sent to by one at a
+time, at its pace. A clock that goes back holds nothing up: what can't have been meant by the clock of today is due.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, delete, exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.domain.incident import State
@@ -23,6 +24,8 @@ from app.storage.tables import IncidentRow, LaneRow, OutboxRow
 
 _UNSYNCHRONIZED = {"synchronize_session": False}
 _LONGEST_PROBLEM = 500
+LONGEST_HOLD = timedelta(minutes=5)  # of a lane; one that is free later was held by a clock that has gone back since
+_SKEW = timedelta(minutes=5)  # between the clocks of two machines; what was put in later, by such a clock too
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,26 +93,42 @@ def is_due(session: Session, now: datetime) -> bool:
     return session.execute(select(OutboxRow.number).where(*_due(now)).limit(1)).scalar_one_or_none() is not None
 
 
-def claim(session: Session, now: datetime, seconds: float, no_lane: Collection[str] = ()) -> OutboxItem | None:
+def claim(
+    session: Session, now: datetime, seconds: float, no_lane: Collection[str] = (), but: Collection[str] = ()
+) -> OutboxItem | None:
     """-> the oldest item that is due, taken for `seconds`; its channel's lane is taken for as long.
 
-    Items of the kinds in `no_lane` are sent beside others of their channel.
+    Items of the kinds in `no_lane` are sent beside others of their channel, those of the kinds in `but` not now.
     """
     lock(session, "outbox")  # two may else take two items of one lane in the same moment
-    oldest = select(OutboxRow).where(*_due(now)).order_by(OutboxRow.number).limit(1)
+    oldest = select(OutboxRow).where(*_due(now), OutboxRow.kind.not_in(but)).order_by(OutboxRow.number).limit(1)
     row = session.execute(oldest.with_for_update(skip_locked=True)).scalar_one_or_none()
     if row is None:
         return None
     row.tries += 1
     row.due_at = now + timedelta(seconds=seconds)
+    if row.put_at > now + _SKEW:
+        row.put_at = now  # else it would be due again at once, and never be given up
     session.flush()
     if row.kind not in no_lane:
-        hold_lane(session, row.channel, row.due_at)
+        hold_lane(session, row.channel, now, seconds)
     return _item(row)
 
 
-def hold_lane(session: Session, channel: str, until: datetime) -> None:
-    """Nothing is sent to a channel before `until`."""
+def renew(session: Session, item: OutboxItem, now: datetime, seconds: float, lane: bool) -> OutboxItem:
+    """Holds an item that was claimed, and its lane if it has one, for `seconds` more -> the item as it is held now; as
+    it was where it was ended, put off, or taken by another meanwhile."""
+    until = now + timedelta(seconds=seconds)
+    if not _change(session, [*_mine(item), OutboxRow.due_at == item.due_at], {"due_at": until}):
+        return item
+    if lane:
+        hold_lane(session, item.channel, now, seconds)
+    return replace(item, due_at=until)
+
+
+def hold_lane(session: Session, channel: str, now: datetime, seconds: float) -> None:
+    """Nothing is sent to a channel in the next `seconds`, or in the longest hold where that is less."""
+    until = now + min(timedelta(seconds=seconds), LONGEST_HOLD)
     putting = insert(session, LaneRow).values(channel=channel, free_at=until)
     session.execute(putting.on_conflict_do_update(index_elements=["channel"], set_={"free_at": until}))
 
@@ -159,8 +178,10 @@ def forget_ended(session: Session, before: datetime) -> int:
 
 
 def _due(now: datetime) -> list[ColumnElement[bool]]:
-    busy = exists().where(LaneRow.channel == OutboxRow.channel, LaneRow.free_at > now)
-    return [OutboxRow.state == SendState.READY, OutboxRow.due_at <= now, ~busy]
+    held = LaneRow.free_at.between(now, now + LONGEST_HOLD)
+    busy = exists().where(LaneRow.channel == OutboxRow.channel, held)
+    due = or_(OutboxRow.due_at <= now, OutboxRow.put_at > now + _SKEW)
+    return [OutboxRow.state == SendState.READY, due, ~busy]
 
 
 def _mine(item: OutboxItem) -> list[ColumnElement[bool]]:

@@ -23,6 +23,7 @@ from sqlalchemy import (
     select,
     table,
     text,
+    update,
 )
 from sqlalchemy.orm import Session
 
@@ -30,6 +31,7 @@ TABLE = "incident_search"
 LONGEST = 20_000  # characters of a text that are searched
 _search = table(TABLE, column("rowid", BigInteger), column("words", Text))
 _ADD = insert(_search)
+_REPLACE = update(_search).where(_search.c.rowid == bindparam("of")).values(words=bindparam("its_words"))
 _REMOVE = delete(_search).where(_search.c.rowid == bindparam("of"))
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 _RUN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
@@ -61,14 +63,14 @@ def asked(query: str) -> list[str]:
     return list(dict.fromkeys(found))[:50]
 
 
-def put(session: Session, number: int, content: str) -> None:
-    """Makes an incident that is in no search yet findable by `content`."""
-    put_all(session, {number: content})
+def replace(session: Session, number: int, content: str) -> None:
+    """Makes an incident that is in the search findable by other content."""
+    session.connection().execute(_REPLACE, {"of": number, "its_words": _row_words(content)})
 
 
 def put_all(session: Session, contents: Mapping[int, str]) -> None:
-    """Makes such incidents findable, each by its content."""
-    rows = [{"rowid": number, "words": " ".join(sorted(words(content)))} for number, content in contents.items()]
+    """Makes incidents that are in no search yet findable, each by its content."""
+    rows = [{"rowid": number, "words": _row_words(content)} for number, content in contents.items()]
     session.connection().execute(_ADD, rows)
 
 
@@ -97,6 +99,10 @@ def some(session: Session, query: str, most: int) -> list[int]:
         told = " & ".join(f"'{term}':*" for term in terms)
         having = text(f"{vector} @@ CAST(:terms AS tsquery)").bindparams(terms=told)
     return list(session.execute(select(_search.c.rowid).where(having).limit(most)).scalars())
+
+
+def _row_words(content: str) -> str:
+    return " ".join(sorted(words(content)))
 
 
 def _runs(content: str) -> Iterator[str]:

@@ -65,12 +65,17 @@ class Together(Generic[Item, Result]):
             after(mine.item)
 
     def _written(self, mine: _Waiting[Item, Result], work: Work[Item, Result]) -> Result:
-        if mine in self._waiting[:1]:
-            self._do_all(work)
+        try:
+            if mine in self._waiting[:1]:
+                self._do_all(work)
+            if mine.result is None and mine.error is None:  # alone, or another item may be why all of them failed
+                (mine.result,) = work([mine.item])
+        except StorageUnavailable as error:
+            mine.error = error
+            self._fail_waiting(error)
         if mine.error is not None:
             raise mine.error
-        if mine.result is None:  # alone, or another item may be why all of them failed
-            (mine.result,) = work([mine.item])
+        assert mine.result is not None
         return mine.result
 
     def _do_all(self, work: Work[Item, Result]) -> None:
@@ -83,5 +88,13 @@ class Together(Generic[Item, Result]):
                 for one, result in zip(batch, work([one.item for one in batch]), strict=True):
                     one.result = result
         except StorageUnavailable as error:
-            for one in batch:  # the next one would wait in vain as long
+            for one in batch:
                 one.error = error
+            raise
+
+    def _fail_waiting(self, error: StorageUnavailable) -> None:
+        """Those in line have waited as long already; each of them would wait in vain once more."""
+        with self._adding:
+            for one in self._waiting:
+                one.error = error
+            self._waiting.clear()

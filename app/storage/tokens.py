@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session, aliased
 from app.domain.access import Scope, Token
 from app.errors import NotFound
 from app.storage.cursor import number_of
+from app.storage.database import lock
 from app.storage.tables import TokenRow
 
 _BEGUN_WITH = aliased(TokenRow)
@@ -65,6 +66,25 @@ def revoke(session: Session, token_id: str, now: datetime) -> tuple[Token, bool]
     row.revoked_at = row.revoked_at or now
     session.flush()
     return _token(row), new
+
+
+def end_oldest(session: Session, latest: Token, most: int) -> list[Token]:
+    """Takes away the oldest sessions beside `latest`, a session itself, until there are as many as may be -> those.
+
+    They are those of the same token; of a login with a provider, which has none, those of the same name.
+    """
+    begun_with = number_of(latest.begun_with) if latest.begun_with else None
+    same = (
+        (TokenRow.begun_with == begun_with)
+        if begun_with
+        else (TokenRow.begun_with.is_(None) & (TokenRow.name == latest.name))
+    )
+    lock(session, f"sessions {latest.begun_with or latest.name}")
+    query = select(TokenRow).where(TokenRow.session, same, *_alive(TokenRow, latest.created_at))
+    ended = session.execute(query.order_by(TokenRow.number.desc()).offset(most)).scalars().all()
+    for row in ended:
+        session.delete(row)
+    return [_token(row) for row in ended]
 
 
 def sweep(session: Session, before: datetime) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from alembic import command
@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app.errors import TriageError
 from app.storage.database import StorageUnavailable, broken, connect
+from app.storage.private import make_file, make_folder
 
 MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
 _LOCK = 0x746F726368  # any number that nothing else on the server locks
@@ -34,8 +35,9 @@ def upgrade(url: str, revision: str = "head") -> None:
     Raises WrongVersion where a newer torchtriage made it, StorageUnavailable where it can't be reached.
     """
     with _alone(url) as connection:
-        config = configuration(connection)
-        if revision != "head" or current(connection) != head():
+        config, found = configuration(connection), current(connection)
+        if revision != "head" or found != head():
+            _refuse_newer(found)
             command.upgrade(config, revision)
 
 
@@ -50,6 +52,7 @@ def check(url: str) -> None:
     with _alone(url) as connection:
         found = current(connection)
     if found != head():
+        _refuse_newer(found)
         raise WrongVersion(f"the database is at {found or 'nothing'}, this version needs {head()}: upgrade it")
 
 
@@ -82,15 +85,24 @@ def head() -> str:
     return found
 
 
+def _refuse_newer(found: str | None) -> None:
+    """Raises WrongVersion where no migration of this version makes what was found."""
+    known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
+    if found is not None and found not in known:
+        raise WrongVersion(f"the database is at {found}, newer than this torchtriage knows ({head()}): use a newer one")
+
+
 @contextmanager
 def _alone(url: str) -> Iterator[Connection]:
     """A transaction beside which no other server migrates."""
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite" and parsed.database:
         try:
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+            make_folder(Path(parsed.database).parent)
         except OSError as error:
             raise StorageUnavailable(f"the database's folder can't be made: {error}") from error
+        with suppress(OSError):  # SQLite says what is wrong
+            make_file(Path(parsed.database))
     engine = connect(url, foreign_keys=False)  # SQLite changes a table by replacing it, which must not cascade
     try:
         with engine.connect().execution_options(writing=True) as connection, connection.begin():

@@ -14,7 +14,8 @@ from app.storage import counts, grouping, joining, search
 from app.storage.cursor import number_of
 from app.storage.incidents import OPEN, change, is_id
 from app.storage.received import job_text
-from app.storage.tables import EarlierVerdictRow, IncidentRow
+from app.storage.tables import EarlierVerdictRow, FingerprintRow, IncidentRow
+from app.triage import fingerprint
 
 _ENDED = [State.TRIAGED, State.FAILED]
 
@@ -35,21 +36,33 @@ _REMEMBER = insert(_EARLIER).from_select(
 )
 
 
-def save(session: Session, incident_id: str, verdict: dict[str, Any], finding: Finding, triaged_at: datetime) -> bool:
-    """Keeps a verdict and puts the incident into its group -> True; False where another was quicker or it is gone."""
+def save(
+    session: Session,
+    incident_id: str,
+    verdict: dict[str, Any],
+    finding: Finding,
+    triaged_at: datetime,
+    settled: bool = True,
+) -> bool:
+    """Keeps a verdict and puts the incident into its group -> True; False where another was quicker or it is gone.
+
+    Where it is not `settled` yet which groups of older knowledge live on under which fingerprint, a new group is
+    provisional.
+    """
     row = _found(session, _LOCKED, incident_id, OPEN)
     if row is None:
         return False
     finding = joining.told_apart(session, finding, Job(**row.job))
-    group = finding.fingerprint and joining.join(session, finding.fingerprint, finding, row.received_at)
+    origin = joining.Origin(of_knowledge(verdict), provisional=not settled)
+    group = finding.fingerprint and joining.join(session, finding.fingerprint, finding, row.received_at, origin)
     _set(session, row, verdict, finding, triaged_at, group)
     counts.move(session, None, counts.of(_after(row, finding)))
     return True
 
 
 def of_knowledge(verdict: dict[str, Any]) -> str:
-    """-> what tells verdicts of today's engine and knowledge from older ones."""
-    return f"{verdict.get('engine')} {verdict.get('knowledge')}"
+    """-> what tells verdicts of today's engine, knowledge and rules of fingerprints from older ones."""
+    return f"{verdict.get('engine')} {verdict.get('knowledge')} {fingerprint.VERSION}"
 
 
 def confirm(session: Session, incident_ids: list[str], knowledge: str) -> None:
@@ -72,10 +85,13 @@ def replace(session: Session, incident_id: str, verdict: dict[str, Any], finding
     session.connection().execute(_REMEMBER, {"of": row.number, "now": now})
     group = row.group_number
     if finding.fingerprint != row.fingerprint:
-        group = finding.fingerprint and joining.join(session, finding.fingerprint, finding, row.received_at)
+        was = session.get(FingerprintRow, row.fingerprint) if row.fingerprint else None
+        origin = joining.Origin(of_knowledge(verdict), was.group_number if was else None)
+        group = finding.fingerprint and joining.join(session, finding.fingerprint, finding, row.received_at, origin)
     _set(session, row, verdict, finding, now, group)
     if finding.fingerprint != row.fingerprint and row.group_number is not None:
-        grouping.leave(session, row.group_number)  # which may be where it went: under another fingerprint of a merge
+        # Which may be where it went: under another fingerprint of the group, or of a merge.
+        grouping.leave(session, row.group_number, group if isinstance(group, int) else None)
     counts.move(session, counts.of(row), counts.of(_after(row, finding)))
     return True
 
@@ -124,8 +140,7 @@ def _set(
         "group_number": group or None,
     }
     session.connection().execute(_SET, columns)
-    search.remove(session, row.number)
-    search.put(session, row.number, f"{job_text(Job(**row.job))}\n{finding.text}")
+    search.replace(session, row.number, f"{job_text(Job(**row.job))}\n{finding.text}")
 
 
 def _after(row: Any, finding: Finding) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from app.domain.entry import Entry, Fix, Language
-from app.domain.verdict import Action
+from app.domain.host import host_name
+from app.domain.verdict import Action, RootCause
+from app.triage.commands import commands, filled
 from app.triage.likeliest import likeliest, shows
 from app.triage.versions import shown
 
@@ -43,9 +45,6 @@ _BY_RETRY: dict[tuple[str, str], tuple[str, str]] = {
     ),
 }
 _NOTHING = ("Nothing to do.", "无需处理。")
-# What entries leave room for in their commands.
-_PLACES = ("host", "rank", "pid", "job", "node", "master", "port", "pci", "name", "path", "machine")
-_UNTOLD = {name: name.upper() for name in _PLACES}
 _UNKNOWN = (
     "No entry names the cause; one retry tells whether it is passing.",
     "知识库中没有对应条目；重试一次可判断是否为偶发。",
@@ -58,7 +57,7 @@ def advise(entry: Entry | None, words: str, hosts: Iterable[str], lang: Language
     if entry is None:
         return Action("once", "none", (), _UNKNOWN[lang == "zh"])
     action = next((other for other in entry.other_actions if shows(words, other.shown_by or "")), entry.action)
-    excluded = tuple(hosts) if action.exclude_hosts else ()
+    excluded = tuple(filter(host_name, hosts)) if action.exclude_hosts else ()
     reason = _BY_RETRY.get((action.advice, action.retry), _REASONS[action.advice])
     return Action(action.retry, action.advice, excluded, reason[lang == "zh"])
 
@@ -79,29 +78,24 @@ def ranges(ranks: Iterable[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
 
 
-def filled(text: str, values: dict[str, str]) -> str:
-    """-> a text with `{host}`, `{rank}` … filled in; what the log does not tell is left as `HOST` for the reader.
-
-    Other words in braces (an awk program's) stay as they are.
-    """
-    if "{" not in text:
-        return text
-    known = _UNTOLD | values
-    return re.sub(r"\{([a-z_]+)\}", lambda found: known.get(found[1], found[0]), text)
-
-
-def general(text: str) -> str:
-    """-> a command as an entry shows it to anyone: `{host}` is HOST."""
-    return filled(text, {})
-
-
-def told_causes(entry: Entry, words: str, lang: Language) -> tuple[str, ...]:
-    """-> an entry's causes, those first that the failure's words mean."""
-    return tuple(cause.in_(lang) for cause in likeliest(entry.causes, words))
+def explained(root: RootCause, entry: Entry, versions: dict[str, str], lang: Language) -> RootCause:
+    """-> the root cause with what its entry says of it in one language: the causes and fixes first that the failure's
+    words mean, commands filled with what was captured."""
+    words = root.words
+    return replace(
+        root,
+        title=entry.title.in_(lang),
+        causes=tuple(cause.in_(lang) for cause in likeliest(entry.causes, words)),
+        fixes=told_fixes(entry, words, root.captured, versions, lang),
+        checks=commands(entry.checks, root.captured),
+        prevent=tuple(item.in_(lang) for item in entry.prevent),
+        references=entry.references,
+        owner=entry.owner,
+    )
 
 
 def told_fixes(
-    entry: Entry, words: str, values: dict[str, str], versions: dict[str, str], lang: Language
+    entry: Entry, words: str, values: Mapping[str, str], versions: dict[str, str], lang: Language
 ) -> tuple[dict[str, object], ...]:
     """-> an entry's fixes in the verdict's form, those first that the failure's words mean; those for other versions
     than the log shows come last."""
@@ -109,12 +103,12 @@ def told_fixes(
     return tuple(sorted(fixes, key=lambda fix: fix["fits"] is False))
 
 
-def _told_fix(fix: Fix, values: dict[str, str], versions: dict[str, str], lang: Language) -> dict[str, object]:
+def _told_fix(fix: Fix, values: Mapping[str, str], versions: dict[str, str], lang: Language) -> dict[str, object]:
     version, fits = shown(fix.applies, versions)
     return {
         "title": filled(fix.title.in_(lang), values),
         "detail": filled(fix.detail.in_(lang), values) if fix.detail else "",
-        "commands": [filled(command, values) for command in fix.commands],
+        "commands": list(commands(fix.commands, values)),
         "applies": fix.applies,
         "shown": version,
         "fits": fits,

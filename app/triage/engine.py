@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 
 from app.domain.entry import KnowledgeBase, Language
 from app.domain.verdict import EarlierRun, Stats, Verdict
+from app.reading.redact import redact
 from app.reading.sources import Run
-from app.triage.action import advise, nothing_failed
+from app.reading.without_secrets import without_secrets
+from app.triage.action import advise, explained, nothing_failed
 from app.triage.fingerprint import fingerprint, signature
 from app.triage.match import Matcher
 from app.triage.patterns import Patterns
 from app.triage.reading_run import RunReading
 from app.triage.reasons import because_of, tell
-from app.triage.root_cause import Choice, choose
+from app.triage.root_cause import choose
 from app.triage.run_facts import run_facts
 from app.triage.timeline import timeline
 from app.triage.verdict_of import attempts, candidates, cascades, root_cause
@@ -40,15 +42,23 @@ class Engine:
         self._patterns = Patterns(knowledge, cache)
         self._matcher = Matcher(self._patterns)
 
-    def triage(self, run: Run, lang: Language = "en", known: Mapping[str, str] = _NOTHING_KNOWN) -> Verdict:
+    def triage(
+        self,
+        run: Run,
+        lang: Language = "en",
+        known: Mapping[str, str] = _NOTHING_KNOWN,
+        redacting: bool = True,
+    ) -> Verdict:
         """-> what failed in `run` and what to do. `known`: what commands are filled with where the log does not tell it
-        (`{"job": "4711"}`). Raises UnreadableLog where the log is empty, broken or no text."""
+        (`{"job": "4711"}`). `redacting`: known kinds of secrets are taken out of all that the log says. Raises
+        UnreadableLog where the log is empty, broken or no text."""
         began = time.perf_counter()
         walk = Walk(self._patterns, self._matcher, run)
         walk.read()
         *earlier, last = walk.readings
-        choice = choose(last)
-        verdict = self._verdict(run, last, choice, lang, known)
+        found = self._found(run, last, lang, known, redact if redacting else str)
+        # Last, as lines are decoded on the way: what stands in a file in base64 is plain here.
+        verdict = self._told(without_secrets(found) if redacting else found, lang)
         before = tuple(self._earlier(reading) for reading in earlier)
         stats = replace(walk.stats, seconds=round(time.perf_counter() - began, 3))
         return replace(verdict, earlier_runs=before, stats=stats)
@@ -62,15 +72,14 @@ class Engine:
 
         return why(self._patterns, self._matcher, run, self.knowledge.entries[entry])
 
-    def _verdict(
-        self, run: Run, reading: RunReading, choice: Choice, lang: Language, known: Mapping[str, str]
+    def _found(
+        self, run: Run, reading: RunReading, lang: Language, known: Mapping[str, str], shown: Callable[[str], str]
     ) -> Verdict:
-        root = root_cause(choice, reading, lang, known) if choice.root else None
+        """-> the verdict as the log tells it, without what the knowledge base says of it."""
+        choice = choose(reading)
+        root = root_cause(choice, reading, known, shown) if choice.root else None
         if root is not None:
-            because = because_of(choice, reading, root)
-            root = replace(root, because=because, reasons=tell(because, lang))
-        entry = choice.root.match.entry if choice.root and choice.root.match else None
-        hosts = [root.host] if root and root.host else []
+            root = replace(root, because=because_of(choice, reading, root))
         return Verdict(
             source=run.name,
             outcome="healthy" if root is None else "explained" if root.entry else "unexplained",
@@ -78,8 +87,8 @@ class Engine:
             fingerprint=fingerprint(choice.root) if choice.root else None,
             root_cause=root,
             candidates=candidates(choice, lang),
-            cascades=cascades(choice),
-            action=advise(entry, root.words, hosts, lang) if root else nothing_failed(lang),
+            cascades=cascades(choice, shown),
+            action=nothing_failed(lang),
             run=run_facts(reading, choice),
             attempts=attempts(choice),
             earlier_runs=(),
@@ -89,6 +98,18 @@ class Engine:
             knowledge=self.knowledge.digest,
             timeline=timeline(choice, reading, root),
         )
+
+    def _told(self, verdict: Verdict, lang: Language) -> Verdict:
+        """-> the verdict with what the knowledge base says of its root cause."""
+        root = verdict.root_cause
+        if root is None:
+            return verdict
+        root = replace(root, reasons=tell(root.because, lang))
+        entry = self.knowledge.entries[root.entry] if root.entry else None
+        if entry is not None:
+            root = explained(root, entry, verdict.run.versions_inferred | verdict.run.versions, lang)
+        action = advise(entry, root.words, [root.host] if root.host else [], lang)
+        return replace(verdict, root_cause=root, action=action)
 
     def _earlier(self, reading: RunReading) -> EarlierRun:
         choice = choose(reading)

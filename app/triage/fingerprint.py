@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 
 from app.domain.entry import Entry
 from app.domain.event import Frame, Raised, Where
+from app.reading.redact import redact
 from app.triage.cascade import ECHO_AREAS
 from app.triage.folding import Finding
 from app.triage.masking import essence, mask
@@ -52,9 +53,9 @@ def signature(finding: Finding) -> str:
 
 
 def _masked(message: str) -> str:
-    """-> the first line that says something, without its numbers and names, at a length for a list."""
+    """-> the first line that says something, without its secrets, numbers and names, at a length for a list."""
     told = next((line for line in message.split("\n") if line.strip()), "")
-    return mask(told.strip())[:100]
+    return mask(redact(told.strip()))[:100]
 
 
 def fingerprint(finding: Finding) -> str:

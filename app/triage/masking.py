@@ -11,6 +11,7 @@ from functools import lru_cache
 # Order matters: the longer form comes before the parts it is made of. A text in which a form stands holds one of the
 # signs before it, which is looked for in a tenth of the time.
 _MASKS = (
+    ("[redacted]", ("[redacted:",), re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")),  # as logs of older releases hold it
     ("<time>", ("-",), re.compile(r"\d{4}-\d\d-\d\d[T_ ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?")),
     ("<uuid>", ("-",), re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")),
     ("<url>", ("://",), re.compile(r"\b[a-z][a-z0-9+]{1,8}://[^\s'\"<>)\]]+")),

@@ -13,7 +13,8 @@ from typing import NamedTuple, TypeVar
 import re2
 
 from app.domain.entry import Entry, KnowledgeBase, Sign
-from app.reading.scan import Scanner, keep
+from app.reading.disk_cache import keep, read
+from app.reading.scan import Scanner
 from app.triage import pointers
 from app.triage.glance import Found, Glance
 from app.triage.pointers import demands, meets, pointer, unanchored
@@ -105,7 +106,7 @@ class Patterns:
         digest = hashlib.sha256(self._digest.encode() + b"".join(path.read_bytes() for path in sources))
         path = self._cache / f"{name}-{digest.hexdigest()[:32]}.json"
         try:
-            made: list[T] = json.loads(path.read_bytes())
+            made: list[T] = json.loads(read(path))
         except (OSError, ValueError):
             made = make()
             keep(path, json.dumps(made).encode())

@@ -9,6 +9,7 @@ from app.domain.event import Where
 from app.domain.verdict import RootCause
 from app.reading.redact import redact
 from app.triage.action import ranges
+from app.triage.folding import Finding
 from app.triage.reading_run import RunReading
 from app.triage.root_cause import Choice
 from app.triage.waiting import awaited
@@ -101,7 +102,8 @@ def _shown(choice: Choice, root: RootCause) -> Iterator[_Reason]:
         yield "unknown", {}
     elif match.near:
         near = match.near
-        told = {"similarity": round(near.similarity), "log": redact(near.log), "expected": near.expected}
+        said = _part(near.log, finding)
+        told = {"similarity": round(near.similarity), "log": said, "expected": near.expected}
         yield ("near" if near.log or near.expected else "tidied"), {"entry": match.entry.id, **told}
     elif finding.event.where is Where.EXIT:
         yield "exit", {"line": line, "text": finding.event.text}
@@ -111,6 +113,12 @@ def _shown(choice: Choice, root: RootCause) -> Iterator[_Reason]:
         yield "sign", {"line": line, "entry": match.entry.id}
     if match is not None and match.entry.kind is Kind.CONSEQUENCE:
         yield "echo", {}
+
+
+def _part(words: str, finding: Finding) -> str:
+    """-> some words of a message, where that holds no secret: in a part of it, one has no name before it."""
+    whole = "\n".join([finding.event.text, *(raised.text for raised in finding.event.chain)])
+    return words if redact(whole) == whole else "…"
 
 
 def _placed(choice: Choice, reading: RunReading, root: RootCause) -> Iterator[_Reason]:

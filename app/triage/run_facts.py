@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from app.domain.event import Event, Where
+from app.domain.host import host_name
 from app.domain.verdict import RunFacts
 from app.reading.nodelist import sorted_hosts
 from app.reading.times import seconds_between
@@ -36,8 +37,8 @@ def run_facts(reading: RunReading, choice: Choice) -> RunFacts:
     env = reading.environment
     hosts = dict(env.hosts)
     for finding in reading.findings:
-        if finding.event.host and finding.event.host != "localhost":
-            hosts.setdefault(finding.event.host)
+        if (host := host_name(finding.event.host)) and host != "localhost":
+            hosts.setdefault(host)
     failed = env.span.dated(_failed_at(choice, reading))
     started, ended = env.span.of(failed)
     after = seconds_between(failed, ended)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import islice
 
@@ -10,10 +10,11 @@ import re2
 
 from app.domain.entry import Entry, Language
 from app.domain.event import Raised, Where
+from app.domain.host import host_name
 from app.domain.line import Line
-from app.domain.verdict import Attempt, Candidate, Cascade, Evidence, RootCause, words_of
+from app.domain.verdict import Attempt, Candidate, Cascade, Evidence, RootCause
 from app.reading.redact import redact
-from app.triage.action import filled, ranges, told_causes, told_fixes
+from app.triage.action import ranges
 from app.triage.cascade import causes, explained_by
 from app.triage.fingerprint import raised_of, signature
 from app.triage.folding import Finding
@@ -23,6 +24,7 @@ from app.triage.root_cause import Choice
 from app.triage.run_facts import dated, told_at
 
 _MOST_EVIDENCE = 10
+_LONGEST_CASCADE = 300  # characters of its line
 _CERTAIN, _LIKELY = 0.9, 0.55
 
 
@@ -59,11 +61,12 @@ def evidence(
     for line in lines:
         different.setdefault((line.order, line.raw), line)
     shown = islice(different.values(), _MOST_EVIDENCE)
-    return tuple(Evidence(line.number, redact(line.raw), line.file) for line in shown)
+    return tuple(Evidence(line.number, line.raw, line.file) for line in shown)
 
 
-def root_cause(choice: Choice, reading: RunReading, lang: Language, known: Mapping[str, str]) -> RootCause:
-    """-> the chosen finding as the verdict's root cause. `known` is filled in where the log does not tell it."""
+def root_cause(choice: Choice, reading: RunReading, known: Mapping[str, str], shown: Callable[[str], str]) -> RootCause:
+    """-> the chosen finding as the verdict's root cause, as the log tells it: what its entry says is put in later.
+    `known` is captured where the log does not tell it; `shown` is what is done to the evidence, all lines at once."""
     finding = choice.root
     assert finding is not None
     match = finding.match
@@ -71,20 +74,11 @@ def root_cause(choice: Choice, reading: RunReading, lang: Language, known: Mappi
     score = match.score if match else 0.5
     captured = _captured(entry, alike(finding, choice))
     rank, local_rank, host = place_of(finding, choice, reading, captured.get("rank"))
-    host = host or captured.get("host")
-    values = (
-        {**known}
-        | captured
-        | {name: str(value) for name, value in (("rank", rank), ("host", host)) if value is not None}
-    )
-    raised, shown = (
-        _exception(raised_of(finding)),
-        evidence(finding, choice, rank, reading.extractors.collectives.wait_of(rank)),
-    )
-    words = words_of(raised, (line.text for line in shown))
+    host = host_name(host) or host_name(captured.get("host"))
+    told = {name: str(value) for name, value in (("rank", rank), ("host", host)) if value is not None}
     return RootCause(
         entry=entry.id if entry else None,
-        title=entry.title.in_(lang) if entry else signature(finding),
+        title=signature(finding),
         confidence="certain" if score >= _CERTAIN else "likely" if score >= _LIKELY else "possible",
         score=score,
         rank=rank,
@@ -92,22 +86,18 @@ def root_cause(choice: Choice, reading: RunReading, lang: Language, known: Mappi
         host=host,
         attempt=finding.attempt,
         time=dated(told_at(finding), reading),
-        evidence=shown,
-        exception=raised,
-        causes=told_causes(entry, words, lang) if entry else (),
-        fixes=told_fixes(entry, words, values, _versions(reading), lang) if entry else (),
-        checks=tuple(filled(check, values) for check in entry.checks) if entry else (),
-        prevent=tuple(item.in_(lang) for item in entry.prevent) if entry else (),
-        references=entry.references if entry else (),
-        owner=entry.owner if entry else None,
-        captured=values,
+        evidence=_shown(evidence(finding, choice, rank, reading.extractors.collectives.wait_of(rank)), shown),
+        exception=_exception(raised_of(finding)),
+        captured={**known} | captured | told,
     )
 
 
-def _versions(reading: RunReading) -> dict[str, str]:
-    """-> the versions that the log prints, and the range that its forms leave open for torch."""
-    env = reading.environment
-    return ({"torch": env.torch_range} if env.torch_range else {}) | env.versions
+def _shown(evidence: tuple[Evidence, ...], shown: Callable[[str], str]) -> tuple[Evidence, ...]:
+    """-> the evidence with `shown` done to its lines together: a private key stands in several."""
+    lines = shown("\n".join(line.text for line in evidence)).split("\n")
+    if len(lines) != len(evidence):
+        lines = [shown(line.text) for line in evidence]
+    return tuple(replace(line, text=text) for line, text in zip(evidence, lines, strict=True))
 
 
 def candidates(choice: Choice, lang: Language) -> tuple[Candidate, ...]:
@@ -123,8 +113,9 @@ def candidates(choice: Choice, lang: Language) -> tuple[Candidate, ...]:
     return tuple(sorted(best.values(), key=lambda candidate: -candidate.score))[:5]
 
 
-def cascades(choice: Choice) -> tuple[Cascade, ...]:
-    """-> what else went wrong in the root's run, in the log's order, each with what it follows from."""
+def cascades(choice: Choice, shown: Callable[[str], str]) -> tuple[Cascade, ...]:
+    """-> what else went wrong in the root's run, in the log's order, each with what it follows from. `shown` is what is
+    done to a line before it is cut: half a secret has no form by which it is known."""
     told: dict[tuple[str | None, str], Cascade] = {}
     if choice.root is None:
         return ()
@@ -134,7 +125,7 @@ def cascades(choice: Choice) -> tuple[Cascade, ...]:
         if finding is root or finding is chosen or (finding.match is not None and finding.match.weak):
             continue
         cause = explained_by(finding, behind) or root
-        text = redact(finding.event.line.raw.strip())[:300]
+        text = shown(finding.event.line.raw.strip())[:_LONGEST_CASCADE]
         ranks = finding.ranks or {rank for rank in (finding.event.rank,) if rank is not None}
         key = (finding.entry, "" if finding.entry else text)
         if key in told:
@@ -161,15 +152,16 @@ def _unfold(text: str) -> list[int]:
 
 
 def _captured(entry: Entry | None, findings: list[Finding]) -> dict[str, str]:
-    """-> what the entry's captures find in the texts that showed it."""
+    """-> what the entry's captures find in the texts that showed it, secrets taken out first: without the name before
+    it a value is not known for one."""
     parts: list[str] = []
     for event in (finding.event for finding in findings):
         parts += [event.text, *(raised.text for raised in event.chain), *(line.text for line in event.lines)]
-    text = "\n".join(parts)
     found: dict[str, str] = {}
+    text = redact("\n".join(parts)) if entry and entry.capture else ""
     for name, pattern in entry.capture if entry else ():
         if hit := re2.search(f"(?m){pattern}", text):
-            found[name] = redact(hit.group(1) or "")
+            found[name] = hit.group(1) or ""
     return {name: value for name, value in found.items() if value}
 
 
@@ -180,4 +172,4 @@ def _exception(raised: Raised | None) -> dict[str, object] | None:
         {"file": at.file, "line": at.line, "function": at.function, "code": at.code, "user_code": at.user_code}
         for at in raised.frames
     ]
-    return {"type": raised.type, "message": redact(raised.message), "frames": frames}
+    return {"type": raised.type, "message": raised.message, "frames": frames}

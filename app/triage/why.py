@@ -168,10 +168,13 @@ def _result(sign: Sign, texts: list[_Text], group: int | None) -> SignResult:
     if best is None or not best[2].share:
         return SignResult(shown, sign.where, "nothing", 0.0, group=group)
     (matched, whole, _), text, laid = best
+    said = redact(text.text)
+    if said != text.text:
+        laid = align(sign, said)  # its tokens are parts of the text, in which a secret has no name before it
     excluded = matched and bool(sign.unless) and bool(re2.search(f"(?m){sign.unless}", text.text))
     state = "unless" if excluded else "matched" if matched else "place" if whole else "part"
     return SignResult(shown, sign.where, state, laid.share, laid.tokens, text.line, text.file,
-                      redact(text.text[:500]), text.kind, sign.unless or "", group)  # fmt: skip
+                      said[:500], text.kind, sign.unless or "", group)  # fmt: skip
 
 
 def _in_group(result: SignResult) -> SignResult:

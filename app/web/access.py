@@ -59,14 +59,24 @@ def needs(scope: Scope) -> Callable[..., Coroutine[Any, Any, Caller]]:
 async def _admitted(request: Request) -> Caller:
     """-> who asks, noted for the line about the request, and counted."""
     service = cast(Service, request.app.state.service)
+    limit, address = rate_limit(request)
     if service.settings.auth == "none":
         refuse_foreign_name(request, service.settings.public_url)
         caller = ANYONE
     else:
-        caller = await to_thread.run_sync(_caller, service, request)
+        try:
+            caller = await to_thread.run_sync(_caller, service, request)
+        except Unauthorized:
+            limit.count(None, address)
+            raise
     request.state.caller = caller
-    cast(RateLimit, request.app.state.rate_limit).count(caller, request.client.host if request.client else "")
+    limit.count(caller, address)
     return caller
+
+
+def rate_limit(request: Request) -> tuple[RateLimit, str]:
+    """-> what counts, and the address that it counts a request by."""
+    return cast(RateLimit, request.app.state.rate_limit), request.client.host if request.client else ""
 
 
 def _caller(service: Service, request: Request) -> Caller:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any, cast
 
 from anyio import to_thread
 from fastapi import Depends, FastAPI
 from starlette.types import ASGIApp
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from app import __version__
 from app.domain.access import Scope
@@ -18,21 +20,24 @@ from app.services.postman import Postman
 from app.services.rework import Rework
 from app.services.service import Service, close_service, open_service
 from app.services.single_sign_on import Provider
+from app.services.succession import Succession
 from app.services.triage_incident import triage_incident
-from app.services.upkeep import PAUSE, Upkeep
+from app.services.upkeep import Upkeep
 from app.settings import Settings
 from app.web import client, errors, pages, slack
 from app.web.access import needs
 from app.web.api import changes, groups, health, incidents, knowledge, stats, triage
-from app.web.api.body import SENDERS
+from app.web.api.intake import Intake
+from app.web.api.spool import Spools
 from app.web.head import HeadAsGet
 from app.web.limits import BodyLimit, RateLimit
 from app.web.mcp import route as mcp
 from app.web.metrics import router as metrics
 from app.web.request_log import RequestLog
 from app.web.security import SecurityHeaders, refuse_cross_site
+from app.web.stopping import CutShort
 
-_LAST_TURN = 20  # seconds that the upkeep has for ending a turn when the service stops
+_ASKING = 40  # threads in which requests wait for the verdict of a log that is not kept
 
 
 def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
@@ -40,30 +45,34 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(SENDERS, thread_name_prefix="body"))
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_ASKING, thread_name_prefix="asking"))
         opening = partial(open_service, settings, triage_incident, settings.serve_triages)
         service = await to_thread.run_sync(opening) if opened is None else opened
         app.state.service = service
+        app.state.intake = Intake(Spools(lambda: service.blobs.incoming.folder))
         app.state.rework = Rework(service)
-        app.state.rate_limit = RateLimit(settings.rate_limit)
+        app.state.rate_limit = RateLimit(settings.rate_limit, settings.wrong_logins)
         app.state.provider = Provider(settings) if settings.oidc_issuer else None
         await to_thread.run_sync(pages.warm, app)
-        stopping = asyncio.Event()
-        upkeep = asyncio.create_task(_keep_up(service, stopping))
-        postman = Postman(service)
+        upkeep, postman = Upkeep(service), Postman(service)
+        upkeep.start()
         postman.start()
+        succession = Succession(service)
+        if settings.serve_triages:
+            succession.start()
         async with mcp.answering(app, service):
             yield
+        app.state.intake.stop()
         app.state.rework.close()
-        stopping.set()
-        with suppress(TimeoutError):  # Then it is broken off, which loses nothing.
-            await asyncio.wait_for(asyncio.shield(upkeep), _LAST_TURN)
+        await to_thread.run_sync(succession.stop)
+        await to_thread.run_sync(upkeep.stop)
         await to_thread.run_sync(postman.stop)
         await to_thread.run_sync(close_service, service)
 
     # No page of Swagger UI or ReDoc: both load scripts from elsewhere. No redirects to addresses without a slash at the
     # end: they would lead to whatever Host a request names.
     app = _Guarded(
+        settings.trusted_proxies,
         title="torchtriage",
         version=__version__,
         lifespan=lifespan,
@@ -86,14 +95,11 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
 class _Guarded(FastAPI):
     """FastAPI's own middlewares stand inside of what answers errors; ours has to see those answers too."""
 
+    def __init__(self, trusted_proxies: tuple[str, ...], **described: Any) -> None:
+        self._trusted_proxies = list(trusted_proxies)
+        super().__init__(**described)
+
     def build_middleware_stack(self) -> ASGIApp:
-        return RequestLog(SecurityHeaders(HeadAsGet(BodyLimit(super().build_middleware_stack()))))
-
-
-async def _keep_up(service: Service, stopping: asyncio.Event) -> None:
-    """A turn that has begun is ended before the database goes away below it: its thread can't be cancelled."""
-    upkeep = Upkeep(service)
-    while not stopping.is_set():
-        await to_thread.run_sync(upkeep.turn)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stopping.wait(), PAUSE)
+        inner = RequestLog(SecurityHeaders(CutShort(HeadAsGet(BodyLimit(super().build_middleware_stack())))))
+        # uvicorn's, but of the settings' proxies: uvicorn itself would believe any process of this machine.
+        return cast(ASGIApp, ProxyHeadersMiddleware(cast(Any, inner), self._trusted_proxies))

@@ -11,13 +11,19 @@ from app.knowledge.cache import cache_folder, load_index
 from app.knowledge.search import SearchIndex
 from app.services.rework import Rework
 from app.services.service import Service
+from app.web.api.intake import Intake
 
 
 async def _service(request: Request) -> Service:
     return cast(Service, request.app.state.service)
 
 
+async def _intake(request: Request) -> Intake:
+    return cast(Intake, request.app.state.intake)
+
+
 ServiceDep = Annotated[Service, Depends(_service)]
+IntakeDep = Annotated[Intake, Depends(_intake)]
 
 
 def search_index(state: State, service: Service) -> SearchIndex:

@@ -16,7 +16,7 @@ from app.errors import BadInput, TriageError
 from app.web.answers import Answer
 
 log = logging.getLogger(__name__)
-_RETRY_AFTER = "5"  # seconds
+RETRY_AFTER = "5"  # seconds
 
 
 class ErrorForm(BaseModel):
@@ -47,6 +47,23 @@ class TooSlow(BadInput):
     code = "too_slow"
 
 
+class Busy(TriageError):
+    """So much is being taken in that this is not; later it can be."""
+
+    status = 503
+    code = "busy"
+
+
+class Stopping(TriageError):
+    """The server stops before the request is answered; another, or the same when it runs again, can do it."""
+
+    status = 503
+    code = "stopping"
+
+    def __init__(self) -> None:
+        super().__init__("the service is being stopped; send this again")
+
+
 def told(*statuses: int, guarded: bool = True) -> dict[int | str, dict[str, Any]]:
     """-> what a route says in the OpenAPI document about the errors it can give; 500 and 503 any can.
 
@@ -67,15 +84,23 @@ def add_handlers(app: FastAPI) -> None:
 def _known(request: Request, error: Exception) -> Response:
     error = cast(TriageError, error)
     headers = _headers(error)
-    if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    if error.status == HTTPStatus.SERVICE_UNAVAILABLE:  # it passes, and says itself what is away
+        log.warning("%s %s: %s", request.method, request.url.path, _with_reason(error))
+    elif error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("%s %s: %s", request.method, request.url.path, error.message, exc_info=error)
     return Answer(error.as_dict(), error.status, headers)
+
+
+def _with_reason(error: TriageError) -> str:
+    """-> what it tells, and what the system told it, in one line."""
+    reason = str(getattr(error.__cause__, "orig", None) or error.__cause__ or "").strip().split("\n")[0]
+    return f"{error.message} ({reason})" if reason else error.message
 
 
 def _headers(error: TriageError) -> dict[str, str]:
     match error.status:
         case HTTPStatus.SERVICE_UNAVAILABLE:
-            return {"Retry-After": _RETRY_AFTER}
+            return {"Retry-After": RETRY_AFTER}
         case HTTPStatus.TOO_MANY_REQUESTS:
             return {"Retry-After": str(error.detail["retry_after"])}
         case HTTPStatus.UNAUTHORIZED:

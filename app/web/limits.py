@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from ipaddress import IPv6Network, ip_address
 
 from limits import RateLimitItem
 from limits.storage import MemoryStorage
@@ -50,19 +51,50 @@ class TooMany(BadInput):
 
 
 class RateLimit:
-    """Counts requests by token, or by address where there is no login. None counts nothing."""
+    """Counts requests by token, or by address where no valid one is shown, and the wrong logins of an address.
 
-    def __init__(self, allowed: RateLimitItem | None) -> None:
+    `allowed` None counts no requests. Safe to use from several threads.
+    """
+
+    def __init__(self, allowed: RateLimitItem | None, wrong_logins: RateLimitItem) -> None:
         self._allowed = allowed
+        self._wrong_logins = wrong_logins
         self._window = MovingWindowRateLimiter(MemoryStorage())
 
-    def count(self, caller: Caller, address: str) -> None:
-        """Raises TooMany, with the seconds to wait in `detail`."""
+    def count(self, caller: Caller | None, address: str) -> None:
+        """Counts a request; `caller` is None where nobody is known. Raises TooMany, with the seconds to wait in
+        `detail`."""
         if self._allowed is None:
             return
-        who = address if caller is ANYONE else caller.name
-        key = who if caller.token is None else f"token {caller.token}"
-        if not self._window.hit(self._allowed, key):
-            free_at = self._window.get_window_stats(self._allowed, key).reset_time
-            wait = max(1, math.ceil(free_at - time.time()))
+        who = _sender(address) if caller is None or caller is ANYONE else caller.name
+        key = ("token", caller.token) if caller and caller.token else ("sender", who)
+        if not self._window.hit(self._allowed, *key):
+            wait = self._wait(self._allowed, *key)
             raise TooMany(f"more than {self._allowed} from {who}; wait {wait} s", retry_after=wait)
+
+    def before_login(self, address: str) -> None:
+        """Raises TooMany where as many logins from this address were wrong as may be: what it shows is not looked at.
+        A right one from another address is not concerned."""
+        if not self._window.test(self._wrong_logins, "login", _sender(address)):
+            raise self._too_many_wrong(address)
+
+    def wrong_login(self, address: str) -> None:
+        """Counts one. Raises TooMany where it is one too many, of several that came at the same moment."""
+        if not self._window.hit(self._wrong_logins, "login", _sender(address)):
+            raise self._too_many_wrong(address)
+
+    def _too_many_wrong(self, address: str) -> TooMany:
+        wait = self._wait(self._wrong_logins, "login", _sender(address))
+        return TooMany(f"too many wrong logins from {_sender(address)}; wait {wait} s", retry_after=wait)
+
+    def _wait(self, item: RateLimitItem, *key: str) -> int:
+        return max(1, math.ceil(self._window.get_window_stats(item, *key).reset_time - time.time()))
+
+
+def _sender(address: str) -> str:
+    """-> what counts as one sender: of IPv6 the network, as whoever has one address there has 2^64 of them."""
+    try:
+        known = ip_address(address)
+    except ValueError:
+        return address
+    return str(IPv6Network((int(known), 64), strict=False)) if known.version == 6 else address

@@ -1,11 +1,13 @@
-"""HTTP/1.1 as uvicorn speaks it, for senders of any kind: the head of a request has a limit and a time."""
+"""HTTP/1.1 as uvicorn speaks it, for senders of any kind: the head of a request has a limit and a time, and who closes
+the own side after it gets an answer.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 _LONGEST_HEAD = 64 << 10  # bytes of the request line and headers; one more chunk of the network can come along
 
@@ -38,6 +40,15 @@ class BoundedHead(HttpToolsProtocol):
                 self._refuse(431)
             elif self._deadline is None:
                 self._wait()
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """-> whether the connection stays open: it does until who sends no more has every answer."""
+        self._stop_waiting()
+        last: RequestResponseCycle | None = self.cycle
+        if last is None or last.response_complete or last.more_body:
+            return False
+        last.keep_alive = False
+        return True
 
     def on_message_begin(self) -> None:
         super().on_message_begin()

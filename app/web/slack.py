@@ -79,7 +79,7 @@ def _checked(request: Request, secret: str, body: bytes) -> str:
     signature = request.headers.get("x-slack-signature", "")
     try:
         valid = time.isascii() and time.isdecimal() and SignatureVerifier(secret).is_valid(body, time, signature)
-    except (ValueError, TypeError):  # no UTF-8; a signature that is no text of ours
+    except (ValueError, TypeError, OverflowError):  # no UTF-8; a signature that is no text of ours; a time that is none
         valid = False
     if not valid:
         raise BadSignature("the signature is not one of Slack's for this body, or older than five minutes")
@@ -93,7 +93,7 @@ def _form(body: bytes) -> dict[str, str]:
 def _json(text: bytes | str) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise BadInput("the body is no JSON object")

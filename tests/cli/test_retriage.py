@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import pty
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +46,29 @@ def test_it_shows_what_would_change_and_changes_it_when_it_is_told_to(capsys: py
 
 
 @pytest.mark.usefixtures("stored")
-def test_without_an_answer_nothing_changes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["retriage"]) == 0  # its input is no terminal
-    assert "have a new verdict" not in capsys.readouterr().out
+@pytest.mark.parametrize("stdin", ["file", "closed"])
+def test_without_a_terminal_it_shows_and_changes(
+    stdin: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open(os.devnull) as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing if stdin == "file" else None)  # None, as Python has it
+        assert main(["retriage"]) == 0
+    told = capsys.readouterr()
+    assert "incident 1: python.exception → cuda.oom" in told.out
+    assert "1 incidents have a new verdict; the ones before are kept" in told.out
+    assert "Change them?" not in told.err
+
+
+@pytest.mark.usefixtures("stored")
+def test_at_a_terminal_it_asks_before(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for answer, changed in (("no\n", 0), ("\x04", 0), ("y\n", 1)):  # the second is Ctrl-D
+        person, terminal = pty.openpty()
+        with open(person, "w") as typing, open(terminal) as given:
+            typing.write(answer)
+            typing.flush()
+            monkeypatch.setattr(sys, "stdin", given)
+            assert main(["retriage"]) == 0
+        told = capsys.readouterr()
+        assert "incident 1: python.exception → cuda.oom" in told.out
+        assert told.err == "Change them? [y/N] "
+        assert told.out.count("1 incidents have a new verdict") == changed

@@ -167,3 +167,23 @@ def test_a_start_loads_nothing_of_the_service(tmp_path: Path, capsys: pytest.Cap
     heavy = {"fastapi", "sqlalchemy", "pydantic", "yaml", "jinja2", "obstore", "psycopg", "concurrent", "rapidfuzz"}
     assert "hyperscan" in loaded
     assert loaded & heavy == set()
+
+
+TOKEN = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
+LEAKING = f'Traceback (most recent call last):\n  File "/job/train.py", line 3, in <module>\n    login("{TOKEN}")\nRuntimeError: no {TOKEN}\n'
+
+
+@pytest.mark.parametrize("form", [["--json"], []])
+def test_what_is_printed_holds_no_secret(form: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(write(tmp_path / "run.log", LEAKING.encode()))
+    assert main(["triage", *form, path]) == 0
+    told = capsys.readouterr()
+    assert "[redacted" in told.out
+    assert TOKEN not in told.out
+    assert told.err == ""
+    assert main(["triage", *form, "--no-redact", path]) == 0
+    told = capsys.readouterr()
+    assert TOKEN in told.out
+    assert told.err.count("\n") == 1
+    assert "WARNING" in told.err
+    assert "--no-redact" in told.err

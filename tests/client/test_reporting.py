@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
+from app.client.torchtriage_client import for_shell
 from tests.client.running import NOBODY, OUT_OF_MEMORY, Bench, ended
+from tests.http_server import Told, serving
 
 AWAY = {"TORCHTRIAGE_URL": NOBODY}
 
@@ -34,6 +36,15 @@ def test_a_failure_is_reported_and_explained(bench: Bench) -> None:
     assert job["labels"]["host"] == socket.gethostname()
     assert job["started_at"] <= job["ended_at"]
     assert not bench.bundles() + bench.captures()
+
+
+def test_a_repeat_that_this_token_may_not_read_is_told_by_its_address(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_text("RuntimeError: x\n")
+    with serving(lambda _: Told(b'{"id": "7", "state": "triaged"}')) as url:
+        status, output, _ = bench.run("report", str(tmp_path / "run.log"), environment={"TORCHTRIAGE_URL": url})
+    assert status == 0
+    assert "The log is kept, the triage is done" in output
+    assert f"{url}/incidents/7" in output
 
 
 def test_a_success_is_not(bench: Bench) -> None:
@@ -300,3 +311,9 @@ def test_reports_of_files_and_folders(bench: Bench) -> None:
 def test_nothing_to_report_is_wrong_usage(alone: Bench, paths: list[str], told: str) -> None:
     status, _, errors = alone.run("report", *paths)
     assert (status, told in errors, errors.count("\n")) == (2, True, 1)
+
+
+def test_only_hosts_reach_a_shell() -> None:
+    hosts = ["gpu-1", "$(id)", "gpu-\uff11", "-x", "a b", "gpu-2\nreboot", "g" * 300, "10.0.0.7"]
+    told = for_shell({"verdict": {"action": {"exclude_hosts": hosts}}})
+    assert "TORCHTRIAGE_EXCLUDE=gpu-1,10.0.0.7\n" in told

@@ -1,14 +1,18 @@
+import hashlib
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from app.domain.entry import KnowledgeBase
 from app.knowledge import BUILT_IN
-from app.knowledge.cache import load
+from app.knowledge.cache import kept, load
 from app.knowledge.loader import load as parse
 from tests.logs import text, traceback
 
@@ -66,10 +70,69 @@ def test_what_is_kept_equals_what_was_parsed(tmp_path: Path, folder: Path) -> No
     assert load([folder], cache) == load([folder], cache) == parse([folder])
 
 
+@pytest.fixture(scope="module")
+def knowledge() -> KnowledgeBase:
+    return parse([BUILT_IN])
+
+
 @pytest.mark.parametrize("damage", [b"", b"junk", b"garbage\n", b"\x80\x05K\x01.", b"h\xff."])
-def test_a_damaged_file_is_parsed_anew(tmp_path: Path, folder: Path, damage: bytes) -> None:
-    known = load([folder], tmp_path / "cache")
-    (path,) = (tmp_path / "cache").iterdir()
-    path.write_bytes(damage)
-    assert load([folder], tmp_path / "cache") == known
-    assert len(path.read_bytes()) > len(damage)
+def test_a_damaged_file_is_made_anew(tmp_path: Path, knowledge: KnowledgeBase, damage: bytes) -> None:
+    path = tmp_path / "cache" / "knowledge-1.pickle"
+    for _ in range(2):
+        assert kept(path, KnowledgeBase, lambda: knowledge) == knowledge
+        assert len(path.read_bytes()) > len(damage)
+        path.write_bytes(damage)
+
+
+class Command:
+    """What somebody else would like us to run."""
+
+    def __init__(self, ran: Path) -> None:
+        self._ran = ran
+
+    def __reduce__(self) -> tuple[Callable[[str], int], tuple[str]]:
+        return os.system, (f"touch {self._ran}",)
+
+
+def plant(path: Path, ran: Path) -> bytes:
+    """Puts a command where the parsed knowledge lies -> the file's content."""
+    body = pickle.dumps(Command(ran))
+    path.write_bytes(hashlib.sha256(body).digest() + body)
+    return path.read_bytes()
+
+
+def give_away(path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file to another user")
+    os.chown(path, 65534, -1)
+
+
+@pytest.mark.parametrize(
+    "expose",
+    [
+        lambda path: give_away(path),
+        lambda path: give_away(path.parent),
+        lambda path: path.chmod(0o620),
+        lambda path: path.chmod(0o602),
+        lambda path: path.parent.chmod(0o770),
+        lambda path: path.parent.chmod(0o1777),
+        lambda path: path.symlink_to(path.rename(path.parent.parent / "elsewhere")),
+    ],
+    ids=["file of another", "folder of another", "group's file", "anyone's file", "group's folder", "anyone's", "link"],
+)
+def test_what_another_user_can_have_planted_is_not_run(
+    tmp_path: Path, knowledge: KnowledgeBase, expose: Callable[[Path], None]
+) -> None:
+    path, ran = tmp_path / "cache" / "knowledge-1.pickle", tmp_path / "ran"
+    assert kept(path, KnowledgeBase, lambda: knowledge) == knowledge
+    plant(path, ran)
+    assert kept(path, KnowledgeBase, lambda: knowledge) == knowledge
+    assert ran.exists()  # what is ours alone is believed
+    ran.unlink()
+    planted = plant(path, ran)
+    expose(path)
+    assert kept(path, KnowledgeBase, lambda: knowledge) == knowledge
+    assert not ran.exists()
+    folder = path.parent.stat()
+    if folder.st_uid != os.geteuid() or folder.st_mode & 0o022:
+        assert path.read_bytes() == planted  # nothing is written there either

@@ -74,6 +74,17 @@ def test_a_broken_rule_is_told_with_its_line(old: str, new: str, problem: str, a
     assert any(told.startswith(f"{FILE}:{line(at)}: ") and problem in told for told in found), found
 
 
+@pytest.mark.parametrize("free", [r"(\S+)", r"(?P<pid>[\d;]+)"])
+def test_a_free_capture_in_a_command_is_told(sound: Path, free: str) -> None:
+    old = r"  pid: 'worker \(pid\(?s?\)? (\d+)'"
+    new = old.replace(r"(\d+)", free)
+    path = sound / FILE
+    path.write_text(MODEL.replace(old, new).replace("ls -lah /dev/shm | head", "kill {pid}"), encoding="utf-8")
+    problem, *others = of_model(problems(load([sound]), [sound]))
+    assert problem.startswith(f"{FILE}:{line(old)}: captures too freely for a command")
+    assert others == []
+
+
 def test_too_few_examples_are_told(sound: Path) -> None:
     head, _, _ = MODEL.partition("examples:")
     path = sound / FILE

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,38 @@ def test_the_cache_is_keyed_by_content_and_survives_rubbish(tmp_path: Path) -> N
     assert load_cached([folder], cache) == first
     write(folder, "dataloader/shm-bus-error.yaml", MODEL.replace("ran out", "ran short"))
     assert load_cached([folder], cache).digest != first.digest
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("[1, 2]: 3\n", ":1: unhashable"),
+        ("a: 2026-13-01\n", ":1: month must be in"),
+        ("a: \0\n", ":1: .*control characters"),
+        ("", ":1: entry: "),
+    ],
+)
+def test_whatever_a_file_holds_is_a_problem_of_that_file(tmp_path: Path, source: str, told: str) -> None:
+    write(tmp_path, "custom/broken.yaml", source)
+    with pytest.raises(KnowledgeError, match=f"^custom/broken.yaml{told}") as raised:
+        load([tmp_path])
+    assert len(raised.value.problems) == 1
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    write(tmp_path, "dataloader/shm-bus-error.yaml", MODEL)
+    (tmp_path / "dataloader" / "other.yaml").symlink_to("nowhere")
+    for read in (load, lambda folders: load_cached(folders, tmp_path / "cache")):
+        with pytest.raises(KnowledgeError, match=r"other\.yaml: can't be read: No such file or directory"):
+            read([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"), [("foo(bar", "RE2 refuses 'foo\\(bar'"), ("x{2,1}", "refuses"), ("(?=x)", "RE2 refuses")]
+)
+def test_a_pattern_that_no_engine_takes_is_refused_when_it_is_loaded(tmp_path: Path, pattern: str, told: str) -> None:
+    broken = re.sub(r"(?m)^  - regex: .*$", f"  - regex: '{pattern}'", MODEL, count=1)
+    write(tmp_path / "kb", "dataloader/shm-bus-error.yaml", broken)
+    line = broken.split("\n").index(f"  - regex: '{pattern}'") + 1
+    with pytest.raises(KnowledgeError, match=f"^dataloader/shm-bus-error.yaml:{line}: .*{told}"):
+        load_cached([tmp_path / "kb"], tmp_path / "cache")

@@ -55,7 +55,7 @@ def answers(engine: Engine, run: Run) -> None:
 
 def upload(data: bytes) -> Run:
     def files() -> Any:
-        for file in unpack(Upload("log", iter((data,))), Budget(1 << 24), 1 << 24):
+        for file in unpack(Upload("log", iter((data,))), Budget(1 << 24)):
             yield LogFile(file.name, lambda file=file: file.chunks)  # type: ignore[misc]
 
     return Run("log", files, several=True)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from app.errors import UnreadableLog
-from app.queue.processes import CallFailed, Processes
+from app.queue.processes import CallFailed, Killed, NotStarted, Processes
 
 MIB = 1 << 20
 
@@ -86,6 +86,14 @@ def test_a_call_that_does_not_come_back_fails_alone(processes: Processes, asked:
     assert processes.call("add", 2) == 3
 
 
+def test_one_that_was_killed_is_told_from_one_that_broke(processes: Processes) -> None:
+    with pytest.raises(Killed):
+        processes.call("die", signal.SIGKILL)
+    with pytest.raises(CallFailed) as raised:
+        processes.call("die", signal.SIGSEGV)
+    assert not isinstance(raised.value, Killed)
+
+
 def test_a_call_that_takes_too_long_is_ended() -> None:
     processes = Processes(make, (1,), 1, 0.3, 512 * MIB)
     with pytest.raises(CallFailed, match=r"longer than 0.3 seconds"):
@@ -113,6 +121,69 @@ def test_one_that_cannot_start_says_why() -> None:
         with pytest.raises(UnreadableLog, match="no knowledge"):
             processes.call()
     processes.close()
+
+
+def killed_at_the_start() -> Callable[..., Any]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+def greedy_at_the_start() -> Callable[..., Any]:
+    return bytearray(1 << 30).hex
+
+
+def asleep_at_the_start() -> Callable[..., Any]:
+    time.sleep(60)
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (killed_at_the_start, "the process of the triage was ended by SIGKILL"),
+        (greedy_at_the_start, "the triage needed more memory than its 512 MiB"),
+        (asleep_at_the_start, "the start took longer than 2 seconds and was ended"),
+    ],
+)
+def test_a_process_that_does_not_come_up_is_no_fault_of_the_call(
+    make: Callable[..., Any], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.queue.processes._START", 2 if make is asleep_at_the_start else 120)
+    processes = Processes(make, (), 1, 60, 512 * MIB)
+    with pytest.raises(NotStarted, match=f"^no process came up for the triage: {told}$"):
+        processes.call()
+    processes.close()
+
+
+class StopsItsReader:
+    """Arrives in the other process before its arguments do, and stops it."""
+
+    def __call__(self, *_: Any) -> Any:
+        return None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return stop_here, ()
+
+
+def stop_here() -> StopsItsReader:
+    os.kill(os.getpid(), signal.SIGSTOP)
+    return StopsItsReader()
+
+
+def test_a_process_that_stops_before_it_took_its_arguments_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.queue.processes._START", 2)
+    processes = Processes(StopsItsReader(), (bytes(8 * MIB),), 1, 60, 512 * MIB)
+    with pytest.raises(NotStarted):
+        processes.call()
+    processes.close()
+
+
+def test_a_call_alone_waits_for_the_others_and_they_for_it(processes: Processes) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        calls = [
+            pool.submit(processes.call if number % 5 else processes.call_alone, "add", number) for number in range(60)
+        ]
+        assert [call.result(120) for call in calls] == list(range(1, 61))
 
 
 def test_it_ends_with_the_process_that_started_it() -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import psycopg
 import pytest
 
 from app.queue.shared import SharedQueue
-from app.storage.database import Database
+from app.storage.database import Database, postgres_address
 from app.storage.upgrade import upgrade
+from tests import postgres as servers
 from tests.postgres import PostgresServer
 
 pytestmark = pytest.mark.postgres
@@ -26,7 +29,7 @@ def url(postgres: PostgresServer) -> Iterator[str]:
 
 @contextmanager
 def working(url: str, work: Callable[[str], None], started: bool = True) -> Iterator[SharedQueue]:
-    queue = SharedQueue(url, work, lambda _: [], 2)
+    queue = SharedQueue(postgres_address(url), work, lambda _: [], 2)
     if started:
         queue.start()
     try:
@@ -93,7 +96,7 @@ def test_large_logs_leave_a_thread_to_the_others(url: str) -> None:
 
 
 def test_what_fails_is_tried_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.queue.shared._AGAIN", 0)
+    monkeypatch.setattr("app.queue.worker._AGAIN", 0)
     tries: list[str] = []
     done = threading.Event()
 
@@ -115,3 +118,57 @@ def test_a_queue_that_does_not_work_leaves_all_to_another(url: str) -> None:
         put(url, idle, "1")
         with working(url, lambda _: done.set()):
             assert done.wait(PATIENCE)
+
+
+def until_empty(url: str) -> None:
+    """Waits until no job is left."""
+    deadline = time.monotonic() + PATIENCE
+    with psycopg.connect(**postgres_address(url), autocommit=True) as asking:
+        while asking.execute("SELECT count(*) FROM procrastinate_jobs").fetchone() != (0,):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_what_ends_while_the_database_is_away_is_told_later_and_not_done_twice() -> None:
+    programs = servers.find_programs()
+    if programs is None:
+        pytest.skip(servers.MISSING)
+    begun, ending, worked = threading.Event(), threading.Event(), list[str]()
+
+    def work(known: str) -> None:
+        worked.append(known)
+        begun.set()
+        assert ending.wait(PATIENCE)
+
+    with PostgresServer(programs) as server, server.database() as url:
+        upgrade(url)
+        with working(url, work) as queue:
+            put(url, queue, "1")
+            assert begun.wait(PATIENCE)
+            with server.stopped():
+                ending.set()
+                time.sleep(1)  # its end can't be told to anyone meanwhile
+            put(url, queue, "2")
+            until_empty(url)
+            for _ in range(2):
+                server.disconnect_all()
+                put(url, queue, "3")
+                until_empty(url)
+    assert worked == ["1", "2"] + ["3"] * 2
+
+
+def test_a_job_that_was_given_out_and_never_arrived_is_given_back(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.queue.worker._LOOK", 0.2)
+    worked: list[str] = []
+    with working(url, worked.append), psycopg.connect(**postgres_address(url), autocommit=True) as lost:
+        lose = (
+            "INSERT INTO procrastinate_jobs (queue_name, task_name, queueing_lock, args, status, worker_id) "
+            """SELECT 'small', 'triage', '7', '{"incident": "7"}', 'doing', max(id) FROM procrastinate_workers """
+            "HAVING max(id) IS NOT NULL RETURNING id"
+        )
+        deadline = time.monotonic() + PATIENCE
+        while not lost.execute(lose).fetchall():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        until_empty(url)
+    assert worked == ["7"]

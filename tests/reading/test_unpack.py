@@ -5,6 +5,7 @@ import io
 import itertools
 import random
 import tarfile
+import tempfile
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
@@ -14,10 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import LogTooLarge, UnreadableLog
+from app.errors import LogTooLarge, StorageUnavailable, UnreadableLog
 from app.reading import unpack as unpack_module
 from app.reading.unpack import Budget, Upload, clean_name, unpack
 from app.reading.zstd import compress
+from tests import hostile
 from tests.services.logs import tar
 
 LIMIT = 1_000_000
@@ -26,7 +28,7 @@ LINES = b"".join(b"step %d loss 2.5\n" % i for i in range(5000))
 
 def unpacked(content: bytes, name: str = "log", step: int = 1000, limit: int = LIMIT) -> dict[str, bytes]:
     chunks = (content[at : at + step] for at in range(0, len(content), step))
-    return {file.name: b"".join(file.chunks) for file in unpack(Upload(name, chunks), Budget(limit), limit)}
+    return {file.name: b"".join(file.chunks) for file in unpack(Upload(name, chunks), Budget(limit))}
 
 
 def pack_gzip(content: bytes) -> bytes:
@@ -142,7 +144,7 @@ def bomb(pack: Callable[[bytes], bytes]) -> bytes:
 )
 def test_a_bomb_ends_at_the_limit_in_little_memory(packed: bytes) -> None:
     def read() -> None:
-        for file in unpack(Upload("log", iter([packed])), Budget(LIMIT), LIMIT):
+        for file in unpack(Upload("log", iter([packed])), Budget(LIMIT)):
             for _ in file.chunks:
                 pass
 
@@ -151,6 +153,69 @@ def test_a_bomb_ends_at_the_limit_in_little_memory(packed: bytes) -> None:
         read()
     assert tracemalloc.get_traced_memory()[1] < 8_000_000 + len(packed)
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", hostile.PACKED)
+def test_little_that_makes_much_work_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpack_module, "_MOST_FILES", 2500)
+    packed = hostile.PACKED[name]()
+    came_out = 0
+
+    def read() -> None:
+        nonlocal came_out
+        for file in unpack(Upload("log", iter([packed])), Budget(20 << 30)):
+            for chunk in file.chunks:
+                came_out += len(chunk)
+
+    tracemalloc.start()
+    with pytest.raises((UnreadableLog, LogTooLarge)):
+        read()
+    assert came_out <= max(32 << 20, 1000 * len(packed))
+    assert tracemalloc.get_traced_memory()[1] < 40_000_000 + 4 * len(packed)
+    tracemalloc.stop()
+
+
+def test_what_is_thrown_away_counts() -> None:
+    """Files of 9 MB in 200 archives, none of which is a log's."""
+    with pytest.raises(LogTooLarge, match="limit of 10485760 bytes"):
+        unpacked(hostile.skipped_archives(), limit=10 << 20)
+
+
+def test_a_log_that_says_the_same_again_and_again_is_taken() -> None:
+    line = b"module.py:1501: UserWarning: Full backward hook is firing when gradients are computed\n"
+    log = line * (48_000_000 // len(line))
+    assert unpacked(gzip.compress(log), limit=10**9) == {"log": log}
+
+
+def test_who_watches_is_told_of_everything_and_can_end_it() -> None:
+    class Enough(Exception):
+        pass
+
+    def watched(most: int) -> int:
+        seen = 0
+
+        def watch(size: int) -> None:
+            nonlocal seen
+            if seen + size > most:
+                raise Enough
+            seen += size
+
+        for file in unpack(Upload("log", iter([packed]), watch=watch), Budget(LIMIT)):
+            for _ in file.chunks:
+                pass
+        return seen
+
+    packed = gzip.compress(tar({"a.log": LINES, "b.log": b""}, "w"))
+    told = watched(LIMIT)
+    assert told > len(packed) + len(LINES)
+    with pytest.raises(Enough):
+        watched(told - 1)
+
+
+def test_a_zip_that_can_not_be_kept_is_no_fault_of_the_senders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    with pytest.raises(StorageUnavailable, match="No such file or directory"):
+        unpacked(zipped({"a.log": LINES}))
 
 
 def test_headers_of_an_archive_are_not_read_into_memory() -> None:
@@ -183,5 +248,5 @@ def test_an_upload_is_read_as_it_comes() -> None:
         for i in itertools.count():
             yield b"step %d\n" % i
 
-    (file,) = itertools.islice(unpack(Upload("log", endless()), Budget(10**9), 10**9), 1)
+    (file,) = itertools.islice(unpack(Upload("log", endless()), Budget(10**9)), 1)
     assert next(file.chunks).startswith(b"step 0\n")

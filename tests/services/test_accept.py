@@ -12,7 +12,7 @@ import pytest
 from app.domain.incident import IncidentFilter, Job, State
 from app.errors import LogTooLarge, NotFound, UnreadableLog
 from app.reading.unpack import Upload
-from app.services import incidents
+from app.services import incidents, retention
 from app.services.accept import accept
 from app.services.service import Service
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, kept, tar, upload
@@ -27,6 +27,12 @@ def test_an_accepted_log_is_there_byte_for_byte(service: Service) -> None:
     incident = incidents.read_incident(service, accepted.incident_id)
     assert (accepted.new, incident.state, incident.log.bytes) == (True, State.RECEIVED, len(OUT_OF_MEMORY))
     assert b"".join(service.blobs.chunks(incident.log.sha256)) == OUT_OF_MEMORY
+
+
+def test_files_of_one_name_are_told_apart(service: Service) -> None:
+    uploads = [upload(b"step %d\n" % number, name=name) for number, name in enumerate(["a", "a#2", "a", "a", "b"])]
+    files = incidents.read_incident(service, accept(service, Job(), uploads).incident_id).log.files
+    assert sorted(file.name for file in files) == ["a", "a#2", "a#3", "a#4", "b"]
 
 
 def test_the_same_again_is_the_same_however_it_is_packed(service: Service) -> None:
@@ -118,11 +124,11 @@ def test_a_forgotten_incident_takes_its_log_along_unless_another_has_it(service:
 def test_old_incidents_are_forgotten_as_the_settings_say(service: Service) -> None:
     for number in range(3):
         accept(service, Job(job_id=str(number)), [upload(OUT_OF_MEMORY)])
-    later = datetime.now(UTC) + timedelta(days=8)
-    assert incidents.forget_old(service, later) == 0
+    later = datetime.now(UTC) + timedelta(days=7, hours=9)
+    assert retention.forget_old(service, later) == 0
     keeping_a_week = dataclasses.replace(service, settings=dataclasses.replace(service.settings, retention_days=7))
-    assert incidents.forget_old(keeping_a_week, later - timedelta(days=2)) == 0
-    assert incidents.forget_old(keeping_a_week, later) == 3
+    assert retention.forget_old(keeping_a_week, later - timedelta(days=2)) == 0
+    assert retention.forget_old(keeping_a_week, later) == 3
     assert kept(service) == []
 
 
@@ -139,11 +145,11 @@ def test_secrets_in_what_is_said_about_a_job_are_not_kept(service: Service) -> N
     incident = incidents.read_incident(service, accepted.incident_id)
     assert incident.job == dataclasses.replace(
         job,
-        job_name="train --token [redacted]",
-        url="https://ann:[redacted]@example.org/7",
-        labels={"api_key": "[redacted]", "team": "nlp"},
+        job_name="train --token [redacted:hugging-face-token]",
+        url="https://ann:[redacted:password]@example.org/7",
+        labels={"api_key": "[redacted:api-key]", "team": "nlp"},
     )
-    assert [file.name for file in incident.log.files] == ["[redacted].log"]
+    assert [file.name for file in incident.log.files] == ["[redacted:hugging-face-token].log"]
     plain = Job(job_id="8", job_name="训练 😀", labels={"team": "nlp"})
     kept_as_is = accept(service, plain, [upload(OUT_OF_MEMORY)])
     assert incidents.read_incident(service, kept_as_is.incident_id).job == plain

@@ -16,6 +16,7 @@ import pytest
 
 from app.errors import BadInput, TriageError
 from app.queue.pool import ProcessPool, process_pool
+from app.reading.redact import redact
 from app.services.archive import Shard, Told, Work, triage_archive
 from app.storage.archive import Archive
 from app.storage.database import StorageUnavailable
@@ -160,10 +161,12 @@ def test_a_log_that_the_engine_cannot_take_holds_no_other_up(work: Work, monkeyp
         with monkeypatch.context() as patched:
             real = Engine.triage
 
-            def broken(engine: Engine, run: Any, lang: Any, error: BaseException = error, real: Any = real) -> Any:
+            def broken(
+                engine: Engine, run: Any, *more: Any, error: BaseException = error, real: Any = real, **named: Any
+            ) -> Any:
                 if run.name == "day-1/1.log":
                     raise error
-                return real(engine, run, lang)
+                return real(engine, run, *more, **named)
 
             patched.setattr(Engine, "triage", broken)
             triage(replace(work, target=f"{work.target}-{type(error).__name__}"))
@@ -281,3 +284,22 @@ def test_a_log_that_kills_its_process_has_a_line_that_says_so_and_holds_no_other
     assert lines["day-1/4.log"]["error"]["message"] == "the process of the triage was ended by SIGSEGV"
     assert {key for key, line in lines.items() if line["verdict"] is None} == {"day-0-more.log", "day-1/4.log"}
     assert told.kinds["error: triage_failed"] == 1
+
+
+def test_verdicts_hold_no_secret_unless_that_was_asked_for(tmp_path: Path) -> None:
+    token = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    frame = f'Traceback (most recent call last):\n  File "/job/x.py", line 3, in f\n    login("{token}")\nOSError: x\n'
+    (logs / f"{token}.log").write_text(frame)
+    (logs / "broken.gz").write_bytes(b"\x1f\x8b" + token.encode())
+    lines = {}
+    for redacting in (True, False):
+        work = Work(str(logs), str(tmp_path / "out"), redacting=redacting)
+        for told in triage_archive(work, Here(), 4):
+            done = told.logs
+        assert done == 2  # what was done in the other way is done again
+        lines[redacting] = "".join(path.read_text() for path in (tmp_path / "out").glob("*.jsonl"))
+    assert token not in lines[True]
+    assert f"{redact(token)}.log" in lines[True]
+    assert lines[False].count(token) > 2

@@ -8,8 +8,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +30,12 @@ from app.services.incidents import forget_incident
 from app.services.postman import Postman
 from app.services.retriage import Retriage
 from app.services.service import Service, close_service, open_service
+from app.services.slack_work import TAKE
+from app.services.suggest import SUGGEST
 from app.services.triage_incident import triage_incident
 from app.settings import Settings
+from app.storage.outbox import Wanted, put
+from tests.http_server import Asked, Told, serving
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, upload
 from tests.slack import SECRET, TOKEN, FakeSlack, fake_slack, texts
 
@@ -39,6 +46,7 @@ Traceback (most recent call last):
 RuntimeError: the frobnicator of layer 7 is out of tune
 """
 ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60  # seconds, for a busy machine
 _numbers = itertools.count()
 
 
@@ -293,6 +301,7 @@ def test_what_a_killed_process_was_sending_is_sent_by_the_next(
     done = subprocess.run([sys.executable, "-c", program, database_url], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert not outbox.send_one(service)  # it may still be at it
+    assert outbox.LEASE <= 30
     assert outbox.send_one(service, datetime.now(UTC) + timedelta(seconds=outbox.LEASE + 1))
     assert len(slack.messages) == 1
     close_service(service)
@@ -374,6 +383,166 @@ def test_the_postman_sends_by_himself_and_stops(service: Service, slack: FakeSla
         assert threading.active_count()
     postman.stop()
     assert states(service) == [("new", "sent")]
+
+
+@dataclasses.dataclass
+class Receivers:
+    """Receivers of webhooks on loopback: `/hang/…` does not answer before it is told to, the others do."""
+
+    url: str = ""
+    asked: list[str] = dataclasses.field(default_factory=list)
+    go_on: threading.Event = dataclasses.field(default_factory=threading.Event)
+
+    def answer(self, asked: Asked) -> Told:
+        self.asked.append(asked.path)
+        if asked.path.startswith("/hang/"):
+            self.go_on.wait(PATIENCE)
+        return Told(b"{}")
+
+    def routes(self, folder: Path, *names: str) -> dict[str, Any]:
+        """-> the settings with which all alerts go to these paths, in their order."""
+        channels = [
+            f'[channels.{name.replace("/", "-")}]\nkind = "webhook"\nurl = "{self.url}/{name}"' for name in names
+        ]
+        (folder / "routes.toml").write_text("\n".join(channels))
+        return {"routes_file": folder / "routes.toml", "slack_bot_token": "", "slack_channel": ""}
+
+
+@pytest.fixture
+def receivers() -> Iterator[Receivers]:
+    made = Receivers()
+    with serving(made.answer) as made.url:
+        yield made
+        made.go_on.set()
+
+
+@contextmanager
+def posting(service: Service) -> Iterator[Postman]:
+    postman = Postman(service)
+    postman.start()
+    try:
+        yield postman
+    finally:
+        postman.stop()
+
+
+def wait_until(true: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_receivers_that_hang_hold_up_no_other(
+    tmp_path: Path, database_url: str, slack: FakeSlack, receivers: Receivers
+) -> None:
+    routes = receivers.routes(tmp_path, *(f"hang/{number}" for number in range(6)), "well")
+    service = opened(settings(tmp_path, database_url, slack, **routes))
+    with posting(service):
+        for log in (OUT_OF_MEMORY, UNEXPLAINED):  # of which the second waits behind the first where that hangs
+            failed(service, log)
+        wait_until(lambda: receivers.asked.count("/well") == 2)
+        hanging = [item for item in outbox.list_outbox(service).items if item.channel != "well"]
+        assert {(item.state, item.problem) for item in hanging} == {(SendState.READY, None)}  # none has given up yet
+        assert len(receivers.asked) == 6 + 2
+        receivers.go_on.set()
+    close_service(service)
+
+
+def test_work_without_a_lane_holds_up_no_other_kind(service: Service) -> None:
+    with service.database.transaction() as session:
+        for kind in (*[SUGGEST] * 9, *[TAKE] * 9):
+            put(session, Wanted(f"{kind} {next(_numbers)}", kind, "x"), datetime.now(UTC))
+    hanging, go_on = Counter[str](), threading.Event()
+
+    def hang(item: OutboxItem) -> None:
+        hanging[item.kind] += 1
+        go_on.wait(PATIENCE)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("app.services.postman.work", lambda _, item: hang(item))
+        with posting(service):
+            wait_until(lambda: hanging == {SUGGEST: 4, TAKE: 4})
+            go_on.set()
+
+
+def test_what_takes_longer_than_a_lease_is_left_to_who_does_it(
+    tmp_path: Path, database_url: str, slack: FakeSlack, receivers: Receivers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.services.outbox.LEASE", 1.5)
+    monkeypatch.setattr("app.services.postman._KEEP", timedelta(seconds=0.2))
+    monkeypatch.setattr("app.services.postman._PAUSE", 0.05)
+    service = opened(settings(tmp_path, database_url, slack, **receivers.routes(tmp_path, "hang/1")))
+    failed(service)
+    with posting(service) as postman:
+        wait_until(lambda: receivers.asked)
+        stopping = threading.Thread(target=postman.stop)
+        for ending in (False, True):  # also while it waits for it to end
+            if ending:
+                stopping.start()
+            until = time.monotonic() + 3
+            while time.monotonic() < until:
+                assert outbox.claim(service, datetime.now(UTC)) is None
+                time.sleep(0.05)
+        receivers.go_on.set()
+        stopping.join()
+    assert (receivers.asked, states(service)) == (["/hang/1"], [("new", "sent")])
+    close_service(service)
+
+
+class Clock(datetime):
+    """A clock that can be set."""
+
+    behind = timedelta()
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+        return datetime.now(tz) - cls.behind
+
+
+@pytest.mark.parametrize("back", [timedelta(hours=1), timedelta(days=400)])
+def test_a_clock_that_goes_back_silences_no_channel(
+    tmp_path: Path,
+    database_url: str,
+    slack: FakeSlack,
+    receivers: Receivers,
+    monkeypatch: pytest.MonkeyPatch,
+    back: timedelta,
+) -> None:
+    for module in ("postman", "outbox", "notify"):
+        monkeypatch.setattr(f"app.services.{module}.datetime", Clock)
+    service = opened(settings(tmp_path, database_url, slack, **receivers.routes(tmp_path, "hang/1", "well")))
+    service.channels.senders["well"].pace = 3.0
+    logs = [UNEXPLAINED.replace(b"frobnicator", name * 5) for name in (b"abc", b"def", b"ghi")]
+    monkeypatch.setattr(Clock, "behind", timedelta())
+    with posting(service):
+        failed(service, logs[0])
+        wait_until(lambda: sorted(receivers.asked) == ["/hang/1", "/well"])
+        failed(service, logs[1])  # it waits behind the first: there for its end, here for the pace
+        monkeypatch.setattr(Clock, "behind", back)
+        failed(service, logs[2])
+        wait_until(lambda: receivers.asked.count("/well") == 3)
+        assert receivers.asked.count("/hang/1") == 1  # it is still being sent, and by nobody else
+        receivers.go_on.set()
+        wait_until(lambda: receivers.asked.count("/hang/1") == 3)
+        wait_until(lambda: not outbox.list_outbox(service, SendState.READY).items)
+    assert len(receivers.asked) == 6
+    close_service(service)
+
+
+def test_what_fails_after_a_clock_went_back_waits_for_its_next_try(
+    service: Service, slack: FakeSlack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed(service)
+    slack.broken = 2
+    monkeypatch.setattr("app.services.outbox.datetime", Clock)
+    monkeypatch.setattr(Clock, "behind", timedelta(days=400))
+    past = Clock.now(UTC)
+    assert outbox.send_one(service, past)
+    (item,) = outbox.list_outbox(service).items
+    assert (item.tries, item.state) == (1, SendState.READY)
+    assert item.put_at == past  # so that it is given up in time, and is not due at once
+    assert not outbox.send_one(service, past)
 
 
 def test_what_it_is_about_stands_with_an_item(service: Service) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -171,11 +170,17 @@ def test_a_kill_between_acceptance_and_triage_loses_nothing(settings: Settings) 
     close_service(service)
 
 
-def test_a_log_that_is_gone_does_not_stop_the_service(service: Service, tmp_path: Path) -> None:
+def test_an_incident_waits_where_the_whole_store_is_gone(service: Service, tmp_path: Path) -> None:
     incident_id = sent(service, OUT_OF_MEMORY)
-    shutil.rmtree(tmp_path / "logs")
+    (tmp_path / "logs").rename(tmp_path / "elsewhere")
+    (tmp_path / "logs").mkdir()  # as where what was mounted there is gone
+    with pytest.raises(StorageUnavailable, match="another folder than before"):
+        triage_incident(service, incident_id)
+    assert incidents.read_incident(service, incident_id).state is State.RECEIVED
+    (tmp_path / "logs").rmdir()
+    (tmp_path / "elsewhere").rename(tmp_path / "logs")
     triage_incident(service, incident_id)
-    assert incidents.read_incident(service, incident_id).state is not State.TRIAGED
+    assert incidents.read_incident(service, incident_id).state is State.TRIAGED
 
 
 @pytest.mark.parametrize("broken", ["database", "logs"])

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
+import re
+import shutil
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -49,9 +53,9 @@ def reports(service: LiveServer, job: str) -> list[dict[str, Any]]:
     return [incident for incident in found if incident["job"].get("job_id") == job]
 
 
-def settled(cluster: Cluster) -> None:
+def settled(cluster: Cluster, *python: str) -> None:
     """Runs the collector, once the epilog of every job has been run."""
-    command = ["python3", f"{cluster.environment['TORCHTRIAGE_HOME']}/torchtriage_slurm.py"]
+    command = [*(python or ["python3"]), f"{cluster.environment['TORCHTRIAGE_HOME']}/torchtriage_slurm.py"]
     cluster.until(lambda: not list(cluster.notes.glob("*.part")), "an epilog does not end")
     told = cluster.run(*command, "collect", str(cluster.notes))
     cluster.until(lambda: not list(cluster.notes.glob("*.job")) or not cluster.run(*command, "collect", str(cluster.notes)),
@@ -84,6 +88,38 @@ def test_the_collector_tells_a_time_limit_from_a_failure_and_a_success(cluster: 
     cluster.until(lambda: reports(service, failing)[0]["state"] == "triaged", "no verdict")
     assert reports(service, late)[0]["verdict"]["root_cause"]["entry"] == "slurm.time-limit"
     assert reports(service, failing)[0]["verdict"]["root_cause"]["entry"] == "cuda.oom"
+
+
+def test_the_collector_does_with_the_rights_that_its_unit_leaves_it(cluster: Cluster, service: LiveServer) -> None:
+    unit = (Path(__file__).resolve().parents[2] / "deploy/slurm/torchtriage-collect.service").read_text()
+    options = dict(re.findall(r"^(\w+)=(.*)$", unit, re.MULTILINE))
+    bounds = ",".join(["-all", *(f"+{name[4:].lower()}" for name in options["CapabilityBoundingSet"].split())])
+    setpriv, python = shutil.which("setpriv"), options["ExecStart"].split()[0]
+    if setpriv is None or not os.path.exists(python):
+        pytest.skip(f"no setpriv (apt-get install util-linux), or no {python}")
+    nobody = pwd.getpwnam("nobody")
+    home = cluster.folder / "home"
+    home.mkdir(mode=0o700)
+    os.chown(home, nobody.pw_uid, nobody.pw_gid)
+    os.chown(cluster.notes, nobody.pw_uid, nobody.pw_gid)  # as SlurmUser's folder is
+    cluster.notes.chmod(0o700)
+    theirs = (f"--uid={nobody.pw_uid}", f"--gid={nobody.pw_gid}", f"--chdir={home}")
+    failing = cluster.submit(OUT_OF_MEMORY, *theirs, f"--output={home}/own-%j.out")
+    secret = cluster.folder / "secret"
+    secret.write_text("of root alone\n")
+    secret.chmod(0o600)
+    cluster.ended(failing)
+    stealing = cluster.submit("#!/bin/bash\nln -sf $1 stolen.out\nexit 1\n", *theirs, "--output=other.out", "--error=stolen.out", arguments=(str(secret),))  # fmt: skip
+    cluster.ended(stealing)
+    cluster.until(lambda: len(list(cluster.notes.glob("*.job"))) >= 2, "an epilog did not run")
+    settled(cluster, setpriv, f"--bounding-set={bounds}", "--no-new-privs", python)
+    (incident,) = reports(service, failing)
+    assert incident["log"]["files"][0]["name"] == f"own-{failing}.out"
+    assert (incident["job"]["user"], incident["job"]["state"]) == ("nobody", "FAILED")
+    (incident,) = reports(service, stealing)
+    with urllib.request.urlopen(f"{service.url}/api/v1/incidents/{incident['id']}/log") as answer:
+        assert "of root alone" not in answer.read().decode()
+    assert not list(cluster.notes.glob("*.job"))
 
 
 def test_a_script_reports_itself_when_it_fails(cluster: Cluster, service: LiveServer) -> None:

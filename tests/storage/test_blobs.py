@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import NotFound
+from app.errors import DamagedLog, NotFound
 from app.reading.zstd import decompress
 from app.storage import frame_reader, frames, settling
 from app.storage.blob_writer import beside
@@ -172,7 +173,7 @@ def test_a_removed_file_is_not_found(blobs: BlobStore) -> None:
 def test_a_damaged_file_is_said(blobs: BlobStore, tmp_path: Path, damage: bytes) -> None:
     sha256, _, _ = keep(blobs, [b"whole\n"])
     (tmp_path / "logs" / sha256[:2] / f"{sha256}.zst").write_bytes(damage)
-    with pytest.raises(StorageUnavailable):
+    with pytest.raises(DamagedLog, match=f"the stored log is damaged: {sha256}: "):
         blobs.lines(sha256, 1, 1)
 
 
@@ -282,3 +283,111 @@ def test_what_is_missing_is_told(tmp_path: Path, url: str) -> None:
     there = [keep(store, [content])[0] for content in (b"one", b"two")]
     assert store.missing([]) == store.missing(there) == []
     assert store.missing(["ab12", there[0], "cd34"]) == ["ab12", "cd34"]
+
+
+def place_of(blobs: BlobStore, sha256: str) -> Path:
+    return blobs.incoming.folder.parents[1] / sha256[:2] / f"{sha256}.zst"
+
+
+def test_a_change_of_any_byte_is_found_or_changes_nothing(blobs: BlobStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "FRAME", 40)
+    content = b"".join(b"step %d loss 0.5\n" % number for number in range(6)) + b"the last line"
+    sha256, _, lines = keep(blobs, [content])
+    place = place_of(blobs, sha256)
+    whole = place.read_bytes()
+    told = [line.text for line in blobs.lines(sha256, 1, 99)]
+    for at in range(len(whole)):
+        place.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+        try:
+            blobs.verify(sha256)
+        except DamagedLog:
+            continue
+        assert b"".join(blobs.chunks(sha256)) == content
+        assert [line.text for line in blobs.lines(sha256, 1, 99)] == told
+    assert lines == len(told) == 7
+    for end in range(len(whole)):
+        place.write_bytes(whole[:end])
+        with pytest.raises(DamagedLog):
+            blobs.verify(sha256)
+    place.write_bytes(whole)
+    blobs.verify(sha256)
+
+
+def test_what_is_damaged_is_replaced_by_the_same_that_comes_again(blobs: BlobStore) -> None:
+    sha256, _, _ = keep(blobs, [b"whole\n"])
+    place = place_of(blobs, sha256)
+    whole = place.read_bytes()
+    for damage in (b"", b"nonsense", bytes(len(whole)), whole[:-1], keep_and_read(blobs, b"another\n")):
+        place.write_bytes(damage)
+        with pytest.raises(DamagedLog):
+            blobs.verify(sha256)
+        keep(blobs, [b"whole\n"])
+        assert place.read_bytes() == whole
+        assert [line.text for line in blobs.lines(sha256, 1, 9)] == ["whole"]
+    state = place.stat()
+    keep(blobs, [b"whole\n"])
+    assert (place.stat().st_ino, place.stat().st_mtime_ns) == (state.st_ino, state.st_mtime_ns)  # whole ones stay
+    assert left_over(blobs) == []
+
+
+def keep_and_read(blobs: BlobStore, content: bytes) -> bytes:
+    return place_of(blobs, keep(blobs, [content])[0]).read_bytes()
+
+
+def test_who_knew_the_damaged_file_reads_the_new_one(blobs: BlobStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = b"".join(b"line %d\n" % number for number in range(40))
+    monkeypatch.setattr(frames, "FRAME", 50)
+    sha256, _, _ = keep(blobs, [content])
+    other = BlobStore(str(blobs.incoming.folder.parents[1]), blobs.incoming.folder)
+    assert other.lines(sha256, 40, 1)[0].text == "line 39"  # and knows where the frames are
+    place_of(blobs, sha256).write_bytes(b"")
+    monkeypatch.setattr(frames, "FRAME", 90)  # as a version does that stores them otherwise
+    keep(blobs, [content])
+    with pytest.raises((DamagedLog, StorageUnavailable)):
+        other.lines(sha256, 40, 1)
+    assert other.lines(sha256, 40, 1)[0].text == "line 39"
+    assert b"".join(other.chunks(sha256)) == content
+
+
+def test_a_store_that_opened_no_file_for_a_while_goes_on(tmp_path: Path) -> None:
+    program = (
+        "import os, resource, sys; from pathlib import Path; from app.storage.blobs import BlobStore\n"
+        "from app.storage.database import StorageUnavailable\n"
+        "blobs = BlobStore(sys.argv[1], Path(sys.argv[1]))\n"
+        "with blobs.writing() as file: file.write(b'one'); file.finish(); blobs.keep([file])\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 4096)); held = []\n"
+        "try:\n"
+        "    while True: held.append(os.open('/dev/null', os.O_RDONLY))\n"
+        "except OSError: pass\n"
+        "for use in (lambda: blobs.lines(file.sha256, 1, 1), blobs.check):\n"
+        "    try: use()\n"
+        "    except StorageUnavailable as error: print('Too many open files' in error.message)\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))\n"
+        "print(blobs.lines(file.sha256, 1, 1)[0].text)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "True", "one"], done.stderr
+
+
+def test_what_is_none_of_ours_in_the_folder_of_uploads_stays_and_is_told(
+    blobs: BlobStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    incoming = blobs.incoming.folder.parent
+    stray, foreign = incoming / "stray", incoming / "foreign"
+    stray.touch()
+    (foreign / "lock").mkdir(parents=True)
+    blobs.incoming.sweep()
+    assert sorted(incoming.iterdir()) == sorted([blobs.incoming.folder, stray, foreign])
+    assert f"{stray} is left as it is, it can't be swept: Not a directory" in caplog.text
+    assert f"{foreign} is left as it is" in caplog.text
+
+
+def test_files_are_listed_and_others_are_not(blobs: BlobStore, tmp_path: Path) -> None:
+    digests = {keep(blobs, [b"run %d\n" % number])[0] for number in range(20)}
+    (tmp_path / "logs" / "notes.zst").touch()
+    with blobs.writing() as file:
+        file.write(b"under way")
+        listed = [stored for page in blobs.listed() for stored in page]
+    assert {stored.sha256 for stored in listed} == digests
+    assert len(listed) == 20
+    assert all(abs(stored.at.timestamp() - time.time()) < 3600 for stored in listed)

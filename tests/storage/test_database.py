@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,8 +14,9 @@ from sqlalchemy import text
 
 from app.domain.incident import IncidentFilter
 from app.storage import incidents
-from app.storage.database import Database, StorageUnavailable
+from app.storage.database import Database, DatabaseMoved, StorageUnavailable, postgres_address
 from app.storage.upgrade import upgrade
+from tests.postgres import PostgresServer
 from tests.storage import values
 
 
@@ -71,3 +76,102 @@ def test_a_reader_is_not_held_up_by_a_writer(tmp_path: Path) -> None:
         assert incidents.listed(session, IncidentFilter(), 9, None).items == ()
     writer.close()
     database.close()
+
+
+def replaced(file: Path) -> None:
+    shutil.copy(file, file.with_suffix(".copy"))
+    file.with_suffix(".copy").replace(file)
+
+
+def moved(file: Path) -> None:
+    file.rename(file.with_suffix(".old"))
+
+
+def without_its_log(file: Path) -> None:
+    wal = file.with_name(f"{file.name}-wal")
+    wal.rename(wal.with_suffix(".old"))
+
+
+def with_its_folder(file: Path) -> None:
+    file.parent.rename(file.parent.with_name("elsewhere"))
+
+
+@pytest.mark.parametrize("take_away", [replaced, moved, without_its_log, with_its_folder])
+def test_a_file_that_is_taken_away_below_it_is_written_no_more(
+    tmp_path: Path, take_away: Callable[[Path], None]
+) -> None:
+    file = tmp_path / "data" / "a.db"
+    upgrade(f"sqlite:///{file}")
+    database = Database(f"sqlite:///{file}")
+    told: list[bool] = []
+    database.on_moved = lambda: told.append(True)
+    with database.transaction() as session:
+        values.triaged(session)
+
+    def write(first: Callable[[], None]) -> None:
+        with database.transaction() as session:
+            values.added(session, "another log")
+            first()
+
+    with pytest.raises(DatabaseMoved, match="moved or replaced"):  # at the latest when it is committed
+        write(lambda: take_away(file))
+    with pytest.raises(DatabaseMoved):
+        write(lambda: None)
+    with pytest.raises(DatabaseMoved), database.reading() as session:
+        incidents.queued(session)
+    assert (database.moved is not None, told) == (True, [True])
+    database.close()
+
+
+def test_those_in_line_behind_another_process_wait_no_longer_than_the_first(tmp_path: Path) -> None:
+    upgrade(f"sqlite:///{tmp_path / 'a.db'}")
+    database = Database(f"sqlite:///{tmp_path / 'a.db'}")
+    other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+
+    def write() -> None:
+        with database.transaction(patience=2):
+            pytest.fail("there is another writer")
+
+    began = time.monotonic()
+    with ThreadPoolExecutor(20) as pool:
+        for one in [pool.submit(write) for _ in range(20)]:
+            with pytest.raises(StorageUnavailable):
+                one.result()
+    assert time.monotonic() - began < 20  # and not twenty times as long as each may
+    with pytest.raises(StorageUnavailable):
+        database.check()
+    other.execute("ROLLBACK")
+    database.check()
+    other.close()
+    database.close()
+
+
+@pytest.mark.postgres
+def test_a_server_that_takes_no_writes_is_said_and_read(postgres: PostgresServer) -> None:
+    with postgres.database() as url:
+        upgrade(url)
+        database = Database(url)
+        with database.transaction() as session:
+            values.triaged(session)
+        with database.engine.begin() as connection:
+            connection.exec_driver_sql(
+                f"ALTER DATABASE {database.engine.url.database} SET default_transaction_read_only = on"
+            )
+        database.engine.dispose()
+        with pytest.raises(StorageUnavailable), database.transaction() as session:
+            values.triaged(session)
+        with pytest.raises(StorageUnavailable):
+            database.check()
+        with database.reading() as session:
+            assert len(incidents.listed(session, IncidentFilter(), 9, None).items) == 1
+        database.close()
+
+
+def test_of_several_servers_the_one_that_can_be_written_is_asked() -> None:
+    several = postgres_address("postgresql+psycopg://me:a%40b@/db?host=one:5432&host=two:5433")
+    assert (several["host"], several["port"], several["password"]) == ("one,two", "5432,5433", "a@b")
+    assert several["target_session_attrs"] == "read-write"
+    chosen = postgres_address("postgresql://me@/db?host=one:5432&host=two:5433&target_session_attrs=any")
+    assert chosen["target_session_attrs"] == "any"
+    assert "target_session_attrs" not in postgres_address("postgresql://me@one:5432/db")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from app.errors import DamagedLog, NotFound
 from app.storage.blobs import BlobStore
 from app.storage.database import StorageUnavailable
 
@@ -30,6 +31,12 @@ class Bucket(BaseHTTPRequestHandler):
         self._answer(200 if self.path in self.objects else 404, self.objects.get(self.path, b""))
 
     def do_GET(self) -> None:
+        if "list-type=2" in self.path:
+            self._answer(200, self._listing())
+            return
+        if self.objects.get(self.path) == b"":
+            self._answer(416)  # as S3 answers who wants a part of nothing
+            return
         if self.path not in self.objects:
             self._answer(404)
             return
@@ -38,6 +45,15 @@ class Bucket(BaseHTTPRequestHandler):
         begin = int(first) if first else max(0, len(whole) - int(last))
         end = int(last) + 1 if first and last else len(whole)
         self._answer(206, whole[begin:end], f"bytes {begin}-{min(end, len(whole)) - 1}/{len(whole)}")
+
+    def _listing(self) -> bytes:
+        keys = (path.removeprefix("/bucket/") for path in self.objects)
+        contents = "".join(
+            f"<Contents><Key>{key}</Key><LastModified>2026-05-01T09:00:00.000Z</LastModified>"
+            f"<ETag>1</ETag><Size>{len(self.objects[f'/bucket/{key}'])}</Size></Contents>"
+            for key in keys
+        )
+        return f"<ListBucketResult><IsTruncated>false</IsTruncated>{contents}</ListBucketResult>".encode()
 
     def _answer(self, status: int, body: bytes = b"", of: str = "") -> None:
         self.send_response(status)
@@ -103,3 +119,39 @@ def test_a_store_that_is_not_there_is_told(
     with pytest.raises(StorageUnavailable, match="log store") as raised:
         store.check()
     assert "\n" not in raised.value.message
+
+
+@pytest.mark.parametrize("damage", [b"", b"nonsense", bytes(60)])
+def test_a_damaged_object_is_told_and_replaced_by_the_same_that_comes_again(
+    bucket: type[Bucket], tmp_path: Path, damage: bytes
+) -> None:
+    store = BlobStore("s3://bucket/logs", tmp_path)
+
+    def keep() -> str:
+        with store.writing() as file:
+            file.write(b"one\ntwo\n")
+            file.finish()
+            store.keep([file])
+            return file.sha256
+
+    digest = keep()
+    ((key, whole),) = bucket.objects.items()
+    bucket.objects[key] = damage
+    with pytest.raises(DamagedLog):
+        list(store.chunks(digest))
+    assert keep() == digest
+    assert bucket.objects == {key: whole}
+    bucket.refuses = True
+    assert keep() == digest  # a whole one is not written again
+    del bucket.objects[key]
+    with pytest.raises(NotFound):
+        store.verify(digest)
+
+
+def test_objects_are_listed(bucket: type[Bucket], tmp_path: Path) -> None:
+    store = BlobStore("s3://bucket/logs", tmp_path)
+    store.check()
+    with store.writing() as file:
+        file.finish()
+        store.keep([file])
+    assert [(stored.sha256, stored.at.year) for page in store.listed() for stored in page] == [(file.sha256, 2026)]

@@ -105,9 +105,9 @@ def test_a_database_of_a_newer_version_is_refused(database_url: str) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     engine.dispose()
-    with pytest.raises(upgrade.WrongVersion, match="another version"):
+    with pytest.raises(upgrade.WrongVersion, match="newer"):
         upgrade.upgrade(database_url)
-    with pytest.raises(upgrade.WrongVersion, match="9999"):
+    with pytest.raises(upgrade.WrongVersion, match="9999, newer"):
         upgrade.check(database_url)
 
 

@@ -3,22 +3,7 @@ import re2
 
 from app.knowledge import BUILT_IN
 from app.knowledge.loader import load
-from app.triage.action import advise, filled, general, told_fixes
-
-
-def test_what_the_log_tells_is_filled_in() -> None:
-    command = "ssh {host} nvidia-smi -i {pci} -q"
-    assert filled(command, {"host": "n7", "pci": "0000:3b:00"}) == "ssh n7 nvidia-smi -i 0000:3b:00 -q"
-
-
-def test_what_it_does_not_tell_is_left_to_the_reader() -> None:
-    assert general("nvidia-smi --gpu-reset -i {pci}") == "nvidia-smi --gpu-reset -i PCI"
-    assert filled("nc -vz {master} {port}", {"port": "29500"}) == "nc -vz MASTER 29500"
-
-
-def test_braces_of_a_program_stay() -> None:
-    program = "awk '{print $2}' counters/{symbol_error,link_downed}; print(f'{loss}')"
-    assert filled(program, {"host": "n7"}) == program
+from app.triage.action import advise, told_fixes
 
 
 def test_a_mere_symptom_is_not_called_nothing_to_do() -> None:

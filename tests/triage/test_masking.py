@@ -42,3 +42,7 @@ def test_words_that_say_what_went_wrong_stay(one: str, other: str) -> None:
 
 def test_numbers_inside_of_names_are_left_alone() -> None:
     assert mask("float16 and conv2d of x86_64") == "float16 and conv2d of x86_64"
+
+
+def test_a_secret_of_whatever_kind_is_masked_as_in_older_releases() -> None:
+    assert mask("401 for [redacted:hugging-face-token]") == mask("401 for [redacted]")

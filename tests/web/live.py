@@ -15,6 +15,8 @@ from fastapi import FastAPI
 from app.services.postman import Postman
 from app.services.rework import Rework
 from app.services.service import Service
+from app.web.api.intake import Intake
+from app.web.api.spool import Spools
 from app.web.app import create_app
 from app.web.limits import RateLimit
 
@@ -27,15 +29,16 @@ def serving(service: Service, posting: bool = True) -> Iterator[str]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> Any:
         app.state.service = service  # without what ends with closing it
-        app.state.rate_limit = RateLimit(service.settings.rate_limit)
+        app.state.rate_limit = RateLimit(service.settings.rate_limit, service.settings.wrong_logins)
         app.state.provider = None
         app.state.rework = Rework(service)
+        app.state.intake = Intake(Spools(lambda: service.blobs.incoming.folder))
         yield
 
     app.router.lifespan_context = lifespan
     postman = Postman(service)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None))
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, proxy_headers=False))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         if posting:

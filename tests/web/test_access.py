@@ -3,15 +3,17 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from limits import parse
 
-from app.domain.access import Scope
+from app.domain.access import Caller, Scope
 from app.errors import BadInput
 from app.services import access
 from app.services.service import Service
@@ -217,6 +219,149 @@ def test_each_token_has_its_own_limit_whatever_its_name(tmp_path: Path) -> None:
             header = token(client, Scope.READ, Scope.WRITE)
             statuses = [client.post("/groups/1", headers=header).status_code for _ in range(3)]
             assert (statuses.count(429), statuses[2]) == (1, 429)  # a page asks for two rights, which is one request
+
+
+def at(app: FastAPI, address: str) -> TestClient:
+    """-> somebody at this address, who asks an application that runs."""
+    return TestClient(app, client=(address, 50000), follow_redirects=False)
+
+
+def test_wrong_logins_of_an_address_are_limited_and_nobody_elses_login(guarded: TestClient) -> None:
+    app: FastAPI = guarded.app  # type: ignore[assignment]
+    right = token(guarded, Scope.READ)["authorization"].split()[1]
+    guesser = at(app, "203.0.113.7")
+    statuses = [guesser.post("/login", data={"token": f"tt_{number}"}).status_code for number in range(14)]
+    assert statuses == [401] * 10 + [429] * 4
+    refused = guesser.post("/login", data={"token": right})  # what it shows is not looked at
+    assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_requests")
+    assert 0 < int(refused.headers["retry-after"]) <= 60
+    page = guesser.post("/login", data={"token": "x"}, headers=PEOPLE | {"accept-language": "zh"})
+    assert page.status_code == 429
+    assert page.headers["retry-after"]
+    assert "来自 203.0.113.7 的登录失败次数过多" in page.text
+    assert at(app, "203.0.113.8").post("/login", data={"token": right}).status_code == 303
+    assert guesser.get("/groups", headers={"authorization": f"Bearer {right}"}).status_code == 200
+
+
+def test_right_logins_are_no_wrong_ones(guarded: TestClient) -> None:
+    right = token(guarded, Scope.READ)["authorization"].split()[1]
+    assert {guarded.post("/login", data={"token": right}).status_code for _ in range(15)} == {303}
+
+
+def test_of_ipv6_the_network_is_limited(guarded: TestClient) -> None:
+    app: FastAPI = guarded.app  # type: ignore[assignment]
+
+    def status(address: str) -> int:
+        return at(app, address).post("/login", data={"token": "x"}).status_code
+
+    assert [status(f"2001:db8::{number:x}") for number in range(12)] == [401] * 10 + [429] * 2
+    assert status("2001:db8:0:1::1") == 401
+
+
+def test_logins_and_wrong_tokens_count_to_the_rate_limit(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, workers=0, auth="tokens", host="0.0.0.0", rate_limit=parse("3/hour"))
+    with TestClient(create_app(settings), follow_redirects=False) as client:
+        right = token(client, Scope.READ)
+        secret = right["authorization"].split()[1]
+        wrong = {"authorization": "Bearer tt_wrong"}
+        assert [client.get("/api/v1/groups", headers=wrong).status_code for _ in range(5)] == [401] * 3 + [429] * 2
+        asked = [client.post("/login", data={"token": secret}).status_code for _ in range(2)]
+        asked += [client.get("/api/v1/groups", headers=right).status_code for _ in range(2)]
+        assert asked == [303, 303, 200, 429]  # of the token, from the same address
+
+
+FORWARDED = (
+    # who asks, what it says, whom it stands for where 10.0.0.0/8 and 2001:db8::/32 are proxies
+    ("203.0.113.7", "198.51.100.1", "203.0.113.7"),
+    ("10.1.2.3", "198.51.100.1", "198.51.100.1"),
+    ("10.1.2.3", "192.0.2.9, 198.51.100.1", "198.51.100.1"),  # what the sender itself wrote does not count
+    ("10.1.2.3", "192.0.2.9, 198.51.100.1, 10.9.9.9", "198.51.100.1"),
+    ("10.1.2.3", "10.9.9.8, 10.9.9.9", "10.9.9.8"),
+    ("10.1.2.3", "198.51.100.1:4711", "198.51.100.1"),
+    ("2001:db8::1", "[2001:dead::1]:99", "2001:dead::/64"),
+    ("10.1.2.3", "", "10.1.2.3"),
+)
+
+
+@pytest.mark.parametrize(("peer", "said", "counted"), FORWARDED)
+def test_who_is_forwarded_is_believed_of_the_proxies_of_the_settings(
+    tmp_path: Path, peer: str, said: str, counted: str
+) -> None:
+    settings = Settings(
+        data_dir=tmp_path, workers=0, rate_limit=parse("1/hour"), trusted_proxies=("10.0.0.0/8", "2001:db8::/32")
+    )
+    app = create_app(settings)
+    with TestClient(app):
+        asked = at(app, peer)
+        assert asked.get("/api/v1/groups", headers={"x-forwarded-for": said}).status_code == 200
+        refused = asked.get("/api/v1/groups", headers={"x-forwarded-for": said})
+        assert f" from {counted};" in refused.json()["error"]["message"]
+
+
+def test_without_proxies_in_the_settings_nobody_is_believed(tmp_path: Path) -> None:
+    app = create_app(Settings(data_dir=tmp_path, workers=0, rate_limit=parse("3/hour")))
+    with TestClient(app):
+        statuses = [
+            at(app, "127.0.0.1").get("/api/v1/groups", headers={"x-forwarded-for": f"203.0.113.{number}"}).status_code
+            for number in range(5)
+        ]
+    assert statuses == [200, 200, 200, 429, 429]
+
+
+def test_a_token_has_so_many_sessions_and_the_oldest_ends(guarded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "MOST_SESSIONS", 3)
+    database = service_of(guarded).database
+    (mine, known), (other, _) = (access.create(database, "ann", [Scope.READ], None, "a test") for _ in range(2))
+
+    def begun(secret: str) -> str:
+        guarded.cookies.clear()
+        assert guarded.post("/login", data={"token": secret}).status_code == 303
+        return guarded.cookies["torchtriage_session"]
+
+    elsewhere = begun(other)
+    sessions = [begun(mine) for _ in range(5)]
+    assert [access.caller_of(database, session) is not None for session in sessions] == [False, False, True, True, True]
+    assert access.caller_of(database, elsewhere) is not None
+    assert access.caller_of(database, mine) is not None
+    assert len([one for one in access.listed(database, sessions=True) if one.begun_with == known.id]) == 3
+    ended = [change for change in access.changes(database, None, 20).items if change.action == "revoke"]
+    assert [(change.by, change.detail["before"]["token"]) for change in ended] == [("ann", known.id)] * 2
+    access.end_session(database, sessions[3])
+    again = begun(mine)
+    assert access.caller_of(database, sessions[2]) is not None  # one that was ended is none
+    assert access.caller_of(database, again) is not None
+
+
+def test_people_of_a_provider_have_so_many_sessions_each(guarded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "MOST_SESSIONS", 2)
+    database = service_of(guarded).database
+    ann, bob = (Caller(name, frozenset({Scope.READ})) for name in ("ann@example.org", "bob@example.org"))
+    secrets = [access.begin_session(database, who, timedelta(hours=1))[0] for who in (bob, ann, ann, ann)]
+    assert [access.caller_of(database, secret) is not None for secret in secrets] == [True, False, True, True]
+
+
+def test_logins_at_the_same_moment_leave_no_more_sessions(guarded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "MOST_SESSIONS", 3)
+    database = service_of(guarded).database
+    ann = Caller("ann@example.org", frozenset({Scope.READ}))
+    with ThreadPoolExecutor(8) as threads:
+        for begun in [threads.submit(access.begin_session, database, ann, timedelta(hours=1)) for _ in range(24)]:
+            begun.result()
+    assert len(access.listed(database, sessions=True)) == 3
+
+
+def test_who_may_not_read_is_told_of_a_repeat_no_more_than_its_state(guarded: TestClient) -> None:
+    sender, reader = token(guarded, Scope.SUBMIT), token(guarded, Scope.SUBMIT, Scope.READ)
+    place = "/api/v1/incidents?job_id=4711&wait=60"
+    first = guarded.post(place, content=OUT_OF_MEMORY, headers=sender)
+    assert (first.status_code, first.json()["verdict"]["outcome"]) == (201, "explained")
+    again = guarded.post(place, content=OUT_OF_MEMORY, headers=sender)
+    assert (again.status_code, again.json()) == (200, {"id": first.json()["id"], "state": "triaged"})
+    assert again.headers["location"] == first.headers["location"]
+    for scopes in ((Scope.SUBMIT, Scope.READ), (Scope.ADMIN,)):
+        told = guarded.post(place, content=OUT_OF_MEMORY, headers=token(guarded, *scopes))
+        assert (told.status_code, told.json()["verdict"]) == (200, first.json()["verdict"])
+    assert guarded.get(again.headers["location"], headers=reader).status_code == 200
 
 
 def test_who_takes_an_incident_becomes_the_owner_of_its_group(guarded: TestClient) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from app.services.heartbeats import Heartbeats
 from app.settings import Settings
 from app.web.app import create_app
 
@@ -39,6 +40,19 @@ def test_not_ready_where_logs_cannot_be_written(client: TestClient, tmp_path: Pa
     assert answer.json()["error"]["code"] == "storage_unavailable"
     assert client.post("/api/v1/incidents", content=b"a log").status_code == 503
     assert client.get("/healthz").status_code == 200
+
+
+def test_not_ready_where_a_loop_is_silent_and_the_metrics_tell_for_how_long(client: TestClient) -> None:
+    heartbeats: Heartbeats = client.app.state.service.heartbeats  # type: ignore[attr-defined]
+    heartbeats.expect("queue", 0)
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert answer.json()["error"]["code"] == "not_ready"
+    assert list(answer.json()["error"]["detail"]["loops"]) == ["queue"]
+    assert 'torchtriage_heartbeat_age_seconds{loop="queue"}' in client.get("/metrics").text
+    heartbeats.expect("queue", 60)
+    assert client.get("/readyz").status_code == 200
+    assert 'torchtriage_heartbeat_age_seconds{loop="upkeep"}' in client.get("/metrics").text
 
 
 def test_the_knowledge_is_read(client: TestClient) -> None:

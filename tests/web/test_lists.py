@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from app.reading.unpack import Upload
 from app.services import access
 from app.services.accept import accept
 from app.services.export import every_incident
+from app.services.retention import forget_old
 from app.services.service import Service
 from app.services.triage_incident import triage_incident
 from app.settings import Settings
@@ -124,6 +126,16 @@ def test_what_is_shown_is_there_as_csv_and_json(client: TestClient, service: Ser
     for address in ("/groups.csv", "/hosts.csv", "/dashboard.csv?table=causes", "/dashboard.csv?table=by_area"):
         assert len(table(client.get(address).text)) > 1, address
     assert client.get("/dashboard.csv?table=nothing").status_code == 404
+
+
+def test_no_cell_of_a_table_begins_a_formula(client: TestClient, service: Service) -> None:
+    begins = ("=", "+", "-", "@", "\t", "\r", "\n", "\r\n", "＝", "＋", "－", "＠")
+    for number, begin in enumerate(begins):
+        given(service, OOM + "x" * number, job_name=f"{begin}cmd|' /C calc'!A0")
+    names, *lines = table(client.get("/incidents.csv").text)
+    assert len(lines) == len(begins)
+    for line in lines:
+        assert dict(zip(names, line, strict=True))["job_name"].startswith("'")
 
 
 def test_an_export_holds_all_that_fits_and_not_a_page_of_it(client: TestClient, service: Service) -> None:
@@ -399,6 +411,21 @@ def test_the_settings_tell_no_secret(tmp_path: Path) -> None:
     assert "hush-hush" not in page
     assert "TRIAGE_OIDC_CLIENT_SECRET" in page
     assert "The folders hold what the service uses" in page
+
+
+def test_what_is_held_back_is_told_with_the_command_that_removes_it(client: TestClient, service: Service) -> None:
+    assert "torchtriage db " not in client.get("/settings").text
+    for days in range(400, 600, 100):
+        accept(service, Job(), [Upload("log", iter([b"run %d\n" % days]))], datetime.now(UTC) - timedelta(days=days))
+    assert forget_old(replace(service, settings=replace(service.settings, retention_days=90))) == 0
+    page = client.get("/settings").text
+    assert "2 of 2 incidents were due more than a day ago, as where the clock is wrong" in page
+    assert "torchtriage db forget-old --yes" in page
+    assert "2 条故障中有 2 条已过期一天以上" in client.get("/settings?lang=zh").text
+    service.counters.hold_back("logs", 30, "30 of 31 stored logs belong to no incident of this database")
+    page = client.get("/settings").text
+    assert "保存的 31 份日志中有 30 份不属于本数据库的任何故障" in page
+    assert "torchtriage db sweep --yes" in page
 
 
 def test_a_channel_that_is_not_there_is_told(client: TestClient) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 import uvicorn
 from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
 
 from app.web.protocol import BoundedHead
 
@@ -17,10 +19,19 @@ class Impatient(BoundedHead):
     seconds = 0.2
 
 
+async def greet(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers `hello`; where it was asked for `/later`, once it has looked for everything that was sent."""
+    if scope["path"] == "/later":
+        while (await receive()).get("more_body", False):
+            pass
+        await asyncio.sleep(0.2)
+    await PlainTextResponse("hello")(scope, receive, send)
+
+
 @pytest.fixture(params=[BoundedHead, Impatient], ids=["patient", "impatient"])
 def connection(request: pytest.FixtureRequest) -> Iterator[socket.socket]:
     """-> a connection to a server that answers everything with `hello`."""
-    config = uvicorn.Config(PlainTextResponse("hello"), http=request.param, log_config=None, lifespan="off")
+    config = uvicorn.Config(greet, http=request.param, log_config=None, lifespan="off")
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))
@@ -69,3 +80,21 @@ def test_requests_in_parts_and_one_after_another_are_answered(connection: socket
     for piece in (b"GET / HT", b"TP/1.1\r\nHost", b": a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"):
         connection.sendall(piece)
     assert answer(connection).count(b"hello") == 2
+
+
+@pytest.mark.parametrize("connection", [BoundedHead], indirect=True)
+@pytest.mark.parametrize(
+    ("sent", "answers"),
+    [
+        (b"POST /later HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nlog", 1),
+        (b"POST /later HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nlog\r\n0\r\n\r\n", 1),
+        (b"GET /later HTTP/1.1\r\nHost: a\r\n\r\n" * 3, 3),
+        (b"GET /later HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHo", 1),
+        (b"POST /later HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nlo", 0),
+        (b"", 0),
+    ],
+)
+def test_who_sends_no_more_gets_every_answer(connection: socket.socket, sent: bytes, answers: int) -> None:
+    connection.sendall(sent)
+    connection.shutdown(socket.SHUT_WR)
+    assert answer(connection).count(b"hello") == answers

@@ -269,3 +269,14 @@ def test_a_session_can_be_ended_by_who_runs_the_service(client: TestClient) -> N
     assert access.listed(database) == []
     access.revoke(database, session.id, "a test")
     assert client.get("/groups").status_code == 303
+
+
+def test_logins_that_the_provider_does_not_back_are_limited_before_it_is_asked(
+    client: TestClient, provider: OidcProvider
+) -> None:
+    back = there(client)
+    refused = [client.get("/login/oidc/callback", params={"code": "x", "state": "y"}).status_code for _ in range(12)]
+    assert refused == [403] * 10 + [429] * 2
+    answer = client.get(back)
+    assert answer.status_code == 429
+    assert int(answer.headers["retry-after"]) <= 60

@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import httpx2
 import pytest
+from fastapi.testclient import TestClient
 
 from app.domain.incident import Incident, IncidentFilter
 from app.services import access, groups, incidents
@@ -19,7 +20,8 @@ from app.services.outbox import list_outbox
 from app.services.service import Service, close_service, open_service
 from app.services.triage_incident import triage_incident
 from app.settings import Settings
-from tests.slack import SECRET, TOKEN, FakeSlack, fake_slack, texts
+from app.web.app import create_app
+from tests.slack import SECRET, TOKEN, FakeSlack, fake_slack, signature, texts
 from tests.web.live import serving
 from tests.web.logs import OOM
 
@@ -330,14 +332,69 @@ def test_where_slack_is_not_set_up_it_says_so(live_server: Any) -> None:
         assert "TRIAGE_SLACK_SIGNING_SECRET" in answer.json()["error"]["message"]
 
 
-def test_signed_rubbish_is_the_senders_fault(url: str, slack: FakeSlack) -> None:
-    for path, body in (("events", b"["), ("events", b"[]"), ("interactions", b"payload=x"), ("interactions", b"")):
-        assert slack.send(url, path, body, "x/y").status_code == 400
-    for payload in (
-        {"type": "block_actions"},
-        {"type": "view_submission"},
-        {"type": "message_action"},
-        {},
-        {"type": 7},
-    ):
-        assert slack.interact(url, payload | {"user": None}).status_code in (200, 400)
+# One of each kind that is handled, with everything that is read of it.
+_PERSON = {"id": "U1", "username": "ann", "name": "ann"}
+_SAID = {"ts": "5.5", "thread_ts": "5.4", "user": "U2", "text": f"```{OOM}```", "files": [{"id": "F1"}]}
+_FILLED = {"text": {"text": {"value": OOM}}, "files": {"files": {"files": [{"id": "F1"}]}}}
+_VIEW = {
+    "state": {"values": _FILLED},
+    "private_metadata": json.dumps({"channel": "C1", "url": "", "user": "U1", "name": "x"}),
+}
+_CHANNEL = {"id": "C1", "name": "ml-help"}
+INTERACTIONS: tuple[dict[str, Any], ...] = (
+    {"type": "message_action", "callback_id": "triage_this", "user": _PERSON, "channel": _CHANNEL, "message": _SAID, "message_ts": "5.5", "response_url": "http://127.0.0.1:1/x"},
+    {"type": "view_submission", "user": _PERSON, "view": _VIEW},
+    {"type": "block_actions", "user": _PERSON, "response_url": "http://127.0.0.1:1/x", "actions": [{"action_id": "mute", "value": "1"}]},
+    {"type": "block_actions", "user": _PERSON, "response_url": "", "actions": [{"action_id": "right", "value": "1"}]},
+)  # fmt: skip
+EVENTS: tuple[dict[str, Any], ...] = (
+    {"type": "url_verification", "challenge": "3eZ"},
+    {"type": "event_callback", "event_id": "Ev1", "authorizations": [{"user_id": "UBOT", "is_bot": True}],
+     "event": _SAID | {"type": "app_mention", "channel": "C1"}},
+    {"type": "event_callback", "event_id": "Ev2", "event": {"type": "file_shared", "file_id": "F1", "user_id": "U1", "channel_id": "C1"}},
+)  # fmt: skip
+RUBBISH: tuple[Any, ...] = (None, 7, 10**30, "x", "\ud800", "a\0b", [], ["x"], [{}], {}, {"id": {}})
+
+
+def spoilt(value: Any) -> Iterator[Any]:
+    """Yields the value with each of its parts, and itself, replaced by each kind of rubbish."""
+    yield from RUBBISH
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield {known: other for known, other in value.items() if known != name}
+            yield from ({**value, name: other} for other in spoilt(part))
+    elif isinstance(value, list):
+        for other in spoilt(value[0]):
+            yield [other]
+
+
+def test_signed_rubbish_is_the_senders_fault(tmp_path: Path, database_url: str, slack: FakeSlack) -> None:
+    app = create_app(settings(tmp_path, slack, database_url=database_url))
+    with TestClient(app, raise_server_exceptions=False) as client:
+
+        def sent(path: str, body: bytes) -> int:
+            answer = client.post(f"/slack/{path}", content=body, headers=signature(body, SECRET, time.time()))
+            assert answer.status_code in (200, 400), (path, body, answer.text)
+            return answer.status_code
+
+        for body in (b"[", b"[]", b"[" * 100_000, b'{"x":' * 20_000, b"9" * 5000, b"NaN", b""):
+            assert sent("events", body) == 400
+            assert sent("interactions", b"payload=" + quote(body).encode()) == 400
+        for body in (b"", b"text=%ff%00", b"text=x&channel_id=%00&user_id=%00&user_name=%ed%a0%80"):
+            assert sent("commands", body) == 200
+        assert sent("commands", b"text=x&user_name=" + b"x" * 400) == 400
+        whole = [
+            ("interactions", b"payload=" + quote(json.dumps(payload)).encode())
+            for one in INTERACTIONS
+            for payload in spoilt(one)
+        ]
+        whole += [("events", json.dumps(payload).encode()) for one in EVENTS for payload in spoilt(one)]
+        statuses = [sent(path, body) for path, body in whole]
+    assert statuses.count(200) > 100
+    assert statuses.count(400) > 100
+
+
+@pytest.mark.parametrize("time", ["9" * 400, "9" * 5000, "-1", "1e3", "0"])
+def test_a_time_that_is_none_is_no_signature(url: str, slack: FakeSlack, time: str) -> None:
+    headers = {"X-Slack-Request-Timestamp": time}
+    assert slack.send(url, "events", b"{}", "application/json", headers).status_code == 401

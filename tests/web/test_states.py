@@ -20,6 +20,7 @@ from app.services.triage_incident import triage_incident
 from app.settings import Settings
 from app.storage import verdicts
 from app.web.app import create_app
+from tests.services.logs import kept
 from tests.web.logs import OOM
 
 BROWSER = {"accept": "text/html", "sec-fetch-site": "same-origin"}
@@ -73,6 +74,20 @@ def test_a_triage_that_failed_says_why_and_is_asked_for_again(client: TestClient
     assert "CUDA out of memory" in page  # the log itself
     asked = client.post("/incidents/bulk", data={"incident": incident, "action": "retriage"}, follow_redirects=False)
     assert asked.headers["location"] == "/retriage"
+
+
+def test_a_log_that_is_damaged_is_told_and_what_helps(client: TestClient) -> None:
+    service = service_of(client)
+    incident = accepted(service, triaged=False)
+    (place,) = kept(service)
+    place.write_bytes(b"")
+    triage_incident(service, incident)
+    page = client.get(f"/incidents/{incident}").text
+    assert "the stored log is damaged: " in page
+    assert "Send the same log again, and it is triaged" in page
+    assert "保存的日志已损坏：" in client.get(f"/incidents/{incident}?lang=zh").text
+    answer = client.get(f"/api/v1/incidents/{incident}/log")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "damaged_log")
 
 
 def test_a_log_that_is_gone_leaves_its_verdict_and_nothing_that_would_read_it(client: TestClient) -> None:

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 from app.cli.main import main
 from app.domain.access import Scope
 from app.services import access
-from app.services.incidents import forget_old
+from app.services.retention import forget_old
 from app.services.service import Service
 from app.settings import Settings
 from app.storage.database import Database
@@ -67,11 +67,20 @@ def test_what_people_decide_of_a_group(guarded: TestClient) -> None:
     group = sent(guarded, job_id="1")["group"]["id"]
     trail, address, subject = Trail(guarded), f"/api/v1/groups/{group}", f"group {group}"
     note = f"the token was {SECRET}"
-    assert guarded.patch(address, json={"owner": "bob", "note": note}).json()["note"] == "the token was [redacted]"
-    before, after = {"owner": None, "note": None}, {"owner": "bob", "note": "the token was [redacted]"}
+    assert (
+        guarded.patch(address, json={"owner": "bob", "note": note}).json()["note"]
+        == "the token was [redacted:hugging-face-token]"
+    )
+    before, after = (
+        {"owner": None, "note": None},
+        {"owner": "bob", "note": "the token was [redacted:hugging-face-token]"},
+    )
     assert trail.rows() == [("ann", "change", subject, {"before": before, "after": after})]
     guarded.patch(address, json={"owner": "bob", "status": "open"})
-    guarded.post(f"/groups/{group}", data={"owner": "bob", "note": "the token was [redacted]", "status": "open"})
+    guarded.post(
+        f"/groups/{group}",
+        data={"owner": "bob", "note": "the token was [redacted:hugging-face-token]", "status": "open"},
+    )
     assert trail.rows() == []  # as it was before
     guarded.post("/groups/bulk", data={"group": [group], "status": "resolved"})
     resolved = {"before": {"status": "open"}, "after": {"status": "resolved"}}
@@ -87,8 +96,8 @@ def test_what_people_say_and_forget_of_an_incident(guarded: TestClient) -> None:
     incident = sent(guarded, job_id="1", cluster="blue")
     trail, address, subject = Trail(guarded), f"/api/v1/incidents/{incident['id']}", f"incident {incident['id']}"
     said = guarded.post(f"{address}/feedback", json={"verdict": "right", "note": f"password={SECRET}"}).json()
-    assert said["feedback"][0]["note"] == "password=[redacted]"
-    told = {"verdict": "right", "entry": None, "note": "password=[redacted]"}
+    assert said["feedback"][0]["note"] == "password=[redacted:hugging-face-token]"
+    told = {"verdict": "right", "entry": None, "note": "password=[redacted:hugging-face-token]"}
     assert trail.rows() == [("ann", "feedback", subject, {"after": told})]
     guarded.delete(address)
     ((by, action, of, detail),) = trail.rows()
@@ -109,7 +118,7 @@ def test_it_is_kept_through_retention_which_is_told_too(guarded: TestClient) -> 
     incident = sent(guarded, job_id="1")
     trail = Trail(guarded)
     guarded.patch(f"/api/v1/groups/{incident['group']['id']}", json={"status": "ignored"})
-    forget_old(service_of(guarded), datetime.now(UTC) + timedelta(days=3))
+    forget_old(service_of(guarded), datetime.now(UTC) + timedelta(days=1, hours=9))
     told = [(by, action, subject) for by, action, subject, _ in trail.rows()]
     assert told == [
         ("retention", "forget", f"incident {incident['id']}"),

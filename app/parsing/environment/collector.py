@@ -7,6 +7,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from app.domain.event import Event
+from app.domain.host import host_name
 from app.domain.line import Line
 from app.parsing.environment import launchers, progress, versions
 from app.parsing.environment.course import Phases, Steps
@@ -162,7 +163,9 @@ class Environment:
         self._narrow(form_of(signs).told.bounds)
 
     def at(self, host: str, rank: int | None) -> None:
-        """Takes a host of the run, and which rank ran there."""
+        """Takes a host of the run, and which rank ran there; what is no host's name is left."""
+        if host_name(host) is None:
+            return
         if host not in self.hosts and len(self.hosts) < MOST_HOSTS:
             self.hosts[host] = None
         if rank is not None and rank not in self.host_of:
@@ -181,7 +184,7 @@ class Environment:
             self.at(host, None)
         for rank, host in told.placed:
             self.at(host, rank)
-        self.executed_on.update(told.executed)
+        self.executed_on.update(filter(host_name, told.executed))
         self._narrow(told.bounds)
         if told.phase and not claimed:
             self._phases.enter(order, told.phase)

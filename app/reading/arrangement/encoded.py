@@ -13,6 +13,7 @@ from urllib.parse import unquote_to_bytes
 
 from app.reading.arrangement.documents import LARGEST
 from app.reading.arrangement.numbered import numbered
+from app.reading.arrangement.parting import in_mail, is_mail
 
 Lines = Iterator[tuple[int, str]]
 _FEWEST = 4  # spelled line ends
@@ -49,6 +50,35 @@ def spelling(sample: bytes) -> Callable[[bytes], Lines] | None:
     if sample.count(b"%0A") + sample.count(b"%0a") >= _FEWEST and _URL.fullmatch(sample):
         return _in_url
     return None
+
+
+def unspelled_text(content: bytes) -> bytes | None:
+    """-> the text that a file spells from its first byte to its last, for transport: in base64, for a URL or for a
+    mail; None where it does not, or where more was packed than is read at once. The first bytes of a file tell too."""
+    lines_of = spelling(content) or (in_mail if is_mail(content) else None)
+    if lines_of is None or lines_of is _in_messages:
+        return None
+    try:
+        lines = [line for _, line in lines_of(content)]
+    except TooLong:
+        return None
+    return "\n".join([*lines, ""]).encode("utf-8", "replace")
+
+
+def unpacked(spelled: bytes) -> tuple[bytes, bool] | None:
+    """-> the text that a word in base64 spells, and whether it was packed by gzip; None where it spells none, or more
+    than is read at once."""
+    text = _decoded(spelled)
+    packed = text[:2] == _GZIP
+    if packed:
+        opened = zlib.decompressobj(_OF_GZIP)
+        try:
+            text = opened.decompress(text, LARGEST)
+        except zlib.error:
+            return None
+        if opened.unconsumed_tail:
+            return None
+    return (text, packed) if _spells(text) else None
 
 
 def _spells(text: bytes) -> bool:

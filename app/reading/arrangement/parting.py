@@ -57,7 +57,7 @@ def parting(sample: bytes) -> Callable[[bytes], Iterator[tuple[int, str]]] | Non
     if sample[:1] in (b"<", b"\n", b" ", b"\r") and _PAGE.match(sample):
         return in_page
     some = sample[:_SOME]
-    if (b"=3D" in some or b"=20" in some or b"=\r\n" in some) and _is_mail(sample):
+    if is_mail(sample):
         return in_mail
     ends = max(some.count(b"\n"), 1)
     if len(some) > _LONG * ends and len(_BLANK.findall(some.decode("utf-8", "replace"))) >= _MARKS * ends:
@@ -65,7 +65,11 @@ def parting(sample: bytes) -> Callable[[bytes], Iterator[tuple[int, str]]] | Non
     return without if stand_between(sample) else None
 
 
-def _is_mail(sample: bytes) -> bool:
+def is_mail(sample: bytes) -> bool:
+    """-> whether a file that begins with `sample` is a mail in quoted-printable."""
+    some = sample[:_SOME]
+    if b"=3D" not in some and b"=20" not in some and b"=\r\n" not in some:
+        return False
     return len(_SOFT.findall(sample)) >= _FEWEST and _SPELLED.search(sample) is not None
 
 

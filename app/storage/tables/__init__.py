@@ -3,7 +3,14 @@
 from app.storage.tables.access import ChangeRow, TokenRow
 from app.storage.tables.base import Base, Moment, Number
 from app.storage.tables.counts import CountRow, HostCountRow, ViewRow
-from app.storage.tables.groups import FingerprintRow, GroupRow, SplitRow, SuggestionRow
+from app.storage.tables.groups import (
+    FingerprintRow,
+    GoneGroupRow,
+    GroupRow,
+    SplitRow,
+    SuccessionRow,
+    SuggestionRow,
+)
 from app.storage.tables.incidents import EarlierVerdictRow, FeedbackRow, FileRow, IncidentRow
 from app.storage.tables.outgoing import LaneRow, OutboxRow, SlackRequestRow, ThreadRow
 from app.storage.tables.retriage import RetriageRow
@@ -16,6 +23,7 @@ __all__ = [
     "FeedbackRow",
     "FileRow",
     "FingerprintRow",
+    "GoneGroupRow",
     "GroupRow",
     "HostCountRow",
     "IncidentRow",
@@ -26,6 +34,7 @@ __all__ = [
     "RetriageRow",
     "SlackRequestRow",
     "SplitRow",
+    "SuccessionRow",
     "SuggestionRow",
     "ThreadRow",
     "TokenRow",

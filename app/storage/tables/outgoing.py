@@ -14,8 +14,8 @@ from app.storage.tables.base import Base, Number
 class OutboxRow(Base):
     """One thing to do at another service. `key` is what makes putting it in again do nothing.
 
-    `due_at` is when it may be tried next; whoever takes it moves it on by as long as a try can last, so that what was
-    being done by a process that is no more is due again. `tries` tells such a try from the next one.
+    `due_at` is when it may be tried next; whoever takes it moves it on by a little, again and again while at it,
+    so that what was being done by a process that is no more is due again soon. `tries` tells such a try from the next.
     """
 
     __tablename__ = "outbox"

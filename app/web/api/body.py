@@ -1,4 +1,4 @@
-"""A request's body as the logs it holds, for a function that runs in a thread and reads them as they come."""
+"""A request's body as the logs it holds: all of it is received first, then a function reads them in a thread."""
 
 from __future__ import annotations
 
@@ -12,58 +12,64 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
 from app.errors import BadInput, LogTooLarge
-from app.reading.unpack import Budget, Upload
+from app.reading.unpack import Upload
 from app.web.api import multipart
-from app.web.errors import TooSlow, UnsupportedBody
+from app.web.api.intake import Intake, Watch
+from app.web.api.spool import Spool
+from app.web.errors import Busy, TooSlow, UnsupportedBody
 
 Result = TypeVar("Result")
 
-_AT_ONCE = 1 << 20  # bytes read before a thread is taken, so that small bodies from slow senders hold none
 _PATIENCE = 60.0  # seconds that may be waited for a sender who sends nothing
-_SLOWEST = 1024  # bytes that give a second of it back: who sends less a second for long is not waited for
+_SLOWEST, _SLOW = 1 << 10, 256 << 10  # bytes that give a second of it back: of the first ones, and of all after 64 MB
+_IN_TIME = 256  # seconds in which one could send as much as has come, at the rate that is asked for in between
 _OVERHEAD = 16 << 20  # bytes that a form and compression can add to a log
-SENDERS = 40  # bodies worked on at the same time: threads that the event loop's own executor should have
 _DRAINED, _DRAINING = 1 << 30, 10  # bytes and seconds of a refused body that are read and thrown away
 _ENCODINGS = {"gzip": b"\x1f\x8b", "x-gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 
 
 async def with_uploads(
-    request: Request, limit: int, work: Callable[[Iterator[Upload]], Result], fields: Collection[str] = ("log",)
+    request: Request,
+    intake: Intake,
+    limit: int,
+    work: Callable[[Iterator[Upload]], Result],
+    fields: Collection[str] = ("log",),
 ) -> Result:
     """-> what `work` makes of the logs in the body; `fields` are those of a form that hold logs.
 
-    `limit` is how many bytes a log may have. Raises LogTooLarge, UnsupportedBody, BadForm, TooSlow, ClientDisconnect,
-    and what `work` raises.
+    `limit` is how many bytes a log may have. `work` may be begun anew as long as it reads. Raises LogTooLarge,
+    UnsupportedBody, BadForm, TooSlow, ClientDisconnect, Busy, StorageUnavailable, Stopping, and what `work` raises.
     """
     body = _Body(request.receive)
     try:
-        return await _worked(request, body, limit, work, fields)
-    except BadInput:
+        async with intake.spools.open() as spool:
+            await _receive(request, body, limit, spool)
+
+            def read(watch: Watch) -> Result:
+                return work(_uploads(request, _watched(spool.chunks(), watch), watch, fields))
+
+            return await intake.run(read, spool.size)
+    except (BadInput, Busy):
         await _drain(request, body)
         raise
 
 
-async def _worked(
-    request: Request,
-    body: _Body,
-    limit: int,
-    work: Callable[[Iterator[Upload]], Result],
-    fields: Collection[str],
-) -> Result:
+async def _receive(request: Request, body: _Body, limit: int, spool: Spool) -> None:
     most = limit + _OVERHEAD
-    if int(request.headers.get("content-length", 0)) > most:
-        raise LogTooLarge(f"the body is larger than the limit of {limit} bytes", limit=limit)
-    begin, ended = await body.begin()
-    loop = asyncio.get_running_loop()
+    announced = int(request.headers.get("content-length", 0))
+    while announced <= most and spool.size <= most:
+        chunk = await body.next()
+        if chunk is None:
+            return
+        await spool.add(chunk)
+    raise LogTooLarge(f"the body is larger than the limit of {limit} bytes", limit=limit)
 
-    def chunks() -> Iterator[bytes]:
-        yield from begin
-        while not ended and (chunk := asyncio.run_coroutine_threadsafe(body.next(), loop).result()) is not None:
-            yield chunk
 
-    uploads = _uploads(request, Budget(most).spend(chunks()), fields)
-    # asyncio's own means: anyio's take three times as long, for each of the many small logs.
-    return await asyncio.to_thread(work, uploads)
+def _watched(chunks: Iterator[bytes], watch: Watch) -> Iterator[bytes]:
+    """Yields the same. A form can have much in it that belongs to no log."""
+    for chunk in chunks:
+        watch(0)
+        yield chunk
 
 
 async def _drain(request: Request, body: _Body) -> None:
@@ -78,11 +84,12 @@ async def _drain(request: Request, body: _Body) -> None:
 
 
 class _Body:
-    """The chunks of a body, from a sender who is not waited for for ever."""
+    """The chunks of a body, from a sender who is not waited for for ever: the more has come, the faster it has to."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self._left = _PATIENCE
+        self._came = 0
         self._ended = False
 
     async def next(self) -> bytes | None:
@@ -91,30 +98,24 @@ class _Body:
             return None
         clock = asyncio.get_running_loop().time
         began = clock()
+        rate = min(max(_SLOWEST, self._came / _IN_TIME), _SLOW)
         try:
             async with asyncio.timeout(self._left):
                 message = await self._receive()
         except TimeoutError:
-            raise TooSlow(f"less than {_SLOWEST} bytes a second came, for longer than {_PATIENCE:g} seconds") from None
+            told = f"less than {rate:.0f} bytes a second came, for longer than {_PATIENCE:g} seconds"
+            raise TooSlow(told) from None
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         chunk: bytes = message.get("body", b"")
         self._ended = not message.get("more_body", False)
+        self._came += len(chunk)
         # Only waiting counts, and not the time in which nobody asked for more.
-        self._left = min(_PATIENCE, self._left - (clock() - began) + len(chunk) / _SLOWEST)
+        self._left = min(_PATIENCE, self._left - (clock() - began) + len(chunk) / rate)
         return chunk
 
-    async def begin(self) -> tuple[list[bytes], bool]:
-        """-> the first chunks, and whether that is all of it."""
-        chunks: list[bytes] = []
-        size = 0
-        while size < _AT_ONCE and (chunk := await self.next()) is not None:
-            chunks.append(chunk)
-            size += len(chunk)
-        return chunks, self._ended
 
-
-def _uploads(request: Request, chunks: Iterator[bytes], fields: Collection[str]) -> Iterator[Upload]:
+def _uploads(request: Request, chunks: Iterator[bytes], watch: Watch, fields: Collection[str]) -> Iterator[Upload]:
     """Raises UnsupportedBody and BadForm before the first upload where the headers tell."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", *_ENCODINGS):
@@ -124,10 +125,11 @@ def _uploads(request: Request, chunks: Iterator[bytes], fields: Collection[str])
     if kind == "multipart/form-data":
         if encoding != "identity":
             raise UnsupportedBody("a form is not taken with a Content-Encoding; compress the files in it")
-        return multipart.uploads(chunks, multipart.boundary_of(content_type), fields)
+        parts = multipart.uploads(chunks, multipart.boundary_of(content_type), fields)
+        return (part._replace(watch=watch) for part in parts)
     if kind.startswith("multipart/"):
         raise UnsupportedBody("of multipart only multipart/form-data is taken", content_type=kind[:100])
-    return iter([Upload("log", _encoded(chunks, encoding))])
+    return iter([Upload("log", _encoded(chunks, encoding), watch=watch)])
 
 
 def _encoded(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:

@@ -58,6 +58,13 @@ class IncidentForm(BaseModel):
     feedback: list[FeedbackForm]
 
 
+class RepeatForm(BaseModel):
+    """An incident that was there already, for who may not read."""
+
+    id: str
+    state: State
+
+
 class IncidentsForm(BaseModel):
     items: list[IncidentForm]
     next: str | None
@@ -106,6 +113,7 @@ class GroupForm(BaseModel):
     gpu_hours_lost: float | None
     merged_into: str | None
     merged: list[str]
+    came_from: str | None = Field(description="The group out of which later knowledge took this one")
     fingerprints: list[str]
     generated: SuggestionForm | None = Field(description="Only when one group is read, and where a model is set")
 

@@ -29,7 +29,9 @@ def list_groups(query: Annotated[GroupsQuery, Query()], service: ServiceDep, _: 
 
 @router.get("/{group}", responses={**_ONE, **told(404, 422)})
 def read_group(group: str, service: ServiceDep, _: Reader) -> Response:
-    """One group; its incidents are `/api/v1/incidents?group=`."""
+    """One group; its incidents are `/api/v1/incidents?group=`. The number of a group that is gone gives the one that
+    its incidents went to, and a fingerprint the one that it belongs to.
+    """
     return Answer(groups.read_group(service, group).as_dict(service.settings.base_url))
 
 
@@ -51,7 +53,8 @@ def merge_groups(group: str, body: MergeBody, service: ServiceDep, caller: Write
 @router.post("/{group}/split", responses={**_ONE, **told(400, 403, 404, 409, 413, 422)})
 def split_group(group: str, body: SplitBody, service: ServiceDep, caller: Writer) -> Response:
     """Undo merges of `groups` into this one; or give those of its incidents, there and to come, a group of their own
-    in which `by` is `value`. The new group is answered; merging it into this one undoes that.
+    in which `by` is `value`, one of the group's fingerprints for instance. The new group is answered; merging it into
+    this one undoes that.
     """
     if body.by and body.value:
         changed = groups.split_group(service, group, body.by, body.value, caller.name)

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+import asyncio
+
+from anyio import to_thread
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
+from app.errors import StorageUnavailable, TriageError
+from app.services.service import Service
 from app.web.answers import Answer
 from app.web.deps import ServiceDep
 from app.web.errors import told
 
 router = APIRouter(tags=["health"])
+_PATIENCE = 2.5  # seconds; who asks waits three, as deploy/kubernetes says
+
+
+class NotReady(TriageError):
+    """A loop that does the service's work has been silent for too long."""
+
+    status = 503
+    code = "not_ready"
 
 
 class Health(BaseModel):
@@ -23,8 +36,26 @@ async def alive() -> Response:
 
 
 @router.get("/readyz", responses={200: {"model": Health}, **told(guarded=False)})
-def ready(service: ServiceDep) -> Response:
-    """Logs can be taken: the database answers and the log store can be written."""
+async def ready(request: Request, service: ServiceDep) -> Response:
+    """Logs can be taken and are worked on: database and log store can be written, and no loop is silent."""
+    state = request.app.state
+    # One look at a time, for all who ask: where the database stands still, each would hold a thread for as long.
+    look: asyncio.Task[None] | None = getattr(state, "readiness", None)
+    if look is None or look.done():
+        look = state.readiness = asyncio.create_task(to_thread.run_sync(_look, service))
+        look.add_done_callback(lambda done: done.cancelled() or done.exception())  # told to whoever still waits
+    done, _ = await asyncio.wait({look}, timeout=_PATIENCE)
+    if not done:
+        raise StorageUnavailable("the database or the log store does not answer")
+    look.result()
+    return Answer({"status": "ok"})
+
+
+def _look(service: Service) -> None:
+    """Raises StorageUnavailable, NotReady."""
     service.database.check()
     service.blobs.check()
-    return Answer({"status": "ok"})
+    missing = service.heartbeats.missing()
+    if missing:
+        silent = ", ".join(f"{loop} for {age:.0f} s" for loop, age in sorted(missing.items()))
+        raise NotReady(f"no heartbeat: {silent}", loops={loop: round(age) for loop, age in missing.items()})

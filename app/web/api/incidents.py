@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request, Response
 
+from app.domain.access import Scope
 from app.domain.incident import Feedback, Incident
 from app.services import incidents
 from app.services.accept import take_in
@@ -17,9 +18,9 @@ from app.services.service import Service
 from app.web.access import Reader, Submitter, Writer
 from app.web.answers import Answer
 from app.web.api.body import with_uploads
-from app.web.api.forms import IncidentForm, IncidentsForm, LinesForm, page_of
+from app.web.api.forms import IncidentForm, IncidentsForm, LinesForm, RepeatForm, page_of
 from app.web.api.questions import FeedbackBody, IncidentsQuery, LogQuery, SubmitQuery
-from app.web.deps import ServiceDep
+from app.web.deps import IntakeDep, ServiceDep
 from app.web.errors import told
 
 router = APIRouter(prefix="/api/v1/incidents", tags=["incidents"])
@@ -55,21 +56,29 @@ _PLACE = {"Location": {"schema": {"type": "string"}, "description": "Where the i
     status_code=201,
     openapi_extra=BODY,
     responses={
-        200: _FORM | {"description": "The same log of the same job and attempt was there already", "headers": _PLACE},
+        200: {
+            "model": IncidentForm | RepeatForm,
+            "description": "The same log of the same job and attempt was there already",
+            "headers": _PLACE,
+        },
         201: _FORM | {"description": "Kept and triaged", "headers": _PLACE},
         202: _FORM | {"description": "Kept; the triage goes on", "headers": _PLACE},
         **told(*BODY_ERRORS),
     },
 )
 async def submit(
-    request: Request, query: Annotated[SubmitQuery, Query()], service: ServiceDep, _: Submitter
+    request: Request, query: Annotated[SubmitQuery, Query()], service: ServiceDep, intake: IntakeDep, caller: Submitter
 ) -> Response:
-    """Hand in a failed run. It is answered after the log is durable."""
-    taken = await with_uploads(request, service.settings.max_log_bytes, partial(take_in, service, query.job()))
+    """Hand in a failed run. It is answered after the log is durable. Of an incident that was there already, who may not
+    read is told `id` and `state` only."""
+    take = partial(take_in, service, query.job())
+    taken = await with_uploads(request, intake, service.settings.max_log_bytes, take)
     accepted = await asyncio.shield(asyncio.wrap_future(taken))  # it is kept, whether or not anybody waits for it
     incident = await _after(service, accepted.incident, query.wait)
     status = 200 if not accepted.new else 201 if incident.state.final else 202
     body = incident.as_dict(service.settings.base_url)
+    if not accepted.new and not caller.may(Scope.READ):
+        body = {"id": incident.id, "state": incident.state}
     return Answer(body, status, {"Location": f"/api/v1/incidents/{incident.id}"})
 
 

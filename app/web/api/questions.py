@@ -153,7 +153,7 @@ class SplitBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     groups: Annotated[list[_Plain], Field(max_length=100)] = []
-    by: Literal["cluster", "user", "host"] | None = None
+    by: Literal["cluster", "user", "host", "fingerprint"] | None = None
     value: Word = None
 
     @model_validator(mode="after")

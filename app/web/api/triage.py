@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any
+import asyncio
+from functools import partial
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
 from app.domain.entry import Language
 from app.domain.verdict import Verdict
-from app.reading.unpack import Upload
-from app.services.triage_upload import triage_upload
+from app.services.triage_upload import spool, triage_spooled
 from app.web.access import Submitter
 from app.web.answers import Answer
 from app.web.api.body import with_uploads
 from app.web.api.incidents import BODY, BODY_ERRORS
-from app.web.deps import ServiceDep
+from app.web.deps import IntakeDep, ServiceDep
 from app.web.errors import told
 
 router = APIRouter(prefix="/api/v1", tags=["triage"])
@@ -25,13 +25,12 @@ router = APIRouter(prefix="/api/v1", tags=["triage"])
 async def triage(
     request: Request,
     service: ServiceDep,
+    intake: IntakeDep,
     _: Submitter,
     lang: Annotated[Language, Query(description="Of causes and fixes")] = "en",
 ) -> Response:
     """The verdict for a log, of which nothing is kept."""
-
-    def work(uploads: Iterator[Upload]) -> dict[str, Any]:
-        return triage_upload(service, uploads, lang)
-
-    verdict = await with_uploads(request, service.settings.max_log_bytes, work)
-    return Answer(verdict)
+    spooling = partial(spool, service, lang=lang)
+    order, folder = await with_uploads(request, intake, service.settings.max_log_bytes, spooling)
+    # In another thread than those that take logs in, as this one waits for a process to be free.
+    return Answer(await asyncio.to_thread(triage_spooled, service, order, folder))

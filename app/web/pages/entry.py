@@ -126,7 +126,7 @@ def _entry(service: Service, entry_id: str) -> Entry:
 
 
 def _source(service: Service, found: Entry) -> Source:
-    folder = folder_of(service.settings, found)
+    folder = folder_of(service, found)
     built_in = folder == BUILT_IN
     replaces = folder is not None and not built_in and (BUILT_IN / found.file).exists()
     return Source(folder.name if folder else None, found.file, built_in, replaces)

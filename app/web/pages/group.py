@@ -10,13 +10,15 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request, Response
 from starlette.responses import RedirectResponse
 
-from app.domain.group import GroupChange, GroupMembers
+from app.domain.group import Group, GroupChange, GroupMembers
 from app.domain.incident import IncidentFilter
 from app.errors import BadInput
 from app.services.groups import (
+    BY_FINGERPRINT,
     change_group,
     members,
     merge_groups,
+    merged_groups,
     read_group,
     similar_groups,
     split_group,
@@ -37,7 +39,7 @@ router = APIRouter()
 _AT_ONCE = 25
 _MUTES = (1, 7, 30)  # days
 _LONGEST_NOTE = 5000  # characters
-SPLIT_BY = ("cluster", "user", "host")
+SPLIT_BY = ("cluster", "user", "host", BY_FINGERPRINT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Regrouped:
 @dataclass(frozen=True, slots=True)
 class GroupPage:
     """One group and a piece of its incidents; `older` and `newer` are addresses, `muted` whether it says nothing now,
-    `parts` what it can be split by, with the values that there are."""
+    `parts` what it can be split by, with the values that there are, `merged` what is part of it."""
 
     item: GroupItem
     trend: Drawn
@@ -61,6 +63,7 @@ class GroupPage:
     muted: bool
     members: GroupMembers
     parts: dict[str, list[str]]
+    merged: tuple[Group, ...]
     similar: tuple[GroupItem, ...]
     incidents: tuple[IncidentItem, ...]
     older: str | None
@@ -71,6 +74,8 @@ class GroupPage:
 @router.get("/groups/{group_id}")
 def group(request: Request, service: ServiceDep, group_id: str) -> Response:
     found = read_group(service, group_id)
+    if found.id != group_id:
+        return RedirectResponse(f"/groups/{found.id}", HTTPStatus.FOUND)
     lang = language(request)
     within = list_incidents(service, IncidentFilter(group=found.id), _AT_ONCE, value(request, "cursor") or None)
     hit = members(service, found.id)
@@ -84,9 +89,10 @@ def group(request: Request, service: ServiceDep, group_id: str) -> Response:
         members=hit,
         parts={
             name: sorted(values)
-            for name, values in zip(SPLIT_BY, (hit.clusters, hit.users, hit.hosts), strict=True)
+            for name, values in zip(SPLIT_BY, (hit.clusters, hit.users, hit.hosts, found.fingerprints), strict=True)
             if len(values) > 1
         },
+        merged=tuple(merged_groups(service, found)),
         similar=group_items(similar_groups(service, found), service.knowledge, lang) if not found.merged_into else (),
         incidents=incident_items(within.items, service.knowledge, lang),
         older=address("", {"cursor": within.next}) if within.next else None,

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse
 
 from app.domain.group import Group, GroupFilter, GroupOrder, GroupStatus
 from app.errors import BadInput
-from app.services.groups import change_groups, list_groups, trends
+from app.services.groups import change_groups, list_groups, trends, unsettled
 from app.web.access import Writer
 from app.web.deps import ServiceDep
 from app.web.pages.addresses import address, value
@@ -50,7 +50,8 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class GroupsPage:
-    """`older` and `newer` are addresses; `status` is the one asked for, or empty."""
+    """`older` and `newer` are addresses; `status` is the one asked for, or empty. `unsettled` counts the fingerprints
+    of which it is not known yet where they belong after an upgrade."""
 
     items: tuple[GroupItem, ...]
     trends: dict[str, Drawn]
@@ -65,6 +66,7 @@ class GroupsPage:
     csv: str
     json: str
     decided: Decided | None
+    unsettled: int
 
 
 @router.get("/groups")
@@ -92,6 +94,7 @@ def groups(request: Request, service: ServiceDep) -> Response:
         csv=address("/groups.csv", here),
         json=address("/api/v1/groups", here),
         decided=_decided(request),
+        unsettled=unsettled(service),
     )
     return render(request, "groups.html", page)
 

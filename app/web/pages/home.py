@@ -19,7 +19,7 @@ from app.services.incidents import list_incidents
 from app.services.service import Service
 from app.web.access import Submitter
 from app.web.api.body import with_uploads
-from app.web.deps import ServiceDep
+from app.web.deps import IntakeDep, ServiceDep
 from app.web.pages.error_page import wants_page
 from app.web.pages.items import IncidentItem, incident_items
 from app.web.pages.language import language
@@ -55,11 +55,11 @@ def home(request: Request, service: ServiceDep) -> Response:
 
 
 @router.post("/")
-async def hand_in(request: Request, service: ServiceDep, _: Submitter) -> Response:
+async def hand_in(request: Request, service: ServiceDep, intake: IntakeDep, _: Submitter) -> Response:
     """Keeps the log of the form and leads to its incident; what is wrong with it is told above the form."""
     try:
         accepted = await with_uploads(
-            request, service.settings.max_log_bytes, partial(accept, service, Job()), fields=_FIELDS
+            request, intake, service.settings.max_log_bytes, partial(accept, service, Job()), fields=_FIELDS
         )
     except BadInput as error:
         if not wants_page(request):

@@ -46,7 +46,8 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class KnowledgePage:
     """The entries that fit by area, or those of them that answer `asked.q`, best first; `total` counts all entries.
-    `owners` and `kinds` are the choices, with how many entries each has, and `area_names` all areas."""
+    `owners` and `kinds` are the choices, with how many entries each has, and `area_names` all areas. `broken`: the
+    folders can't be loaded as they are now."""
 
     asked: Asked
     areas: tuple[Area, ...]
@@ -56,6 +57,7 @@ class KnowledgePage:
     kinds: dict[str, int]
     area_names: dict[str, int]
     without_area: str
+    broken: bool
 
 
 @router.get("/knowledge")
@@ -79,6 +81,7 @@ def knowledge(request: Request, service: ServiceDep, index: SearchDep) -> Respon
         kinds={kind: kinds[kind] for kind in KINDS},
         area_names=dict(sorted(Counter(entry.area for entry in entries.values()).items())),
         without_area=address("/knowledge", kept | {"area": ""}),
+        broken=bool(service.folders.last.problems),
     )
     return render(request, "knowledge.html", page)
 

@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse
 from app.domain.access import Caller
 from app.services import access
 from app.services.service import Service
-from app.web.access import COOKIE
+from app.web.access import COOKIE, rate_limit
 from app.web.deps import ServiceDep
 from app.web.pages.rendering import render
 
@@ -45,11 +45,15 @@ def enter(
     token: Annotated[str, Form(max_length=200)] = "",
     next: Annotated[str, Form(max_length=2000)] = "/",
 ) -> Response:
-    """Starts a session with the rights of the token; the token itself is not kept in the browser."""
+    """Starts a session with the rights of the token; the token itself is not kept in the browser. Raises TooMany."""
+    limit, address = rate_limit(request)
+    limit.before_login(address)
     caller = access.caller_of(service.database, token.strip(), sessions=False)  # a session must not make another
     if caller is None:
+        limit.wrong_login(address)
         page = LoginPage(inside(next), bool(service.settings.oidc_issuer), refused=True)
         return render(request, "login.html", page, HTTPStatus.UNAUTHORIZED)
+    limit.count(caller, address)
     return start_session(service, caller, inside(next))
 
 

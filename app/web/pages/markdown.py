@@ -44,9 +44,7 @@ def _facts(incident: Incident, verdict: Verdict, root: RootCause, lang: Language
     if root.sought:
         where.append(word(lang, "look_first" if root.sought.isdecimal() else "look_first_several", ranks=root.sought))
     retry = "retry_elsewhere" if verdict.action.advice == "retry-elsewhere" else f"retry_{verdict.action.retry}"
-    without = (
-        f" ({_code('--exclude=' + ','.join(verdict.action.exclude_hosts))})" if verdict.action.exclude_hosts else ""
-    )
+    without = f" ({_code(verdict.action.exclusion)})" if verdict.action.exclusion else ""
     job = incident.job
     rows = {
         "failed_first": " · ".join(where) or word(lang, "not_told"),

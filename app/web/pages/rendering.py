@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse
 from app.domain.access import ANYONE
 from app.domain.entry import Language
 from app.knowledge.cache import cache_folder
-from app.triage.action import general
+from app.triage.commands import general
 from app.web.pages import shown
 from app.web.pages.areas import area_name
 from app.web.pages.compiled import with_all_compiled

@@ -14,7 +14,8 @@ from app.chat.undelivered import Undelivered
 from app.domain.access import Scope, Token
 from app.errors import BadInput, NotFound
 from app.services import access
-from app.services.about import About, Reloaded, about, reload
+from app.services.about import About, about
+from app.services.knowledge_folders import Look
 from app.services.outbox import count_outbox, send_test
 from app.services.rework import Rework
 from app.services.service import Service
@@ -52,8 +53,9 @@ class ChannelLine:
 @dataclass(frozen=True, slots=True)
 class SettingsPage:
     """`alive` are the tokens that let somebody in, `ended` the others; `tested` is the channel that a test was sent to,
-    with the problem if there was one; `stage` is how far a retriage is; `sentences` are the options' in the reader's
-    language, by variable, where that is not English."""
+    with the problem if there was one; `folders` is what a look at the folders of knowledge found; `stage` is how far a
+    retriage is; `sentences` are the options' in the reader's language, by variable, where that is not English;
+    `held_back` says why incidents or logs are not removed that are due, by which of them it is."""
 
     about: About
     alive: tuple[Token, ...]
@@ -62,6 +64,7 @@ class SettingsPage:
     lifetimes: tuple[int, ...]
     guarded: bool
     retention_days: int
+    held_back: dict[str, str]
     channels: tuple[ChannelLine, ...]
     changes: tuple[ChangeLine, ...]
     stage: str
@@ -69,14 +72,14 @@ class SettingsPage:
     made: Made | None = None
     tested: str = ""
     problem: str = ""
-    reloaded: Reloaded | None = None
+    folders: Look | None = None
 
 
 @router.get("/settings")
 def settings(request: Request, service: ServiceDep, rework: ReworkDep, _: Admin) -> Response:
     tested = value(request, "tested")
-    found = reload(service) if value(request, "check") else None
-    return render(request, "settings.html", _page(request, service, rework, tested=tested, reloaded=found))
+    found = service.folders.look() if value(request, "check") else None
+    return render(request, "settings.html", _page(request, service, rework, tested=tested, folders=found))
 
 
 @router.post("/settings/tokens")
@@ -128,7 +131,7 @@ def _page(
     made: Made | None = None,
     tested: str = "",
     problem: str = "",
-    reloaded: Reloaded | None = None,
+    folders: Look | None = None,
 ) -> SettingsPage:
     now, tokens = datetime.now(UTC), access.listed(service.database)
     alive = [token for token in tokens if token.revoked_at is None and (not token.expires_at or token.expires_at > now)]
@@ -143,6 +146,7 @@ def _page(
         lifetimes=LIFETIMES,
         guarded=service.settings.auth != "none",
         retention_days=service.settings.retention_days,
+        held_back=service.counters.held_back.copy(),
         channels=tuple(ChannelLine(name, known) for name, known in sorted(names.items())),
         changes=change_lines(access.changes(service.database, None, _CHANGES).items, language(request)),
         stage=rework.progress.stage.value,
@@ -150,5 +154,5 @@ def _page(
         made=made,
         tested=tested if tested in names else "",
         problem=problem,
-        reloaded=reloaded,
+        folders=folders or (service.folders.last if service.folders.last.problems else None),
     )

@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse
 
 from app.errors import NotFound
 from app.services.single_sign_on import Attempt, LoginRefused, Provider
+from app.web.access import rate_limit
 from app.web.deps import ServiceDep
 from app.web.pages.login import inside, start_session
 
@@ -24,7 +25,9 @@ _Text = Annotated[str, Query(max_length=4096)]
 
 @router.get(_PATH)
 def begin(request: Request, service: ServiceDep, next: _Text = "/") -> Response:
-    """Sends the browser to the provider. Raises NotFound where there is none."""
+    """Sends the browser to the provider. Raises NotFound where there is none, TooMany."""
+    limit, address = rate_limit(request)
+    limit.count(None, address)
     url, attempt = _provider(request).begin()
     answer = RedirectResponse(url, HTTPStatus.SEE_OTHER)
     kept = json.dumps([*astuple(attempt), inside(next)]).encode().hex()
@@ -35,12 +38,19 @@ def begin(request: Request, service: ServiceDep, next: _Text = "/") -> Response:
 
 @router.get(f"{_PATH}/callback")
 def finish(request: Request, service: ServiceDep, code: _Text = "", state: _Text = "", error: _Text = "") -> Response:
-    """Starts the session of whom the provider sent back. Raises LoginRefused, ProviderUnavailable."""
+    """Starts the session of whom the provider sent back. Raises LoginRefused, ProviderUnavailable, TooMany."""
     provider = _provider(request)
-    attempt, after = _kept(request)
-    if error or not code:
-        raise LoginRefused(f"the provider did not let you in: {error[:100] or 'it sent no code'}")
-    caller = provider.finish(attempt, state, code)
+    limit, address = rate_limit(request)
+    limit.before_login(address)
+    try:
+        attempt, after = _kept(request)
+        if error or not code:
+            raise LoginRefused(f"the provider did not let you in: {error[:100] or 'it sent no code'}")
+        caller = provider.finish(attempt, state, code)
+    except LoginRefused:
+        limit.wrong_login(address)
+        raise
+    limit.count(caller, address)
     answer = start_session(service, caller, after)
     answer.delete_cookie(_COOKIE, path=_PATH)
     return answer

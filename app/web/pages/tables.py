@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from starlette.responses import Response, StreamingResponse
 
 _PIECE = 1 << 16  # characters
-_BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# Spreadsheets take the full-width signs of a Chinese keyboard for the same.
+_BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def csv_answer(name: str, rows: Iterable[Sequence[object]]) -> Response:

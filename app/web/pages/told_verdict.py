@@ -22,7 +22,7 @@ from app.domain.verdict import (
     Stats,
     Verdict,
 )
-from app.triage.action import advise, filled, nothing_failed, told_causes, told_fixes
+from app.triage.action import advise, explained, nothing_failed
 from app.triage.reasons import tell
 
 Part = TypeVar("Part")
@@ -36,7 +36,7 @@ def told_verdict(stored: dict[str, Any], knowledge: KnowledgeBase, lang: Languag
     if root and root.because:
         root = replace(root, reasons=tell(root.because, lang))
     if root and entry:
-        root = _in_language(root, entry, verdict.run.versions_inferred | verdict.run.versions, lang)
+        root = explained(root, entry, verdict.run.versions_inferred | verdict.run.versions, lang)
     candidates = tuple(_candidate(candidate, knowledge, lang) for candidate in verdict.candidates)
     action = _action(verdict, entry, lang)
     return replace(verdict, root_cause=root, candidates=candidates, action=action)
@@ -46,19 +46,6 @@ def title_of(entry: str | None, knowledge: KnowledgeBase, lang: Language, stored
     """-> an entry's title today, else the one that was stored, else its id."""
     known = knowledge.entries.get(entry) if entry else None
     return known.title.in_(lang) if known else stored or entry
-
-
-def _in_language(root: RootCause, entry: Entry, versions: dict[str, str], lang: Language) -> RootCause:
-    return replace(
-        root,
-        title=entry.title.in_(lang),
-        causes=told_causes(entry, root.words, lang),
-        fixes=told_fixes(entry, root.words, root.captured, versions, lang),
-        checks=tuple(filled(check, root.captured) for check in entry.checks),
-        prevent=tuple(item.in_(lang) for item in entry.prevent),
-        references=entry.references,
-        owner=entry.owner,
-    )
 
 
 def _candidate(candidate: Candidate, knowledge: KnowledgeBase, lang: Language) -> Candidate:

@@ -1,0 +1,195 @@
+"""Where a value behind a name begins and ends, and whether it is a secret at all.
+
+Every pattern is linear: each step of a repetition tells by its first bytes, of which a few are looked at, whether it goes on.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from string import ascii_lowercase, ascii_uppercase, digits
+
+_LONGEST = 16 << 10  # bytes of a value that are looked at
+
+# Between a name and its value stand colours, spelled in whichever way, blanks, and characters that nobody sees.
+_COLOUR = rb"(?:\x1b|\\x1b|\\u001[bB]|\\033|\\e|\^\[|#033)\[[0-9;]{0,12}m"
+_GAP = rb"(?:" + _COLOUR + rb"|\xe2\x80[\x8b-\x8d]|\xef\xbb\xbf|\xe2\x81\xa0|[ \t]){0,9}"
+_QUOTE = rb"(?:\\{0,15}(?:\"{3}|'{3}|[\"'`])|&quot;|&#(?:x27|3[49]);|%2[27]|\xe2\x80[\x98-\x9d]|\xe3\x80[\x8c-\x91])"
+# What parts them: a sign, in a web address or HTML spelled otherwise, a word of Chinese, tags, a type; or a table's line.
+_IS = (
+    rb"(?:(?::[ \t]?| )(?:str(?:ing)?|SecretStr|Optional\[str\]|str \| None)[ \t]?=|[:=]=|[=-]>|:{2,3}=|[?+.]=|::?|[=>]"
+    rb"|%3[AaDd]|\xef\xbc[\x9a\x9d]|&#(?:61|58);|(?:\xe4\xb8\xba|\xe6\x98\xaf)(?:\xef\xbc\x9a|:)?|\xef\xbc\x88[^\n\xef:]{1,60}\xef\xbc\x89(?:\xef\xbc\x9a|:)|\xe3\x80\x91|\\{1,8}u(?:ff1[ad]|4e3a|662f|3011|003[aAdD])|,(?=[ \t]?b?[\"'])"
+    rb"|(?:</?[A-Za-z]{1,8}>){1,3})"
+)
+_CLOSES = rb"(?:" + _QUOTE + rb"?(?:\[?\])?\)?|\*\*)"  # what a name may stand in
+_OPENS = rb"(?:[bBuUrRfF@]{0,2}(?P<quote>" + _QUOTE + rb"))?"
+_COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83])"
+_ASSIGNED = re.compile(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")" + _GAP + _OPENS)
+_SAID = re.compile(rb"[ \t]+(?:(?:is|was|set to):?[ \t]+)?(?P<quote>[\"'`])|[ \t]+(?:is|was):?[ \t]+(?P<none>)")
+_BLANKS_ONLY = re.compile(rb"[ \t]+(?P<quote>[\"'`]?)")  # behind a name in Chinese
+_NEXT_WORD = re.compile(rb"(?:[\"'],[ \t]*|[ \t]+)" + _OPENS)
+_AT_ONCE = re.compile(_GAP + _OPENS)
+_ENTITY = re.compile(rb"(?:&quot;|&#(?:x27|3[49]);|%2[27])\Z")
+_BLANKS = bytes.maketrans(b"\"'`=,([{\t\n|", b" " * 11)
+
+# A value without quotes ends at a blank, a quote, a bracket that was opened before it, an escape, or where the next field
+# begins: `a=1,b=2`, `a=1&b=2`.
+_BARE = re.compile(
+    rb"[^\s](?:[^\s\"'`<,;&)\]}\\\x1b\xe2\xe3\xef%#^]"
+    rb"|[,;&](?!\s|[\"']|$|[\w.-]{0,40}[=:]|quot;|#\d|amp;)"
+    rb"|[)\]}](?![\s,;)\]}\"'.:]|$)"
+    rb"|\\(?![nrtu\"'x\\0e]|$)"
+    rb"|%(?!2[0267Cc]|3[Bb]|3[Dd]\w|0[AaDd])|#(?!033)|\^(?!\[)|<(?![/\w])){0,16000}"
+)
+_IN_QUOTES = {quote: re.compile(rb"(?:[^%b\\\n]|\\.)*" % quote) for quote in (b'"', b"'", b"`")}
+_CLOSING = {b"\xe2\x80\x9c": b"\xe2\x80\x9d", b"\xe2\x80\x98": b"\xe2\x80\x99", b"\xe3\x80\x8c": b"\xe3\x80\x8d"}
+
+
+def behind_name(data: bytes, at: int) -> tuple[int, bytes, int] | None:
+    """-> where the value of the name that ends at `at` begins, the quote before it, and the least doubt about it."""
+    found = _ASSIGNED.match(data, at)
+    if found:
+        return found.end(), found["quote"] or b"", 1 if found["column"] else 0
+    found = _NEXT_WORD.match(data, at)
+    if found and _is_option(data, at):
+        return found.end(), found["quote"] or b"", 0
+    found = _SAID.match(data, at) or (_BLANKS_ONLY.match(data, at) if data[at - 1 : at] >= b"\x80" else None)
+    return (found.end(), found["quote"] or b"", 1) if found else None
+
+
+def at_once(data: bytes, at: int) -> tuple[int, bytes]:
+    """-> where the value that stands at `at` begins, behind blanks and a quote, and the quote."""
+    found = _AT_ONCE.match(data, at)
+    return (found.end(), found["quote"] or b"") if found else (at, b"")
+
+
+def quote_before(data: bytes, start: int) -> bytes:
+    """-> the quote that stands right before the value that begins at `start`, with what escapes it."""
+    if data[start - 1 : start] in (b'"', b"'", b"`"):
+        at = start - 1
+        while at > start - 16 and data[at - 1 : at] == b"\\":
+            at -= 1
+        return data[at:start]
+    found = _ENTITY.search(data, max(0, start - 6), start)
+    return found[0] if found else b""
+
+
+def end_of(data: bytes, start: int, quote: bytes) -> int:
+    """-> where the value ends that begins at `start`, behind `quote` if there is one; `start` where there is none."""
+    if quote in _IN_QUOTES:
+        found = _IN_QUOTES[quote].match(data, start, start + _LONGEST)
+        if found and data[found.end() : found.end() + 1] == quote:
+            return found.end()
+    elif quote:
+        end = data.find(_CLOSING.get(quote, quote), start, start + _LONGEST)
+        if end >= 0 and b"\n" not in data[start:end]:
+            return end
+    found = _BARE.match(data, start, start + _LONGEST)
+    return start + len(found[0].rstrip(b".:!?|")) if found and found[0][:1] not in b"\"'`\\,;&)]}" else start
+
+
+def end_of_line(data: bytes, start: int, quote: bytes) -> int:
+    """-> where the text that begins at `start` ends: at its quote, or with its line."""
+    if quote:
+        return end_of(data, start, quote)
+    end = data.find(b"\n", start, start + _LONGEST)
+    return min(len(data), start + _LONGEST) if end < 0 else end
+
+
+def _is_option(data: bytes, at: int) -> bool:
+    """-> whether the word that goes on to `at` begins as options of a command line do."""
+    return data[max(0, at - 64) : at].translate(_BLANKS).rsplit(b" ", 1)[-1].startswith(b"-")
+
+
+# What stands in a secret's place: nothing, a word of prose, a variable, code, a path, what was masked already.
+_PLACEHOLDER = re.compile(
+    rb"(?i)(?:none|null|nil|true|false|yes|no|on|off|n/?a|undefined|missing|required|optional\S*|invalid|incorrect|wrong"
+    rb"|unset|empty|expired|str|string|bytes|int|bool|any|object|default|not|is|was|are|be|must|should|can|cannot|can't|will"
+    rb"|has|have|does|did|for|of|in|on|to|the|an?|and|or|but|if|when|with|from|by|as|at|too|field|failed|failure|error"
+    rb"|ok|okay|success\w*|set|configured|provided|given|accepted|rejected|changed|updated|mismatch\w*|hidden|redacted"
+    rb"|masked|removed|secret|passw(?:or)?ds?>?|passphrase|pwd|pass|token|(?:api_?)?key|auth\w*|login|length|permission|all|denied|access|prompt|enabled|disabled"
+    rb"|change_?me|placeholder|example|dummy|your.*|my_.*|enter|please|unknown|user\w*|email|name|see|use|using|via|this|that"
+    rb"|[*x.\xe2\x80\xa2#?_-]{2,}|[*.#?_-]|\d{1,3}|.*\*{3}.*|\[?redacted\b.*"
+    rb"|<[a-z/|\xe2-\xef][^<>\d]*>?|<\w+_\d+>|\[[a-z_ -]*\]?|\(.{0,2}|\([a-z -]*\)?|\$\{.*|\$\(.*|\$\d|\$(?-i:[a-z_]+|[A-Z_][A-Z0-9_]*)"
+    rb"|\{\w*\}?|\{\{(?:[\w .|\"$:=,()\[\]'-]*\}\}.*)?|\{[\"'].*|\{\w+[:=].*|\[[\"'{(\d].*|%\(\w*\)?s?|%[sdr]|%\w+%|`.*|!\w*|@\w+@|\|[-+]?|>[-+]?|-+|&\w+;.*)"
+)
+_CODE = re.compile(
+    rb"(?:self|cls|args|cfg|config|conf|settings|opts?|options|os|env|environ|request|ctx|kwargs|params|hparams|this|process"
+    rb"|secrets|torch|model|data)[.\[].*|[A-Za-z_][\w.]*\(.*|[A-Za-z_][\w.]*\[.*|[A-Za-z]+Token\w*|lambda.*"
+    rb"|(?:[a-z]+[_.])+(?:pass|secret|token|key|cred|auth|pw)[a-z]*(?:_[a-z]+)*|\w+_(?:pass\w*|secret|token|key|pw)"
+)
+_PATH = re.compile(
+    rb"(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[A-Za-z][A-Za-z.]{0,20}|\.[\w-]+)(?:[/\\][\w.@+=,-]*)+|(?:[a-z][a-z0-9+]{1,8}:)?/?/[a-z][\w.:-]*(?:/\S*)?"
+    rb"|(?:/[a-z_][a-z0-9_.-]*)+/?|[\w./-]+\.(?:json|ya?ml|txt|pem|crt|key|toml|ini|cfg|py|pt|bin|safetensors|log|sock|db)"
+)
+# Names that end so, or are so called, tell of something that anybody may see.
+_OPEN_NAME = re.compile(
+    rb"(?i)(?:pub(?:lic)?|primary|foreign|partition|cache|sort|bucket|schema|sequence|host|group|dedup\w*|idempotency|routing"
+    rb"|object|store|hash|lookup|index|lock|commit|content|file|blob|node|shard|graph|state|job|run|rdzv|session|dict|data)[_-]?"
+    rb"(?:key|token)$|(?:ids?|name|ur[il]|path|file|hash|type|audience|event|size|length|version|alias|endpoint|dir|count|sha"
+    rb"|digest|revision|prefix|format|model|class|expiry|expires)$"
+)
+_WORD = re.compile(rb"[\w.-]+")
+_NUMBER = re.compile(rb"[-+]?[\d.,:xXeE+/%_-]*\d[\d.,:xXeE+/%_-]*(?:[KMGTBkms%]|ms|GB|MB)?")
+_WORDS = re.compile(rb"[^\W\d_]*(?:[-_./: ,]+[^\W\d_]*)*")
+_SEPARATED = re.compile(rb"\w[-_./: ]\w")
+# Letters and digits with nothing between, or with what nobody writes words with.
+_SURE = re.compile(rb"(?=[^\d]{0,40}\d)(?=[^A-Za-z]{0,40}[A-Za-z])[A-Za-z0-9+=!@~^]{7,200}")
+_LONG_WORD = re.compile(rb"(?=[^\d]{0,60}\d[^\d]{0,60}\d)(?=[^A-Za-z]{0,60}[A-Za-z])[A-Za-z0-9+=]{16,200}")
+_HEX = re.compile(rb"(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{32,400}")
+_CLASSES = bytes(
+    ord("a")
+    if chr(byte) in ascii_lowercase
+    else ord("A")
+    if chr(byte) in ascii_uppercase
+    else ord("0")
+    if chr(byte) in digits
+    else ord(" ")
+    for byte in range(256)
+)
+_CHANGES = (b"aA", b"a0", b"A0", b"0a", b"0A")
+
+
+def is_open(data: bytes, start: int) -> bool:
+    """-> whether the name before the value that begins at `start` tells that anybody may see it."""
+    words = _WORD.findall(data, max(0, start - 64), start)
+    return bool(words) and _is_open_name(words[-1])
+
+
+@lru_cache(maxsize=1024)
+def _is_open_name(name: bytes) -> bool:
+    return _OPEN_NAME.search(name) is not None
+
+
+@lru_cache(maxsize=4096)  # what one rank prints, many print
+def is_secret(value: bytes, doubt: int, quoted: bool) -> bool:
+    """-> whether the value of a name is a secret. `doubt`: 0 anything but a placeholder, 1 no words, 2 drawn by lot."""
+    if not value or (doubt == 2 and not drawn_by_lot(value) and not _LONG_WORD.fullmatch(value)):
+        return False
+    if _SURE.fullmatch(value):
+        return True
+    if value[:1] >= b"\x80" or _PLACEHOLDER.fullmatch(value) or (not quoted and _CODE.fullmatch(value)):
+        return False
+    if quoted and b" " in value and _PLACEHOLDER.fullmatch(value.split(b" ", 1)[0]):
+        return False
+    if _PATH.fullmatch(value):
+        return False
+    return doubt != 1 or (len(value) >= 6 and _is_no_word(value))
+
+
+def _is_no_word(value: bytes) -> bool:
+    if value.isdigit():
+        return True
+    if _NUMBER.fullmatch(value):
+        return False
+    if _WORDS.fullmatch(value) or _SEPARATED.search(value):
+        return drawn_by_lot(value)
+    return True
+
+
+def drawn_by_lot(value: bytes) -> bool:
+    """-> whether letters and digits change places as often as they do where nobody chose them."""
+    if _HEX.fullmatch(value):
+        return True
+    classes = value[:400].translate(_CLASSES)
+    return len(value) >= 8 and sum(map(classes.count, _CHANGES)) * 6 >= len(classes)

@@ -1,0 +1,136 @@
+"""Many small bodies at once that make as much work as they can, against a server as it runs for people."""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.settings import Settings
+from app.web.api import spool
+from app.web.app import create_app
+from tests import hostile
+from tests.served import INCIDENTS, Served, serving
+
+AT_ONCE = 42
+MB = 1 << 20
+FORM = {"Content-Type": "multipart/form-data; boundary=x"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["mixed", "secrets"])
+def test_small_logs_are_taken_while_hostile_ones_come(kind: str, tmp_path: Path) -> None:
+    made = hostile.DENSE if kind == "secrets" else hostile.PACKED | hostile.FORMS
+    bodies = [(make(), FORM if name in hostile.FORMS else {}) for name, make in made.items()]
+    with serving(tmp_path) as served:
+        answers: list[tuple[int, bytes]] = []
+
+        def attack(body: bytes, headers: dict[str, str]) -> None:
+            answers.append(served.ask(body, headers))
+
+        attackers = [
+            threading.Thread(target=attack, args=each) for each in itertools.islice(itertools.cycle(bodies), AT_ONCE)
+        ]
+        for attacker in attackers:
+            attacker.start()
+        seconds = sorted(small_ones(served, attackers))
+        memory = served.most_memory()
+    # One in twenty may wait for longer: other tests keep the machine busy too.
+    assert seconds[len(seconds) * 19 // 20] <= 1, f"small logs waited up to {seconds[-1]:.2f} s"
+    assert seconds[-1] <= 5
+    assert memory <= 400 * MB, f"{memory / MB:.0f} MB"
+    assert len(answers) == AT_ONCE
+    told = {(status, json.loads(body)["error"]["code"]) for status, body in answers}
+    assert told <= {(413, "log_too_large"), (422, "unreadable_log"), (400, "bad_form"), (503, "busy")}
+
+
+def small_ones(served: Served, attackers: list[threading.Thread]) -> list[float]:
+    """Sends small logs as long as there are attackers, and ten in any case -> how long each took."""
+    seconds: list[float] = []
+    while len(seconds) < 10 or any(attacker.is_alive() for attacker in attackers):
+        began = time.monotonic()
+        status, _ = served.ask(b"run %d\nRuntimeError: CUDA error: out of memory\n" % len(seconds))
+        assert status == 202
+        seconds.append(time.monotonic() - began)
+    return seconds
+
+
+def test_who_sends_slowly_keeps_nobody_else_from_it(tmp_path: Path) -> None:
+    large = b"step 1 loss 2.5\n" * (2 * MB // 16)
+    with serving(tmp_path) as served, ExitStack() as stack:
+        for number in range(60):
+            sender = stack.enter_context(socket.create_connection(("127.0.0.1", served.port)))
+            sender.sendall(
+                b"POST /api/v1/incidents?wait=0 HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9999999\r\n\r\n"
+            )
+            sender.sendall(b"slow %d\n" % number + large)
+        assert served.ask(b"a small log\n", seconds=20)[0] == 202
+        assert served.ask(large, seconds=20)[0] == 202
+        assert list((tmp_path / "logs" / "incoming").glob("*/*"))[1:] == []  # its lock: bodies have no names there
+
+
+def test_what_can_not_be_received_now_is_to_be_sent_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "_FILES", 1)
+    monkeypatch.setattr(spool, "_PATIENCE", 0.1)
+    with TestClient(create_app(Settings(data_dir=tmp_path, workers=0))) as client:
+        intake = client.app.state.intake  # type: ignore[attr-defined]
+        client.portal.call(intake.spools.files.acquire)  # type: ignore[union-attr]
+        answer = client.post(INCIDENTS, content=bytes(MB))
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "busy")
+        assert int(answer.headers["Retry-After"]) > 0
+        assert client.post(INCIDENTS, content=b"a small log\n").status_code == 202
+
+
+def test_a_disk_that_gets_full_is_no_fault_of_the_senders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with small_disk(tmp_path / "disk") as disk, TestClient(create_app(Settings(data_dir=disk, workers=0))) as client:
+        answer = client.post(INCIDENTS, content=b"step 1 loss 2.5\n" * MB)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "busy")
+        assert client.post(INCIDENTS, content=b"a small log\n").status_code == 202
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """-> a file system of 16 MB; the test is skipped where none can be made."""
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "none", folder], capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_what_is_cut_by_the_stop_is_to_be_sent_again(tmp_path: Path) -> None:
+    """An upload that is not whole, and eight that take long to work on: they do not hold up the stop."""
+    body = hostile.DENSE["nothing but secrets"]()
+    answers: list[int] = []
+    with serving(tmp_path) as served, socket.create_connection(("127.0.0.1", served.port), timeout=60) as sender:
+        others = [threading.Thread(target=lambda: answers.append(served.ask(body)[0])) for _ in range(8)]
+        for other in others:
+            other.start()
+        sender.sendall(b"POST /api/v1/incidents HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 999\r\n\r\nstep 1\n")
+        served.ask(b"by now the others have been received\n")
+        served.process.send_signal(signal.SIGTERM)
+        answer = http.client.HTTPResponse(sender)
+        answer.begin()
+        told = json.loads(answer.read())["error"]
+        assert (answer.status, told["code"], told["detail"]) == (503, "stopping", {})
+        assert int(answer.headers["Retry-After"]) > 0
+        assert answer.headers["Content-Type"] == "application/json"
+        assert answer.headers["Connection"] == "close"
+        served.process.wait(timeout=30)
+        for other in others:
+            other.join()
+    assert len(answers) == 8
+    assert set(answers) <= {413, 503}
