@@ -6,11 +6,11 @@ read to its end. What goes on over lines, a private key or a block of YAML, is f
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-
-import re2
+from pathlib import Path
 
 from app.reading.scan import Scanner
 from app.reading.secret_lines import Following
@@ -26,13 +26,19 @@ from app.reading.secret_values import (
 )
 from app.reading.secrets import ADDRESS, APART, BLOCK, FORMS, KEY_BEGINS, NAMED, Form, Named
 
+_kept_in: Path | None = None
 _Span = tuple[int, int, str]  # the first byte of a secret, the one after it, its kind: empty where it is none after all
 _TELLING = frozenset(
     ["private-key", *(form.kind for form in FORMS)]
 )  # kinds that tell more than a name before the secret does
-_FEW = 8192  # bytes; where nothing is in them, Hyperscan need not be got ready, which takes half a second
 _LONG = 500  # bytes; of what is longer and no secret the end alone is looked at again
 _LONGEST = 16 << 10
+
+
+def keep_compiled(folder: Path) -> None:
+    """Has the compiled patterns kept in a folder, as to compile them takes half a second; called before the first use."""
+    global _kept_in  # What is compiled is one for the whole process, as the patterns are.
+    _kept_in = folder
 
 
 def redact(text: str) -> str:
@@ -50,8 +56,7 @@ def redacted(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _clean(block: bytes, following: Following) -> bytes:
-    few = len(block) < _FEW and _any().search(block) is None
-    hits = [] if few else _scanner().ends(block)[0]
+    hits = _scanner().ends(block)[0]
     if not hits and not following:
         return block
     rules = _rules()
@@ -241,12 +246,5 @@ def _patterns() -> list[bytes]:
 
 @cache
 def _scanner() -> Scanner:
-    return Scanner(_patterns)
-
-
-@cache
-def _any() -> re2._Regexp:
-    """-> all patterns in one, which says in a hundredth of the time to get ready that there is no secret."""
-    options = re2.Options()
-    options.encoding, options.max_mem = re2.Options.Encoding.LATIN1, 64 << 20
-    return re2.compile(b"(?m)" + b"|".join(b"(?:%b)" % pattern for pattern in _patterns()), options)
+    patterns = _patterns()
+    return Scanner(lambda: patterns, _kept_in, b"secrets " + hashlib.sha256(b"\n".join(patterns)).digest())

@@ -19,7 +19,7 @@ from app.errors import SettingError, TriageError
 from app.knowledge import BUILT_IN
 from app.knowledge.cache import cache_folder, load
 from app.queue.local import LocalQueue
-from app.reading.redact import redacted
+from app.reading.redact import keep_compiled, redacted
 from app.services.arrival import Accepted, Arrival
 from app.services.counters import Counters
 from app.services.heartbeats import QUEUE, Heartbeats
@@ -98,6 +98,7 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     for folder in settings.knowledge_dirs:
         if not folder.is_dir():
             raise SettingError(f"TRIAGE_KNOWLEDGE_DIRS: {folder} is no folder")
+    keep_compiled(cache_folder())
     channels = open_channels(settings)
     make_private(settings.data_dir, settings.database)
     upgrade(settings.database)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.entry import KnowledgeBase, Language
 from app.domain.verdict import EarlierRun, Stats, Verdict
-from app.reading.redact import redact
+from app.reading.redact import keep_compiled, redact
 from app.reading.sources import Run
 from app.reading.without_secrets import without_secrets
 from app.triage.action import advise, explained, nothing_failed
@@ -39,6 +39,8 @@ class Engine:
     def __init__(self, knowledge: KnowledgeBase, cache: Path | None = None) -> None:
         """`cache` is a folder in which the compiled patterns are kept from one start to the next."""
         self.knowledge = knowledge
+        if cache:
+            keep_compiled(cache)
         self._patterns = Patterns(knowledge, cache)
         self._matcher = Matcher(self._patterns)
 
