@@ -218,7 +218,7 @@ NAMED = (
     # .netrc, and properties that are parted from their value by a blank.
     Named("password", r"login[ \t]{1,4}\S{1,80}[ \t]{1,4}password[ \t]", "machine a.org login ann password "),
     Named("password", r"(?:^[ \t]?|[\]|:>][ \t]?|[ \t]{2})password[ \t]", "  password ", 1, 6),
-    Named("password", r"[a-z][.](?:password|secret|token)[ \t]", "hive.metastore.password ", 1, 6),
+    Named("password", r"[a-z][._-](?:password|secret|token)(?:\t|[ ]{2})|[a-z][.](?:password|secret|token)[ ]", "hive.metastore.password ", 1, 6),
     Named("token", r"(?i)(?:token|api[ _-]?key) ", "auth failed for token ", 2, 24),
     Named("api-key", r"(?i)api key provided:", "Incorrect API key provided: ", 1),
     # What is asked of a server, and what is answered.
@@ -259,7 +259,9 @@ NAMED = (
     Named("secret", r"--from-literal=[\w.-]{1,80}=", "--from-literal=api=", 1),
     Named("secret", rf"configure{_NEXT}[\"']?set{_NEXT}[\"']?\w*(?:secret|key|token)\w*{_NEXT}", "aws configure set aws_secret_access_key ", 1),
     Named("secret", rf"ossutil\w*{_OPTIONS}-k{_NEXT}", "ossutil config -k ", 1),
-    Named("password", r"(?:auth=|BasicAuth|DigestAuth)\([^,()\n]+,", "auth=('ann', ", 1),
+    Named("password", r"(?:auth=|BasicAuth|DigestAuth|[.]login)\([^,()\n]+,", "auth=('ann', ", 1),
+    # An address in percent signs.
+    Named("password", r"(?i)%3a%2f%2f[\w.-]{0,80}%3a", "url=https%3A%2F%2Fann%3A", 2, 12),
 )  # fmt: skip
 
 # A password, or a token in its place, in an address: from its scheme to an @.
