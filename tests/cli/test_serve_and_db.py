@@ -106,7 +106,12 @@ def served(folder: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
     program = [sys.executable, "-m", "app.cli.main", "serve", "--port", "0"]
     known = {"TRIAGE_DATA_DIR": str(folder), "HOME": str(Path.home()), "PYTHONPATH": ":".join(sys.path)}
     with subprocess.Popen(
-        program, env=known | environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        program,
+        env=known | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # the tests may run under nohup
     ) as running:
         try:
             yield running

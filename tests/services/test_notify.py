@@ -460,7 +460,7 @@ def test_work_without_a_lane_holds_up_no_other_kind(service: Service) -> None:
         go_on.wait(PATIENCE)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("app.services.postman.work", lambda _, item: hang(item))
+        patch.setattr("app.services.postman.work", lambda _, item, *__: hang(item))
         with posting(service):
             wait_until(lambda: hanging == {SUGGEST: 4, TAKE: 4})
             go_on.set()

@@ -18,13 +18,14 @@ from app.web.pages.problems import told_problem
 ROOT = Path(app.__file__).parent
 # Where messages are raised that a page shows; what is raised elsewhere is for programs and the command line.
 SHOWN = ("web/pages", "web/access.py", "web/security.py", "web/limits.py", "web/api/body.py", "web/api/multipart.py",
+         "web/api/intake.py", "web/api/spool.py",
          "services/accept.py", "services/groups.py", "services/incidents.py", "services/outbox.py", "services/rework.py",
          "services/stats.py", "services/views.py", "services/why_not.py", "storage/blob_writer.py", "storage/blobs.py",
          "storage/database.py",
          "storage/feedback.py", "storage/grouping.py", "storage/groups.py", "storage/incidents.py", "storage/tokens.py",
          "storage/views.py", "storage/cursor.py", "storage/moments.py", "reading/unpack.py", "reading/blocks.py",
          "queue/processes.py")  # fmt: skip
-ERRORS = {"BadInput", "NotFound", "UnreadableLog", "LogTooLarge", "StorageUnavailable", "BadCursor", "CannotRegroup",
+ERRORS = {"BadInput", "Busy", "NotFound", "UnreadableLog", "LogTooLarge", "StorageUnavailable", "BadCursor", "CannotRegroup",
           "DamagedLog", "Forbidden", "Unauthorized", "TooMany", "TooSlow", "UnsupportedBody", "BadForm", "CrossSite",
           "LoginRefused", "CallFailed", "Killed", "NotStarted"}  # fmt: skip
 
