@@ -142,9 +142,8 @@ class Worker:
             else:
                 self._begin(job, free)
 
-    async def _told(self, **_: Any) -> None:
-        for news in self._news.values():
-            news.set()
+    async def _told(self, *, channel: str, notification: Any) -> None:
+        self._news[channel.rpartition("#")[2]].set()  # the channel ends with the queue's name
 
     def _begin(self, job: Job, free: asyncio.Semaphore) -> None:
         assert job.id is not None

@@ -39,6 +39,7 @@ def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime 
     there the row is too.
     """
     with ExitStack() as stack:
+        stack.enter_context(service.accepting.one())
         files: list[StoredFile] = []
         writers: list[BlobWriter] = []
         for file in logs(uploads, service.settings.max_log_bytes):

@@ -20,7 +20,7 @@ from app.knowledge import BUILT_IN
 from app.knowledge.cache import cache_folder, load
 from app.queue.local import LocalQueue
 from app.reading.redact import keep_compiled, redacted
-from app.services.arrival import Accepted, Arrival
+from app.services.arrival import Accepted, Accepting, Arrival
 from app.services.counters import Counters
 from app.services.heartbeats import QUEUE, Heartbeats
 from app.services.knowledge_folders import KnowledgeFolders
@@ -80,6 +80,7 @@ class Service:
     channels: Channels = NOWHERE
     counters: Counters = field(default_factory=Counters)
     arrivals: Together[Arrival, Accepted] = field(default_factory=Together)
+    accepting: Accepting = field(default_factory=Accepting)
     heartbeats: Heartbeats = field(default_factory=Heartbeats)
     settled: threading.Event = field(default_factory=threading.Event)
 

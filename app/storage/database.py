@@ -46,6 +46,8 @@ class Database:
 
     def __init__(self, url: str) -> None:
         self.engine = connect(url)
+        # Its connections sync no commit, and are not tried before each use: what they are for is done again anyway.
+        self._not_durable = self.engine if self.is_sqlite else connect(url, durable=False)
         # SQLite has one writer; the threads of this process queue here, in turn, and not in its busy loop.
         self._turn = threading.Lock() if self.is_sqlite else None
         self.moved: DatabaseMoved | None = None  # for good: only a new start opens what lies there now
@@ -63,10 +65,9 @@ class Database:
         how many seconds it waits for other writers of SQLite at most, in all.
         Raises StorageUnavailable where the database can't be reached or written.
         """
-        with self._in_turn(patience) as wait, self._told(), Session(self.engine) as session, session.begin():
+        engine = self.engine if durable else self._not_durable
+        with self._in_turn(patience) as wait, self._told(), Session(engine) as session, session.begin():
             session.connection(execution_options={"writing": True, "durable": durable, "wait": wait})
-            if not durable and not self.is_sqlite:
-                session.execute(text("SET LOCAL synchronous_commit = off"))
             yield session
 
     @contextmanager
@@ -85,6 +86,7 @@ class Database:
 
     def close(self) -> None:
         self.engine.dispose()
+        self._not_durable.dispose()
 
     @contextmanager
     def _in_turn(self, patience: float) -> Iterator[float]:
@@ -119,12 +121,15 @@ class Database:
             raise StorageUnavailable("the connection to the database was lost; try again later") from error
 
 
-def connect(url: str, foreign_keys: bool = True) -> Engine:
-    """-> an engine for `url`; on SQLite a connection with the option `writing` takes the lock as it begins."""
+def connect(url: str, foreign_keys: bool = True, durable: bool = True) -> Engine:
+    """-> an engine for `url`; on SQLite a connection with the option `writing` takes the lock as it begins.
+
+    On Postgres, where it need not be `durable`, a commit waits for no disk and no connection is tried before its use.
+    """
     if make_url(url).get_backend_name() != "sqlite":
         address = postgres_address(url)
-        engine = create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=30, connect_args=address)
-        event.listen(engine, "connect", _prepare_postgres)
+        engine = create_engine(url, pool_pre_ping=durable, pool_size=10, max_overflow=30, connect_args=address)
+        event.listen(engine, "connect", partial(_prepare_postgres, durable))
         event.listen(engine, "handle_error", _leave_read_only)
         return engine
     several = {"timeout": _BUSY, "check_same_thread": False}
@@ -160,8 +165,10 @@ def insert(session: Session, table: Any) -> sqlite.Insert | postgresql.Insert:
     return sqlite.insert(table) if session.get_bind().dialect.name == "sqlite" else postgresql.insert(table)
 
 
-def _prepare_postgres(connection: Any, _record: Any) -> None:
+def _prepare_postgres(durable: bool, connection: Any, _record: Any) -> None:
     connection.execute("SET jit = off")  # compiling a question of ours takes far longer than answering it
+    if not durable:
+        connection.execute("SET synchronous_commit = off")
     connection.commit()
 
 
