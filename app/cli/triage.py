@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     from app.reading.sources import open_path, open_stdin
     from app.triage.engine import Engine
 
-    paths = options.paths or (["-"] if not sys.stdin.isatty() else [])
+    paths = options.paths or (["-"] if sys.stdin is None or not sys.stdin.isatty() else [])
     if not paths:
         raise BadInput("no PATH given and standard input is a terminal")
     engine = Engine(load(folders(), cache_folder()), cache_folder())

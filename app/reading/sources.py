@@ -83,7 +83,9 @@ def _open_folder(path: Path, name: str) -> Run:
 
 
 def open_stdin() -> Run:
-    """-> the run that standard input holds; it can be read once."""
+    """-> the run that standard input holds; it can be read once. Raises UnreadableLog where it is closed."""
+    if sys.stdin is None:
+        raise UnreadableLog("-: standard input is closed")
     return Run("-", lambda: _stream(_chunks(sys.stdin.buffer)))
 
 

@@ -187,3 +187,12 @@ def test_what_is_printed_holds_no_secret(form: list[str], tmp_path: Path, capsys
     assert told.err.count("\n") == 1
     assert "WARNING" in told.err
     assert "--no-redact" in told.err
+
+
+@pytest.mark.parametrize("path", [[], ["-"]])
+def test_a_closed_standard_input_is_one_line(
+    path: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)  # what Python makes of `<&-`
+    assert main(["triage", *path]) == 2
+    assert capsys.readouterr().err == "torchtriage: -: standard input is closed\n"
