@@ -2,8 +2,9 @@
 
 One row a server: the service with its triage on SQLite, and on Postgres too if that is wanted, each also while logs of so
 many MB are sent; beside them, in the same run, a route that only writes the body to a synced file. Rate, median and 99th
-percentile of the answers' times at full load, then the percentiles at half of it, and the server's own processor time,
-that of the triage's processes aside: where a machine is shared, that one holds. Every log is another, and all is synced.
+percentile of the answers' times at full load, how many of the logs that are left waiting are triaged a second after it,
+then the percentiles at half load, and the server's own processor time, that of the triage's processes aside: where a
+machine is shared, that one holds. Every log is another, and all is synced.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import http.client
 import itertools
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -126,14 +128,35 @@ def row(name: str, port: int, seconds: float, process: int) -> str:
     worked = processor_seconds(process)
     rate, times, bad = load(port, seconds, None)
     worked = processor_seconds(process) - worked
+    drained = drain(port)
     _, half_times, half_bad = load(port, seconds, rate / 2)
     cells = [
         f"{rate:.0f}",
-        *map(percentile, (times, times, half_times, half_times), (50, 99, 50, 99)),
+        *map(percentile, (times, times), (50, 99)),
+        f"{drained:.0f}" if drained else "",
+        *map(percentile, (half_times, half_times), (50, 99)),
         str(bad + half_bad),
         f"{worked / len(times) * 1000:.1f}",
     ]
     return f"| {name} | " + " | ".join(cells) + " |"
+
+
+def drain(port: int) -> float | None:
+    """-> logs triaged a second until none waits; None where there is no queue."""
+    began, waiting = time.perf_counter(), waits(port)
+    while waits(port):
+        time.sleep(0.5)
+    return waiting / (time.perf_counter() - began) if waiting else None
+
+
+def waits(port: int) -> float:
+    """-> how many logs wait for their triage."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/metrics")
+    told = connection.getresponse().read().decode()
+    connection.close()
+    found = re.search(r"^torchtriage_queue_depth (\S+)", told, re.MULTILINE)
+    return float(found[1]) if found else 0
 
 
 def processor_seconds(process: int) -> float:
@@ -184,8 +207,8 @@ def main() -> None:
     )
     options = parser.parse_args()
     print(
-        "| server | posts/s | p50 ms | p99 ms | p50 ms at half | p99 ms at half | errors | processor ms a post |\n"
-        "|---|---|---|---|---|---|---|---|"
+        "| server | posts/s | p50 ms | p99 ms | drained/s | p50 ms at half | p99 ms at half | errors | processor ms a post |\n"
+        "|---|---|---|---|---|---|---|---|---|"
     )
     for name in ("SQLite", "Postgres") if options.postgres else ("SQLite",):
         for upload in (0, options.upload) if options.upload else (0,):

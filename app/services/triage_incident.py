@@ -25,7 +25,7 @@ from app.storage.database import StorageUnavailable
 log = logging.getLogger(__name__)
 # Of a job, of one of an array, of a part of a heterogeneous one.
 _SLURM_ID = re.compile(r"[0-9]+(?:_[0-9]+)?(?:\+[0-9]+)?")
-_GIVING_WAY = 0.25  # seconds: what waits here is safe, what is being accepted is not yet
+_GIVING_WAY = 1.0  # seconds: what waits here is safe, what is being accepted is not yet
 _PAUSES = (0.1, 0.5, 1.0, 2.0)  # seconds between the tries to keep what a triage found
 _LOST = "its triage was lost {} times, over hours, with all that ran: its log may be what takes that down"
 
