@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-CLIENT = Path(__file__).resolve().parents[1] / "app" / "client" / "torchtriage_client.py"
+CLIENT = Path(__file__).resolve().parents[1] / "app" / "torchtriage" / "client" / "torchtriage_client.py"
 WORK = """
 import glob, os, sys, time
 

@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from app.knowledge import BUILT_IN
-from app.knowledge.loader import load
-from app.reading.sources import from_bytes
-from app.triage.engine import Engine
-from app.triage.patterns import Patterns, source
 from bench.fresh import failed, healthy, short
+from torchtriage.engine import Engine
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.loader import load
+from torchtriage.matching.patterns import Patterns, source
+from torchtriage.reading.sources import from_bytes
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "corpus"
 _ROUNDS = 15

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from fastapi.testclient import TestClient
 
-from app.settings import Settings
-from app.web.app import create_app
+from torchtriage.settings import Settings
+from torchtriage.web.app import create_app
 
 PAGES = ("/login", "/", "/?sample=stuck", "/incidents", "/incidents?q=nccl", "/incidents/1", "/incidents/1.md", "/incidents/1/log",
          "/groups", "/groups/1", "/unexplained", "/dashboard", "/dashboard?days=365", "/hosts", "/knowledge", "/knowledge?q=shm",

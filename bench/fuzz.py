@@ -15,13 +15,13 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["app"]):
-    from app.errors import LogTooLarge, UnreadableLog
-    from app.knowledge import BUILT_IN
-    from app.knowledge.loader import load
-    from app.reading.sources import LogFile, Run, from_bytes
-    from app.reading.unpack import Budget, Upload, unpack
-    from app.triage.engine import Engine
+with atheris.instrument_imports(include=["torchtriage"]):
+    from torchtriage.engine import Engine
+    from torchtriage.errors import LogTooLarge, UnreadableLog
+    from torchtriage.knowledge import BUILT_IN
+    from torchtriage.knowledge.loader import load
+    from torchtriage.reading.sources import LogFile, Run, from_bytes
+    from torchtriage.reading.unpack import Budget, Upload, unpack
 
 from tests.properties.pieces import LINES, PREFIXES
 

@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from app.cli.main import main as cli
 from tests import postgres as servers
+from torchtriage.cli.main import main as cli
 
 SENDERS = 3
 KNOWN = 'Traceback (most recent call last):\n  File "/job/train.py", line 44, in forward\n    x = f(x)\n'
@@ -35,7 +35,15 @@ KNOWN = 'Traceback (most recent call last):\n  File "/job/train.py", line 44, in
 # A server is killed more often than it takes to import one: those that are started again find all modules there, as
 # copies of a process that has done nothing else.
 _FRESH = multiprocessing.get_context("forkserver")
-_FRESH.set_forkserver_preload(["app.cli.main", "app.cli.serve", "app.cli.worker", "app.web.app", "app.queue.shared"])
+_FRESH.set_forkserver_preload(
+    [
+        "torchtriage.cli.main",
+        "torchtriage.cli.serve",
+        "torchtriage.cli.worker",
+        "torchtriage.web.app",
+        "torchtriage.queue.postgres_queue",
+    ]
+)
 
 
 @dataclass

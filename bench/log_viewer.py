@@ -18,12 +18,12 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from app.domain.incident import Incident, Job, State, StoredFile, StoredLog
-from app.services.log_search import Found, Sought, find
-from app.services.service import Service, close_service, open_service
-from app.settings import Settings
-from app.web.pages.log_piece import Wanted, log_piece
 from bench.big_logs import failed, healthy
+from torchtriage.domain.incident import Incident, Job, State, StoredFile, StoredLog
+from torchtriage.services.log_search import Found, Sought, find
+from torchtriage.services.service import Service, close_service, open_service
+from torchtriage.settings import Settings
+from torchtriage.web.pages.log_window import Wanted, log_piece
 
 _WARNING = "[rank170]:[W501 09:10:00.000001 Utils.hpp:164] Warning: Environment variable NCCL_ASYNC_ERROR_HANDLING is deprecated\n"
 _LAST = "srun: Job step aborted: the very last line\n"

@@ -13,17 +13,17 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from app.domain.entry import Kind, KnowledgeBase
-from app.knowledge import BUILT_IN
-from app.knowledge.cache import cache_folder, load
-from app.reading.sources import from_bytes
-from app.services.triager import finding_of
-from app.storage import search
-from app.storage.database import Database, connect
-from app.storage.recount import recount
-from app.storage.statistics import refresh
-from app.storage.tables import FeedbackRow, FileRow, FingerprintRow, GroupRow, IncidentRow
-from app.triage.engine import Engine
+from torchtriage.domain.entry import Kind, KnowledgeBase
+from torchtriage.engine import Engine
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.cache import cache_folder, load
+from torchtriage.reading.sources import from_bytes
+from torchtriage.services.engine_runner import finding_of
+from torchtriage.storage import full_text_search
+from torchtriage.storage.database import Database, connect
+from torchtriage.storage.planner_statistics import refresh
+from torchtriage.storage.recount import recount
+from torchtriage.storage.tables import FeedbackRow, FileRow, FingerprintRow, GroupRow, IncidentRow
 
 CLUSTERS = {"blue": 0.55, "green": 0.3, "tokyo": 0.15}
 HOSTS, USERS, KINDS, DAYS = 2000, 300, 150, 365
@@ -114,7 +114,7 @@ def _kind(engine: Engine, knowledge: KnowledgeBase, log: str, weight: float) -> 
     }  # the page has them from the entry
     finding = finding_of(verdict, knowledge)
     return Failure(
-        json.dumps(told), finding, " ".join(sorted(search.words(finding.text))), verdict.action.advice, weight
+        json.dumps(told), finding, " ".join(sorted(full_text_search.words(finding.text))), verdict.action.advice, weight
     )
 
 
@@ -213,7 +213,7 @@ def _put(database: Database, connection: Any, piece: list[tuple[dict[str, Any], 
     for table, columns, values in (
         ("incidents", names, rows),
         ("incident_files", ["incident_number", "position", "name", "sha256", "bytes", "lines"], files),
-        (search.TABLE, ["rowid", "words"], words),
+        (full_text_search.TABLE, ["rowid", "words"], words),
     ):
         listed = ", ".join(f'"{name}"' if name != "rowid" else name for name in columns)
         raw = connection.connection.driver_connection

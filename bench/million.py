@@ -20,14 +20,14 @@ from typing import Any
 from fastapi.testclient import TestClient
 from sqlalchemy import event, text
 
-from app.services.service import Service
-from app.settings import Settings
-from app.storage.database import Database
-from app.storage.upgrade import upgrade
-from app.web.app import create_app
 from bench.kept_postgres import kept_postgres
 from bench.many_incidents import fill
 from bench.million_pages import asked
+from torchtriage.services.service import Service
+from torchtriage.settings import Settings
+from torchtriage.storage.database import Database
+from torchtriage.storage.schema_upgrade import upgrade
+from torchtriage.web.app import create_app
 
 GOAL = 300  # milliseconds
 _ROW = re.compile(r'<tr|<li class="(?:row|item)')

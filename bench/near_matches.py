@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from app.domain.entry import KnowledgeBase
-from app.knowledge import BUILT_IN
-from app.knowledge.loader import load
-from app.triage.near import NEAR_ENOUGH, SHORTEST, NearSigns
-from app.triage.patterns import Patterns
+from torchtriage.domain.entry import KnowledgeBase
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.loader import load
+from torchtriage.matching.near import NEAR_ENOUGH, SHORTEST, NearSigns
+from torchtriage.matching.patterns import Patterns
 
 CORPUS = Path(__file__).parent.parent / "tests" / "corpus"
 EVERYWHERE = frozenset({"any", "exception", "line", "exit", "frame"})

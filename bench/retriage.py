@@ -17,17 +17,17 @@ from pathlib import Path
 
 from sqlalchemy import update
 
-from app.domain.incident import Job
-from app.reading.unpack import Upload
-from app.services.accept import accept
-from app.services.incidents import read_incident
-from app.services.retriage import Retriage
-from app.services.service import Service, close_service, open_service
-from app.services.triage_incident import order_of, triage_incident
-from app.settings import Settings
-from app.storage.tables import IncidentRow
 from bench.service_load import logs
 from tests import postgres as servers
+from torchtriage.domain.incident import Job
+from torchtriage.reading.unpack import Upload
+from torchtriage.services.accept import accept
+from torchtriage.services.incidents import read_incident
+from torchtriage.services.retriage import Retriage
+from torchtriage.services.service import Service, close_service, open_service
+from torchtriage.services.triage_incident import order_of, triage_incident
+from torchtriage.settings import Settings
+from torchtriage.storage.tables import IncidentRow
 
 
 def fill(service: Service, count: int, changing: int) -> None:

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs migrations on the connection that app.storage.upgrade gives, or on the settings' database."""
+"""Alembic runs this: it migrates on the connection that schema_upgrade gives, or on the one that the settings name."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from alembic import context
 from sqlalchemy import Connection
 
-from app.settings import Settings
-from app.storage.database import connect
-from app.storage.search import TABLE
-from app.storage.tables import Base
+from torchtriage.settings import Settings
+from torchtriage.storage.database import connect
+from torchtriage.storage.full_text_search import TABLE
+from torchtriage.storage.tables import Base
 
 
 def _is_ours(_item: Any, name: str | None, kind: str, *_: Any) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
-from app.domain.entry import Entry, KnowledgeBase
-from app.knowledge.loader import load
-from app.knowledge.schema import json_schema
+from torchtriage.domain.entry import Entry, KnowledgeBase
+from torchtriage.knowledge.loader import load
+from torchtriage.knowledge.schema import json_schema
 
 ROOT = Path(__file__).resolve().parents[1]
 COVERAGE = ROOT / "docs" / "coverage.yaml"

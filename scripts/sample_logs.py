@@ -1,4 +1,4 @@
-"""Writes app/web/samples: small logs to try the start page with. `python -m scripts.sample_logs`"""
+"""Writes app/torchtriage/web/samples: small logs to try the start page with. `python -m scripts.sample_logs`"""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.logs import BANNER, PEER_CLOSED, WAITING, agent, report, text, traceback
 
-FOLDER = Path(__file__).parents[1] / "app" / "web" / "samples"
+FOLDER = Path(__file__).parents[1] / "app" / "torchtriage" / "web" / "samples"
 _OUT_OF_MEMORY = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 5 has a total capacity of 79.15 GiB "
     "of which 1.32 GiB is free. Of the allocated memory 71.20 GiB is allocated by PyTorch"

@@ -13,7 +13,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from app import __version__
+from torchtriage import __version__
 
 _PACKAGE = re.compile(
     r"^(?P<name>[a-z0-9-]+)(?:\[[a-z0-9,-]+\])?==(?P<version>\S+)(?: ; (?P<marker>.+?))? \\$", re.MULTILINE

@@ -26,7 +26,7 @@ from tests import postgres as servers
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from app.settings import Settings
+    from torchtriage.settings import Settings
 
 # Tests are never timed: the machine that runs them is shared.
 hypothesis.settings.register_profile("untimed", deadline=None)
@@ -110,8 +110,8 @@ def serving(folder: Path) -> Iterator[LiveServer]:
     """The whole service on an empty data directory, in a thread of its own."""
     import uvicorn  # here, so that tests of the engine do not wait for the web's imports
 
-    from app.settings import Settings
-    from app.web.app import create_app
+    from torchtriage.settings import Settings
+    from torchtriage.web.app import create_app
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         settings = Settings(data_dir=folder, port=listening.getsockname()[1])

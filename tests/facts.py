@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from app.domain.line import Line
-from app.parsing.environment import Environment
-from app.parsing.environment.told import start
-from app.triage.glance import Glance
+from torchtriage.domain.line import Line
+from torchtriage.facts import Environment
+from torchtriage.facts.line_facts import start
+from torchtriage.matching.prefilter import Glance
 
 GLANCE = Glance(lambda data: [])
 

@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Callable
 from typing import Literal
 
-from app.reading.zstd import CompressionParameter, compress
+from torchtriage.reading.zstd import CompressionParameter, compress
 
 MB = 1 << 20
 _SECRETS = b"password=hunter2hunter api_key=AKIAIOSFODNN7EXAMPLE\n"

@@ -53,7 +53,7 @@ def command(name: str, folder: Path, url: str = "", **more: str) -> Iterator[Run
     """`torchtriage NAME` on a data folder and a database; it must end well when it is asked to, unless it has ended."""
     environment = os.environ | {"TRIAGE_DATA_DIR": str(folder), "TRIAGE_WORKERS": "0", "TRIAGE_LOG_LEVEL": "warning"}
     environment |= {"TRIAGE_DATABASE_URL": url} if url else {}
-    line = [sys.executable, "-m", "app.cli.main", name, *(["--port", "0"] if name == "serve" else [])]
+    line = [sys.executable, "-m", "torchtriage.cli.main", name, *(["--port", "0"] if name == "serve" else [])]
     messages = folder.with_name(f"{folder.name}-{name}.log")
     with messages.open("a") as log:
         process = subprocess.Popen(

@@ -14,18 +14,18 @@ from pathlib import Path
 import pytest
 from sqlalchemy.engine import make_url
 
-from app.cli import db
-from app.domain.incident import IncidentFilter, Job
-from app.errors import BadInput
-from app.reading.unpack import Upload
-from app.services.accept import accept
-from app.services.incidents import list_incidents
-from app.services.service import Service, close_service, open_service
-from app.services.triage_incident import triage_incident
-from app.settings import Settings
-from app.storage.backup import backup
-from app.storage.database import StorageUnavailable
 from tests import postgres as servers
+from torchtriage.cli import db
+from torchtriage.domain.incident import IncidentFilter, Job
+from torchtriage.errors import BadInput
+from torchtriage.reading.unpack import Upload
+from torchtriage.services.accept import accept
+from torchtriage.services.incidents import list_incidents
+from torchtriage.services.service import Service, close_service, open_service
+from torchtriage.services.triage_incident import triage_incident
+from torchtriage.settings import Settings
+from torchtriage.storage.backup import backup
+from torchtriage.storage.database import StorageUnavailable
 
 FIRST = 20  # incidents before the backup begins
 MEANWHILE = 20  # at least so many are accepted while it runs

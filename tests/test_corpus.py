@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from app.domain.verdict import Verdict
-from app.knowledge import BUILT_IN
-from app.knowledge.loader import load
-from app.triage.engine import Engine
-from app.triage.fingerprint import VERSION
 from tests.corpus import fingerprints
 from tests.corpus.fingerprints import CORPUS
+from torchtriage.causality.fingerprint import VERSION
+from torchtriage.domain.verdict import Verdict
+from torchtriage.engine import Engine
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.loader import load
 
 CASES = fingerprints.case_names()
 HEALTHY = "none.success"
@@ -83,7 +83,7 @@ def _unpinned(pinned: dict[str, Any], now: dict[str, dict[str, str | None]], ver
     if others and version == pinned["version"]:
         return (
             f"the same cause has another fingerprint now ({', '.join(others)}), so the rules changed: give VERSION in "
-            f"app/triage/fingerprint.py the next number, so that groups are carried over, {again}"
+            f"app/torchtriage/causality/fingerprint.py the next number, so that groups are carried over, {again}"
         )
     if cases != now or version != pinned["version"]:
         return f"cases, entries or the version changed: see that this is meant, {again}"

@@ -19,10 +19,10 @@ import pytest
 import yaml
 from fastapi.testclient import TestClient
 
-import app
-from app.settings import Settings, documentation
-from app.web.app import create_app
+import torchtriage
 from tests.services.logs import OUT_OF_MEMORY
+from torchtriage.settings import Settings, documentation
+from torchtriage.web.app import create_app
 
 ROOT = Path(__file__).resolve().parents[1]
 KUBERNETES = ROOT / "deploy" / "kubernetes"
@@ -113,7 +113,7 @@ def test_settings_are_ours_and_valid_and_secrets_are_elsewhere() -> None:
 
 def test_the_image_is_of_this_version() -> None:
     (image,) = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["images"]
-    assert image["newTag"] == app.__version__
+    assert image["newTag"] == torchtriage.__version__
     assert {pod["containers"][0]["image"] for pod in pods()} == {image["name"]}
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from app.knowledge import BUILT_IN
-from app.knowledge.loader import load
 from scripts.knowledge_docs import COVERAGE, ROOT, documents
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.loader import load
 
 TABLES: list[dict[str, Any]] = yaml.safe_load(COVERAGE.read_text(encoding="utf-8"))
 

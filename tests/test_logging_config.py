@@ -6,9 +6,9 @@ import logging
 import pytest
 import structlog
 
-from app.cli.start_logging import start_logging
-from app.logging_config import configure
-from app.settings import Settings
+from torchtriage.cli.logging_setup import start_logging
+from torchtriage.logging_config import configure
+from torchtriage.settings import Settings
 
 log = logging.getLogger("app.somewhere")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import app
+import torchtriage
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = sorted((ROOT / "app").rglob("*.py"))
+SOURCES = sorted((ROOT / "app" / "torchtriage").rglob("*.py"))
 LOCKS = [ROOT / f"requirements{name}.lock" for name in ("", "-image", "-dev")]
 
 
@@ -49,7 +49,7 @@ def test_every_make_target_is_phony_and_has_a_line_of_help() -> None:
 
 
 def test_the_changelog_knows_this_version() -> None:
-    assert f"## {app.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"## {torchtriage.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_links_between_documents_lead_somewhere() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import SettingError
-from app.settings import Settings, documentation
+from torchtriage.errors import SettingError
+from torchtriage.settings import Settings, documentation
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 

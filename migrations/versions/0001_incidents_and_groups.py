@@ -103,7 +103,7 @@ def _incidents() -> None:
 
 
 def _search() -> None:
-    # The same two columns on both; words are cut by app.storage.search, and taken as they stand.
+    # The same two columns on both; words are cut by torchtriage.storage.full_text_search, and taken as they stand.
     if op.get_bind().dialect.name == "sqlite":
         op.execute("CREATE VIRTUAL TABLE incident_search USING fts5(words, tokenize='unicode61 remove_diacritics 0')")
         return

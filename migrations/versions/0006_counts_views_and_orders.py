@@ -70,7 +70,7 @@ def _fill() -> None:
         if sqlite
         else ("job ->> 'job_id'", "CAST(job ->> 'attempt' AS INTEGER)")
     )
-    # Keep in step with app.storage.incidents: a job's id is cut where an index could not hold it.
+    # Keep in step with torchtriage.storage.incidents: a job's id is cut where an index could not hold it.
     op.execute(f"UPDATE incidents SET job_id = substr({job_id}, 1, 64), attempt = {attempt}, advice = {ADVICE}")
 
 

@@ -9,7 +9,7 @@ revision = "0008"
 down_revision = "0007"
 
 _OLD_HARDWARE = ["received_at", "host", "cluster"]
-# Keep in step with app.storage.recount.
+# Keep in step with torchtriage.storage.recount.
 _FILL = (
     (
         "counts",

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from app.domain.group import GroupStatus
-from app.domain.notice import Notice, NoticeKind
+from torchtriage.domain.group import GroupStatus
+from torchtriage.domain.notice import Notice, NoticeKind
 
 USUAL: dict[str, Any] = {
     "kind": NoticeKind.NEW,

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from app.chat.channels import open_channels
-from app.chat.mail import Mail
-from app.chat.slack import SlackBot, SlackWebhook
-from app.chat.through_apprise import ThroughApprise
-from app.chat.undelivered import Undelivered
-from app.errors import SettingError
-from app.settings import Settings
-from app.settings.channels import routes_of
 from tests.chat.notices import usual
 from tests.http_server import Asked, Told, serving
+from torchtriage.chat.apprise import ThroughApprise
+from torchtriage.chat.channels import open_channels
+from torchtriage.chat.delivery_errors import Undelivered
+from torchtriage.chat.mail import Mail
+from torchtriage.chat.slack import SlackBot, SlackWebhook
+from torchtriage.errors import SettingError
+from torchtriage.settings import Settings
+from torchtriage.settings.channels import routes_of
 
 HOOK = "https://hooks.slack.com/services/T/B/x"
 

@@ -15,11 +15,11 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
 from hypothesis import given
 
-from app.chat.mail import Mail, Server, message
-from app.chat.undelivered import Undelivered
-from app.domain.notice import Notice
 from tests.chat.notices import hostile, usual
-from tests.chat.test_outgoing import certificate
+from tests.chat.test_outbound_http import certificate
+from torchtriage.chat.delivery_errors import Undelivered
+from torchtriage.chat.mail import Mail, Server, message
+from torchtriage.domain.notice import Notice
 
 FROM, TO = "torchtriage <triage@example.org>", ("ann@example.org", "bob@example.org")
 

@@ -15,21 +15,21 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from hypothesis import given
 
-from app.chat import dingtalk, feishu, webhook, wecom
-from app.chat.channels import Sender
-from app.chat.dingtalk import DingTalk
-from app.chat.feishu import Feishu
-from app.chat.outgoing import Outgoing
-from app.chat.paragraphs import text
-from app.chat.slack import SlackBot, SlackWebhook
-from app.chat.slack_api import SlackApi, is_slacks
-from app.chat.undelivered import Undelivered
-from app.chat.webhook import Webhook
-from app.chat.wecom import WeCom
-from app.domain.notice import Notice, NoticeKind, Thread
 from tests.chat.notices import hostile, usual
 from tests.http_server import Asked, Told, serving
 from tests.slack import TOKEN, FakeSlack, fake_slack
+from torchtriage.chat import dingtalk, feishu, webhook, wecom
+from torchtriage.chat.channels import Sender
+from torchtriage.chat.delivery_errors import Undelivered
+from torchtriage.chat.dingtalk import DingTalk
+from torchtriage.chat.feishu import Feishu
+from torchtriage.chat.outbound_http import Outgoing
+from torchtriage.chat.plain_text import text
+from torchtriage.chat.slack import SlackBot, SlackWebhook
+from torchtriage.chat.slack_api import SlackApi, is_slacks
+from torchtriage.chat.webhook import Webhook
+from torchtriage.chat.wecom import WeCom
+from torchtriage.domain.notice import Notice, NoticeKind, Thread
 
 OUTGOING = Outgoing(private=True)
 SECRET = "SEC-of-a-robot"

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.main import main
-from app.knowledge import BUILT_IN
-from app.knowledge.loader import load
+from torchtriage.cli.main import main
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.loader import load
 
 
 def test_check_counts_the_entries(capsys: pytest.CaptureFixture[str]) -> None:

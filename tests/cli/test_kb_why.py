@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.main import main
+from torchtriage.cli.main import main
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from app.cli.main import main
-from app.domain.incident import Job
-from app.reading.unpack import Upload
-from app.services.accept import accept
-from app.services.service import close_service, open_service
-from app.services.triage_incident import triage_incident
-from app.settings import Settings
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY
+from torchtriage.cli.main import main
+from torchtriage.domain.incident import Job
+from torchtriage.reading.unpack import Upload
+from torchtriage.services.accept import accept
+from torchtriage.services.service import close_service, open_service
+from torchtriage.services.triage_incident import triage_incident
+from torchtriage.settings import Settings
 
 
 @pytest.fixture

@@ -16,16 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import db, serve
-from app.cli.main import main
-from app.domain.incident import Job
-from app.errors import SettingError, TriageError
-from app.services.accept import accept
-from app.services.service import Service, close_service, open_service
-from app.settings import Settings
-from app.storage import incidents
-from app.storage.upgrade import head
 from tests.services.logs import kept, upload
+from torchtriage.cli import db, serve
+from torchtriage.cli.main import main
+from torchtriage.domain.incident import Job
+from torchtriage.errors import SettingError, TriageError
+from torchtriage.services.accept import accept
+from torchtriage.services.service import Service, close_service, open_service
+from torchtriage.settings import Settings
+from torchtriage.storage import incidents
+from torchtriage.storage.schema_upgrade import head
 
 
 def options(*arguments: str) -> argparse.Namespace:
@@ -103,7 +103,7 @@ def test_a_name_to_listen_on_that_leads_nowhere_is_said(tmp_path: Path, monkeypa
 @contextmanager
 def served(folder: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
     """`torchtriage serve` on a free port, in a process of its own, which is gone at the end."""
-    program = [sys.executable, "-m", "app.cli.main", "serve", "--port", "0"]
+    program = [sys.executable, "-m", "torchtriage.cli.main", "serve", "--port", "0"]
     known = {"TRIAGE_DATA_DIR": str(folder), "HOME": str(Path.home()), "PYTHONPATH": ":".join(sys.path)}
     with subprocess.Popen(
         program,
@@ -145,7 +145,7 @@ def test_a_second_server_on_one_sqlite_database_is_refused_and_the_first_goes_on
         assert second.returncode == 1
         (line,) = errors.splitlines()
         assert f"{tmp_path / 'torchtriage.db'} is in use by another server (process {first.pid} on " in line
-        tool = [sys.executable, "-m", "app.cli.main", "token", "create", "ann", "--scope", "read"]
+        tool = [sys.executable, "-m", "torchtriage.cli.main", "token", "create", "ann", "--scope", "read"]
         subprocess.run(tool, check=True, env={**os.environ, "TRIAGE_DATA_DIR": str(tmp_path)}, capture_output=True)
         with urllib.request.urlopen(f"{address}/readyz") as answer:
             assert answer.status == 200

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.main import main
-from app.reading.zstd import ZstdFile
 from tests.logs import BANNER, agent, report, steps, text, traceback
+from torchtriage.cli.main import main
+from torchtriage.reading.zstd import ZstdFile
 
 FAILED = text(BANNER, steps([0]), traceback("KeyError: 'image'", prefix="[rank0]: "), agent(1), report((0, 1)))
 HEALTHY = text(BANNER, steps([0]), "training finished")
@@ -160,7 +160,7 @@ def test_a_start_loads_nothing_of_the_service(tmp_path: Path, capsys: pytest.Cap
     path = write(tmp_path / "run.log", HEALTHY)
     assert main(["triage", str(path)]) == 0  # so that the knowledge base is in the cache
 
-    code = "import sys; from app.cli.main import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    code = "import sys; from torchtriage.cli.main import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
     told = subprocess.run([sys.executable, "-c", code, "triage", str(path)], capture_output=True, text=True, check=True)
 
     loaded = {name.partition(".")[0] for name in told.stderr.split()}

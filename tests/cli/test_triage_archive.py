@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.main import main
 from tests.services.logs import OUT_OF_MEMORY
+from torchtriage.cli.main import main
 
 LOGS = 400
 START = 120  # seconds that a busy machine may take until the first shard is there
@@ -29,7 +29,18 @@ def logs(tmp_path: Path) -> Path:
 
 
 def command(logs: Path, out: Path, *more: str) -> list[str]:
-    return [sys.executable, "-m", "app.cli.main", "triage-archive", str(logs), "--out", str(out), "--shard", "2", *more]
+    return [
+        sys.executable,
+        "-m",
+        "torchtriage.cli.main",
+        "triage-archive",
+        str(logs),
+        "--out",
+        str(out),
+        "--shard",
+        "2",
+        *more,
+    ]
 
 
 def keys(out: Path) -> list[str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.main import main
+from torchtriage.cli.main import main
 
 URL = ["--url", "http://127.0.0.1:9"]
 

@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.main import main
-from app.domain.incident import Job, State
-from app.services.accept import accept
-from app.services.incidents import read_incident
-from app.services.service import Service, close_service, open_service
-from app.services.triage_incident import triage_incident
-from app.settings import Settings
 from tests.postgres import PostgresServer
 from tests.services.logs import OUT_OF_MEMORY, upload
+from torchtriage.cli.main import main
+from torchtriage.domain.incident import Job, State
+from torchtriage.services.accept import accept
+from torchtriage.services.incidents import read_incident
+from torchtriage.services.service import Service, close_service, open_service
+from torchtriage.services.triage_incident import triage_incident
+from torchtriage.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300  # seconds, for a busy machine
@@ -48,7 +48,7 @@ def worker(settings: Settings, **more: str) -> Iterator[subprocess.Popen[str]]:
         "TRIAGE_WORKERS": "1",
         **more,
     }
-    command = [sys.executable, "-m", "app.cli.main", "worker"]
+    command = [sys.executable, "-m", "torchtriage.cli.main", "worker"]
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         assert "works the queue" in running.stdout.readline()

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-CLIENT = Path(__file__).resolve().parents[2] / "app" / "client" / "torchtriage_client.py"
+CLIENT = Path(__file__).resolve().parents[2] / "app" / "torchtriage" / "client" / "torchtriage_client.py"
 NOBODY = "http://127.0.0.1:9"  # the port of `discard`: nobody listens there
 OUT_OF_MEMORY = """
 print("step 1 loss 2.5", flush=True)

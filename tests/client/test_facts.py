@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import app
-from app.client import torchtriage_client as client
+import torchtriage
 from tests.client.running import CLIENT
+from torchtriage.client import torchtriage_client as client
 
 SLURM = {
     "SLURM_JOB_ID": "9", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "2", "SLURM_JOB_NAME": "gpt", "SLURM_CLUSTER_NAME": "blue",
@@ -58,13 +58,13 @@ def test_facts_of_schedulers(
 
 
 def test_every_fact_is_one_that_the_service_takes() -> None:
-    from app.web.api.questions import SubmitQuery
+    from torchtriage.web.api.request_models import SubmitQuery
 
     assert set(client._FIELDS) == set(SubmitQuery.model_fields) - {"label", "wait"}
 
 
 def test_it_is_of_this_version() -> None:
-    assert client.__version__ == app.__version__
+    assert client.__version__ == torchtriage.__version__
 
 
 def test_it_imports_the_standard_library_only() -> None:

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from app.client import torchtriage_client as client
 from tests.client.running import Bench, ended
+from torchtriage.client import torchtriage_client as client
 
 # Handlers write past print, which may be at work when a signal comes.
 LISTENER = """

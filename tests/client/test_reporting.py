@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from app.client.torchtriage_client import for_shell
 from tests.client.running import NOBODY, OUT_OF_MEMORY, Bench, ended
 from tests.http_server import Told, serving
+from torchtriage.client.torchtriage_client import for_shell
 
 AWAY = {"TORCHTRIAGE_URL": NOBODY}
 

@@ -9,12 +9,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from app.domain.verdict import Verdict
-from app.knowledge import BUILT_IN
-from app.knowledge.loader import load
-from app.reading.sources import open_path
-from app.triage.engine import Engine
-from app.triage.fingerprint import VERSION
+from torchtriage.causality.fingerprint import VERSION
+from torchtriage.domain.verdict import Verdict
+from torchtriage.engine import Engine
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.loader import load
+from torchtriage.reading.sources import open_path
 
 CORPUS = Path(__file__).resolve().parent
 FILE = CORPUS / "fingerprints.json"

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.entry import KnowledgeBase
-from app.knowledge import BUILT_IN
-from app.knowledge.cache import kept, load
-from app.knowledge.loader import load as parse
 from tests.logs import text, traceback
+from torchtriage.domain.entry import KnowledgeBase
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.cache import kept, load
+from torchtriage.knowledge.loader import load as parse
 
 LOG = text(traceback("KeyError: 'image'", prefix="[rank3]: "))
 
 
 def start(home: Path, log: Path) -> subprocess.Popen[bytes]:
     """-> a real `torchtriage triage` whose cache lies under `home`."""
-    command = [sys.executable, "-m", "app.cli.main", "triage", "--json", str(log)]
+    command = [sys.executable, "-m", "torchtriage.cli.main", "triage", "--json", str(log)]
     environment = os.environ | {"XDG_CACHE_HOME": str(home)}
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app.knowledge import BUILT_IN
-from app.knowledge.checks import HEALTHY, problems
-from app.knowledge.loader import load
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.checks import HEALTHY, problems
+from torchtriage.knowledge.loader import load
 
 MODEL = (BUILT_IN / "dataloader" / "shm-bus-error.yaml").read_text(encoding="utf-8")
 FILE = "dataloader/shm-bus-error.yaml"

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import KnowledgeError
-from app.knowledge import BUILT_IN
-from app.knowledge.cache import load as load_cached
-from app.knowledge.loader import load
+from torchtriage.errors import KnowledgeError
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.cache import load as load_cached
+from torchtriage.knowledge.loader import load
 
 MODEL = (BUILT_IN / "dataloader" / "shm-bus-error.yaml").read_text(encoding="utf-8")
 

@@ -1,5 +1,5 @@
-from app.domain.line import Line
-from app.parsing.collectives import Collectives
+from torchtriage.domain.line import Line
+from torchtriage.parsing.collectives import Collectives
 
 
 def read(*texts: str) -> Collectives:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.event import Event
-from app.domain.line import Line
-from app.parsing.tracebacks import Tracebacks
 from tests.logs import traceback
+from torchtriage.domain.event import Event
+from torchtriage.domain.line import Line
+from torchtriage.parsing.tracebacks import Tracebacks
 
 FRAMES = [
     '  File "/job/a.py", line 3, in f',

@@ -1,7 +1,7 @@
 import pytest
 
-from app.domain.line import Line
-from app.parsing.horovod import Horovod
+from torchtriage.domain.line import Line
+from torchtriage.parsing.horovod import Horovod
 
 STALLED = (
     "[2026-05-01 09:00:00.1: W /build/horovod/common/stall_inspector.cc:107] One or more tensors were submitted to be reduced, "

@@ -1,7 +1,7 @@
 import pytest
 
-from app.domain.line import Line
-from app.parsing.nccl import Nccl
+from torchtriage.domain.line import Line
+from torchtriage.parsing.nccl import Nccl
 
 
 def read(*texts: str) -> Nccl:

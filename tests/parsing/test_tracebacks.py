@@ -1,9 +1,9 @@
 import pytest
 
-from app.domain.event import Event
-from app.domain.line import Line
-from app.parsing.tracebacks import Tracebacks
 from tests.logs import traceback
+from torchtriage.domain.event import Event
+from torchtriage.domain.line import Line
+from torchtriage.parsing.tracebacks import Tracebacks
 
 
 def read(lines: list[str], streams: list[str] | None = None) -> list[Event]:

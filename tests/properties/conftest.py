@@ -4,10 +4,10 @@ from typing import TypeAlias
 
 import pytest
 
-from app.knowledge import BUILT_IN
-from app.knowledge.loader import load
-from app.reading.sources import Run, from_bytes, open_path
-from app.triage.engine import Engine
+from torchtriage.engine import Engine
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.loader import load
+from torchtriage.reading.sources import Run, from_bytes, open_path
 
 Told: TypeAlias = tuple[str, str | None, str | None]
 

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import UnreadableLog
-from app.reading import zstd
-from app.reading.sources import LogFile, Run, from_bytes
-from app.reading.unpack import Budget, Upload, unpack
-from app.triage.engine import Engine
 from tests.copies import COPIED
 from tests.envelopes import ENVELOPES
 from tests.properties.pieces import HUGE, LINES, PREFIXES
 from tests.properties.test_invariance import corpus_log, fixed, logs
 from tests.surroundings import SURROUNDED
 from tests.wrappings import WRAPPINGS
+from torchtriage.engine import Engine
+from torchtriage.errors import UnreadableLog
+from torchtriage.reading import zstd
+from torchtriage.reading.sources import LogFile, Run, from_bytes
+from torchtriage.reading.unpack import Budget, Upload, unpack
 
 FORMS = {**WRAPPINGS, **SURROUNDED, **COPIED, **ENVELOPES}
 REPEATED = {
@@ -129,7 +129,7 @@ def test_damaged_archives(engine: Engine, pack: Callable[[bytes], bytes], dice: 
 def work(engine: Engine, data: bytes) -> int:
     """-> how many lines of our own code run for a log."""
     count = 0
-    ours = str(Path(__file__).resolve().parents[2] / "app")
+    ours = str(Path(__file__).resolve().parents[2] / "app" / "torchtriage")
 
     def local(frame: FrameType, event: str, arg: object) -> Any:
         nonlocal count

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from app.reading import zstd
-from app.reading.sources import LogFile, Run
 from tests.logs import text
 from tests.properties.conftest import Told
 from tests.properties.jobs import FAILURES, JOBS, Blocks, Job, begin
+from torchtriage.reading import zstd
+from torchtriage.reading.sources import LogFile, Run
 
 CORPUS = Path(__file__).resolve().parent.parent / "corpus"
 LOGS = sorted(path.parent.name for path in CORPUS.glob("*/log.txt"))

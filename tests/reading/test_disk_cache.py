@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from app.reading.disk_cache import keep, read
+from torchtriage.reading.disk_cache import keep, read
 
 
 def test_what_is_kept_is_read_and_nobody_else_can(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.line import Line
-from app.reading import lines as reading
-from app.reading.places import Place
+from torchtriage.domain.line import Line
+from torchtriage.reading import lines as reading
+from torchtriage.reading.prefixes.paths import Place
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 

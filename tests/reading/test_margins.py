@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.reading.margins import margins, tails
 from tests.logs import steps, traceback
+from torchtriage.reading.prefixes.margins import margins, tails
 
 LINES = ["begin", *traceback("KeyError: 'image'"), *steps(range(2), count=3), "end"]
 

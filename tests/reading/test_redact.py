@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from app.reading.redact import redact, redacted
+from torchtriage.reading.redaction.redact import redact, redacted
 
 LETTERS = "aB3dE5gH7jK9mN1pQ2sT4vW6xY8zA0cD"
 HEX = "0123456789abcdef0123456789abcdef01234567"

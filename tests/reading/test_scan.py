@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from app.reading.scan import Scanner
+from torchtriage.reading.scan import Scanner
 
 
 def never() -> list[bytes]:

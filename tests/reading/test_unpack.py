@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import LogTooLarge, StorageUnavailable, UnreadableLog
-from app.reading import unpack as unpack_module
-from app.reading.unpack import Budget, Upload, clean_name, unpack
-from app.reading.zstd import compress
 from tests import hostile
 from tests.services.logs import tar
+from torchtriage.errors import LogTooLarge, StorageUnavailable, UnreadableLog
+from torchtriage.reading import unpack as unpack_module
+from torchtriage.reading.unpack import Budget, Upload, clean_name, unpack
+from torchtriage.reading.zstd import compress
 
 LIMIT = 1_000_000
 LINES = b"".join(b"step %d loss 2.5\n" % i for i in range(5000))

@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import UnreadableLog
-from app.reading.blocks import LONGEST_LINE, blocks
-from app.reading.scan import Scanner
-from app.reading.windows import AFTER, BEFORE, HEAD, LEAST, TAIL, WHOLE, Windows
+from torchtriage.errors import UnreadableLog
+from torchtriage.reading.blocks import LONGEST_LINE, blocks
+from torchtriage.reading.scan import Scanner
+from torchtriage.reading.windows import AFTER, BEFORE, HEAD, LEAST, TAIL, WHOLE, Windows
 
 SCANNER = Scanner(lambda: [rb"HIT"])
 

@@ -17,14 +17,14 @@ import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from app.domain.group import GroupChange, GroupStatus
-from app.domain.incident import Job
-from app.reading.unpack import Upload
-from app.services import groups, incidents
-from app.services.accept import accept
-from app.services.service import Service, close_service, open_service
-from app.services.triage_incident import triage_incident
-from app.settings import Settings
+from torchtriage.domain.group import GroupChange, GroupStatus
+from torchtriage.domain.incident import Job
+from torchtriage.reading.unpack import Upload
+from torchtriage.services import groups, incidents
+from torchtriage.services.accept import accept
+from torchtriage.services.service import Service, close_service, open_service
+from torchtriage.services.triage_incident import triage_incident
+from torchtriage.settings import Settings
 
 START = datetime(2026, 5, 1, 9, 0, tzinfo=UTC)
 _OUT_OF_MEMORY = """\

@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import MetaData, Table, create_engine, func, select, text
 from sqlalchemy.engine import make_url
 
-from app.storage.upgrade import upgrade
+from torchtriage.storage.schema_upgrade import upgrade
 
 RELEASES = Path(__file__).resolve().parent
 _SEARCHED = {"search"}  # filled and asked in the words of one database

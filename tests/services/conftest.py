@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.services.service import Service, close_service, open_service
-from app.settings import Settings
+from torchtriage.services.service import Service, close_service, open_service
+from torchtriage.settings import Settings
 
 
 @pytest.fixture

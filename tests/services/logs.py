@@ -6,11 +6,11 @@ import io
 import tarfile
 from pathlib import Path
 
-from app.domain.incident import Job
-from app.reading.unpack import Upload
-from app.services.accept import accept
-from app.services.service import Service
-from app.services.triage_incident import triage_incident
+from torchtriage.domain.incident import Job
+from torchtriage.reading.unpack import Upload
+from torchtriage.services.accept import accept
+from torchtriage.services.service import Service
+from torchtriage.services.triage_incident import triage_incident
 
 OUT_OF_MEMORY = b"""\
 step 1 loss 2.5

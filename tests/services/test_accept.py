@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.domain.incident import IncidentFilter, Job, State
-from app.errors import LogTooLarge, NotFound, UnreadableLog
-from app.reading.unpack import Upload
-from app.services import incidents, retention
-from app.services.accept import accept
-from app.services.service import Service
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, kept, tar, upload
+from torchtriage.domain.incident import IncidentFilter, Job, State
+from torchtriage.errors import LogTooLarge, NotFound, UnreadableLog
+from torchtriage.reading.unpack import Upload
+from torchtriage.services import incidents, retention
+from torchtriage.services.accept import accept
+from torchtriage.services.service import Service
 
 
 def count(service: Service) -> int:

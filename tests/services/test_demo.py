@@ -7,17 +7,17 @@ from random import Random
 
 import pytest
 
-from app.cli.main import main
-from app.domain.incident import Incident, IncidentFilter, State
-from app.knowledge import BUILT_IN
-from app.knowledge.loader import load
-from app.reading.sources import from_bytes
-from app.services import demo, demo_logs
-from app.services.incidents import list_incidents
-from app.services.service import close_service, open_service
-from app.services.triage_incident import triage_incident
-from app.settings import Settings
-from app.triage.engine import Engine
+from torchtriage.cli.main import main
+from torchtriage.domain.incident import Incident, IncidentFilter, State
+from torchtriage.engine import Engine
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.loader import load
+from torchtriage.reading.sources import from_bytes
+from torchtriage.services import demo, demo_logs
+from torchtriage.services.incidents import list_incidents
+from torchtriage.services.service import close_service, open_service
+from torchtriage.services.triage_incident import triage_incident
+from torchtriage.settings import Settings
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from app.domain.incident import Feedback
-from app.services.entry_history import entry_history
-from app.services.incidents import forget_incident, say
-from app.services.service import Service
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, triaged
+from torchtriage.domain.incident import Feedback
+from torchtriage.services.entry_history import entry_history
+from torchtriage.services.incidents import forget_incident, say
+from torchtriage.services.service import Service
 
 
 def test_an_entry_knows_its_incidents_groups_and_what_people_said(service: Service) -> None:

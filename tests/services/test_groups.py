@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.domain.incident import Feedback
-from app.services.groups import notes_beside
-from app.services.incidents import read_incident, say
-from app.services.service import Service
-from app.storage import feedback
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, triaged
+from torchtriage.domain.incident import Feedback
+from torchtriage.services.groups import notes_beside
+from torchtriage.services.incidents import read_incident, say
+from torchtriage.services.service import Service
+from torchtriage.storage import feedback
 
 
 def beside(service: Service, incident_id: str, most: int = 5) -> list[tuple[str, str | None]]:

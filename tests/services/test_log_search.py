@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from app.domain.incident import Incident, Job, StoredFile
-from app.services import log_search
-from app.services.accept import accept
-from app.services.incidents import read_incident
-from app.services.log_search import Found, Sought, find, stream
-from app.services.service import Service
-from app.storage import frame_reader, frames
-from app.storage.blob_writer import BlobWriter
 from tests.services.logs import upload
+from torchtriage.domain.incident import Incident, Job, StoredFile
+from torchtriage.services import log_search
+from torchtriage.services.accept import accept
+from torchtriage.services.incidents import read_incident
+from torchtriage.services.log_search import Found, Sought, find, stream
+from torchtriage.services.service import Service
+from torchtriage.storage import frame_reader, zstd_frames
+from torchtriage.storage.blob_writer import BlobWriter
 
 LINES = [
     *(f"[rank{number % 3}]: step {number}" for number in range(30)),
@@ -23,7 +23,7 @@ LINES = [
 @pytest.fixture
 def kept(service: Service, monkeypatch: pytest.MonkeyPatch) -> tuple[Incident, StoredFile]:
     """A log that lies in many frames."""
-    monkeypatch.setattr(frames, "FRAME", 64)
+    monkeypatch.setattr(zstd_frames, "FRAME", 64)
     taken = accept(service, Job(), [upload(("\n".join(LINES) + "\n").encode())])
     incident = read_incident(service, taken.incident_id)
     return incident, incident.log.files[0]
@@ -98,7 +98,7 @@ def test_frames_without_what_is_sought_are_not_read(
 def test_logs_stored_before_there_were_landmarks_are_read_whole(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "FRAME", 64)
+    monkeypatch.setattr(zstd_frames, "FRAME", 64)
     monkeypatch.setattr(BlobWriter, "_mark", lambda writer, data: None)
     taken = accept(service, Job(), [upload(("\n".join(LINES) + "\n").encode())])
     incident = read_incident(service, taken.incident_id)

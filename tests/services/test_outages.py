@@ -18,18 +18,18 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.incident import IncidentFilter, Job, State
-from app.services.accept import accept
-from app.services.incidents import read_incident
-from app.services.service import Service, close_service, open_service
-from app.services.triage_incident import triage_incident
-from app.settings import Settings
-from app.storage import incidents
-from app.storage.database import Database, StorageUnavailable
-from app.storage.upgrade import upgrade
 from tests import postgres as servers
 from tests.services.logs import OUT_OF_MEMORY, upload
 from tests.storage import values
+from torchtriage.domain.incident import IncidentFilter, Job, State
+from torchtriage.services.accept import accept
+from torchtriage.services.incidents import read_incident
+from torchtriage.services.service import Service, close_service, open_service
+from torchtriage.services.triage_incident import triage_incident
+from torchtriage.settings import Settings
+from torchtriage.storage import incidents
+from torchtriage.storage.database import Database, StorageUnavailable
+from torchtriage.storage.schema_upgrade import upgrade
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300  # seconds, for a busy machine
@@ -91,7 +91,7 @@ def triaged(service: Service, incident_id: str) -> None:
 def serving(folder: Path) -> Iterator[tuple[int, int]]:
     """-> process id and port of a server of its own."""
     environment = os.environ | {"TRIAGE_DATA_DIR": str(folder), "TRIAGE_WORKERS": "0", "TRIAGE_LOG_LEVEL": "error"}
-    command = [sys.executable, "-m", "app.cli.main", "serve", "--port", "0"]
+    command = [sys.executable, "-m", "torchtriage.cli.main", "serve", "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         address = running.stdout.readline().split()[3].rstrip(",")

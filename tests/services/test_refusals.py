@@ -15,26 +15,26 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.incident import Job
-from app.errors import StorageUnavailable
-from app.services.accept import accept
-from app.services.postman import Postman
-from app.services.service import Service, close_service, open_service
-from app.services.triage_incident import triage_incident
-from app.settings import Settings
 from tests import http_server
 from tests import postgres as servers
 from tests.http_server import Asked, Told
 from tests.postgres import PostgresServer
 from tests.running import PATIENCE, ROOT, Sender, command, states, until
 from tests.services.logs import OUT_OF_MEMORY, upload
+from torchtriage.domain.incident import Job
+from torchtriage.errors import StorageUnavailable
+from torchtriage.services.accept import accept
+from torchtriage.services.outbox_worker import Postman
+from torchtriage.services.service import Service, close_service, open_service
+from torchtriage.services.triage_incident import triage_incident
+from torchtriage.settings import Settings
 
 INCIDENTS = "/api/v1/incidents"
 OTHER = b"RuntimeError: DataLoader worker (pid 1) is killed by signal: Killed.\n"
 # Runs a worker and ends the thread of its queue from within, by what nothing catches.
 _DYING = """
 import ctypes, sys, threading, time
-from app.cli.main import main
+from torchtriage.cli.main import main
 
 def kill():
     running = {}

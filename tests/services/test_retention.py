@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from prometheus_client import generate_latest
 
-from app.domain.incident import IncidentFilter, Job
-from app.services import incidents, retention
-from app.services.accept import accept
-from app.services.retention import Clock
-from app.services.service import Service
 from tests.services.logs import kept, upload
+from torchtriage.domain.incident import IncidentFilter, Job
+from torchtriage.services import incidents, retention
+from torchtriage.services.accept import accept
+from torchtriage.services.retention import Clock
+from torchtriage.services.service import Service
 
 DAY = timedelta(days=1)
 NOW = datetime(2026, 5, 1, tzinfo=UTC)

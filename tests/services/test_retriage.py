@@ -9,20 +9,20 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.domain.access import Change
-from app.domain.entry import KnowledgeBase
-from app.domain.incident import Incident, Job, Said, State
-from app.errors import TriageError
-from app.services import access, groups, incidents
-from app.services.accept import accept
-from app.services.retriage import Difference, Retriage
-from app.services.service import Service
-from app.services.triage_incident import triage_incident
-from app.services.triager import InProcess, InProcesses, Known, Order, Triaged
-from app.settings import Settings
-from app.storage import verdicts
-from app.storage.database import StorageUnavailable
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, upload
+from torchtriage.domain.access import Change
+from torchtriage.domain.entry import KnowledgeBase
+from torchtriage.domain.incident import Incident, Job, Said, State
+from torchtriage.errors import TriageError
+from torchtriage.services import groups, incidents, tokens
+from torchtriage.services.accept import accept
+from torchtriage.services.engine_runner import InProcess, InProcesses, Known, Order, Triaged
+from torchtriage.services.retriage import Difference, Retriage
+from torchtriage.services.service import Service
+from torchtriage.services.triage_incident import triage_incident
+from torchtriage.settings import Settings
+from torchtriage.storage import verdicts
+from torchtriage.storage.database import StorageUnavailable
 
 
 def triaged(service: Service, content: bytes, job_id: str, cluster: str | None = None) -> str:
@@ -117,7 +117,7 @@ def test_it_shows_then_changes_and_remembers(service: Service) -> None:
     assert group.count == 2
     assert group == before.group  # all went to one: it is the same group under another fingerprint
     assert groups.read_group(service, group.id).entry == "cuda.illegal-access"
-    trail = access.changes(service.database, "incidents", 1).items
+    trail = tokens.changes(service.database, "incidents", 1).items
     told = {"changed": 2, "of": 2, "knowledge": later.knows, "whole": True}
     assert [(change.by, change.action, change.detail) for change in trail] == [("ann", "retriage", told)]
     assert isinstance(trail[0], Change)
@@ -131,11 +131,11 @@ def test_one_that_breaks_off_is_written_down_too(service: Service) -> None:
     changing = retriage.change("ann")
     next(changing)
     changing.close()  # type: ignore[attr-defined]  # a generator
-    (change,) = access.changes(service.database, "incidents", 9).items
+    (change,) = tokens.changes(service.database, "incidents", 9).items
     assert (change.detail["changed"], change.detail["whole"]) == (1, False)
     assert changed(Retriage(later)) == 2
     assert changed(Retriage(later)) == 0  # which changes nothing, and is not told
-    assert len(access.changes(service.database, "incidents", 9).items) == 2
+    assert len(tokens.changes(service.database, "incidents", 9).items) == 2
 
 
 def test_what_was_the_same_is_not_looked_at_again(service: Service) -> None:

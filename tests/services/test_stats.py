@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from app.domain.incident import Job
-from app.domain.stats import StatsFilter
-from app.services import stats
-from app.services.accept import accept
-from app.services.cost import gpu_hours_lost
-from app.services.service import Service
-from app.services.triage_incident import triage_incident
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, upload
+from torchtriage.domain.incident import Job
+from torchtriage.domain.stats import StatsFilter
+from torchtriage.services import stats
+from torchtriage.services.accept import accept
+from torchtriage.services.job_cost import gpu_hours_lost
+from torchtriage.services.service import Service
+from torchtriage.services.triage_incident import triage_incident
 
 ECC = b"Nov 16 10:00:00 gpu-7 kernel: NVRM: Xid (PCI:0000:3b:00): 48, pid=4711, name=python, DBE (double bit error)\n"
 

@@ -20,18 +20,18 @@ import pytest
 from fastapi.testclient import TestClient
 from prometheus_client import generate_latest
 
-from app.domain.incident import Incident, IncidentFilter, Job, State
-from app.errors import NotFound, StorageUnavailable
-from app.reading.unpack import Upload
-from app.services import incidents, retriage, stored_logs
-from app.services.accept import accept
-from app.services.service import Service, close_service, open_service
-from app.services.triage_incident import triage_incident
-from app.services.triage_upload import triage_upload
-from app.settings import Settings
-from app.web.app import create_app
 from tests import full_disk
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, kept, tar, triaged, upload
+from torchtriage.domain.incident import Incident, IncidentFilter, Job, State
+from torchtriage.errors import NotFound, StorageUnavailable
+from torchtriage.reading.unpack import Upload
+from torchtriage.services import incidents, retriage, stored_logs
+from torchtriage.services.accept import accept
+from torchtriage.services.service import Service, close_service, open_service
+from torchtriage.services.triage_incident import triage_incident
+from torchtriage.services.triage_upload import triage_upload
+from torchtriage.settings import Settings
+from torchtriage.web.app import create_app
 
 
 def truncated(path: Path) -> None:

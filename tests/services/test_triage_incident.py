@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from app.domain.incident import IncidentFilter, Job, State
-from app.errors import UnreadableLog
-from app.services import groups, incidents
-from app.services.accept import accept
-from app.services.service import Service, close_service, open_service
-from app.services.triage_incident import triage_incident
-from app.services.triage_upload import triage_upload
-from app.settings import Settings
-from app.storage import claims
-from app.storage.database import StorageUnavailable
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, kept, tar, upload
+from torchtriage.domain.incident import IncidentFilter, Job, State
+from torchtriage.errors import UnreadableLog
+from torchtriage.services import groups, incidents
+from torchtriage.services.accept import accept
+from torchtriage.services.service import Service, close_service, open_service
+from torchtriage.services.triage_incident import triage_incident
+from torchtriage.services.triage_upload import triage_upload
+from torchtriage.settings import Settings
+from torchtriage.storage import triage_claims
+from torchtriage.storage.database import StorageUnavailable
 
 
 def sent(service: Service, *uploads: bytes, **job: Any) -> str:
@@ -129,7 +129,7 @@ def test_what_waited_at_the_end_is_triaged_after_the_next_start(settings: Settin
     first = open_service(settings, lambda *_: None)
     waiting, claimed = sent(first, OUT_OF_MEMORY, job_id="1"), sent(first, OUT_OF_MEMORY, job_id="2")
     with first.database.transaction() as session:
-        assert claims.claim(session, claimed, datetime.now(UTC)) == 1
+        assert triage_claims.claim(session, claimed, datetime.now(UTC)) == 1
     close_service(first)
     second = open_service(settings, triage_incident)
     for incident_id in (waiting, claimed):
@@ -142,14 +142,14 @@ def test_what_waited_at_the_end_is_triaged_after_the_next_start(settings: Settin
 
 def test_a_kill_between_acceptance_and_triage_loses_nothing(settings: Settings) -> None:
     program = (
-        "import os, signal, sys; from pathlib import Path; from app.settings import Settings\n"
-        "from app.domain.incident import Job\n"
-        "from app.services.accept import accept\n"
-        "from app.services.service import open_service\n"
-        "from app.reading.unpack import Upload\n"
+        "import os, signal, sys; from pathlib import Path; from torchtriage.settings import Settings\n"
+        "from torchtriage.domain.incident import Job\n"
+        "from torchtriage.services.accept import accept\n"
+        "from torchtriage.services.service import open_service\n"
+        "from torchtriage.reading.unpack import Upload\n"
         "def die(service, incident_id):\n"
         "    from datetime import UTC, datetime\n"
-        "    from app.storage import claims\n"
+        "    from torchtriage.storage import claims\n"
         "    with service.database.transaction() as session: claims.claim(session, incident_id, datetime.now(UTC))\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "service = open_service(Settings(data_dir=Path(sys.argv[1]), database_url=sys.argv[2]), die)\n"
@@ -197,10 +197,10 @@ def test_a_log_that_takes_the_service_down_each_time_fails_in_the_end(service: S
     """As of a service that is started again after each time."""
     incident_id = sent(service, OUT_OF_MEMORY)
     now = datetime.now(UTC)
-    for _ in range(claims.MOST_TRIES):
+    for _ in range(triage_claims.MOST_TRIES):
         now += timedelta(days=1)
         with service.database.transaction() as session:
-            assert claims.claim(session, incident_id, now)
+            assert triage_claims.claim(session, incident_id, now)
     triage_incident(service, incident_id)
     incident = incidents.read_incident(service, incident_id)
     assert incident.state is State.FAILED

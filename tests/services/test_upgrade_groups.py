@@ -13,24 +13,24 @@ from typing import Any
 import pytest
 import yaml
 
-from app.domain.group import Group, GroupFilter, GroupStatus
-from app.domain.incident import IncidentFilter, Job
-from app.errors import TriageError
-from app.knowledge import BUILT_IN
-from app.services import outbox
-from app.services.accept import accept
-from app.services.groups import list_groups, read_group, unsettled
-from app.services.incidents import list_incidents, read_incident
-from app.services.retriage import Retriage
-from app.services.service import Service, close_service, open_service
-from app.services.succession import Succession
-from app.services.triage_incident import triage_incident
-from app.services.triager import Known, Triaged
-from app.settings import Settings
-from app.triage import fingerprint
 from tests.releases.make import log
 from tests.releases.unpacking import unpack
 from tests.services.logs import upload
+from torchtriage.causality import fingerprint
+from torchtriage.domain.group import Group, GroupFilter, GroupStatus
+from torchtriage.domain.incident import IncidentFilter, Job
+from torchtriage.errors import TriageError
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.services import outbox
+from torchtriage.services.accept import accept
+from torchtriage.services.engine_runner import Known, Triaged
+from torchtriage.services.fingerprint_upgrade import Succession
+from torchtriage.services.groups import list_groups, read_group, unsettled
+from torchtriage.services.incidents import list_incidents, read_incident
+from torchtriage.services.retriage import Retriage
+from torchtriage.services.service import Service, close_service, open_service
+from torchtriage.services.triage_incident import triage_incident
+from torchtriage.settings import Settings
 
 DEADLINE = 120  # seconds
 NOTE = "known: the big batch of the nightly run"

@@ -17,7 +17,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """-> a folder with what docs/slurm.md says to install."""
     folder = tmp_path_factory.mktemp("opt") / "torchtriage"
     shutil.copytree(ROOT / "deploy" / "slurm", folder, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "app" / "client" / "torchtriage_client.py", folder)
+    shutil.copy(ROOT / "app" / "torchtriage" / "client" / "torchtriage_client.py", folder)
     return folder
 
 

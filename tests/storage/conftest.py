@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.storage.blobs import BlobStore
-from app.storage.database import Database
-from app.storage.upgrade import upgrade
+from torchtriage.storage.blobs import BlobStore
+from torchtriage.storage.database import Database
+from torchtriage.storage.schema_upgrade import upgrade
 
 
 @pytest.fixture

@@ -16,12 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import DamagedLog, NotFound
-from app.reading.zstd import decompress
-from app.storage import frame_reader, frames, settling
-from app.storage.blob_writer import beside
-from app.storage.blobs import BlobStore
-from app.storage.database import StorageUnavailable
+from torchtriage.errors import DamagedLog, NotFound
+from torchtriage.reading.zstd import decompress
+from torchtriage.storage import frame_reader, zstd_frames
+from torchtriage.storage import fsync as settling
+from torchtriage.storage.blob_writer import beside
+from torchtriage.storage.blobs import BlobStore
+from torchtriage.storage.database import StorageUnavailable
 
 
 def keep(blobs: BlobStore, chunks: Iterable[bytes]) -> tuple[str, int, int]:
@@ -90,7 +91,7 @@ def test_any_lines_are_found_however_the_frames_fall(
     content = b"\n".join(lines) + (b"\n" if end else b"")
     folder = tmp_path_factory.mktemp("blobs")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frames, "FRAME", frame)
+        patch.setattr(zstd_frames, "FRAME", frame)
         patch.setattr(frame_reader, "MOST", 3 * frame)
         store = BlobStore(str(folder), folder)
         sha256, _, told = keep(store, [content])
@@ -108,7 +109,7 @@ def test_only_the_frames_that_are_needed_are_read(blobs: BlobStore, monkeypatch:
     dice = random.Random(1)
     block = b"".join(b"%d step %d loss %r\n" % (i, i, dice.random()) for i in range(20_000))
     sha256, size, lines = keep(blobs, [block] * 40)
-    assert size > 5 * frames.FRAME
+    assert size > 5 * zstd_frames.FRAME
     read: list[int] = []
 
     def counted(data: memoryview) -> bytes:
@@ -131,8 +132,8 @@ def test_a_line_without_end_is_cut(blobs: BlobStore) -> None:
 
 
 def test_an_index_longer_than_the_first_guess(blobs: BlobStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "FRAME", 8)
-    monkeypatch.setattr(frames, "INDEX_GUESS", 100)
+    monkeypatch.setattr(zstd_frames, "FRAME", 8)
+    monkeypatch.setattr(zstd_frames, "INDEX_GUESS", 100)
     sha256, _, lines = keep(blobs, (b"line %04d\n" % i for i in range(1000)))
     assert lines == 1000
     assert blobs.lines(sha256, 777, 1)[0].text == "line 0776"
@@ -179,7 +180,7 @@ def test_a_damaged_file_is_said(blobs: BlobStore, tmp_path: Path, damage: bytes)
 
 def test_what_a_crash_left_is_swept_and_what_is_under_way_is_not(blobs: BlobStore, tmp_path: Path) -> None:
     program = (
-        "import os, sys; from pathlib import Path; from app.storage.blobs import BlobStore\n"
+        "import os, sys; from pathlib import Path; from torchtriage.storage.blobs import BlobStore\n"
         "blobs = BlobStore(sys.argv[1], Path(sys.argv[1]))\n"
         "with blobs.writing() as file: file.write(b'half'); os._exit(9)\n"
     )
@@ -201,8 +202,8 @@ def test_what_a_crash_left_is_swept_and_what_is_under_way_is_not(blobs: BlobStor
 def test_a_full_disk_is_said_and_leaves_nothing(blobs: BlobStore) -> None:
     # The child may write files of 1 MB only; what the kernel then says is an OSError like ENOSPC.
     program = (
-        "import resource, signal, sys, os; from pathlib import Path; from app.storage.blobs import BlobStore\n"
-        "from app.storage.database import StorageUnavailable\n"
+        "import resource, signal, sys, os; from pathlib import Path; from torchtriage.storage.blobs import BlobStore\n"
+        "from torchtriage.storage.database import StorageUnavailable\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
         "blobs = BlobStore(sys.argv[1], Path(sys.argv[1]))\n"
         "try:\n"
@@ -249,7 +250,7 @@ def test_segments_hold_each_line_once_and_whole(
     content = b"\n".join(lines) + (b"\n" if end else b"")
     folder = tmp_path_factory.mktemp("blobs")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frames, "FRAME", frame)
+        patch.setattr(zstd_frames, "FRAME", frame)
         store = BlobStore(str(folder), folder)
         sha256, _, total = keep(store, [content])
         found = list(store.segments(sha256, line, back))
@@ -290,7 +291,7 @@ def place_of(blobs: BlobStore, sha256: str) -> Path:
 
 
 def test_a_change_of_any_byte_is_found_or_changes_nothing(blobs: BlobStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "FRAME", 40)
+    monkeypatch.setattr(zstd_frames, "FRAME", 40)
     content = b"".join(b"step %d loss 0.5\n" % number for number in range(6)) + b"the last line"
     sha256, _, lines = keep(blobs, [content])
     place = place_of(blobs, sha256)
@@ -336,12 +337,12 @@ def keep_and_read(blobs: BlobStore, content: bytes) -> bytes:
 
 def test_who_knew_the_damaged_file_reads_the_new_one(blobs: BlobStore, monkeypatch: pytest.MonkeyPatch) -> None:
     content = b"".join(b"line %d\n" % number for number in range(40))
-    monkeypatch.setattr(frames, "FRAME", 50)
+    monkeypatch.setattr(zstd_frames, "FRAME", 50)
     sha256, _, _ = keep(blobs, [content])
     other = BlobStore(str(blobs.incoming.folder.parents[1]), blobs.incoming.folder)
     assert other.lines(sha256, 40, 1)[0].text == "line 39"  # and knows where the frames are
     place_of(blobs, sha256).write_bytes(b"")
-    monkeypatch.setattr(frames, "FRAME", 90)  # as a version does that stores them otherwise
+    monkeypatch.setattr(zstd_frames, "FRAME", 90)  # as a version does that stores them otherwise
     keep(blobs, [content])
     with pytest.raises((DamagedLog, StorageUnavailable)):
         other.lines(sha256, 40, 1)
@@ -351,8 +352,8 @@ def test_who_knew_the_damaged_file_reads_the_new_one(blobs: BlobStore, monkeypat
 
 def test_a_store_that_opened_no_file_for_a_while_goes_on(tmp_path: Path) -> None:
     program = (
-        "import os, resource, sys; from pathlib import Path; from app.storage.blobs import BlobStore\n"
-        "from app.storage.database import StorageUnavailable\n"
+        "import os, resource, sys; from pathlib import Path; from torchtriage.storage.blobs import BlobStore\n"
+        "from torchtriage.storage.database import StorageUnavailable\n"
         "blobs = BlobStore(sys.argv[1], Path(sys.argv[1]))\n"
         "with blobs.writing() as file: file.write(b'one'); file.finish(); blobs.keep([file])\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 4096)); held = []\n"

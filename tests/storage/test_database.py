@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from app.domain.incident import IncidentFilter
-from app.storage import incidents
-from app.storage.database import Database, DatabaseMoved, StorageUnavailable, postgres_address
-from app.storage.upgrade import upgrade
 from tests.postgres import PostgresServer
 from tests.storage import values
+from torchtriage.domain.incident import IncidentFilter
+from torchtriage.storage import incidents
+from torchtriage.storage.database import Database, DatabaseMoved, StorageUnavailable, postgres_address
+from torchtriage.storage.schema_upgrade import upgrade
 
 
 def test_an_error_takes_everything_back(database: Database) -> None:
@@ -35,7 +35,7 @@ def test_an_error_takes_everything_back(database: Database) -> None:
 def test_processes_write_beside_one_another_and_lose_nothing(database_url: str) -> None:
     upgrade(database_url)
     program = (
-        "import sys; from app.storage.database import Database; from tests.storage import values\n"
+        "import sys; from torchtriage.storage.database import Database; from tests.storage import values\n"
         "database = Database(sys.argv[1])\n"
         "for i in range(15):\n"
         "    with database.transaction() as session: values.triaged(session, sys.argv[2] + str(i))\n"

@@ -5,11 +5,11 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
-from app.domain.group import Group, GroupChange, GroupFilter, GroupStatus
-from app.domain.incident import IncidentFilter
-from app.storage import groups, incidents
-from app.storage.database import Database
 from tests.storage import values
+from torchtriage.domain.group import Group, GroupChange, GroupFilter, GroupStatus
+from torchtriage.domain.incident import IncidentFilter
+from torchtriage.storage import groups, incidents
+from torchtriage.storage.database import Database
 
 
 def every(database: Database) -> list[Group]:

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from app.domain.stats import StatsFilter
-from app.storage import hosts
-from app.storage.database import Database
 from tests.storage import values
+from torchtriage.domain.stats import StatsFilter
+from torchtriage.storage import hosts
+from torchtriage.storage.database import Database
 
 
 def fill(database: Database) -> None:

@@ -7,12 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from app.domain.incident import IncidentFilter, Job, State
-from app.errors import NotFound
-from app.storage import claims, groups, incidents, verdicts
-from app.storage.cursor import BadCursor
-from app.storage.database import Database
 from tests.storage import values
+from torchtriage.domain.incident import IncidentFilter, Job, State
+from torchtriage.errors import NotFound
+from torchtriage.storage import groups, incidents, triage_claims, verdicts
+from torchtriage.storage.database import Database
+from torchtriage.storage.pagination import BadCursor
 
 
 def listed(database: Database, limit: int = 50, cursor: str | None = None, **wanted: object) -> list[str]:
@@ -89,7 +89,7 @@ def test_a_verdict_is_kept_once(database: Database) -> None:
         incident = values.triaged(session)
         assert not verdicts.save(session, incident, {}, values.finding(), values.START)
         assert not verdicts.save_failure(session, incident, "too late", values.START)
-        assert not claims.claim(session, incident, values.START)
+        assert not triage_claims.claim(session, incident, values.START)
     with database.reading() as session:
         found = incidents.read(session, incident)
     assert found.group is not None

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import DamagedLog, NotFound
-from app.storage.blobs import BlobStore
-from app.storage.database import StorageUnavailable
+from torchtriage.errors import DamagedLog, NotFound
+from torchtriage.storage.blobs import BlobStore
+from torchtriage.storage.database import StorageUnavailable
 
 
 class Bucket(BaseHTTPRequestHandler):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.storage import periods
+from torchtriage.storage import periods
 
 DAYS = st.dates(date(1970, 1, 1), date(2100, 12, 31))
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from app.domain.incident import Finding, Job, StoredFile, StoredLog
-from app.storage import received, verdicts
+from torchtriage.domain.incident import Finding, Job, StoredFile, StoredLog
+from torchtriage.storage import new_incidents, verdicts
 
 START = datetime(2026, 5, 1, 9, 5, 11, 123456, tzinfo=UTC)
 
@@ -39,7 +39,7 @@ def added(session: Session, content: str = "a log", at: int = 0, **job: Any) -> 
 
 def add(session: Session, job: Job, log: StoredLog, at: datetime = START) -> tuple[str, bool]:
     """-> the id of an incident, and whether it is new."""
-    return received.add(session, [received.Received(job, log, at)])[0]
+    return new_incidents.add(session, [new_incidents.Received(job, log, at)])[0]
 
 
 def triaged(session: Session, content: str = "a log", at: int = 0, found: Finding | None = None, **job: Any) -> str:

@@ -11,13 +11,13 @@ import httpx2
 import pytest
 import yaml
 
-from app.client.torchtriage_client import Settings
-from app.watcher.cluster import connected
-from app.watcher.options import Options
-from app.watcher.watcher import Watcher
 from tests.conftest import LiveServer
 from tests.conftest import serving as serving_triage
 from tests.watcher.api_server import TOKEN, ApiServer, serving
+from torchtriage.client.torchtriage_client import Settings
+from torchtriage.watcher.kubernetes_api import connected
+from torchtriage.watcher.options import Options
+from torchtriage.watcher.watcher import Watcher
 
 PATIENCE = 60.0  # seconds, after which what should have happened has not
 

@@ -4,8 +4,6 @@ import kubernetes
 import kubernetes_validate
 import pytest
 
-from app.watcher.job import part_of, queue_of
-from app.watcher.pod import pod_of
 from tests.watcher.pods import (
     Json,
     event,
@@ -19,6 +17,8 @@ from tests.watcher.pods import (
     restarted,
     uid,
 )
+from torchtriage.watcher.job import part_of, queue_of
+from torchtriage.watcher.pod import pod_of
 
 RAY = {"ray.io/cluster": "tune-b4xq2", "ray.io/node-type": "worker", "ray.io/group": "gpu"}
 VOLCANO = {"volcano.sh/job-name": "bert", "volcano.sh/task-spec": "worker", "volcano.sh/task-index": "3",

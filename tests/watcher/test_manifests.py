@@ -13,12 +13,12 @@ import kubernetes_validate
 import pytest
 import yaml
 
-import app
-from app.cli import watch_kubernetes
-from app.watcher.counters import Counters
+import torchtriage
 from tests.watcher.api_server import ApiServer
 from tests.watcher.conftest import Bench
 from tests.watcher.pods import failed, of_pytorchjob
+from torchtriage.cli import watch_kubernetes
+from torchtriage.watcher.metrics import Counters
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes-watcher"
 KUSTOMIZATION = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
@@ -104,7 +104,7 @@ def test_the_arguments_are_those_of_the_command() -> None:
 
 def test_the_image_is_of_this_version() -> None:
     (image,) = KUSTOMIZATION["images"]
-    assert (image["name"], image["newTag"]) == ("torchtriage", app.__version__)
+    assert (image["name"], image["newTag"]) == ("torchtriage", torchtriage.__version__)
 
 
 def test_kustomize_builds_it() -> None:

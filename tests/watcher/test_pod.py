@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import copy
 
-from app.watcher.pod import Ending, pod_of
 from tests.watcher.pods import Json, at, evicted, failed, leaving, of_pytorchjob, pod, restarted, terminated
+from torchtriage.watcher.pod import Ending, pod_of
 
 RUNNING = of_pytorchjob("llama", 0)[0]
 

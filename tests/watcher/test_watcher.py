@@ -356,7 +356,7 @@ def test_the_command_ends_when_it_is_asked_to(bench: Bench, api: ApiServer) -> N
     api.apply(told)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "app.cli.main", "watch-kubernetes", "--url", bench.url, "--cluster", bench.name,
+    command = [sys.executable, "-m", "torchtriage.cli.main", "watch-kubernetes", "--url", bench.url, "--cluster", bench.name,
                "--folder", str(bench.folder / "data"), "--kubeconfig", str(bench.kubeconfig), "--port", str(port),
                "--settle", "5", "--oldest", "1e9"]  # fmt: skip
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.settings import Settings
-from app.web.app import create_app
+from torchtriage.settings import Settings
+from torchtriage.web.app import create_app
 
 LIMIT = 1_000_000
 

@@ -12,13 +12,13 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from app.services.postman import Postman
-from app.services.rework import Rework
-from app.services.service import Service
-from app.web.api.intake import Intake
-from app.web.api.spool import Spools
-from app.web.app import create_app
-from app.web.limits import RateLimit
+from torchtriage.services.outbox_worker import Postman
+from torchtriage.services.retriage_job import Rework
+from torchtriage.services.service import Service
+from torchtriage.web.api.request_spool import Spools
+from torchtriage.web.api.upload_lanes import Intake
+from torchtriage.web.app import create_app
+from torchtriage.web.rate_limits import RateLimit
 
 
 @contextmanager

@@ -9,9 +9,9 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import TypeAdapter
 
-from app.reading.zstd import compress
-from app.web.api.forms import GroupsForm, IncidentForm, IncidentsForm, LinesForm
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, tar
+from torchtriage.reading.zstd import compress
+from torchtriage.web.api.response_models import GroupsForm, IncidentForm, IncidentsForm, LinesForm
 
 URL = "/api/v1/incidents"
 SLOW = {"wait": "60"}  # these tests are about the verdict, however busy the machine is

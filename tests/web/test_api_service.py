@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.services.heartbeats import Heartbeats
-from app.settings import Settings
-from app.web.app import create_app
+from torchtriage.services.heartbeats import Heartbeats
+from torchtriage.settings import Settings
+from torchtriage.web.app import create_app
 
 METHODS = {"get", "post", "patch", "delete", "put"}
 

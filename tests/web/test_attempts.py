@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from app.domain.verdict import Attempt
-from app.web.pages.attempts import alike_attempts
+from torchtriage.domain.verdict import Attempt
+from torchtriage.web.pages.attempts import alike_attempts
 
 
 def test_attempts_that_failed_of_the_same_are_one_row() -> None:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from fastapi import Request
 
-from app.reading.unpack import Upload
-from app.web.api.body import with_uploads
-from app.web.api.intake import Intake
-from app.web.api.spool import Spools
-from app.web.errors import TooSlow
+from torchtriage.reading.unpack import Upload
+from torchtriage.web.api.body import with_uploads
+from torchtriage.web.api.request_spool import Spools
+from torchtriage.web.api.upload_lanes import Intake
+from torchtriage.web.errors import TooSlow
 
 MB = 1 << 20
 Receive = Callable[[], Awaitable[dict[str, Any]]]

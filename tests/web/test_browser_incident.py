@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 
-from app.web.pages.home import SAMPLES
 from tests.logs import PEER_CLOSED, WAITING, steps, text, traceback
 from tests.web.test_browser import COPIED, objections
+from torchtriage.web.pages.home import SAMPLES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.web.pages.home import SAMPLES
 from tests.web.logs import OOM
 from tests.web.test_browser import hand_in, objections
+from torchtriage.web.pages.home import SAMPLES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

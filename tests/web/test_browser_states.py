@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.domain.access import Scope
-from app.domain.incident import Job
-from app.reading.unpack import Upload
-from app.services import access, incidents
-from app.services.accept import accept
-from app.services.service import Service, close_service, open_service
-from app.services.triage_incident import triage_incident
-from app.settings import Settings
-from app.storage import verdicts
 from tests.web.live import serving
 from tests.web.logs import OOM
+from torchtriage.domain.access import Scope
+from torchtriage.domain.incident import Job
+from torchtriage.reading.unpack import Upload
+from torchtriage.services import incidents, tokens
+from torchtriage.services.accept import accept
+from torchtriage.services.service import Service, close_service, open_service
+from torchtriage.services.triage_incident import triage_incident
+from torchtriage.settings import Settings
+from torchtriage.storage import verdicts
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -151,7 +151,7 @@ def test_a_login_leads_on_and_forbids_what_the_token_does_not_allow(
 ) -> None:
     service = opened(tmp_path, auth="tokens")
     secrets = [
-        access.create(service.database, "ann", [scope], None, "a test")[0] for scope in (Scope.READ, Scope.ADMIN)
+        tokens.create(service.database, "ann", [scope], None, "a test")[0] for scope in (Scope.READ, Scope.ADMIN)
     ]
     found: list[str] = []
     with serving(service, posting=False) as url:

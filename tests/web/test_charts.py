@@ -1,7 +1,7 @@
 """Charts: a part keeps its colour whatever else is shown."""
 
-from app.domain.dashboard import OTHERS, UNKNOWN, Chart
-from app.web.pages.charts import drawn
+from torchtriage.domain.dashboard import OTHERS, UNKNOWN, Chart
+from torchtriage.web.pages.charts import drawn
 
 _TIMES = ("2026-01-01", "2026-01-02")
 

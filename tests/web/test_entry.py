@@ -9,10 +9,10 @@ import pytest
 import yaml
 from fastapi.testclient import TestClient
 
-from app.knowledge import BUILT_IN
-from app.services.why_not import MOST_TEXT
-from app.settings import Settings
-from app.web.app import create_app
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.services.explain_match import MOST_TEXT
+from torchtriage.settings import Settings
+from torchtriage.web.app import create_app
 
 BROWSER = {"accept": "text/html"}
 TRY = "/knowledge/cuda.oom/try"

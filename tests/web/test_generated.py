@@ -5,9 +5,9 @@ from typing import cast
 
 from fastapi.testclient import TestClient
 
-from app.domain.suggestion import Suggestion
-from app.services.service import Service
-from app.storage import suggestions
+from torchtriage.domain.suggestion import Suggestion
+from torchtriage.services.service import Service
+from torchtriage.storage import suggestions
 
 UNKNOWN = (
     'Traceback (most recent call last):\n  File "/w/train.py", line 3, in <module>\n    run()\nDriftError: layer 7\n'

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.settings import Settings
-from app.web.api import spool
-from app.web.app import create_app
 from tests import hostile
 from tests.served import INCIDENTS, Served, serving
+from torchtriage.settings import Settings
+from torchtriage.web.api import request_spool
+from torchtriage.web.app import create_app
 
 AT_ONCE = 42
 MB = 1 << 20
@@ -81,8 +81,8 @@ def test_who_sends_slowly_keeps_nobody_else_from_it(tmp_path: Path) -> None:
 
 
 def test_what_can_not_be_received_now_is_to_be_sent_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spool, "_FILES", 1)
-    monkeypatch.setattr(spool, "_PATIENCE", 0.1)
+    monkeypatch.setattr(request_spool, "_FILES", 1)
+    monkeypatch.setattr(request_spool, "_PATIENCE", 0.1)
     with TestClient(create_app(Settings(data_dir=tmp_path, workers=0))) as client:
         intake = client.app.state.intake  # type: ignore[attr-defined]
         client.portal.call(intake.spools.files.acquire)  # type: ignore[union-attr]

@@ -13,20 +13,20 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.domain.access import Scope
-from app.domain.incident import IncidentFilter, Job
-from app.reading.unpack import Upload
-from app.services import access
-from app.services.accept import accept
-from app.services.export import every_incident
-from app.services.retention import forget_old
-from app.services.service import Service
-from app.services.triage_incident import triage_incident
-from app.settings import Settings
-from app.storage import incidents, listing
-from app.web.app import create_app
 from tests.storage import values
 from tests.web.logs import OOM
+from torchtriage.domain.access import Scope
+from torchtriage.domain.incident import IncidentFilter, Job
+from torchtriage.reading.unpack import Upload
+from torchtriage.services import tokens
+from torchtriage.services.accept import accept
+from torchtriage.services.incident_export import every_incident
+from torchtriage.services.retention import forget_old
+from torchtriage.services.service import Service
+from torchtriage.services.triage_incident import triage_incident
+from torchtriage.settings import Settings
+from torchtriage.storage import incident_list, incidents
+from torchtriage.web.app import create_app
 
 BROWSER = {"accept": "text/html,application/xhtml+xml", "sec-fetch-site": "same-origin"}
 UNKNOWN = 'Traceback (most recent call last):\n  File "/work/train.py", line 7, in step\n    turn()\nwidgets.{}: {} <b>jammed</b>\n'
@@ -174,8 +174,8 @@ def test_a_list_that_ended_early_leads_on(
     for number in range(4):
         given(service, OOM + str(number), job_id="1", user="bob")
     for name in ("AT_FIRST", "LOOKED_AT"):
-        monkeypatch.setattr(listing, name, 2)
-    monkeypatch.setattr(listing, "FEW", 0)
+        monkeypatch.setattr(incident_list, name, 2)
+    monkeypatch.setattr(incident_list, "FEW", 0)
     page = client.get("/incidents?q=ann").text
     assert "older ones may" in page
     for _ in range(2):
@@ -192,8 +192,8 @@ def test_a_list_that_is_not_full_though_there_is_more_says_so(
         given(service, OOM + str(number), job_id=str(number), user=user)
     assert "looks further" not in client.get("/incidents?q=ann").text
     for name in ("AT_FIRST", "LOOKED_AT"):
-        monkeypatch.setattr(listing, name, 2)
-    monkeypatch.setattr(listing, "FEW", 0)
+        monkeypatch.setattr(incident_list, name, 2)
+    monkeypatch.setattr(incident_list, "FEW", 0)
     page = client.get("/incidents?q=ann").text
     assert len(rows(page)) == 1
     assert "looks further" in page
@@ -216,7 +216,7 @@ def test_a_view_is_saved_used_removed_and_brought_back(client: TestClient, servi
     assert client.post(address[1]).status_code == 404
     for name in ("", " ", "x" * 81):
         assert client.post("/incidents/views", data={"name": name, "query": ""}).status_code == 400
-    said = [change.action for change in access.changes(service.database, "view 1", 9).items]
+    said = [change.action for change in tokens.changes(service.database, "view 1", 9).items]
     assert said == ["remove", "save"]
 
 
@@ -271,7 +271,7 @@ def test_groups_are_sorted_and_paged_both_ways(
     for number, name in enumerate(("Aaa", "Bbb", "Ccc")):
         for turn in range(number + 1):
             given(service, UNKNOWN.format(f"{name}Error", turn), job_id=f"{name} {turn}", gpus=100 - 40 * number)
-    monkeypatch.setattr("app.web.pages.groups._AT_ONCE", 2)
+    monkeypatch.setattr("torchtriage.web.pages.groups._AT_ONCE", 2)
 
     def order(sort: str) -> list[str]:
         first = client.get(f"/groups?sort={sort}").text
@@ -393,13 +393,13 @@ def test_a_token_is_shown_once_and_revoked(client: TestClient, service: Service)
     assert secret is not None
     assert made.headers["cache-control"] == "no-store"
     assert secret[0] not in client.get("/settings").text
-    caller = access.caller_of(service.database, secret[0])
+    caller = tokens.caller_of(service.database, secret[0])
     assert caller is not None
     assert caller.scopes == {Scope.SUBMIT, Scope.READ}
     address = re.search(r'action="(/settings/tokens/\d+/revoke)"', client.get("/settings").text)
     assert address is not None
     assert "Ended: 1" in client.post(address[1]).text
-    assert access.caller_of(service.database, secret[0]) is None
+    assert tokens.caller_of(service.database, secret[0]) is None
     for wrong in ({"name": "", "scope": "read"}, {"name": "x"}, {"name": "x", "scope": "everything"}):
         assert client.post("/settings/tokens", data=wrong).status_code == 400
 
@@ -449,13 +449,13 @@ def test_every_change_asks_for_its_scope_and_for_our_own_page(tmp_path: Path) ->
         database = client.app.state.service.database  # type: ignore[attr-defined]
         for address, scope in CHANGES:
             others = [other for other in Scope if other not in (scope, Scope.ADMIN)]
-            secret, _ = access.create(database, "ann", others, None, "a test")
+            secret, _ = tokens.create(database, "ann", others, None, "a test")
             header = {"authorization": f"Bearer {secret}"}
             assert client.post(address).status_code == 401, address
             assert client.post(address, headers=header).json()["error"]["code"] == "forbidden", address
             foreign = header | {"sec-fetch-site": "cross-site"}
             assert client.post(address, headers=foreign).json()["error"]["code"] == "cross_site", address
-        secret, _ = access.create(database, "ann", [Scope.READ], None, "a test")
+        secret, _ = tokens.create(database, "ann", [Scope.READ], None, "a test")
         header = {"authorization": f"Bearer {secret}", "accept": "text/html"}
         assert client.get("/settings", headers=header).status_code == 403
         assert 'href="/settings"' not in client.get("/incidents", headers=header).text

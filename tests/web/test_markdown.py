@@ -4,13 +4,13 @@ import dataclasses
 from datetime import UTC, datetime
 from typing import Any
 
-from app.domain.incident import Incident, Job, State, StoredFile, StoredLog
-from app.knowledge import BUILT_IN
-from app.knowledge.loader import load
-from app.reading.sources import from_bytes
-from app.triage.engine import Engine
-from app.web.pages.markdown import markdown
 from tests.web.logs import OOM
+from torchtriage.domain.incident import Incident, Job, State, StoredFile, StoredLog
+from torchtriage.engine import Engine
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.loader import load
+from torchtriage.reading.sources import from_bytes
+from torchtriage.web.pages.markdown import markdown
 
 
 def incident(**more: Any) -> Incident:

@@ -13,12 +13,12 @@ from fastapi.testclient import TestClient
 from mcp.client.session import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from app.domain.access import Scope
-from app.services import access
-from app.services.service import Service
-from app.settings import Settings
-from app.web.app import create_app
 from tests.web.logs import OOM
+from torchtriage.domain.access import Scope
+from torchtriage.services import tokens
+from torchtriage.services.service import Service
+from torchtriage.settings import Settings
+from torchtriage.web.app import create_app
 
 QUESTION = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
@@ -87,7 +87,7 @@ def test_a_token_is_asked_for_and_its_scope_counts(tmp_path: Path) -> None:
     with TestClient(create_app(settings)) as client:
         assert client.post("/mcp", json=QUESTION, headers=HEADERS).status_code == 401
         service: Service = client.app.state.service  # type: ignore[attr-defined]
-        secret, _ = access.create(service.database, "agent", {Scope.READ}, None, "test")
+        secret, _ = tokens.create(service.database, "agent", {Scope.READ}, None, "test")
         shown = {"Authorization": f"Bearer {secret}"}
         assert not ask(client, "search_knowledge", shown, query="oom").get("isError")
         assert (
@@ -110,7 +110,7 @@ def test_over_standard_input_a_person_s_own_files_are_read(tmp_path: Path, packe
     (logs / "rank0.log").write_text(OOM)
     path = logs if packed == "folder" else logs / "rank0.log"
     environment = os.environ | {"TRIAGE_DATA_DIR": str(tmp_path / "data"), "TRIAGE_WORKERS": "0"}
-    command = StdioServerParameters(command=sys.executable, args=["-m", "app.cli.main", "mcp"], env=environment)
+    command = StdioServerParameters(command=sys.executable, args=["-m", "torchtriage.cli.main", "mcp"], env=environment)
 
     async def talk() -> str:
         async with stdio_client(command) as (read, write), ClientSession(read, write) as session:

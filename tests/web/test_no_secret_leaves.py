@@ -20,16 +20,16 @@ from urllib.parse import quote, unquote_to_bytes
 import pytest
 from fastapi.testclient import TestClient
 
-from app.chat.dingtalk import DingTalk
-from app.chat.feishu import Feishu
-from app.chat.slack import SlackBot
-from app.chat.wecom import WeCom
-from app.services import outbox
-from app.services.incidents import read_incident
-from app.services.service import Service
-from app.settings import Settings
-from app.web.app import create_app
 from tests.http_server import Asked, Told, serving
+from torchtriage.chat.dingtalk import DingTalk
+from torchtriage.chat.feishu import Feishu
+from torchtriage.chat.slack import SlackBot
+from torchtriage.chat.wecom import WeCom
+from torchtriage.services import outbox
+from torchtriage.services.incidents import read_incident
+from torchtriage.services.service import Service
+from torchtriage.settings import Settings
+from torchtriage.web.app import create_app
 
 Log = Callable[[str], bytes]
 CHAINED = """\

@@ -13,21 +13,21 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.domain.incident import Job
-from app.reading.unpack import Upload
-from app.services.accept import accept
-from app.services.incidents import read_incident
-from app.services.service import Service
-from app.settings import Settings
-from app.storage import verdicts
-from app.web.app import create_app
-from app.web.pages.log_piece import Wanted, log_piece
-from app.web.pages.shown import size, visible
-from app.web.pages.told_verdict import told_verdict
-from app.web.pages.words import catalogue
 from tests.web.logs import OOM
+from torchtriage.domain.incident import Job
+from torchtriage.reading.unpack import Upload
+from torchtriage.services.accept import accept
+from torchtriage.services.incidents import read_incident
+from torchtriage.services.service import Service
+from torchtriage.settings import Settings
+from torchtriage.storage import verdicts
+from torchtriage.web.app import create_app
+from torchtriage.web.pages.localized_verdict import told_verdict
+from torchtriage.web.pages.log_window import Wanted, log_piece
+from torchtriage.web.pages.sanitize import size, visible
+from torchtriage.web.pages.translations import catalogue
 
-WEB = Path(__file__).resolve().parents[2] / "app" / "web"
+WEB = Path(__file__).resolve().parents[2] / "app" / "torchtriage" / "web"
 BROWSER = {"accept": "text/html,application/xhtml+xml", "sec-fetch-site": "same-origin"}
 UNKNOWN = (
     "Traceback (most recent call last):\n"
@@ -140,7 +140,7 @@ def test_filters_live_in_the_address(client: TestClient) -> None:
 def test_the_list_is_paged(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         handed_in(client, f"{OOM}page {number}\n")
-    monkeypatch.setattr("app.web.pages.incidents._AT_ONCE", 2)
+    monkeypatch.setattr("torchtriage.web.pages.incidents._AT_ONCE", 2)
     first = client.get("/incidents?entry=cuda.oom").text
     older = re.search(r'href="([^"]+)" rel="next"', first)
     assert older is not None

@@ -11,11 +11,11 @@ import pytest
 import structlog
 from fastapi.testclient import TestClient
 
-from app.domain.access import Scope
-from app.services import access
-from app.settings import Settings
-from app.web import request_log
-from app.web.app import create_app
+from torchtriage.domain.access import Scope
+from torchtriage.services import tokens as access
+from torchtriage.settings import Settings
+from torchtriage.web import request_log
+from torchtriage.web.app import create_app
 
 
 class Told(logging.Handler):
@@ -34,7 +34,7 @@ class Told(logging.Handler):
 
 @pytest.fixture
 def told() -> Iterator[Told]:
-    handler, root = Told(), logging.getLogger("app")
+    handler, root = Told(), logging.getLogger("torchtriage")
     level = root.level
     root.addHandler(handler)
     root.setLevel(logging.INFO)
@@ -83,14 +83,14 @@ def test_what_is_written_for_a_request_carries_its_id(
         logging.getLogger("app.anywhere").warning("from a thread of the request")
         raise RuntimeError("broken on purpose")
 
-    monkeypatch.setattr("app.services.groups.list_groups", broken)
+    monkeypatch.setattr("torchtriage.services.groups.list_groups", broken)
     answer = client.get("/api/v1/groups", headers={"x-request-id": "r-7"})
     assert answer.status_code == 500
     assert {values.get("request_id") for _, values in told.lines} == {"r-7"}
     assert [message for message, _ in told.lines] == ["from a thread of the request", "request"]
     assert told.access()[0]["status"] == 500
     assert answer.headers["x-request-id"] == "r-7"
-    monkeypatch.setattr("app.web.pages.groups.list_groups", broken)
+    monkeypatch.setattr("torchtriage.web.pages.groups.list_groups", broken)
     page = client.get("/groups", headers={"x-request-id": "r-8", "accept": "text/html"})
     assert page.status_code == 500
     assert '<code translate="no">r-8</code>' in page.text

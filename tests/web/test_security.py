@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.domain.access import Scope
-from app.services import access
-from app.settings import Settings
-from app.web.app import create_app
-from app.web.security import HEADERS
+from torchtriage.domain.access import Scope
+from torchtriage.services import tokens
+from torchtriage.settings import Settings
+from torchtriage.web.app import create_app
+from torchtriage.web.security import HEADERS
 
 PEOPLE = {"accept": "text/html"}
 EVIL = "evil.example"
@@ -134,7 +134,7 @@ def test_every_answer_carries_every_header(
     def broken(*_: object) -> None:
         raise RuntimeError("a secret of ours")
 
-    for place in ("app.services.groups.list_groups", "app.web.pages.groups.list_groups"):
+    for place in ("torchtriage.services.groups.list_groups", "torchtriage.web.pages.groups.list_groups"):
         monkeypatch.setattr(place, broken)
     for headers in ({}, PEOPLE):
         answer = client.request(method, address, headers=headers, follow_redirects=False)
@@ -154,7 +154,7 @@ def guarded(tmp_path: Path) -> Iterator[TestClient]:
 
 def secret(client: TestClient, *scopes: Scope) -> str:
     database = client.app.state.service.database  # type: ignore[attr-defined]
-    return access.create(database, "ann", scopes, None, "a test")[0]
+    return tokens.create(database, "ann", scopes, None, "a test")[0]
 
 
 def test_addresses_come_from_the_settings_and_not_from_the_host_of_a_request(guarded: TestClient) -> None:

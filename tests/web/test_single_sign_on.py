@@ -15,12 +15,12 @@ from httpx2 import Response
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 
-from app.domain.access import Scope
-from app.services import access
-from app.services.service import Service
-from app.settings import Settings
-from app.web.app import create_app
 from tests.oidc import CLIENT, SECRET, OidcProvider, oidc_provider
+from torchtriage.domain.access import Scope
+from torchtriage.services import tokens
+from torchtriage.services.service import Service
+from torchtriage.settings import Settings
+from torchtriage.web.app import create_app
 
 PEOPLE = {"accept": "text/html"}
 OURS = "https://triage.example.org"
@@ -71,7 +71,7 @@ def log_in(client: TestClient, after: str = "/groups") -> Response:
 def scopes(client: TestClient) -> tuple[str, set[Scope]]:
     """-> whom the session's cookie stands for, and what it allows."""
     service: Service = client.app.state.service  # type: ignore[attr-defined]
-    caller = access.caller_of(service.database, client.cookies["torchtriage_session"])
+    caller = tokens.caller_of(service.database, client.cookies["torchtriage_session"])
     assert caller is not None
     return caller.name, set(caller.scopes)
 
@@ -257,7 +257,7 @@ def test_without_a_provider_there_is_no_such_login(tmp_path: Path) -> None:
 def test_the_session_and_its_trail_are_written_down(client: TestClient, provider: OidcProvider) -> None:
     log_in(client)
     service: Service = client.app.state.service  # type: ignore[attr-defined]
-    assert [(change.by, change.action) for change in access.changes(service.database, None, 10).items] == [
+    assert [(change.by, change.action) for change in tokens.changes(service.database, None, 10).items] == [
         ("4711", "login")
     ]
 
@@ -265,9 +265,9 @@ def test_the_session_and_its_trail_are_written_down(client: TestClient, provider
 def test_a_session_can_be_ended_by_who_runs_the_service(client: TestClient) -> None:
     log_in(client)
     database = client.app.state.service.database  # type: ignore[attr-defined]
-    (session,) = access.listed(database, sessions=True)
-    assert access.listed(database) == []
-    access.revoke(database, session.id, "a test")
+    (session,) = tokens.listed(database, sessions=True)
+    assert tokens.listed(database) == []
+    tokens.revoke(database, session.id, "a test")
     assert client.get("/groups").status_code == 303
 
 

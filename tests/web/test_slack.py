@@ -14,16 +14,16 @@ import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
-from app.domain.incident import Incident, IncidentFilter
-from app.services import access, groups, incidents
-from app.services.outbox import list_outbox
-from app.services.service import Service, close_service, open_service
-from app.services.triage_incident import triage_incident
-from app.settings import Settings
-from app.web.app import create_app
 from tests.slack import SECRET, TOKEN, FakeSlack, fake_slack, signature, texts
 from tests.web.live import serving
 from tests.web.logs import OOM
+from torchtriage.domain.incident import Incident, IncidentFilter
+from torchtriage.services import groups, incidents, tokens
+from torchtriage.services.outbox import list_outbox
+from torchtriage.services.service import Service, close_service, open_service
+from torchtriage.services.triage_incident import triage_incident
+from torchtriage.settings import Settings
+from torchtriage.web.app import create_app
 
 PATIENCE = 120  # seconds, for a busy machine
 
@@ -287,7 +287,7 @@ def test_buttons_do_what_they_say(url: str, service: Service, slack: FakeSlack) 
     assert group.muted_until is not None
     told = incidents.read_incident(service, incident.id).feedback
     assert [(said.verdict, said.by) for said in told] == [("right", "slack:ann"), ("wrong", "slack:ann")]
-    trail = access.changes(service.database, f"group {group.id}", 10).items
+    trail = tokens.changes(service.database, f"group {group.id}", 10).items
     assert [(change.by, change.action) for change in trail] == [("slack:ann", "change")] * 2
 
 

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.domain.access import Scope
-from app.domain.incident import Feedback, Job
-from app.reading.unpack import Upload
-from app.services import access, incidents
-from app.services.accept import accept
-from app.services.service import Service, open_service
-from app.services.triage_incident import triage_incident
-from app.settings import Settings
-from app.storage import verdicts
-from app.web.app import create_app
 from tests.services.logs import kept
 from tests.web.logs import OOM
+from torchtriage.domain.access import Scope
+from torchtriage.domain.incident import Feedback, Job
+from torchtriage.reading.unpack import Upload
+from torchtriage.services import incidents, tokens
+from torchtriage.services.accept import accept
+from torchtriage.services.service import Service, open_service
+from torchtriage.services.triage_incident import triage_incident
+from torchtriage.settings import Settings
+from torchtriage.storage import verdicts
+from torchtriage.web.app import create_app
 
 BROWSER = {"accept": "text/html", "sec-fetch-site": "same-origin"}
 
@@ -57,7 +57,7 @@ def accepted(service: Service, triaged: bool = True) -> str:
 
 
 def token(service: Service, *scopes: Scope) -> dict[str, str]:
-    secret, _ = access.create(service.database, "ann", scopes, None, "a test")
+    secret, _ = tokens.create(service.database, "ann", scopes, None, "a test")
     return {"authorization": f"Bearer {secret}"}
 
 

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.cli.main import main
-from app.domain.access import Scope
-from app.services import access
-from app.services.retention import forget_old
-from app.services.service import Service
-from app.settings import Settings
-from app.storage.database import Database
-from app.web.app import create_app
 from tests.services.logs import OUT_OF_MEMORY
+from torchtriage.cli.main import main
+from torchtriage.domain.access import Scope
+from torchtriage.services import tokens
+from torchtriage.services.retention import forget_old
+from torchtriage.services.service import Service
+from torchtriage.settings import Settings
+from torchtriage.storage.database import Database
+from torchtriage.web.app import create_app
 
 SECRET = "hf_" + "a" * 34
 
@@ -32,7 +32,7 @@ def guarded(tmp_path: Path, database_url: str) -> Iterator[TestClient]:
         data_dir=tmp_path, database_url=database_url, workers=0, auth="tokens", host="0.0.0.0", retention_days=1
     )
     with TestClient(create_app(settings), follow_redirects=False) as asked:
-        secret, _ = access.create(service_of(asked).database, "ann", [Scope.ADMIN], None, "a test")
+        secret, _ = tokens.create(service_of(asked).database, "ann", [Scope.ADMIN], None, "a test")
         asked.headers["authorization"] = f"Bearer {secret}"
         yield asked
 
@@ -128,7 +128,7 @@ def test_it_is_kept_through_retention_which_is_told_too(guarded: TestClient) -> 
 
 def test_tokens_and_sessions(guarded: TestClient) -> None:
     database, trail = service_of(guarded).database, Trail(guarded)
-    secret, made = access.create(database, "bob", [Scope.READ], timedelta(days=1), "root")
+    secret, made = tokens.create(database, "bob", [Scope.READ], timedelta(days=1), "root")
     ((by, action, subject, detail),) = trail.rows()
     assert (by, action, subject) == ("root", "create", f"token {made.id}")
     assert (detail["after"]["name"], detail["after"]["scopes"]) == ("bob", ["read"])
@@ -146,7 +146,7 @@ def test_tokens_and_sessions(guarded: TestClient) -> None:
 def test_what_is_refused_is_no_change(guarded: TestClient) -> None:
     incident = sent(guarded, job_id="1")
     trail = Trail(guarded)
-    secret, _ = access.create(service_of(guarded).database, "eve", [Scope.READ], None, "a test")
+    secret, _ = tokens.create(service_of(guarded).database, "eve", [Scope.READ], None, "a test")
     trail.rows()
     address = f"/api/v1/incidents/{incident['id']}"
     assert guarded.delete(address, headers={"authorization": f"Bearer {secret}"}).status_code == 403
@@ -196,7 +196,7 @@ def test_the_command_prints_it(
     assert "\x1b" not in told
     with closing(Database(database_url)) as database:
         for at in range(60):
-            access.create(database, f"name {at}", [Scope.READ], None, "ann")
+            tokens.create(database, f"name {at}", [Scope.READ], None, "ann")
     assert main(["changes", "--all", "--json"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["subject"] for line in lines] == [f"token {at}" for at in range(61, 0, -1)]
@@ -213,5 +213,5 @@ def test_what_a_database_cannot_hold_is_left_out_of_what_people_write(guarded: T
     assert guarded.post(f"/api/v1/incidents/{incident['id']}/feedback", json=said).json()["feedback"][0]["note"] == "ab"
     assert guarded.post("/incidents/views", data={"name": "a\0b", "query": "\0user=ann"}).status_code == 303
     assert guarded.get("/hosts/%00").status_code == 404
-    _, token = access.create(service_of(guarded).database, "a\0b", [Scope.READ], None, "a test")
+    _, token = tokens.create(service_of(guarded).database, "a\0b", [Scope.READ], None, "a test")
     assert token.name == "ab"

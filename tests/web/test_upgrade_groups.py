@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.services.service import Service
-from app.settings import Settings
-from app.storage.tables import FingerprintRow, GoneGroupRow, GroupRow
-from app.web.app import create_app
 from tests.releases.unpacking import unpack
+from torchtriage.services.service import Service
+from torchtriage.settings import Settings
+from torchtriage.storage.tables import FingerprintRow, GoneGroupRow, GroupRow
+from torchtriage.web.app import create_app
 
 DEADLINE = 120  # seconds
 

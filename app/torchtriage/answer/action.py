@@ -1,0 +1,115 @@
+"""What a machine should do about a verdict, and how ranks and versions are told to people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from torchtriage.answer.commands import commands, filled
+from torchtriage.answer.likeliest_cause import likeliest, shows
+from torchtriage.answer.version_ranges import shown
+from torchtriage.domain.entry import Entry, Fix, Language
+from torchtriage.domain.host import host_name
+from torchtriage.domain.verdict import Action, RootCause
+
+_REASONS: dict[str, tuple[str, str]] = {
+    "retry": ("The cause is passing; the same job can succeed as it is.", "原因是暂时性的，原样重试即可成功。"),
+    "retry-elsewhere": (
+        "The host is at fault, not the job; run it again without that host.",
+        "问题在主机而不在任务；排除该主机后重新运行。",
+    ),
+    "fix-first": ("The same job fails again until the cause is removed.", "不先消除原因，同样的任务会再次失败。"),
+    "none": ("This alone is no failure; there is nothing to retry.", "单独出现时不是故障，无需重试。"),
+}
+# The same advice where a retry is another matter: what is sure there is only likely with `once`.
+_BY_RETRY: dict[tuple[str, str], tuple[str, str]] = {
+    ("retry", "once"): (
+        "It can be passing: one retry is worth it, and if that fails too the causes below need a look.",
+        "可能是暂时性的：值得重试一次；如果仍失败，请按下面的原因排查。",
+    ),
+    ("retry-elsewhere", "once"): (
+        "The host may be at fault: try once on another one; if it fails there too, the causes below need a look.",
+        "可能是主机的问题：换一台主机试一次；如果仍失败，请按下面的原因排查。",
+    ),
+    ("fix-first", "once"): (
+        "Most likely it needs a fix; one retry would tell.",
+        "多半要先消除原因；重试一次可判断是否只是偶发。",
+    ),
+    ("none", "once"): (
+        "The log holds only what followed from the failure; find its cause first. One retry tells if it is passing.",
+        "日志里只有失败的后果，先找到真正的原因；重试一次可判断是否为偶发。",
+    ),
+    ("none", "yes"): (
+        "The log shows no failure of the job; run it again.",
+        "日志里没有任务本身的失败，可原样重新运行。",
+    ),
+}
+_NOTHING = ("Nothing to do.", "无需处理。")
+_UNKNOWN = (
+    "No entry names the cause; one retry tells whether it is passing.",
+    "知识库中没有对应条目；重试一次可判断是否为偶发。",
+)
+
+
+def advise(entry: Entry | None, words: str, hosts: Iterable[str], lang: Language) -> Action:
+    """-> the entry's advice for a failure of these words, with the failing hosts to leave out where it says that the
+    host is bad."""
+    if entry is None:
+        return Action("once", "none", (), _UNKNOWN[lang == "zh"])
+    action = next((other for other in entry.other_actions if shows(words, other.shown_by or "")), entry.action)
+    excluded = tuple(filter(host_name, hosts)) if action.exclude_hosts else ()
+    reason = _BY_RETRY.get((action.advice, action.retry), _REASONS[action.advice])
+    return Action(action.retry, action.advice, excluded, reason[lang == "zh"])
+
+
+def nothing_failed(lang: Language) -> Action:
+    """-> the action of a healthy run."""
+    return Action("no", "none", (), _NOTHING[lang == "zh"])
+
+
+def ranges(ranks: Iterable[int]) -> str:
+    """-> ranks folded to ranges: {0, 1, 2, 5} gives `0-2,5`."""
+    parts: list[list[int]] = []
+    for rank in sorted(set(ranks)):
+        if parts and rank == parts[-1][1] + 1:
+            parts[-1][1] = rank
+        else:
+            parts.append([rank, rank])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+
+
+def explained(root: RootCause, entry: Entry, versions: dict[str, str], lang: Language) -> RootCause:
+    """-> the root cause with what its entry says of it in one language: the causes and fixes first that the failure's
+    words mean, commands filled with what was captured."""
+    words = root.words
+    return replace(
+        root,
+        title=entry.title.in_(lang),
+        causes=tuple(cause.in_(lang) for cause in likeliest(entry.causes, words)),
+        fixes=told_fixes(entry, words, root.captured, versions, lang),
+        checks=commands(entry.checks, root.captured),
+        prevent=tuple(item.in_(lang) for item in entry.prevent),
+        references=entry.references,
+        owner=entry.owner,
+    )
+
+
+def told_fixes(
+    entry: Entry, words: str, values: Mapping[str, str], versions: dict[str, str], lang: Language
+) -> tuple[dict[str, object], ...]:
+    """-> an entry's fixes in the verdict's form, those first that the failure's words mean; those for other versions
+    than the log shows come last."""
+    fixes = [_told_fix(fix, values, versions, lang) for fix in likeliest(entry.fixes, words)]
+    return tuple(sorted(fixes, key=lambda fix: fix["fits"] is False))
+
+
+def _told_fix(fix: Fix, values: Mapping[str, str], versions: dict[str, str], lang: Language) -> dict[str, object]:
+    version, fits = shown(fix.applies, versions)
+    return {
+        "title": filled(fix.title.in_(lang), values),
+        "detail": filled(fix.detail.in_(lang), values) if fix.detail else "",
+        "commands": list(commands(fix.commands, values)),
+        "applies": fix.applies,
+        "shown": version,
+        "fits": fits,
+    }

@@ -1,0 +1,84 @@
+"""Commands that people paste: an entry's text with places (`{host}`) in, the text with what the log tells out.
+
+A log is written by strangers, and a shell does what they write. So this is the only place where a value gets into a
+command, and a value that a shell could take for more than a word withholds the whole command.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+
+from torchtriage.domain.host import host_name
+
+PATH = "path"  # the place that is quoted where it has to be
+# What entries leave room for in their commands.
+_PLACES = ("host", "rank", "pid", "job", "node", "master", "port", "pci", "name", "path", "machine")
+_UNTOLD = {name: name.upper() for name in _PLACES}
+_OF_HOSTS = frozenset({"host", "node", "master", "name"})
+# Means nothing to any shell, in quotes or out of them; `=` at the beginning does to zsh, `-` to the program.
+_PLAIN = re.compile(r"(?![-=])[\w.:/@%+,=-]{1,253}", re.ASCII)
+_LONGEST_PATH = 1024  # characters
+_PLACE = re.compile(r"\{([a-z_]+)\}")
+# Inside of these a quoted word would end the quotes; what stands in a comment is no word.
+_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?<!\S)#[^\n]*")
+# What these are given is read by a shell once more, without the quotes that the first one took off.
+_READ_TWICE = re.compile(r"\b(?:ssh|pdsh|clush|eval|watch|xargs)\b|\s-c\s|`")
+
+
+def commands(templates: Iterable[str], values: Mapping[str, str]) -> tuple[str, ...]:
+    """-> the commands that can be filled safely, in their order; the others are left out.
+
+    What the log does not tell is left as `HOST` for the reader, other words in braces (an awk program's) as they are.
+    A path is quoted where it has to be.
+    """
+    return tuple(told for told in (_command(template, values) for template in templates) if told is not None)
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """-> a sentence with its places filled; what is not told, or could do harm in a command, is left as `HOST`."""
+    return _PLACE.sub(lambda found: _word(found[1], values) or _UNTOLD.get(found[1], found[0]), text)
+
+
+def general(text: str) -> str:
+    """-> a command or a sentence as an entry shows it to anyone: `{host}` is HOST."""
+    return filled(text, {})
+
+
+def is_plain(text: str) -> bool:
+    """-> whether a shell takes a text for one word and nothing else, in quotes and out of them."""
+    return _PLAIN.fullmatch(text) is not None
+
+
+def _command(template: str, values: Mapping[str, str]) -> str | None:
+    if "{" not in template:
+        return template
+    quoted = [found.span() for found in _QUOTED.finditer(template)]
+    read_twice = _READ_TWICE.search(template) is not None
+    parts, done = [], 0
+    for place in _PLACE.finditer(template):
+        name = place[1]
+        if name in values:
+            bare = not read_twice and not any(start < place.start() < end for start, end in quoted)
+            word = _word(name, values) or (_path(values[name]) if name == PATH and bare else None)
+            if word is None:
+                return None
+        else:
+            word = _UNTOLD.get(name, place[0])
+        parts += [template[done : place.start()], word]
+        done = place.end()
+    return "".join([*parts, template[done:]])
+
+
+def _word(name: str, values: Mapping[str, str]) -> str | None:
+    """-> the value of a place where it may stand anywhere in a command."""
+    value = values.get(name, "")
+    safe = is_plain(value) and (name not in _OF_HOSTS or host_name(value) is not None)
+    return value if safe else None
+
+
+def _path(path: str) -> str | None:
+    """-> a path in quotes; None where it is none that a person would recognise, or would be taken for an option."""
+    shown = 0 < len(path) <= _LONGEST_PATH and path.isprintable() and not path.startswith("-")
+    return shlex.quote(path) if shown else None

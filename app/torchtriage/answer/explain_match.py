@@ -1,0 +1,221 @@
+"""Why an entry did or did not match a log: entry and run in, each sign's best alignment and what became of it out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import re2
+
+from torchtriage.causality.cascade import causes, explained_by
+from torchtriage.causality.findings import Finding
+from torchtriage.causality.root_cause import Choice, choose
+from torchtriage.causality.walk import Walk
+from torchtriage.domain.entry import Entry, Language, Sign
+from torchtriage.domain.event import Where
+from torchtriage.matching.alignment import Alignment, Token, align
+from torchtriage.matching.matcher import Matcher, frames_text
+from torchtriage.matching.patterns import Patterns
+from torchtriage.reading.blocks import blocks
+from torchtriage.reading.prefixes.file_labels import Labels
+from torchtriage.reading.prefixes.strip import take_off
+from torchtriage.reading.redaction.redact import redact
+from torchtriage.reading.sources import Run
+
+MOST_LINES = 20_000  # lines with a word of the entry that are looked at
+_LONGEST = 4000  # characters of a line
+_WORD = re.compile(r"[A-Za-z_]{4,}")
+_ESCAPES = re.compile(r"\\[A-Za-z]|\(\?[a-zA-Z]+\)|\[[^\]]*\]")
+_SAID: dict[str, tuple[str, str]] = {
+    "root": ("it is the root cause", "它就是根本原因"),
+    "explained": ("it matched, and follows from {other}", "已匹配，但它是 {other} 的后果"),
+    "weaker": ("it matched, but {other} is the stronger or earlier failure", "已匹配，但 {other} 更有力或更早"),
+    "beaten": ("it matched, but {other} says more about the same line", "已匹配，但同一行 {other} 更具体"),
+    "survived": ("it matched, but the run went on afterwards", "已匹配，但之后运行仍在继续"),
+    "attempt": (
+        "it matched in attempt {other}, and the run's cause is another attempt's",
+        "在第 {other} 次尝试中匹配，而根本原因在另一次尝试",
+    ),
+    "set_aside": (
+        "it matched, and was set aside: the launcher's clean-up or an earlier run of the log",
+        "已匹配但被排除：启动器的清理动作，或日志中更早的运行",
+    ),
+    "general": (
+        "it matched, but any program prints this message, and the log does not show that it is one of a training run",
+        "已匹配，但任何程序都可能打印这条信息，而日志没有表明这是一次训练",
+    ),
+    "none": ("no sign matched", "没有匹配的特征"),
+    "no_signs": ("the entry has no signs; it is found by searching only", "该条目没有日志特征，只能通过搜索找到"),
+    "matched": ("matches", "匹配"),
+    "part": ("matches in part ({share:.0%})", "部分匹配（{share:.0%}）"),
+    "nothing": ("nothing like it in the log", "日志中没有类似内容"),
+    "place": (
+        "matches, but in a text of kind “{found_in}”, and the sign looks in “{where}”",
+        "文本匹配，但出现在“{found_in}”中，而该特征只查“{where}”",
+    ),
+    "unless": (
+        "matches, but the text also holds what `unless` excludes: {unless}",
+        "匹配，但同一文本含有 unless 排除的内容：{unless}",
+    ),
+    "group": ("matches, but another member of its `all:` group is missing", "匹配，但同一 all: 组的其他成员缺失"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SignResult:
+    """How far one sign got. `state`: matched, part, nothing, place, unless, group; `line` counts from 1 in `file`."""
+
+    sign: str
+    where: str
+    state: str
+    share: float
+    tokens: tuple[Token, ...] = ()
+    line: int | None = None
+    file: str | None = None
+    text: str = ""
+    found_in: str = ""
+    unless: str = ""
+    group: int | None = None
+
+    def sentence(self, lang: Language) -> str:
+        """-> what became of the sign."""
+        return _SAID[self.state][lang == "zh"].format(**{name: getattr(self, name) for name in self.__slots__})
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """What became of an entry in a log. `state`: root, explained, weaker, beaten, survived, attempt, set_aside,
+    general, none, no_signs; `other` is the entry (or the attempt) that it speaks of."""
+
+    entry: str
+    state: str
+    other: str | None
+    root_cause: str | None
+    signs: tuple[SignResult, ...]
+
+    def sentence(self, lang: Language) -> str:
+        return _SAID[self.state][lang == "zh"].format(other=self.other or "")
+
+    def as_dict(self, lang: Language) -> dict[str, Any]:
+        signs = [asdict(sign) | {"reason": sign.sentence(lang)} for sign in self.signs]
+        return asdict(self) | {"reason": self.sentence(lang), "signs": signs}
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    kind: str
+    text: str
+    line: int
+    file: str | None
+
+
+def why(patterns: Patterns, matcher: Matcher, run: Run, entry: Entry) -> Why:
+    """-> why `entry` did or did not match `run`, whose files are read twice. Raises UnreadableLog."""
+    walk = Walk(patterns, matcher, run)
+    walk.read()
+    findings = [finding for reading in walk.readings for finding in reading.findings.matched()]
+    texts = [text for finding in findings for text in _texts(finding)]
+    shown = any(match.entry.id == entry.id for finding in findings for match in finding.matches)
+    for reading in walk.readings:
+        reading.matched()  # as the triage does
+    choice = choose(walk.readings[-1])
+    plain = [sign for sign in entry.signs for sign in (sign.all or (sign,))]
+    texts += _lines(run, plain)
+    results: list[SignResult] = []
+    for number, sign in enumerate(entry.signs):
+        parts = [_result(part, texts, number if sign.all else None) for part in sign.all or (sign,)]
+        torn = any(part.state != "matched" for part in parts)
+        results += [_in_group(part) if torn and part.state == "matched" else part for part in parts]
+    state, other = _became(entry, choice, findings)
+    state = "general" if state == "none" and shown else state
+    root = choice.root.entry if choice.root else None
+    results.sort(key=lambda result: (result.state != "matched", -result.share))
+    return Why(entry.id, state if entry.signs else "no_signs", other, root, tuple(results))
+
+
+def _became(entry: Entry, choice: Choice, findings: list[Finding]) -> tuple[str, str | None]:
+    """-> what became of the entry's matches, and because of whom."""
+    own = [finding for finding in findings if any(match.entry.id == entry.id for match in finding.matches)]
+    if choice.root is not None and choice.root.entry == entry.id:
+        return "root", None
+    if not own:
+        return "none", None
+    live = [finding for finding in choice.live if any(match.entry.id == entry.id for match in finding.matches)]
+    if not live:
+        survived = any(match.entry.id == entry.id for finding in choice.survived for match in finding.matches)
+        return ("survived" if survived else "set_aside"), None
+    known, root = causes(choice.live), choice.root
+    first = [finding for finding in live if finding.entry == entry.id]
+    if not first:
+        return "beaten", live[0].entry
+    if root is not None and all(finding.attempt != root.attempt for finding in first):
+        return "attempt", str(first[0].attempt)
+    cause = explained_by(first[0], known)
+    return ("explained", cause.entry) if cause else ("weaker", root.entry if root else None)
+
+
+def _result(sign: Sign, texts: list[_Text], group: int | None) -> SignResult:
+    """-> the sign beside the text in which it gets furthest."""
+    best: tuple[tuple[bool, bool, float], _Text, Alignment] | None = None
+    for text in texts:
+        laid = align(sign, text.text)
+        rank = (laid.whole and _looks_in(sign, text.kind), laid.whole, laid.share)
+        if best is None or rank > best[0]:
+            best = rank, text, laid
+    shown = sign.text or sign.regex or ""
+    if best is None or not best[2].share:
+        return SignResult(shown, sign.where, "nothing", 0.0, group=group)
+    (matched, whole, _), text, laid = best
+    said = redact(text.text)
+    if said != text.text:
+        laid = align(sign, said)  # its tokens are parts of the text, in which a secret has no name before it
+    excluded = matched and bool(sign.unless) and bool(re2.search(f"(?m){sign.unless}", text.text))
+    state = "unless" if excluded else "matched" if matched else "place" if whole else "part"
+    return SignResult(shown, sign.where, state, laid.share, laid.tokens, text.line, text.file,
+                      said[:500], text.kind, sign.unless or "", group)  # fmt: skip
+
+
+def _in_group(result: SignResult) -> SignResult:
+    values = {name: getattr(result, name) for name in result.__slots__}
+    return SignResult(**values | {"state": "group"})
+
+
+def _looks_in(sign: Sign, kind: str) -> bool:
+    return sign.where == kind or (sign.where == "any" and kind in ("line", "exception"))
+
+
+def _texts(finding: Finding) -> Iterator[_Text]:
+    """Yields the texts of an event in which signs are searched."""
+    event = finding.event
+    if event.where is not Where.EXCEPTION:
+        yield _Text(str(event.where), event.text, event.line.number, event.line.file)
+    for raised in event.chain:
+        line = raised.lines[0] if raised.lines else event.line
+        yield _Text("exception", raised.text, line.number, line.file)
+        if frames := frames_text(raised):
+            yield _Text("frame", frames, line.number, line.file)
+
+
+def _lines(run: Run, signs: list[Sign]) -> list[_Text]:
+    """-> the lines of the log that hold a word of one of the signs, the first ones of each different text."""
+    words = {word for sign in signs for word in _WORD.findall(_ESCAPES.sub(" ", sign.text or sign.regex or ""))}
+    found: dict[str, _Text] = {}
+    if not words:
+        return []
+    sign = re2.compile("(?i)" + "|".join(re.escape(word) for word in sorted(words)))
+    for file in run.files():
+        number = 1
+        for block in blocks(file.chunks(), file.name):
+            place = counted = 0
+            while len(found) < MOST_LINES and (hit := sign.search(block, place)):
+                start, end = block.rfind(b"\n", 0, hit.start()) + 1, block.find(b"\n", hit.start())
+                place = len(block) if end < 0 else end + 1
+                number, counted = number + block.count(b"\n", counted, start), start
+                text = take_off(
+                    block[start : start + min(place - start, _LONGEST)].decode("utf-8", "replace").rstrip(), Labels()
+                )
+                found.setdefault(text.text, _Text("line", text.text, number, file.name if run.several else None))
+            number += block.count(b"\n", counted)
+    return list(found.values())

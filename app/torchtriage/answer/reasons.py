@@ -1,0 +1,156 @@
+"""Says in sentences why the verdict is what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from torchtriage.answer.action import ranges
+from torchtriage.causality.findings import Finding
+from torchtriage.causality.missing_ranks import awaited
+from torchtriage.causality.root_cause import Choice
+from torchtriage.causality.run_reading import RunReading
+from torchtriage.domain.entry import Kind, Language
+from torchtriage.domain.event import Where
+from torchtriage.domain.verdict import RootCause
+from torchtriage.reading.redaction.redact import redact
+
+_Reason = tuple[str, Mapping[str, object]]
+_SAID: dict[str, tuple[str, str]] = {
+    "sign": ("line {line} shows the message of {entry}", "第 {line} 行出现了 {entry} 的报错信息"),
+    "exit": ("line {line} says how the process ended: {text}", "第 {line} 行说明了进程的结束方式：{text}"),
+    "near": (
+        "it is near to the message of {entry} ({similarity} of 100): "
+        "the log says “{log}” where the entry has “{expected}”",
+        "与 {entry} 的报错信息近似（{similarity}/100）：日志中是“{log}”，条目中是“{expected}”",
+    ),
+    "tidied": (
+        "it is the message of {entry} once line breaks, quote marks and escapes are undone",
+        "去掉换行、引用符号和转义后，就是 {entry} 的报错信息",
+    ),
+    "catch_all": (
+        "only a general entry fits; no more special one names this failure",
+        "只有通用条目与它相符，没有更具体的条目",
+    ),
+    "unknown": ("no entry of the knowledge base names this failure", "知识库中没有条目能解释这个失败"),
+    "echo": (
+        "this usually follows from another failure, of which the log shows nothing",
+        "这通常是其他失败的后果，但日志里没有更早的线索",
+    ),
+    "ranks": ("the same failure on ranks {ranks}, folded into one", "rank {ranks} 出现同样的失败，已合并为一条"),
+    "first": ("it stands before every other failure of the run ({count})", "它先于本次运行的其他失败（{count} 个）"),
+    "gave_way": (
+        "{entry} shows as well, but only after a worker had failed on its own",
+        "日志中也有 {entry}，但在此之前已有 worker 自行失败",
+    ),
+    "overruled": (
+        "torchrun names rank {named} as first observed failure, which only followed from rank {rank}",
+        "torchrun 把 rank {named} 报为首个失败，但它只是 rank {rank} 失败的后果",
+    ),
+    "torn": ("the ranks called different collectives: {sides}", "各 rank 调用了不同的集合通信：{sides}"),
+    "few": (
+        "{noun} {ranks} called something else than the others; look there first",
+        "rank {ranks} 调用的集合通信与其他 rank 不同；请先查看这些 rank",
+    ),
+    "behind": (
+        "{noun} {ranks} stopped at collective {sequence}, others at {others}; look there first",
+        "rank {ranks} 停在第 {sequence} 次集合通信，其他 rank 已到第 {others} 次；请先查看这些 rank",
+    ),
+    "missing": (
+        "the others waited for {noun} {ranks}, which never came; look there first",
+        "其他 rank 在等待 rank {ranks}，而它们一直没有到达；请先查看这些 rank",
+    ),
+    "survived": (
+        "the run went on after other alarming messages ({count}), so they were left out",
+        "另有 {count} 条信息被排除，因为之后训练仍在继续",
+    ),
+    "attempts": ("the first of {count} attempts; later ones ended after it", "这是 {count} 次尝试中的第一次失败"),
+}
+
+_WHY = {"named": "missing", "absent": "missing", "torn": "few", "behind": "behind"}
+
+
+def tell(because: Iterable[tuple[str, Mapping[str, object]]], lang: Language) -> tuple[str, ...]:
+    """-> the sentences of the reasons that `because_of` found; names that this version does not know are left out."""
+    return tuple(
+        _SAID[key][lang == "zh"].format(**values, noun=_noun(values)) for key, values in because if key in _SAID
+    )
+
+
+def _noun(values: Mapping[str, object]) -> str:
+    return "rank" if str(values.get("ranks", "")).isdecimal() else "ranks"
+
+
+def because_of(choice: Choice, reading: RunReading, root: RootCause) -> tuple[tuple[str, dict[str, object]], ...]:
+    """-> why the verdict is what it is, as names and values, the weightiest first."""
+    told = [*_shown(choice, root), *_placed(choice, reading, root), *_missing(reading)]
+    alone = awaited(choice.root, choice.live, reading) if choice.root is not None else None
+    if alone is not None and alone == root.rank:
+        told.append(("missing", {"ranks": str(alone)}))
+    if len(choice.roots) > 1:
+        told.append(("attempts", {"count": len(choice.roots)}))
+    if choice.survived:
+        told.append(("survived", {"count": len(choice.survived)}))
+    return tuple((key, dict(values)) for key, values in told)
+
+
+def _shown(choice: Choice, root: RootCause) -> Iterator[_Reason]:
+    """Yields what showed the failure."""
+    finding = choice.root
+    assert finding is not None
+    match, line = finding.match, root.evidence[0].line
+    if match is None:
+        yield "unknown", {}
+    elif match.near:
+        near = match.near
+        said = _part(near.log, finding)
+        told = {"similarity": round(near.similarity), "log": said, "expected": near.expected}
+        yield ("near" if near.log or near.expected else "tidied"), {"entry": match.entry.id, **told}
+    elif finding.event.where is Where.EXIT:
+        yield "exit", {"line": line, "text": finding.event.text}
+    elif match.entry.catch_all:
+        yield "catch_all", {}
+    else:
+        yield "sign", {"line": line, "entry": match.entry.id}
+    if match is not None and match.entry.kind is Kind.CONSEQUENCE:
+        yield "echo", {}
+
+
+def _part(words: str, finding: Finding) -> str:
+    """-> some words of a message, where that holds no secret: in a part of it, one has no name before it."""
+    whole = "\n".join([finding.event.text, *(raised.text for raised in finding.event.chain)])
+    return words if redact(whole) == whole else "…"
+
+
+def _placed(choice: Choice, reading: RunReading, root: RootCause) -> Iterator[_Reason]:
+    """Yields how the failure stands to the others of the run."""
+    finding = choice.root
+    assert finding is not None
+    if len(finding.ranks) > 1:
+        yield "ranks", {"ranks": ranges(finding.ranks)}
+    reported = [other.event for other in reading.findings if other.event.source == "elastic first"]
+    others = [other for other in choice.live if other is not finding and other.order > finding.order]
+    if others:
+        yield "first", {"count": len(others)}
+    if choice.gave_way and finding.entry not in choice.gave_way:
+        yield "gave_way", {"entry": choice.gave_way[0]}
+    named = next((event.rank for event in reported if event.attempt == finding.attempt), None)
+    if named is not None and root.rank is not None and named != root.rank and named not in finding.ranks:
+        yield "overruled", {"named": named, "rank": root.rank}
+
+
+def _missing(reading: RunReading) -> Iterator[_Reason]:
+    """Yields on what ranks disagreed, and the ranks at which the waiting of the others points."""
+    sides = reading.extractors.collectives.sides()
+    if len(sides) > 1:
+        told = (f"{what.replace(' of ', ' ')} (rank {ranges(ranks)})" for what, ranks in sides)
+        yield "torn", {"sides": ", ".join(told)}
+    suspects = reading.extractors.collectives.suspects(reading.environment.world_size)
+    if suspects is not None:
+        yield (
+            _WHY[suspects.why],
+            {
+                "ranks": ranges(suspects.ranks),
+                "sequence": suspects.sequence,
+                "others": suspects.others,
+            },
+        )

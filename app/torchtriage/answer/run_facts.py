@@ -1,0 +1,120 @@
+"""What the log tells of the run itself, seen from its root cause: phase, exit status, time, versions."""
+
+from __future__ import annotations
+
+import re
+
+from torchtriage.causality.findings import Finding
+from torchtriage.causality.fingerprint import raised_of
+from torchtriage.causality.root_cause import Choice
+from torchtriage.causality.run_reading import RunReading
+from torchtriage.domain.event import Event, Where
+from torchtriage.domain.host import host_name
+from torchtriage.domain.verdict import RunFacts
+from torchtriage.reading.prefixes.times import seconds_between
+from torchtriage.reading.slurm_nodelist import sorted_hosts
+
+# What a traceback's functions say of the phase; the innermost frame that says something counts.
+_FUNCTIONS = (
+    ("teardown", r"^(?:destroy_process_group|shutdown|teardown)$"),
+    ("rendezvous", r"rendezvous|^init_process_group$|store_based_barrier|^_create_c10d_store$|^init_distributed$"),
+    ("save", r"^_?save(?:_checkpoint|_model|_pretrained|_state|_state_dict|$)|^_legacy_save$"),
+    ("load", r"^_?load(?:_checkpoint|_model|_pretrained_model|_state_dict|_weights|$)|^from_pretrained$|^resume"),
+    ("evaluate", r"^_?(?:eval|evaluate|evaluation_loop|validate|validation_step|run_validation|predict)$"),
+    ("train", r"^_?(?:backward|train|fit|train(?:ing)?_(?:step|epoch|one_epoch|loop)|inner_training_loop"
+              r"|optimizer_step)$"),
+    ("init", r"^(?:build|create|setup|get)_(?:model|optimizer|dataloaders?|datasets?)$|^prepare(?:_model)?$"),
+)  # fmt: skip
+_RUNNING = ("train", "evaluate", "save", "teardown")  # behind which what sounds like a start is none of the run's
+_STORAGE = re.compile(r"torch/serialization\.py$")
+_AT_LAUNCH = ("SyntaxError", "IndentationError", "ModuleNotFoundError", "ImportError")
+_AT_ONCE = 1.0  # seconds in which a launcher sees that a process has ended, to the second that its report tells
+_SOURCES = ("elastic first", "elastic report", "process", "elastic agent")  # of exit statuses, the surest first
+
+
+def run_facts(reading: RunReading, choice: Choice) -> RunFacts:
+    """-> what the log tells of the run; None for each fact that it does not."""
+    env = reading.environment
+    hosts = dict(env.hosts)
+    for finding in reading.findings:
+        if (host := host_name(finding.event.host)) and host != "localhost":
+            hosts.setdefault(host)
+    failed = env.span.dated(_failed_at(choice, reading))
+    started, ended = env.span.of(failed)
+    after = seconds_between(failed, ended)
+    guessed = {"torch": env.torch_range} if env.torch_range and "torch" not in env.versions else {}
+    return RunFacts(
+        launcher=env.launcher,
+        world_size=env.world_size,
+        hosts=sorted_hosts(hosts),
+        attempts=max([1, reading.extractors.elastic.attempt, *(number + 1 for number in choice.roots)]),
+        phase=_phase(choice.root, reading) if choice.root else env.phase_at(reading.last_order),
+        step=env.step,
+        versions=dict(env.versions),
+        versions_inferred=guessed,
+        started=dated(started, reading),
+        ended=dated(ended, reading),
+        exit_code=_exit_code(choice, reading),
+        seconds_after_failure=round(after, 3) if after is not None and after >= 0 else None,
+    )
+
+
+def dated(time: str | None, reading: RunReading) -> str | None:
+    """-> an ISO 8601 time; one without a year takes it from another time of the log, or is not told."""
+    told = reading.environment.span.dated(time)
+    return None if told is None or told.startswith("--") else told
+
+
+def _phase(root: Finding, reading: RunReading) -> str | None:
+    """-> what the run did when it failed: by the traceback, else by what the log showed last before it."""
+    raised, before = raised_of(root), reading.environment.phase_before(root.event)
+    for frame in reversed(raised.frames if raised else ()):
+        if _STORAGE.search(frame.file) and "save" in frame.function:
+            return "save"
+        told = next((phase for phase, sign in _FUNCTIONS if re.search(sign, frame.function)), None)
+        if told is not None and not (told == "init" and before in _RUNNING):
+            return told
+    if before not in (None, "launch"):
+        return before
+    # An exception of the script shows that the launch was over, but for one that kept it from starting.
+    unstarted = raised is None or raised.type.rpartition(".")[2] in _AT_LAUNCH or root.event.source == "launcher"
+    return "launch" if unstarted and (before or raised) else None
+
+
+def _exit_code(choice: Choice, reading: RunReading) -> int | None:
+    """-> the status of the process that failed first: its own, else what lines tell."""
+    ended = _exit(choice, reading)
+    return ended.exit_code if ended else reading.environment.exit_code if choice.root else None
+
+
+def _failed_at(choice: Choice, reading: RunReading) -> str | None:
+    """-> the time of the first failure, or the one at which its process ended. A process can hang after its last words:
+    where others spoke before it ended, the failure's time is that of the line above."""
+    ended = _exit(choice, reading)
+    own = told_at(choice.root) if choice.root else None
+    if own or ended is None:
+        return own
+    above, below = choice.root.around if choice.root else (None, None)
+    hung = seconds_between(*map(reading.environment.span.dated, (below, ended.time)))
+    return (above or below) if hung is not None and hung > _AT_ONCE else ended.time
+
+
+def told_at(finding: Finding) -> str | None:
+    """-> the time of a failure: of its line, else of the same rank's copy of it, as in its error.json."""
+    place = finding.places.get(finding.event.rank) if finding.event.rank is not None else None
+    return finding.event.time or (place.time if place else None)
+
+
+def _exit(choice: Choice, reading: RunReading) -> Event | None:
+    """-> how the process that failed first ended: its own exit status, else the one that was observed first."""
+    root = choice.root
+    if root is None or root.event.exit_code is not None:
+        return root.event if root else None
+    exits = [finding.event for finding in reading.findings if _is_failure(finding.event, root.attempt)]
+    own = [event for event in exits if event.rank is not None and event.rank in (root.ranks | {root.event.rank})]
+    return min(own or exits, key=lambda event: _SOURCES.index(event.source), default=None)
+
+
+def _is_failure(event: Event, attempt: int) -> bool:
+    told = event.where is Where.EXIT and event.source in _SOURCES and event.attempt == attempt
+    return told and event.exit_code not in (None, 0, -15)

@@ -1,0 +1,112 @@
+"""What became of each rank after the first failure: a run's choice in, marks in the log's order out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from torchtriage.answer.action import ranges
+from torchtriage.causality.cascade import ECHO_AREAS
+from torchtriage.causality.findings import Finding, Place
+from torchtriage.causality.root_cause import Choice
+from torchtriage.causality.run_reading import RunReading
+from torchtriage.domain.entry import Kind
+from torchtriage.domain.event import Where
+from torchtriage.domain.verdict import RankMark, RootCause
+
+MOST_ALONE = 64  # ranks that have a mark each; of more, those of one kind share one
+_ROOT = ("first", "missing")
+_STOPPED = frozenset({-15, 143})  # SIGTERM, with which launchers end the others
+_RAN_FOR = re.compile(r"\bran for (\d{1,12}) (?:milliseconds|ms)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """What one rank showed. `exit`: its exit status tells, which says less than what the rank wrote itself."""
+
+    rank: int
+    kind: str
+    place: Place
+    entry: str | None
+    waited: float | None
+    exit: bool
+
+
+def timeline(choice: Choice, reading: RunReading, root: RootCause | None) -> tuple[RankMark, ...]:
+    """-> the first telling mark of each rank in the root's attempt, in the log's order; then who showed nothing."""
+    if choice.root is None or root is None:
+        return ()
+    best: dict[int, _Mark] = {}
+    for mark in _marks(choice, reading, root):
+        known = best.get(mark.rank)
+        if known is None or _strength(mark) < _strength(known):
+            best[mark.rank] = mark
+    marks = sorted(best.values(), key=lambda mark: (mark.kind not in _ROOT, mark.place.order))
+    shared = len(marks) > MOST_ALONE
+    told = list(_shared(marks, reading) if shared else (_told([mark], reading) for mark in marks))
+    if silent := reading.ranks - best.keys():
+        told.append(RankMark(ranges(silent), "silent", None))
+    return tuple(told)
+
+
+def _marks(choice: Choice, reading: RunReading, root: RootCause) -> Iterable[_Mark]:
+    """Yields what each rank showed, once for each finding."""
+    chosen = choice.root
+    assert chosen is not None
+    live = {id(finding) for finding in choice.live}
+    if root.rank is not None:
+        line = chosen.event.line
+        # What only others showed is about one that was not there: no line is its own, and no time is.
+        missing = bool(chosen.places) and root.rank not in chosen.places
+        shown = Place(line.order, line.number, line.file, None if missing else chosen.event.time)
+        place = chosen.places.get(root.rank, shown)
+        yield _Mark(root.rank, "missing" if missing else "first", place, chosen.entry, None, False)
+    for finding in reading.findings:
+        exit_code = finding.event.exit_code if finding.event.where is Where.EXIT else None
+        told = id(finding) in live or exit_code in _STOPPED
+        weak = finding.match is not None and finding.match.weak and exit_code is None
+        if not told or weak or finding.attempt != chosen.attempt or finding.event.source == "launcher":
+            continue
+        waited = _RAN_FOR.search(finding.event.text)
+        seconds = int(waited[1]) / 1000 if waited else None
+        for rank, place in finding.places.items():
+            yield _Mark(rank, _kind(finding), place, finding.entry, seconds, exit_code is not None)
+
+
+def _kind(finding: Finding) -> str:
+    """-> waited: it noticed that others were gone; stopped: the launcher ended it; ended: nothing but its exit status
+    is told; failed: a failure of its own."""
+    event, match = finding.event, finding.match
+    if event.where is Where.EXIT:
+        return "stopped" if event.exit_code in _STOPPED else "ended"
+    echo = match is not None and (match.entry.area in ECHO_AREAS or match.entry.kind is Kind.CONSEQUENCE)
+    return "waited" if echo else "failed"
+
+
+def _strength(mark: _Mark) -> tuple[bool, bool, int]:
+    return mark.kind not in _ROOT, mark.exit, mark.place.order
+
+
+def _shared(marks: list[_Mark], reading: RunReading) -> Iterable[RankMark]:
+    """Yields one mark for all ranks of a kind and entry."""
+    alike: dict[tuple[str, str | None], list[_Mark]] = {}
+    for mark in marks:
+        alike.setdefault((mark.kind, mark.entry), []).append(mark)
+    return (_told(part, reading) for part in alike.values())
+
+
+def _told(marks: list[_Mark], reading: RunReading) -> RankMark:
+    """-> marks of one kind as one; the earliest gives line and time."""
+    first = marks[0]
+    times = sorted(filter(None, (reading.environment.span.dated(mark.place.time) for mark in marks)))
+    told = RankMark(
+        ranges(mark.rank for mark in marks),
+        first.kind,
+        first.place.number,
+        first.place.file,
+        time=reading.environment.span.dated(first.place.time),
+        entry=first.entry,
+        waited=first.waited,
+    )
+    return replace(told, until=times[-1]) if len(times) > 1 else told

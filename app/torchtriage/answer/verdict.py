@@ -1,0 +1,175 @@
+"""Writes the verdict: the root finding and the rest, in the form that outsiders rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import islice
+
+import re2
+
+from torchtriage.answer.action import ranges
+from torchtriage.answer.run_facts import dated, told_at
+from torchtriage.causality.cascade import causes, explained_by
+from torchtriage.causality.findings import Finding
+from torchtriage.causality.fingerprint import raised_of, signature
+from torchtriage.causality.rank_attribution import place_of
+from torchtriage.causality.root_cause import Choice
+from torchtriage.causality.run_reading import RunReading
+from torchtriage.domain.entry import Entry, Language
+from torchtriage.domain.event import Raised, Where
+from torchtriage.domain.host import host_name
+from torchtriage.domain.line import Line
+from torchtriage.domain.verdict import Attempt, Candidate, Cascade, Evidence, RootCause
+from torchtriage.reading.redaction.redact import redact
+
+_MOST_EVIDENCE = 10
+_LONGEST_CASCADE = 300  # characters of its line
+_CERTAIN, _LIKELY = 0.9, 0.55
+
+
+def alike(finding: Finding, choice: Choice) -> list[Finding]:
+    """-> the finding, then the others of its attempt that show the same entry, in the log's order."""
+    if finding.entry is None:
+        return [finding]
+    same = (other for other in choice.live if other.entry == finding.entry and other.attempt == finding.attempt)
+    return [finding, *(other for other in same if other is not finding)]
+
+
+def evidence(
+    finding: Finding, choice: Choice, rank: int | None = None, waited: Line | None = None
+) -> tuple[Evidence, ...]:
+    """-> the verbatim lines that show the finding, the one that names it first; a few other ranks' behind. Where ranks
+    waited in vain, `waited` is the line on which the one that failed did so elsewhere.
+
+    Of exit statuses only those of `rank`, the one that failed: the others' say nothing of it.
+    """
+    lines: list[Line] = []
+    exit_of_one = finding.event.where is Where.EXIT and rank is not None
+    for one in alike(finding, choice):
+        if exit_of_one and one is not finding and one.event.rank not in (rank, None):
+            continue
+        raised = one.match.raised if one.match is not None else None
+        lines += [*(raised.lines if raised else ()), *(one.event.chain[-1].lines if one.event.chain else ())]
+        lines += [line for event in (one.event, *one.samples) for line in event.lines[:3]]
+    if finding.match is not None and finding.match.weak:
+        # That a process was ended says little; what the scheduler said of the job stands beside it.
+        lines += [other.event.line for other in choice.live if other.event.source == "slurm"]
+    if waited is not None and finding.event.source in ("collective", "torn"):
+        lines.insert(1, waited)
+    different: dict[tuple[int, str], Line] = {}
+    for line in lines:
+        different.setdefault((line.order, line.raw), line)
+    shown = islice(different.values(), _MOST_EVIDENCE)
+    return tuple(Evidence(line.number, line.raw, line.file) for line in shown)
+
+
+def root_cause(choice: Choice, reading: RunReading, known: Mapping[str, str], shown: Callable[[str], str]) -> RootCause:
+    """-> the chosen finding as the verdict's root cause, as the log tells it: what its entry says is put in later.
+    `known` is captured where the log does not tell it; `shown` is what is done to the evidence, all lines at once."""
+    finding = choice.root
+    assert finding is not None
+    match = finding.match
+    entry = match.entry if match else None
+    score = match.score if match else 0.5
+    captured = _captured(entry, alike(finding, choice))
+    rank, local_rank, host = place_of(finding, choice, reading, captured.get("rank"))
+    host = host_name(host) or host_name(captured.get("host"))
+    told = {name: str(value) for name, value in (("rank", rank), ("host", host)) if value is not None}
+    return RootCause(
+        entry=entry.id if entry else None,
+        title=signature(finding),
+        confidence="certain" if score >= _CERTAIN else "likely" if score >= _LIKELY else "possible",
+        score=score,
+        rank=rank,
+        local_rank=local_rank,
+        host=host,
+        attempt=finding.attempt,
+        time=dated(told_at(finding), reading),
+        evidence=_shown(evidence(finding, choice, rank, reading.extractors.collectives.wait_of(rank)), shown),
+        exception=_exception(raised_of(finding)),
+        captured={**known} | captured | told,
+    )
+
+
+def _shown(evidence: tuple[Evidence, ...], shown: Callable[[str], str]) -> tuple[Evidence, ...]:
+    """-> the evidence with `shown` done to its lines together: a private key stands in several."""
+    lines = shown("\n".join(line.text for line in evidence)).split("\n")
+    if len(lines) != len(evidence):
+        lines = [shown(line.text) for line in evidence]
+    return tuple(replace(line, text=text) for line, text in zip(evidence, lines, strict=True))
+
+
+def candidates(choice: Choice, lang: Language) -> tuple[Candidate, ...]:
+    """-> the entries that were seen and lost, strongest first."""
+    best: dict[str, Candidate] = {}
+    chosen = choice.root.entry if choice.root else None
+    seen = [(finding, 0.5) for finding in choice.live] + [(finding, 0.2) for finding in choice.survived]
+    for finding, lost in seen:
+        for match in finding.matches:
+            score = round(match.score * lost, 2)
+            if match.entry.id != chosen and score > best.get(match.entry.id, Candidate("", 0, "")).score:
+                best[match.entry.id] = Candidate(match.entry.id, score, match.entry.title.in_(lang))
+    return tuple(sorted(best.values(), key=lambda candidate: -candidate.score))[:5]
+
+
+def cascades(choice: Choice, shown: Callable[[str], str]) -> tuple[Cascade, ...]:
+    """-> what else went wrong in the root's run, in the log's order, each with what it follows from. `shown` is what is
+    done to a line before it is cut: half a secret has no form by which it is known."""
+    told: dict[tuple[str | None, str], Cascade] = {}
+    if choice.root is None:
+        return ()
+    chosen, behind = choice.root, causes(choice.live)
+    for finding in choice.live:
+        root = choice.roots.get(finding.attempt, chosen)
+        if finding is root or finding is chosen or (finding.match is not None and finding.match.weak):
+            continue
+        cause = explained_by(finding, behind) or root
+        text = shown(finding.event.line.raw.strip())[:_LONGEST_CASCADE]
+        ranks = finding.ranks or {rank for rank in (finding.event.rank,) if rank is not None}
+        key = (finding.entry, "" if finding.entry else text)
+        if key in told:
+            known = told[key]
+            ranks = ranks | set(_unfold(known.ranks))
+            told[key] = replace(known, ranks=ranges(ranks))
+        elif finding.entry is None or finding.entry != chosen.entry:
+            line = finding.event.line
+            told[key] = Cascade(finding.entry, ranges(ranks), line.number, cause.entry, text, line.file)
+    return tuple(told.values())
+
+
+def attempts(choice: Choice) -> tuple[Attempt, ...]:
+    """-> each attempt's own root cause."""
+    return tuple(
+        Attempt(number, root.entry, root.event.line.number, root.event.line.file)
+        for number, root in choice.roots.items()
+    )
+
+
+def _unfold(text: str) -> list[int]:
+    parts = [part.split("-") for part in text.split(",") if part]
+    return [rank for part in parts for rank in range(int(part[0]), int(part[-1]) + 1)]
+
+
+def _captured(entry: Entry | None, findings: list[Finding]) -> dict[str, str]:
+    """-> what the entry's captures find in the texts that showed it, secrets taken out first: without the name before
+    it a value is not known for one."""
+    parts: list[str] = []
+    for event in (finding.event for finding in findings):
+        parts += [event.text, *(raised.text for raised in event.chain), *(line.text for line in event.lines)]
+    found: dict[str, str] = {}
+    text = redact("\n".join(parts)) if entry and entry.capture else ""
+    for name, pattern in entry.capture if entry else ():
+        if hit := re2.search(f"(?m){pattern}", text):
+            found[name] = hit.group(1) or ""
+    return {name: value for name, value in found.items() if value}
+
+
+def _exception(raised: Raised | None) -> dict[str, object] | None:
+    if raised is None:
+        return None
+    frames = [
+        {"file": at.file, "line": at.line, "function": at.function, "code": at.code, "user_code": at.user_code}
+        for at in raised.frames
+    ]
+    return {"type": raised.type, "message": raised.message, "frames": frames}

@@ -1,0 +1,199 @@
+"""What follows from what: clean-up is set aside, consequences are tied to what they follow from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import IntEnum
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from torchtriage.causality.findings import Finding
+from torchtriage.domain.entry import Kind
+from torchtriage.domain.event import Event, Where
+from torchtriage.reading.prefixes.times import seconds_between
+
+# Entries of these areas speak of a peer, a link or a launcher; a worker's own earlier failure is behind them.
+ECHO_AREAS = frozenset({"nccl", "gloo", "network", "elastic", "mpi", "collective", "ray", "perf", "hang"})
+_ABORT = "process.sigabrt"  # the entry of how a process ends in which a C++ exception is thrown that nobody catches
+_SPAWNED = re.compile(r"-- Process \d{1,6} terminated with the following error")
+_BELOW_SPAWNED = 400  # lines, of a traceback's frames
+_STOPPED = frozenset({-15, 143})  # SIGTERM: the agent stops the others after the first failure
+_KILLED = -9  # SIGKILL: with it the agent ends those which SIGTERM did not end
+_LOOKS = 5  # seconds between two looks of an agent at its workers, at most; who ends later was ended by it
+_REPORTED = frozenset({"elastic first", "elastic report"})
+_SHELLS_WORD = re.compile(r"\W*Killed\W*")
+# SGLang's server says so and then kills all of its processes, itself too.
+_ENDS_ITSELF = re.compile(r"Received sigquit from a child proces")
+_SOON = 4  # lines
+
+
+class Grade(IntEnum):
+    """How far a finding can be a root cause; larger is more."""
+
+    CUT = 0  # a traceback without its last line, a scheduler's line that no entry names
+    WEAK = 1
+    ECHO = 2
+    HINT = 3
+    LINE = 4
+    UNNAMED = 5
+    EXIT = 6
+    CAUSE = 7
+
+
+def grade(finding: Finding) -> Grade:
+    """-> how far the finding can be the root cause, by its entry's kind and by what showed it."""
+    match, event = finding.match, finding.event
+    if event.source in ("last words", "standstill"):
+        return Grade.HINT
+    if match is None:
+        return _grade_unnamed(finding)
+    if match.weak:
+        # That a process ended in this way is a fact, even where it is often a consequence.
+        uncaught = event.source in ("traceback", "launcher") and finding.fatal
+        ended = uncaught or event.where is Where.EXIT or event.source == "slurm"
+        return Grade.HINT if ended else Grade.WEAK
+    if match.entry.kind is Kind.CONSEQUENCE and event.where is Where.EXIT and event.exit_code not in (None, 1):
+        return Grade.HINT  # A status of its own: peers that lost a connection leave with 1.
+    if match.entry.kind is Kind.CONSEQUENCE or (event.source == "launcher" and match.entry.id == "usage.subprocess"):
+        return Grade.ECHO
+    if match.broad:
+        return Grade.UNNAMED if event.source == "traceback" and not _carries_another(finding) else Grade.LINE
+    if event.where is Where.EXIT or match.near or event.source in ("quoted", "title"):
+        return Grade.EXIT
+    return Grade.CAUSE
+
+
+def _grade_unnamed(finding: Finding) -> Grade:
+    event = finding.event
+    if event.source == "launcher" or event.where is Where.EXIT:
+        return Grade.ECHO
+    if event.source in ("cut traceback", "slurm", "process", "alarming"):
+        return Grade.CUT
+    if _carries_another(finding):
+        return Grade.HINT
+    return Grade.UNNAMED if event.source == "traceback" else Grade.LINE
+
+
+def _carries_another(finding: Finding) -> bool:
+    """-> whether the exception is Ray's envelope, which names the type of the one that it carries and no more."""
+    raised = finding.event.exception
+    if raised is None:
+        return False
+    return raised.type.endswith("UnserializableException") or (
+        raised.type.endswith("RayTaskError") and "ray::" in raised.message
+    )
+
+
+class _Ends:
+    """What the exit statuses of a run tell together, gathered once, as there can be thousands."""
+
+    def __init__(self, findings: list[Finding]) -> None:
+        exits = [finding for finding in findings if finding.event.where is Where.EXIT]
+        self.failed = {finding.attempt for finding in exits if finding.event.exit_code not in _STOPPED}
+        self.by_agent = any(finding.event.source in ("elastic first", "elastic agent") for finding in exits)
+        self.itself = [finding.order for finding in findings if _ENDS_ITSELF.search(finding.event.text)]
+        self._first: dict[tuple[str | None, int], str] = {}  # when the first one of a host failed, as its report says
+        for finding in exits:
+            event, place = finding.event, (finding.event.host, finding.attempt)
+            of_itself = event.source in _REPORTED and event.exit_code not in (0, _KILLED, *_STOPPED)
+            if of_itself and event.time is not None:
+                self._first[place] = min(event.time, self._first.get(place, event.time))
+
+    def long_before(self, killed: Finding) -> bool:
+        """-> whether the same report tells of a failure after which the agent had time to lose its patience."""
+        seconds = seconds_between(self._first.get((killed.event.host, killed.attempt)), killed.event.time)
+        return seconds is not None and seconds > _LOOKS
+
+
+def reported(event: Event) -> str:
+    """-> when the process ended that a report names first, to sort by: each agent's report names one, what has no time
+    comes last. The same for all other events."""
+    return (event.time or "~") if event.source == "elastic first" else ""
+
+
+def without_clean_up(findings: list[Finding]) -> list[Finding]:
+    """-> the findings but for exit statuses that are the launcher's doing, and what only announces another one."""
+    ends = _Ends(findings)
+    return [finding for finding in findings if not (_is_clean_up(finding, ends) or _announces(finding, findings))]
+
+
+def _is_clean_up(finding: Finding, ends: _Ends) -> bool:
+    """-> whether the exit status is the launcher's doing: SIGTERM to the others, or a plain success. So is what
+    the shell says of a program that killed itself."""
+    event = finding.event
+    if _SHELLS_WORD.fullmatch(event.text):
+        return any(0 < finding.order - order <= _SOON for order in ends.itself)
+    if event.where is not Where.EXIT or event.exit_code is None:
+        return False
+    if event.exit_code == 0:
+        return True
+    if event.exit_code == _KILLED and event.source == "elastic report":
+        return ends.long_before(finding)
+    if event.exit_code not in _STOPPED:
+        return False
+    return finding.attempt in ends.failed or not ends.by_agent
+
+
+def _announces(finding: Finding, others: list[Finding]) -> bool:
+    """-> whether it is spawn's line above the traceback of a process, which itself says what went wrong."""
+    if finding.event.source != "line" or not _SPAWNED.match(finding.event.text):
+        return False
+    below = (other.order - finding.order for other in others if other.event.source == "traceback" and other.match)
+    return any(0 < distance < _BELOW_SPAWNED for distance in below)
+
+
+def causes(findings: Iterable[Finding]) -> dict[int, list[Finding]]:
+    """-> for each attempt the earliest finding of each entry that can explain others."""
+    earliest: dict[tuple[int, str, int | None], Finding] = {}
+    for finding in findings:
+        match = finding.match
+        if match is not None and not (match.weak or match.broad) and (match.entry.explains or _threw(finding)):
+            key = finding.attempt, match.entry.id, min(finding.ranks, default=-1) if _threw(finding) else None
+            known = earliest.setdefault(key, finding)
+            if finding.order < known.order:
+                earliest[key] = finding
+    found: dict[int, list[Finding]] = {}
+    for (attempt, *_), finding in earliest.items():
+        found.setdefault(attempt, []).append(finding)
+    return found
+
+
+def explained_by(effect: Finding, known: dict[int, list[Finding]]) -> Finding | None:
+    """-> the finding of the same attempt whose entry says that this one follows from it; of two that explain one
+    another the earlier explains the later. `known` comes from `causes`."""
+    return next((cause for cause in known.get(effect.attempt, ()) if _explains(cause, effect)), None)
+
+
+def unexplained(findings: list[Finding]) -> list[Finding]:
+    """-> the findings that no other explains."""
+    known = causes(findings)
+    return [finding for finding in findings if explained_by(finding, known) is None]
+
+
+def _explains(first: Finding, second: Finding) -> bool:
+    cause, effect = first.match, second.match
+    if cause is None or effect is None or cause.entry.id == effect.entry.id:
+        return False
+    if _threw(first) and effect.entry.id == _ABORT and _of_one_process(first, second):
+        return True
+    if not _named(cause.entry.explains, effect.entry.id):
+        return False
+    return (
+        first.order <= second.order or effect.weak or effect.broad or not _named(effect.entry.explains, cause.entry.id)
+    )
+
+
+def _threw(finding: Finding) -> bool:
+    """-> whether it is a C++ exception that nobody caught, after which the runtime aborts the process."""
+    return finding.event.source == "process" and finding.event.where is Where.LINE
+
+
+def _of_one_process(thrown: Finding, abort: Finding) -> bool:
+    """-> whether the same process may have thrown and aborted."""
+    return not (thrown.ranks and abort.ranks) or not thrown.ranks.isdisjoint(abort.ranks)
+
+
+@lru_cache(maxsize=65536)
+def _named(patterns: tuple[str, ...], entry: str) -> bool:
+    return any(fnmatchcase(entry, pattern) for pattern in patterns)

@@ -1,0 +1,58 @@
+"""The rank that others waited for in vain: the one at which their waiting points, or the only one of the run that tells
+of no lost or late peer; findings in, a rank or what that one said before out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torchtriage.causality.cascade import ECHO_AREAS, grade
+from torchtriage.causality.findings import Finding
+from torchtriage.causality.run_reading import RunReading
+from torchtriage.domain.entry import Kind
+from torchtriage.domain.event import Where
+from torchtriage.reading.lines import FILE_SPAN
+
+TIMED_OUT = frozenset({"nccl.timeout", "gloo.timeout"})
+_FEWEST = 3  # ranks that lost the same one, where nothing tells how many there are
+_OF_PEERS = frozenset({"gloo.timeout", "gloo.error", "nccl.remote-error"})
+
+
+def missed(reading: RunReading) -> int | None:
+    """-> the rank at which the waiting of the others points, where it is a single one."""
+    suspects = reading.extractors.collectives.suspects(reading.environment.world_size)
+    return next(iter(suspects.ranks)) if suspects is not None and len(suspects.ranks) == 1 else None
+
+
+def awaited(finding: Finding, live: Iterable[Finding], reading: RunReading) -> int | None:
+    """-> the only rank of the run that neither gave up waiting nor lost a connection, where Gloo's or NCCL's exceptions
+    on the others are the root cause; None where there are more, or the log does not tell of all ranks."""
+    if finding.entry not in _OF_PEERS or finding.event.where is not Where.EXCEPTION:
+        return None
+    same = [other for other in live if other.attempt == finding.attempt]
+    left = {rank for other in same if other.entry in _OF_PEERS for rank in other.ranks}
+    size = reading.environment.world_size
+    told = (other.event for other in reading.findings if other.attempt == finding.attempt)  # those that it stopped too
+    listed = {event.rank for event in told if event.source in ("elastic first", "elastic report")}
+    known = set(range(size)) if size is not None else listed - {None}
+    if size is None and len(left) >= _FEWEST:
+        known |= reading.ranks
+    absent = known - left
+    return absent.pop() if left and len(absent) == 1 else None
+
+
+def told_before(waited: Finding, live: list[Finding], reading: RunReading) -> Finding | None:
+    """-> the strongest finding that is of the one rank for which the others waited, and before they gave up or lost it:
+    where `waited` is that they did. What a shell or a library says of it may be weak, but nobody else is to blame."""
+    rank = missed(reading) if waited.entry in TIMED_OUT else None
+    rank = awaited(waited, live, reading) if rank is None else rank
+    if rank is None:
+        return None
+    file, told = waited.order // FILE_SPAN, (other for other in live if other.ranks == {rank} and _is_cause(other))
+    before = [other for other in told if other.order < waited.order and other.order // FILE_SPAN == file]
+    return max(before, key=lambda finding: (grade(finding), finding.order), default=None)
+
+
+def _is_cause(finding: Finding) -> bool:
+    """-> whether the finding is of something that can stop a rank of its own."""
+    entry = finding.match.entry if finding.match is not None else None
+    return entry is not None and (entry.kind is Kind.CAUSE or entry.area == "process") and entry.area not in ECHO_AREAS

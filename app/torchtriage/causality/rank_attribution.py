@@ -1,0 +1,245 @@
+"""Where a failure happened: rank, local rank and host, from the failure itself or from what stands around it."""
+
+from __future__ import annotations
+
+import re
+
+from torchtriage.causality.cascade import Grade, grade, reported
+from torchtriage.causality.findings import Finding
+from torchtriage.causality.fingerprint import raised_of
+from torchtriage.causality.missing_ranks import awaited, missed
+from torchtriage.causality.root_cause import Choice
+from torchtriage.causality.run_reading import RunReading
+from torchtriage.domain.entry import Kind
+from torchtriage.domain.event import Event, Where
+
+Place = tuple[int | None, int | None, str | None]
+# Ranks as people and their loggers write them inside a line: [rank3], (rank=3), RANK:3; none is a memory module's.
+_WRITTEN = re.compile(
+    r"(?i)(?<!_mask:\w)[\[( ]\[?rank[ =:]{0,2}(\d{1,6})(?:[\]):,](?!:? Ranks? \d)|\.$)|\bon rank (\d{1,6})$"
+    r"|\[(\d{1,6})\] is setting up NCCL communicator|\bprocess (\d{1,6}) terminated with (?:signal|exit)"
+)
+_GUARD = re.compile(r"\bif (?:[\w.]{1,60}\.|global_|self\.)?rank == (\d{1,6})\b(?!.*\belse (?!None\b))")
+# Schedulers and kernels that ended a process for its memory do not say which rank it was.
+_FOR_MEMORY = re.compile(r"(?i)oom[-_ ]?kill|out of memory: killed")
+# Before torch 2.2 the agent looked every five seconds only.
+_SELDOM = re.compile(r"torch\.distributed\.elastic\.multiprocessing\.api(?:: \[ERROR\] |:)failed")
+# Received 15 death signal, shutting down workers · SignalException: Process 71 got signal: 15
+_TO_AGENT = re.compile(
+    r"Received \S+ death signal, shutting down|Process \d+ got signal|closing signal (?:Signals\.)?SIG(?:INT|HUP)\b"
+)
+# srun: error: gpu-3: task 3: Exited with exit code 1 · srun: error: gpu-3: task 3: Segmentation fault (core dumped)
+_LEFT = re.compile(
+    r"^srun: error: \S+: tasks? [\d,-]+: (?:Exited with exit code \d|Aborted|Segmentation|Bus error|Illegal|Floating)"
+)
+_TASK_KILLED = re.compile(r"^srun: error: \S+: task \d+: Out Of Memory")
+# ray.exceptions.RayTaskError(KeyError): ray::train() (pid=71, ip=10.0.0.3): what it carries was raised over there.
+_CARRIED_FROM = re.compile(r"\bray::[^\n]{1,200}?\(pid=\d+, ip=([\w.:-]+)")
+_WARNED = "NCCL WARN "
+_TELLING = 12  # characters of a warning that are its own
+_STOPPED_AS_ONE = frozenset({"elastic", "slurm", "user", "k8s"})  # areas of entries that tell of whole jobs ended
+_WHOLE_RUN = ("launcher", "slurm")  # sources that speak of all processes
+_NOT_STARTED = frozenset({"slurm.launch", "container.runtime"})  # but for tasks that could not be started
+_MOST_LOCAL = 16  # processes of one host; a larger world spans several
+
+
+def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: str | None) -> Place:
+    """-> rank, local rank, host of a finding; None each where the log does not tell."""
+    echo = finding.match is not None and finding.match.entry.kind is Kind.CONSEQUENCE
+    waited = echo and bool(finding.ranks) and finding.ranks <= reading.extractors.collectives.timed_out
+    if waited or finding.event.source == "torn":
+        absent = missed(reading)  # Who waited in vain did not fail first.
+        return _first_to_leave(finding, choice, reading) if absent is None else absent, None, None
+    alone = awaited(finding, choice.live, reading) if captured is None else None
+    if alone is not None:
+        return alone, None, reading.environment.host_of.get(alone)
+    if _agent_was_told(finding, choice):
+        return None, None, _only_host(reading) if finding.event.host in (None, "localhost") else finding.event.host
+    rank, local, host = _own(finding, choice, captured)
+    if rank is None and len(finding.ranks) == 1:
+        rank = min(finding.ranks)  # An equal one tells it: the report repeats a traceback with its rank.
+    if rank is None and finding.event.source not in _WHOLE_RUN:
+        rank = reading.extractors.nccl.rank_of(finding.event.text, reading.environment.world_size)
+        rank = _alike(finding, choice) if rank is None else rank
+        rank = _written(finding) if rank is None else rank
+        rank = _guarded(finding) if rank is None else rank
+        rank = local if rank is None and local is not None and _first_host(finding, reading) else rank
+        rank = missed(reading) if rank is None else rank
+        rank = _alone(reading, finding, choice) if rank is None else rank
+    of_a_task = finding.event.source not in _WHOLE_RUN or finding.entry in _NOT_STARTED
+    if rank is None and of_a_task and not _of_agent(reading) and (left := _task(choice, finding)) is not None:
+        rank, host = left.rank, host or left.host
+    if rank is None and _FOR_MEMORY.search(finding.event.text):
+        rank = _killed(choice, finding.attempt)
+    if rank is not None and (host is None or local is None):
+        exits = [other.event for other in choice.live if other.event.where is Where.EXIT and other.event.rank == rank]
+        host = host or next((other.host for other in exits if other.host), None)
+        local = next((other.local_rank for other in exits), None) if local is None else local
+        host = host or reading.environment.host_of.get(rank)
+    host = _warned_on(finding, choice) if host in (None, "localhost") else host
+    return rank, local, _only_host(reading) if host in (None, "localhost") else host
+
+
+def _agent_was_told(finding: Finding, choice: Choice) -> bool:
+    """-> whether the failure is a signal that the launcher's agent received, so that no rank failed before others."""
+    if finding.match is None or finding.match.entry.area not in _STOPPED_AS_ONE:
+        return False
+    same = (other for other in choice.live if other.attempt == finding.attempt)
+    return any(_TO_AGENT.search(other.event.text) for other in same)
+
+
+def _killed(choice: Choice, attempt: int) -> int | None:
+    """-> the only rank that a SIGKILL ended."""
+    exits = [other for other in choice.live if other.attempt == attempt and other.event.where is Where.EXIT]
+    killed = {rank for other in exits if other.event.exit_code == -9 for rank in {other.event.rank, *other.ranks}}
+    killed |= {other.event.rank for other in choice.live if _TASK_KILLED.search(other.event.text)}
+    killed.discard(None)  # of the agent, which knows local ranks only
+    return killed.pop() if len(killed) == 1 else None
+
+
+def _task(choice: Choice, finding: Finding) -> Event | None:
+    """-> what srun says of the task that left first; its rank is None where several left as one."""
+    same = [other for other in choice.live if other.attempt == finding.attempt]
+    left = (other.event for other in same if other.event.source == "slurm" and _LEFT.search(other.event.text))
+    return min(left, key=lambda event: event.line.order, default=None)
+
+
+def _of_agent(reading: RunReading) -> bool:
+    """-> whether a launcher started the workers, so that the tasks of the one that started it are no ranks."""
+    return reading.extractors.elastic.attempt > 0 or reading.environment.launcher not in ("srun", "python", None)
+
+
+def _own(finding: Finding, choice: Choice, captured: str | None) -> Place:
+    """-> what the message names, the event's own, else those of the exit status it led to."""
+    event = finding.event
+    rank, local, host = event.rank, event.local_rank, _carried_from(finding, choice) or event.host
+    if captured is not None and captured.isdecimal() and len(captured) < 7:
+        rank, local = int(captured), None if int(captured) != rank else local
+    elif not (finding.ranks or rank is not None) or event.where is Where.EXIT:
+        told = _exit_of(finding, choice)
+        # The launcher's own exception speaks of all processes; the report behind it names one.
+        named = told is not None and told.source == "elastic first" and event.source == "launcher"
+        if told is not None and (named or event.source not in _WHOLE_RUN):
+            # With a single host the local rank is the rank.
+            rank = told.local_rank if told.rank is None and not told.line.node else told.rank
+            local, host = told.local_rank, host or told.host
+    return rank, local, host
+
+
+def _exit_of(finding: Finding, choice: Choice) -> Event | None:
+    """-> the exit status that belongs to a finding without a rank: of the same entry, else the first observed one."""
+    exits = [other for other in choice.live if other.attempt == finding.attempt and other.event.where is Where.EXIT]
+    same = [other.event for other in exits if other.entry == finding.entry]
+    local, node, file = finding.event.local_rank, finding.event.line.node, finding.event.line.file
+    exits = [other for other in exits if other.event.line.node == node] or exits
+    exits = [other for other in exits if other.event.line.file == file] or exits
+    events = same or [other.event for other in exits if local is None or other.event.local_rank == local]
+    order = ("elastic first", "process", "elastic agent", "elastic report")
+    known = [event for event in events if event.rank is not None or event.source == "elastic agent"]
+    if not same and _at_once(known) and any(_lost_a_peer(other, finding) for other in choice.live):
+        return None
+    return min(known, key=lambda event: (order.index(event.source), reported(event)), default=None)
+
+
+def _at_once(exits: list[Event]) -> bool:
+    """-> whether the agent met several ranks ended alike when it looked: its first is only the first it looked at."""
+    seldom = any(_SELDOM.search(event.line.text) for event in exits if event.source == "elastic agent")
+    ends = [(event.exit_code, event.time) for event in exits if event.rank is not None]
+    return seldom and len(ends) > len(set(ends))
+
+
+def _lost_a_peer(other: Finding, finding: Finding) -> bool:
+    """-> whether another exception of the same attempt is that of a rank which the failing one left alone."""
+    alike = other.attempt == finding.attempt and other.entry != finding.entry
+    return alike and other.event.source == "traceback" and grade(other) is Grade.ECHO
+
+
+def _alike(finding: Finding, choice: Choice) -> int | None:
+    """-> the only rank that shows the same cause in other words, as the exception that quotes NCCL's own line."""
+    if finding.match is None or finding.match.entry.kind is not Kind.CAUSE or finding.match.broad:
+        return None
+    ranks = {rank for other in _retold(finding, choice) for rank in other.ranks}
+    return ranks.pop() if len(ranks) == 1 else None
+
+
+def _warned_on(finding: Finding, choice: Choice) -> str | None:
+    """-> the only host on which NCCL warned of what a rank's exception tells."""
+    if finding.event.where is not Where.EXCEPTION or finding.entry is None:
+        return None
+    hosts = {host for other in _retold(finding, choice) if _WARNED in other.event.text for host in other.hosts}
+    return hosts.pop() if len(hosts) == 1 else None
+
+
+def _retold(finding: Finding, choice: Choice) -> list[Finding]:
+    """-> what tells of the same failure in the same attempt: it shows the same entry, or one quotes NCCL's warning in
+    the other."""
+    same = (other for other in choice.live if other.attempt == finding.attempt)
+    return [other for other in same if other.entry == finding.entry or _quote(finding.event, other.event)]
+
+
+def _quote(one: Event, other: Event) -> bool:
+    warnings = ((a.text.partition(_WARNED)[2].strip(), b) for a, b in ((one, other), (other, one)))
+    return any(len(said) >= _TELLING and any(said in raised.text for raised in event.chain) for said, event in warnings)
+
+
+def _written(finding: Finding) -> int | None:
+    """-> the rank that the lines which show the failure name in their midst."""
+    found = (_WRITTEN.search(line.raw) for line in finding.event.lines[:3])
+    return next((int(next(filter(None, one.groups()))) for one in found if one), None)
+
+
+def _guarded(finding: Finding) -> int | None:
+    """-> the only rank that runs a line of a failing frame: `torch.save(…) if rank == 0 else None`."""
+    raised = raised_of(finding)
+    found = (_GUARD.search(frame.code) for frame in (raised.frames if raised else ()) if frame.user_code)
+    return next((int(one[1]) for one in found if one), None)
+
+
+def _first_to_leave(finding: Finding, choice: Choice, reading: RunReading) -> int | None:
+    """-> the rank that a parent saw leave first, unless it waited for others itself."""
+    exits = [other for other in choice.live if other.attempt == finding.attempt and other.event.where is Where.EXIT]
+    told = [other for other in exits if other.event.source == "process" and other.event.rank is not None]
+    first = min(told, key=lambda other: other.order).event.rank if told else None
+    return None if first in reading.extractors.collectives.timed_out else first
+
+
+def _carried_from(finding: Finding, choice: Choice) -> str | None:
+    """-> the host that the nearest of Ray's envelopes above an exception of the type it carries names; None without."""
+    event = finding.event
+    if event.exception is None:
+        return None
+    carried = f"({event.exception.type.rpartition('.')[2]}): ray::"
+    above = (other.event for other in choice.live if other.event.line.order <= event.line.order)
+    nearest = max((e for e in above if carried in e.text), key=lambda e: e.line.order, default=event)
+    told = _CARRIED_FROM.search(nearest.text)
+    return told[1] if told else None
+
+
+def _one_host(reading: RunReading) -> bool:
+    """-> whether all that the log tells is of one host, so that the local rank is the rank."""
+    size = reading.environment.world_size
+    return len(reading.environment.hosts) < 2 and (size is None or size <= _MOST_LOCAL)
+
+
+def _first_host(finding: Finding, reading: RunReading) -> bool:
+    """-> whether a failure was on the first host of the run, where local ranks are ranks."""
+    return _one_host(reading) and not finding.event.line.node
+
+
+def _only_host(reading: RunReading) -> str | None:
+    """-> the host of a run whose log names one, and which is small enough for one or had no other."""
+    hosts, size = reading.environment.hosts, reading.environment.world_size
+    if len(reading.environment.executed_on) == 1:
+        return next(iter(reading.environment.executed_on))
+    return next(iter(hosts)) if len(hosts) == 1 and size is not None and _one_host(reading) else None
+
+
+def _alone(reading: RunReading, finding: Finding, choice: Choice) -> int | None:
+    """-> the rank of a log that names only one. Rank 0 tells nothing: in most runs it is the one that writes; nor does
+    one that says only that it lost a peer or waited for others."""
+    if reading.environment.world_size == 1 or (reading.extractors.processes.workers == 1 and _one_host(reading)):
+        return 0
+    if len(reading.ranks) != 1 or 0 in reading.ranks or reading.ranks <= reading.extractors.collectives.timed_out:
+        return None
+    echoed = any(other.ranks == reading.ranks and _lost_a_peer(other, finding) for other in choice.live)
+    return None if echoed else next(iter(reading.ranks))

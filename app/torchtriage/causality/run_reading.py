@@ -1,0 +1,204 @@
+"""Reads one run: every kept line goes through the extractors once, and findings remain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import dropwhile, islice, repeat
+from operator import attrgetter
+
+from torchtriage.causality.cascade import unexplained
+from torchtriage.causality.event_roles import REREAD, ends_run, tells_no_cause, tells_of_a_child
+from torchtriage.causality.findings import Finding, Findings
+from torchtriage.causality.last_errors import LastWords
+from torchtriage.causality.quoted_errors import LONGEST, alarming, passages, second_look, that_count
+from torchtriage.causality.survived import ends_badly
+from torchtriage.causality.titles import HEAD, heading, title
+from torchtriage.domain.event import Event
+from torchtriage.domain.line import Line
+from torchtriage.facts import Environment
+from torchtriage.facts.line_facts import start
+from torchtriage.facts.log_classifier import is_of_training
+from torchtriage.matching.extractors import Extractors
+from torchtriage.matching.matcher import Matcher
+from torchtriage.matching.prefilter import NOTHING, Seen, apart
+from torchtriage.parsing.tracebacks import LeftOut
+
+_OF_AGENTS = frozenset({"elastic agent", "elastic first", "elastic report"})
+_CUT = "cut traceback"
+
+
+@dataclass(slots=True)
+class RunReading:
+    """What was read of one run so far. Feed the lines in order, many at once, then `close`."""
+
+    matcher: Matcher
+    left_out: LeftOut = field(default_factory=LeftOut)  # of all runs that the files hold
+    findings: Findings = field(init=False)
+    environment: Environment = field(default_factory=Environment)
+    extractors: Extractors = field(init=False)
+    last_words: LastWords = field(default_factory=LastWords)
+    ranks: set[int] = field(default_factory=set)  # that lines name as their own
+    head: list[Line] = field(default_factory=list)  # the first lines, from the first one that has text
+    last_order: int = 0
+    ended: bool = False
+    warnings: list[str] = field(default_factory=list)
+    paste: list[Line] | None = field(default_factory=list)  # all lines, as long as they are few
+    _claimed: set[int] = field(default_factory=set)  # orders of those that an extractor read
+    _above: str = ""  # the text of the last line
+
+    def __post_init__(self) -> None:
+        self.findings = Findings(self.matcher)
+        self.extractors = Extractors(self.environment, self.left_out)
+
+    def feed(self, lines: Sequence[Line]) -> None:
+        """Most lines show nothing: they are kept for what may need them later, and go no further."""
+        if not lines:
+            return
+        self._keep(lines)
+        self.extractors.tracebacks.meet(lines)
+        texts = [line.text for line in lines]
+        starts = {start(line) for line in lines if line.raw is not line.text}
+        seen = self.matcher.glance([*texts, *starts], self.environment.settled)
+        for told in starts & seen.keys():
+            self.environment.label(seen[told].facts)
+        self.last_words.feed(self._looked_at(lines, list(map(seen.get, texts, repeat(NOTHING)))))
+        self._above = texts[-1]
+        self.environment.feed(lines)
+        self.ended = self.ended or bool(self.environment.well)
+
+    def _looked_at(self, lines: Sequence[Line], shown: list[Seen]) -> list[tuple[Line, bool]]:
+        """-> the lines with their attempts, each with whether an extractor or an entry reads it."""
+        read: list[tuple[Line, bool]] = []
+        wanted = [*apart(shown), len(lines)][::-1]
+        while (at := len(read)) < len(lines):
+            while wanted[-1] < at:
+                wanted.pop()
+            if at < wanted[-1] and not self.extractors.waiting:
+                read += zip(self._pass_by(lines[at : wanted[-1]], shown[at : wanted[-1]]), repeat(False))
+            elif frames := self.extractors.frames(lines, shown, at):
+                read += zip(self._claim(lines[at : at + frames], shown[at : at + frames]), repeat(True))
+            else:
+                read.append(self._look(lines[at], shown[at], lines[at - 1].text if at else self._above))
+        return read
+
+    def _pass_by(self, lines: Sequence[Line], shown: list[Seen]) -> Sequence[Line]:
+        """-> the lines with their attempts; they show no more than that the run goes on."""
+        if self.extractors.elastic.attempt or any(map(attrgetter("host"), lines)):
+            lines = [self.extractors.placed(line) for line in lines]
+        self.environment.pass_by(lines, list(map(attrgetter("facts"), shown)))
+        return lines
+
+    def _claim(self, lines: Sequence[Line], shown: Sequence[Seen]) -> Sequence[Line]:
+        """-> the lines, known from now on as an extractor's."""
+        if self.paste is not None:
+            self._claimed.update(line.order for line in lines)
+        for line, seen in zip(lines, shown, strict=True):
+            if seen.facts:
+                self.environment.note(line, seen.facts, True)
+        return lines
+
+    def _look(self, line: Line, seen: Seen, above: str) -> tuple[Line, bool]:
+        """-> the line with its attempt, and whether an extractor or an entry reads it. `above`: the text of the line
+        before it."""
+        wanted, known = self.extractors.wanted(line, seen), False
+        events: list[Event] = []
+        if wanted:
+            self.extractors.tracebacks.above = self.extractors.scheduler.above = above
+            line, known, events = self.extractors.feed(line, wanted)
+        else:
+            line = self.extractors.placed(line)
+        if known:
+            self._claim([line], [seen])
+        elif seen.facts:
+            self.environment.note(line, seen.facts, False)
+        if seen.pointed and not known and self.matcher.line(line.text, seen.pointed):
+            known = True
+            self.findings.add([replace(Event.at(line, line.text, "line"), fatal=False)])
+        if events:
+            self.findings.add(events)
+            self.ended = self.ended or any(map(ends_run, events))
+        return line, known
+
+    def _keep(self, lines: Sequence[Line]) -> None:
+        if len(self.head) < HEAD:
+            told = lines if self.head else dropwhile(lambda line: not line.text.strip("\0 \t"), lines)
+            self.head += islice(told, HEAD - len(self.head))
+        self.last_order = lines[-1].order
+        self.ranks.update(line.rank for line in lines if line.rank is not None)
+        if self.paste is not None:
+            self.paste += lines
+            if len(self.paste) > LONGEST:
+                self.paste = None
+
+    def close(self) -> None:
+        """Ends what is still open."""
+        self.findings.add(self.extractors.close())
+        if any(found.event.line.node is not None for found in self.findings if found.event.source in _OF_AGENTS):
+            self.findings.give_nodes_back()
+        told = title(self.head, pasted=self.paste is not None)
+        below = (found.event for found in self.findings if told is None or found.event.lines != told.lines)
+        silent = all(map(tells_no_cause, below))
+        if told is not None and silent:
+            self.findings.leave_out(told.line)
+            self.findings.add([told])
+            return
+        if self.paste and silent and not self.environment.well:
+            self._look_again(self.paste)
+        if silent:
+            self._hear_last_words()
+            self._hear_heading()
+        if self.is_quiet():
+            self.findings.add(self.last_words.standing_still(self.environment))
+
+    def _hear_heading(self) -> None:
+        """Takes what went wrong from the heading over a traceback that was cut off before it said so."""
+        cut = any(found.event.source == _CUT for found in self.findings)
+        told = heading(self.head, self.paste is not None) if cut else None
+        below = (found.event for found in self.findings if told is None or found.event.lines != told.lines)
+        if told is not None and all(map(tells_no_cause, below)) and self.matcher.names(told):
+            self.findings.leave_out(told.line)
+            self.findings.add([told])
+
+    def _hear_last_words(self) -> None:
+        """Takes errors that no entry knows from the end of a run of which a launcher at most says that it failed."""
+        found = self.matched()
+        weak = bool(self.environment.progress)  # Then no warning explains the run.
+        named = [finding for finding in unexplained(found) if finding.match and not (weak and finding.match.weak)]
+        if all(map(tells_of_a_child, named)):
+            self.findings.add(self.last_words.events(self.environment, any(map(ends_badly, found))))
+
+    def _look_again(self, paste: list[Line]) -> None:
+        """Reads a short paste again, all but what launchers said; of a run that trained only what stands behind."""
+        left = self.extractors.scheduler.left
+        paste, progress = that_count([line for line in paste if line.order not in left]), self.environment.progress
+        since = progress[-1] if progress else -1
+        launchers = (finding.event for finding in self.findings if finding.event.source not in REREAD)
+        known = {line.order for event in launchers for line in event.lines}
+        known |= self._claimed if known else set()  # A launcher's traceback quotes its own code.
+        rest = [line for line in paste if line.order > since and line.order not in known]
+        again = (event for event in second_look(rest) if self.matcher.names(event))
+        self.findings.add(event for event in again if not self.matcher.warns(event))
+        if not progress and not self.environment.foreign and not self.findings.matched():
+            near = [event for event in passages(paste) if self.matcher.nearly(event)]
+            self.findings.add(near or alarming(paste))
+
+    def is_blank(self) -> bool:
+        """-> whether not a single line with text was read."""
+        return not self.head
+
+    def is_empty(self) -> bool:
+        """-> whether nothing was read but a launcher's banner."""
+        return not self.environment.progress and not self.environment.well and self.is_quiet()
+
+    def is_quiet(self) -> bool:
+        """-> whether nothing was found."""
+        return not any(True for _ in self.findings)
+
+    def matched(self) -> list[Finding]:
+        """-> what was found, with the entries that count in a log of its field."""
+        return self.findings.matched(self.is_of_training(), self.environment.foreign > 0)
+
+    def is_of_training(self) -> bool:
+        """-> whether the log is one of a training run, or a paste that may well be."""
+        return is_of_training(self.environment, self.paste, self._claimed)

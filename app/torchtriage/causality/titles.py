@@ -1,0 +1,50 @@
+"""The title that a person put over a log: an issue's heading, a mail's subject; the first lines in, the event out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from torchtriage.domain.event import Event, Raised, Where
+from torchtriage.domain.line import Line
+
+HEAD = 2  # lines of a log in which its title stands
+# ### RuntimeError: … · Title: … · Subject: Re: … · [Bug] … · **…**
+_MARK = re.compile(
+    r"(?:#{1,6}\s+|\*\*|(?i:title|subject|issue|bug(?: report)?|re|fwd?|question|标题|主题)\s?[:：]\s?"
+    r"|\[(?i:bug|question|help|issue|bug report|help wanted|usage|installation)\]\s?[:：]?\s?"
+    r"|[^\w\s\[\](){}<>/\"'.,:;-]{1,3}\s?(?i:bug|question)\s?:\s?){1,4}"
+)
+# In ASCII, as a Chinese sentence runs into the name without a blank.
+_NAME = r"(?<![\w.])((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt))"
+_RAISED = re.compile(rf"{_NAME}\s?[:：] ?(\S.{{2,1000}})", re.ASCII)
+_BARE = re.compile(rf"{_NAME}()[*` .!?()]*$", re.ASCII)  # Behind a mark: a name and no message.
+_IN_CHINESE = re.compile(r"[\u4e00-\u9fff]")  # No program puts such words before an exception's name.
+
+
+def title(head: Sequence[Line], pasted: bool) -> Event | None:
+    """-> the event that a log's title tells, where the first line is one: marked as such, or in a paste an exception
+    with an empty line below it. `head` begins with the first line that has text."""
+    first = head[0].text.strip() if head else ""
+    mark = _MARK.match(first)
+    alone = pasted and len(head) > 1 and not head[1].text.strip() and head[0].text is head[0].raw
+    found = _RAISED.search(first, mark.end() if mark else 0) if mark or alone else None
+    found = found or (_BARE.match(first, mark.end()) if mark else None)
+    if found is None or (mark is None and found.start(1) > 0 and not _IN_CHINESE.search(first[: found.start(1)])):
+        return None
+    return _event(Raised(found[1], found[2].strip("*` "), (), (head[0],)))
+
+
+def heading(head: Sequence[Line], pasted: bool) -> Event | None:
+    """-> the event of a title that names no exception, as of most issues: marked as such, or in a paste with an empty
+    line below it. Only what an entry knows is worth hearing, and only where the log shows that it failed."""
+    first = head[0].text.strip() if head else ""
+    mark = _MARK.match(first)
+    alone = pasted and len(head) > 1 and not head[1].text.strip()
+    if not first or (mark is None and not alone):
+        return None
+    return _event(Raised("", first[mark.end() if mark else 0 :].strip("*` "), (), (head[0],)))
+
+
+def _event(raised: Raised) -> Event:
+    return Event(Where.EXCEPTION, raised.text, raised.lines, "title", chain=(raised,))

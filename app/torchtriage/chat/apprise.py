@@ -1,0 +1,26 @@
+"""All other places, through Apprise (the extra `apprise`), which knows about a hundred and says only if it went."""
+
+from __future__ import annotations
+
+from torchtriage.chat.delivery_errors import Undelivered
+from torchtriage.chat.plain_text import text
+from torchtriage.chat.wording import headline
+from torchtriage.domain.notice import Notice, Thread
+
+
+class ThroughApprise:
+    pace = 1.0
+    follows = False
+
+    def __init__(self, urls: tuple[str, ...]) -> None:
+        """Raises ModuleNotFoundError without the extra, ValueError for an address that Apprise does not know."""
+        import apprise
+
+        self._apprise = apprise.Apprise()
+        for number, url in enumerate(urls, 1):
+            if not self._apprise.add(url):
+                raise ValueError(f"Apprise does not know address {number} of {len(urls)}")
+
+    def send(self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None) -> None:
+        if not self._apprise.notify(title=headline(notice), body=text(notice), body_format="text"):
+            raise Undelivered("Apprise could not send it; its own messages say why", passing=True)

@@ -1,0 +1,91 @@
+"""All places that alerts can go to, made from the settings: options and rules in, senders out. Opens nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from torchtriage.chat.apprise import ThroughApprise
+from torchtriage.chat.dingtalk import DingTalk
+from torchtriage.chat.feishu import Feishu
+from torchtriage.chat.mail import Mail, Server
+from torchtriage.chat.outbound_http import Outgoing
+from torchtriage.chat.slack import SlackBot, SlackWebhook
+from torchtriage.chat.slack_api import SlackApi
+from torchtriage.chat.webhook import Webhook
+from torchtriage.chat.wecom import WeCom
+from torchtriage.domain.notice import Notice, Thread
+from torchtriage.errors import SettingError
+from torchtriage.settings import Settings
+from torchtriage.settings.channels import ChannelOptions, Routes, routes_of
+
+
+class Sender(Protocol):
+    """Takes notices to one place.
+
+    `pace`: seconds between two messages that it bears. `follows`: it wants to hear of repeats, to count them.
+    """
+
+    pace: float
+    follows: bool
+
+    def send(
+        self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None
+    ) -> Thread | None:
+        """-> the group's thread, where the place has such. Raises Undelivered.
+
+        `key` is the same when the same notice is sent again. `thread` is the group's, `first` what it began with.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Channels:
+    """`slack` is the bot, where there is one; `answers` is what posts to addresses that Slack gives."""
+
+    senders: dict[str, Sender]
+    routes: Routes
+    outgoing: Outgoing
+    slack: SlackApi | None = None
+
+
+NOWHERE = Channels({}, Routes((), ()), Outgoing())
+
+
+def open_channels(settings: Settings, outgoing: Outgoing | None = None) -> Channels:
+    """Raises SettingError."""
+    routes = routes_of(settings)
+    outgoing = outgoing or Outgoing(settings.allow_private_calls)
+    token = settings.slack_bot_token
+    slack = SlackApi(outgoing, token, settings.slack_api_url) if token else None
+    senders = {options.name: _sender(options, settings, outgoing, slack) for options in routes.channels}
+    return Channels(senders, routes, outgoing, slack)
+
+
+def _sender(options: ChannelOptions, settings: Settings, outgoing: Outgoing, slack: SlackApi | None) -> Sender:
+    buttons = bool(settings.slack_signing_secret)
+    if options.kind == "slack":
+        assert slack is not None
+        return SlackBot(slack, options.channel, buttons)
+    if options.kind == "email":
+        return Mail(Server.of(settings.smtp_url), settings.email_from, options.to)
+    if options.kind == "apprise":
+        return _apprise(options)
+    made: dict[str, Callable[[], Sender]] = {
+        "slack-webhook": lambda: SlackWebhook(outgoing, options.url, buttons),
+        "feishu": lambda: Feishu(outgoing, options.url, options.secret),
+        "dingtalk": lambda: DingTalk(outgoing, options.url, options.secret),
+        "wecom": lambda: WeCom(outgoing, options.url),
+        "webhook": lambda: Webhook(outgoing, options.url, options.secret),
+    }
+    return made[options.kind]()
+
+
+def _apprise(options: ChannelOptions) -> Sender:
+    try:
+        return ThroughApprise(options.urls)
+    except ModuleNotFoundError:
+        raise SettingError(f"channel {options.name}: install the extra: pip install 'torchtriage[apprise]'") from None
+    except ValueError as error:
+        raise SettingError(f"channel {options.name}: {error}") from None

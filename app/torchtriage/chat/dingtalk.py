@@ -1,0 +1,52 @@
+"""钉钉 (DingTalk): a custom robot of a group. Plain text: nobody is pinged by it, and no picture is loaded."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import time
+from typing import Any
+from urllib.parse import quote_plus
+
+from torchtriage.chat.delivery_errors import refuse_code
+from torchtriage.chat.outbound_http import Outgoing, refuse
+from torchtriage.chat.plain_text import text
+from torchtriage.chat.sanitize import cut_bytes
+from torchtriage.domain.notice import Notice, Thread
+
+# Too often, and its own errors. All others stay until somebody acts: 310000 signature, keyword or IP, 300005 and
+# 400101 wrong address, 400102 robot switched off, 400013 group gone, 4300xx text not allowed.
+_PASSING = {130101, 130102, 410100, 410101, 90030, 90018, -1, 88}
+_WAIT = 600.0  # seconds for which a robot that sent more than 20 a minute is silenced
+_MOST = 6000  # bytes; more than 20,000 are refused
+
+
+class DingTalk:
+    pace = 3.1  # 20 a minute
+    follows = False
+
+    def __init__(self, outgoing: Outgoing, url: str, secret: str = "") -> None:
+        self._outgoing = outgoing
+        self._url = url
+        self._secret = secret
+
+    def send(self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None) -> None:
+        url = self._url
+        if self._secret:
+            now = int(time.time() * 1000)
+            url += f"&timestamp={now}&sign={quote_plus(sign(now, self._secret))}"
+        answer = self._outgoing.post_json(url, message(notice))
+        refuse(answer, "DingTalk")
+        found = answer.json()
+        refuse_code("DingTalk", found.get("errcode"), found.get("errmsg"), _PASSING, _WAIT)
+
+
+def message(notice: Notice) -> dict[str, Any]:
+    return {"msgtype": "text", "text": {"content": cut_bytes(text(notice), _MOST)}}
+
+
+def sign(milliseconds: int, secret: str) -> str:
+    """-> the signature for an address at this time."""
+    signed = f"{milliseconds}\n{secret}".encode()
+    return base64.b64encode(hmac.new(secret.encode(), signed, hashlib.sha256).digest()).decode()

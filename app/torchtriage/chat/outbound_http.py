@@ -1,0 +1,152 @@
+"""Calls to other services: an address in, the answer out; never to a place inside of the network that we stand in.
+
+A name is looked up once, every address of it has to be public, and the connection goes to exactly such an address,
+while TLS and `Host` keep the name. No redirects, no proxies, and bounds on time and on how much is read.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+import httpcore2
+import httpx2
+
+from torchtriage.chat.delivery_errors import Undelivered, retry_after
+from torchtriage.chat.ssrf_guard import Guarded, Resolve, is_public, resolve
+
+_SECONDS = 15
+_LIFTED = "TRIAGE_ALLOW_PRIVATE_CALLS lifts that"
+_MOST = 1 << 20  # bytes of an answer that are read
+_PASSING = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`headers` by their names in small letters."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> dict[str, Any]:
+        """-> the object that the body is; an empty one where it is none."""
+        try:
+            found = json.loads(self.body)
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+
+class Outgoing:
+    """Makes calls. `private` lets them go to places in our own network too, and to those without TLS.
+
+    All raise Undelivered; what it says names the host and never the address, which can hold a secret.
+    """
+
+    def __init__(self, private: bool = False, resolve: Resolve = resolve, tls: ssl.SSLContext | None = None) -> None:
+        self._private = private
+        self._resolve = resolve
+        self._tls = tls
+
+    def post(
+        self, url: str, content: bytes, headers: Mapping[str, str] | None = None, seconds: float = _SECONDS
+    ) -> Answer:
+        """-> the answer, whatever its status."""
+        with self._open("POST", url, headers or {}, content, seconds) as (response, found):
+            return Answer(response.status, found, b"".join(_at_most(response, _MOST)))
+
+    def post_json(self, url: str, payload: Any, headers: Mapping[str, str] | None = None) -> Answer:
+        content = json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
+        return self.post(url, content, {"Content-Type": "application/json; charset=utf-8", **(headers or {})})
+
+    @contextmanager
+    def download(self, url: str, headers: Mapping[str, str], most: int, seconds: float) -> Iterator[Iterator[bytes]]:
+        """Gives the bytes of a file as they come. `most` is how many there may be."""
+        with self._open("GET", url, headers, b"", seconds) as (response, found):
+            answer = Answer(response.status, found, b"")
+            refuse(answer, httpx2.URL(url).host)
+            if found.get("content-type", "").startswith("text/html"):
+                raise Undelivered("the file is not given out: its host answers with a page to log in")
+            yield self._counted(response, most)
+
+    @contextmanager
+    def _open(
+        self, method: str, url: str, headers: Mapping[str, str], content: bytes, seconds: float
+    ) -> Iterator[tuple[httpcore2.Response, dict[str, str]]]:
+        parts = _parts(url)
+        if parts.scheme != "https" and not self._private:
+            raise Undelivered(f"{parts.host}: only addresses with https:// are called; {_LIFTED}")
+        target = httpcore2.URL(
+            scheme=parts.raw_scheme, host=parts.raw_host, port=parts.port, target=parts.raw_path or b"/"
+        )
+        backend = Guarded(self._addresses, time.monotonic() + seconds)
+        given = [("User-Agent", "torchtriage"), *headers.items()]
+        with _told(parts.host), httpcore2.ConnectionPool(self._tls, network_backend=backend) as pool:
+            extensions = {"timeout": {"connect": seconds, "read": seconds, "write": seconds}}
+            with pool.stream(method, target, headers=given, content=content, extensions=extensions) as response:
+                found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
+                yield response, found
+
+    def _counted(self, response: httpcore2.Response, most: int) -> Iterator[bytes]:
+        size = 0
+        for chunk in response.iter_stream():
+            size += len(chunk)
+            if size > most:
+                raise Undelivered(f"the file is larger than the {most} bytes that are taken")
+            yield chunk
+
+    def _addresses(self, host: str, port: int) -> list[str]:
+        try:
+            found = self._resolve(host, port)
+        except (OSError, UnicodeError) as error:
+            raise Undelivered(f"{host} can't be found: {error}", passing=True) from None
+        if not self._private and not all(map(is_public, found)):
+            raise Undelivered(f"{host} leads to an address that is not public, and is not called; {_LIFTED}")
+        return found
+
+
+def refuse(answer: Answer, who: str) -> None:
+    """Raises Undelivered for an answer that is no 2xx."""
+    if answer.status // 100 == 2:
+        return
+    said = "".join(char for char in answer.body[:200].decode("utf-8", "replace") if char.isprintable())
+    passing = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status in _PASSING
+    wait = retry_after(answer.headers.get("retry-after", "")) if passing else None
+    raise Undelivered(f"{who} answered {answer.status}: {said or 'nothing'}", passing, wait)
+
+
+def _parts(url: str) -> httpx2.URL:
+    try:
+        parts = httpx2.URL(url)
+    except (httpx2.InvalidURL, ValueError):
+        raise Undelivered("the address that is to be called is none") from None
+    if parts.scheme not in ("http", "https") or not parts.host:
+        raise Undelivered("the address that is to be called is none of https://")
+    return parts
+
+
+def _at_most(response: httpcore2.Response, most: int) -> Iterator[bytes]:
+    left = most
+    for chunk in response.iter_stream():
+        yield chunk[:left]
+        left -= len(chunk)
+        if left <= 0:
+            return
+
+
+@contextmanager
+def _told(host: str) -> Iterator[None]:
+    try:
+        yield
+    except (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError) as error:
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise Undelivered(f"{host} can't be reached: {reason}", passing=True) from error
+    except httpcore2.UnsupportedProtocol as error:
+        raise Undelivered(f"{host} can't be called: {error}") from error

@@ -1,0 +1,35 @@
+"""A notice as lines of plain text, for chats and mails that know no buttons."""
+
+from __future__ import annotations
+
+from torchtriage.chat.wording import Wording, word, wording
+from torchtriage.domain.notice import Notice
+
+
+def paragraphs(notice: Notice) -> list[str]:
+    """-> the lines below the headline; the addresses are not in them."""
+    said: Wording = wording(notice)
+    lines = [
+        said.place,
+        said.evidence,
+        f"{word(notice.lang, 'todo')}: {said.todo}" if said.todo else "",
+        f"$ {said.command}" if said.command else "",
+        said.advice,
+        " · ".join(said.facts),
+    ]
+    return [line for line in lines if line]
+
+
+def links(notice: Notice) -> list[tuple[str, str]]:
+    """-> (what it is, address) of the pages about it."""
+    found = [(word(notice.lang, "open"), notice.url)]
+    if notice.group_url:
+        found.append((word(notice.lang, "group"), notice.group_url))
+    return found
+
+
+def text(notice: Notice) -> str:
+    """-> the whole notice as lines of text. It names torchtriage, which robots can be told to look for."""
+    said = wording(notice)
+    addresses = [f"{label}: {url}" for label, url in links(notice)]
+    return "\n".join([f"[torchtriage] {said.headline}", *paragraphs(notice), *addresses])

@@ -1,0 +1,63 @@
+"""Slack's Web API with the bot's token: a method and its arguments in, the answer out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from torchtriage.chat.delivery_errors import Undelivered
+from torchtriage.chat.outbound_http import Answer, Outgoing, refuse
+
+SLACK = "https://slack.com/api/"
+_HOSTS = ("slack.com", "slack-gov.com", "slack-files.com")
+_PASSING = {"ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"}
+
+
+class SlackApi:
+    """All raise Undelivered; Slack's word for an error stands in `detail`."""
+
+    def __init__(self, outgoing: Outgoing, token: str, base: str = SLACK) -> None:
+        self._outgoing = outgoing
+        self._base = base.rstrip("/") + "/"
+        self._authorization = {"Authorization": f"Bearer {token}"}
+
+    def call(self, method: str, arguments: dict[str, Any], seconds: float = 15) -> dict[str, Any]:
+        """-> what a method that writes answers."""
+        kind = {"Content-Type": "application/json; charset=utf-8", **self._authorization}
+        content = json.dumps(arguments, ensure_ascii=False).encode("utf-8", "replace")
+        return _found(method, self._outgoing.post(self._base + method, content, kind, seconds))
+
+    def read(self, method: str, arguments: dict[str, str]) -> dict[str, Any]:
+        """-> what a method that reads answers; those take forms only."""
+        kind = {"Content-Type": "application/x-www-form-urlencoded", **self._authorization}
+        return _found(method, self._outgoing.post(self._base + method, urlencode(arguments).encode(), kind))
+
+    def download(self, url: str, most: int, seconds: float) -> AbstractContextManager[Iterator[bytes]]:
+        """Gives the bytes of a file, which has to be on a host of Slack's: the token goes there."""
+        if not is_slacks(url, self._base):
+            raise Undelivered("the file is not on a host of Slack's")
+        return self._outgoing.download(url, self._authorization, most, seconds)
+
+
+def is_slacks(url: str, base: str = SLACK) -> bool:
+    """-> whether an address is on one of Slack's own hosts, or the one that the settings name in their place."""
+    parts, own = urlsplit(url), urlsplit(base)
+    if (parts.scheme, parts.netloc) == (own.scheme, own.netloc):
+        return True
+    host = (parts.hostname or "").lower()
+    return parts.scheme == "https" and any(host == known or host.endswith(f".{known}") for known in _HOSTS)
+
+
+def _found(method: str, answer: Answer) -> dict[str, Any]:
+    refuse(answer, "Slack")
+    found = answer.json()
+    if found.get("ok") is not True:
+        error = str(found.get("error") or "no JSON")[:100]
+        needs = f", it needs the scope {found['needed']}" if found.get("needed") else ""
+        problem = Undelivered(f"Slack refused {method}: {error}{needs}", error in _PASSING)
+        problem.detail["error"] = error
+        raise problem
+    return found

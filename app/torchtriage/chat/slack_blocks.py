@@ -1,0 +1,104 @@
+"""A notice as Slack's blocks: a pure function, within Block Kit's limits whatever the log holds.
+
+Text of others stands in parts that Slack takes as they are (plain text, rich text): there is no markup in them that
+could ping anybody, and nothing to escape.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slack_sdk.models.blocks import (
+    ActionsBlock,
+    Block,
+    ButtonElement,
+    ContextBlock,
+    HeaderBlock,
+    PlainTextObject,
+    RichTextBlock,
+    RichTextElement,
+    RichTextElementParts,
+    RichTextPreformattedElement,
+    RichTextSectionElement,
+)
+
+from torchtriage.chat.sanitize import plain
+from torchtriage.chat.wording import Wording, word, wording
+from torchtriage.domain.entry import Language
+from torchtriage.domain.group import GroupStatus
+from torchtriage.domain.notice import Notice
+
+_Text = RichTextElementParts.Text
+_Style = RichTextElementParts.TextStyle
+_LONGEST_URL = 3000
+
+
+def message(notice: Notice, buttons: bool = True) -> dict[str, Any]:
+    """-> `text`, which notifications show, and `blocks`. `buttons`: Slack can reach us, so that they do something."""
+    said = wording(notice)
+    blocks: list[Block] = [HeaderBlock(text=_plain(said.headline))]
+    parts: list[RichTextElement] = [_section(_Text(text=said.place))] if said.place else []
+    if said.evidence:
+        parts.append(RichTextPreformattedElement(elements=[_Text(text=said.evidence)]))
+    parts += _todo(said, notice.lang)
+    if parts:
+        blocks.append(RichTextBlock(elements=parts))
+    if said.facts:
+        blocks.append(ContextBlock(elements=[_plain(fact) for fact in said.facts]))
+    blocks.append(ActionsBlock(elements=_buttons(notice, buttons)))
+    return {"text": escaped(" · ".join(filter(None, (said.headline, said.place)))), "blocks": told(blocks)}
+
+
+def note(text: str) -> dict[str, Any]:
+    """-> a short text as a message; it may hold text of others."""
+    shown = plain(text, 600) or "torchtriage"
+    return {"text": escaped(shown), "blocks": told([RichTextBlock(elements=[_section(_Text(text=shown))])])}
+
+
+def escaped(text: str) -> str:
+    """-> a text in which Slack finds no link, channel or person."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "@\u2060")
+
+
+def told(blocks: list[Block]) -> list[dict[str, Any]]:
+    """-> the blocks as JSON. Raises SlackObjectFormationError where one is not within the limits."""
+    return [block.to_dict() for block in blocks]
+
+
+def _todo(said: Wording, lang: Language) -> list[RichTextSectionElement]:
+    if not (said.todo or said.advice):
+        return []
+    parts = [_Text(text=word(lang, "todo") + "\n", style=_Style(bold=True))]
+    if said.todo:
+        parts.append(_Text(text=said.todo + "\n"))
+    if said.command:
+        parts += [_Text(text=said.command, style=_Style(code=True)), _Text(text="\n")]
+    if said.advice:
+        parts.append(_Text(text=said.advice, style=_Style(italic=True)))
+    return [_section(*parts)]
+
+
+def _buttons(notice: Notice, all_of_them: bool) -> list[Any]:
+    lang = notice.lang
+    found = [_button(lang, "open", url=notice.url[:_LONGEST_URL])]
+    if notice.group and all_of_them:
+        if notice.muted_until is None:
+            found.append(_button(lang, "mute", value=notice.group))
+        if notice.status is GroupStatus.OPEN:
+            found.append(_button(lang, "resolve", value=notice.group))
+    if notice.incident and notice.entry and all_of_them:
+        found.append(_button(lang, "right", value=notice.incident))
+        found.append(_button(lang, "wrong", value=notice.incident))
+    return found
+
+
+def _button(lang: Language, action: str, value: str | None = None, url: str | None = None) -> ButtonElement:
+    return ButtonElement(text=_plain(word(lang, action)), action_id=action, value=value, url=url)
+
+
+def _section(*parts: Any) -> RichTextSectionElement:
+    return RichTextSectionElement(elements=list(parts))
+
+
+def _plain(text: str) -> PlainTextObject:
+    return PlainTextObject(text=text, emoji=False)

@@ -1,0 +1,73 @@
+"""The form in which somebody hands a log in: a view for Slack to open, and what comes back from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from slack_sdk.models.blocks import ContextBlock, InputBlock, PlainTextInputElement, PlainTextObject
+from slack_sdk.models.blocks.block_elements import FileInputElement
+from slack_sdk.models.views import View
+
+from torchtriage.chat.slack_payload import Form, FormField, Part
+from torchtriage.chat.wording import word
+from torchtriage.domain.entry import Language
+
+CALLBACK = "triage_log"
+MOST_FILES = 10
+_TEXT, _FILES = "text", "files"
+_MOST_TEXT = 3000
+
+
+class Place(Part):
+    """Where a form was opened: what comes back with it."""
+
+    channel: str = ""
+    url: str = ""
+    user: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    text: str
+    files: tuple[str, ...]
+    place: Place
+
+
+def view(lang: Language, page: str, place: Place) -> dict[str, Any]:
+    """-> the form; `place` comes back with it. Slack takes 3000 characters in a text, so that longer logs are files."""
+    text = PlainTextInputElement(action_id=_TEXT, multiline=True, max_length=_MOST_TEXT)
+    files = FileInputElement(action_id=_FILES, max_files=MOST_FILES)
+    made = View(
+        type="modal",
+        callback_id=CALLBACK,
+        private_metadata=place.model_dump_json(),
+        title=_plain(lang, "modal_title"),
+        submit=_plain(lang, "modal_send"),
+        close=_plain(lang, "modal_close"),
+        blocks=[
+            InputBlock(block_id=_TEXT, label=_plain(lang, "modal_text"), element=text, optional=True),
+            InputBlock(block_id=_FILES, label=_plain(lang, "modal_files"), element=files, optional=True),
+            ContextBlock(elements=[PlainTextObject(text=word(lang, "modal_page", url=page)[:2000], emoji=False)]),
+        ],
+    )
+    return made.to_dict()
+
+
+def submitted(given: Form) -> Submitted:
+    """-> what somebody filled into the form. Raises BadInput where it was none of ours."""
+    fields = given.state.values
+    text = fields.get(_TEXT, {}).get(_TEXT, FormField()).value
+    files = fields.get(_FILES, {}).get(_FILES, FormField()).files
+    ids = tuple(file.id for file in files if file.id)
+    return Submitted(text, ids[:MOST_FILES], Place.read(given.private_metadata or "{}"))
+
+
+def empty(lang: Language) -> dict[str, Any]:
+    """-> the answer to a form with nothing in it."""
+    return {"response_action": "errors", "errors": {_TEXT: word(lang, "modal_empty")}}
+
+
+def _plain(lang: Language, key: str) -> PlainTextObject:
+    return PlainTextObject(text=word(lang, key), emoji=False)

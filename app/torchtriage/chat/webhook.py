@@ -1,0 +1,46 @@
+"""A generic webhook: the incident and its group as JSON, signed, and with a key that stays the same when it is sent
+again."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import time
+from typing import Any
+
+from torchtriage.chat.outbound_http import Outgoing, refuse
+from torchtriage.domain.notice import Notice, Thread
+
+
+class Webhook:
+    pace = 0.0
+    follows = False
+
+    def __init__(self, outgoing: Outgoing, url: str, secret: str = "") -> None:
+        self._outgoing = outgoing
+        self._url = url
+        self._secret = secret
+
+    def send(self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None) -> None:
+        content = json.dumps(message(notice, key), ensure_ascii=False).encode("utf-8", "replace")
+        headers = {
+            "Content-Type": "application/json; charset=utf-8",
+            "X-Torchtriage-Event": notice.kind.value,
+            "Idempotency-Key": key,
+        }
+        if self._secret:
+            now = str(int(time.time()))
+            headers |= {"X-Torchtriage-Timestamp": now, "X-Torchtriage-Signature": sign(self._secret, now, content)}
+        refuse(self._outgoing.post(self._url, content, headers), "the webhook")
+
+
+def message(notice: Notice, key: str) -> dict[str, Any]:
+    """-> the body: `event`, `key`, `over` (thresholds that were passed), `incident` and `group` as the API has them."""
+    return {"event": notice.kind.value, "key": key, "over": notice.over, **notice.document}
+
+
+def sign(secret: str, seconds: str, content: bytes) -> str:
+    """-> what proves that the body is ours and of this time."""
+    signed = seconds.encode() + b"." + content
+    return "v1=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()

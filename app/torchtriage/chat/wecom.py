@@ -1,0 +1,41 @@
+"""企业微信 (WeCom): a robot of a group. Plain text: `<@…>` pings in its Markdown only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchtriage.chat.delivery_errors import refuse_code
+from torchtriage.chat.outbound_http import Outgoing, refuse
+from torchtriage.chat.plain_text import links, paragraphs
+from torchtriage.chat.sanitize import cut_bytes
+from torchtriage.chat.wording import headline
+from torchtriage.domain.notice import Notice, Thread
+
+# Too often, and its own errors. All others stay until somebody acts: 93000 wrong address, 93008 and 93017 the robot is
+# not in the group, 40008 and 44004 wrong content.
+_PASSING = {45009, 45033, -1, 50001, 50002}
+_WAIT = 60.0  # seconds
+_MOST = 2048  # bytes of a text
+
+
+class WeCom:
+    pace = 3.1  # 20 a minute
+    follows = False
+
+    def __init__(self, outgoing: Outgoing, url: str) -> None:
+        self._outgoing = outgoing
+        self._url = url
+
+    def send(self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None) -> None:
+        answer = self._outgoing.post_json(self._url, message(notice))
+        refuse(answer, "WeCom")
+        found = answer.json()
+        refuse_code("WeCom", found.get("errcode"), found.get("errmsg"), _PASSING, _WAIT)
+
+
+def message(notice: Notice) -> dict[str, Any]:
+    """-> the payload; where it is too long, lines are cut and the address of the page is not."""
+    address = "\n" + ": ".join(links(notice)[0])
+    lines = "\n".join([f"[torchtriage] {headline(notice)}", *paragraphs(notice)])
+    content = cut_bytes(lines, max(_MOST - len(address.encode()), 16)) + address
+    return {"msgtype": "text", "text": {"content": cut_bytes(content, _MOST)}}

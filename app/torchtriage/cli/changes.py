@@ -1,0 +1,43 @@
+"""`torchtriage changes`: the trail of who changed what."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from contextlib import closing
+from itertools import islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchtriage.domain.access import Change
+
+_MOST = 50
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser("changes", help="show who changed what, the latest first")
+    parser.add_argument("--subject", metavar="THING", help="of this only, as in `group 7`, `incident 12`, `token 3`")
+    parser.add_argument("--by", metavar="NAME", help="by this one only")
+    parser.add_argument("--all", action="store_true", help=f"all of them, not only the latest {_MOST}")
+    parser.add_argument("--json", action="store_true", help="print a JSON object a line")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """-> 0. Raises SettingError, StorageUnavailable, WrongVersion."""
+    from torchtriage.cli.token import open_database
+    from torchtriage.services import tokens
+
+    with closing(open_database()) as database:
+        found = tokens.every_change(database, options.subject, options.by)
+        for change in islice(found, None if options.all else _MOST):
+            print(json.dumps(change.as_dict()) if options.json else _line(change))
+    return 0
+
+
+def _line(change: Change) -> str:
+    from torchtriage.domain.timestamps import iso
+
+    words = (iso(change.at), change.by, change.action, change.subject, json.dumps(change.detail, ensure_ascii=False))
+    # As a terminal can show it: a name may hold what would steer one.
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in "  ".join(map(str, words)))

@@ -1,0 +1,49 @@
+"""`torchtriage demo`: a service with a month of made-up incidents, to look at."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from torchtriage.errors import BadInput
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser("demo", help="fill an empty data directory with made-up incidents")
+    parser.add_argument("--count", type=int, default=2000, metavar="N", help="how many incidents (2000)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="the same seed makes the same incidents (1)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Fills the data directory of the settings. Raises BadInput where it holds incidents already."""
+    from torchtriage.cli.logging_setup import start_logging
+    from torchtriage.domain.incident import IncidentFilter
+    from torchtriage.services.demo import fill
+    from torchtriage.services.incidents import list_incidents
+    from torchtriage.services.service import close_service, open_service
+    from torchtriage.services.triage_incident import triage_incident
+    from torchtriage.settings import Settings
+
+    settings = Settings.from_environment(os.environ)
+    start_logging(settings)
+    service = open_service(settings, triage_incident, working=False)
+    try:
+        if list_incidents(service, IncidentFilter(), 1).items:
+            raise BadInput(f"{settings.data_dir} holds incidents already; set TRIAGE_DATA_DIR to an empty folder")
+        fill(service, options.count, options.seed, datetime.now(UTC), _tell(options.count))
+    finally:
+        close_service(service)
+    print(f"{options.count} incidents are in {settings.data_dir}; `torchtriage serve` shows them")
+    return 0
+
+
+def _tell(count: int) -> Callable[[int], None]:
+    def told(done: int) -> None:
+        if sys.stderr.isatty() and (done % 20 == 0 or done == count):
+            print(f"\r{done} of {count}", end="\n" if done == count else "", file=sys.stderr, flush=True)
+
+    return told

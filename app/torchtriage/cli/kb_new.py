@@ -1,0 +1,51 @@
+"""`torchtriage kb new`: writes the file of a new entry, filled in from a log where one is given."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from torchtriage.errors import BadInput
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    new = subparsers.add_parser("new", help="start a new entry from a template")
+    new.add_argument("entry", metavar="ENTRY", help="area.name")
+    new.add_argument("--from", dest="log", metavar="LOG", help="take sign and example from what failed in this log")
+    new.add_argument("--json", action="store_true")
+    new.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes to the last knowledge folder. Raises BadInput for a bad name, one that exists, and an unreadable LOG."""
+    from torchtriage.cli.triage import folders
+    from torchtriage.knowledge.new_entry import draft, path_of
+
+    path = path_of(options.entry, folders())
+    failed = _failed_in(options.log) if options.log else None
+    try:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(draft(options.entry, failed), encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}") from error
+    if options.json:
+        print(json.dumps({"entry": options.entry, "file": str(path)}, ensure_ascii=False))
+    else:
+        print(f"{path}\nFill in what says TODO, then run: torchtriage kb check")
+    return 0
+
+
+def _failed_in(log: str) -> str:
+    from torchtriage.cli.triage import folders
+    from torchtriage.engine import Engine
+    from torchtriage.knowledge.cache import cache_folder, load
+    from torchtriage.knowledge.new_entry import failure
+    from torchtriage.reading.sources import open_path
+
+    verdict = Engine(load(folders(), cache_folder()), cache_folder()).triage(open_path(Path(log)))
+    failed = failure(verdict)
+    if verdict.root_cause and verdict.root_cause.entry:
+        print(f"torchtriage: {log} is explained by {verdict.root_cause.entry} already", file=sys.stderr)
+    return failed

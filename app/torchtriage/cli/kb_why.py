@@ -1,0 +1,77 @@
+"""`torchtriage kb why`: says why an entry did or did not match a log, sign by sign."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchtriage.errors import NotFound
+
+if TYPE_CHECKING:
+    from torchtriage.answer.explain_match import SignResult, Why
+    from torchtriage.domain.entry import KnowledgeBase, Language
+    from torchtriage.matching.alignment import Token
+
+_MOST_SIGNS = 5  # that got furthest; --json has all
+_MARKS = {"matched": "{}", "found": "{}", "different": "[{}]", "missing": "[{}]"}
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser("why", help="say why an entry did or did not match a log")
+    parser.add_argument("entry", metavar="ENTRY")
+    parser.add_argument("log", metavar="LOG", type=Path)
+    parser.add_argument("--lang", choices=("en", "zh"), default="en")
+    parser.add_argument("--json", action="store_true")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Raises NotFound for an unknown entry and UnreadableLog for a log that can't be read."""
+    from torchtriage.cli.triage import folders
+    from torchtriage.engine import Engine
+    from torchtriage.knowledge.cache import cache_folder, load
+    from torchtriage.reading.sources import open_path
+
+    knowledge = load(folders(), cache_folder())
+    if options.entry not in knowledge.entries:
+        raise NotFound(f"no entry {options.entry}{_nearest(options.entry, knowledge)}")
+    told = Engine(knowledge, cache_folder()).why(open_path(options.log), options.entry)
+    print(json.dumps(told.as_dict(options.lang), ensure_ascii=False) if options.json else page(told, options.lang))
+    return 0
+
+
+def page(told: Why, lang: Language) -> str:
+    """-> the answer as text: the sentence, then the signs that got furthest with what is missing in brackets."""
+    lines = [f"{told.entry}: {told.sentence(lang)}"]
+    for sign in told.signs[:_MOST_SIGNS]:
+        lines += ["", f"{sign.where}: {sign.sign}", f"  {sign.sentence(lang)}"]
+        if sign.line is not None:
+            lines += [f"  {_place(sign)}: {sign.text}", f"  {''.join(map(_token, sign.tokens))}"]
+    rest = len(told.signs) - _MOST_SIGNS
+    if rest > 0:
+        lines += [
+            "",
+            f"… {rest} 个其他特征（--json 显示全部）" if lang == "zh" else f"… {rest} more signs (--json has all)",
+        ]
+    return "\n".join(lines)
+
+
+def _token(token: Token) -> str:
+    shown = _MARKS[token.state].format(token.sign)
+    if token.state == "found" and token.instead:
+        return f"+{token.instead!r} {shown}"
+    return f"{shown}<- {token.instead!r}" if token.instead else shown
+
+
+def _place(sign: SignResult) -> str:
+    return f"{sign.file}:{sign.line}" if sign.file else f"{sign.line}"
+
+
+def _nearest(name: str, knowledge: KnowledgeBase) -> str:
+    """-> the ids that look most like a wrong one, to be added to a sentence."""
+    from rapidfuzz import process
+
+    near = [found for found, _, _ in process.extract(name, list(knowledge.entries), limit=3, score_cutoff=50)]
+    return f"; near: {', '.join(near)}" if near else ""

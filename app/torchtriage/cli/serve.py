@@ -1,0 +1,94 @@
+"""`torchtriage serve`: the web page and the API."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+from dataclasses import replace
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from torchtriage.cli.shutdown import end_at_the_latest
+from torchtriage.errors import TriageError
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from torchtriage.settings import Settings
+
+_GRACE = 10  # seconds that requests under way have when the service is asked to stop
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser("serve", help="serve the web page and the API")
+    parser.add_argument("--host", help="address to listen on (127.0.0.1)")
+    parser.add_argument("--port", help="port to listen on (8000); 0 takes a free one")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serves until it is stopped. Raises TriageError, before anything is served, where something is wrong, and where
+    the database's file was taken away from below it."""
+    import uvicorn
+
+    from torchtriage.cli.logging_setup import start_logging
+    from torchtriage.services.service import open_service
+    from torchtriage.services.triage_incident import triage_incident
+    from torchtriage.settings import Settings
+    from torchtriage.storage.sqlite_lock import alone
+    from torchtriage.web.app import create_app
+    from torchtriage.web.http_protocol import BoundedHead
+
+    given = {"TRIAGE_HOST": options.host, "TRIAGE_PORT": options.port}
+    settings = Settings.from_environment(os.environ | {name: value for name, value in given.items() if value})
+    start_logging(settings)
+    with _listening(settings) as listening, alone(settings.database):
+        settings = replace(settings, port=listening.getsockname()[1])
+        service = open_service(settings, triage_incident, settings.serve_triages)
+        app = create_app(settings, service)
+        config = uvicorn.Config(
+            app,
+            http=BoundedHead,
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,  # whom to believe says TRIAGE_TRUSTED_PROXIES
+            timeout_graceful_shutdown=_GRACE,
+        )
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup has it ignored
+            signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+        server = _server(config)
+
+        def stop() -> None:
+            end_at_the_latest()
+            server.should_exit = True
+
+        service.database.on_moved = stop
+        print(f"torchtriage listens on {settings.base_url}, data in {settings.data_dir}", flush=True)
+        server.run([listening])
+        if service.database.moved is not None:
+            raise service.database.moved
+    return 0
+
+
+def _server(config: uvicorn.Config) -> uvicorn.Server:
+    """-> one that ends in time, whatever its threads wait for."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            end_at_the_latest()
+            super().handle_exit(sig, frame)
+
+    return Server(config)
+
+
+def _listening(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+    except OSError as error:
+        place = f"{settings.host}:{settings.port}"
+        reason = str(error.strerror).partition(" (while")[0]  # what socket says of itself goes on after that
+        raise TriageError(f"can't listen on {place}: {reason}") from None

@@ -1,0 +1,100 @@
+"""`torchtriage token`: makes, lists and revokes tokens."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import os
+from contextlib import closing
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchtriage.storage.database import Database
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    from torchtriage.domain.access import Scope
+
+    parser = subparsers.add_parser("token", help="make, list and revoke tokens")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    create = actions.add_parser("create", help="make a token and print its secret, this once")
+    create.add_argument("name", help="whose it is; stands in the trail of changes")
+    create.add_argument(
+        "--scope",
+        action="append",
+        required=True,
+        choices=[scope.value for scope in Scope],
+        help="what it allows; several times for several",
+    )
+    create.add_argument("--days", type=_days, metavar="N", help="valid for this many days (for ever)")
+    create.set_defaults(run=_create)
+    listed = actions.add_parser("list", help="list the tokens, the latest first")
+    listed.add_argument("--sessions", action="store_true", help="those who are logged in to the page, instead")
+    listed.set_defaults(run=_list)
+    revoke = actions.add_parser("revoke", help="make a token worthless")
+    revoke.add_argument("id", help="its id, as `list` shows it")
+    revoke.set_defaults(run=_revoke)
+    for action in (create, listed, revoke):
+        action.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _create(options: argparse.Namespace) -> int:
+    from torchtriage.domain.access import Scope
+    from torchtriage.services import tokens as access
+
+    lifetime = timedelta(days=options.days) if options.days else None
+    with closing(open_database()) as database:
+        secret, token = access.create(database, options.name, {*map(Scope, options.scope)}, lifetime, me())
+    print(json.dumps({"secret": secret, **token.as_dict()}) if options.json else secret)
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    from torchtriage.services import tokens as access
+
+    with closing(open_database()) as database:
+        tokens = [token.as_dict() for token in access.listed(database, options.sessions)]
+    if options.json:
+        print(json.dumps(tokens))
+        return 0
+    for token in tokens:
+        state = "revoked" if token["revoked_at"] else f"until {token['expires_at'] or 'revoked'}"
+        used = f"last used {token['last_used_at']}" if token["last_used_at"] else "never used"
+        print(f"{token['id']:>4}  {token['name']}  {','.join(token['scopes'])}  {state}  {used}")
+    return 0
+
+
+def _revoke(options: argparse.Namespace) -> int:
+    from torchtriage.services import tokens as access
+
+    with closing(open_database()) as database:
+        token = access.revoke(database, options.id, me())
+    print(json.dumps(token.as_dict()) if options.json else f"{token.name}: revoked")
+    return 0
+
+
+def open_database() -> Database:
+    """-> the service's database, at the tables of this version."""
+    from torchtriage.settings import Settings
+    from torchtriage.storage.database import Database
+    from torchtriage.storage.schema_upgrade import upgrade
+
+    url = Settings.from_environment(os.environ).database
+    upgrade(url)
+    return Database(url)
+
+
+def _days(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 36500:
+        raise argparse.ArgumentTypeError("not a whole number from 1 to 36500")
+    return int(text)
+
+
+def me() -> str:
+    """-> who runs a command, for the trail of changes."""
+    try:
+        return f"{getpass.getuser()} (command line)"
+    except (KeyError, OSError):
+        return "command line"

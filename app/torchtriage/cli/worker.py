@@ -1,0 +1,81 @@
+"""`torchtriage worker`: triages what servers accepted, on as many machines as there are workers."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchtriage.services.service import Service
+    from torchtriage.settings import Settings
+
+_LOOK = 1.0  # seconds between two looks at whether the queue is worked
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser("worker", help="triage what servers accepted, where the database is Postgres")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Works until it is stopped -> 0. Raises TriageError where something is wrong at the start, and where the queue is
+    not worked any more though nobody stopped it."""
+    from torchtriage.cli.logging_setup import start_logging
+    from torchtriage.cli.shutdown import end_at_the_latest
+    from torchtriage.errors import SettingError, TriageError
+    from torchtriage.services.fingerprint_upgrade import Succession
+    from torchtriage.services.maintenance import Upkeep
+    from torchtriage.services.outbox_worker import Postman
+    from torchtriage.services.service import close_service, open_service
+    from torchtriage.services.triage_incident import triage_incident
+    from torchtriage.settings import Settings
+
+    settings = Settings.from_environment(os.environ)
+    if settings.database.startswith("sqlite"):
+        raise SettingError("TRIAGE_DATABASE_URL: a worker needs Postgres; on SQLite `torchtriage serve` triages itself")
+    start_logging(settings)
+    stopped = threading.Event()
+
+    def stop(*_: object) -> None:
+        stopped.set()
+        end_at_the_latest()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    service = open_service(settings, triage_incident)
+    print(f"torchtriage works the queue, {max(1, settings.workers)} logs at a time", flush=True)
+    upkeep, postman, succession = Upkeep(service), Postman(service), Succession(service)
+    try:
+        stop_showing = _show(service, settings)
+        upkeep.start()
+        postman.start()
+        succession.start()
+        while not stopped.wait(_LOOK) and not service.queue.is_dead():
+            pass
+        succession.stop()
+        upkeep.stop()
+        postman.stop()
+        stop_showing()
+    finally:
+        dead = service.queue.is_dead()
+        close_service(service)
+    if dead and not stopped.is_set():
+        raise TriageError("the queue's thread has died; what it had in hand goes to other processes")
+    return 0
+
+
+def _show(service: Service, settings: Settings) -> Callable[[], object]:
+    """Shows the counters where the settings want that -> what ends it. Raises TriageError."""
+    from torchtriage.errors import TriageError
+
+    port = settings.worker_metrics_port
+    if not port:
+        return bool
+    try:
+        return service.counters.serve(settings.host, port)
+    except OSError as error:
+        raise TriageError(f"can't listen on {settings.host}:{port}: {os.strerror(error.errno or 0)}") from None

@@ -1,0 +1,111 @@
+"""What the dashboard shows of a time and of clusters, ready to be drawn, and the same as JSON and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import date
+from typing import Any
+
+from torchtriage.domain.stats import BadHost, Precision, RetrySuccess
+
+OTHERS = "others"  # the name of what is too little to be drawn by itself
+UNKNOWN = "unknown"  # of failures that no entry names
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Whole days in UTC, both among them."""
+
+    first: date
+    last: date
+
+    @property
+    def days(self) -> int:
+        return (self.last - self.first).days + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Counts over time, parted: `counts[part][i]` is of the i-th of `times`, days or months. Greatest part first."""
+
+    times: tuple[str, ...]
+    counts: dict[str, tuple[int, ...]]
+
+    @property
+    def totals(self) -> tuple[int, ...]:
+        return tuple(map(sum, zip(*self.counts.values(), strict=True))) if self.counts else (0,) * len(self.times)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Failures of one cause or cluster, and GPU hours that they lost; `name` is None where there is none."""
+
+    name: str | None
+    count: int
+    gpu_hours_lost: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRecord:
+    """Failures of a cluster; hours from one to the next on average, of all and of the hardware's, None without any."""
+
+    cluster: str | None
+    count: int
+    hardware: int
+    hours_between: float | None
+    hours_between_hardware: float | None
+    gpu_hours_lost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Dashboard:
+    """`hours` is how long is looked at: the range, or what of it lies after the first incident and before now."""
+
+    range: Range
+    cluster: str | None
+    hours: float
+    count: int
+    gpu_hours_lost: float
+    by_area: Chart
+    by_owner: Chart
+    causes: tuple[Cost, ...]
+    clusters: tuple[ClusterRecord, ...]
+    bad_hosts: tuple[BadHost, ...]
+    retries: RetrySuccess
+    precision: tuple[Precision, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form that outsiders rely on."""
+        return {
+            "since": self.range.first.isoformat(),
+            "until": self.range.last.isoformat(),
+            "cluster": self.cluster,
+            "count": self.count,
+            "gpu_hours_lost": self.gpu_hours_lost,
+            "retries": asdict(self.retries) | {"unknown": self.retries.unknown},
+        } | {name: [dict(zip(rows[0], row, strict=True)) for row in rows[1:]] for name, rows in self.tables().items()}
+
+    def tables(self) -> dict[str, list[list[Any]]]:
+        """-> each table that the page shows, by name; its first row names the columns."""
+        costs = [(cost.name, cost.count, cost.gpu_hours_lost) for cost in self.causes]
+        hosts = [(bad.host, bad.hardware, bad.last_seen.isoformat()) for bad in self.bad_hosts]
+        said = [(one.entry, one.right, one.wrong) for one in self.precision]
+        return {
+            "by_area": list(_chart(self.by_area)),
+            "by_owner": list(_chart(self.by_owner)),
+            "causes": _rows(("entry", "count", "gpu_hours_lost"), costs),
+            "clusters": _rows(ClusterRecord.__slots__, (asdict(row).values() for row in self.clusters)),
+            "hosts": _rows(("host", "hardware", "last_seen"), hosts),
+            "precision": _rows(("entry", "right", "wrong"), said),
+        }
+
+
+def _chart(chart: Chart) -> Iterator[list[Any]]:
+    yield ["time", *chart.counts]
+    for at, time in enumerate(chart.times):
+        yield [time, *(counts[at] for counts in chart.counts.values())]
+
+
+def _rows(names: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[list[Any]]:
+    return [list(names), *(list(row) for row in rows)]

@@ -1,0 +1,82 @@
+"""One thing that went wrong, found by one extractor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from torchtriage.domain.line import Line
+
+
+class Where(StrEnum):
+    """Which kind of text an event carries; a sign's `in` picks among them (`any` means all of them)."""
+
+    EXCEPTION = "exception"  # "Type: message", of a traceback or of a line in that form
+    LINE = "line"  # a single line that an extractor or a sign pointed at
+    EXIT = "exit"  # how a process ended, in the canonical form "exitcode -9 SIGKILL rank 3"
+    FRAME = "frame"  # the frames of a traceback: file, function and source line
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame of a traceback; `user_code` is False for installed packages and the standard library."""
+
+    file: str
+    line: int
+    function: str
+    code: str = ""
+    user_code: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """One exception of a traceback: dotted type, whole message, frames (outermost first), the lines that name it."""
+
+    type: str
+    message: str
+    frames: tuple[Frame, ...] = ()
+    lines: tuple[Line, ...] = ()
+    implicit: bool = False  # raised while the one before it in the chain was being handled
+
+    @property
+    def text(self) -> str:
+        """`Type: message`, as Python prints it."""
+        return ": ".join(part for part in (self.type, self.message) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that went wrong.
+
+    `text` is what signs are searched in. `chain` holds the exceptions of one traceback, the first raised first;
+    the event's own exception is the last. `ranks` are all ranks that showed an equal event. `fatal` is False where
+    the text alone does not say that a process ended (a warning, a log line).
+    """
+
+    where: Where
+    text: str
+    lines: tuple[Line, ...]
+    source: str
+    rank: int | None = None
+    local_rank: int | None = None
+    host: str | None = None
+    attempt: int = 0
+    time: str | None = None
+    fatal: bool = True
+    chain: tuple[Raised, ...] = ()
+    ranks: frozenset[int] = field(default_factory=frozenset)
+    exit_code: int | None = None
+
+    @classmethod
+    def at(cls, line: Line, text: str, source: str, where: Where = Where.LINE) -> Event:
+        """-> the event that one line tells, of that line's rank, host, attempt and time."""
+        return cls(where, text, (line,), source, line.rank, line.local_rank, line.host, line.attempt, line.time)
+
+    @property
+    def line(self) -> Line:
+        """The line that names what went wrong."""
+        return self.lines[0]
+
+    @property
+    def exception(self) -> Raised | None:
+        return self.chain[-1] if self.chain else None

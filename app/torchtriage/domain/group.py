@@ -1,0 +1,127 @@
+"""Groups of incidents: those of one fingerprint, or of several that somebody joined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from torchtriage.domain.suggestion import Suggestion
+from torchtriage.domain.timestamps import iso
+
+
+class GroupStatus(StrEnum):
+    OPEN = "open"
+    RESOLVED = "resolved"
+    IGNORED = "ignored"
+
+
+class GroupOrder(StrEnum):
+    """What comes first in a list of groups: the latest seen, the one with the most incidents, the dearest."""
+
+    SEEN = "last_seen"
+    COUNT = "count"
+    COST = "cost"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMark:
+    """What an incident tells of its group."""
+
+    id: str
+    status: GroupStatus
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Incidents that count as one. `title` and `signature` are the latest incident's.
+
+    `regressed_at` is when an incident came after the group had been resolved, which opened it again. A group that was
+    merged into another has no incidents, and names it in `merged_into`; `merged` are those that were merged into this.
+    `came_from` is the group, there or gone, whose incidents went to several groups under later knowledge, this one
+    among them. It is `provisional` while it may turn out to be an older one under a new fingerprint.
+    """
+
+    id: str
+    status: GroupStatus
+    count: int
+    signature: str | None
+    title: str | None
+    entry: str | None
+    outcome: str
+    first_seen: datetime
+    last_seen: datetime
+    resolved_at: datetime | None = None
+    regressed_at: datetime | None = None
+    owner: str | None = None
+    note: str | None = None
+    muted_until: datetime | None = None
+    gpu_hours_lost: float | None = None
+    merged_into: str | None = None
+    merged: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
+    suggestion: Suggestion | None = None
+    came_from: str | None = None
+    provisional: bool = False
+
+    def as_dict(self, base_url: str) -> dict[str, Any]:
+        """The form that outsiders rely on; `url` is the group's page."""
+        return {
+            "id": self.id,
+            "url": f"{base_url}/groups/{self.id}",
+            "status": self.status.value,
+            "count": self.count,
+            "signature": self.signature,
+            "title": self.title,
+            "entry": self.entry,
+            "outcome": self.outcome,
+            "first_seen": iso(self.first_seen),
+            "last_seen": iso(self.last_seen),
+            "resolved_at": iso(self.resolved_at),
+            "regressed_at": iso(self.regressed_at),
+            "owner": self.owner,
+            "note": self.note,
+            "muted_until": iso(self.muted_until),
+            "gpu_hours_lost": self.gpu_hours_lost,
+            "merged_into": self.merged_into,
+            "merged": list(self.merged),
+            "came_from": self.came_from,
+            "fingerprints": list(self.fingerprints),
+            "generated": self.suggestion.as_dict() if self.suggestion else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChange:
+    """What somebody decided about a group; None leaves it as it is, an empty text takes it away.
+
+    A group that is muted for `mute` says nothing in chats; a duration of zero ends that.
+    """
+
+    status: GroupStatus | None = None
+    owner: str | None = None
+    note: str | None = None
+    mute: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFilter:
+    """Which groups to list, and in which order; None leaves a property open."""
+
+    status: GroupStatus | None = None
+    entry: str | None = None
+    outcome: str | None = None
+    sort: GroupOrder = GroupOrder.SEEN
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMembers:
+    """Whom and what the latest `counted` incidents of a group hit, by how often, the most often first."""
+
+    counted: int
+    hosts: dict[str, int]
+    jobs: dict[str, int]
+    users: dict[str, int]
+    clusters: dict[str, int]

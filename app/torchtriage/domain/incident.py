@@ -1,0 +1,181 @@
+"""Incidents: a stored log with its verdict, and what is known of the job that wrote it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from torchtriage.domain.group import GroupMark
+from torchtriage.domain.timestamps import iso
+
+
+class State(StrEnum):
+    """How far an incident is: received → triaging → triaged, or failed."""
+
+    RECEIVED = "received"
+    TRIAGING = "triaging"
+    TRIAGED = "triaged"
+    FAILED = "failed"
+
+    @property
+    def final(self) -> bool:
+        return self in (State.TRIAGED, State.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Who and what a failed run was, as its sender said it; None where the sender did not."""
+
+    job_id: str | None = None
+    job_name: str | None = None
+    cluster: str | None = None
+    scheduler: str | None = None
+    user: str | None = None
+    queue: str | None = None
+    attempt: int | None = None
+    node_rank: int | None = None
+    exit_code: int | None = None
+    state: str | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
+    gpus: int | None = None
+    image: str | None = None
+    commit: str | None = None
+    url: str | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Only what was given."""
+        given = {known.name: getattr(self, known.name) for known in fields(self)}
+        return {name: value for name, value in given.items() if value is not None and value != {}}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """One file of a stored log. `sha256` is that of its uncompressed bytes, and the key under which they are kept."""
+
+    name: str
+    sha256: str
+    bytes: int
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLog:
+    """The stored log of one incident. With several files, `sha256` is that of their digests and names."""
+
+    sha256: str
+    files: tuple[StoredFile, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in self.files)
+
+    @property
+    def lines(self) -> int:
+        return sum(file.lines for file in self.files)
+
+    def as_dict(self) -> dict[str, Any]:
+        files = [{"name": f.name, "sha256": f.sha256, "bytes": f.bytes, "lines": f.lines} for f in self.files]
+        return {"sha256": self.sha256, "bytes": self.bytes, "lines": self.lines, "files": files}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLine:
+    """One line of a stored file, from 1; `cut` says that it goes on."""
+
+    line: int
+    text: str
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What somebody said of a verdict; `entry` is what it should have been where they know."""
+
+    verdict: str  # right or wrong
+    by: str
+    at: datetime
+    entry: str | None = None
+    note: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"verdict": self.verdict, "entry": self.entry, "note": self.note, "by": self.by, "at": iso(self.at)}
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """A stored log and what became of it. `failure` says why there is no verdict where `state` is failed."""
+
+    id: str
+    state: State
+    received_at: datetime
+    job: Job
+    log: StoredLog
+    verdict: dict[str, Any] | None = None
+    group: GroupMark | None = None
+    triaged_at: datetime | None = None
+    failure: str | None = None
+    gpu_hours_lost: float | None = None
+    feedback: tuple[Feedback, ...] = ()
+
+    def as_dict(self, base_url: str) -> dict[str, Any]:
+        """The form that outsiders rely on; `url` is the incident's page."""
+        group = self.group
+        mark = {"id": group.id, "status": group.status.value, "count": group.count} if group else None
+        return {
+            "id": self.id,
+            "url": f"{base_url}/incidents/{self.id}",
+            "state": self.state.value,
+            "failure": self.failure,
+            "received_at": iso(self.received_at),
+            "triaged_at": iso(self.triaged_at),
+            "job": self.job.as_dict(),
+            "group": mark,
+            "verdict": self.verdict,
+            "log": self.log.as_dict(),
+            "gpu_hours_lost": self.gpu_hours_lost,
+            "feedback": [feedback.as_dict() for feedback in self.feedback],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What of a verdict is filtered, searched and grouped by."""
+
+    outcome: str
+    fingerprint: str | None
+    signature: str | None
+    entry: str | None
+    title: str | None
+    host: str | None
+    text: str
+    hardware: bool = False  # the host is to be left out of the next try
+    gpu_hours: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A verdict in short: where two differ in this, they say something else."""
+
+    outcome: str
+    entry: str | None
+    fingerprint: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentFilter:
+    """Which incidents to list; None leaves a property open. `q` is words, all of which must be found."""
+
+    q: str | None = None
+    entry: str | None = None
+    outcome: str | None = None
+    cluster: str | None = None
+    user: str | None = None
+    host: str | None = None
+    state: State | None = None
+    group: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None

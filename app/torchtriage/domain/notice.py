@@ -1,0 +1,101 @@
+"""Notices: what people are told about a group of incidents, whatever chat it goes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from torchtriage.domain.entry import Language
+from torchtriage.domain.group import GroupStatus
+
+
+class NoticeKind(StrEnum):
+    """Why a notice is sent."""
+
+    NEW = "new"  # the first incident of a group
+    REGRESSED = "regressed"  # an incident of a group that was resolved
+    COST = "cost"  # the GPU hours that a group lost went over a threshold
+    COUNT = "count"  # the number of its incidents did
+    REPEAT = "repeat"  # one more incident: counters of messages that were sent are set
+    ANSWER = "answer"  # somebody handed this log in and waits for the answer
+    TEST = "test"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What there is to tell, in the words of one language. None where it isn't known.
+
+    `title` is the cause in plain words; of an unexplained run it is the exception. `fixed` says whether somebody
+    resolved the group. `over` holds the thresholds that were passed, by kind. `document` is the same for machines.
+    """
+
+    kind: NoticeKind
+    lang: Language
+    title: str
+    outcome: str
+    url: str
+    incident: str | None = None
+    group: str | None = None
+    group_url: str | None = None
+    entry: str | None = None
+    confidence: str | None = None
+    rank: int | None = None
+    host: str | None = None
+    job_name: str | None = None
+    job_id: str | None = None
+    user: str | None = None
+    cluster: str | None = None
+    evidence: str | None = None
+    line: int | None = None
+    fix: str | None = None
+    command: str | None = None
+    advice: str | None = None
+    count: int = 0
+    recent: int = 0
+    gpu_hours: float | None = None
+    status: GroupStatus | None = None
+    muted_until: datetime | None = None
+    over: dict[str, float] = field(default_factory=dict)
+    document: dict[str, Any] = field(default_factory=dict)
+
+
+class SendState(StrEnum):
+    """How far an item of the outbox is: waiting (for a verdict) → ready → sent, or failed."""
+
+    WAITING = "waiting"
+    READY = "ready"
+    SENT = "sent"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxItem:
+    """One thing to do at another service: a notice to send, a question of Slack's to answer, a file to fetch.
+
+    `problem` is why the last try failed, in a sentence.
+    """
+
+    id: str
+    key: str
+    kind: str
+    channel: str
+    state: SendState
+    tries: int
+    put_at: datetime
+    due_at: datetime
+    incident: str | None = None
+    group: str | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+    ended_at: datetime | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """The message in a Slack channel with which a group's thread begins, and the incident that it tells of."""
+
+    channel: str
+    ts: str
+    incident: str | None = None

@@ -1,0 +1,253 @@
+"""Collects the facts of a run: every kept line in, launcher, world size, hosts, versions, progress and phases out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field
+
+from torchtriage.domain.event import Event
+from torchtriage.domain.host import host_name
+from torchtriage.domain.line import Line
+from torchtriage.facts import launchers, progress, versions
+from torchtriage.facts.line_facts import ENOUGH_OF_FIELD, LONGEST, OF_FIELD, PATH, Told, form_of, told_by
+from torchtriage.facts.line_origin import BEGIN_WORDS, begins
+from torchtriage.facts.phases import Phases, Steps
+from torchtriage.facts.time_range import Span
+from torchtriage.facts.versions import Bounds
+from torchtriage.reading.lines import FILE_SPAN
+from torchtriage.reading.prefixes.paths import Place, writer_of
+
+MOST_HOSTS = 4096
+_MOST_LASTING = 4096
+
+
+@dataclass(slots=True)
+class Environment:
+    """Feed it every kept line, `note` the signs that lines show, and `sample` now and then; it never claims a line.
+
+    `progress` and `well` hold the orders of lines that show progress, and that say the run ended well; `wound_up` those
+    of lines that clean-up code prints after a failure as well; `joined` those of a passed barrier or a placed pod;
+    `refused` those of a server's answer to a request that it could not take, `serves` those in which one says that it
+    is up; `progress_of` the last progress of each rank that labels its lines. `step` is the last one of the file that came furthest. `exit_code` is the last status
+    but 0 that a line speaks of.
+    """
+
+    launcher: str | None = None
+    world_size: int | None = None
+    exit_code: int | None = None
+    hosts: dict[str, None] = field(default_factory=dict)
+    host_of: dict[int, str] = field(default_factory=dict)  # of a rank
+    executed_on: set[str] = field(default_factory=set)  # all hosts of the job, as its batch system tells
+    files: dict[int, Place] = field(default_factory=dict)  # of a run of several, by their number
+    versions: dict[str, str] = field(default_factory=dict)
+    span: Span = field(default_factory=Span)
+    progress: list[int] = field(default_factory=list)
+    progress_of: dict[int, int] = field(default_factory=dict)
+    well: list[int] = field(default_factory=list)
+    wound_up: list[int] = field(default_factory=list)
+    joined: list[int] = field(default_factory=list)
+    refused: list[int] = field(default_factory=list)
+    serves: list[int] = field(default_factory=list)
+    foreign: int = 0
+    on_gpus: int = 0  # foreign lines, of programs that use GPUs
+    of_field: int = 0
+    of_devices: int = 0  # of these the ones that speak of devices alone
+    around: int = 0  # lines that tell of no more than what stands around training
+    kinds: int = 0  # of words of this field, a bit each
+    _steps: Steps = field(default_factory=Steps)
+    _phases: Phases = field(default_factory=Phases)
+    _bounds: Bounds = (None, None)
+    _lasting: dict[int, Told] = field(default_factory=dict)  # by their identity
+    _heard: set[Bounds] = field(default_factory=lambda: {(None, None)})
+
+    @property
+    def step(self) -> int | None:
+        return self._steps.read()
+
+    @property
+    def of_another_program(self) -> bool:
+        """Whether more lines have the forms of another program than speak of training, of which there are few."""
+        return self.of_field - (self.of_devices if self.on_gpus else 0) < min(self.foreign, ENOUGH_OF_FIELD)
+
+    @property
+    def settled(self) -> frozenset[int]:
+        """The numbers of the signs of which further lines would tell nothing more."""
+        enough = self.of_field - self.of_devices >= ENOUGH_OF_FIELD
+        known = OF_FIELD if enough and self.surely_of_field else frozenset()
+        return known | {PATH} if "python" in self.versions else known
+
+    @property
+    def surely_of_field(self) -> bool:
+        """Whether a line speaks of what only training has, or lines have two kinds of words of a training loop."""
+        return self.kinds.bit_count() > 1
+
+    @property
+    def torch_range(self) -> str | None:
+        """The torch versions that the log's forms leave open, as `>=2.3,<2.5`."""
+        by_python = versions.bounds_by_python(self.versions.get("python"))
+        return versions.told(versions.narrowed([self._bounds, by_python])) or versions.told(self._bounds)
+
+    def phase_at(self, order: int) -> str | None:
+        """-> what the same file showed last that the run did, up to the line at `order`."""
+        return self._phases.at(order)
+
+    def phase_before(self, event: Event) -> str | None:
+        """-> the same for what went wrong; else what its process showed last in other files, as stdout.log."""
+        phase, file = self.phase_at(event.line.order), event.line.order // FILE_SPAN
+        if phase is not None or file not in self.files:
+            return phase
+        writer, rank, local = writer_of(self.files[file].file or ""), event.rank, event.local_rank
+
+        def same(place: Place) -> bool:
+            known = place.rank == rank if rank is not None else local is not None and place.local_rank == local
+            return (known and place.attempt == event.attempt) or writer_of(place.file or "") == writer
+
+        others = {number for number, place in self.files.items() if number != file and same(place)}
+        return self._phases.last_of(others)
+
+    def feed(self, lines: Sequence[Line]) -> None:
+        """Takes the times of many lines."""
+        self._steps.read()
+        self.span.feed([line.time for line in lines if line.time is not None])
+
+    def note(self, line: Line, signs: tuple[int, ...], claimed: bool) -> None:
+        """Takes what the text of a line tells, which shows the signs with these numbers.
+
+        `claimed`: the line belongs to a traceback or a report, where `step = 5` is code and no progress.
+        """
+        form, text = form_of(signs), line.text[:LONGEST]
+        told = told_by(text, signs) if form.is_read else form.told
+        if form.says_more and self._lasting.get(id(told)) is not told:
+            self._note(line.order, told, claimed)
+            self._remember(told)
+        self.of_field += told.of_field
+        self.of_devices += told.of_devices
+        self.around += told.around
+        self.kinds |= told.kinds
+        if form.counts and not claimed and (form.surely or progress.progressed(text)):
+            self._progressed(line, told.phase)
+            rank = line.rank if line.rank is not None else progress.writer(text)
+            if rank is not None:
+                self.progress_of[rank] = line.order
+
+    def pass_by(self, lines: Sequence[Line], signs: Sequence[tuple[int, ...]]) -> None:
+        """Takes lines of one file that tell at most that the run goes on; `signs` has the numbers of those of each."""
+        counting: set[tuple[int, ...]] = set()
+        for numbers, often in Counter(signs).items():
+            form = form_of(numbers)
+            self.of_field += often * form.told.of_field
+            self.of_devices += often * form.told.of_devices
+            self.around += often * form.told.around
+            self.kinds |= form.told.kinds
+            if form.counts:
+                counting.add(numbers)
+        if counting:
+            self._count([line for line, numbers in zip(lines, signs, strict=True) if numbers in counting])
+
+    def _count(self, lines: list[Line]) -> None:
+        """Takes lines of progress."""
+        self._advance([line.order for line in lines])
+        self._steps.add(lines)
+        for line in lines:
+            if self._phases.go_on(line):
+                break
+        if "rank" in "\n".join([line.text[:7] for line in lines]).lower():
+            told = [(progress.writer(line.text) if line.rank is None else line.rank, line.order) for line in lines]
+        else:
+            told = [(line.rank, line.order) for line in lines]
+        self.progress_of |= {rank: order for rank, order in told if rank is not None}
+
+    def label(self, signs: tuple[int, ...]) -> None:
+        """Takes what the start of a line tells, its label included: the form of a rank's label tells the version too."""
+        self._narrow(form_of(signs).told.bounds)
+
+    def at(self, host: str, rank: int | None) -> None:
+        """Takes a host of the run, and which rank ran there; what is no host's name is left."""
+        if host_name(host) is None:
+            return
+        if host not in self.hosts and len(self.hosts) < MOST_HOSTS:
+            self.hosts[host] = None
+        if rank is not None and rank not in self.host_of:
+            self.host_of[rank] = host
+
+    def _note(self, order: int, told: Told, claimed: bool) -> None:
+        if told.launcher:
+            self.started_by(told.launcher)
+        self.world_size = self.world_size or told.world_size
+        self.exit_code = told.exit_code or self.exit_code
+        for name, version in told.versions:
+            known = self.versions.setdefault(name, version)
+            if version.startswith(f"{known}."):
+                self.versions[name] = version
+        for host in told.hosts:
+            self.at(host, None)
+        for rank, host in told.placed:
+            self.at(host, rank)
+        self.executed_on.update(filter(host_name, told.executed))
+        self._narrow(told.bounds)
+        if told.phase and not claimed:
+            self._phases.enter(order, told.phase)
+        shown = ((self.well, told.well), (self.wound_up, told.wound_up), (self.joined, told.joined))
+        for orders, shows in (*shown, (self.refused, told.refused), (self.serves, told.serves)):
+            if shows:
+                orders.append(order)
+        self.foreign += told.foreign
+        self.on_gpus += told.on_gpus
+
+    def _remember(self, told: Told) -> None:
+        """Ranks print the same lines: what tells the same however often it is told need not be noted again."""
+        anew = told.phase or told.exit_code or told.well or told.wound_up or told.joined or told.refused or told.serves
+        if anew or told.foreign:
+            return
+        if len(self._lasting) >= _MOST_LASTING:
+            self._lasting.clear()
+        self._lasting[id(told)] = told
+
+    def started_by(self, launcher: str) -> None:
+        """Of several launchers the one that started the others counts."""
+        self.launcher = launchers.outer(self.launcher, launcher)
+
+    def sample(self, order: int, text: str) -> None:
+        """Looks for progress in a piece of the log that goes by unkept; `order` is that of its last line."""
+        can, surely = progress.counts(progress.counting(text))
+        if can and (surely or progress.progressed(text)):
+            self._progressed(Line(0, text, text, order))
+
+    def move(self, shifts: dict[int, int]) -> None:
+        """Moves whole files in the order of the run: number of the file -> lines by which it moves."""
+
+        def moved(order: int) -> int:
+            return order + shifts.get(order // FILE_SPAN, 0)
+
+        for orders in (self.progress, self.well, self.wound_up, self.joined, self.refused, self.serves):
+            orders[:] = sorted(map(moved, orders))
+        self.progress_of = {rank: moved(order) for rank, order in self.progress_of.items()}
+        self._phases.move(moved)
+        self.files = {moved(file * FILE_SPAN) // FILE_SPAN: name for file, name in self.files.items()}
+
+    @staticmethod
+    def begins_at(lines: Sequence[Line], said: Set[str]) -> list[int]:
+        """-> the places of the lines with which a launch begins; `said`: which words of such lines they hold."""
+        words = [word for word in BEGIN_WORDS if word in said]
+        places = {at for word in words for at, line in enumerate(lines) if word in line.text}
+        return [at for at in sorted(places) if begins(lines[at].text)]
+
+    def _narrow(self, bounds: Bounds) -> None:
+        if bounds not in self._heard:
+            self._heard.add(bounds)
+            self._bounds = versions.narrowed([self._bounds, bounds])
+
+    def _progressed(self, line: Line, phase: str | None = None) -> None:
+        """`phase`: what the line itself says that the run did, as in `saving checkpoint at iteration 100`."""
+        self._advance([line.order])
+        self._steps.add([line])
+        if phase is None:
+            self._phases.go_on(line)
+
+    def _advance(self, orders: list[int]) -> None:
+        """Takes the orders of lines of progress, which come in order, but for samples."""
+        last = self.progress[-1] if self.progress else -1
+        self.progress += [order for order in dict.fromkeys(orders) if order != last]
+        if orders[0] < last:
+            self.progress.sort()

@@ -1,0 +1,158 @@
+"""Versions that a log prints, and the range of torch versions that its forms leave open: texts in, versions out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchtriage.facts.container_images import IMAGE, held
+from torchtriage.facts.patterns import Shown, Sign
+
+Bounds = tuple[tuple[int, int] | None, tuple[int, int] | None]  # at least, below; as (major, minor)
+
+_VERSION = r"(\d{1,4}\.\d{1,4}(?:\.\d{1,4}){0,3}(?:(?:a|b|rc|\.post|\.dev)\d+)?(?:\+[\w.]+)?)"
+# torch==2.3.0+cu121 · torch    2.3.0 · PyTorch version: 2.3.0 · "transformers_version": "4.41.0" · torch-2.3.0.dist-info
+_NAMED = Sign(
+    r"(?i)(?:^|[\s\[('\"`/,;:*-])(pytorch[-_]lightning|lightning|pytorch|torch|transformers|accelerate|deepspeed|ray|vllm"
+    r"|megatron[-_]core|flash[-_]attn|numpy|triton|xformers|peft|trl|datasets|torchvision|nvidia[-_]nccl[-_]cu\d\d|wandb|mosaicml"
+    r"|nemo[-_]toolkit|mmengine|mmcv|mmdet|detectron2|transformer[-_]engine|bitsandbytes|apex|nvidia[-_]cuda[-_]runtime[-_]cu\d\d)"
+    r"(==|-|\s+|[`'\"]?(?:,? version|_version|\.__version__| info)?[`'\"]?(?: \(GPU\?\))?\s{0,3}[:=.]*\s?['\"]?v?)"
+    + _VERSION
+)
+_NAMES = {"pytorch": "torch", "pytorch-lightning": "lightning", "megatron-core": "megatron", "mosaicml": "composer",
+          "nemo-toolkit": "nemo"}  # fmt: skip
+_WHEEL = re.compile(r"(?:\.dist-info|\.egg|-cp\d|-py\d)")  # behind torch-2.3.0
+_NAMED_PYTHON = r"(?i)\bpython(?:[ _]version)?['\"]?\s?[:=]?\s?"
+_PYTHON = _NAMED_PYTHON + r"(?:(3\.\d{1,2}\.\d+)\b|(3\.\d{1,2})(?:[^\w/\\]|$))"
+PATH = Sign(_NAMED_PYTHON + r"(3\.\d{1,2})[/\\]")  # of most frames; once the version is known they tell no more
+_PYTHON_OR_PATH = re.compile(f"{_PYTHON}|{PATH.pattern.removeprefix('(?i)')}")
+_OTHERS = {  # what is printed in forms of its own
+    "cuda": Sign(
+        r"(?i)\b(?:cuda(?: runtime| toolkit)?(?: version)?['\"]?\s?|CUDA used to build PyTorch|torch cuda version|nvcc version)[.:= ]*[:=. ]\s?(\d+\.\d+)"
+        r"|pytorch/pytorch:\d+\.\d+\.\d+-cuda(\d+\.\d+)|Cuda compilation tools, release (\d+\.\d+)|NCCL version \d+\.\d+\.\d+\+cuda(\d+\.\d+)"
+        r"|(?i:torch)\S{0,3}\s{0,40}\d+\.\d+\.\d+\+cu(\d{2,3})\b"
+    ),
+    "nccl": Sign(r"(?i)\bNCCL(?: version)?\s?[:=]?\s?(\d+\.\d+\.\d+)|nccl\.version\(\)\D{0,4}\((\d+, \d+, \d+)\)"),
+    "python": Sign(_PYTHON),
+    "driver": Sign(r"(?i)driver version: ?(\d+\.\d+(?:\.\d+)?)|Kernel Module\s+(\d+\.\d+(?:\.\d+)?)"),
+    "cudnn": Sign(r"(?i)\bcudnn(?: version)?['\"]?\s?[:=]\s?(\d[\d.]*\d)|libcudnn\.so\.(\d+\.\d+\.\d+)"),
+    "deepspeed": Sign(r"DeepSpeed info: version=(\d+\.\d+\.\d+)"),
+    "vllm": Sign(r"LLM engine \(v(\d+\.\d+\.\d+\w*)\)|vLLM API server version (\d+\.\d+\.\d+\w*)"),
+}
+# A version that is asked for, or goes away, is not the one that runs.
+_ASKED = re.compile(
+    r"(?i)(?:requires?|needs?|since|least|minimum|before|after|until|than|upgrade to|from|uninstalling|installation:|collecting|expected"
+    r"|compiled (?:with|for)|compatible with)[\s'\"]*$"
+)
+_OR_LATER = re.compile(
+    r"(?i)['\"]?\s?(?:\(?(?:or|and) (?:later|above|newer|higher|greater|below|earlier)|\+? (?:is|are) required| is available)"
+)
+
+# What torch prints in its own forms tells its version, though the number is nowhere: form, at least, below.
+_FORMS: tuple[tuple[Sign, Bounds], ...] = (
+    # W0501 09:00:00.100000 140737350346560 torch/distributed/run.py:779] with a thread's id, later the process's
+    (Sign(r"^[WEIF]\d{4} [\d:.]+ \d{12,} (?:\S+/)?torch/"), ((2, 3), (2, 5))),
+    (Sign(r"^[WEIF]\d{4} [\d:.]+ \d{1,8} (?:\S+/)?torch/"), ((2, 4), None)),
+    (Sign(r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] torch\.distributed\.[\w.]+: \["), ((2, 1), (2, 3))),
+    (Sign(r"^(?:WARNING|ERROR|INFO):torch\.distributed\.(?:run|elastic)"), ((1, 9), (2, 1))),
+    (Sign(r"\[rank\d+\]: ?(?:Traceback \(|\S+Error: )"), ((2, 2), None)),
+    (Sign(r"\[rank\d+\]:\[[WEIF] \w+\.(?:cpp|h|cu):\d+\]"), ((2, 2), (2, 4))),
+    (Sign(r"\[[WEIF]\d{3,4} [\d:.]+ \w+\.(?:cpp|h|cu):\d+\]"), ((2, 4), None)),
+    (Sign(r"^\[[WEIF] \w+\.(?:cpp|h|cu):\d+\]"), (None, (2, 4))),
+    (Sign(r"\btorch\.OutOfMemoryError: CUDA"), ((2, 5), None)),
+    (Sign(r"\btorch\.cuda\.OutOfMemoryError: CUDA"), ((1, 13), (2, 5))),
+    (Sign(r"\bRuntimeError: CUDA out of memory\. Tried"), (None, (1, 13))),
+    (Sign(r"torch\.distributed\.DistBackendError: "), ((2, 0), None)),
+    (Sign(r"\bTORCH_USE_CUDA_DSA\b"), ((2, 0), None)),
+    (Sign(r"/torch/(?:_dynamo|_inductor)/"), ((2, 0), None)),
+    (Sign(r"/torch/nn/modules/module\.py\", line \d+, in _wrapped_call_impl"), ((2, 1), None)),
+    (Sign(r"/torch/autograd/graph\.py\", line \d+, in _engine_run_backward"), ((2, 3), None)),
+    (Sign(r"/torch/distributed/c10d_logger\.py"), ((2, 0), None)),
+    (Sign(r"/torch/(?:_tensor\.py|distributed/run\.py|distributed/elastic/)"), ((1, 9), None)),
+    (Sign(r"/torch/tensor\.py\", line"), (None, (1, 9))),
+    (Sign(r"Root Cause \(first observed failure\):"), ((1, 9), None)),
+    (Sign(r"\bOutput \d+ of \w+Backward0 is a view"), ((1, 10), None)),
+    (Sign(r"In PyTorch 2\.6, we changed the default value"), ((2, 6), None)),
+)
+_PRINTED = (_NAMED, IMAGE, PATH, *_OTHERS.values())
+PRINTED = frozenset(_PRINTED)
+SIGNS = (*_PRINTED, *(form for form, _ in _FORMS))
+# Wheels of torch for this Python: the first minor version that has them, and the first that no longer does.
+_PYTHONS: dict[str, Bounds] = {
+    "3.6": (None, (1, 11)), "3.7": (None, (2, 0)), "3.8": (None, (2, 5)), "3.11": ((1, 13), None),
+    "3.12": ((2, 2), None), "3.13": ((2, 5), None), "3.14": ((2, 9), None),
+}  # fmt: skip
+
+
+def printed(text: str, shown: Shown) -> tuple[tuple[str, str], ...]:
+    """-> (package, version) for each version that a line prints; `shown` are the signs that it shows."""
+    if PRINTED.isdisjoint(shown):
+        return ()
+    return (*(_named(text) if _NAMED in shown else ()), *_in_own_form(text, shown), *held(text, shown))
+
+
+def _named(text: str) -> Iterator[tuple[str, str]]:
+    for found in _NAMED.regex.finditer(text):
+        name, between, version = found[1].lower().replace("_", "-"), found[2], found[3]
+        if version.count(".") < 2 and "version" not in between.lower():
+            continue
+        if between == "-" and not (_WHEEL.match(text, found.end()) or "Successfully installed" in text):
+            continue
+        before = text[max(found.start(1) - 30, 0) : found.start(1)]
+        if _ASKED.search(before) or _OR_LATER.match(text, found.end()):
+            continue
+        if name.startswith("nvidia-cuda"):
+            name, version = "cuda", ".".join(version.split(".")[:2])
+        yield ("nccl" if "nccl" in name else _NAMES.get(name, name)), version.rstrip(".")
+
+
+def _in_own_form(text: str, shown: Shown) -> Iterator[tuple[str, str]]:
+    for name, sign in _OTHERS.items():
+        if name == "python" and (sign in shown or PATH in shown):
+            found = _PYTHON_OR_PATH.search(text)
+        else:
+            found = sign.regex.search(text) if sign in shown else None
+        # nvidia-smi names the newest CUDA that the driver could run, which is not the one in use.
+        if found is None or (name == "cuda" and "Driver Version" in text):
+            continue
+        version = next(part for part in found.groups() if part)
+        if name == "nccl":
+            version = _unscrambled(version.replace(", ", "."))
+        elif name == "cuda" and "." not in version:
+            version = f"{version[:-1]}.{version[-1]}"
+        yield name, version
+
+
+def _unscrambled(version: str) -> str:
+    """-> 2.10.3 for 21.0.3: torch before 1.13 took the number 21003 of newer NCCLs apart in the old way."""
+    major, minor, patch = (int(part) for part in version.split("."))
+    if major < 20:
+        return version
+    code = major * 1000 + minor * 100 + patch
+    return f"{code // 10000}.{code // 100 % 100}.{code % 100}"
+
+
+def bounds(shown: Shown) -> Bounds:
+    """-> the torch versions that the forms of a line leave open; `shown` are the signs that it shows."""
+    return narrowed([limits for form, limits in _FORMS if form in shown])
+
+
+def bounds_by_python(version: str | None) -> Bounds:
+    """-> the torch versions that there are for a Python, given as `3.12` or `3.12.3`."""
+    return _PYTHONS.get(".".join(version.split(".")[:2]), (None, None)) if version else (None, None)
+
+
+def narrowed(limits: list[Bounds]) -> Bounds:
+    """-> what all of `limits` leave open."""
+    lows = [low for low, _ in limits if low]
+    highs = [high for _, high in limits if high]
+    return max(lows, default=None), min(highs, default=None)
+
+
+def told(limits: Bounds) -> str | None:
+    """-> `>=2.3,<2.5`; None where nothing is known, or where the forms contradict one another."""
+    low, high = limits
+    if low and high and low >= high:
+        return None
+    parts = [f"{sign}{limit[0]}.{limit[1]}" for sign, limit in ((">=", low), ("<", high)) if limit]
+    return ",".join(parts) or None

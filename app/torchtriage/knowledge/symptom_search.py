@@ -1,0 +1,140 @@
+"""Search by symptom: a question in English, Chinese or both in; the entries that answer it, best first, out.
+
+No model and no network: words, their stems and meanings (`synonyms.yaml`), pairs of Chinese characters, and the nearest
+known word for a misspelt one. An entry's score is the share of the question that it covers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from torchtriage.domain.entry import Entry, KnowledgeBase
+from torchtriage.knowledge import synonyms, tokenizer
+from torchtriage.knowledge.synonyms import Phrases, meanings
+from torchtriage.knowledge.tokenizer import is_chinese, stem, units
+
+# What an index depends on beside the entries.
+SOURCES = (Path(__file__), Path(tokenizer.__file__), Path(synonyms.__file__), synonyms.FILE)
+
+_LEAST = 0.12  # a lower score names nothing
+_LEAST_SHARE = 0.33  # nor does one below this share of the best
+_UNHEARD = 1.0  # what a term weighs that no entry knows
+_LONGEST_QUERY = 500
+_EXAMPLE = 300  # characters of an example that are searched
+_QUESTION = 2  # from this weight on, a text is a question that a query can be like as a whole
+_SATURATION = 1.5  # how soon saying a word again stops counting
+_PLAIN = frozenset({
+    "a", "an", "and", "any", "are", "as", "at", "be", "but", "by", "can", "do", "does", "for", "from", "has",
+    "have", "how", "i", "in", "is", "it", "its", "me", "my", "no", "not", "of", "on", "or", "our", "so", "that",
+    "the", "their", "there", "they", "this", "to", "was", "we", "were", "what", "when", "where", "which",
+    "while", "why", "will", "with", "you",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """The id of an entry that was found; `score` is from 0 to 1."""
+
+    entry: str
+    score: float
+
+
+class SearchIndex:
+    """Everything that can be found, cut into terms once. Safe for use by any thread, and can be pickled."""
+
+    def __init__(self, knowledge: KnowledgeBase) -> None:
+        self._phrases = synonyms.load()
+        self._known = dict.fromkeys(word for group in self._phrases.values() for cut, _ in group for word in cut)
+        self._said: dict[str, dict[str, float]] = {}  # term → entry → how loudly it says it
+        self._asked: dict[str, list[int]] = {}  # term → numbers of the questions that have it
+        questions: list[tuple[str, frozenset[str]]] = []
+        for entry in knowledge.entries.values():
+            for weight, texts in _fields(entry):
+                for text in texts:
+                    terms = self._learn(text, weight, entry.id)
+                    if weight >= _QUESTION and terms:
+                        questions.append((entry.id, terms))
+        count = len(knowledge.entries)
+        self._weights = {term: _weight(term, len(by), count) for term, by in self._said.items()}
+        self._questions = [(name, self._total(terms)) for name, terms in questions]
+        for number, (_, terms) in enumerate(questions):
+            for term in terms:
+                self._asked.setdefault(term, []).append(number)
+
+    def search(self, query: str, limit: int = 10) -> list[Hit]:
+        """-> at most `limit` entries, best first; none where the query says nothing that an entry knows."""
+        terms = _cut([self._nearest(unit) for unit in units(query[:_LONGEST_QUERY])], self._phrases)
+        whole = self._total(terms)
+        covered: dict[str, float] = defaultdict(float)
+        shared: dict[int, float] = defaultdict(float)
+        for term in terms & self._said.keys():
+            weight = self._weights[term]
+            for name, said in self._said[term].items():
+                covered[name] += weight * said / (said + _SATURATION)
+            for number in self._asked.get(term, ()):
+                shared[number] += weight
+        alike: dict[str, float] = defaultdict(float)  # entry → likeness of its most similar question
+        for number, weight in shared.items():
+            name, its_whole = self._questions[number]
+            alike[name] = max(alike[name], weight / math.sqrt(whole * its_whole))
+        hits = [Hit(name, round((weight / whole + alike[name]) / 2, 3)) for name, weight in covered.items()]
+        least = max(_LEAST, _LEAST_SHARE * max((hit.score for hit in hits), default=0))
+        return sorted((hit for hit in hits if hit.score >= least), key=lambda hit: (-hit.score, hit.entry))[:limit]
+
+    def _learn(self, text: str, weight: float, name: str) -> frozenset[str]:
+        cut = units(text)
+        self._known.update(dict.fromkeys([*cut, *map(stem, cut)]))
+        terms = _cut(cut, self._phrases)
+        for term in terms:
+            by = self._said.setdefault(term, {})
+            by[name] = by.get(name, 0) + weight
+        return terms
+
+    def _total(self, terms: frozenset[str]) -> float:
+        return sum(self._weights.get(term, _UNHEARD) for term in terms)
+
+    def _nearest(self, word: str) -> str:
+        """-> the word itself where it is known, else the known word that it is a misspelling of."""
+        if len(word) < 4 or not word.isascii() or word.isdigit() or word in self._known or stem(word) in self._known:
+            return word
+        from rapidfuzz import process  # here, as few queries need it
+        from rapidfuzz.distance import OSA
+
+        most = 1 if len(word) < 7 else 2
+        found = process.extractOne(word, self._known.keys(), scorer=OSA.distance, score_cutoff=most)
+        return found[0] if found else word
+
+
+def _fields(entry: Entry) -> Iterator[tuple[float, list[str]]]:
+    """-> (weight, texts) of what is searched."""
+    yield 3, [question for _, question in entry.asks]
+    yield _QUESTION, [entry.title.en, entry.title.zh]
+    yield 1.5, [entry.id]
+    signs = [part for sign in entry.signs for part in (sign.all or (sign,))]
+    yield 1, [sign.text or re.sub(r"\\[a-zA-Z]|\(\?[a-z:]+", " ", sign.regex or "") for sign in signs]
+    yield 0.6, [text for cause in entry.causes for text in (cause.en, cause.zh)]
+    yield 0.4, [text for fix in entry.fixes for text in (fix.title.en, fix.title.zh)]
+    yield 0.4, [example[:_EXAMPLE] for example in entry.match_examples]
+
+
+def _cut(found: list[str], phrases: Phrases) -> frozenset[str]:
+    """-> the terms of a text's units: stems, meanings, pairs of neighbouring Chinese characters."""
+    stems = [stem(unit) for unit in found]
+    terms = {bare for bare, unit in zip(stems, found, strict=True) if not is_chinese(unit) and unit not in _PLAIN}
+    terms.update(a + b for a, b in pairwise(found) if is_chinese(a) and is_chinese(b))
+    terms.update(meanings(stems, phrases))
+    return frozenset(terms)
+
+
+def _weight(term: str, entries: int, count: int) -> float:
+    """-> what a term counts: the rarer the more; meanings more than words, bare digits less."""
+    rare = math.log(1 + (count - entries + 0.5) / (entries + 0.5))
+    if term.startswith("="):
+        return rare * 1.5
+    return rare * (0.15 if term.isdigit() and len(term) == 1 else 0.5 if len(term) == 2 and is_chinese(term) else 1)

@@ -1,0 +1,49 @@
+"""Words that mean the same to a searcher, in English and Chinese, from `synonyms.yaml` beside the entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from torchtriage.errors import KnowledgeError
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.tokenizer import stem, units
+
+FILE = BUILT_IN / "synonyms.yaml"
+Phrases = dict[str, list[tuple[tuple[str, ...], str]]]
+
+
+def load(path: Path = FILE) -> Phrases:
+    """-> by their first word, the phrases (cut and stemmed, longest first) and the name of what each means.
+
+    Raises KnowledgeError where the file is not a mapping of names to lists of phrases.
+    """
+    import yaml  # here, as a start that finds the search index in the cache needs none
+
+    content = yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    if not isinstance(content, dict) or not all(isinstance(phrases, list) for phrases in content.values()):
+        raise KnowledgeError([f"{path.name}:1: must map names to lists of phrases"])
+    found: Phrases = {}
+    for name, phrases in content.items():
+        for phrase in phrases:
+            cut = tuple(stem(unit) for unit in units(str(phrase)))
+            found.setdefault(cut[0], []).append((cut, f"={name}"))
+    for group in found.values():
+        group.sort(key=lambda phrase: -len(phrase[0]))
+    return found
+
+
+def meanings(stems: list[str], phrases: Phrases) -> list[str]:
+    """-> what the stems mean, each stem used once, by the longest phrase that begins at it."""
+    found: list[str] = []
+    at = 0
+    while at < len(stems):
+        cut, name = next(_at(stems, at, phrases), ((stems[at],), ""))
+        if name:
+            found.append(name)
+        at += len(cut)
+    return found
+
+
+def _at(stems: list[str], at: int, phrases: Phrases) -> Iterator[tuple[tuple[str, ...], str]]:
+    return (found for found in phrases.get(stems[at], ()) if tuple(stems[at : at + len(found[0])]) == found[0])

@@ -1,0 +1,152 @@
+"""Lays a sign beside a text, token by token: how far it matches, what is missing, what stands there instead."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import re2
+
+from torchtriage.domain.entry import Sign
+
+_ATOM = re.compile(
+    r"\\[pP]\{\w+\}|\\x\{?[0-9A-Fa-f]+\}?|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\\[]", re.S
+)  # an escape, a class, a character
+_REPEAT = re.compile(r"[*+?]\??|\{\d+(?:,\d*)?\}\??")
+_FLAGS = re.compile(r"\(\?[a-zA-Z]+\)")
+_PLAIN = re.compile(r"\\[^A-Za-z0-9]|[^\\\[\](){}.*+?^$|]")
+_ESCAPED = re.compile(r"\\(.)", re.S)
+_MOST_TOKENS = 60
+_GROUP_WEIGHT = 4  # characters; alternatives are worth about a word
+_INSTEAD = 40  # characters of the text that are shown where a token is missing, or before one that comes later
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word or another part of a sign. `state`: matched, different (`instead` stands there), found (further on in the
+    text, `instead` before it), missing."""
+
+    sign: str
+    state: str
+    instead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """A sign beside a text; `share` of its tokens, weighed by their length, are in the text in their order."""
+
+    tokens: tuple[Token, ...]
+    share: float
+
+    @property
+    def whole(self) -> bool:
+        return all(token.state == "matched" for token in self.tokens)
+
+
+def align(sign: Sign, text: str) -> Alignment:
+    """-> the best alignment of a plain sign, over its alternatives."""
+    source = re.escape(sign.text) if sign.text is not None else sign.regex or ""
+    flags = "".join(_FLAGS.findall(source))
+    ways = [_align(way, flags, text) for way in alternatives(_FLAGS.sub("", source)) if way]
+    best = max(ways, key=lambda way: (way.whole, way.share), default=Alignment((), 0.0))
+    if sign.text is None:
+        return best
+    plain = (Token(_ESCAPED.sub(r"\1", token.sign), token.state, token.instead) for token in best.tokens)
+    return Alignment(tuple(plain), best.share)
+
+
+def alternatives(source: str) -> list[list[str]]:
+    """-> the tokens of each alternative at the top of a regex: words of plain characters, groups, classes."""
+    ways: list[list[str]] = [[]]
+    word = ""
+    for atom in _atoms(source):
+        plain = _PLAIN.fullmatch(atom)
+        if plain and not atom.isspace() and atom != r"\ ":
+            word += atom
+            continue
+        if word:
+            ways[-1].append(word)
+            word = ""
+        if atom == "|":
+            ways.append([])
+        else:
+            ways[-1].append(atom)
+    if word:
+        ways[-1].append(word)
+    return ways
+
+
+def _atoms(source: str) -> list[str]:
+    """-> characters, escapes, classes and whole groups, each with its repeat."""
+    atoms: list[str] = []
+    place = 0
+    while place < len(source):
+        start = place
+        place = _group_end(source, place) if source[place] == "(" else _atom_end(source, place)
+        if repeat := _REPEAT.match(source, place):
+            place = repeat.end()
+        atoms.append(source[start:place])
+    return atoms
+
+
+def _atom_end(source: str, place: int) -> int:
+    found = _ATOM.match(source, place)
+    return found.end() if found else place + 1
+
+
+def _group_end(source: str, place: int) -> int:
+    depth = 0
+    while place < len(source):
+        depth += {"(": 1, ")": -1}.get(source[place], 0)
+        place = _atom_end(source, place)
+        if not depth:
+            break
+    return place
+
+
+def _align(tokens: list[str], flags: str, text: str) -> Alignment:
+    """The longest run of tokens from the front is laid first; what comes behind it is looked for in the rest."""
+    tokens = tokens[: _MOST_TOKENS - 1] + (["".join(tokens[_MOST_TOKENS - 1 :])] if len(tokens) >= _MOST_TOKENS else [])
+    reach, place = 0, 0
+    for count in range(1, len(tokens) + 1):
+        found = _search(flags + "".join(tokens[:count]), text, 0)
+        if found is None:
+            break
+        reach, place = count, found[1]
+    laid, end = [Token(token, "matched") for token in tokens[:reach]], place
+    for token in tokens[reach:]:
+        found = _search(flags + token, text, place)
+        if token.isspace() or token == r"\ " or found is None:
+            first = not token.isspace() and len(laid) == reach and text[place:].strip()
+            state = "different" if first else "found" if token.isspace() else "missing"
+            laid.append(Token(token, state, text[place : place + _INSTEAD].strip() if first else ""))
+        else:
+            told = any(known.state == "different" for known in laid) and place == end
+            laid.append(Token(token, "found", "" if told else _short(text[place : found[0]].strip())))
+            place = found[1]
+    weights = [(_weight(token.sign), token.state in ("matched", "found")) for token in laid]
+    demanded = sum(weight for weight, _ in weights)
+    there = sum(weight for weight, has in weights if has)
+    return Alignment(tuple(laid), round(there / demanded, 2) if demanded else float(reach == len(tokens)))
+
+
+def _weight(token: str) -> int:
+    """-> how much a token says: its characters; what may be absent or is left open says nothing."""
+    if token.endswith(("?", "*")) and not token.endswith(("\\?", "\\*")):
+        return 0
+    if token.startswith("("):
+        return _GROUP_WEIGHT
+    return len(token.strip()) if _PLAIN.match(token) else 0
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _INSTEAD else f"{text[: _INSTEAD // 2]}…{text[-_INSTEAD // 2 :]}"
+
+
+def _search(pattern: str, text: str, start: int) -> tuple[int, int] | None:
+    """-> where the first match at or behind `start` begins and ends, None where there is none."""
+    try:
+        found = re2.compile(f"(?m){pattern}").search(text[start:])
+    except re2.error:
+        return None  # A part of a regex need not be one.
+    return (start + int(found.start()), start + int(found.end())) if found else None

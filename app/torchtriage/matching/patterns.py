@@ -1,0 +1,201 @@
+"""The signs of all entries, compiled: one scanner for raw blocks, one for the texts of events."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import re2
+
+from torchtriage.domain.entry import Entry, KnowledgeBase, Sign
+from torchtriage.matching import scan_literals
+from torchtriage.matching.prefilter import Found, Glance
+from torchtriage.matching.scan_literals import demands, meets, pointer, unanchored
+from torchtriage.reading.disk_cache import keep, read
+from torchtriage.reading.scan import Scanner
+from torchtriage.reading.sections import HEADINGS
+
+# Lines that matter whatever the entries say, and what they open: a wide window or a narrow one. None begins with `^`,
+# for beside others that do Hyperscan can lose its match.
+WIDE_ANCHORS = (
+    r"Traceback \((most|innermost) (recent|last)",
+    r"\bRoot Cause( \(first observed failure\))?:",
+    r"\bFailures:$",
+    r"terminate called",
+    r"Fatal Python error",
+)
+ANCHORS = (
+    r"failed \(exitcode",
+    r"Watchdog caught",
+    r"NCCL WARN",
+    r"\b(slurmstepd|srun|slurmd)(: |\[)",
+    r"slurmstepd: error",
+    r"(\b|\\[nrt])[A-Z]\w{2,40}(Error|Exception)\b: ",  # also behind a line feed as JSON spells it
+    r"\bKeyboardInterrupt\b",
+    r"died with <Signals",
+    r"terminated with (signal|exit code)",
+    r"Setting OMP_NUM_THREADS environment",
+    r"nohup: ignoring input",
+    r"exits successfully",
+    r"(?i)NCCL version",
+    r"(?i)world[_ ]size",
+    *HEADINGS,
+)
+
+
+T = TypeVar("T")
+_TEXTS_KEPT = 2048
+_LONGEST_KEPT = 1000  # characters of a text
+_SINGLE_BYTES = re2.Options()
+_SINGLE_BYTES.encoding = re2.Options.Encoding.LATIN1
+
+
+class Pattern(NamedTuple):
+    """One regex of one entry's sign. `group` numbers the `all:` group it belongs to, None for a sign of its own."""
+
+    entry: Entry
+    sign: Sign
+    group: tuple[int, ...] = ()
+
+    @property
+    def weight(self) -> int:
+        """How much the sign says: the number of literal characters it demands."""
+        source = self.sign.text or re.sub(r"\\[a-zA-Z]|[\\^$.*+?()\[\]{}|]", "", self.sign.regex or "")
+        return len(source)
+
+
+class Patterns:
+    """Compiled once per knowledge base; thread-safe. Hyperscan points at what may match, RE2 decides."""
+
+    def __init__(self, knowledge: KnowledgeBase, cache: Path | None = None) -> None:
+        self._digest, self._cache = knowledge.digest, cache
+        self.glance = Glance(self._pointed, cache)
+        self.all: list[Pattern] = []
+        for entry in knowledge.entries.values():
+            for sign in entry.signs:
+                self._add(entry, sign)
+        # Exceptions are found by their form, so signs that look only there need no place in the raw scan.
+        self._in_blocks = [index for index, pattern in enumerate(self.all) if pattern.sign.where in ("any", "line")]
+        anchors = [*WIDE_ANCHORS, *ANCHORS]
+        self._anchors = len(anchors)
+        self.wide = frozenset(range(len(WIDE_ANCHORS)))
+        signs = [source(pattern.sign) for pattern in self.all]
+        # Pointers are made from signs by code: both are what the compiled form depends on.
+        key = "\0".join([Path(scan_literals.__file__).read_text(encoding="utf-8"), *anchors, *signs])
+
+        def in_blocks() -> list[bytes]:
+            return [text.encode() for text in [*anchors, *(pointer(signs[index]) for index in self._in_blocks)]]
+
+        def in_texts() -> list[bytes]:
+            return [pointer(sign).encode() for sign in signs]
+
+        self.blocks = Scanner(in_blocks, cache, f"blocks {self._in_blocks} {key}".encode())
+        self._texts = Scanner(in_texts, cache, f"texts once {key}".encode(), once=True)
+        self._found: dict[tuple[str, frozenset[str]], list[int]] = {}
+        self._exact: dict[tuple[str, bool], re2._Regexp] = {}
+
+    def kept(self, name: str, sources: Iterable[Path], make: Callable[[], list[T]]) -> list[T]:
+        """-> what `make`, whose code is in `sources`, makes of this knowledge base: from the cache if it lies there."""
+        if self._cache is None:
+            return make()
+        digest = hashlib.sha256(self._digest.encode() + b"".join(path.read_bytes() for path in sources))
+        path = self._cache / f"{name}-{digest.hexdigest()[:32]}.json"
+        try:
+            made: list[T] = json.loads(read(path))
+        except (OSError, ValueError):
+            made = make()
+            keep(path, json.dumps(made).encode())
+        return made
+
+    def confirms(self, index: int, line: bytes) -> bool:
+        """-> whether what the scan of a block pointed at, pattern `index` in a raw line, is really there."""
+        if index < self._anchors:
+            return True
+        line = line.replace(b'\\"', b'"')  # as JSON spells it
+        sign = self.all[self._in_blocks[index - self._anchors]].sign
+        if sign.text is not None:
+            return sign.text.encode() in line
+        text = line.decode("utf-8", "replace")
+        demanded = self._demands[self._in_blocks[index - self._anchors]]
+        return meets(text.lower(), demanded) and self._search(unanchored(source(sign)), text)
+
+    def _add(self, entry: Entry, sign: Sign) -> None:
+        if not sign.all:
+            self.all.append(Pattern(entry, sign))
+            return
+        group = tuple(range(len(self.all), len(self.all) + len(sign.all)))
+        self.all += [Pattern(entry, part, group) for part in sign.all]
+
+    def _pointed(self, data: bytes) -> Found:
+        """-> the patterns that are looked for in lines, where the scan points at them."""
+        first = self._anchors
+        return [(self._in_blocks[index - first], end) for index, end in self.blocks.ends(data)[0] if index >= first]
+
+    def shows_one(self, text: str, pointed: Iterable[int]) -> bool:
+        """-> whether a text shows one of the patterns at which a scan pointed."""
+        small = text.lower()
+        return any(meets(small, self._demands[index]) and self._shows(self.all[index].sign, text) for index in pointed)
+
+    def found(self, text: str, where: frozenset[str]) -> list[int]:
+        """-> the patterns that `text` shows, of those that look in one of `where`. Exit statuses and most messages come
+        again and again, so the answers are kept."""
+        found = self._found.get((text, where))
+        if found is None:
+            found = self._looked_for(text, where)
+            if len(text) <= _LONGEST_KEPT:
+                if len(self._found) >= _TEXTS_KEPT:
+                    self._found.clear()
+                self._found[text, where] = found
+        return found
+
+    def _looked_for(self, text: str, where: frozenset[str]) -> list[int]:
+        pointed = self._texts.which(text.encode("utf-8", "replace")) if text else None
+        if not pointed:
+            return []
+        small = text.lower()
+        return [
+            index
+            for index in sorted(pointed)
+            if self.all[index].sign.where in where
+            and meets(small, self._demands[index])
+            and self._shows(self.all[index].sign, text)
+        ]
+
+    @cached_property
+    def _demands(self) -> list[list[list[str]]]:
+        """The literals that each pattern demands."""
+        sources = (Path(scan_literals.__file__), Path(__file__))
+        return self.kept("demands", sources, lambda: [demands(source(pattern.sign)) for pattern in self.all])
+
+    def _shows(self, sign: Sign, text: str) -> bool:
+        if sign.text is not None:
+            return sign.text in text and not (sign.unless and self._search(sign.unless, text))
+        return self._search(source(sign), text) and not (sign.unless and self._search(sign.unless, text))
+
+    def _search(self, pattern: str, text: str) -> bool:
+        plain = text.isascii() and pattern.isascii()
+        if (pattern, plain) not in self._exact:
+            # Of ASCII both encodings say the same, and a pattern of single bytes is compiled in half of the time.
+            self._exact[pattern, plain] = (
+                re2.compile(f"(?m){pattern}".encode(), _SINGLE_BYTES) if plain else re2.compile(f"(?m){pattern}")
+            )
+        return bool(self._exact[pattern, plain].search(text.encode() if plain else text))
+
+
+def source(sign: Sign) -> str:
+    """-> the regex of a plain sign."""
+    return sign.regex if sign.regex is not None else re.escape(sign.text or "").replace(r"\ ", " ")
+
+
+def refused_by_re2(pattern: str) -> str | None:
+    """-> why RE2 refuses a pattern, or None where it takes it."""
+    try:
+        re2.compile(f"(?m){pattern}")
+    except re2.error as error:
+        return str(error)
+    return None

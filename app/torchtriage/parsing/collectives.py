@@ -1,0 +1,226 @@
+"""NCCL, Gloo, watchdog and barrier lines: which rank waited in which collective, and who was named as missing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import NamedTuple
+
+from torchtriage.domain.event import Event
+from torchtriage.domain.line import Line
+
+# [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=8, NumelOut=8, …
+_WATCHDOG = re.compile(
+    r"\[?[Rr]ank (\d{1,6})\]?\]?:? ?Watchdog caught collective operation timeout:? ?"
+    r"(?:WorkNCCL\((?:SeqNum=(\d{1,19}), )?(?:OpType=(\w++)(?!$)(?:, NumelIn=(\d{1,19}))?)?)?"
+)  # a name at the end of a line may have lost letters
+# [PG ID 1 PG GUID 7(tp) Rank 0] … detected by watchdog at work: 2847 · [PG 1 Rank 0] Timeout at NCCL work: 2847, …
+_AT_WORK = re.compile(
+    r"\[PG (?:ID )?(\w+)(?: PG GUID (\w+))?[^\]\n]{0,120}?Rank (\d{1,6})\].{0,120}?"
+    r"(?:detected by watchdog at work(?: sequence id)?|Timeout at NCCL work): (\d{1,19})"
+)
+# [Rank 0]: Rank 2 failed to pass monitoredBarrier in 5000 ms
+_MONITORED = re.compile(r"(?:\[Rank (\d{1,6})\]: )?Ranks? ([\d, ]+) failed to pass monitoredBarrier")
+# Rank 1 successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0.
+_FAULTY = re.compile(r"Rank (\d{1,6}) successfully reached monitoredBarrier, but .{0,80}?(?:from|to) rank (\d{1,6})\b")
+# … in store based barrier … rank: 0, key: store_based_barrier_key:1 (world_size=2, worker_count=1, timeout=0:30:00)
+_STORE_BARRIER = re.compile(
+    r"store based barrier .{0,60}?rank: (\d{1,6}), .{0,80}?\(world_size=(\d{1,6}), worker_count=(\d{1,6}),"
+)
+# Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=5, OpType=ALLREDUCE, TensorShape=[10], …)
+_FINGERPRINT = re.compile(
+    r"Rank (\d{1,6}) is running (?:inconsistent )?collective: CollectiveFingerPrint\((?:SequenceNumber=(\d{1,19}),? ?)?"
+    r"OpType=(\w+)(?:, TensorShape=(\[[\d, ]*\]))?"
+)
+# The desync report: `ranks [3] are the lagging ranks`, `[3] finished collective #77, but didn't join collective #78`,
+# `[0,1] started ALLREDUCE`; the flight recorder's: `missing ranks: {3}`.
+_LAGGING = re.compile(
+    r"ranks \[([\d, ]+)\] are the lagging ranks|\[([\d, ]+)\] finished collective #\d+, but didn't join|missing ranks: \{([\d, ]+)\}"
+)
+_STARTED = re.compile(r"^\s*\[([\d, ]+)\] started (\w+)")
+
+
+class Wait(NamedTuple):
+    """A rank that waited in vain: the collective's sequence number, operation and size, as far as the line tells."""
+
+    rank: int
+    sequence: int | None
+    operation: str | None
+    size: str | None
+    line: Line
+
+
+class Suspects(NamedTuple):
+    """The ranks that the waiting of others points at. `why` is `named`, `absent`, `torn` (it called
+    something else than the many) or `behind`, the latter with both sequence numbers."""
+
+    ranks: frozenset[int]
+    why: str
+    sequence: int | None = None
+    others: int | None = None
+
+
+class Collectives:
+    """Feed it every kept line that holds one of the words; it keeps who waited where, and who was named as missing."""
+
+    WORDS = (
+        "Watchdog",
+        "at NCCL work",
+        "watchdog",
+        "arrier",
+        "CollectiveFingerPrint",
+        "ranks",
+        "collective #",
+        "] started ",
+    )
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._waits: dict[int, Wait] = {}  # of each rank the one with the lowest number: what is behind it never began
+        self.missing: set[int] = set()
+        self.timed_out: set[int] = set()  # ranks of which a watchdog said that they waited in vain
+        self._faulty: set[int] = set()  # that others could not reach at a barrier
+        self._groups: set[str] = set()
+        self._barrier: set[int] = set()
+        self._barrier_sizes: tuple[int, int] = (0, 0)  # of the world, and of those who came
+
+    def feed(self, line: Line) -> bool:
+        text = line.text
+        for word in self.WORDS:
+            if word in text:
+                break
+        else:
+            return False
+        if "Watchdog caught" in text and (found := _WATCHDOG.search(text)):
+            rank, sequence = int(found[1]), int(found[2]) if found[2] else None
+            self._wait(Wait(rank, sequence, found[3], found[4], line))
+            self.timed_out.add(rank)
+            event = Event.at(line, text[found.start() :], "collective")
+            self.events.append(replace(event, rank=rank))
+            return True
+        self._note(line, text)
+        return False
+
+    def waits(self, stream: str) -> bool:
+        """-> False: what is read of a line ends with it."""
+        return False
+
+    def close(self) -> None:
+        """Where ranks waited in different collectives under the same number, that becomes an event of its own."""
+        sides = self.sides()
+        if len(sides) > 1:
+            torn = {rank for _, ranks in sides for rank in ranks}
+            waits = sorted(
+                (wait for wait in self._waits.values() if wait.rank in torn), key=lambda wait: wait.line.order
+            )
+            shown = [
+                next(wait for wait in waits if wait.rank in ranks) for _, ranks in sides
+            ]  # both sides before the rest
+            lines = tuple(dict.fromkeys(wait.line for wait in [waits[0], *shown, *waits]))
+            event = Event.at(
+                lines[0], f"ranks disagree on a collective: {', '.join(what for what, _ in sides)}", "torn"
+            )
+            self.events.append(replace(event, lines=lines, rank=None, local_rank=None))
+
+    def wait_of(self, rank: int | None) -> Line | None:
+        """-> the line that tells where a rank waited in vain; None where nothing does."""
+        wait = self._waits.get(rank) if rank is not None else None
+        return wait.line if wait is not None else None
+
+    def sides(self) -> list[tuple[str, frozenset[int]]]:
+        """-> what ranks called under the same sequence number, with the ranks of each, the many first; empty where
+        they agree or nobody tells."""
+        if len(self._groups) > 1:
+            return []  # Each group counts its own.
+        by_number: dict[int | None, dict[str, set[int]]] = {}
+        for wait in self._waits.values():
+            if wait.operation is not None:
+                what = wait.operation + (f" of {wait.size}" if wait.size else "")
+                by_number.setdefault(wait.sequence, {}).setdefault(what, set()).add(wait.rank)
+        torn = [calls for calls in by_number.values() if len(calls) > 1]
+        # Gather, scatter and the uneven collectives have other sizes on each rank by their nature.
+        torn = [calls for calls in torn if len({what.split()[0] for what in calls}) > 1 or _even(calls)]
+        return sorted(
+            ((what, frozenset(ranks)) for calls in torn[:1] for what, ranks in calls.items()), key=_many_first
+        )
+
+    def suspects(self, world_size: int | None) -> Suspects | None:
+        """-> the ranks at which the waiting of others points: named by a barrier or report, absent, or behind."""
+        if named := self.missing or self._faulty:
+            return Suspects(frozenset(named), "named")
+        size, came = self._barrier_sizes
+        if self._barrier and len(self._barrier) == came < size:
+            return Suspects(frozenset(range(size)) - self._barrier, "absent")
+        ranks = set(self._waits)
+        if len(ranks) < 2:
+            return None
+        return self._torn() or self._behind(len(ranks)) or self._absent(ranks, world_size)
+
+    def _torn(self) -> Suspects | None:
+        """-> the few that called something else than the many."""
+        sides = self.sides()
+        few = sides[-1][1] if sides else frozenset()
+        return Suspects(few, "torn") if few and len(few) < len(sides[0][1]) else None
+
+    def _behind(self, count: int) -> Suspects | None:
+        """-> the few that stopped at a lower number than the others."""
+        numbers = {wait.rank: wait.sequence for wait in self._waits.values() if wait.sequence is not None}
+        if len(set(numbers.values())) < 2 or len(self._groups) > 1:
+            return None
+        lowest = min(numbers.values())
+        behind = frozenset(rank for rank, number in numbers.items() if number == lowest)
+        return Suspects(behind, "behind", lowest, max(numbers.values())) if len(behind) * 2 <= count else None
+
+    @staticmethod
+    def _absent(ranks: set[int], world_size: int | None) -> Suspects | None:
+        """-> those of whom no watchdog spoke."""
+        absent = frozenset(range(world_size or max(ranks) + 1)) - ranks
+        # Without the world's size a paste may have been cut: only few gaps among many tell.
+        told_enough = len(absent) <= len(ranks) if world_size else len(absent) * 3 <= len(ranks)
+        return Suspects(absent, "absent") if absent and told_enough else None
+
+    def _note(self, line: Line, text: str) -> None:
+        if at := _AT_WORK.search(text):
+            self._groups.add(at[2] or at[1])  # The number is each process's own, where there is a name of all.
+            if int(at[3]) not in self._waits:
+                self._wait(Wait(int(at[3]), int(at[4]), None, None, line))
+        self._note_missing(text)
+        if faulty := _FAULTY.search(text):
+            self.timed_out.add(int(faulty[1]))
+            self._faulty.add(int(faulty[2]))
+        if barrier := _STORE_BARRIER.search(text):
+            self._barrier.add(int(barrier[1]))
+            self._barrier_sizes = int(barrier[2]), int(barrier[3])
+        for print_ in _FINGERPRINT.finditer(text):
+            sequence = int(print_[2]) if print_[2] else None
+            self._wait(Wait(int(print_[1]), sequence, print_[3], print_[4], line))
+        if started := _STARTED.match(text):
+            for rank in _ranks(started[1]):
+                self._wait(Wait(rank, None, started[2], None, line))
+
+    def _note_missing(self, text: str) -> None:
+        if monitored := _MONITORED.search(text):
+            self.missing.update(_ranks(monitored[2]))
+            if monitored[1]:
+                self.timed_out.add(int(monitored[1]))
+        elif lagging := _LAGGING.search(text):
+            self.missing.update(_ranks(next(filter(None, lagging.groups()))))
+
+    def _wait(self, wait: Wait) -> None:
+        known = self._waits.get(wait.rank)
+        if known is None or (wait.sequence or 0) < (known.sequence or 0):
+            self._waits[wait.rank] = wait
+
+
+def _even(calls: dict[str, set[int]]) -> bool:
+    return all(
+        re.match(r"_?(?:ALLREDUCE|BROADCAST|REDUCE(?!_SCATTER)|\w+(?<!ALLTOALL)_BASE\b)", what) for what in calls
+    )
+
+
+def _many_first(side: tuple[str, frozenset[int]]) -> tuple[int, int]:
+    return -len(side[1]), min(side[1])
+
+
+def _ranks(text: str) -> set[int]:
+    return {int(number) for number in re.findall(r"\b\d{1,6}\b", text)}

@@ -1,0 +1,50 @@
+"""NCCL's own lines: what it warned of, on which host, and the rank of who wrote it, where a communicator was printed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from torchtriage.domain.event import Event
+from torchtriage.domain.line import Line
+
+# gpu-3:812:1200 [2] init.cc:340 NCCL WARN … · since NCCL 2.24 with its time before it
+_WARNED = re.compile(r"^(?:\[[\d :.,T+-]{8,40}\] )?([\w.-]+):([\dX]+):[\dX]+ \[\d+\] .{0,200}?NCCL WARN ")
+# gpu-3:812:1200 [2] NCCL INFO ncclCommInitRank comm 0x55d9607ee240 rank 10 nranks 16 cudaDev 2 … - Init COMPLETE
+_JOINED = re.compile(r"([\w.-]+):(\d+):\d+ \[\d+\] NCCL INFO .{0,60}\bcomm 0x\w+ rank (\d{1,6}) n[rR]anks (\d{1,6})\b")
+
+
+class Nccl:
+    """Feed it every kept line that holds one of the words; it keeps which process has which rank in the communicators
+    of each size."""
+
+    WORDS = ("NCCL WARN", " nranks ", " nRanks ")
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._members: dict[int, dict[tuple[str, str], int]] = {}
+
+    def feed(self, line: Line) -> bool:
+        text = line.text
+        if "NCCL WARN" in text:
+            warned = _WARNED.match(text)
+            if warned is not None:
+                self.events.append(replace(Event.at(line, text, "collective"), host=line.host or warned[1]))
+            return warned is not None
+        if " n" in text and (joined := _JOINED.search(text)):
+            self._members.setdefault(int(joined[4]), {}).setdefault((joined[1], joined[2]), int(joined[3]))
+        return False
+
+    def waits(self, stream: str) -> bool:
+        """-> False: what is read of a line ends with it."""
+        return False
+
+    def rank_of(self, text: str, world_size: int | None) -> int | None:
+        """-> the rank of the process that wrote a warning, by the communicator of all ranks; None where the log does
+        not tell of it, or of smaller ones too and not how many ranks there are."""
+        size = world_size if world_size is not None or len(self._members) != 1 else next(iter(self._members))
+        members = self._members.get(size) if size is not None else None
+        warned = _WARNED.match(text) if members else None
+        if members is None or warned is None or len(members) > (size or 0):
+            return None  # Several of one size are groups of a part of the ranks.
+        return members.get((warned[1], warned[2]))

@@ -1,0 +1,182 @@
+"""How processes ended, outside of Python: C++ terminate, faulthandler's dump, the shell's and spawn's words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from signal import Signals
+
+from torchtriage.domain.event import Event, Where
+from torchtriage.domain.line import Line
+
+_TERMINATE = re.compile(r"terminate called (?:after throwing an instance of '([^']+)'|recursively|without an active)")
+# clang's: libc++abi: terminating due to uncaught exception of type std::runtime_error: no such stage
+_LIBCXX = re.compile(r"libc\+\+abi(?:\.dylib)?: terminat.{1,40} exception of type ([^\n]{1,200}?)(?:: (.*))?$")
+_SAME_LINE = re.compile(r"what\(\):\s*(.+)")  # pasted without its line feeds
+_WHAT = re.compile(r"^\s*what\(\):\s*(.*)")
+# subprocess.CalledProcessError: … died with <Signals.SIGKILL: 9>. / process 0 terminated with signal SIGKILL
+_DIED = re.compile(r"died with <Signals\.(SIG\w+): \d+>|[Pp]rocess (\d{1,6}) terminated with signal (SIG\w+)")
+# horovodrun: Process 0 exit with status code 137. composer: Rank 2 crashed with exit code -6
+_SPAWN_CODE = re.compile(
+    r"(?:[Pp]rocess (?=\d{1,6} (?:terminated|exit))|Rank (?=\d{1,6} crashed))(\d{1,6}) "
+    r"(?:terminated with exit|exit with status|crashed with exit) code (-?\d{1,3})\b"
+)
+# paddle.distributed.launch: Container rank 0 status failed cmd ['python', …] code -9 log log/workerlog.0
+_CONTAINER = re.compile(r"^Container rank (\d{1,6}) status failed cmd \[.{0,2000}\] code (-?\d{1,3}) log ")
+# jsrun: ERROR:  One or more process (first noticed rank 17) terminated with signal 9
+_NOTICED = re.compile(r"first noticed rank (\d{1,6})\) terminated with signal (\d{1,2})\b")
+# Its older form: ABORT!!! Out of all 4 trainers, the trainer process with rank=[3] was aborted. Please check its log.
+_ABORTED = re.compile(r"the trainer process with rank=\[(\d{1,6})\] was aborted")
+# A parent that tells Python's own status of a child: `Exit code: -9`. What it stopped itself is no failure.
+_STATUS = re.compile(r"\b[Ee]xit(?:ed with)?(?: exit| return| status)? ?code:? ?-(\d{1,2})\b")
+_STOPPED = frozenset({2, 15})
+# docker compose: `worker-3 exited with code 137` · AzureML: `exited with status code 139` · Determined: `failed with
+# non-zero exit code: 137` · Vertex: `exited with a non-zero status of 137` · SageMaker: `AlgorithmError: Exit Code: 139`
+# mpirun, horovodrun, a line below the name: `Exit code: 137`
+# systemd: `Main process exited, code=killed, status=9/KILL`
+_LEFT = re.compile(
+    r"(?:\b(?:exited|failed|completed) with (?:a )?(?:non-?zero )?(?:(?:exit|return|status) ?)*(?:code|status)(?: of)?|AlgorithmError: Exit Code|^\s{0,2}Exit code)"
+    r":? {1,4}(1[2-6]\d)\b|code=(?:killed|dumped), status=(\d{1,2})/[A-Z]+"
+)
+# GNU time: `Command terminated by signal 9` · supervisord: `exited: train (terminated by SIGKILL; not expected)` · pm2:
+# `exited with code [0] via signal [SIGKILL]` · coredumpctl: `Signal: 11 (SEGV)` · systemd-coredump: `Process 4471 (python)
+# of user 1000 terminated abnormally with signal 11/SEGV, processing...` · HTCondor: `Abnormal termination (signal 9)` · sacct:
+# a row that ends in `FAILED      0:9`
+_BY_SIGNAL = re.compile(
+    r"(?:\bCommand terminated by|\((?:python[\d.]*|pt_\w+)\) of user \d+ terminated abnormally with) signal (\d{1,2})\b|\(terminated by (SIG[A-Z]+)(?: \(core dumped\))?; not expected\)"
+    r"|\bvia signal \[(SIG[A-Z]+)\]|^\s*Signal: (\d{1,2}) \([A-Z]{3,6}\)"
+    r"|\bAbnormal termination \(signal (\d{1,2})\)|^ *\d+(?:_\d+)?(?:\.\w+|\+\d+\.?\w*)? .{1,120} FAILED +0:(\d{1,2}) *$"
+)
+# Who left first, a line above or below its `Exit code: 1`. mpirun: `Process name: [[29973,1],3]`, prterun: `Process name:
+# [prterun-gpu-1-4711@1,3]`, horovodrun: `Process name: 3`, its elastic driver, with host and local rank: `Process name: gpu-1[3]`.
+_NAMED = re.compile(
+    r"(?:^\s{0,8}|\|\| )Process name: {1,4}(?:(?:\[\[?[\w.@,-]{1,200}[,\]]{1,2})?(?P<rank>\d{1,6})\]?|(?P<host>[\w.-]{1,200})\[(?P<local>\d{1,3})\])\s*$"
+)
+_ITS_STATUS = re.compile(r"(?:^\s{0,8}|\|\| )Exit code: {1,4}([1-9]\d{0,2})\s*$")
+# The old launcher's last words name the command of its last worker, whichever of them failed.
+_LAST_WORKER = re.compile(r"CalledProcessError: Command .{0,400}--local[_-]rank=(\d{1,3})\b")
+_NAMES = {int(signal): signal.name for signal in Signals}
+_OPEN_FOR = 4  # lines in which what() must follow terminate
+
+
+class Processes:
+    """Feed it every kept line that holds one of the words or whose stream it `waits` for; C++ exceptions become events of
+    their own, signals get the canonical form."""
+
+    WORDS = ("terminate called", "died with <Signals.", "terminated with", "exit with status", "crashed with exit",
+             "Container rank", "xit code", "xitcode", "exited", "Exited with", "CalledProcessError",
+             "trainer process with rank", "non-zero exit", "completed with exit", "Exit Code: ", "Process name: ",
+             "terminated by ", "terminated abnormally", "libc++abi", "FAILED  ",
+             "Abnormal termination", "via signal [", " Signal: ")  # fmt: skip
+
+    def __init__(self) -> None:
+        self._terminated: dict[str, Line] = {}
+        self._left_first: tuple[Line, re.Match[str]] | None = None  # the name or the status that was told last
+        self.events: list[Event] = []
+        self.workers: int | None = None  # of one host, where a launcher tells
+
+    def feed(self, line: Line) -> bool:
+        text = line.text
+        begun = self._terminated.get(line.stream)
+        if begun is not None and (what := _WHAT.match(text)):
+            self._cpp(begun, line, what[1])
+            return True
+        if begun is not None and line.order > begun.order + _OPEN_FOR:
+            self._cpp(begun, None, "")
+        if "terminate called" in text and _TERMINATE.search(text):
+            self._terminated[line.stream] = line
+            if same := _SAME_LINE.search(text):
+                self._cpp(line, None, same[1])
+            return True
+        if ("Process name" in text or "Exit code" in text) and self._left_as_first(line, text):
+            return False
+        if "trainer process with rank" in text and (aborted := _ABORTED.search(text)):
+            self._exited(line, "1", 1, int(aborted[1]))
+        elif "ode" in text or " with " in text or "exited" in text:
+            self._told(line, text)
+        if "ignal" in text or "terminated by" in text or "libc++abi" in text or "FAILED  " in text:
+            self._by_signal(line, text)
+        if "CalledProcessError" in text and (last := _LAST_WORKER.search(text)):
+            self.workers = int(last[1]) + 1
+        return False
+
+    def _left_as_first(self, line: Line, text: str) -> bool:
+        """-> whether an event was made of a line and of the one before it: one names a process, the other its status."""
+        told = _NAMED.search(text) or _ITS_STATUS.search(text)
+        before, self._left_first = self._left_first, (line, told) if told else None
+        if told is None or before is None or line.order > before[0].order + 1 or told.re is before[1].re:
+            return False
+        name, status = (told, before[1]) if told.re is _NAMED else (before[1], told)
+        code, rank = int(status[1]), name["rank"]
+        signal = _NAMES.get(code - 128)
+        self._exited(line, f"{128 - code} {signal}" if signal else str(code), 128 - code if signal else code,
+                     int(rank) if rank else None)  # fmt: skip
+        if rank is None:
+            self.events[-1] = replace(self.events[-1], host=name["host"], local_rank=int(name["local"]))
+        return True
+
+    def _told(self, line: Line, text: str) -> None:
+        """How a process ended, in the words of who waited for it."""
+        if " with " in text and (died := _DIED.search(text)):
+            self._signal(line, died[1] or died[3], int(died[2]) if died[2] else None)
+        if "noticed rank" in text and (noticed := _NOTICED.search(text)):
+            self._left(line, -int(noticed[2]), int(noticed[1]))
+        if " code " in text and (left := _SPAWN_CODE.search(text)):
+            self._exited(line, left[2], int(left[2]), int(left[1]))
+        elif "Container rank" in text and (left := _CONTAINER.match(text)):
+            self._left(line, int(left[2]), int(left[1]))
+        elif "ode" in text and "local_rank" not in text and (status := _STATUS.search(text)):
+            self._status(line, int(status[1]))
+        if (" with " in text or "xit Code" in text or "Exit code" in text or "exited" in text) and (
+            left := _LEFT.search(text)
+        ):
+            self._status(line, int(left[2] or int(left[1]) - 128))
+
+    def _by_signal(self, line: Line, text: str) -> None:
+        """A signal that who waited for a process names or numbers, apart from any exit code; clang's word of an exception."""
+        if thrown := _LIBCXX.search(text):
+            told_of = f"terminate called: {thrown[1]}: {thrown[2] or ''}"
+            self.events.append(Event.at(line, told_of, "process"))
+        if not (told := _BY_SIGNAL.search(text)):
+            return
+        number, name = told[1] or told[4] or told[5] or told[6], told[2] or told[3]
+        if number:
+            self._status(line, int(number))
+        elif name not in ("SIGTERM", "SIGINT"):
+            self._signal(line, name, None)
+
+    def waits(self, stream: str) -> bool:
+        """-> whether the next line of a stream belongs to what was begun."""
+        return stream in self._terminated
+
+    def close(self) -> None:
+        """Ends a terminate without its what()."""
+        for line in list(self._terminated.values()):
+            self._cpp(line, None, "")
+
+    def _cpp(self, begun: Line, what: Line | None, message: str) -> None:
+        del self._terminated[begun.stream]
+        found = _TERMINATE.search(begun.text)
+        text = f"terminate called: {found[1] if found and found[1] else 'std::exception'}: {message}"
+        self.events.append(replace(Event.at(begun, text, "process"), lines=(what, begun) if what else (begun,)))
+
+    def _signal(self, line: Line, name: str, rank: int | None) -> None:
+        try:
+            code = -int(Signals[name])
+        except KeyError:
+            return
+        self._exited(line, f"{code} {name}", code, rank)
+
+    def _status(self, line: Line, number: int) -> None:
+        if number in _NAMES and number not in _STOPPED:
+            self._signal(line, _NAMES[number], None)
+
+    def _left(self, line: Line, code: int, rank: int) -> None:
+        """A process that left with a status of Python's form: minus the signal's number."""
+        name = f" {_NAMES[-code]}" if -code in _NAMES else ""
+        self._exited(line, f"{code}{name}", code, rank)
+
+    def _exited(self, line: Line, told: str, code: int, rank: int | None) -> None:
+        text = f"exitcode {told}" + (f" rank {rank}" if rank is not None else "")
+        event = Event.at(line, text, "process", Where.EXIT)
+        self.events.append(replace(event, rank=rank if line.rank is None else line.rank, exit_code=code))

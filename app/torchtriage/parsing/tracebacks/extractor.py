@@ -1,0 +1,250 @@
+"""Reads tracebacks line by line, one writer's stream at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from torchtriage.domain.event import Event, Frame, Raised
+from torchtriage.domain.line import Line
+from torchtriage.parsing.tracebacks import grammar
+from torchtriage.parsing.tracebacks.events import event_of, unraisable
+from torchtriage.parsing.tracebacks.open_traceback import Stream
+from torchtriage.parsing.tracebacks.restored_frames import LeftOut
+
+LONGEST_MESSAGE = 40  # lines
+IGNORED_FOR = 3  # lines in which the traceback that Python ignored must begin
+LINES_KEPT = 6  # lines of a message kept as evidence
+MOST_FRAMES = 60  # frames kept of one traceback, the innermost
+_NEAR_END = 2000  # lines; a traceback that is open so near the end of its file was cut off by that end
+
+
+class Tracebacks:
+    """Feed it, in order, every kept line that holds one of the words or whose stream it `waits` for; `feed` says whether
+    the line belongs to a traceback.
+
+    `deep`: a traceback had more frames than are kept. `above`, set before, is the text of the kept line above the one
+    that is fed, which need not be fed itself. `left_out` knows the frames of other runs in the same files.
+    """
+
+    WORDS = grammar.WORDS
+
+    def __init__(self, left_out: LeftOut | None = None) -> None:
+        self._streams: dict[str, Stream] = {}
+        self._ends: dict[str | None, int] = {}
+        self._left_out = left_out or LeftOut()
+        self._headed: Line | None = None  # the last line that began a traceback
+        self.above = ""
+        self.deep = False
+        self.events: list[Event] = []
+
+    def feed(self, line: Line) -> bool:
+        stream = self._streams.get(line.stream)
+        if stream is None:
+            stream = self._streams[line.stream] = Stream()
+        text = line.text
+        if stream.reading == "nothing" and not grammar.may_begin(text):
+            stream.quotes(text)  # The line above it was cut off.
+            return text.startswith(grammar.IGNORED) and self._ignore(stream, line)
+        if stream.ignored is not None and stream.reading == "nothing" and line.order > stream.ignored + IGNORED_FOR:
+            stream.ignored = None
+        if stream.reading == "nothing" and not stream.chain:
+            logged = bool(grammar.LOGGED.search(self.above))
+            stream.logged = bool(grammar.UNCOMPILED.search(line.raw)) or (logged and "torch" not in self.above)
+            stream.teller = grammar.teller(self.above) if logged else None
+        if stream.lost(line):
+            self._end(stream)
+        stream.order = line.order
+        barred = text.lstrip()[:1] in ("|", "+") and not (stream.reading == "message" and grammar.SHELL.match(text))
+        return self._step(stream, line, grammar.GROUP.sub("", text, count=1) if barred else text)
+
+    def go_on(self, name: str, lines: Iterable[Line]) -> int:
+        """-> of how many lines of a stream, from the first on, it took the frames of the traceback that is open there."""
+        stream = self._streams.get(name)
+        if stream is None or stream.reading != "frames" or stream.half:
+            return 0
+        taken = stream.take_frames(lines)
+        stream.heads = max(stream.heads, 1)
+        self._cut(stream)
+        return taken
+
+    def waits(self, stream: str) -> bool:
+        """-> whether a traceback is open in a stream."""
+        return stream in self._streams and self._streams[stream].reading != "nothing"
+
+    def meet(self, lines: Sequence[Line]) -> None:
+        """Takes the next kept lines of a file, before any of them is fed: their writers, and how far the file goes."""
+        for stream in dict.fromkeys([line.stream for line in lines]):
+            if stream not in self._streams:
+                self._streams[stream] = Stream()
+        self._ends[lines[-1].file] = lines[-1].number
+        self._left_out.meet(lines)
+
+    def close(self) -> None:
+        """Ends every traceback that is still open; where the log was cut before the last line, its frames remain."""
+        for stream in self._streams.values():
+            head = stream.head or (stream.place[0] if len(stream.frames) > 2 and stream.missed < 3 else None)
+            if head and stream.reading == "frames" and not stream.told and self._at_end(head):
+                raised = grammar.RAISE.match(stream.frames[-1].code) if stream.frames else None
+                stream.type, stream.message = (raised[1], [raised[2] or ""]) if raised else (stream.cut_type, [""])
+                stream.lines, stream.cut = [head], raised is None
+            self._end(stream)
+
+    def _at_end(self, head: Line) -> bool:
+        return head.number + _NEAR_END > self._ends.get(head.file, 0)
+
+    def _ignore(self, stream: Stream, line: Line) -> bool:
+        stream.ignored = line.order
+        return True
+
+    def _step(self, stream: Stream, line: Line, text: str) -> bool:
+        if text.startswith(grammar.IGNORED):
+            self._end(stream)
+            return self._ignore(stream, line)
+        text = stream.joined(text)
+        if stream.reading == "message" and stream.summary(line, text):
+            return True
+        if "Traceback (" in text and grammar.HEAD.search(text):
+            return self._head(stream, line, text)
+        frame = grammar.frame_of(text)
+        if frame:
+            stream.place = [line]
+            return self._frame(stream, text, frame)
+        if stream.reading == "nothing" and grammar.CONNECTOR.match(text.lstrip()):
+            stream.head, stream.cut_type = line, "exception"  # What stands above it was cut off.
+            return True
+        if stream.reading == "frames":
+            return self._in_frames(stream, line, text)
+        if stream.reading == "message":
+            return self._in_message(stream, line, text)
+        return self._bare(stream, line, text)
+
+    def _head(self, stream: Stream, line: Line, text: str) -> bool:
+        stream.quotes(text)  # on one line with the traceback, where a form took the line feeds away
+        if stream.reading == "message":
+            stream.inner |= "Original Traceback" in text or "(RANK " in text or stream.spawned is not None
+            self._keep(stream)
+            if not (stream.linked or stream.inner):
+                self._end(stream)
+        self._headed = line
+        named = grammar.NOTEBOOK.match(text)
+        stream.head, stream.cut_type = line, named[1] if named else "exception"
+        if "(RANK " in text and not stream.chain:  # What torch.distributed.checkpoint raised of it was cut off above.
+            stream.teller = grammar.teller(f"{text} ")
+        stream.heads = min(stream.heads + 1, 64)
+        stream.reading, stream.frames, stream.linked, stream.missed = "frames", [], False, 0
+        return True
+
+    def _frame(self, stream: Stream, text: str, frame: Frame) -> bool:
+        headed = self._headed
+        if stream.reading == "nothing" and headed is not None and stream.place[0].order == headed.order + 1:
+            stream.teller = headed.rank  # A logger's label stands on the first line alone.
+        if stream.reading == "message":
+            self._keep(stream)
+            if stream.heads < 1 and not stream.linked:
+                self._end(stream)
+        stream.reading, stream.missed = "frames", 0
+        stream.heads = max(stream.heads, 1)
+        stream.indent = len(text) - len(text.lstrip())
+        stream.frames.append(frame)
+        self._cut(stream)
+        return True
+
+    def _cut(self, stream: Stream) -> None:
+        self.deep = self.deep or len(stream.frames) > MOST_FRAMES + 1
+        del stream.frames[: -MOST_FRAMES - 1]
+
+    def _in_frames(self, stream: Stream, line: Line, text: str) -> bool:
+        bare = text.strip("│╭╰─╮╯❱ ")
+        if not bare or text[:1] in "│╭╰":
+            stream.boxed(text, line)
+            return True
+        if bare[:1] == "F" and grammar.CUT_FRAME.match(bare):
+            stream.half = text
+            return True
+        indent = len(text) - len(text.lstrip())
+        # Where the indents were lost, of the code only what raised is told from other writers' words.
+        raises = indent == stream.indent == 0 and bare.startswith(("raise ", "assert "))
+        if stream.frames and (indent > stream.indent or raises) and not grammar.BARE.match(bare):
+            stream.describe(text.strip(), line)
+            return True
+        raised = grammar.raised_of(grammar.MARKS.sub("", text.strip()))
+        if raised is None or grammar.LOG_LINE.match(text):
+            stream.missed += 1
+            if stream.missed > 40:
+                self._end(stream)
+            return False
+        stream.type, stream.message, stream.lines = raised[0], [raised[1]], [line]
+        if stream.head is not None:
+            stream.frames, stream.place = self._left_out.between(stream.head, line, stream.frames, stream.place)
+        stream.reading, stream.blank = "message", False
+        stream.heads = max(stream.heads - 1, 0)
+        return True
+
+    def _in_message(self, stream: Stream, line: Line, text: str) -> bool:
+        if grammar.CONNECTOR.search(text):
+            stream.linked = True
+            stream.implicit = text.lstrip().startswith("During")
+            return True
+        if not text.strip(" .\u2026"):  # who shortens a log writes dots
+            stream.blank = True
+            return True
+        if stream.quotes(text):
+            return True
+        unfinished = not any(part.strip() for part in stream.message)
+        if unfinished and stream.spawned is not None and not stream.inner and grammar.BARE.match(text):
+            stream.inner = True  # What the spawned process raised has no traceback of its own.
+            self._keep(stream)
+            return self._bare(stream, line, text)
+        ended = (
+            (stream.blank and not unfinished)
+            or (grammar.LOG_LINE.match(text) and not grammar.QUOTED.match(text))
+            or len(stream.message) >= LONGEST_MESSAGE
+        )
+        if ended or not stream.continues(line, text):
+            self._keep(stream)
+            if stream.heads and not stream.linked and text.startswith("    "):
+                stream.reading = "frames"  # Another rank's traceback was begun above and goes on here.
+                return True
+            self._end(stream)
+            return self._step(stream, line, text) if grammar.may_begin(text) else False
+        stream.message.append(text)
+        stream.lines.append(line)
+        return True
+
+    def _bare(self, stream: Stream, line: Line, text: str) -> bool:
+        text = grammar.MARKS.sub("", text)
+        found = grammar.BARE.match(text) or grammar.TWICE.match(text)
+        passed = not found or found[1].endswith("Warning") or self.above.endswith(grammar.REFUSED)
+        raised = None if passed else grammar.raised_of(text)
+        if raised is None:
+            return False
+        stream.type, stream.message, stream.lines = raised[0], [raised[1]], [line]
+        stream.reading, stream.blank = "message", False
+        return True
+
+    def _keep(self, stream: Stream) -> None:
+        """Adds the exception that was read to the chain; one that caused another stands before it."""
+        if not stream.lines:
+            return
+        message = "\n".join(stream.message).strip()
+        implicit = stream.implicit and bool(stream.chain)
+        lines = (*stream.lines[:LINES_KEPT], *(stream.place if stream.frames else ()))
+        raised = Raised(stream.type, message, tuple(stream.frames), lines, implicit)
+        place = len(stream.chain) - 1 if stream.inner and stream.chain and not grammar.HEAD.search(message) else None
+        if place is not None and not stream.linked:
+            stream.chain.insert(max(place, 0), raised)
+        else:
+            stream.chain.append(raised)
+        stream.lines, stream.message, stream.frames, stream.reading = [], [], [], "nothing"
+
+    def _end(self, stream: Stream) -> None:
+        self._keep(stream)
+        chain, ignored, spawned, logged = tuple(stream.chain), stream.ignored, stream.spawned, stream.logged
+        heads, cut, teller = stream.heads, stream.cut, stream.teller
+        stream.forget()
+        stream.heads = heads if heads and chain else 0
+        if chain and ignored is None and not unraisable(chain):
+            event = event_of(chain, spawned, teller, logged)
+            text = event.text if spawned is None else f"-- Process {spawned} terminated with the following error:"
+            self.events.append(replace(event, source="cut traceback", text=text) if cut else event)

@@ -1,0 +1,172 @@
+"""The forms of a Python traceback's lines: texts in, frames and exceptions out."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from torchtriage.domain.event import Frame
+
+HEAD = re.compile(r"Traceback \((?:most recent call last|innermost last)\)(?! [a-z])")  # a sentence about them is none
+FRAME = re.compile(r'^(\s*)File "([^"\n]{1,500})", line (\d{1,9})(?:, in (.+))?')
+# Where the line feeds were taken away, the code stands behind the function's name; names have no blanks.
+_WITH_CODE = re.compile(r"(<\w+>|[\w.]+) (?=[^\s\[(])(.+)")
+CUT_FRAME = re.compile(r'^F(?:i|il)?$|^File(?: ?$| "[^"]*$)')  # where the log ends, or srun put its label anew
+RICH_FRAME = re.compile(r"^[│|]\s*(\S+\.pyx?):(\d{1,9}) in (\S+)")
+# In a narrow box a path takes several lines, and what stands behind it one of its own.
+RICH_PATH = re.compile(r"│ (?=\S{0,500}[/\\])[^\s│]{12,500}\s*│?$")
+RICH_CODE = re.compile(r"│ [❱>] +\d{1,7} │ +(?:│ +)*([^\s│][^\n]{0,300}?) *│$")
+GROUP = re.compile(r"^\s*(?:[|+] ?)+(?:-+ \d+ -+|-+)?")
+SHELL = re.compile(r"\++ \w")  # `set -x`, which looks like an exception group's bar
+CONNECTOR = re.compile(r"(?:During handling of the above exception, another|The above exception was the direct cause)")
+NAME = r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*"
+RAISED = re.compile(rf"^({NAME})(?::\s?(.*))?$", re.S)
+_DRIVE = re.compile(r"^[A-Z]:[\\/]")  # a path of Windows
+# Without a traceback above it, only a name that ends like an exception's is taken for one.
+BARE = re.compile(
+    r"^((?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception|Interrupt|StopIteration|SystemExit|Fault|OutOfResources|CompilerFailed)"
+    r"|(?:[A-Za-z_]\w*\.)+(?:error|timeout|\w*Timeout|Empty|Full|TimeoutExpired))(?::\s(.*)|$)"
+)
+# One of them is in all that BARE and TWICE match.
+_ENDINGS = ("Error", "Exception", "Interrupt", "StopIteration", "SystemExit", "Fault", "OutOfResources", "CompilerFailed",
+            ".error", ".timeout", "Timeout: ", ".Empty", ".Full", ".TimeoutExpired")  # fmt: skip
+# What people and their tools put before a line that they quote: list and mail marks, backticks, indents.
+MARKS = re.compile(r"^(?:[\s>*`\u2022-]|\d+[.)] ){1,12}")
+_NAME_OR_MARK = re.compile(r"[\w\s>*`\u2022-]")
+TWICE = re.compile(r"^((?:\w+\.)*\w*?(?:Error|Exception|Interrupt))\1+:?(?: :)? ?(.*)", re.S)
+GLUED = re.compile(r"^((?:\w+\.)*\w*?(?:Error|Exception))(?=[a-z'\"(\[])(.+)", re.S)
+LIBRARY = re.compile(r"site-packages|dist-packages|/lib(?:64)?/python\d|^<frozen|^<string>|/torch/|\\lib\\")
+LAUNCHER = re.compile(
+    r"torch/distributed/(?:run|launch|launcher/api)\.py|accelerate/commands/launch\.py|deepspeed/launcher/|/bin/torchrun"
+)
+# KeyError                                  Traceback (most recent call last)
+NOTEBOOK = re.compile(rf"^\W*({NAME})\s{{2,}}Traceback \(")
+# The last source line of a traceback that was cut behind it.
+RAISE = re.compile(rf"^raise ({NAME})(?:\(\s*f?[\"']?([^\"']*))?")
+SPAWNED = re.compile(r"-- Process (\d{1,6}) terminated with the following error")
+LOG_LINE = re.compile(
+    r"^(?:\[[^\]\n]{0,80}\]|[WEIF]\d{4} |\d{4}[-/]\d\d[-/]\d\d|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b[: ]|={8}|\*{8}|-{8}|srun:|slurmstepd:|LAUNCH (?:INFO|WARNING|ERROR) \d"
+    r"|\S+\.pyx?:\d+: |wandb: |\(\w+\) \S+@|Process \S+:$|[Ee]poch\b|(?:[Ss]tep|[Ii]ter(?:ation)?)s?[ :=]+\d|第 ?\d+ ?[步轮个]|.{0,80}\d+%\|"
+    # what launchers, shells, batch systems and Python itself print when a process has ended
+    r"|Child process with PID|\++ \S|\S+: line \d+: +\d+ [A-Z]|(?:Killed|Terminated|Aborted|Segmentation fault|Bus error)(?: \(core dumped\))?$"
+    r"|(?:mpirun|mpiexec|prterun|horovodrun|make(?:\[\d+\])?|command terminated|Sender): |Exception (?:ignored )?in |Fatal Python error|terminate called"
+    r"|Primary job +terminated|(?:Current t|T)hread 0x|(?:real|user|sys)\t\d|Job \S+ )"
+)
+# Paddle tells its message last, below the frames of C++: rules, headings, `0   paddle::platform::…`, its own kind of error.
+ABOVE_SUMMARY = re.compile(
+    r"-{8,}$|C\+\+ (?:Traceback|Call Stacks)\b|Python (?:Traceback|Call Stacks)\b|\d{1,3} {1,4}\S|Error Message Summary:$|Not support stack backtrace|\w+Error:\s*$"
+)
+# What looks like a logger's line and is the rest of a message: Ascend's own line, and what gloo quotes.
+QUOTED = re.compile(
+    r"\[ERROR\] [\d.:-]+ \(PID: ?\d+, Device: ?\d+, RankID: ?-?\d+\) ERR\d+|\[\S{1,300}/gloo/\S{1,80}:\d+\] "
+)
+# Types whose message Python writes in one line.
+ONE_LINE = frozenset(
+    {"KeyError", "NameError", "UnboundLocalError", "ZeroDivisionError", "ModuleNotFoundError", "FileNotFoundError",
+     "PermissionError", "IsADirectoryError", "NotADirectoryError", "FileExistsError", "ConnectionResetError",
+     "ConnectionRefusedError", "BrokenPipeError", "UnicodeDecodeError", "JSONDecodeError", "KeyboardInterrupt"}
+)  # fmt: skip
+MAYBE_WRAPPED = 60  # characters; a terminal or a chat may have parted so long a line
+RANK_LABEL = re.compile(r"\[rank\d+\]: $")  # that torch puts before each line of an uncaught exception
+# torch.distributed.checkpoint: each rank raises what went wrong on some, with their tracebacks below, marked (RANK 3).
+ONLY_RANK = re.compile(r"CheckpointException ranks:dict_keys\(\[(\d{1,6})\]\)")
+# Gaudi's bridge: RuntimeError: [Rank:6] FATAL ERROR :: MODULE:PT_BRIDGE Exception in Launch thread... Ascend's, a line below:
+# [ERROR] 2026-01-08-18:07:20 (PID:1292363, Device:1, RankID:1) ERR01100 OPS call acl api failed.
+OWN_RANK = re.compile(r"\A\[Rank:(\d{1,6})\] FATAL ERROR ::|\(PID: ?\d+, Device: ?\d+, RankID: ?(\d{1,6})\)")
+# logger.exception writes its own line above the traceback: somebody caught it.
+LOGGED = re.compile(r"\b(?:ERROR|WARN(?:ING)?|CRITICAL)\b")
+# What Dynamo's logger says of a function that it leaves uncompiled, as suppress_errors tells it to; its own frames are
+# written in another way.
+UNCOMPILED = re.compile(r"\btorch[./]_dynamo[./]convert_frame(?:: \[(?:WARNING|ERROR)\]|\.py:\d{1,6}\]) ")
+# [2026-05-01 09:00:00,120] [ERROR] [train.load:808] [PID:3647] [RANK:1] cannot load the model
+_TELLER = re.compile(r"(?i)[\[( ]rank[ =:_]{0,2}(\d{1,6})[\]):, ]")
+# What Python says above a traceback that ended nothing. Below the hook's own it prints the one that the hook was given.
+IGNORED = ("Exception ignored in", "Error in sys.excepthook:")
+_NO_CODE = ("", "F", "|", "+", "│", "╭", "╰")  # what a line of code does not begin with, or seldom
+REFUSED = "raised a specific error:"  # Numba's, above why each of its ways would not do: a warning's part too
+# Each line with which a traceback can begin, or an exception without one, holds one of these.
+WORDS = ("Traceback (", "he above exception", 'File "', "│", "Error", "Exception", "Interrupt", "StopIteration", "SystemExit", "Fault",
+         "OutOfResources", "CompilerFailed", ".error", ".timeout", "Timeout: ", ".Empty", ".Full", ".TimeoutExpired", "-- Process ")  # fmt: skip
+
+
+def teller(text: str) -> int | None:
+    """-> the rank that a logger's line names as its own."""
+    found = _TELLER.search(text)
+    return int(found[1]) if found else None
+
+
+def may_begin(text: str) -> bool:
+    """-> whether a traceback, or an exception's last line without one, can begin with this line."""
+    if "Traceback (" in text or 'File "' in text or text[:1] == "│":
+        return True
+    if "he above exception" in text:
+        return bool(CONNECTOR.match(text.lstrip()))
+    if not _NAME_OR_MARK.match(text):
+        return False
+    for ending in _ENDINGS:  # Most lines hold none, and looking for them costs a third of the regexes below.
+        if ending in text:
+            text = MARKS.sub("", text)
+            return bool(BARE.match(text) or TWICE.match(text))
+    return False
+
+
+def frame_of(text: str) -> Frame | None:
+    """-> the frame that a line names, as Python prints it or inside rich's box; None where it names none."""
+    if 'File "' in text:
+        return python_frame(text)
+    if text[:1] in "│|" and (found := RICH_FRAME.match(text)):
+        return Frame(found[1], int(found[2]), found[3], "", not LIBRARY.search(found[1]))
+    return None
+
+
+@lru_cache(maxsize=1024)
+def python_frame(text: str) -> Frame | None:
+    """-> the frame that a line names as Python prints it. Ranks print the same frames, so what they say is kept."""
+    found = FRAME.match(text)
+    if found is None:
+        return None
+    function = (found[4] or "").strip()
+    both = _WITH_CODE.fullmatch(function)
+    name, code = (both[1], both[2]) if both else (function, "")
+    return Frame(found[2], int(found[3]), name, code, not LIBRARY.search(found[2]))
+
+
+@lru_cache(maxsize=1024)
+def code_of(text: str) -> str:
+    """-> the line of code that Python prints below a frame; empty where the line may be something else."""
+    bare = text.strip()
+    other = text[:4] != "    " or bare[:1] in _NO_CODE or "File" in bare or "Traceback (" in bare
+    return "" if other or BARE.match(bare) else bare
+
+
+@lru_cache(maxsize=1024)
+def of_launcher(file: str) -> bool:
+    """-> whether a frame's file is one of a launcher's own."""
+    return bool(LAUNCHER.search(file))
+
+
+def raised_of(text: str) -> tuple[str, str] | None:
+    """-> type and message of an exception's last line, also where two ranks wrote it into one another."""
+    if twice := TWICE.match(text):
+        message = twice[2]
+        half = len(message) // 2
+        return twice[1], message[:half] if message[:half] == message[half:] else message
+    found = None if _DRIVE.match(text) else RAISED.match(text)
+    if found and _is_class(found[1]):
+        return found[1], found[2] or ""
+    if glued := GLUED.match(text):
+        return glued[1], glued[2]
+    return None
+
+
+def is_whole(kind: str, message: list[str], first: str) -> bool:
+    """-> whether an exception's message is read to its end; `first` is the line that names the exception."""
+    if not any(message):
+        return not first.rstrip().endswith(":")
+    return kind.rpartition(".")[2] in ONE_LINE and len(message[-1]) < MAYBE_WRAPPED
+
+
+def _is_class(name: str) -> bool:
+    """-> whether a dotted name can be an exception's: `socket.timeout`, `zlib.error`, else a class's capital letter."""
+    last = name.rpartition(".")[2].lstrip("_")
+    return not last[:1].islower() or ("." in name and last.startswith(("error", "timeout")))

@@ -1,0 +1,128 @@
+"""What was read so far of the traceback that one writer is printing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from torchtriage.domain.event import Frame, Raised
+from torchtriage.domain.line import Line
+from torchtriage.parsing.tracebacks import grammar
+from torchtriage.parsing.tracebacks.events import labelled
+
+GAP = 400  # lines; where so many are missing the rest of a traceback is not there
+
+
+@dataclass(slots=True)
+class Stream:
+    """One writer's traceback as it comes in. `heads` counts tracebacks that were begun and not ended."""
+
+    frames: list[Frame] = field(default_factory=list)
+    chain: list[Raised] = field(default_factory=list)
+    reading: str = "nothing"  # nothing, frames, message
+    heads: int = 0
+    indent: int = 0
+    type: str = ""
+    message: list[str] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    place: list[Line] = field(default_factory=list)  # the innermost frame's own lines
+    half: str = ""  # a frame's line that a terminal wrapped inside of the path
+    blank: bool = False
+    linked: bool = False
+    implicit: bool = False
+    logged: bool = False
+    teller: int | None = None  # the rank that the logger's line above names
+    inner: bool = False
+    ignored: int | None = None  # the order of the line that says so
+    head: Line | None = None
+    cut: bool = False
+    cut_type: str = ""
+    spawned: int | None = None
+    missed: int = 0
+    order: int | None = None  # of the last line that was read
+    summed: bool = False  # between an exception's name and its summary
+
+    def summary(self, line: Line, text: str) -> bool:
+        """-> whether a line belongs to what stands between Paddle's exception and its message, or is that message."""
+        if self.reading != "message" or any(self.message) or self.frames == []:
+            return False
+        if grammar.ABOVE_SUMMARY.match(text):
+            self.summed = True
+            return True
+        if not self.summed or not text.strip():
+            return self.summed
+        self.message, self.lines, self.summed = [text], [line], False
+        return True
+
+    def take_frames(self, lines: Iterable[Line]) -> int:
+        """-> of how many lines, from the first on, it took the frames: those as Python prints them, with their code."""
+        taken = 0
+        for line in lines:
+            text = line.text
+            if self.lost(line):
+                break
+            if text[:8] == '  File "' and (frame := grammar.python_frame(text)):
+                self.frames.append(frame)
+                self.place, self.indent, self.missed = [line], 2, 0
+            elif self.indent == 2 and self.frames and (code := grammar.code_of(text)):
+                self.describe(code, line)
+            else:
+                break
+            self.order = line.order
+            taken += 1
+        return taken
+
+    def joined(self, text: str) -> str:
+        """-> a line, with what stands above it of a frame that a terminal or rich's box has wrapped."""
+        half, self.half = self.half, ""
+        whole = half + (text[2:] if half[:1] == "│" else text)
+        if half and grammar.frame_of(whole):
+            return whole
+        if text[:1] == "│" and grammar.RICH_PATH.match(whole):
+            self.half = whole.rstrip(" │")
+        return text
+
+    def boxed(self, text: str, line: Line) -> None:
+        """Takes the line of code at which rich's box points."""
+        found = grammar.RICH_CODE.match(text) if self.frames else None
+        if found is not None:
+            self.describe(found[1], line)
+
+    def quotes(self, text: str) -> bool:
+        """-> whether a line of the parent says which process's words follow; its number is kept."""
+        found = grammar.SPAWNED.search(text) if "-- Process " in text else None
+        if found is not None:
+            self.spawned = int(found[1])
+        return found is not None
+
+    def describe(self, code: str, line: Line) -> None:
+        """Takes the line of code below the innermost frame."""
+        last = self.frames[-1]
+        if not last.code and "^" not in code:
+            self.frames[-1] = Frame(last.file, last.line, last.function, code, last.user_code)
+            self.place.append(line)
+
+    def lost(self, line: Line) -> bool:
+        """-> whether too many lines are missing above this one to go on with what was read."""
+        return self.order is not None and line.order > self.order + GAP
+
+    def continues(self, line: Line, text: str) -> bool:
+        """-> whether a line goes on with the exception's message."""
+        if grammar.BARE.match(text) and not text.startswith("nccl"):  # NCCL's status names end like exceptions
+            return self.message[-1].rstrip().endswith(" raised:")  # torch._dynamo quotes what its backend raised
+        first = self.lines[0]
+        if grammar.is_whole(self.type, self.message, first.text) or labelled(first) > labelled(line):
+            return False
+        if text[0] != " " or text.startswith(" Original exception:"):  # gloo's
+            return True
+        above = self.message[-1]
+        return not above.strip() or above.rstrip().endswith((":", ",")) or above[:1] in " \t" or len(self.message) > 1
+
+    @property
+    def told(self) -> bool:
+        """-> whether an exception was read; a parent's is none of the spawned process that it quotes."""
+        return bool(self.chain) and self.spawned is None
+
+    def forget(self) -> None:
+        """Makes the stream as it was before anything was read."""
+        Stream.__init__(self, order=self.order)

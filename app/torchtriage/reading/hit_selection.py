@@ -1,0 +1,144 @@
+"""Chooses which of the lines that the scan points at are worth reading: alike ones not endlessly, but every rank's."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import NamedTuple
+
+from torchtriage.reading.scan import Scanner
+from torchtriage.reading.traceback_dedup import Bodies
+
+MOST_HITS = 3000  # of one pattern in one file, in lines that are not alike
+MOST_ALIKE = 1000  # lines that differ in nothing but numbers; the tail and ranks not heard yet are read all the same
+MOST_MISSES = 20_000  # places that a pattern's pointer led to in vain, before it is given up for this file
+MOST_SEEN = 100_000  # matches of one pattern, before it is no longer listened to
+MOST_IGNORED = 1_000_000  # matches; telling of them takes as long as making a scanner that looks for the others only
+BRIEFLY = 50  # alike lines that are read with all that stands around them
+LONGEST_LOOK = 64 << 10  # bytes of a line in which a pattern is looked for
+_COMPARED = 160  # bytes of two lines that are alike
+_MOST_KNOWN = 1 << 16  # kinds of lines, and ranks that wrote them, which are remembered
+_DIGITS = b"0123456789"
+# Letters of both kinds and not (?i), so that it begins with what can be looked for quickly.
+_RANK = re.compile(rb"[rR][aA][nN][kK][ =:_]?\d{1,6}\b")
+_LABEL = re.compile(rb"(?i)\s*\[?(?:default)?\d{1,6}\]?:")
+
+
+class Hit(NamedTuple):
+    """A line to read, from byte `start` to its line feed at `end`. `brief`: what is around it was read often enough.
+
+    `wide`: a traceback or a table begins here; `over`: where the frames of a known traceback end, else 0.
+    """
+
+    start: int
+    end: int
+    wide: bool
+    brief: bool
+    over: int = 0
+
+
+@dataclass(slots=True)
+class Hits:
+    """The hits of one file, block by block. `skimmed` counts the lines that were passed over."""
+
+    scanner: Scanner
+    wide: frozenset[int]
+    confirms: Callable[[int, bytes], bool]
+    skimmed: int = 0
+    _hits: Counter[int] = field(default_factory=Counter)
+    _misses: Counter[int] = field(default_factory=Counter)
+    _seen: Counter[int] = field(default_factory=Counter)
+    _alike: dict[int, tuple[int, int]] = field(default_factory=dict)
+    _heard: set[tuple[int, bytes]] = field(default_factory=set)
+    _deaf: set[int] = field(default_factory=set)
+    _ignored: int = 0
+    _vain: set[int] = field(default_factory=set)
+    _bodies: Bodies = field(default_factory=Bodies)
+
+    def of(self, block: bytes, kept: int = 0) -> Iterator[Hit]:
+        """Yields the lines of `block` to read, in order, each once; of those before the byte `kept`, which are read
+        anyway with what stands around them, only where something long begins."""
+        passed = 0  # up to here stand the frames of a known traceback
+        for start, end, indexes in self._lines(block, kept):
+            if start < passed:
+                continue
+            line = block[start : min(end, start + LONGEST_LOOK)]
+            kind = hash(line[:_COMPARED].translate(None, _DIGITS))
+            times, index = self._alike.get(kind) or (0, self._shown(indexes, line))
+            if times >= MOST_ALIKE and not self._new_rank(kind, line):
+                self.skimmed += 1
+            elif index is not None:
+                self._remember(kind, times, index, line)
+                wide = index in self.wide
+                passed = self._bodies.repeated(block, start, end) if wide else 0
+                yield Hit(start, end, wide, times >= BRIEFLY, passed)
+
+    def _lines(self, block: bytes, kept: int) -> Iterator[tuple[int, int, list[int]]]:
+        """Yields (start, end, patterns) of each line that the scanner points at, before the byte `kept` only for what
+        opens something long; the ends it tells come in order."""
+        start, end = 0, -1
+        indexes: list[int] = []
+        for index, place in self._scanned(block):
+            if place <= kept and index not in self.wide:
+                continue
+            if place > end:
+                if indexes:
+                    yield start, end, indexes
+                start = block.rfind(b"\n", 0, place - 1) + 1
+                end = block.find(b"\n", place - 1)
+                end, indexes = len(block) if end < 0 else end, []
+            if index not in indexes:
+                indexes.append(index)
+        if indexes:
+            yield start, end, indexes
+
+    def _scanned(self, block: bytes) -> list[tuple[int, int]]:
+        found, ignored = self.scanner.ends(block, self._deaf)
+        self.skimmed += ignored
+        self._ignored += ignored
+        if found:
+            counts = Counter(map(itemgetter(0), found))
+            self._seen.update(counts)
+            self._deaf.update(index for index in counts if self._seen[index] >= MOST_SEEN)
+        if self._ignored > MOST_IGNORED:
+            self.scanner, self._ignored = self.scanner.without(self._deaf), 0
+        return found
+
+    def _shown(self, indexes: list[int], line: bytes) -> int | None:
+        """-> the first pattern that is really in the line, of those that did not hit too often; what opens something
+        long comes first."""
+        same = hash(line)
+        if same in self._vain:
+            return None
+        over = False
+        for index in (*(index for index in indexes if index in self.wide), *indexes):
+            if self._hits[index] >= MOST_HITS or self._misses[index] >= MOST_MISSES:
+                over = True
+            elif self.confirms(index, line):
+                self._hits[index] += 1
+                return index
+            else:
+                self._misses[index] += 1
+        self.skimmed += over
+        if len(self._vain) < _MOST_KNOWN:
+            self._vain.add(same)
+        return None
+
+    def _new_rank(self, kind: int, line: bytes) -> bool:
+        rank = _rank(line)
+        return rank is not None and len(self._heard) < _MOST_KNOWN and (kind, rank) not in self._heard
+
+    def _remember(self, kind: int, times: int, index: int, line: bytes) -> None:
+        if times or len(self._alike) < _MOST_KNOWN:
+            self._alike[kind] = times + 1, index
+        if len(self._heard) < _MOST_KNOWN and (rank := _rank(line)):
+            self._heard.add((kind, rank))
+
+
+def _rank(line: bytes) -> bytes | None:
+    """-> what the beginning of a line calls its rank, as it is spelled there."""
+    found = _LABEL.match(line, 0, _COMPARED) or _RANK.search(line, 0, _COMPARED)
+    return found[0] if found else None

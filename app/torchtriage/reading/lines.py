@@ -1,0 +1,192 @@
+"""Turns the kept pieces of a file into lines: decoded, unfolded, prefixes off, rank and host known."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from torchtriage.domain.host import host_name
+from torchtriage.domain.line import Line
+from torchtriage.reading.alike import PLAIN, Own, forms, like, own
+from torchtriage.reading.prefixes.file_labels import Labels
+from torchtriage.reading.prefixes.learned_from_tracebacks import MOST, unlisted
+from torchtriage.reading.prefixes.paths import Place
+from torchtriage.reading.prefixes.strip import Origin, labels, passed_on, take_off
+from torchtriage.reading.text_encoding import decoded_lines
+from torchtriage.reading.unwrap.logfmt import SAYS
+from torchtriage.reading.unwrap.unfold import LONGEST_TEXT, Unfolding
+
+FILE_SPAN = 1 << 40  # lines; the distance between two files of a run in the order of its lines
+_SAMPLE = 200  # lines looked at to learn a file's labels
+_BELOW = 20  # lines below a traceback's head in which its first frame stands
+_MANY = 512  # lines that go on together
+
+
+def lines(
+    kept: Iterable[tuple[int, bytes]],
+    where: Place,
+    order: int,
+    numbers: Sequence[int] | None = None,
+    verbatim: bool = True,
+) -> Iterator[list[Line]]:
+    """Yields the lines of one file, many at once; `kept` are its pieces, each with the place of its first line.
+
+    `order` is added to each place to give that in the run. `numbers` holds the lines' numbers in the file, where they
+    were moved; `verbatim` is False where they are none of the file's own.
+    """
+    pieces = _pieces(kept)
+    head, rest = _head(pieces)
+    reader = _Reader(where, order, numbers, Labels(learning=True), verbatim, learns=False)
+    plain = list(reader.lines(head))
+    told = [line.text for many in plain for line in many]
+    known = labels(told)
+    if any(known) or _show_unlisted(told) or any(map(_holds_more, told)):
+        reader = _Reader(where, order, numbers, known, verbatim, learns=True)
+        plain = list(reader.lines(head))
+    yield from plain
+    reader.learns = True
+    reader.knows(known)
+    yield from reader.lines(rest)
+    yield from reader.lines(pieces)
+    yield reader.held()
+
+
+def _pieces(kept: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]]:
+    """Yields (place of the first line, lines), not too many at once."""
+    for place, piece in kept:
+        texts = decoded_lines(piece)
+        for start in range(0, len(texts), _MANY):
+            yield place + start, texts[start : start + _MANY]
+
+
+def _head(
+    pieces: Iterator[tuple[int, list[str]]],
+) -> tuple[list[tuple[int, list[str]]], list[tuple[int, list[str]]]]:
+    """-> the first lines of a file, and what else was read with them."""
+    head: list[tuple[int, list[str]]] = []
+    wanted = _SAMPLE
+    for place, texts in pieces:
+        head.append((place, texts[:wanted]))
+        if len(texts) >= wanted:
+            return head, [(place + wanted, texts[wanted:])] if texts[wanted:] else []
+        wanted -= len(texts)
+    return head, []
+
+
+def _holds_more(text: str) -> bool:
+    """-> whether a line can be what a logger passed on, or of two writers, which is not told before labels are known."""
+    return ("Traceback (" in text and not text.startswith("Traceback (")) or passed_on(text)
+
+
+def _show_unlisted(texts: list[str]) -> bool:
+    """-> whether a label that no list knows stands before a traceback in texts that are bare of all others."""
+    return any(
+        unlisted(text, texts[at + 1 : at + 1 + _BELOW]) is not None
+        for at, text in enumerate(texts)
+        if "Traceback (" in text or ' File "' in text
+    )
+
+
+class _Reader:
+    """Makes the lines of one file, whose lines carry the labels `known`; `learns`: and others, which tracebacks show."""
+
+    def __init__(
+        self, where: Place, order: int, numbers: Sequence[int] | None, known: Labels, verbatim: bool, *, learns: bool
+    ) -> None:
+        self._where, self._order, self._numbers, self._known = where, order, numbers, known
+        self.learns = learns
+        self._unfolding = Unfolding(known, verbatim)
+        self._unlisted = [known.unlisted.pattern] if known.unlisted else []
+        self._prefix = f"{where.log or where.file or ''}|"
+        # What a line tells that tells nothing itself.
+        self._told = (
+            where.file, where.rank, where.local_rank, where.host, None, self._prefix, where.attempt, where.pod, where.node
+        )  # fmt: skip
+        self._last = 0
+        self._alike: dict[bytes, Own] = {}  # of lines' forms
+
+    def lines(self, pieces: Iterable[tuple[int, list[str]]]) -> Iterator[list[Line]]:
+        """Yields the lines of each piece."""
+        for first, texts in pieces:
+            if first != self._last + 1 and (held := self.held()):
+                yield held
+            self._last = first + len(texts) - 1
+            yield self._made(first, texts)
+
+    def knows(self, known: Labels) -> None:
+        """Reads what follows by these labels."""
+        self._known = self._unfolding.known = known
+
+    def held(self) -> list[Line]:
+        """-> what was held back: the lines that follow are no neighbours of the last one."""
+        return [self._line(line.number, *line) for line in self._unfolding.rest()]
+
+    def _made(self, first: int, texts: list[str]) -> list[Line]:
+        made: list[Line] = []
+        known, formed = self._alike, forms(texts)
+        often = Counter(formed)
+        for place, (text, form) in enumerate(zip(texts, formed, strict=True), first):
+            if form in known:
+                made.append(self._like(place, text, known[form]))
+                continue
+            # Most lines are what one writer printed in one line.
+            if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text or SAYS in text:
+                if self.learns and "Traceback (" in text:
+                    self._learn(take_off(text, self._known).text, texts[place - first + 1 : place - first + 1 + _BELOW])
+                made += [self._line(place, *line) for line in self._unfolding.lines(place, text)]
+                continue
+            shown = text[:LONGEST_TEXT]
+            origin = take_off(shown, self._known)
+            if ' File "' in shown and not origin.text.lstrip().startswith('File "'):
+                # Behind a label that is not known yet a frame can begin one that is learned later.
+                if self.learns:
+                    self._learn(origin.text, texts[place - first + 1 : place - first + 1 + _BELOW])
+                    origin = take_off(shown, self._known)
+            elif often[form] > 1 and (told := own(text, origin)) is not None:
+                known[form] = told
+            made.append(self._line(place, place, shown, origin))
+        return made
+
+    def _learn(self, head: str, below: Sequence[str]) -> None:
+        """Learns the label of a traceback's first line, if no list knows it; `head` is bare of all others."""
+        form = unlisted(head, (take_off(text, self._known).text for text in below))
+        if form is None or len(self._unlisted) >= MOST:
+            return
+        self._unlisted.append(form)
+        self.knows(self._known._replace(unlisted=re.compile("|".join(self._unlisted))))
+        self._alike.clear()
+
+    def _number(self, place: int) -> int:
+        return place if self._numbers is None else self._numbers[place - 1]
+
+    def _like(self, place: int, raw: str, own: Own) -> Line:
+        """-> a line of a known form. Lines are many, and a tuple's own way to make one takes twice as long."""
+        number = place if self._numbers is None else self._number(place)
+        if own is PLAIN:
+            return tuple.__new__(Line, (number, raw, raw, self._order + place, *self._told))
+        text, rank, time, writer = like(raw, own)
+        file, its_rank, local_rank, host, _, stream, *rest = self._told
+        rank = its_rank if rank is None else rank
+        told = (number, raw, text, self._order + place, file, rank, local_rank, host, time, stream + writer, *rest)
+        return tuple.__new__(Line, told)
+
+    def _line(self, place: int, number: int, raw: str, origin: Origin) -> Line:
+        where = self._where
+        text, rank, local_rank, host, time, stream, pod, node = origin
+        told = (
+            self._number(number),
+            raw,
+            text,
+            self._order + place,
+            where.file,
+            where.rank if rank is None else rank,
+            where.local_rank if local_rank is None else local_rank,
+            host_name(host) or where.host,
+            time,
+            self._prefix + stream,
+            where.attempt,
+            pod or where.pod,
+            where.node if node is None else node,
+        )
+        return tuple.__new__(Line, told)

@@ -1,0 +1,170 @@
+"""Labels that no list knows, learned from how lines look: what nearly all of a file's lines begin with, numbers aside,
+where what stands behind it is plainly another writer's.
+
+In: the first lines of a file, known prefixes off; out: a regex for the label.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import count, pairwise
+from operator import itemgetter
+
+import re2
+
+from torchtriage.reading.prefixes.known import prefix_of
+from torchtriage.reading.prefixes.margins import beginning
+
+_FEWEST = 8  # lines
+_NEARLY_ALL = 0.95  # of the lines carry it
+_HEADINGS = 2  # lines above a table, which do not
+_LONGEST = 160  # characters
+_FAR = 48  # tokens
+_MOST_WRITERS = 8  # of whose numbers each line's is as high as the one above
+_MOST_DIGITS = 9
+_DIGITS = re.compile(r"\d+")
+_TOKEN = re.compile(r"\d+|[^\W\d_]+|\s+|.")
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+# A date in any order and a clock, seconds since 1970: they differ from line to line.
+_CLOCK = (
+    rf"(?:(?:\d{{1,4}}|{_MONTH})[-/. ]{{1,2}}(?:\d{{1,2}}|{_MONTH})(?:[-/. ,]{{1,2}}\d{{2,4}})?(?:[T_:@, \t]|at){{1,3}})?"
+    r"\d{1,2}:\d\d:\d\d(?:[.,:]\d+)?|(?<![\d.])1\d{9}(?:\.\d+|\d{3})?(?!\d)"
+)
+CLOCK = re.compile(_CLOCK)
+_HERE = "\0"  # stands for a clock
+# In brackets and between bars a number can be anyone's; elsewhere one that changes counts something.
+_ENCLOSED = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|\{[^{}]*\}|<[^<>]*>|\|[^|]*(?=\|)")
+_OPEN = re.compile(r"[\[({<][^\])}>]*$|^[^|]*\|[^|]*$")
+_END = re.compile(rf".*(?:[\]:|>)}}{_HERE}]\s*`?|-\s+|\d\s+|\s{{2,}}|\t)", re.S)
+_OWN = re.compile(
+    r"\[(?:rank|default|trainer|worker|role_)[-_ :=]{0,2}0|\[[A-Za-z][\w.-]*0[\w.-]*:0\]|torch[./]|(?i:rank|epoch|step|iter|loss)"
+)
+# What no program prints behind a label of its own: output of others, passed on.
+_FOREIGN = re.compile(
+    r"Traceback \(most|  File \"|    \S|\[(?:rank|default)\d+\]:|[WEIF]\d{4} \d\d:\d\d:\d\d\.\d+ |\*{20}|={20}|-{20}$"
+    r"|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] torch|(?:srun|slurmstepd): error|(?:WARNING|ERROR|INFO):torch\.|/\S+\.py:\d+: \w*Warning:"
+    r"|Setting OMP_NUM_THREADS|\{\"[@\w.]{1,40}\": ?[\"\d{]"
+)
+_FOREIGN_THERE = re.compile(
+    rf"(?:[A-Za-z][\w.-]{{0,60}}: )?(?:{_FOREIGN.pattern})"
+)  # perhaps from one of several hosts
+_FOREIGN_BEHIND = re2.compile(rf"(?m)[^\n](?:{_FOREIGN.pattern})")  # one search of all lines, as most files hold none
+
+
+def shape(lines: Sequence[str]) -> str | None:
+    """-> a regex for what nearly all of a file's first lines begin with, or None."""
+    told = [line[:_LONGEST] for line in lines if line.strip()]
+    if len(told) < _FEWEST or not _alike(told) or not _FOREIGN_BEHIND.search("\n".join(told)):
+        return None
+    label = _cut("".join(_common(told)))
+    if not label:
+        return None
+    hits = [*filter(None, map(re.compile(_regex(label, frozenset())).match, told))]
+    rests = [hit.string[hit.end() :] for hit in hits]
+    if len(rests) < _enough(told) or not any(_FOREIGN_THERE.match(_bare(rest)) for rest in rests):
+        return None
+    numbers = zip(*(_DIGITS.findall(CLOCK.sub("", hit[0])) for hit in hits), strict=False)
+    return _regex(label, frozenset(at for at, values in enumerate(numbers) if _counts(values)))
+
+
+def _counts(values: Sequence[str]) -> bool:
+    """-> whether a number counts lines or seconds, and names no writer: it never falls, and takes many values."""
+    numbers = [int(value[:_MOST_DIGITS]) for value in values]
+    return len(set(numbers)) > max(_MOST_WRITERS, len(numbers) // 8) and all(a <= b for a, b in pairwise(numbers))
+
+
+def _bare(text: str) -> str:
+    """-> a text without the prefixes that are known on sight."""
+    while (found := prefix_of(text)) and found.end():
+        if _FOREIGN.match(text):
+            break
+        text = text[found.end() :]
+    return text
+
+
+def _alike(lines: list[str]) -> bool:
+    """-> whether nearly all lines begin with the same character, or with a digit; most files are told by it."""
+    first = Counter(map(itemgetter(0), lines))
+    digits = sum(often for char, often in first.items() if char.isdigit())
+    return max(digits, *first.values()) >= _enough(lines)
+
+
+def _enough(lines: Sequence[object]) -> float:
+    """-> how many of the lines must carry a label."""
+    return min(_NEARLY_ALL * len(lines), len(lines) - _HEADINGS) if len(lines) > 4 * _HEADINGS else len(lines)
+
+
+def _common(lines: list[str]) -> list[str]:
+    """-> the tokens with which enough lines begin. Numbers are `0`; one that changes ends them, if it stands free."""
+    every, enough = len(lines), _NEARLY_ALL * len(lines)
+    tokens = [_tokens(line) for line in lines]
+    said: list[str] = []
+    for _ in range(_FAR):
+        # Most lines differ at their second or third token: no more are read than are alike.
+        here = [(token, line) for line in tokens if (token := next(line, ""))]
+        if not here:
+            break
+        token, often = Counter(_masked(token) for token, _ in here).most_common(1)[0]
+        # Lines that ended hold the label alone.
+        if often + every - len(here) < enough:
+            break
+        every -= len(here) - often
+        alike = [other for other, _ in here if _masked(other) == token]
+        tokens = [line for other, line in here if _masked(other) == token]
+        if token == "0" and len(set(alike)) > 1 and not _open("".join(said)):
+            break
+        said.append(beginning(alike) if token == " " else token)
+    return said
+
+
+def _tokens(line: str) -> Iterator[str]:
+    """Yields the words, numbers, blanks and other characters of a line; a clock is one of them."""
+    at = 0
+    while at < len(line):
+        clock = CLOCK.match(line, at) if line[at].isalnum() else None
+        found = clock or _TOKEN.match(line, at)
+        if found is None:
+            return
+        yield _HERE if clock else found[0]
+        at = found.end()
+
+
+def _masked(token: str) -> str:
+    return "0" if token[0].isdigit() else " " if token[0].isspace() else token
+
+
+def _open(text: str) -> bool:
+    """-> whether a bracket or a bar stands open at the end of a text."""
+    return bool(_OPEN.search(text))
+
+
+def _cut(label: str) -> str:
+    """-> the label up to where its writer's own words begin, or a record."""
+    label = label.partition('{"')[0]
+    bare = _ENCLOSED.sub(
+        lambda hit: hit[0] if hit[0].startswith("[") and _OWN.match(hit[0]) else "\1" * len(hit[0]), label
+    )
+    if own := _OWN.search(bare):
+        label = label[: own.start()]
+    found = _END.match(label)
+    return found[0] if found else ""
+
+
+def _regex(label: str, counting: frozenset[int]) -> str:
+    """-> a regex for a label; the blanks at its end may lack where nothing follows. The numbers at the places `counting`
+    are groups whose names begin with `count`."""
+    full = label.rstrip()
+    places = count()
+
+    def number(_: re.Match[str]) -> str:
+        at = next(places)
+        return rf"(?P<count{at}>\d+)" if at in counting else r"\d+"
+
+    parts = (
+        f"(?:{_CLOCK})" if part == _HERE else re.sub("0", number, re.escape(part))
+        for part in re.split(f"({_HERE})", full)
+    )
+    blanks = label[len(full) :]
+    return "".join(parts) + (rf"(?:{re.escape(blanks)}|\s*$)" if blanks else "")

@@ -1,0 +1,151 @@
+"""What the path of a run's file tells of all its lines: attempt, rank, local rank, host. Paths in, places out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from torchtriage.domain.host import host_name
+
+# torchrun --log-dir: <host or nothing>/<run id>_<random>/attempt_0/3/stderr.log
+_TREE = re.compile(r"(?:^|(?P<root>.*)/)attempt_(?P<attempt>\d{1,6})/(?P<local>\d{1,6})/[^/]+$")
+_LAUNCH = re.compile(r"(?:^|/)node_(\d{1,6})_local_rank_(\d{1,6})_std(?:out|err)$")  # torch.distributed.launch --logdir
+# nemo_log_globalrank-3_localrank-3.txt, rank3.log, log_rank_3.txt, 1/rank.03/stdout (mpirun --output-filename)
+_RANK = re.compile(
+    r"(?:^|[/_.-])(?:global_?|log_?)?(?:rank|std_log_process|proc(?:ess)?)[_.-]?(\d{1,6})(?=[/_.-]|$)", re.I
+)
+_LOCAL_RANK = re.compile(r"(?:^|[/_.-])local_?rank[_.-]?(\d{1,6})(?=[/_.-]|$)", re.I)
+# Slurm: %j_%t.out, %x-%j-%t.err, %x-%j-%N-%t.err, %x_%j_%N.out, %j-%t-%N.out; submitit: %j_%t_log.err
+_HOST_TASK = re.compile(
+    r"(?:^|[/_.-])\d{2,}[_.-](?P<host>[A-Za-z][A-Za-z0-9-]*\d)[_.-](?P<task>\d{1,6})\.(?:out|err|log)$"
+)
+_TASK_HOST = re.compile(
+    r"(?:^|[/_.-])\d{3,}[_.-](?P<task>\d{1,6})[_.-](?P<host>[A-Za-z][A-Za-z0-9-]*\d)\.(?:out|err|log)$"
+)
+_TASK = re.compile(r"(?:_|(?:^|[/_-])\d{3,}[.-])(?P<task>\d{1,6})(?:_log)?\.(?:out|err)$")
+_NODE_FILE = re.compile(r"(?:^|[/_.-])\d{3,}[_.-](?P<host>[A-Za-z][A-Za-z0-9-]*\d)\.(?:out|err|log)$")
+# /var/log/pods/NAMESPACE_POD_UID/CONTAINER/RESTARTS.log, /var/log/containers/POD_NAMESPACE_CONTAINER-ID.log
+_POD_FOLDER = re.compile(r"(?:^|/)[a-z0-9-]+_(?P<pod>[a-z0-9.-]+)_[0-9a-f-]{8,36}/[^/]+/(?P<restarts>\d{1,4})\.log")
+_POD_FILE = re.compile(r"(?:^|/)(?P<pod>[a-z0-9.-]+)_[a-z0-9-]+_[a-z0-9.-]+-[0-9a-f]{64}\.log$")
+_POD_NAME = re.compile(
+    r"(?:^|/)(?P<pod>[a-z0-9][a-z0-9.-]*-(?:master|worker|launcher|node|workers)-\d{1,5}(?:-\d{1,5})?(?:-[a-z0-9]{5})?)(?=/|\.(?:log|txt)$)"
+)
+_HOST = re.compile(
+    r"(?:^|/)(?P<host>(?:node|host|gpu-|dgx|hgx|compute|ip-|algo-)-?[a-z0-9.-]{0,40}?\d)(?=/|\.(?:log|out|err|txt)$|-\d{10}\b|[_.-](?:global_?|local_?)?rank)", re.I
+)  # fmt: skip
+_DIGITS = re.compile(r"\d+")
+_MOST_DIGITS = 9
+# What is numbered that is no process: launches, tasks of an array, parts of one log.
+_NO_TASK = re.compile(
+    r"(?i)(?:attempt|restart|retry|run|job|trial|epoch|step|part|shard|seed|fold|exp|version|v|phase|stage)[_.-]?$"
+)
+# stdout.log, stderr.log and error.json of a folder; 4711_3.out beside 4711_3.err
+_CHANNEL = re.compile(r"(?:^|(?<=[/_.-]))(?:(?:std)?(?:out|err)(?:\.log|\.txt)?|error\.json)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a file's path tells of all its lines; None is what it does not tell. `file` is None in a run of one file.
+    `log`: the rotated log that the file is a piece of."""
+
+    file: str | None
+    rank: int | None = None
+    local_rank: int | None = None
+    attempt: int = 0
+    host: str | None = None
+    pod: str | None = None
+    node: int | None = None
+    log: str | None = None
+
+
+class Places:
+    """The places of a run's files. `names` are those that are known beforehand; one after another may come too."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        names = tuple(names)
+        self._roots: dict[str, None] = {}
+        self._numbered = _numbered(names)
+        for name in names:
+            if tree := _TREE.search(name):
+                self._roots.setdefault(tree["root"] or "")
+
+    @property
+    def of_torchrun(self) -> bool:
+        """Whether a file lies where torchrun's `--log-dir` puts it."""
+        return bool(self._roots)
+
+    def of(self, name: str, several: bool) -> Place:
+        """-> what the path `name` inside the run tells; nothing where the run is a single file."""
+        if not several:
+            return Place(None)
+        where = _place(name)
+        where = replace(where, host=host_name(where.host))
+        if name in self._numbered and {where.rank, where.local_rank, where.host, where.node} == {None}:
+            number = self._numbered[name]
+            where = replace(where, rank=number, node=number)  # Of a node, where an agent speaks in it.
+        tree = _TREE.search(name)
+        if tree is None:
+            return where
+        self._roots.setdefault(tree["root"] or "")
+        local = int(tree["local"])
+        where = replace(where, local_rank=local, attempt=int(tree["attempt"]))
+        if len(self._roots) > 1:  # One folder a host: its name is what the others' differ in.
+            return replace(where, rank=None, host=where.host or self._host(tree["root"] or ""))
+        return replace(where, rank=local)  # With a single host the local rank is the rank.
+
+    def _host(self, root: str) -> str | None:
+        first = root.partition("/")[0]
+        several = len({other.partition("/")[0] for other in self._roots}) > 1
+        return host_name(first) if first != root and several else None
+
+
+def writer_of(name: str) -> str:
+    """-> what is common to the names of all files into which one process writes."""
+    return _CHANNEL.sub("", name)
+
+
+def _numbered(names: Iterable[str]) -> dict[str, int]:
+    """-> of files whose names differ in one number only, which counts them from 0 on, that number."""
+    alike: dict[tuple[str, ...], dict[str, list[int]]] = {}
+    for name in names:
+        if name.rpartition("/")[2].startswith("slurm-"):
+            continue  # Tasks of an array, most often.
+        alike.setdefault(tuple(_DIGITS.split(name)), {})[name] = [
+            int(number[:_MOST_DIGITS]) for number in _DIGITS.findall(name)
+        ]
+    found: dict[str, int] = {}
+    for parts, files in alike.items():
+        columns = [at for at, column in enumerate(zip(*files.values(), strict=True)) if len(set(column)) > 1]
+        if len(columns) == 1 and not _NO_TASK.search(parts[columns[0]]):
+            numbers = {name: values[columns[0]] for name, values in files.items()}
+            found |= numbers if sorted(numbers.values()) == list(range(len(numbers))) else {}
+    return found
+
+
+def _place(name: str) -> Place:
+    where = Place(name)
+    if launch := _LAUNCH.search(name):
+        return replace(where, node=int(launch[1]), local_rank=int(launch[2]))
+    if pod := _POD_FOLDER.search(name):
+        return replace(where, pod=pod["pod"], host=pod["pod"], attempt=int(pod["restarts"]))
+    if pod := _POD_FILE.search(name) or _POD_NAME.search(name):
+        return replace(where, pod=pod["pod"], host=pod["pod"])
+    if local := _LOCAL_RANK.search(name):
+        where = replace(where, local_rank=int(local[1]))
+    if rank := _RANK.search(name):
+        where = replace(where, rank=int(rank[1]))
+    # Slurm names the tasks of an array slurm-%A_%a.out by default, Ray a worker's file worker-ID-JOB-PID.err.
+    elif not name.rpartition("/")[2].startswith(("slurm-", "worker-")):
+        where = _task(name, where)
+    host = _HOST.search(name) or (_NODE_FILE.search(name) if where.rank is None else None)
+    if where.host is None and host:
+        where = replace(where, host=host["host"])
+    return where
+
+
+def _task(name: str, where: Place) -> Place:
+    if found := _HOST_TASK.search(name) or _TASK_HOST.search(name):
+        return replace(where, rank=int(found["task"]), host=found["host"])
+    found = _TASK.search(name)
+    return replace(where, rank=int(found["task"])) if found else where

@@ -1,0 +1,1 @@
+"""Takes secrets out of text that is shown or kept."""

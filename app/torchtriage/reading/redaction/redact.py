@@ -1,0 +1,250 @@
+"""Takes secrets out of text that is shown or kept: the value goes, what told of it stays, and the mark says its kind.
+
+Hyperscan tells where each secret was recognized, in one pass; a log without any goes by uncopied. From there the secret is
+read to its end. What goes on over lines, a private key or a block of YAML, is followed in `secret_lines`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from torchtriage.reading.redaction.multiline_secrets import Following
+from torchtriage.reading.redaction.secret_patterns import ADDRESS, APART, BLOCK, FORMS, KEY_BEGINS, NAMED, Form, Named
+from torchtriage.reading.redaction.secret_values import (
+    at_once,
+    behind_name,
+    drawn_by_lot,
+    end_of,
+    end_of_line,
+    is_open,
+    is_secret,
+    quote_before,
+)
+from torchtriage.reading.scan import Scanner
+
+_kept_in: Path | None = None
+_Span = tuple[int, int, str]  # the first byte of a secret, the one after it, its kind: empty where it is none after all
+_TELLING = frozenset(
+    ["private-key", *(form.kind for form in FORMS)]
+)  # kinds that tell more than a name before the secret does
+_LONG = 500  # bytes; of what is longer and no secret the end alone is looked at again
+_LONGEST = 16 << 10
+
+
+def keep_compiled(folder: Path) -> None:
+    """Has the compiled patterns kept in a folder, as to compile them takes half a second; called before the first use."""
+    global _kept_in  # What is compiled is one for the whole process, as the patterns are.
+    _kept_in = folder
+
+
+def redact(text: str) -> str:
+    """-> `text`, a few lines at most, with known kinds of secrets replaced by a mark, `[redacted:kind]`."""
+    data = text.encode("utf-8", "surrogateescape")
+    clean = _clean(data, Following())
+    return text if clean is data else clean.decode("utf-8", "surrogateescape")
+
+
+def redacted(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yields the same blocks, which end at line ends, without their secrets; lines stay lines."""
+    following = Following()
+    for block in blocks:
+        yield _clean(block, following)
+
+
+def _clean(block: bytes, following: Following) -> bytes:
+    hits = _scanner().ends(block)[0]
+    if not hits and not following:
+        return block
+    rules = _rules()
+    looked_at = [0] * len(rules)  # up to where each rule has nothing more to find
+    spans: list[_Span] = []
+    begins: list[tuple[int, bool]] = []
+    for index, at in hits:
+        if at <= looked_at[index]:
+            continue
+        rule = rules[index]
+        if isinstance(rule, str):
+            begins.append((at, rule == "key"))
+            continue
+        found = rule.find(block, at)
+        if found:
+            looked_at[index] = found[1]
+            if found[2]:
+                spans.append(found)
+    spans += following.spans(block, begins)
+    return _marked(block, spans) if spans else block
+
+
+def _marked(block: bytes, spans: list[_Span]) -> bytes:
+    """-> the block with a mark in the place of each span; where spans overlap, one mark for all, of a form's kind
+    if one is among them."""
+    spans.sort(key=lambda span: span[0])
+    parts, done = [], 0
+    start, end, kind = spans[0]
+    for one in spans[1:]:
+        if one[0] < end:
+            end = max(end, one[1])
+            kind = one[2] if one[2] in _TELLING else kind
+        else:
+            parts += [block[done:start], b"[redacted:%b]" % kind.encode()]
+            done = end
+            start, end, kind = one
+    return b"".join([*parts, block[done:start], b"[redacted:%b]" % kind.encode(), block[end:]])
+
+
+class _Formed:
+    """Finds a secret by its own form."""
+
+    def __init__(self, form: Form, opening: str) -> None:
+        self.pattern = f"{APART if form.apart else ''}{form.before}{re.escape(opening)}{form.rest}{{{form.least}}}"
+        self._form = form
+        self._opening = len(opening)
+        self._rest = re.compile(f"{form.rest}*".encode())
+        self._then = re.compile(form.then.encode()) if form.then else None
+
+    def find(self, data: bytes, at: int) -> _Span | None:
+        form = self._form
+        end = self._rest.match(data, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+        begin = at - form.least
+        if self._then:
+            found = self._then.match(data, end, end + _LONGEST)
+            if found is None:
+                return begin, end, ""
+            end = found.end()
+        if form.random and not _random(data[begin:end]):
+            return begin, end, ""
+        begin -= self._opening
+        return (_word_start(data, begin) if form.part else begin), end, form.kind
+
+
+class _Behind:
+    """Finds a secret by what stands before it."""
+
+    def __init__(self, named: Named) -> None:
+        self.pattern = named.pattern
+        self._named = named
+
+    def find(self, data: bytes, at: int) -> _Span | None:
+        named = self._named
+        doubt = named.doubt
+        if doubt == 2:
+            start = at - named.least
+            quote = quote_before(data, start)
+        elif named.assigned:
+            found = behind_name(data, at - 1)
+            if found is None:
+                return None
+            start, quote, least_doubt = found
+            doubt = max(doubt, least_doubt)
+        else:
+            start, quote = at_once(data, at)
+        if named.reach != "value":
+            return _REACHES[named.reach](data, start, quote, named.kind)
+        end = end_of(data, start, quote)
+        if end - start >= named.least and is_secret(data[start:end], doubt, bool(quote)):
+            return None if doubt == 2 and named.assigned and is_open(data, start) else (start, end, named.kind)
+        return (start, end - _LONG, "") if end - start > _LONG else None
+
+
+class _Address:
+    """Finds the password in an address, or the token that stands alone before its host."""
+
+    pattern = ADDRESS
+
+    def find(self, data: bytes, at: int) -> _Span | None:
+        begin = data.rfind(b"://", max(0, at - 400), at) + 3
+        address = _TO_ITS_END.match(data, begin)
+        found = _USER.match(address[0].partition(b"://")[0]) if address and begin > 2 else None
+        if found is None:
+            return None
+        user, password = found[1], found[2] or b""
+        if _PORT.match(password) and b"/" in password:
+            return None
+        host = _AT_HOST.search(password)
+        if host:
+            password = password[: host.start()]
+        start = begin + len(user) + 1
+        end = start + len(password)
+        if len(user) >= 16 and drawn_by_lot(user):
+            return begin, end if found[2] is not None else start - 1, "token"
+        return (start, end, "password") if password and is_secret(password, 0, True) else None
+
+
+_TO_ITS_END = re.compile(rb"[^\s\"'<>`]{0,600}")
+_USER = re.compile(rb"([^\s/:@]*)(?::([^\s]*))?@")
+_PORT = re.compile(rb"\d{1,5}(?:[/?#]|$)")
+_AT_HOST = re.compile(rb"@(?:[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:[/,?]|$)|[\w-]+:\d{2,5}(?:[/,?]|$))")
+_SCHEME = re.compile(rb"([A-Za-z][\w-]{1,30})[ \t]+(?=[^\s])")
+_WHOLE = re.compile(rb"(?i)digest|aws4|oauth$|hawk|mac$|sharedkey|credential|goog4|oss4|tc3|hmac|sdk-|v4")
+_PIPED = re.compile(rb"[\"']?[ \t]*\|[^\n]{0,200}?(?:stdin\b|sudo -\w*S|passwd|kinit|login)")
+
+
+def _header(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
+    scheme = _SCHEME.match(data, start)
+    begin = scheme.end() if scheme else start
+    if scheme and _WHOLE.match(scheme[1]):
+        return begin, end_of_line(data, begin, quote), kind
+    end = end_of(data, begin, quote)
+    value = data[begin:end]
+    return (begin, end, kind) if is_secret(value, 0, False) and (scheme or not value.isalpha()) else None
+
+
+def _line(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
+    end = end_of_line(data, start, quote)
+    return (start, end, kind) if b"=" in data[start:end] else None
+
+
+def _piped(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
+    end = end_of(data, start, quote)
+    return (start, end, kind) if is_secret(data[start:end], 1, bool(quote)) and _PIPED.match(data, end) else None
+
+
+def _attached(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
+    if data[start - len(quote) - 1 : start - len(quote)] != b"p":
+        return None
+    end = end_of(data, start, quote)
+    return (start, end, kind) if is_secret(data[start:end], 0, bool(quote)) else None
+
+
+def _quoted(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
+    end = end_of(data, start, quote)
+    return (start, end, kind) if quote and is_secret(data[start:end], 0, True) else None
+
+
+_REACHES = {"quoted": _quoted, "attached": _attached, "header": _header, "line": _line, "piped": _piped}
+
+
+def _random(value: bytes) -> bool:
+    """-> whether a part of the value that is too long for a word looks drawn by lot."""
+    return any(len(part) >= 12 and drawn_by_lot(part) for part in re.split(rb"[-_.]", value))
+
+
+def _word_start(data: bytes, at: int) -> int:
+    """-> where the word begins that goes on at `at`."""
+    least = max(0, at - 120)
+    while at > least and (data[at - 1 : at].isalnum() or data[at - 1] in b"_-.~"):
+        at -= 1
+    return at
+
+
+@cache
+def _rules() -> list[_Formed | _Behind | _Address | str]:
+    """-> what finds the secrets of each pattern. The names come first: a form that stands behind one tells more."""
+    forms = [_Formed(form, opening) for form in FORMS for opening in form.begins.split() or [""]]
+    return [*(_Behind(named) for named in NAMED), _Address(), *forms, "key", "block"]
+
+
+@cache
+def _patterns() -> list[bytes]:
+    forms = [rule.pattern for rule in _rules() if not isinstance(rule, str)]
+    return [pattern.encode() for pattern in (*forms, KEY_BEGINS, BLOCK)]
+
+
+@cache
+def _scanner() -> Scanner:
+    patterns = _patterns()
+    return Scanner(lambda: patterns, _kept_in, b"secrets " + hashlib.sha256(b"\n".join(patterns)).digest())

@@ -1,0 +1,49 @@
+"""Slurm's short forms: `gpu[001-004,007],login1` to names of hosts, `0-3,7` to numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from torchtriage.domain.host import host_name
+
+MOST = 4096  # names or numbers of one list
+LIST = r"[A-Za-z][\w.-]*(?:\[[\d,-]+\][\w.-]*)?(?:,[A-Za-z][\w.-]*(?:\[[\d,-]+\][\w.-]*)?){0,500}"  # as a regex
+_PART = re.compile(r"([\w.-]+)(?:\[([\d,-]+)\]([\w.-]*))?", re.ASCII)
+
+
+def hosts(told: str) -> tuple[str, ...]:
+    """-> the hosts of a node list, in its order, without repeats; the first 4096 of them."""
+    names: dict[str, None] = {}
+    for name, span, behind in _PART.findall(told):
+        if host_name(name) is None:
+            continue
+        for number in _counted(span) if span else ("",):
+            if len(names) >= MOST:
+                return tuple(names)
+            if host := host_name(f"{name}{number}{behind}"):
+                names.setdefault(host)
+    return tuple(names)
+
+
+def numbers(told: str) -> tuple[int, ...]:
+    """-> the numbers of a list like `0-3,7`; the first 4096 of them."""
+    return tuple(int(number) for number in _counted(told))[:MOST]
+
+
+def sorted_hosts(names: Iterable[str]) -> tuple[str, ...]:
+    """-> the names in the order in which people count: gpu-2 before gpu-10."""
+
+    def key(name: str) -> list[tuple[int, str]]:
+        return [(int(part) if part.isdecimal() else -1, part) for part in re.split(r"(\d+)", name[:200])]
+
+    return tuple(sorted(names, key=key))
+
+
+def _counted(told: str) -> Iterator[str]:
+    for span in told.split(","):
+        first, _, last = span.partition("-")
+        if not first.isdecimal() or len(first) > 9 or len(last) > 9:
+            continue
+        for number in range(int(first), min(int(last) if last.isdecimal() else int(first), int(first) + MOST) + 1):
+            yield str(number).zfill(len(first))

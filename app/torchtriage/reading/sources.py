@@ -1,0 +1,156 @@
+"""What a run's log is read from: a path, standard input or stored files in, named streams of bytes out."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import IO, TypeVar
+
+from torchtriage.errors import UnreadableLog
+from torchtriage.reading.log_rotation import age, parts
+from torchtriage.reading.unpack import Budget, Upload, clean_name, unpack
+
+CHUNK = 1 << 20
+_LOG_NAMES = re.compile(
+    r"(?:\.(?:log(?:[.-]\d[\d_-]*)?|out|err|txt|json|jsonl|ndjson|stdout|stderr|o\d+|e\d+)|^(?:stdout|stderr|nohup).*|^[^.]+)"
+    r"(?:\.gz|\.zst)?$",
+    re.I,
+)
+_ERROR_FILE = "error.json"  # torchelastic's copy of what a worker's log tells with its lines: read behind the logs
+_MAGIC = {".zip": b"PK", ".gz": b"\x1f\x8b", ".tgz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
+_ARCHIVE = re.compile(r"\.(?:tar(?:\.gz|\.zst)?|tgz|zip)$")
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """One file of a run. `name` is its path inside the run; `chunks` yields its bytes, decompressed, once.
+    `member`: it came out of an archive, where others can be beside it. `part_of`: the log that it is a rotated piece
+    of; those follow one another, the oldest first."""
+
+    name: str
+    chunks: Callable[[], Iterator[bytes]]
+    member: bool = False
+    part_of: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The logs of one run. `files` yields each file once, in name order; `several` says that there can be many.
+    `names` are those of the files, as far as they are known before they are read."""
+
+    name: str
+    files: Callable[[], Iterator[LogFile]]
+    several: bool = False
+    names: tuple[str, ...] = ()
+
+
+def open_path(path: Path) -> Run:
+    """-> the run that a text file, .gz, .zst, .tar.gz or folder holds; raises UnreadableLog where there is none."""
+    name = str(path)
+    if path.is_dir():
+        return _open_folder(path, name)
+    if not path.exists():
+        raise UnreadableLog(f"{name}: no such file or folder")
+    if not path.is_file():
+        raise UnreadableLog(f"{name}: not a file or folder")
+    return Run(name, lambda: _files(path, path.name), several=bool(_ARCHIVE.search(path.name)))
+
+
+def _open_folder(path: Path, name: str) -> Run:
+    inside = [file for file in path.rglob("*") if file.is_file() and _LOG_NAMES.search(file.name)]
+    if not inside:
+        raise UnreadableLog(f"{name}: a folder without logs")
+    names = {file.relative_to(path).as_posix(): file for file in inside}
+    part_of = parts(names)
+
+    def place(each: str) -> tuple[bool, PurePosixPath, tuple[int, int, str]]:
+        return names[each].name == _ERROR_FILE, PurePosixPath(part_of.get(each, each)), age(each)
+
+    found = sorted(names, key=place)
+
+    def files() -> Iterator[LogFile]:
+        for each in found:
+            for log in _each(names[each], each):
+                yield replace(log, part_of=part_of.get(each))
+
+    return Run(name, files, several=True, names=tuple(found))
+
+
+def open_stdin() -> Run:
+    """-> the run that standard input holds; it can be read once. Raises UnreadableLog where it is closed."""
+    if sys.stdin is None:
+        raise UnreadableLog("-: standard input is closed")
+    return Run("-", lambda: _stream(_chunks(sys.stdin.buffer)))
+
+
+def _stream(chunks: Iterator[bytes]) -> Iterator[LogFile]:
+    for inside in _told("-", unpack(Upload("-", chunks), Budget(None))):
+        yield LogFile(inside.name, partial(_told, "-", inside.chunks), inside.member)
+
+
+def from_bytes(data: bytes, name: str = "log") -> Run:
+    """-> a run of one file that is in memory already."""
+    return Run(name, lambda: iter((LogFile(name, lambda: iter((data,))),)))
+
+
+def _each(path: Path, name: str) -> Iterator[LogFile]:
+    """Yields the same as `_files`; one that can't be read at all is told by its bytes, as the others still can be."""
+    try:
+        yield from _files(path, name)
+    except UnreadableLog as error:
+        yield LogFile(name, partial(_raise, error))
+
+
+def _raise(error: UnreadableLog) -> Iterator[bytes]:
+    raise error
+
+
+def _files(path: Path, name: str) -> Iterator[LogFile]:
+    """Yields the log files inside of one file on disk; each must be read before the next is asked for."""
+    found = False
+    _refuse_false_name(path)
+    for inside in _told(str(path), unpack(Upload(name, _read(path)), Budget(None))):
+        if not clean_name(name).startswith(inside.name) and not _LOG_NAMES.search(PurePosixPath(inside.name).name):
+            deque(inside.chunks, maxlen=0)
+            continue
+        found = True
+        yield LogFile(inside.name, partial(_told, str(path), inside.chunks), inside.member)
+    if not found:
+        raise UnreadableLog(f"{path}: an archive without logs")
+
+
+def _refuse_false_name(path: Path) -> None:
+    """Raises UnreadableLog where a name promises an archive and the content is none: a broken download, most often."""
+    wanted = next((magic for ending, magic in _MAGIC.items() if path.name.endswith(ending)), None)
+    try:
+        with path.open("rb") as file:
+            begin = file.read(4)
+    except OSError as error:
+        raise UnreadableLog(f"{path}: {error.strerror}") from error
+    if wanted and begin and not begin.startswith(wanted):
+        raise UnreadableLog(f"{path}: not what its name says, a {path.suffix} archive")
+
+
+def _read(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        yield from _chunks(file)
+
+
+def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
+    while chunk := stream.read(CHUNK):
+        yield chunk
+
+
+def _told(name: str, items: Iterator[Item]) -> Iterator[Item]:
+    """Yields the same; what goes wrong on the way is told under the path that was given."""
+    try:
+        yield from items
+    except UnreadableLog as error:
+        reason = error.detail.get("reason")
+        raise UnreadableLog(f"{name}: {reason}") if reason else error from error

@@ -1,0 +1,307 @@
+"""Takes a file or an upload apart: its bytes in, the log files inside out, decompressed, a piece at a time.
+
+What it holds is told by its first bytes, as names and content types are often wrong. Memory is bounded, and so is what
+comes out of few bytes (decisions/0025).
+"""
+
+from __future__ import annotations
+
+import gzip
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import IO, NamedTuple, cast
+
+from torchtriage.errors import LogTooLarge, StorageUnavailable, UnreadableLog
+from torchtriage.reading.zstd import DecompressionParameter, ZstdError, ZstdFile
+
+_FIRST, _CHUNK = 64 << 10, 1 << 20  # bytes that are unpacked at once: few at first, so that who watches is asked soon
+_DEPTH = 3  # a .gz in a .tar.gz that was sent with Content-Encoding is three
+_MOST_FILES = 25_000  # two of each of 10,000 ranks, and what stands beside them
+_MOST_MEMBERS = 4 * _MOST_FILES  # of archives: folders and links too
+_OVERHEAD = 16 << 20  # bytes that an archive can have beside its files
+_FREELY = 32 << 20  # bytes that may come out of any few
+_RATIO = (
+    1000  # and how many times as many as came in beyond that: what gzip can do; the same line again and again is 260
+)
+_LONGEST_NAME = 300
+_FILE = (
+    16 << 10
+)  # bytes of work that a file in an archive counts for, besides its own: each is looked at and kept by itself
+_HEADERS = 1 << 20  # bytes of a tar archive between two files; long headers would be read into memory
+_CONTENTS = 4 << 20  # bytes of a zip archive's list of contents, which is read into memory: 25,000 names of 100 letters
+_ZIP_WAYS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others unpack without any bound on memory
+_ZSTD_OPTIONS = {int(DecompressionParameter.window_log_max): 26}  # what a frame may make us allocate: 64 MiB
+_GZIP, _ZSTD, _TAR = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"ustar"
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+# RuntimeError: a zip that wants a password; NotImplementedError, which is one too: packed in a way that is not known.
+_BROKEN = (OSError, EOFError, zlib.error, ZstdError, tarfile.TarError, zipfile.BadZipFile, RuntimeError, UnicodeError)
+
+
+def _unwatched(_: int) -> None:
+    pass
+
+
+class Upload(NamedTuple):
+    """One thing that was sent or found on disk: its name, as far as it has one, and its bytes, to be read once.
+    `member`: it came out of an archive, where others can be beside it. `watch` is called with the size of every piece
+    that is read or unpacked, before anything is done with it; what it raises ends the reading."""
+
+    name: str
+    chunks: Iterator[bytes]
+    member: bool = False
+    watch: Callable[[int], None] = _unwatched
+
+
+class Budget:
+    """What may come out of the uploads of one request, all together; a limit of None bounds nothing.
+
+    `limit` is that of the logs in bytes. What is unpacked on the way counts each time, also where nobody reads it.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        self._logs = self._came = self._unpacked = self._files = self._members = 0
+
+    def spend(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """Yields the same chunks, those of logs; raises LogTooLarge where they are too many."""
+        for chunk in chunks:
+            self._logs += len(chunk)
+            self._bound(self._logs, 0)
+            yield chunk
+
+    def came(self, chunks: Iterator[bytes], watch: Callable[[int], None]) -> Iterator[bytes]:
+        """Yields the same chunks, as they were sent."""
+        for chunk in chunks:
+            self._came += len(chunk)
+            watch(len(chunk))
+            yield chunk
+
+    def unpacked(self, chunks: Iterator[bytes], watch: Callable[[int], None]) -> Iterator[bytes]:
+        """Yields the same chunks, which came out of others; raises LogTooLarge where they are too many, or too many for
+        those they came out of."""
+        for chunk in chunks:
+            self._unpacked += len(chunk)
+            self._bound(self._unpacked, _OVERHEAD)
+            if self._limit is not None and self._unpacked > max(_FREELY, self._came * _RATIO):
+                told = f"more than {_RATIO} times as many bytes came out of the packed log as went in"
+                raise LogTooLarge(told, unpacked=self._unpacked)
+            watch(len(chunk))
+            yield chunk
+
+    def member(self, archive: Upload, is_file: bool) -> None:
+        """Counts what stands in archives; raises UnreadableLog where that is too much."""
+        self._members += 1
+        if is_file:
+            self._files += 1
+            archive.watch(_FILE)
+        if self._files > _MOST_FILES:
+            raise UnreadableLog(f"{clean_name(archive.name)}: more than {_MOST_FILES} files")
+        if self._members > _MOST_MEMBERS:
+            raise UnreadableLog(f"{clean_name(archive.name)}: more than {_MOST_MEMBERS} files and folders")
+
+    def _bound(self, count: int, beside: int) -> None:
+        if self._limit is not None and count > self._limit + beside:
+            raise LogTooLarge(f"the log is larger than the limit of {self._limit} bytes", limit=self._limit)
+
+
+def unpack(upload: Upload, budget: Budget) -> Iterator[Upload]:
+    """Yields the files in an upload; each must be read before the next is asked for.
+
+    `budget` is that of all uploads of a request together. Raises UnreadableLog for what is broken or packed in a way
+    that is not taken, LogTooLarge, StorageUnavailable, and what the upload's `watch` raises.
+    """
+    for file in _unwrapped(upload._replace(chunks=budget.came(upload.chunks, upload.watch)), budget, _DEPTH):
+        yield Upload(clean_name(file.name), budget.spend(_told(file.chunks, file.name)), file.member)
+
+
+def clean_name(name: str) -> str:
+    """-> a name that says where a file was, for showing; it is never used as a path."""
+    parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".", "..")]
+    shown = "".join(char if char.isprintable() else "?" for char in "/".join(parts))
+    return shown[-_LONGEST_NAME:] or "log"
+
+
+class _Source:
+    """A stream over chunks, of which one can see the beginning."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._waiting, self._at = b"", 0
+        self.headers_left: int | None = None
+
+    def peek(self, size: int) -> bytes:
+        """-> the next `size` bytes, or all there are."""
+        while len(self._waiting) - self._at < size:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                break
+            self._waiting, self._at = self._waiting[self._at :] + chunk, 0
+        return self._waiting[self._at : self._at + size]
+
+    def read(self, size: int) -> bytes:
+        self.peek(1)
+        found = self._waiting[self._at : self._at + size]
+        self._at += len(found)
+        if self.headers_left is not None:
+            self.headers_left -= len(found)
+            if self.headers_left < 0:
+                raise UnreadableLog("the archive's headers are too long")
+        return found
+
+    def all(self) -> Iterator[bytes]:
+        while chunk := self.read(_CHUNK):
+            yield chunk
+
+
+def _unwrapped(upload: Upload, budget: Budget, depth: int) -> Iterator[Upload]:
+    source = _Source(_told(upload.chunks, upload.name))
+    begin = source.peek(262)
+    opened = _gunzipped if begin[:2] == _GZIP else _unzstd if begin[:4] == _ZSTD else None
+    archive = _members if begin[257:262] == _TAR else _zipped if begin[:4] in _ZIP else None
+    if (opened or archive) and not depth:
+        raise UnreadableLog(f"{clean_name(upload.name)}: packed more than {_DEPTH} times")
+    if opened:
+        chunks = budget.unpacked(opened(source), upload.watch)
+        yield from _unwrapped(upload._replace(name=_without_ending(upload.name), chunks=chunks), budget, depth - 1)
+    elif archive:
+        for member in archive(source, upload, budget):
+            yield from _unwrapped(member, budget, depth - 1)
+    else:
+        yield upload._replace(chunks=source.all())
+
+
+def _gunzipped(source: _Source) -> Iterator[bytes]:
+    with gzip.GzipFile(fileobj=cast(IO[bytes], source)) as file:
+        yield from _pieces(file.read)
+
+
+def _unzstd(source: _Source) -> Iterator[bytes]:
+    with ZstdFile(cast(IO[bytes], source), options=_ZSTD_OPTIONS) as file:
+        yield from _pieces(file.read)
+
+
+def _pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    size = _FIRST
+    while chunk := read(size):
+        yield chunk
+        size = min(2 * size, _CHUNK)
+
+
+def _members(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]:
+    """Yields the files of a tar archive; each must be read before the next is asked for."""
+    found = False
+    source.headers_left = _HEADERS
+    with _naming(upload.name), tarfile.open(fileobj=cast(IO[bytes], source), mode="r|") as archive:
+        while member := archive.next():
+            archive.members = []  # type: ignore[attr-defined]  # tarfile remembers every member, for ways of reading that we do not use
+            if member.issparse():
+                raise UnreadableLog(
+                    f"{clean_name(member.name)}: a sparse file in the archive; pack it without --sparse"
+                )
+            content = archive.extractfile(member) if member.isreg() else None
+            budget.member(upload, is_file=content is not None)
+            if content is None:
+                continue
+            found = True
+            source.headers_left = None
+            yield upload._replace(name=member.name, chunks=iter(partial(content.read, _CHUNK), b""), member=True)
+            source.headers_left = _HEADERS
+        source.headers_left = None
+        for _ in source.all():
+            pass  # what stands behind the end is read too: a cut of the whole shows there only
+    if not found:
+        raise UnreadableLog(f"{clean_name(upload.name)}: an archive without files")
+
+
+def _zipped(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]:
+    """Yields what a zip archive holds, in the order of a folder; its list of contents stands at its end, so it is kept on disk."""
+    with (
+        _naming(upload.name),
+        _on_disk(source.all()) as kept,
+        zipfile.ZipFile(cast(IO[bytes], _Kept(kept))) as archive,
+    ):
+        members = sorted((each for each in archive.infolist() if not each.is_dir()), key=_place)
+        if not members:
+            raise UnreadableLog(f"{clean_name(upload.name)}: an archive without files")
+        for member in members:
+            budget.member(upload, is_file=True)
+            if member.compress_type not in _ZIP_WAYS:
+                raise UnreadableLog(f"{clean_name(member.filename)}: of zip archives only deflated files are taken")
+            with archive.open(member) as content:
+                chunks = budget.unpacked(_pieces(content.read), upload.watch)
+                yield upload._replace(name=member.filename, chunks=chunks, member=True)
+
+
+def _on_disk(chunks: Iterator[bytes]) -> IO[bytes]:
+    """-> a file without a name that holds them. Raises StorageUnavailable."""
+    with _keeping():
+        # Unbuffered, as a full buffer on a full disk would fail once more when the file is closed.
+        file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  the caller closes it
+    try:
+        for chunk in chunks:
+            left = memoryview(chunk)
+            while left:
+                with _keeping():
+                    left = left[file.write(left) :]
+    except BaseException:
+        file.close()
+        raise
+    return cast(IO[bytes], file)
+
+
+@contextmanager
+def _keeping() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageUnavailable(f"a zip archive can't be kept on disk: {error.strerror}") from error
+
+
+class _Kept:
+    """A zip archive on disk, of which no list of contents is read that would fill the memory."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+    def read(self, size: int = -1) -> bytes:
+        if size > _CONTENTS:
+            raise UnreadableLog("the archive's list of contents is too long")
+        return self._file.read(size)
+
+
+def _place(member: zipfile.ZipInfo) -> tuple[bool, str]:
+    return member.filename.endswith("error.json"), member.filename
+
+
+def _without_ending(name: str) -> str:
+    for ending in (".gz", ".zst"):
+        name = name.removesuffix(ending)
+    return name.removesuffix(".tgz")
+
+
+def _told(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
+    with _naming(name):
+        yield from chunks
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Turns the many ways in which reading fails into one error that names the file and the reason."""
+    try:
+        yield
+    except _BROKEN as error:
+        raise UnreadableLog(f"{clean_name(name)}: {_reason(error)}", reason=_reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, EOFError | tarfile.ReadError):
+        return "a broken archive: it ends in the middle"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return f"a broken archive: {error}"

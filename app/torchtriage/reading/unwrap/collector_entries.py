@@ -1,0 +1,112 @@
+"""Entries as collectors print them for people: `gcloud logging read`, which writes YAML, and Fluent Bit's stdout.
+
+A file's content in, the fields of each entry out, with the number of the line in which its message begins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from torchtriage.reading.unwrap.numbered_lines import numbered
+from torchtriage.reading.unwrap.quoted_strings import meant
+
+_YAML = re.compile(
+    rb"---\r?\n(?=(?:[^\n]*\n){0,60}?(?:textPayload|jsonPayload|protoPayload):)(?=(?:[^\n]*\n){0,60}?(?:timestamp|insertId):)"
+)
+_FLUENT = re.compile(r"\[\d+\] [\w./*-]+: \[\[?(?P<time>\d{10}\.\d+)(?:, \{[^\n]{0,2000}?\}\])?, \{")
+_PAIR = re.compile(r'"([\w.@/-]+)"=>')
+_KEY = re.compile(r"( *)(?:- )?([\w./@\"'-]+):(?: (.*))?$")
+_BLOCK = re.compile(r"[|>][+-]?\d?[+-]?$")
+
+
+def is_yaml(sample: bytes) -> bool:
+    """-> whether a file begins with such an entry in YAML."""
+    return sample.startswith(b"---") and bool(_YAML.match(sample))
+
+
+def is_fluent(sample: bytes) -> bool:
+    """-> whether a file begins with a line of Fluent Bit's stdout."""
+    return sample[:1] == b"[" and bool(_FLUENT.match(sample[:400].decode("utf-8", "replace")))
+
+
+def in_yaml(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yields (line number of its message, fields) for each entry; of fields in one another only the inner ones' names."""
+    entry: list[tuple[int, str]] = []
+    for number, line in numbered(content):
+        if line.rstrip() == "---":
+            if entry:
+                yield _entry(entry)
+            entry = []
+        else:
+            entry.append((number, line))
+    if entry:
+        yield _entry(entry)
+
+
+def _entry(lines: list[tuple[int, str]]) -> tuple[int, dict[str, str]]:
+    """-> the number of the message's line and the fields of an entry, which are those at the edge and in mappings."""
+    fields: dict[str, list[str]] = {}
+    numbers: dict[str, int] = {}
+    name, deep = "", 0
+    for number, line in lines:
+        indent = len(line) - len(line.lstrip(" "))
+        # What stands deeper below a value goes on with it; below a name it is a mapping.
+        key = _KEY.match(line) if not name or indent <= deep or fields[name] == [""] else None
+        if key:
+            name, deep = key[2].strip("\"'"), len(key[1])
+            fields[name], numbers[name] = [key[3] or ""], number
+        elif name:
+            fields[name].append(line)
+    said = next((each for each in ("textPayload", "message", "log", "msg") if each in fields), "")
+    known = {each: _value(told) for each, told in fields.items() if told != [""]}
+    return numbers.get(said, lines[0][0]), known
+
+
+def _value(told: list[str]) -> str:
+    """-> a value as it was before YAML spelled it."""
+    first, below = told[0], told[1:]
+    if _BLOCK.match(first):
+        filled = [line for line in below if line.strip()]
+        edge = min((len(line) - len(line.lstrip(" ")) for line in filled), default=0)
+        mark = "\n" if first[0] == "|" else " "
+        return mark.join(line[edge:] for line in below).rstrip("\n")
+    whole = first
+    for line in below:  # An empty line is a line end, any other one a blank; before it, a backslash is nothing.
+        if whole.endswith("\\") and first[:1] == '"':
+            whole = whole[:-1] + re.sub(r"^\\", "", line.lstrip(" "))
+        elif not line.strip():
+            whole += "\n"
+        else:
+            whole += line.strip() if whole.endswith("\n") else f" {line.strip()}"
+    if whole[:1] == "'":
+        return whole[1:].removesuffix("'").replace("''", "'")
+    return meant(whole[1:].removesuffix('"')) if whole[:1] == '"' else whole
+
+
+def in_fluent(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yields (line number, fields) for each record of Fluent Bit's stdout, whose texts it prints as they are."""
+    first, time, told = 0, "", list[str]()
+    for number, line in numbered(content):
+        begins = _FLUENT.match(line)
+        if begins:
+            if first:
+                yield first, {"date": time, **_pairs("\n".join(told).rstrip())}
+            first, time, told = number, begins["time"], [line[begins.end() :]]
+        else:
+            told.append(line)
+    if first:
+        yield first, {"date": time, **_pairs("\n".join(told).rstrip())}
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """-> the pairs of `"log"=>"…", "stream"=>"stderr"}]`; of those in one another the innermost names."""
+    pairs = [*_PAIR.finditer(text)]
+    fields: dict[str, str] = {}
+    for pair, after in zip_longest(pairs, pairs[1:]):
+        value = text[pair.end() : after.start() if after else len(text)].rstrip("\r\n\t ,").rstrip("{")
+        value = value if after else value.removesuffix("]").rstrip("}")
+        if value[:1] == '"':
+            fields.setdefault(pair[1], value[1:].rstrip("}").removesuffix('"'))
+    return fields

@@ -1,0 +1,199 @@
+"""Keeps the lines around hits, and the head and the tail of a file; everything else goes by uncopied.
+
+Lines that follow one another go on together, as bytes: what is done with many at once costs next to nothing a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from torchtriage.reading.hit_selection import Hits
+from torchtriage.reading.scan import Scanner
+from torchtriage.reading.unwrap.unfold import LONGEST_TEXT
+
+BEFORE = 3  # lines kept before a hit
+AFTER = 12  # lines kept after a hit
+AFTER_BRIEF = 4  # lines kept after a line like many before it: its message goes on there
+AFTER_WIDE = 160  # lines kept after the head of a traceback or a table, whose body has no hits of its own
+SAMPLE = 400  # bytes at the end of a block
+SAMPLE_EVERY = 64  # a sample is taken whenever the file has grown by a 64th, and in its first megabytes of every block
+SAMPLE_ALL = 16 << 20  # bytes
+HEAD = 64 << 10  # bytes at the start of a file that are always kept
+TAIL = 128 << 10  # bytes at its end
+WHOLE = 16  # files of a run that keep as much; the n-th keeps a share of WHOLE / n, as thousands tell the same
+LEAST = 64  # of them any file keeps as much as this part
+PIECE = 64 << 10  # bytes that go on together, at most; of a longer line, that line
+_LINE = 100  # bytes of a line, most often
+_LINE_FEEDS = b"\n" * (2 << 20)
+
+
+@dataclass(slots=True)
+class Windows:
+    """`read` yields pieces of the file in order, as (number of the first line from 1, bytes of whole lines); a jump in
+    the numbers is a gap.
+
+    `wide` are the scanner's patterns that open something long; `confirms` says whether what the scanner points at,
+    a pattern in a line, is really there. `sampled` collects the last bytes of blocks that went by, as (number of the
+    last line, bytes), for a look at how the run progressed; the longer the file, the rarer.
+    After the iteration `size` (bytes) and `lines` are the size of the file, and `skimmed` counts the hits that were
+    passed over because there were too many like them, `long` the kept lines that are longer than what is looked at.
+    """
+
+    scanner: Scanner
+    wide: frozenset[int]
+    confirms: Callable[[int, bytes], bool]
+    number: int = 1  # of the file in its run
+    size: int = 0
+    lines: int = 0
+    long: int = 0
+    sampled: list[tuple[int, bytes]] = field(default_factory=list)
+    _sampled_at: int = 0
+    _kept: int = 0  # the last line that was yielded
+    _hits: Hits = field(init=False)
+    _head: int = field(init=False)  # bytes that are kept there
+    _tail: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._hits = Hits(self.scanner, self.wide, self.confirms)
+        part = min(max(self.number / WHOLE, 1), LEAST)
+        self._head, self._tail = int(HEAD / part), int(TAIL / part)
+
+    @property
+    def skimmed(self) -> int:
+        return self._hits.skimmed
+
+    def read(self, blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+        owed = 0  # lines of the next block that belong to the last window
+        tail = b""
+        for block in blocks:
+            spans, owed = self._spans(block, owed, self.size < self._head)
+            self.lines = yield from self._cut(block, spans, self.lines)
+            self.size += len(block)
+            if self.size < SAMPLE_ALL or self.size - self._sampled_at > self.size // SAMPLE_EVERY:
+                self._sampled_at = self.size
+                self.sampled.append((self.lines, block[-SAMPLE:]))
+            tail = block if len(block) >= self._tail else (tail + block)[-2 * self._tail :]
+        if self.sampled and self.sampled[-1][0] == self.lines:
+            self.sampled.pop()  # The end of the file is kept, and its lines say themselves where they stand.
+        start = 0 if len(tail) <= self._tail else tail.find(b"\n", len(tail) - self._tail) + 1
+        if start < len(tail):
+            above = self.lines - tail.count(b"\n", start) - (not tail.endswith(b"\n"))
+            yield from self._cut(tail[start:], [(0, len(tail) - start)], above)
+
+    def _spans(self, block: bytes, owed: int, head: bool) -> tuple[list[tuple[int, int]], int]:
+        """-> byte spans of `block` to keep, each of whole lines, in order; and how many lines the last one lacks."""
+        spans: list[tuple[int, int]] = []
+        known: list[tuple[int, int]] = []
+        short = 0
+        if owed:
+            end, short = _forward(block, 0, owed)
+            spans.append((0, end))
+        kept = 0
+        if head:
+            _add(spans, 0, block.rfind(b"\n", 0, self._head) + 1 or len(block))
+            kept = _back(block, len(block), AFTER + 1) if len(block) <= self._head else 0
+        for hit in self._hits.of(block, kept):
+            joined = bool(spans) and hit.end <= spans[-1][1] and not hit.wide
+            before = spans[-1][0] if joined else hit.start if hit.brief else _back(block, hit.start, BEFORE)
+            last, after = hit.end, AFTER_BRIEF if hit.brief and not hit.wide else AFTER_WIDE if hit.wide else AFTER
+            if hit.over:
+                known.append((hit.end + 1, hit.over))
+                last, after = block.find(b"\n", hit.over), AFTER_BRIEF
+            end, lacking = _forward(block, last if last >= 0 else len(block), after, spans[-1][1] if spans else 0)
+            short = max(short, lacking)
+            _add(spans, before, end)
+        return _without(spans, known), short
+
+    def _cut(self, block: bytes, spans: list[tuple[int, int]], above: int) -> Generator[tuple[int, bytes], None, int]:
+        """Yields the spans in pieces, but for lines that were yielded before; returns the number of the block's last
+        line, where `above` is that of the line above it."""
+        counted = 0
+        for start, end in spans:
+            above += _line_feeds(block, counted, start)
+            counted = start
+            while counted < end:
+                cut = _line_end(block, counted, min(counted + PIECE, end))
+                piece = block[counted:cut]
+                last = above + piece.count(b"\n") + (piece[-1:] != b"\n")
+                if last > self._kept:
+                    known = max(self._kept - above, 0)
+                    fresh = piece.split(b"\n", known)[known] if known else piece
+                    self.long += _long_lines(fresh)
+                    self._kept = last
+                    yield above + known + 1, fresh
+                above, counted = last, cut
+        unfinished = counted < len(block) and not block.endswith(b"\n")
+        return above + _line_feeds(block, counted, len(block)) + unfinished
+
+
+def _line_end(block: bytes, start: int, end: int) -> int:
+    """-> the end of the last line that ends between two places, else of the line that begins at the first one."""
+    if end == len(block):
+        return end
+    return block.rfind(b"\n", start, end) + 1 or block.find(b"\n", end) + 1 or len(block)
+
+
+def _long_lines(piece: bytes) -> int:
+    """-> how many lines are longer than what is looked at."""
+    return sum(map(LONGEST_TEXT.__lt__, map(len, piece.split(b"\n")))) if len(piece) > LONGEST_TEXT else 0
+
+
+def _line_feeds(block: bytes, start: int, end: int) -> int:
+    """-> how many line feeds there are. Rapidfuzz counts equal places, vectorised: three times as fast as bytes.count,
+    which in a healthy log took as long as the scan."""
+    if not 4096 < end - start <= len(_LINE_FEEDS):
+        return block.count(b"\n", start, end)
+    from rapidfuzz.distance import Hamming  # here, as a short log needs none of it
+
+    return int(Hamming.similarity(block[start:end], _LINE_FEEDS))
+
+
+def _add(spans: list[tuple[int, int]], start: int, end: int) -> None:
+    """Adds a span that begins at or after the last one's start; spans that touch become one."""
+    if spans and start <= spans[-1][1]:
+        spans[-1] = (min(start, spans[-1][0]), max(end, spans[-1][1]))
+    else:
+        spans.append((start, end))
+
+
+def _without(spans: list[tuple[int, int]], known: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """-> the spans less the pieces in `known`; both are in order."""
+    left: list[tuple[int, int]] = []
+    pieces = iter([*known, (1 << 62, 1 << 62)])
+    begin, end = next(pieces)
+    for start, stop in spans:
+        while end <= start:
+            begin, end = next(pieces)
+        while begin < stop:
+            if start < begin:
+                left.append((start, begin))
+            start = min(end, stop)
+            if end > stop:
+                break
+            begin, end = next(pieces)
+        if start < stop:
+            left.append((start, stop))
+    return left
+
+
+def _back(block: bytes, place: int, lines: int) -> int:
+    """-> the start of the line that stands `lines` above the one that begins at `place`."""
+    start = place
+    for _ in range(lines):
+        start = block.rfind(b"\n", 0, max(start - 1, 0)) + 1
+    return start
+
+
+def _forward(block: bytes, place: int, lines: int, kept: int = 0) -> tuple[int, int]:
+    """-> the end of the line that stands `lines` below the one at `place`, or of the block, where all of it is `kept`;
+    and how many of them the block lacks."""
+    if kept == len(block):
+        near = block.count(b"\n", place, place + _LINE * (lines + 1))  # Most often so many lines stand right below.
+        return kept, 0 if near > lines else max(lines + 1 - block.count(b"\n", place), 0)
+    end = place
+    for done in range(lines + 1):
+        end = block.find(b"\n", end) + 1
+        if not end:
+            return len(block), lines + 1 - done
+    return end, 0

@@ -1,0 +1,100 @@
+"""What a service is made of and how it is set: for the people who run it. Secrets are not told."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from torchtriage import __version__
+from torchtriage.domain.entry import Entry
+from torchtriage.engine import VERSION
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.services.service import Service
+from torchtriage.settings import Settings
+from torchtriage.settings.options import PREFIX
+from torchtriage.storage import incidents
+
+_PASSWORD = re.compile(r"(://[^/@:]*:)[^/@]*@")
+
+
+@dataclass(frozen=True, slots=True)
+class SetOption:
+    """An option under its variable's name; `value` is None for a secret that is set, `changed` whether it is not the
+    default."""
+
+    variable: str
+    value: str | None
+    changed: bool
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A folder of entries, and how many of those in use are from it."""
+
+    folder: Path
+    built_in: bool
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """`waiting` is how many incidents have no final state."""
+
+    version: str
+    engine: str
+    database: str
+    waiting: int
+    digest: str
+    sources: tuple[Source, ...]
+    options: tuple[SetOption, ...]
+
+
+def about(service: Service) -> About:
+    with service.database.reading() as session:
+        waiting, _ = incidents.queued(session)
+    return About(
+        version=__version__,
+        engine=VERSION,
+        database="SQLite" if service.database.is_sqlite else "Postgres",
+        waiting=waiting,
+        digest=service.knowledge.digest,
+        sources=tuple(_sources(service)),
+        options=tuple(_options(service.settings)),
+    )
+
+
+def folder_of(service: Service, entry: Entry) -> Path | None:
+    """-> the folder whose file an entry is from; None where it has been taken away since. Of entries of one id the last
+    folder's is in use."""
+    return next((folder for folder in reversed(service.folders.paths) if (folder / entry.file).exists()), None)
+
+
+def _sources(service: Service) -> list[Source]:
+    used = Counter(folder_of(service, entry) for entry in service.knowledge.entries.values())
+    return [Source(folder, folder == BUILT_IN, used[folder]) for folder in service.folders.paths]
+
+
+def _options(settings: Settings) -> list[SetOption]:
+    found = []
+    for declared in fields(Settings):
+        value = getattr(settings, declared.name)
+        shown = _PASSWORD.sub(r"\1…@", _text(value))
+        secret = not declared.repr and bool(value)
+        changed = value != declared.default
+        sentence = str(declared.metadata["sentence"])
+        found.append(SetOption(PREFIX + declared.name.upper(), None if secret else shown, changed, sentence))
+    return found
+
+
+def _text(value: object) -> str:
+    match value:
+        case None | "" | () | frozenset():
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case tuple() | frozenset():
+            return ", ".join(sorted(map(str, value)))
+    return str(value)

@@ -1,0 +1,141 @@
+"""Takes a log in: uploads in, a durable incident in state received out, or nothing at all."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from torchtriage.domain.incident import Incident, Job, State, StoredFile, StoredLog
+from torchtriage.errors import UnreadableLog
+from torchtriage.reading.blocks import blocks
+from torchtriage.reading.redaction.encoded_secrets import unspelled, without_spelled_secrets
+from torchtriage.reading.redaction.redact import redact, redacted
+from torchtriage.reading.unpack import Budget, Upload, unpack
+from torchtriage.services.service import Service
+from torchtriage.services.upload_progress import Accepted, Arrival
+from torchtriage.storage import incidents, new_incidents, triage_claims
+from torchtriage.storage.blob_writer import BlobWriter
+from torchtriage.storage.new_incidents import Received
+
+
+def accept(service: Service, job: Job, uploads: Iterable[Upload], at: datetime | None = None) -> Accepted:
+    """Keeps the logs of one failed run; when this returns, file and row survive a power loss. `at` is when, if not now.
+
+    Raises UnreadableLog, LogTooLarge, StorageUnavailable, and what reading the uploads raises; nothing is kept then.
+    """
+    return take_in(service, job, uploads, at).result()
+
+
+def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime | None = None) -> Future[Accepted]:
+    """The same, for callers that have something else to do: when this returns the files are durable, when its answer is
+    there the row is too.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(service.accepting.one())
+        files: list[StoredFile] = []
+        writers: list[BlobWriter] = []
+        for file in logs(uploads, service.settings.max_log_bytes):
+            writer = stack.enter_context(service.blobs.writing())
+            for chunk in file.chunks:
+                writer.write(chunk)
+            files.append(StoredFile(file.name, *writer.finish()))
+            writers.append(writer)
+        refuse_empty(files)
+        service.blobs.keep(writers)
+        kept = Received(_clean(job), StoredLog(_digest(files), tuple(files)), at or datetime.now(UTC))
+        arrival = Arrival(kept, tuple(writers), stack.pop_all().close)
+    return service.arrivals.put(arrival, partial(_record, service), lambda arrival: arrival.close())
+
+
+def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
+    """Yields the log files inside of uploads, under names of their own, in UTF-8 and without secrets; each must be read
+    before the next.
+
+    Raises UnreadableLog for what is broken or no text, LogTooLarge.
+    """
+    budget = Budget(limit)
+    names: dict[str, int] = {}  # each with how many were called so
+    for upload in uploads:
+        for file in unpack(upload, budget):
+            given = redact(file.name)
+            name = given
+            while name in names:
+                names[given] += 1
+                name = f"{given}#{names[given]}"
+            names[name] = 1
+            clean = redacted(blocks(unspelled(file.chunks), name))
+            yield Upload(name, without_spelled_secrets(clean))
+
+
+def refuse_empty(files: list[StoredFile]) -> None:
+    """Raises UnreadableLog where there is no file, or nothing in any of them."""
+    if not any(file.bytes for file in files):
+        raise UnreadableLog("the log is empty: nothing was sent" if files else "no log was sent")
+
+
+def _clean(job: Job) -> Job:
+    """-> what was said about the job, without the secrets in it: an address or a label can hold one."""
+    texts = [value for value in asdict(job).values() if isinstance(value, str)]
+    words = "\n".join([*texts, *(f"{name}={value}" for name, value in job.labels.items())]).encode("utf-8", "replace")
+    if b"".join(redacted([words])) == words:  # all at once, as it takes a while one by one
+        return job
+    given: dict[str, Any] = {name: redact(value) for name, value in asdict(job).items() if isinstance(value, str)}
+    labels = {}
+    for name, value in job.labels.items():
+        shown = redact(f"{name}={value}")  # the name may be what tells that the value is one
+        told = shown.removeprefix(f"{name}=") if shown.startswith(f"{name}=") else redact(value)
+        labels[redact(name)] = told
+    return replace(job, labels=labels, **given)
+
+
+def _digest(files: list[StoredFile]) -> str:
+    if len(files) == 1:
+        return files[0].sha256
+    listed = sorted(f"{file.sha256} {file.name}\n" for file in files)
+    return hashlib.sha256("".join(listed).encode()).hexdigest()
+
+
+def _record(service: Service, arrivals: list[Arrival]) -> list[Accepted]:
+    """One durable transaction for all of them."""
+    with service.database.transaction() as session:
+        added = new_incidents.add(session, [arrival.received for arrival in arrivals])
+        digests = _hold_files(service, session, arrivals)
+        again = triage_claims.take_up(session, digests)
+        accepted = [
+            Accepted(_incident(session, arrival.received, known, new), new)
+            for arrival, (known, new) in zip(arrivals, added, strict=True)
+        ]
+        fresh = [one.incident for one in accepted if one.new]
+        service.queue.put(session, [(incident.id, incident.log.bytes) for incident in fresh])
+        if again:
+            service.queue.put(session, triage_claims.waiting(session, datetime.now(UTC)))
+    service.counters.accepted(len(fresh))
+    return accepted
+
+
+def _hold_files(service: Service, session: Session, arrivals: list[Arrival]) -> list[str]:
+    """Nobody takes a file away from here on; one that was taken away since it was written is put in place again -> the
+    digests of all."""
+    written = {
+        file.sha256: writer
+        for arrival in arrivals
+        for file, writer in zip(arrival.received.log.files, arrival.writers, strict=True)
+    }
+    incidents.hold_files(session, written, shared=True)
+    # An incident with the same bytes may have been forgotten meanwhile, and its file with it.
+    service.blobs.keep([written[digest] for digest in service.blobs.missing(list(written))])
+    return list(written)
+
+
+def _incident(session: Session, one: Received, incident_id: str, new: bool) -> Incident:
+    if new:
+        return Incident(incident_id, State.RECEIVED, one.at, one.job, one.log)
+    return incidents.read(session, incident_id)

@@ -1,0 +1,99 @@
+"""Decides who is told of an incident that has its verdict, and puts that into the outbox, in the same transaction."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sqlalchemy.orm import Session
+
+from torchtriage.domain.group import Group, GroupStatus
+from torchtriage.domain.incident import Incident
+from torchtriage.domain.notice import NoticeKind
+from torchtriage.services.llm_suggestion import put_question
+from torchtriage.services.service import Service
+from torchtriage.storage import alerts, groups, incidents, outbox
+from torchtriage.storage.outbox import Wanted
+
+GATHERING = 10  # seconds in which repeats of a group become one
+HELD = 3600  # seconds that people are not told of a group at most, where it may be one that they know
+
+
+def put_notices(session: Session, service: Service, incident_id: str) -> None:
+    """What waited for the incident is answered; its group is told of where it is new, came back or got expensive."""
+    now = datetime.now(UTC)
+    if service.settings.slack_signing_secret:
+        outbox.release(session, incident_id, now)
+    if not service.channels.senders and not service.settings.llm_url:
+        return
+    incident = incidents.read(session, incident_id)
+    if incident.group is None:
+        return
+    group = groups.read(session, incident.group.id)
+    put_question(session, service, incident, group)
+    if _is_wanted(service, group, now):
+        over = _passed(session, service, group)
+        kind = _kind(incident, group, over)
+        if kind is not None:
+            _put(session, service, incident, group, kind, over)
+    put_repeats(session, group.id, f"incident {incident_id}", GATHERING)
+
+
+def put_repeats(session: Session, group_id: str, why: str, delay: float = 0) -> None:
+    """Has the messages set right that threads about a group begin with: its count, its status."""
+    for channel in alerts.channels_with_thread(session, group_id):
+        if not outbox.is_coming(session, NoticeKind.REPEAT, channel, group_id):
+            wanted = Wanted(f"{why} {NoticeKind.REPEAT} {channel}", NoticeKind.REPEAT, channel, group=group_id)
+            outbox.put(session, wanted, datetime.now(UTC), delay)
+
+
+def _is_wanted(service: Service, group: Group, now: datetime) -> bool:
+    if group.outcome == "unexplained" and not service.settings.alert_unexplained:
+        return False
+    return group.status is GroupStatus.OPEN and not (group.muted_until and group.muted_until > now)
+
+
+def _passed(session: Session, service: Service, group: Group) -> dict[str, float]:
+    settings = service.settings
+    count, cost = alerts.thresholds_passed(session, group.id, settings.alert_counts, settings.alert_gpu_hours)
+    passed = {NoticeKind.COUNT.value: count, NoticeKind.COST.value: cost}
+    return {kind: value for kind, value in passed.items() if value is not None}
+
+
+def _kind(incident: Incident, group: Group, over: dict[str, float]) -> NoticeKind | None:
+    """-> why people are told, the weightiest reason; None where this is one more of what they know."""
+    if group.count == 1 and group.first_seen == incident.received_at and not group.came_from:
+        return NoticeKind.NEW
+    if group.regressed_at == incident.received_at:
+        return NoticeKind.REGRESSED
+    return next((kind for kind in (NoticeKind.COST, NoticeKind.COUNT) if kind in over), None)
+
+
+def _put(
+    session: Session,
+    service: Service,
+    incident: Incident,
+    group: Group,
+    kind: NoticeKind,
+    over: dict[str, float],
+) -> None:
+    for channel in service.channels.routes.to(_facts(service, incident)):
+        wanted = Wanted(f"incident {incident.id} {kind} {channel}", kind, channel, incident.id, group.id, over)
+        outbox.put(session, wanted, datetime.now(UTC), HELD if group.provisional else 0)
+
+
+def _facts(service: Service, incident: Incident) -> dict[str, str | None]:
+    """-> what rules can ask for."""
+    verdict, job = incident.verdict or {}, incident.job
+    root = verdict.get("root_cause") or {}
+    entry = service.knowledge.entries.get(root.get("entry") or "")
+    labels: dict[str, str | None] = {f"label.{name}": value for name, value in job.labels.items()}
+    return labels | {
+        "entry": root.get("entry"),
+        "owner": entry.owner if entry else None,
+        "outcome": verdict.get("outcome"),
+        "cluster": job.cluster,
+        "queue": job.queue,
+        "user": job.user,
+        "host": root.get("host"),
+        "job_name": job.job_name,
+    }

@@ -1,0 +1,132 @@
+"""Puts the dashboard together: a range of days and a cluster in, charts and tables out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, time, timedelta
+
+from torchtriage.domain.dashboard import OTHERS, UNKNOWN, Chart, ClusterRecord, Cost, Dashboard, Range
+from torchtriage.domain.entry import KnowledgeBase
+from torchtriage.domain.stats import StatsFilter, Total
+from torchtriage.services.service import Service
+from torchtriage.storage import dashboard as stored
+from torchtriage.storage import hosts
+
+_DAYS_BY_DAY = 92  # a longer range is drawn by months
+_PARTS = 8  # that a chart tells apart
+_CAUSES, _HOSTS, _JUDGED, _RETRIES = 15, 20, 15, 1000
+
+
+def dashboard(service: Service, wanted: Range, cluster: str | None = None) -> Dashboard:
+    """-> all that the page shows. Healthy logs count nowhere but where retries are judged."""
+    within = StatsFilter(_start(wanted.first), _start(wanted.last + timedelta(days=1)), cluster)
+    by_day = wanted.days <= _DAYS_BY_DAY
+    with service.database.reading() as session:
+        over_time = stored.over_time(session, wanted, cluster, "day" if by_day else "month")
+        by_cluster = stored.by_cluster(session, wanted, cluster)
+        first = stored.first_day(session)
+        bad = hosts.bad(session, within, _HOSTS)
+        retries = stored.retry_success(session, within, _RETRIES)
+        precision = stored.precision(session, within, _JUDGED)
+    times = tuple(_days(wanted)) if by_day else tuple(_months(wanted))
+    failed = [total for total in by_cluster if total.outcome != "healthy"]
+    hours = _hours(wanted, first, datetime.now(UTC))
+    return Dashboard(
+        range=wanted,
+        cluster=cluster,
+        hours=hours,
+        count=sum(total.count for total in failed),
+        gpu_hours_lost=round(sum(total.gpu_hours for total in failed), 1),
+        by_area=_chart(times, over_time, _area),
+        by_owner=_chart(times, over_time, lambda entry: _owner(entry, service.knowledge)),
+        causes=_costs(failed)[:_CAUSES],
+        clusters=_clusters(failed, hours, service.knowledge),
+        bad_hosts=tuple(bad),
+        retries=retries,
+        precision=tuple(precision),
+    )
+
+
+def cluster_names(service: Service) -> list[str]:
+    """-> all clusters that there are verdicts of, in order."""
+    with service.database.reading() as session:
+        return stored.clusters(session)
+
+
+def _start(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def _days(wanted: Range) -> Iterator[str]:
+    return ((wanted.first + timedelta(days=at)).isoformat() for at in range(wanted.days))
+
+
+def _months(wanted: Range) -> Iterator[str]:
+    year, month = wanted.first.year, wanted.first.month
+    while (year, month) <= (wanted.last.year, wanted.last.month):
+        yield f"{year:04}-{month:02}"
+        year, month = (year, month + 1) if month < 12 else (year + 1, 1)
+
+
+def _hours(wanted: Range, first: date | None, now: datetime) -> float:
+    begin = max(_start(wanted.first), _start(first)) if first else _start(wanted.first)
+    end = min(_start(wanted.last + timedelta(days=1)), now)
+    return max((end - begin).total_seconds() / 3600, 0.0)
+
+
+def _area(entry: str | None) -> str:
+    return entry.partition(".")[0] if entry else UNKNOWN
+
+
+def _owner(entry: str | None, knowledge: KnowledgeBase) -> str:
+    known = knowledge.entries.get(entry or "")
+    return known.owner if known else UNKNOWN
+
+
+def _chart(
+    times: tuple[str, ...], failures: dict[str | None, dict[str, int]], part_of: Callable[[str | None], str]
+) -> Chart:
+    places = {at: place for place, at in enumerate(times)}
+    counts: dict[str, list[int]] = defaultdict(lambda: [0] * len(times))
+    for entry, over_time in failures.items():
+        row = counts[part_of(entry)]
+        for at, count in over_time.items():
+            row[places[at]] += count
+    order = sorted(counts, key=lambda part: (-sum(counts[part]), part))
+    kept = order if len(order) <= _PARTS else order[: _PARTS - 1]
+    shown = {part: tuple(counts[part]) for part in kept}
+    rest = [counts[part] for part in order[len(kept) :]]
+    if rest:
+        shown[OTHERS] = tuple(map(sum, zip(*rest, strict=True)))
+    return Chart(times, shown)
+
+
+def _costs(failed: list[Total]) -> tuple[Cost, ...]:
+    found: dict[str | None, list[Total]] = defaultdict(list)
+    for total in failed:
+        found[total.entry].append(total)
+    costs = [
+        Cost(entry, sum(total.count for total in totals), round(sum(total.gpu_hours for total in totals), 1))
+        for entry, totals in found.items()
+    ]
+    return tuple(sorted(costs, key=lambda cost: (-cost.gpu_hours_lost, -cost.count, cost.name or "")))
+
+
+def _clusters(failed: list[Total], hours: float, knowledge: KnowledgeBase) -> tuple[ClusterRecord, ...]:
+    found: dict[str, list[Total]] = defaultdict(list)
+    for total in failed:
+        found[total.part].append(total)
+    records = []
+    for cluster, totals in found.items():
+        count = sum(total.count for total in totals)
+        hardware = sum(total.count for total in totals if _owner(total.entry, knowledge) == "hardware")
+        lost = round(sum(total.gpu_hours for total in totals), 1)
+        records.append(
+            ClusterRecord(cluster or None, count, hardware, _between(hours, count), _between(hours, hardware), lost)
+        )
+    return tuple(sorted(records, key=lambda record: (-record.count, record.cluster or "")))
+
+
+def _between(hours: float, count: int) -> float | None:
+    return round(hours / count, 2) if count else None

@@ -1,0 +1,52 @@
+"""Commands that take hosts out of use: names of hosts, as logs tell them, in; lines to paste into a shell out."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from torchtriage.domain.host import host_name
+
+_NUMBERED = re.compile(r"(.*?)(\d+)")
+
+
+def commands(hosts: Iterable[str]) -> dict[str, str]:
+    """-> the commands by what they are for; empty where no host has a name that can be pasted."""
+    names = sorted(set(filter(host_name, hosts)))
+    if not names:
+        return {}
+    folded = shlex.quote(hostlist(names))  # brackets are the shell's too
+    return {
+        "sbatch": f"--exclude={folded}",
+        "scontrol": f'scontrol update NodeName={folded} State=DRAIN Reason="hardware failures (torchtriage)"',
+        "kubectl": f"kubectl cordon {' '.join(names)}",
+    }
+
+
+def hostlist(names: Iterable[str]) -> str:
+    """-> names folded as Slurm writes them: gpu-007, gpu-008 and gpu-010 are `gpu-[007-008,010]`."""
+    numbered: dict[tuple[str, int], list[int]] = defaultdict(list)
+    plain = []
+    for name in names:
+        found = _NUMBERED.fullmatch(name)
+        if found:
+            numbered[found[1], len(found[2])].append(int(found[2]))
+        else:
+            plain.append(name)
+    folded = [
+        prefix + (f"{numbers[0]:0{width}}" if len(numbers) == 1 else f"[{','.join(_ranges(sorted(numbers), width))}]")
+        for (prefix, width), numbers in numbered.items()
+    ]
+    return ",".join([*folded, *plain])
+
+
+def _ranges(numbers: list[int], width: int) -> Iterator[str]:
+    first = last = numbers[0]
+    for number in [*numbers[1:], None]:
+        if number == last + 1:
+            last = number
+            continue
+        yield f"{first:0{width}}" if first == last else f"{first:0{width}}-{last:0{width}}"
+        first = last = number if number is not None else last

@@ -1,0 +1,211 @@
+"""Runs the engine for the service: an order for a run's files in, verdict and finding out.
+
+In processes of their own, as pages must be quick while a log of gigabytes is read, and no log may end the service.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from torchtriage.domain.entry import KnowledgeBase, Language
+from torchtriage.domain.incident import Finding, Said
+from torchtriage.domain.verdict import Verdict
+from torchtriage.engine import Engine
+from torchtriage.errors import TriageError
+from torchtriage.knowledge.cache import cache_folder
+from torchtriage.queue.subprocess_calls import LARGE, CallFailed, Killed, Make, Processes, tried
+from torchtriage.reading.sources import LogFile, Run
+from torchtriage.settings import Settings
+from torchtriage.storage.blobs import BlobStore
+
+log = logging.getLogger(__name__)
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A run to triage: its files as (name, path of a spooled file or sha256 of a stored one), and their bytes. `known`
+    is what its sender told that commands can be filled with, by the names that entries have for it."""
+
+    files: tuple[tuple[str, Path | str], ...]
+    bytes: int
+    lang: Language = "en"
+    known: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Triaged:
+    """A verdict, as JSON, and what of it is filtered, grouped and searched by."""
+
+    verdict: dict[str, Any]
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A run that has been triaged, and what was said of it; None where that failed."""
+
+    order: Order
+    said: Said | None
+
+
+class Triager(Protocol):
+    """What triages for the service."""
+
+    def run(self, order: Order) -> Triaged:
+        """Raises UnreadableLog, NotFound, StorageUnavailable, CallFailed, Interrupted."""
+        ...
+
+    def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
+        """-> what is said of each now: None where that is the same, and an error where nothing can be said."""
+        ...
+
+    def why(self, order: Order, entry: str) -> dict[str, Any]:
+        """-> why an entry did or did not match, as `kb why --json` has it. Raises what `run` does."""
+        ...
+
+    def warm(self) -> None:
+        """Gets ready, so that the first run does not wait for that."""
+        ...
+
+    def interrupt(self) -> None:
+        """Ends what is under way, as far as it can."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class InProcess:
+    """Triages in the thread that asks."""
+
+    def __init__(self, settings: Settings, knowledge: KnowledgeBase) -> None:
+        """Raises StorageUnavailable."""
+        self._memory = settings.triage_memory
+        self._blobs = BlobStore(settings.blobs, settings.data_dir)
+        self._knowledge = knowledge
+        self._engine = Engine(knowledge, cache_folder())
+
+    def run(self, order: Order) -> Triaged:
+        verdict = self._engine.triage(_run(self._blobs, order), order.lang, dict(order.known))
+        return Triaged(verdict.as_dict(), finding_of(verdict, self._knowledge))
+
+    def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
+        return [tried(self._changed, (one,), self._memory) for one in known]
+
+    def _changed(self, known: Known) -> Triaged | None:
+        order = known.order
+        verdict = self._engine.triage(_run(self._blobs, order), order.lang, dict(order.known))
+        root = verdict.root_cause
+        if Said(verdict.outcome, root.entry if root else None, verdict.fingerprint) == known.said:
+            return None  # most are, and all that is made of a verdict takes a while
+        return Triaged(verdict.as_dict(), finding_of(verdict, self._knowledge))
+
+    def why(self, order: Order, entry: str) -> dict[str, Any]:
+        return self._engine.why(_run(self._blobs, order), entry).as_dict(order.lang)
+
+    def warm(self) -> None:
+        pass  # it is ready
+
+    def interrupt(self) -> None:
+        pass  # a thread can't be ended
+
+    def close(self) -> None:
+        pass
+
+
+class InProcesses:
+    """Triages in as many processes as the settings say; large logs never hold all of them.
+
+    Each of them, whenever it starts, has the knowledge that this was made with, whatever has become of its folders.
+    """
+
+    def __init__(self, settings: Settings, knowledge: KnowledgeBase, make: Make | None = None) -> None:
+        """`make` is what makes the function of each process, if not ours."""
+        self._processes = Processes(
+            make or _triager, (settings, knowledge), settings.workers, settings.triage_seconds, settings.triage_memory
+        )
+        self._large = threading.BoundedSemaphore(max(1, settings.workers - 1))
+
+    def run(self, order: Order) -> Triaged:
+        with self._large if order.bytes >= LARGE else nullcontext():
+            return cast(Triaged, self._call("run", order))
+
+    def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
+        try:
+            with self._large if any(one.order.bytes >= LARGE for one in known) else nullcontext():
+                call = self._call if len(known) == 1 else self._processes.call
+                return cast(list[Triaged | TriageError | None], call("changed", known))
+        except CallFailed as error:
+            # One of them took the process down, or all together took too long: the one that is it does it again alone.
+            return [error] if len(known) == 1 else [answer for one in known for answer in self.changed([one])]
+
+    def why(self, order: Order, entry: str) -> dict[str, Any]:
+        return cast(dict[str, Any], self._call("why", order, entry))
+
+    def _call(self, *arguments: Any) -> Any:
+        """Calls once more, alone, where the process was killed: what took the memory may have been another's log."""
+        try:
+            return self._processes.call(*arguments)
+        except Killed as error:
+            log.warning("%s; it is tried once more, alone", error.message)
+        try:
+            return self._processes.call_alone(*arguments)
+        except Killed as error:
+            raise CallFailed(f"{error.message}, and once more when it ran alone") from None
+
+    def warm(self) -> None:
+        self._processes.warm()
+
+    def interrupt(self) -> None:
+        self._processes.interrupt()
+
+    def close(self) -> None:
+        self._processes.close()
+
+
+def finding_of(verdict: Verdict, knowledge: KnowledgeBase) -> Finding:
+    """-> what of a verdict is filtered, grouped and searched by, in both languages."""
+    root = verdict.root_cause
+    entry = knowledge.entries.get(root.entry) if root and root.entry else None
+    texts = [verdict.signature, entry and f"{entry.id}\n{entry.title.en}\n{entry.title.zh}", *verdict.run.hosts]
+    if root:
+        texts += [root.title, root.host, *(line.text for line in root.evidence)]
+        texts += [str(value) for key, value in (root.exception or {}).items() if key in ("type", "message")]
+    return Finding(
+        outcome=verdict.outcome,
+        fingerprint=verdict.fingerprint,
+        signature=verdict.signature,
+        entry=root.entry if root else None,
+        title=root.title if root else None,
+        host=root.host if root else None,
+        text="\n".join(text for text in texts if text),
+        hardware=bool(verdict.action.exclude_hosts),
+    )
+
+
+def _triager(settings: Settings, knowledge: KnowledgeBase) -> Any:
+    triager = InProcess(settings, knowledge)
+    return lambda method, *arguments: getattr(triager, method)(*arguments)
+
+
+def _run(blobs: BlobStore, order: Order) -> Run:
+    def files() -> Iterator[LogFile]:
+        for name, place in sorted(order.files):
+            yield LogFile(name, partial(_spooled, place) if isinstance(place, Path) else partial(blobs.chunks, place))
+
+    several = len(order.files) > 1
+    names = tuple(sorted(name for name, _ in order.files))
+    return Run(f"{len(names)} files" if several else names[0], files, several, names)
+
+
+def _spooled(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk

@@ -1,0 +1,46 @@
+"""Says why an entry did or did not match the log of an incident, or a text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchtriage.domain.entry import Language
+from torchtriage.domain.incident import Incident
+from torchtriage.errors import BadInput, NotFound
+from torchtriage.services.engine_runner import Order
+from torchtriage.services.service import Service
+from torchtriage.storage.blob_writer import spool
+
+MOST_BYTES = 64 << 20  # of a log that is read while somebody waits for a page
+MOST_TEXT = 200_000  # characters of a text that is tried
+
+
+def why_not(service: Service, incident: Incident, entry: str, lang: Language) -> dict[str, Any] | None:
+    """-> what `kb why --json` prints; None where the log is too long to be read at once.
+
+    Raises NotFound, and what a triage raises.
+    """
+    log = incident.log
+    files = tuple((file.name, file.sha256) for file in log.files)
+    return _why(service, Order(files, log.bytes, lang), entry) if log.bytes <= MOST_BYTES else None
+
+
+def why_text(service: Service, text: str, entry: str, lang: Language) -> dict[str, Any]:
+    """-> the same of a text, which is not kept.
+
+    Raises NotFound, BadInput where there is no text or too much of it, StorageUnavailable, and what a triage raises.
+    """
+    if not text.strip():
+        raise BadInput("there is no text to try")
+    if len(text) > MOST_TEXT:
+        raise BadInput(f"the text is longer than {MOST_TEXT} characters")
+    source = text.replace("\r\n", "\n").encode("utf-8", "replace")  # forms send line ends as CRLF
+    with service.blobs.folder() as folder:
+        path = folder / "text"
+        return _why(service, Order((("text", path),), spool([source], path), lang), entry)
+
+
+def _why(service: Service, order: Order, entry: str) -> dict[str, Any]:
+    if entry not in service.knowledge.entries:
+        raise NotFound("there is no such entry", entry=entry[:100])
+    return service.triager.why(order, entry)

@@ -1,0 +1,79 @@
+"""The folders of knowledge while the service runs: whether they can still be loaded, and what changed in them.
+
+The service goes on with what it loaded at its start. So a file that somebody breaks, or has saved halfway, harms no
+triage, and is told before the next start would refuse it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchtriage.domain.entry import KnowledgeBase
+from torchtriage.errors import KnowledgeError
+from torchtriage.knowledge.cache import cache_folder, load
+
+log = logging.getLogger(__name__)
+_TOLD = 3  # problems in one line
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the folders hold: `problems` where they can't be loaded, else how many entries differ from those in use."""
+
+    problems: tuple[str, ...] = ()
+    different: int = 0
+
+
+class KnowledgeFolders:
+    """`paths` are the folders, the built-in one first; `last` is what was found when they were last looked at."""
+
+    def __init__(self, paths: Sequence[Path], used: KnowledgeBase) -> None:
+        self.paths = tuple(paths)
+        self.last = Look()
+        self._used = used
+        self._seen: list[tuple[str, int, int]] = []
+        self._looking = threading.Lock()
+
+    def look(self) -> Look:
+        """-> what they hold now. Files are read where one has changed since the last look; what is new is logged."""
+        with self._looking:
+            seen = list(self._files())
+            if seen != self._seen:
+                self._seen, before, self.last = seen, self.last, self._loaded()
+                _tell(before, self.last)
+            return self.last
+
+    def _files(self) -> Iterator[tuple[str, int, int]]:
+        for folder in self.paths:
+            for path in sorted(folder.glob("*/*.yaml")):
+                try:
+                    found = path.stat()
+                except OSError:
+                    yield str(path), 0, 0
+                else:
+                    yield str(path), found.st_mtime_ns, found.st_size
+
+    def _loaded(self) -> Look:
+        try:
+            fresh = load(self.paths, cache_folder())
+        except KnowledgeError as error:
+            return Look(tuple(error.problems))
+        ids = {*self._used.entries, *fresh.entries}
+        return Look(different=sum(self._used.entries.get(entry) != fresh.entries.get(entry) for entry in ids))
+
+
+def _tell(before: Look, now: Look) -> None:
+    if now.problems and now.problems != before.problems:
+        more = f" (and {len(now.problems) - _TOLD} more)" if len(now.problems) > _TOLD else ""
+        problems = "; ".join(now.problems[:_TOLD])
+        log.warning("the knowledge folders can't be loaded, what is in use stays: %s%s", problems, more)
+    elif before.problems and not now.problems:
+        log.info("the knowledge folders can be loaded again")
+    if now.different and now.different != before.different:
+        log.info(
+            "entries of the knowledge folders that differ from those in use: %d; restart to use them", now.different
+        )

@@ -1,0 +1,198 @@
+"""Works the outbox: items that are due in, messages at other services out; and shows what is in it."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Collection, Iterable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from sqlalchemy.orm import Session
+
+from torchtriage.chat.delivery_errors import Undelivered
+from torchtriage.domain.access import Change
+from torchtriage.domain.notice import Notice, NoticeKind, OutboxItem, SendState, Thread
+from torchtriage.errors import NotFound
+from torchtriage.services.llm_suggestion import SUGGEST, suggest
+from torchtriage.services.notices import read_notice, test_notice
+from torchtriage.services.service import Service
+from torchtriage.services.slack_jobs import ANSWER, REPLY, TAKE, Keep, answer, reply, take
+from torchtriage.storage import alerts, audit_log, outbox, slack
+from torchtriage.storage.database import StorageUnavailable
+from torchtriage.storage.pagination import Page
+
+log = logging.getLogger(__name__)
+LEASE = 30  # seconds after which another takes what a process that is no more was sending
+NO_LANE = (TAKE, ANSWER, REPLY, SUGGEST)
+_SOONEST, _LATEST = 2.0, 3600.0  # seconds before the second try, and between later ones at most
+_PATIENCE = timedelta(days=3)
+_AGAIN = 2.0  # seconds before the next try to keep what came of sending
+_PAUSE = 60.0  # seconds for which a channel that can't be reached is left alone at most
+_REQUESTS_KEPT = timedelta(days=2)  # Slack gives up after an hour
+
+Work = Callable[[Service, OutboxItem], Keep]
+
+
+def send_one(service: Service, now: datetime | None = None) -> bool:
+    """Does what is due next -> False where nothing is. Raises StorageUnavailable."""
+    item = claim(service, now or datetime.now(UTC))
+    if item is None:
+        return False
+    work(service, item)
+    return True
+
+
+def claim(service: Service, now: datetime, but: Collection[str] = ()) -> OutboxItem | None:
+    """-> an item that nobody else works on for the next while, of a kind that is not in `but`.
+
+    Raises StorageUnavailable.
+    """
+    with service.database.reading() as session:
+        if not outbox.is_due(session, now):
+            return None
+    with service.database.transaction() as session:
+        return outbox.claim(session, now, LEASE, NO_LANE, but)
+
+
+def renew(service: Service, items: Iterable[OutboxItem], now: datetime) -> list[OutboxItem]:
+    """Keeps others from items that were claimed, for another while -> the items. Raises StorageUnavailable."""
+    with service.database.transaction(durable=False) as session:
+        return [outbox.renew(session, item, now, LEASE, item.kind not in NO_LANE) for item in items]
+
+
+def work(service: Service, item: OutboxItem, stopping: Callable[[float], bool] = lambda _: True) -> None:
+    """Tries an item, and keeps what came of it. Raises StorageUnavailable.
+
+    Where that can't be kept, it is tried until it can, or until `stopping`, which waits so many seconds, says no more:
+    an item whose end nobody knows holds up its channel for as long as it is lent, and is sent again then.
+    """
+    kinds: dict[str, Work] = {TAKE: take, ANSWER: answer, REPLY: reply, SUGGEST: suggest}
+    try:
+        keep = kinds.get(item.kind, _notify)(service, item)
+    except Undelivered as problem:
+        end = partial(_not_sent, service, item, problem)
+    except NotFound as problem:
+        end = partial(_not_sent, service, item, Undelivered(problem.message))
+    except StorageUnavailable as problem:
+        end = partial(_not_sent, service, item, Undelivered(problem.message, passing=True))
+    else:
+        end = partial(_sent, service, item, keep)
+    while True:
+        try:
+            return end()
+        except StorageUnavailable:
+            if stopping(_AGAIN):
+                raise
+
+
+def send_test(service: Service, channel: str, by: str) -> None:
+    """Sends a test to a channel, at once. Raises NotFound, Undelivered."""
+    sender = service.channels.senders.get(channel)
+    if sender is None:
+        raise NotFound("there is no such channel", channel=channel[:100])
+    now = datetime.now(UTC)
+    sender.send(test_notice(service), f"test {channel} {now.isoformat()}")
+    with service.database.transaction() as session:
+        audit_log.add(session, Change(now, by, "test", f"channel {channel}", {}))
+
+
+def list_outbox(
+    service: Service, state: SendState | None = None, limit: int = 50, cursor: str | None = None
+) -> Page[OutboxItem]:
+    """-> what is to be sent, was sent or could not be, the newest first. Raises BadCursor."""
+    with service.database.reading() as session:
+        return outbox.listed(session, state, limit, cursor)
+
+
+def count_outbox(service: Service) -> dict[tuple[str, str], int]:
+    """-> how many items there are, by channel and state."""
+    with service.database.reading() as session:
+        return outbox.counted(session)
+
+
+def send_again(service: Service, item_id: str, by: str) -> OutboxItem:
+    """Tries once more what failed for good -> the item. Raises NotFound."""
+    now = datetime.now(UTC)
+    with service.database.transaction() as session:
+        audit_log.add(session, Change(now, by, "send again", f"notice {item_id}", {}))
+        return outbox.again(session, item_id, now)
+
+
+def forget_sent(service: Service, now: datetime | None = None) -> int:
+    """Forgets what ended longer ago than the settings keep -> how many items."""
+    now = now or datetime.now(UTC)
+    with service.database.transaction() as session:
+        slack.forget_requests(session, now - _REQUESTS_KEPT)
+        return outbox.forget_ended(session, now - timedelta(days=service.settings.outbox_days))
+
+
+def _sent(service: Service, item: OutboxItem, keep: Keep) -> None:
+    """Keeps that an item was sent, and with it what its work has to keep."""
+    now = datetime.now(UTC)
+    sender = service.channels.senders.get(item.channel)
+    with service.database.transaction() as session:
+        if outbox.end(session, item, SendState.SENT, now):
+            keep(session)
+        if sender and item.kind not in NO_LANE:
+            outbox.hold_lane(session, item.channel, now, sender.pace)
+
+
+def _notify(service: Service, item: OutboxItem) -> Keep:
+    """Raises Undelivered, NotFound."""
+    sender = service.channels.senders.get(item.channel)
+    if sender is None:
+        raise Undelivered(f"there is no channel {item.channel} any more")
+    with service.database.reading() as session:
+        notice, thread, first = _read(session, service, item)
+    found = sender.send(notice, item.key, thread, first)
+
+    def keep(session: Session) -> None:
+        if sender.follows and item.group and found != thread:
+            slack.keep_thread(session, item.group, item.channel, found)
+
+    return keep
+
+
+def _read(session: Session, service: Service, item: OutboxItem) -> tuple[Notice, Thread | None, Notice | None]:
+    """-> the notice, the group's thread, and what that begins with, as it should be now."""
+    kind = NoticeKind(item.kind)
+    thread = slack.thread_of(session, item.group, item.channel) if item.group else None
+    first = None
+    if kind is NoticeKind.REPEAT:
+        about = (thread and thread.incident) or (item.group and alerts.latest(session, item.group))
+        if not about:
+            raise NotFound("the group's incidents are forgotten")
+        first = read_notice(session, service, kind, about, {})
+        return first, thread, first
+    if item.incident is None:
+        raise NotFound("the incident is forgotten")
+    return read_notice(session, service, kind, item.incident, item.detail), thread, first
+
+
+def _not_sent(service: Service, item: OutboxItem, problem: Undelivered) -> None:
+    """Puts an item off, or gives it up."""
+    now = datetime.now(UTC)
+    wait = problem.wait if problem.wait is not None else _backoff(item.tries)
+    over = not problem.passing or now + timedelta(seconds=wait) > item.put_at + _PATIENCE
+    with service.database.transaction() as session:
+        if over:
+            outbox.end(session, item, SendState.FAILED, now, problem.message)
+        else:
+            outbox.put_off(session, item, now + timedelta(seconds=wait), problem.message)
+        if item.kind not in NO_LANE:
+            pause = 0.0 if not problem.passing else problem.wait if problem.wait is not None else min(wait, _PAUSE)
+            outbox.hold_lane(session, item.channel, now, pause)
+    log.log(
+        logging.ERROR if over else logging.WARNING,
+        "%s to %s %s: %s",
+        item.kind,
+        item.channel,
+        "is given up" if over else f"is tried again in {wait:.0f} s",
+        problem.message,
+    )
+
+
+def _backoff(tries: int) -> float:
+    """-> seconds, twice as many with every try, and by chance more or less, so that not all come back at once."""
+    return float(min(_LATEST, _SOONEST * 2 ** min(tries - 1, 20)) * random.uniform(0.75, 1.25))

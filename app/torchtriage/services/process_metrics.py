@@ -1,0 +1,75 @@
+"""What this process counts of its work, for Prometheus; each service counts for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+
+from torchtriage.domain.incident import Finding
+
+_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300)
+
+
+class Counters:
+    """`registry` holds them all; nothing is shared with another service in the same process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._accepted = Counter("torchtriage_accepted", "Incidents that were accepted", registry=self.registry)
+        self._failed = Counter("torchtriage_failed", "Incidents that could not be triaged", registry=self.registry)
+        self._triaged = Counter(
+            "torchtriage_triaged", "Incidents that were triaged", ["outcome", "entry"], registry=self.registry
+        )
+        self._seconds = Histogram(
+            "torchtriage_triage_seconds",
+            "Seconds that a triage took, waiting for a process included",
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self._broken = Gauge(
+            "torchtriage_knowledge_broken",
+            "1 where the folders of knowledge can't be loaded as they are; what was loaded before stays in use",
+            registry=self.registry,
+        )
+        self._held_back = Gauge(
+            "torchtriage_held_back",
+            "What is to be removed and is not, as it may be a mistake",
+            ["what"],
+            registry=self.registry,
+        )
+        self.held_back: dict[str, str] = {}
+        for what in ("incidents", "logs"):
+            self.hold_back(what)
+
+    def serve(self, host: str, port: int) -> Callable[[], None]:
+        """Shows them to whoever asks there, for a process that has no page -> what ends that. Raises OSError."""
+        server, thread = start_http_server(port, host, self.registry)
+
+        def stop() -> None:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+        return stop
+
+    def accepted(self, count: int) -> None:
+        self._accepted.inc(count)
+
+    def knowledge_broken(self, broken: bool) -> None:
+        self._broken.set(broken)
+
+    def failed(self) -> None:
+        self._failed.inc()
+
+    def hold_back(self, what: str, count: int = 0, why: str = "") -> None:
+        """So many `incidents` are due and not forgotten, or `logs` without an incident not removed; `held_back` says
+        why, where there are any."""
+        self._held_back.labels(what).set(count)
+        self.held_back.pop(what, None)
+        if count:
+            self.held_back[what] = why
+
+    def triaged(self, finding: Finding, seconds: float) -> None:
+        self._triaged.labels(finding.outcome, finding.entry or "").inc()
+        self._seconds.observe(seconds)

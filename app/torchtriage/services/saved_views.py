@@ -1,0 +1,46 @@
+"""Saved views of the list of incidents: everyone sees them; every change is written into the trail."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from torchtriage.domain.access import Change
+from torchtriage.domain.saved_view import View
+from torchtriage.errors import BadInput
+from torchtriage.services.service import Service
+from torchtriage.services.user_text import written
+from torchtriage.storage import audit_log, saved_views
+
+LONGEST_NAME, LONGEST_QUERY = 80, 4000  # characters
+
+
+def list_views(service: Service) -> list[View]:
+    """-> all of them, by name."""
+    with service.database.reading() as session:
+        return saved_views.listed(session)
+
+
+def save_view(service: Service, name: str, query: str, by: str) -> View:
+    """Keeps a view, in place of one of the same name. Raises BadInput where it has no name or is too long."""
+    name, query = " ".join(written(name).split()), written(query)
+    if not name or len(name) > LONGEST_NAME or len(query) > LONGEST_QUERY:
+        raise BadInput(f"a view has a name of 1 to {LONGEST_NAME} characters")
+    now = datetime.now(UTC)
+    with service.database.transaction() as session:
+        before = saved_views.called(session, name)
+        view = saved_views.put(session, name, query, by, now)
+        detail = {"before": _told(before), "after": _told(view)}
+        audit_log.add(session, Change(now, by, "save", f"view {view.id}", detail))
+        return view
+
+
+def remove_view(service: Service, view_id: str, by: str) -> View:
+    """-> the view as it was; saving it again undoes this. Raises NotFound."""
+    with service.database.transaction() as session:
+        view = saved_views.remove(session, view_id)
+        audit_log.add(session, Change(datetime.now(UTC), by, "remove", f"view {view.id}", {"before": _told(view)}))
+        return view
+
+
+def _told(view: View | None) -> dict[str, str] | None:
+    return {"name": view.name, "query": view.query} if view else None

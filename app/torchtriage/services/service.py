@@ -1,0 +1,186 @@
+"""Everything that the service works with, opened from settings and closed in the end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import Protocol
+
+from sqlalchemy.orm import Session
+
+from torchtriage.chat.channels import NOWHERE, Channels, open_channels
+from torchtriage.domain.entry import KnowledgeBase
+from torchtriage.engine import VERSION
+from torchtriage.errors import SettingError, TriageError
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.cache import cache_folder, load
+from torchtriage.queue.memory_queue import LocalQueue
+from torchtriage.reading.redaction.redact import keep_compiled, redacted
+from torchtriage.services.engine_runner import InProcess, InProcesses, Triager
+from torchtriage.services.heartbeats import QUEUE, Heartbeats
+from torchtriage.services.knowledge_reload import KnowledgeFolders
+from torchtriage.services.process_metrics import Counters
+from torchtriage.services.upload_progress import Accepted, Accepting, Arrival
+from torchtriage.settings import Settings
+from torchtriage.storage import fingerprint_upgrade, incidents, triage_claims, verdicts
+from torchtriage.storage.blobs import BlobStore
+from torchtriage.storage.database import Database, postgres_address
+from torchtriage.storage.file_permissions import make_private
+from torchtriage.storage.group_commit import Together
+from torchtriage.storage.schema_upgrade import upgrade
+
+log = logging.getLogger(__name__)
+_PATIENCE = 10  # seconds that triages under way have when the service is asked to stop
+_SILENT = 30  # seconds without a heartbeat of the queue's
+
+
+class Queue(Protocol):
+    """What is to be triaged, by id."""
+
+    def put(self, session: Session, waiting: Sequence[tuple[str, int]]) -> None:
+        """Once the session's transaction is committed, the ids are in the queue, each with the bytes of its log."""
+        ...
+
+    def find(self, incident_id: str) -> Future[None] | None:
+        """-> what ends when the work on this id has; None where there is nothing to wait for."""
+        ...
+
+    def start(self) -> None:
+        """Begins to work it."""
+        ...
+
+    def is_dead(self) -> bool:
+        """-> whether nothing works it here though it was started and nobody stopped it."""
+        ...
+
+    def stop(self) -> None:
+        """Lets what is being worked on end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What the functions of torchtriage.services are given first.
+
+    `settled` is set once it is known which groups of older knowledge go on under which fingerprints of today's.
+    """
+
+    settings: Settings
+    database: Database
+    blobs: BlobStore
+    knowledge: KnowledgeBase
+    folders: KnowledgeFolders
+    triager: Triager
+    queue: Queue
+    channels: Channels = NOWHERE
+    counters: Counters = field(default_factory=Counters)
+    arrivals: Together[Arrival, Accepted] = field(default_factory=Together)
+    accepting: Accepting = field(default_factory=Accepting)
+    heartbeats: Heartbeats = field(default_factory=Heartbeats)
+    settled: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def knows(self) -> str:
+        """What tells verdicts of today's engine and knowledge from older ones."""
+        return verdicts.of_knowledge({"engine": VERSION, "knowledge": self.knowledge.digest})
+
+
+def open_service(settings: Settings, work: Callable[[Service, str], None], working: bool = True) -> Service:
+    """-> a service that is ready: database migrated, knowledge loaded, what a crash left put back into the queue.
+
+    `work` triages one incident; where `working` is False, what waits is left to another process.
+    Raises SettingError, KnowledgeError, StorageUnavailable, WrongVersion.
+    """
+    for folder in settings.knowledge_dirs:
+        if not folder.is_dir():
+            raise SettingError(f"TRIAGE_KNOWLEDGE_DIRS: {folder} is no folder")
+    keep_compiled(cache_folder())
+    channels = open_channels(settings)
+    make_private(settings.data_dir, settings.database)
+    upgrade(settings.database)
+    blobs = BlobStore(settings.blobs, settings.data_dir)
+    blobs.check()
+    blobs.incoming.sweep()
+    folders = [BUILT_IN, *settings.knowledge_dirs]
+    knowledge = load(folders, cache_folder())
+    triager = InProcesses(settings, knowledge) if settings.workers else InProcess(settings, knowledge)
+    database = Database(settings.database)
+    # The queue needs the service it works for, so the work looks the service up when it is called.
+    holder: list[Service] = []
+    heartbeats = Heartbeats()
+    queue = _queue(settings, database, lambda incident_id: work(holder[0], incident_id), heartbeats)
+    known_folders = KnowledgeFolders(folders, knowledge)
+    service = Service(
+        settings, database, blobs, knowledge, known_folders, triager, queue, channels, heartbeats=heartbeats
+    )
+    service.counters.registry.register(heartbeats)
+    holder.append(service)
+    with database.reading() as session:
+        if not fingerprint_upgrade.left(session, service.knows):
+            service.settled.set()
+    if working:
+        put_what_waits(service)
+        threading.Thread(target=_warm, args=(triager,), name="warming", daemon=True).start()
+        queue.start()
+        if not database.is_sqlite:  # there the queue is a list, and nothing goes round
+            heartbeats.expect(QUEUE, _SILENT)
+    return service
+
+
+def close_service(service: Service) -> None:
+    """Closes everything; a triage that does not end soon is handed back, for another process or the next start."""
+    patience = threading.Timer(_PATIENCE, service.triager.interrupt)
+    patience.start()
+    service.arrivals.close()
+    service.queue.stop()
+    patience.cancel()
+    service.triager.close()
+    service.database.close()
+    service.blobs.incoming.close()
+
+
+def put_what_waits(service: Service) -> None:
+    """Puts what is to be triaged and is not in the queue into it: after a crash, and after the storage was away.
+
+    Raises StorageUnavailable.
+    """
+    with service.database.transaction(durable=False) as session:
+        waiting = triage_claims.waiting(session, datetime.now(UTC))
+        service.queue.put(session, waiting)
+    if waiting:
+        log.info("%d incidents wait for their triage", len(waiting))
+
+
+def _warm(triager: Triager) -> None:
+    """Does what the first log would wait for."""
+    for _ in redacted([b"\n"]):
+        pass
+    triager.warm()
+
+
+def _queue(settings: Settings, database: Database, work: Callable[[str], None], heartbeats: Heartbeats) -> Queue:
+    # Twice as many as engines, so that none of those idles while a thread keeps what the last one found.
+    threads = 2 * max(1, settings.workers)
+    if database.is_sqlite:
+        return LocalQueue(partial(_tried, work), threads)
+    from torchtriage.queue.postgres_queue import SharedQueue  # here, as it takes a while and a laptop does not need it
+
+    def ended(incident_ids: list[str]) -> list[str]:
+        with database.reading() as session:
+            return incidents.ended(session, incident_ids)
+
+    return SharedQueue(postgres_address(settings.database), work, ended, threads, partial(heartbeats.beat, QUEUE))
+
+
+def _tried(work: Callable[[str], None], incident_id: str) -> None:
+    try:
+        work(incident_id)
+    except TriageError as error:
+        log.warning("incident %s waits for another try: %s", incident_id, error.message)
+    except Exception:  # one that breaks is found by `put_what_waits`, and must not be silent until then
+        log.exception("incident %s waits for another try: its work broke", incident_id)

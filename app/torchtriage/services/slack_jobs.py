@@ -1,0 +1,200 @@
+"""What the outbox does for Slack: takes in logs that somebody handed in there, and answers them.
+
+Each function does an item's work and gives back what is to be kept with its end. They raise Undelivered and NotFound.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from torchtriage.chat.delivery_errors import Undelivered
+from torchtriage.chat.outbound_http import refuse
+from torchtriage.chat.slack_api import SlackApi, is_slacks
+from torchtriage.chat.slack_blocks import message, note
+from torchtriage.chat.wording import word
+from torchtriage.domain.incident import Job
+from torchtriage.domain.notice import NoticeKind, OutboxItem
+from torchtriage.errors import BadInput
+from torchtriage.reading.unpack import Upload
+from torchtriage.services.accept import accept
+from torchtriage.services.notices import language, read_notice
+from torchtriage.services.service import Service
+from torchtriage.storage import outbox
+from torchtriage.storage.outbox import Wanted
+
+TAKE, ANSWER, REPLY = "slack log", "slack answer", "slack reply"
+CHANNEL = "slack"  # of the items; none of the settings' channels is held up by them
+_SECONDS = 240  # for all files of a message
+_LARGEST = 1 << 30  # bytes; Slack itself takes no larger file
+_LOGS = re.compile(r"\.(log|out|err|txt|gz|zst|tgz|tar|zip|jsonl?|csv|\d+)$", re.IGNORECASE)
+# Where the bot can't write; there may be another way.
+_ELSEWHERE = {"not_in_channel", "channel_not_found", "is_archived", "restricted_action", "no_permission"}
+
+Keep = Callable[[Session], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where an answer goes: the thread, else the address that Slack gave for it, else to the person."""
+
+    channel: str = ""
+    thread: str = ""
+    url: str = ""
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What somebody handed in. `dropped`: a file that was shared with no word to us, so that only logs are taken."""
+
+    user: str
+    channel_name: str
+    where: Where
+    text: str = ""
+    files: tuple[str, ...] = ()
+    dropped: bool = False
+    labels: dict[str, str] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def of(cls, detail: dict[str, Any]) -> Given:
+        return cls(**(detail | {"where": Where(**detail["where"]), "files": tuple(detail["files"])}))
+
+
+def take(service: Service, item: OutboxItem) -> Keep:
+    """Takes a log in, as any other incident; its answer waits for the verdict."""
+    given = Given.of(item.detail)
+    where = given.where
+    try:
+        files = [_file(service, file, where.channel) for file in given.files]
+        if given.dropped:
+            files = [file for file in files if _is_log(file)]
+            if not files:
+                return _nothing
+            where = Where(where.channel, files[0]["thread"] or where.thread, where.url, where.user)
+        job = Job(user=given.user or None, labels={"source": "slack", "channel": given.channel_name or "?"})
+        accepted = accept(service, job, _uploads(service, given.text, files))
+    except (BadInput, Undelivered) as problem:
+        if isinstance(problem, Undelivered) and problem.passing:
+            raise
+        key = "not_fetched" if isinstance(problem, Undelivered) else "refused"
+        return _replying(item.key, where, word(language(service), key, reason=problem.message))
+    return _answering(item.key, where, accepted.incident_id)
+
+
+def answer(service: Service, item: OutboxItem) -> Keep:
+    """Answers whoever handed a log in with its verdict."""
+    if item.incident is None:
+        raise Undelivered("the incident is forgotten")
+    with service.database.reading() as session:
+        notice = read_notice(session, service, NoticeKind.ANSWER, item.incident, {})
+    buttons = bool(service.settings.slack_signing_secret)
+    _post(service, Where(**item.detail["where"]), message(notice, buttons), open_to_all=True)
+    return _nothing
+
+
+def reply(service: Service, item: OutboxItem) -> Keep:
+    """Says something to one person."""
+    _post(service, Where(**item.detail["where"]), note(item.detail["text"]), open_to_all=False)
+    return _nothing
+
+
+def put_reply(session: Session, key: str, where: Where, text: str) -> None:
+    wanted = Wanted(f"{key} reply", REPLY, CHANNEL, detail={"where": asdict(where), "text": text})
+    outbox.put(session, wanted, datetime.now(UTC))
+
+
+def _nothing(_: Session) -> None:
+    pass
+
+
+def _replying(key: str, where: Where, text: str) -> Keep:
+    return lambda session: put_reply(session, key, where, text)
+
+
+def _answering(key: str, where: Where, incident: str) -> Keep:
+    # Two messages can tell of the same file; in a thread it is answered once.
+    place = f"{incident} {where.channel} {where.thread}" if where.thread else key
+    wanted = Wanted(f"slack answer {place}", ANSWER, CHANNEL, incident, detail={"where": asdict(where)})
+    return lambda session: outbox.put_for_verdict(session, wanted, datetime.now(UTC))
+
+
+def _post(service: Service, where: Where, payload: dict[str, Any], open_to_all: bool) -> None:
+    slack = service.channels.slack
+    problem: Undelivered | None = None
+    # What is for one person only does not go into a thread for all.
+    if slack and where.thread and open_to_all:
+        problem = _said(slack, {"channel": where.channel, "thread_ts": where.thread, **payload})
+        if problem is None:
+            return
+    if where.url:
+        if not is_slacks(where.url, service.settings.slack_api_url):
+            raise Undelivered("the address for the answer is not Slack's")
+        kind = "in_channel" if open_to_all else "ephemeral"
+        answered = service.channels.outgoing.post_json(
+            where.url, {"response_type": kind, "replace_original": False, **payload}
+        )
+        refuse(answered, "Slack")
+        return
+    for channel in filter(None, (where.channel if open_to_all and not where.thread else "", where.user)):
+        if slack and (problem := _said(slack, {"channel": channel, **payload})) is None:
+            return
+    raise problem or Undelivered("there is no way to answer in Slack")
+
+
+def _said(slack: SlackApi, payload: dict[str, Any]) -> Undelivered | None:
+    """-> why it could not be said there, where another place may do."""
+    try:
+        slack.call("chat.postMessage", {"unfurl_links": False, **payload})
+    except Undelivered as problem:
+        if problem.detail.get("error") in _ELSEWHERE:
+            return problem
+        raise
+    return None
+
+
+def _file(service: Service, file: str, channel: str) -> dict[str, Any]:
+    """-> name, size, address, kind and thread of a file."""
+    slack = service.channels.slack
+    if slack is None:
+        raise Undelivered("files need a bot token (TRIAGE_SLACK_BOT_TOKEN)")
+    found = slack.read("files.info", {"file": file}).get("file") or {}
+    shares = found.get("shares") or {}
+    posts = [post for kind in shares.values() for post in kind.get(channel) or ()]
+    thread = next((str(post.get("thread_ts") or post.get("ts") or "") for post in posts), "")
+    return {
+        "name": str(found.get("name") or "log")[:200],
+        "size": int(found.get("size") or 0),
+        "url": str(found.get("url_private_download") or found.get("url_private") or ""),
+        "kind": str(found.get("mimetype") or ""),
+        "bot": bool(found.get("bot_id")) or found.get("mode") in ("tombstone", "hidden_by_limit"),
+        "thread": thread,
+    }
+
+
+def _is_log(file: dict[str, Any]) -> bool:
+    return not file["bot"] and bool(file["url"]) and (file["kind"] == "text/plain" or bool(_LOGS.search(file["name"])))
+
+
+def _uploads(service: Service, text: str, files: list[dict[str, Any]]) -> Iterator[Upload]:
+    """Yields the logs; each must be read before the next. Raises Undelivered."""
+    if text.strip():
+        yield Upload("log", iter([text.encode("utf-8", "replace") + b"\n"]))
+    deadline = time.monotonic() + _SECONDS
+    most = min(service.settings.max_log_bytes, _LARGEST)
+    for file in files:
+        if file["size"] > most:
+            raise Undelivered(f"{file['name']} is larger than the {most} bytes that are taken")
+        assert service.channels.slack is not None
+        left = max(deadline - time.monotonic(), 1.0)
+        with service.channels.slack.download(file["url"], most, left) as chunks:
+            yield Upload(file["name"], chunks)

@@ -1,0 +1,33 @@
+"""Counts what failed: by host, and over time."""
+
+from __future__ import annotations
+
+from torchtriage.domain.stats import Bucket, HostRecord, Stat, StatsFilter
+from torchtriage.errors import NotFound
+from torchtriage.services.service import Service
+from torchtriage.services.user_text import NUL
+from torchtriage.storage import hosts as stored
+from torchtriage.storage import stats
+from torchtriage.storage.pagination import Page
+
+
+def count(service: Service, wanted: StatsFilter, by: str, bucket: Bucket, cursor: str | None = None) -> Page[Stat]:
+    """-> incidents and GPU hours lost for each time and value of `by`, the oldest first, as many whole days as an
+    answer takes. Raises BadCursor."""
+    with service.database.reading() as session:
+        return stats.counted(session, wanted, by, bucket, cursor)
+
+
+def hosts(service: Service, wanted: StatsFilter, limit: int) -> list[HostRecord]:
+    """-> hosts on which runs failed first; those that failed for reasons of their own most often come first."""
+    with service.database.reading() as session:
+        return stored.hosts(session, wanted, limit)
+
+
+def host(service: Service, name: str) -> HostRecord:
+    """-> one host, over all time. Raises NotFound where nothing failed on it."""
+    with service.database.reading() as session:
+        found = None if NUL in name else stored.host(session, StatsFilter(), name)
+    if found is None:
+        raise NotFound("nothing that is known failed on this host", host=name[:100])
+    return found

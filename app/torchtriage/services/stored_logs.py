@@ -1,0 +1,121 @@
+"""The stored logs and the rows that name them: which are damaged or missing, and which no incident names any more."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from torchtriage.errors import DamagedLog, NotFound, StorageUnavailable, TriageError
+from torchtriage.services.service import Service
+from torchtriage.storage import incidents, triage_claims
+from torchtriage.storage.blob_writer import beside
+from torchtriage.storage.blobs import BlobStore
+from torchtriage.storage.database import Database
+
+log = logging.getLogger(__name__)
+_READ_AT_ONCE = 100
+_REMOVED_AT_ONCE = 10  # as nobody can accept a log of the same folder meanwhile
+_AGE = timedelta(days=1)  # a younger one may be of an upload under way, which would have to write it again
+_SHARE, _FEW = 0.25, 20  # where more than these would go, the database may not be that of these logs
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """A stored log that can't be read as it was written, why, and the incidents that have it."""
+
+    sha256: str
+    why: str
+    incidents: tuple[str, ...]
+
+
+def check(database: Database, blobs: BlobStore) -> Iterator[Bad | None]:
+    """Reads every log that an incident names, and yields for each what is wrong with it, or None.
+
+    Raises StorageUnavailable where none of many can be read.
+    """
+    last = ""
+    while True:
+        with database.reading() as session:
+            digests = incidents.digests_after(session, last, _READ_AT_ONCE)
+        if not digests:
+            return
+        last = digests[-1]
+        problems = beside(partial(_problem, blobs), digests)
+        away = [found for found in problems if isinstance(found, StorageUnavailable)]
+        if len(away) == _READ_AT_ONCE:
+            raise away[0]
+        for digest, found in zip(digests, problems, strict=True):
+            having = _incidents_of(database, digest) if found else ()
+            yield Bad(digest, found.message, having) if found and having else None  # none: forgotten meanwhile
+
+
+def remove_unused(service: Service, digests: Sequence[str]) -> int:
+    """Removes those of these logs that no incident names -> how many. Raises StorageUnavailable."""
+    with service.database.transaction(durable=False) as session:
+        # Nobody may count on a file that is about to go: who accepts the same one now waits, and writes it once more.
+        incidents.hold_files(session, digests)
+        unused = incidents.unused(session, digests)
+        for digest in unused:
+            service.blobs.remove(digest)
+    return len(unused)
+
+
+def unnamed(service: Service, now: datetime | None = None) -> tuple[list[str], int]:
+    """-> the stored logs that no incident names and no upload can still need, and how many there are in all.
+
+    Raises StorageUnavailable.
+    """
+    before = (now or datetime.now(UTC)) - _AGE
+    found: list[str] = []
+    total = 0
+    for page in service.blobs.listed():
+        total += len(page)
+        old = [stored.sha256 for stored in page if stored.at < before]
+        with service.database.reading() as session:
+            found += incidents.unused(session, old)
+    return found, total
+
+
+def sweep(service: Service, now: datetime | None = None) -> int:
+    """Removes the stored logs that no incident names -> how many: what is left of a log whose row could not be kept, or
+    that could not be removed with its row.
+
+    Where they are too large a part of all logs it removes none, and says so. Raises StorageUnavailable.
+    """
+    found, total = unnamed(service, now)
+    if len(found) > max(_FEW, _SHARE * total):
+        why = f"{len(found)} of {total} stored logs belong to no incident of this database"
+        service.counters.hold_back("logs", len(found), why)
+        log.error("no stored log is removed: %s; `torchtriage db sweep --yes` removes them", why)
+        return 0
+    service.counters.hold_back("logs")
+    return remove(service, found)
+
+
+def remove(service: Service, found: list[str]) -> int:
+    """Removes logs that `unnamed` told -> how many no incident names still. Raises StorageUnavailable."""
+    parts = (found[at : at + _REMOVED_AT_ONCE] for at in range(0, len(found), _REMOVED_AT_ONCE))
+    removed = sum(remove_unused(service, part) for part in parts)
+    if removed:
+        log.info("%d stored logs that no incident named are removed", removed)
+    return removed
+
+
+def _incidents_of(database: Database, digest: str) -> tuple[str, ...]:
+    with database.reading() as session:
+        return tuple(incidents.having(session, digest))
+
+
+def _problem(blobs: BlobStore, sha256: str) -> TriageError | None:
+    try:
+        blobs.verify(sha256)
+    except NotFound:
+        return NotFound(f"{triage_claims.NO_LOG}missing: {sha256}")
+    except DamagedLog as error:
+        return error
+    except StorageUnavailable as error:
+        return StorageUnavailable(f"the stored log can't be read: {sha256}: {error.message}")
+    return None

@@ -1,0 +1,127 @@
+"""Makes and checks tokens; a secret is shown once and kept only as its digest."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Collection, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from torchtriage.domain.access import Caller, Change, Scope, Token
+from torchtriage.domain.timestamps import iso
+from torchtriage.errors import BadInput
+from torchtriage.services.user_text import written
+from torchtriage.storage import audit_log, tokens
+from torchtriage.storage.database import Database
+from torchtriage.storage.pagination import Page
+
+LONGEST_NAME = 100  # characters
+MOST_SESSIONS = 50  # of one token, or of one person whom a provider lets in
+_AT_ONCE = 200  # changes read at a time
+_PREFIX = "tt_"  # makes a leaked one known to scanners, and to our own redaction
+
+
+def create(
+    database: Database, name: str, scopes: Collection[Scope], lifetime: timedelta | None, by: str
+) -> tuple[str, Token]:
+    """-> (the secret, the token). Raises BadInput for a name that is none, StorageUnavailable."""
+    now, name = datetime.now(UTC), " ".join(written(name).split())
+    if not name or len(name) > LONGEST_NAME:
+        raise BadInput(f"a token has a name of 1 to {LONGEST_NAME} characters")
+    token = Token("", name, frozenset(scopes), now, now + lifetime if lifetime else None)
+    return _make(database, token, by, "create")
+
+
+def begin_session(database: Database, caller: Caller, lifetime: timedelta) -> tuple[str, Token]:
+    """-> (the secret, the token) of a login of the page, which may what the caller may and ends with that one's token.
+    It ends the oldest of the caller's where these are too many.
+
+    Raises StorageUnavailable.
+    """
+    now = datetime.now(UTC)
+    token = Token("", caller.name, caller.scopes, now, now + lifetime, session=True, begun_with=caller.token)
+    return _make(database, token, caller.name, "login")
+
+
+def caller_of(database: Database, secret: str, sessions: bool = True) -> Caller | None:
+    """-> whom a secret stands for, if it is one that is valid now; without `sessions` one of a token that was made.
+
+    Raises StorageUnavailable.
+    """
+    # The digest is what is looked up, so how long that takes tells nothing about the secret.
+    digest, now = _digest(secret), datetime.now(UTC)
+    with database.reading() as session:
+        token = tokens.valid(session, digest, now)
+    if token is None or (token.session and not sessions):
+        return None
+    if tokens.is_use_stale(token, now):
+        with database.transaction(durable=False) as session:
+            tokens.used(session, token.id, now)
+    return Caller(token.name, token.scopes, token.begun_with if token.session else token.id)
+
+
+def listed(database: Database, sessions: bool = False) -> list[Token]:
+    """-> all tokens, or all sessions of the page instead; the latest first."""
+    with database.reading() as session:
+        return tokens.listed(session, sessions)
+
+
+def revoke(database: Database, token_id: str, by: str) -> Token:
+    """-> the token, which lets nobody in any more, nor do the sessions begun with it. Raises NotFound."""
+    now = datetime.now(UTC)
+    with database.transaction() as session:
+        token, new = tokens.revoke(session, token_id, now)
+        if new:
+            audit_log.add(session, Change(now, by, "revoke", f"token {token.id}", {"before": _told(token)}))
+        return token
+
+
+def end_session(database: Database, secret: str) -> None:
+    """Makes the secret of a login worthless; one that is worthless already is no error."""
+    now = datetime.now(UTC)
+    with database.transaction() as session:
+        token = tokens.valid(session, _digest(secret), now)
+        if token is not None and token.session:
+            tokens.revoke(session, token.id, now)
+            audit_log.add(session, Change(now, token.name, "logout", f"token {token.id}", {"before": _told(token)}))
+
+
+def changes(
+    database: Database, subject: str | None, limit: int, cursor: str | None = None, by: str | None = None
+) -> Page[Change]:
+    """-> the trail of a subject, as in `group 7`, of somebody, or of all; the latest first. Raises BadCursor."""
+    with database.reading() as session:
+        return audit_log.listed(session, subject, limit, cursor, by)
+
+
+def every_change(database: Database, subject: str | None = None, by: str | None = None) -> Iterator[Change]:
+    """Yields the same, one after another, however many there are. Raises StorageUnavailable."""
+    cursor: str | None = None
+    while True:
+        page = changes(database, subject, _AT_ONCE, cursor, by)
+        yield from page.items
+        cursor = page.next
+        if cursor is None:
+            return
+
+
+def _make(database: Database, token: Token, by: str, action: str) -> tuple[str, Token]:
+    secret = _PREFIX + secrets.token_urlsafe(32)
+    with database.transaction() as session:
+        made = tokens.add(session, _digest(secret), token)
+        audit_log.add(session, Change(made.created_at, by, action, f"token {made.id}", {"after": _told(made)}))
+        tokens.sweep(session, made.created_at)
+        for ended in tokens.end_oldest(session, made, MOST_SESSIONS) if made.session else ():
+            audit_log.add(session, Change(made.created_at, by, "revoke", f"token {ended.id}", {"before": _told(ended)}))
+    return secret, made
+
+
+def _told(token: Token) -> dict[str, Any]:
+    """-> what the trail says of a token."""
+    told = {"name": token.name, "scopes": sorted(token.scopes), "expires_at": iso(token.expires_at)}
+    return told | ({"token": token.begun_with} if token.session else {})
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,220 @@
+"""Triages an archive of any number of logs: for each shard of it a file of verdicts, one JSON object a line.
+
+A shard is some logs that follow one another in the archive. Its file's name tells where it begins, and which contents
+and which knowledge its verdicts are of. So the names that are there are the checkpoint: what has its name is done, and
+what was interrupted, or changed since, has it not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from torchtriage.domain.entry import Language
+from torchtriage.engine import VERSION, Engine
+from torchtriage.errors import BadInput, NotFound
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.cache import cache_folder, load
+from torchtriage.queue.subprocess_calls import CallFailed, tried
+from torchtriage.reading.redaction.redact_values import without_secrets
+from torchtriage.reading.sources import LogFile, Run
+from torchtriage.reading.unpack import Budget, Upload, unpack
+from torchtriage.storage.archive_results import ShardFolder
+from torchtriage.storage.log_archive import Archive, ArchivedLog
+
+Lost = tuple[type[BaseException], ...]
+
+_NAME = 16  # characters of a digest: few enough for a name, enough for 10^9 shards
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What every shard of a run has in common, as addresses and folders, so that it can travel."""
+
+    source: str
+    target: str
+    knowledge_dirs: tuple[Path, ...] = ()
+    lang: Language = "en"
+    most_bytes: int | None = None  # of one log, unpacked
+    memory: int = 2**30  # bytes that the processes which work on it may take
+    match: str = "*"  # which keys are logs
+    shard: int = 200  # logs
+    redacting: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Logs that are triaged together; `name` is its file's."""
+
+    name: str
+    logs: tuple[ArchivedLog, ...]
+
+
+@dataclass(slots=True)
+class Told:
+    """How far a run is. `kinds` counts entries, outcomes without one, and codes of errors; of this run only."""
+
+    logs: int = 0
+    shards: int = 0
+    done_before: int = 0  # logs
+    kinds: Counter[str] = field(default_factory=Counter)
+
+
+def triage_archive(work: Work, executor: Executor, ahead: int, lost: Lost = (CallFailed,)) -> Generator[Told]:
+    """Yields how far it is after each shard; at the end the target holds one verdict for each log, and no other.
+
+    At most `ahead` shards are given to the executor at once; `lost` is what it raises where a process died. Raises
+    BadInput, KnowledgeError, StorageUnavailable; what was done by then stays, and the next run goes on from there.
+    """
+    if _lies_in(work.target, work.source):
+        raise BadInput(f"{work.target}: the verdicts can't lie among the logs")
+    archive, target = Archive(work.source), ShardFolder(work.target)
+    knowledge = _engine(work.knowledge_dirs).knowledge.digest  # compiled here once: the processes find it in the cache
+    one_by_one = partial(_one_by_one, work, executor, lost)
+    told, waiting = Told(), dict[Future[Counter[str]], Shard]()
+    with target.alone():
+        there, current = target.names(), set[str]()
+        for shard in shards(archive, work, knowledge, {name.split("-")[0] for name in there}):
+            current.add(shard.name)
+            if shard.name in there:
+                told.done_before += len(shard.logs)
+                continue
+            if len(waiting) >= ahead:
+                yield from _finished(waiting, told, lost, one_by_one)
+            waiting[executor.submit(triage_shard, work, shard)] = shard
+        while waiting:
+            yield from _finished(waiting, told, lost, one_by_one)
+        for name in there - current:
+            target.remove(name)  # of other knowledge, or of logs that are gone
+    yield told
+
+
+def shards(archive: Archive, work: Work, knowledge: str, begun: set[str]) -> Iterator[Shard]:
+    """Yields the archive in shards. `begun`: where shards began that are there already; one begins there again, so that
+    a new log in the middle of the archive changes one shard and not all behind it.
+    """
+    logs: list[ArchivedLog] = []
+    for log in archive.listed():
+        if not fnmatchcase(log.key, work.match):
+            continue
+        if len(logs) == work.shard or (logs and _digest(log.key) in begun):
+            yield _shard(logs, work, knowledge)
+            logs = []
+        logs.append(log)
+    if logs:
+        yield _shard(logs, work, knowledge)
+
+
+def triage_shard(work: Work, shard: Shard) -> Counter[str]:
+    """Triages each log of a shard and writes its file -> how many of each kind; runs in any process, and can run again.
+
+    Raises StorageUnavailable, KnowledgeError.
+    """
+    return _keep(work, shard, [triage_log(work, log) for log in shard.logs])
+
+
+def triage_log(work: Work, log: ArchivedLog) -> dict[str, Any]:
+    """-> the line of one log; runs in any process. Raises StorageUnavailable, KnowledgeError."""
+    line = _about(log) | _triaged(_engine(work.knowledge_dirs), Archive(work.source), log, work)
+    return without_secrets(line) if work.redacting else line
+
+
+def _one_by_one(work: Work, executor: Executor, lost: Lost, shard: Shard) -> Counter[str]:
+    """Triages a shard whose process died: the log that did it does it again, and alone; the others have a verdict."""
+    lines = []
+    for log, future in [(log, executor.submit(triage_log, work, log)) for log in shard.logs]:
+        try:
+            lines.append(future.result())
+        except lost as error:
+            failure = error if isinstance(error, CallFailed) else CallFailed(f"its process died: {error}")
+            line = _about(log) | {"verdict": None, **failure.as_dict()}
+            lines.append(without_secrets(line) if work.redacting else line)
+    return _keep(work, shard, lines)
+
+
+def _keep(work: Work, shard: Shard, lines: list[dict[str, Any]]) -> Counter[str]:
+    ShardFolder(work.target).write(shard.name, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
+    return Counter(_kind(line) for line in lines)
+
+
+def _about(log: ArchivedLog) -> dict[str, Any]:
+    return {"key": log.key, "etag": log.etag, "bytes": log.bytes}
+
+
+def _triaged(engine: Engine, archive: Archive, log: ArchivedLog, work: Work) -> dict[str, Any]:
+    """-> the verdict of one log, or why there is none: one that can't be read must not hold the others up."""
+    run = Run(log.key, lambda: _files(archive, log, work.most_bytes), several=True)
+    triage = partial(engine.triage, redacting=work.redacting)
+    answer = tried(triage, (run, work.lang), work.memory)
+    if isinstance(answer, BadInput | NotFound | CallFailed):
+        return {"verdict": None, **answer.as_dict()}
+    if isinstance(answer, Exception):
+        raise answer
+    return {"verdict": answer.as_dict()}
+
+
+def _files(archive: Archive, log: ArchivedLog, limit: int | None) -> Iterator[LogFile]:
+    for inside in unpack(Upload(log.key, archive.chunks(log)), Budget(limit)):
+        yield LogFile(inside.name, partial(iter, inside.chunks), inside.member)
+
+
+def _kind(line: dict[str, Any]) -> str:
+    if line["verdict"] is None:
+        return f"error: {line['error']['code']}"
+    root = line["verdict"]["root_cause"]
+    return str((root and root["entry"]) or line["verdict"]["outcome"])
+
+
+def _finished(
+    waiting: dict[Future[Counter[str]], Shard],
+    told: Told,
+    lost: Lost,
+    one_by_one: Callable[[Shard], Counter[str]],
+) -> Iterator[Told]:
+    """Takes what is done out of `waiting`; waits until something is."""
+    for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+        shard = waiting.pop(future)
+        try:
+            kinds = future.result()
+        except lost:
+            kinds = one_by_one(shard)
+        told.kinds += kinds
+        told.logs += kinds.total()
+        told.shards += 1
+        yield told
+
+
+def _shard(logs: list[ArchivedLog], work: Work, knowledge: str) -> Shard:
+    content = [
+        VERSION,
+        knowledge,
+        work.lang,
+        str(work.most_bytes),
+        f"redacting {work.redacting}",
+        *(f"{log.key}\0{log.etag}" for log in logs),
+    ]
+    return Shard(f"{_digest(logs[0].key)}-{_digest(chr(0).join(content))}.jsonl", tuple(logs))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:_NAME]
+
+
+def _lies_in(inner: str, outer: str) -> bool:
+    if "://" in inner or "://" in outer:
+        return f"{inner.rstrip('/')}/".startswith(f"{outer.rstrip('/')}/")
+    return Path(inner).resolve().is_relative_to(Path(outer).resolve())
+
+
+@cache
+def _engine(knowledge_dirs: tuple[Path, ...]) -> Engine:
+    """One a process, made when its first shard comes."""
+    return Engine(load([BUILT_IN, *knowledge_dirs], cache_folder()), cache_folder())

@@ -1,0 +1,112 @@
+"""Triages one stored log and keeps what came out."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from sqlalchemy.orm import Session
+
+from torchtriage.domain.incident import Job, StoredLog
+from torchtriage.errors import NotFound, TriageError
+from torchtriage.queue.subprocess_calls import Interrupted
+from torchtriage.reading.redaction.redact import redact
+from torchtriage.services.alerting import put_notices
+from torchtriage.services.engine_runner import Order, Triaged
+from torchtriage.services.job_cost import gpu_hours_lost
+from torchtriage.services.service import Service
+from torchtriage.storage import triage_claims, verdicts
+from torchtriage.storage.database import StorageUnavailable
+
+log = logging.getLogger(__name__)
+# Of a job, of one of an array, of a part of a heterogeneous one.
+_SLURM_ID = re.compile(r"[0-9]+(?:_[0-9]+)?(?:\+[0-9]+)?")
+_GIVING_WAY = 1.0  # seconds: what waits here is safe, what is being accepted is not yet
+_PAUSES = (0.1, 0.5, 1.0, 2.0)  # seconds between the tries to keep what a triage found
+_LOST = "its triage was lost {} times, over hours, with all that ran: its log may be what takes that down"
+
+
+def triage_incident(service: Service, incident_id: str) -> None:
+    """received → triaging → triaged, or failed with the reason; does nothing where it has ended.
+
+    Raises StorageUnavailable and Interrupted where it is to be tried again later.
+    """
+    service.accepting.give_way(_GIVING_WAY)
+    # A power loss may take away what is kept from here on: the incident is waiting then, as before.
+    with service.database.transaction(durable=False) as session:
+        tries = triage_claims.claim(session, incident_id, datetime.now(UTC))
+        if not tries:
+            return
+        job, stored = triage_claims.work_of(session, incident_id)
+    if tries > triage_claims.MOST_TRIES:
+        _fail(service, incident_id, _LOST.format(triage_claims.MOST_TRIES))
+        return
+    began = time.monotonic()
+    try:
+        triaged = service.triager.run(order_of(stored, job))
+    except (StorageUnavailable, Interrupted) as error:
+        log.warning("incident %s waits for another try: %s", incident_id, error.message)
+        with service.database.transaction(durable=False) as session:
+            triage_claims.hand_back(session, incident_id)
+        raise
+    except NotFound as error:  # keeps nothing where the incident was deleted meanwhile, and its log with it
+        _fail(service, incident_id, f"{triage_claims.NO_LOG}missing: {error.detail.get('sha256')}")
+    except TriageError as error:
+        _fail(service, incident_id, error.message)
+    except Exception as error:  # One log that the engine can't take must not end the service.
+        log.exception("incident %s: the triage broke", incident_id)
+        _fail(service, incident_id, f"the triage broke: {type(error).__name__}: {error}")
+    else:
+        _save(service, incident_id, job, triaged, time.monotonic() - began)
+
+
+def order_of(log: StoredLog, job: Job) -> Order:
+    """-> a stored log as what the triager takes."""
+    files = tuple((file.name, file.sha256) for file in log.files)
+    # Into commands that people copy goes nothing that a shell would take for more than a name.
+    told = job.job_id if job.scheduler == "slurm" and _SLURM_ID.fullmatch(job.job_id or "") else None
+    return Order(files, log.bytes, known=(("job", told),) if told else ())
+
+
+def _save(service: Service, incident_id: str, job: Job, triaged: Triaged, seconds: float) -> None:
+    finding = replace(triaged.finding, gpu_hours=gpu_hours_lost(job, triaged.verdict))
+    settled = service.settled.is_set()
+
+    def keep(session: Session, now: datetime) -> bool:
+        return verdicts.save(session, incident_id, triaged.verdict, finding, now, settled)
+
+    if _kept(service, incident_id, keep):
+        service.counters.triaged(finding, seconds)
+
+
+def _fail(service: Service, incident_id: str, failure: str) -> None:
+    failure = redact(failure)
+    if _kept(service, incident_id, lambda session, now: verdicts.save_failure(session, incident_id, failure, now)):
+        log.warning("incident %s has failed: %s", incident_id, failure)
+        service.counters.failed()
+
+
+def _kept(service: Service, incident_id: str, keep: Callable[[Session, datetime], bool]) -> bool:
+    """-> what `keep` says: whether it kept something, of which people are told in the same transaction.
+
+    Tries again where the database was away: to lose what was found for a broken connection costs a whole triage.
+    Raises StorageUnavailable.
+    """
+    for pause in _PAUSES:
+        try:
+            return _kept_once(service, incident_id, keep)
+        except StorageUnavailable:
+            time.sleep(pause)
+    return _kept_once(service, incident_id, keep)
+
+
+def _kept_once(service: Service, incident_id: str, keep: Callable[[Session, datetime], bool]) -> bool:
+    with service.database.transaction(durable=False) as session:
+        kept = keep(session, datetime.now(UTC))
+        if kept:
+            put_notices(session, service, incident_id)
+        return kept

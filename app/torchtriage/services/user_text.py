@@ -1,0 +1,18 @@
+"""What people write, as it is kept: without the secrets in it, and without what Postgres can't hold."""
+
+from __future__ import annotations
+
+from typing import overload
+
+from torchtriage.reading.redaction.redact import redact
+
+NUL = "\0"  # Postgres refuses it in any text
+
+
+@overload
+def written(text: str) -> str: ...
+@overload
+def written(text: None) -> None: ...
+def written(text: str | None) -> str | None:
+    """-> the text that is kept for what somebody wrote; None stays None."""
+    return None if text is None else redact(text.replace(NUL, ""))

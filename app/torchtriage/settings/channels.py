@@ -1,0 +1,181 @@
+"""Where alerts can go and which goes where: settings and the file of rules in, channels and rules out.
+
+[channels.vision]                 # channels besides those that the settings name
+kind = "feishu"
+url = "https://open.feishu.cn/open-apis/bot/v2/hook/…"
+
+[[rules]]                         # from the top: the first that fits says where
+when = {entry = "dataloader.*", cluster = ["blue", "green"], label = {team = "vision"}}
+to = ["vision"]
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from torchtriage.errors import SettingError
+from torchtriage.settings import value_parsers
+from torchtriage.settings.options import PREFIX, Settings
+
+# What a channel of a kind takes, besides its kind; the first must be there.
+KINDS = {
+    "slack": ("channel",),
+    "slack-webhook": ("url",),
+    "feishu": ("url", "secret"),
+    "dingtalk": ("url", "secret"),
+    "wecom": ("url",),
+    "webhook": ("url", "secret"),
+    "email": ("to",),
+    "apprise": ("urls",),
+}
+WHEN = ("entry", "owner", "outcome", "cluster", "queue", "user", "host", "job_name")
+_LABEL = "label."
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelOptions:
+    """One place that alerts can go to; which of the others are set depends on the kind."""
+
+    name: str
+    kind: str
+    url: str = field(default="", repr=False)
+    secret: str = field(default="", repr=False)
+    channel: str = ""
+    to: tuple[str, ...] = ()
+    urls: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`when`: property → patterns with `*`, one of which must fit; all properties must. `to`: names of channels."""
+
+    when: dict[str, tuple[str, ...]]
+    to: tuple[str, ...]
+
+    def fits(self, facts: dict[str, str | None]) -> bool:
+        return all(
+            any(fnmatchcase(facts.get(name) or "", pattern) for pattern in patterns)
+            for name, patterns in self.when.items()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    channels: tuple[ChannelOptions, ...]
+    rules: tuple[Rule, ...]
+
+    def to(self, facts: dict[str, str | None]) -> tuple[str, ...]:
+        """-> the names of the channels for an alert; labels are facts under `label.NAME`."""
+        return next((rule.to for rule in self.rules if rule.fits(facts)), ())
+
+
+def routes_of(settings: Settings) -> Routes:
+    """Raises SettingError, in one line that names what is wrong. Without a file everything goes everywhere."""
+    channels = {options.name: options for options in _of_settings(settings)}
+    if settings.routes_file is None:
+        return Routes(tuple(channels.values()), (Rule({}, tuple(channels)),))
+    try:
+        content = _read(settings.routes_file)
+        for name, given in _table(content, "channels").items():
+            channels[name] = _channel(name, given, settings)
+        rules = content.get("rules", [])
+        if not isinstance(rules, list):
+            raise ValueError("rules: not written as [[rules]]")
+        found = tuple(_rule(number, rule, channels) for number, rule in enumerate(rules, 1))
+    except ValueError as error:
+        raise SettingError(f"{PREFIX}ROUTES_FILE: {error}", setting=f"{PREFIX}ROUTES_FILE") from None
+    return Routes(tuple(channels.values()), found or (Rule({}, tuple(channels)),))
+
+
+def _of_settings(settings: Settings) -> list[ChannelOptions]:
+    bot = settings.slack_bot_token and settings.slack_channel
+    found = [
+        ChannelOptions("slack", "slack", channel=settings.slack_channel) if bot else None,
+        ChannelOptions("slack", "slack-webhook", settings.slack_webhook_url)
+        if settings.slack_webhook_url and not bot
+        else None,
+        ChannelOptions("email", "email", to=settings.email_to) if settings.smtp_url else None,
+        ChannelOptions("apprise", "apprise", urls=settings.apprise_urls) if settings.apprise_urls else None,
+    ]
+    for kind in ("feishu", "dingtalk", "wecom", "webhook"):
+        url = getattr(settings, "webhook_url" if kind == "webhook" else f"{kind}_webhook_url")
+        found.append(ChannelOptions(kind, kind, url, getattr(settings, f"{kind}_secret", "")) if url else None)
+    return [options for options in found if options]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path} can't be read: {error.strerror}") from None
+    except ValueError as error:  # no TOML, or no UTF-8
+        raise ValueError(f"{path}: {error}") from None
+    unknown = sorted(set(content) - {"channels", "rules"})
+    if unknown:
+        raise ValueError(f"{unknown[0]}: not known; there are channels and rules")
+    return content
+
+
+def _channel(name: str, given: Any, settings: Settings) -> ChannelOptions:
+    where = f"channel {name}"
+    if not isinstance(given, dict) or given.get("kind") not in KINDS:
+        raise ValueError(f"{where}: its kind is not one of {', '.join(KINDS)}")
+    kind = given["kind"]
+    needed, *_ = takes = KINDS[kind]
+    _only(where, given, ("kind", *takes))
+    if not given.get(needed):
+        raise ValueError(f"{where}: {needed} is missing")
+    values = {key: _texts(where, key, value) for key, value in given.items() if key != "kind"}
+    if kind == "slack" and not settings.slack_bot_token:
+        raise ValueError(f"{where}: it needs {PREFIX}SLACK_BOT_TOKEN; a webhook is of the kind slack-webhook")
+    if kind == "email":
+        if not settings.smtp_url:
+            raise ValueError(f"{where}: it needs {PREFIX}SMTP_URL")
+        values["to"] = tuple(value_parsers.mail_address(address) for address in values["to"])
+    if "url" in values and not values["url"][0].startswith(("https://", "http://")):
+        raise ValueError(f"{where}: url does not begin with https://")
+    single = {key: value[0] for key, value in values.items() if key in ("url", "secret", "channel")}
+    several = {key: value for key, value in values.items() if key in ("to", "urls")}
+    return ChannelOptions(name=name, kind=kind, **single, **several)  # type: ignore[arg-type]
+
+
+def _rule(number: int, given: Any, channels: dict[str, ChannelOptions]) -> Rule:
+    where = f"rule {number}"
+    if not isinstance(given, dict) or "to" not in given:
+        raise ValueError(f"{where}: to is missing; an empty list is nobody")
+    _only(where, given, ("when", "to"))
+    to = _texts(where, "to", given["to"])
+    for name in to:
+        if name not in channels:
+            raise ValueError(f"{where}: {name} is not one of the channels {', '.join(channels) or '(there are none)'}")
+    when = dict(_table(given, "when", f"{where}: "))
+    labels = _table(when, "label", f"{where}: ")
+    when.pop("label", None)
+    _only(where, when, (*WHEN, "label"))
+    patterns = {name: _texts(where, name, value) for name, value in when.items()}
+    patterns |= {_LABEL + name: _texts(where, f"label {name}", value) for name, value in labels.items()}
+    return Rule(patterns, to)
+
+
+def _table(content: dict[str, Any], name: str, where: str = "") -> dict[str, Any]:
+    found = content.get(name, {})
+    if not isinstance(found, dict):
+        raise ValueError(f"{where}{name} is no table")
+    return found
+
+
+def _only(where: str, given: dict[str, Any], known: tuple[str, ...]) -> None:
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise ValueError(f"{where}: {unknown[0]} is not known; there are {', '.join(known)}")
+
+
+def _texts(where: str, name: str, value: Any) -> tuple[str, ...]:
+    found = value if isinstance(value, list) else [value]
+    if not all(isinstance(text, str) and text.strip() for text in found):
+        raise ValueError(f"{where}: {name} is no text, or list of texts")
+    return tuple(found)

@@ -1,0 +1,56 @@
+"""What decides if people are told of a group. Each function is one step of a transaction that its caller opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from torchtriage.storage.groups import row_of
+from torchtriage.storage.pagination import number_of
+from torchtriage.storage.tables import IncidentRow, ThreadRow
+
+
+def thresholds_passed(
+    session: Session, group: str, counts: Iterable[int], gpu_hours: Iterable[int]
+) -> tuple[float | None, float | None]:
+    """-> the highest thresholds of count and cost that a group passed and people were not told of; now they are.
+
+    Raises NotFound.
+    """
+    row = row_of(session, group)
+    session.refresh(row)
+    count = _highest(counts, row.count, row.told_count)
+    cost = _highest(gpu_hours, row.gpu_hours or 0, row.told_gpu_hours)
+    if count is not None:
+        row.told_count = int(count)
+    if cost is not None:
+        row.told_gpu_hours = cost
+    session.flush()
+    return count, cost
+
+
+def recent(session: Session, group: str, since: datetime) -> int:
+    """-> how many incidents of a group were received since then."""
+    query = select(func.count()).where(IncidentRow.group_number == number_of(group), IncidentRow.received_at >= since)
+    return session.execute(query).scalar_one()
+
+
+def latest(session: Session, group: str) -> str | None:
+    """-> the id of a group's latest incident."""
+    query = select(IncidentRow.number).where(IncidentRow.group_number == number_of(group))
+    number = session.execute(query.order_by(IncidentRow.number.desc()).limit(1)).scalar_one_or_none()
+    return str(number) if number else None
+
+
+def channels_with_thread(session: Session, group: str) -> list[str]:
+    """-> the channels of ours in which a group has a thread."""
+    query = select(ThreadRow.channel).where(ThreadRow.group_number == number_of(group)).order_by(ThreadRow.channel)
+    return list(session.execute(query).scalars())
+
+
+def _highest(thresholds: Iterable[int], reached: float, told: float | None) -> float | None:
+    passed = [threshold for threshold in thresholds if (told or 0) < threshold <= reached]
+    return float(max(passed)) if passed else None

@@ -1,0 +1,45 @@
+"""A copy of the database as it is at one moment, made while it is in use."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+
+from torchtriage.errors import BadInput
+from torchtriage.storage.database import StorageUnavailable
+from torchtriage.storage.file_permissions import make_file
+
+_PAGES = 1000  # copied at a time; writers go on in between
+
+
+def backup(url: str, to: Path) -> int:
+    """Copies a SQLite database to the new file `to`, whole, synced and its owner's alone, or not at all -> its bytes.
+
+    Raises BadInput for Postgres, where pg_dump does it, and where `to` is there; StorageUnavailable.
+    """
+    parsed = make_url(url)
+    if parsed.get_backend_name() != "sqlite" or not parsed.database:
+        raise BadInput("the database is Postgres: copy it with pg_dump (docs/operating.md)")
+    if to.exists():
+        raise BadInput(f"{to}: there is such a file already")
+    part = to.with_name(f"{to.name}.part")
+    try:
+        part.unlink(missing_ok=True)  # of a copy that was killed
+        make_file(part)
+        with (
+            closing(sqlite3.connect(f"{Path(parsed.database).absolute().as_uri()}?mode=ro", uri=True)) as source,
+            closing(sqlite3.connect(part)) as copy,
+        ):
+            source.backup(copy, pages=_PAGES)
+            copy.execute("PRAGMA journal_mode=DELETE")  # one file, with no other beside it
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        part.rename(to)
+    except (sqlite3.Error, OSError) as error:
+        part.unlink(missing_ok=True)
+        raise StorageUnavailable(f"the database can't be copied to {to}: {error}") from error
+    return to.stat().st_size

@@ -1,0 +1,337 @@
+"""The bytes of stored logs, each file under the sha256 of its uncompressed bytes, on a local disk or on S3."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import tempfile
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from functools import cached_property
+from io import FileIO
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import obstore
+from obstore.exceptions import BaseError, PermissionDeniedError
+from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url
+
+from torchtriage.domain.incident import StoredLine
+from torchtriage.errors import DamagedLog, NotFound, StorageUnavailable
+from torchtriage.reading.block_features import Landmarks
+from torchtriage.storage import zstd_frames
+from torchtriage.storage.blob_writer import BlobWriter, beside, told
+from torchtriage.storage.frame_reader import FrameReader
+from torchtriage.storage.fsync import settle, settle_one
+from torchtriage.storage.upload_spool import Incoming
+
+if TYPE_CHECKING:
+    from obstore.store import RetryConfig
+
+Made = TypeVar("Made")
+
+log = logging.getLogger(__name__)
+_LONGEST_LINE = 16 << 10  # bytes of a line that are shown
+_KNOWN_INDEXES = 256
+_NAMED = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})\.zst")
+_PAGE = 1000  # files listed at a time
+_PROBE = "torchtriage"  # an object that is there where we could write once
+_ONCE: RetryConfig = {"max_retries": 1, "retry_timeout": timedelta(seconds=5)}
+
+
+class Stored(NamedTuple):
+    """A file of the store, and when it was put there."""
+
+    sha256: str
+    at: datetime
+
+
+class BlobStore:
+    """Where stored files are kept. `incoming` is where they are while they are being written."""
+
+    def __init__(self, url: str, data_dir: Path) -> None:
+        """`url` is a folder or `s3://bucket/prefix`. Makes the folders; raises StorageUnavailable where it can't."""
+        self._root = None if "://" in url else Path(url)
+        self._indexes: OrderedDict[str, zstd_frames.Index] = OrderedDict()
+        self._data_dir = data_dir
+        with suppress(FileNotFoundError):
+            # Makes obstore's runtime, which is made once: made where no file can be opened, it would fail for ever.
+            obstore.head(MemoryStore(), _PROBE)
+        with told():
+            self._store: ObjectStore = LocalStore(self._root, mkdir=True) if self._root else from_url(url)
+            # Whoever asks whether it is there does not wait as long as a log does.
+            self._probed = None if self._root else from_url(url, retry_config=_ONCE)
+            self._identity = _identity(self._root) if self._root else None
+
+    @cached_property
+    def incoming(self) -> Incoming:
+        """Made when something is first written: who only reads needs none."""
+        with told():
+            return Incoming((self._root or self._data_dir) / "incoming")
+
+    @contextmanager
+    def writing(self) -> Iterator[BlobWriter]:
+        """A file to write; what is not finished at the end leaves nothing behind. Raises StorageUnavailable."""
+        handle, name = self._under_way(lambda folder: tempfile.mkstemp(dir=folder))
+        try:
+            with FileIO(handle, "wb") as file:
+                yield BlobWriter(file, Path(name))
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(name)
+
+    @contextmanager
+    def folder(self) -> Iterator[Path]:
+        """A folder for files that are not to be kept; it goes at the end. Raises StorageUnavailable."""
+        made = self._under_way(lambda folder: tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True))
+        with made as name:
+            yield Path(name)
+
+    def keep(self, writers: Iterable[BlobWriter]) -> None:
+        """Puts finished files in their places, durably; can be done again where they were removed since.
+
+        A file is settled before it has its name. What has its name already is read, and replaced where it was damaged
+        since. Raises StorageUnavailable.
+        """
+        paths = {writer.sha256: writer.path for writer in writers}
+        with told():
+            if self._root is None:
+                beside(self._upload, list(paths.items()))
+                return
+            settle(list(paths.values()))
+            named = (self._named(sha256, path, self._root) for sha256, path in paths.items())
+            beside(settle_one, list(dict.fromkeys(named)))
+
+    def _upload(self, file: tuple[str, Path]) -> None:
+        sha256, path = file
+        if not (self.has(sha256) and self._is_whole(sha256)):
+            obstore.put(self._store, _key(sha256), path)
+
+    def _named(self, sha256: str, path: Path, root: Path) -> Path:
+        """Gives a settled file its name -> the folder that holds it, which is to be settled too."""
+        place = root / _key(sha256)
+        if not place.parent.exists():
+            place.parent.mkdir(exist_ok=True)
+            settle_one(root)
+        try:
+            os.link(path, place)
+        except FileExistsError:
+            if not self._is_whole(sha256):
+                _replace(place, path)
+        return place.parent
+
+    def _is_whole(self, sha256: str) -> bool:
+        """-> whether the file of this name can be read and holds what it should."""
+        try:
+            self.verify(sha256)
+        except (DamagedLog, NotFound, StorageUnavailable) as error:
+            log.warning("a stored log is replaced by the same that came again: %s", error.message)
+            return False
+        return True
+
+    def verify(self, sha256: str) -> None:
+        """Reads a whole file. Raises DamagedLog where it does not hold the bytes of its name, NotFound,
+        StorageUnavailable."""
+        with self._reading(sha256):
+            index, digest, last = self._index(sha256, anew=True), hashlib.sha256(), b""
+            for piece in self._reader(sha256).on(0):
+                digest.update(piece)
+                last = piece[-1:]
+            if digest.hexdigest() != sha256 or index.open_end != (last not in (b"", b"\n")):
+                raise zstd_frames.Damaged("its bytes are not those of its name")
+
+    def has(self, sha256: str) -> bool:
+        """Raises StorageUnavailable."""
+        with told():
+            if self._root is not None:
+                return (self._root / _key(sha256)).exists()
+            try:
+                obstore.head(self._store, _key(sha256))
+            except FileNotFoundError:
+                return False
+            return True
+
+    def missing(self, digests: Sequence[str]) -> list[str]:
+        """-> those of these files that are not there. Raises StorageUnavailable."""
+        there = map(self.has, digests) if self._root is not None else beside(self.has, digests)
+        return [digest for digest, known in zip(digests, there, strict=True) if not known]
+
+    def remove(self, sha256: str) -> None:
+        """Forgets a file; one that is not there is no error."""
+        self._indexes.pop(sha256, None)
+        with told(), suppress(FileNotFoundError):
+            obstore.delete(self._store, _key(sha256))
+
+    def listed(self) -> Iterator[list[Stored]]:
+        """Yields all files, some at a time. Raises StorageUnavailable."""
+        with told():
+            for page in obstore.list(self._store, chunk_size=_PAGE):
+                found = ((_NAMED.fullmatch(meta["path"]), meta["last_modified"]) for meta in page)
+                yield [Stored(name[1], at) for name, at in found if name]
+
+    def chunks(self, sha256: str) -> Iterator[bytes]:
+        """Yields the uncompressed bytes, some megabytes at a time. Raises NotFound, DamagedLog, StorageUnavailable."""
+        with self._reading(sha256):
+            self._index(sha256, anew=True)  # a verdict hangs on it: the file may have been replaced since
+            yield from self._reader(sha256).on(0)
+
+    def lines(self, sha256: str, first: int, count: int) -> list[StoredLine]:
+        """-> at most `count` lines from `first` (1 is the file's first) on; reads only the frames that hold them.
+
+        Raises NotFound, DamagedLog, StorageUnavailable.
+        """
+        with self._reading(sha256):
+            index = self._index(sha256)
+            if not 1 <= first <= index.lines:
+                return []
+            frame, skip = index.find(first)
+            pieces = _pieces(self._reader(sha256).on(frame), skip)
+            found = []
+            for number in range(first, min(first + count, index.lines + 1)):
+                raw, cut = next(pieces)
+                found.append(StoredLine(number, raw.decode("utf-8", "replace").removesuffix("\r"), cut))
+            return found
+
+    def segments(
+        self, sha256: str, line: int, back: bool = False, wanted: Callable[[Landmarks], bool] | None = None
+    ) -> Iterator[tuple[int, bytes]]:
+        """Yields the file in whole lines, frame by frame, each with the number of its first line: from the frame that
+        holds `line` on, or from there back to the beginning. Frames whose landmarks are known and not `wanted` are left
+        out unread. Raises NotFound, DamagedLog, StorageUnavailable.
+        """
+        with self._reading(sha256):
+            index, reader = self._index(sha256), self._reader(sha256)
+            at = index.find(min(max(line, 1), index.lines))[0] if index.lines else 0
+            for frame in range(at, -1, -1) if back else range(at, len(index.entries)):
+                if wanted and index.marks and not wanted(index.marks[frame]):
+                    continue
+                yield from _segment(index, frame, reader.get(frame), reader.get(frame + 1))
+
+    def check(self) -> None:
+        """Raises StorageUnavailable where nothing can be written, or the object store is not there."""
+        with self.writing() as file:
+            file.write(bytes(1))
+            file.flush()
+        if self._probed is not None:
+            with told():
+                try:
+                    obstore.head(self._probed, _PROBE)
+                except (
+                    FileNotFoundError,
+                    PermissionError,
+                    PermissionDeniedError,
+                ):
+                    obstore.put(self._probed, _PROBE, b"torchtriage keeps logs here\n")
+
+    @contextmanager
+    def _reading(self, sha256: str) -> Iterator[None]:
+        try:
+            with told(sha256):
+                yield
+        except NotFound:
+            self._check_place()
+            raise
+        except (DamagedLog, StorageUnavailable):
+            self._indexes.pop(sha256, None)  # it may be that of a file which was replaced since
+            raise
+
+    def _check_place(self) -> None:
+        """Raises StorageUnavailable where the logs' folder is another than it was: what it lacks is not lost then."""
+        if self._root is not None:
+            with told():
+                same = _identity(self._root) == self._identity
+            if not same:
+                raise StorageUnavailable(f"the log store can't be used now: {self._root} is another folder than before")
+
+    def _under_way(self, make: Callable[[Path], Made]) -> Made:
+        """-> what is made in the folder of files under way, which is made again where somebody took it away."""
+        with told():
+            try:
+                return make(self.incoming.folder)
+            except FileNotFoundError:
+                self._check_place()
+                return make(self.incoming.again())
+
+    def _index(self, sha256: str, anew: bool = False) -> zstd_frames.Index:
+        known = None if anew else self._indexes.get(sha256)
+        if known is None:
+            known = self._indexes[sha256] = self._read_index(_key(sha256))
+            if len(self._indexes) > _KNOWN_INDEXES:
+                self._indexes.popitem(last=False)
+        return known
+
+    def _read_index(self, key: str) -> zstd_frames.Index:
+        try:
+            found = obstore.get(self._store, key, options={"range": {"suffix": zstd_frames.INDEX_GUESS}})
+        except BaseError as error:
+            if obstore.head(self._store, key)["size"]:
+                raise
+            raise zstd_frames.Damaged("the file is empty") from error  # S3 refuses to give a part of nothing
+        size, end = found.meta["size"], bytes(found.bytes())
+        begins = size - zstd_frames.index_bytes(end)
+        if 0 <= begins < size - len(end):
+            end = bytes(obstore.get_range(self._store, key, start=begins, end=size))
+        known = zstd_frames.load(end)
+        if known.starts[-1] > begins:
+            raise zstd_frames.Damaged("it is cut")
+        if known.starts[-1] < begins:
+            between = obstore.get_range(self._store, key, start=known.starts[-1], end=begins)
+            known = zstd_frames.with_marks(known, bytes(between))
+        return known
+
+    def _reader(self, sha256: str) -> FrameReader:
+        def read(start: int, end: int) -> memoryview:
+            return memoryview(obstore.get_range(self._store, _key(sha256), start=start, end=end))
+
+        return FrameReader(self._index(sha256), read)
+
+
+def _replace(place: Path, path: Path) -> None:
+    """Puts a settled file in the place of another, at one blow; under its own name it is there afterwards too."""
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        os.link(path, Path(folder) / path.name)
+        os.replace(Path(folder) / path.name, place)
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    """-> what tells a folder from another that has its name later, as where what was mounted there is gone."""
+    state = folder.stat()
+    return state.st_dev, state.st_ino
+
+
+def _key(sha256: str) -> str:
+    return f"{sha256[:2]}/{sha256}.zst"
+
+
+def _segment(index: zstd_frames.Index, frame: int, piece: bytes, after: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yields the lines that `find` says are in a frame, whole by what stands `after` it, if there are any. Of a line
+    that goes on for long only the begin is there."""
+    first = index.first_line(frame)
+    if first <= index.lines and (frame == 0 or index.entries[frame].feeds):
+        end = after.find(b"\n", 0, _LONGEST_LINE)
+        rest = after[: _LONGEST_LINE if end < 0 else end]
+        yield first, piece[piece.find(b"\n") + 1 if frame else 0 :] + rest
+
+
+def _pieces(chunks: Iterator[bytes], skip: int) -> Iterator[tuple[bytes, bool]]:
+    """Yields the lines after the first `skip` line feeds, each cut at the longest that is shown, and whether it was."""
+    line = b""
+    for chunk in chunks:
+        start = 0
+        for _ in range(skip):
+            start = chunk.find(b"\n", start) + 1
+        skip = 0
+        while (end := chunk.find(b"\n", start)) >= 0:
+            yield _shown(line, chunk[start : min(end, start + _LONGEST_LINE + 1)])
+            line, start = b"", end + 1
+        line += chunk[start : start + _LONGEST_LINE + 1 - len(line)]
+    yield _shown(line, b"")
+
+
+def _shown(begin: bytes, rest: bytes) -> tuple[bytes, bool]:
+    line = begin + rest
+    return line[:_LONGEST_LINE], len(line) > _LONGEST_LINE

@@ -1,0 +1,136 @@
+"""Verdicts counted ahead, so that pages about a year need not read a million incidents (docs/decisions/0010).
+
+Counts change in the transaction that changes their incident, which holds that incident's row: whoever gives, changes or
+removes verdicts calls `move` or `move_all` last, with what each was and what it is, and only once. Rows of counts are
+written in one order by everyone, so that two transactions never wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date
+from functools import cache
+from itertools import chain
+from typing import Any, cast
+
+from sqlalchemy import Table, bindparam, delete, func, select
+from sqlalchemy.orm import Session
+
+from torchtriage.storage import periods
+from torchtriage.storage.tables import CountRow, HostCountRow, IncidentRow
+
+NONE = ""  # in a column of a key, for an incident that has no cluster or entry
+COST = 10_000  # of a GPU hour: what costs are counted in
+EVERY = True  # rows of all clusters together
+_AT_ONCE = 40  # rows of one statement
+
+_Key = tuple[Any, ...]
+_Changes = dict[_Key, list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What one verdict adds, and where to; `day` is in UTC, `host` the one that a run failed on."""
+
+    day: date
+    cluster: str
+    outcome: str
+    entry: str
+    host: str | None
+    hardware: bool
+    cost: int
+
+
+class _Kept:
+    """A table of counts, with the statements that change it, made once."""
+
+    def __init__(self, row: type[CountRow] | type[HostCountRow]) -> None:
+        table = cast(Table, row.__table__)
+        self.name = table.name
+        self.keys = [column.name for column in table.primary_key]
+        self.sums = [column.name for column in table.columns if not column.primary_key]
+        of_key = [table.c[key] == bindparam(f"of_{key}") for key in self.keys]
+        self._clear = delete(table).where(*of_key, table.c.count == 0)
+
+    def change(self, session: Session, changes: _Changes) -> None:
+        """Adds numbers to the sums of rows; a row that counts nothing any more is taken away."""
+        rows = sorted((key, sums) for key, sums in changes.items() if any(sums))
+        connection = session.connection()
+        mark = "?" if connection.dialect.name == "sqlite" else "%s"
+        for start in range(0, len(rows), _AT_ONCE):
+            some = rows[start : start + _AT_ONCE]
+            values = tuple(chain.from_iterable((*key, *sums) for key, sums in some))
+            connection.exec_driver_sql(_adding(self, mark, len(some)), values)
+        fewer = [
+            {f"of_{name}": part for name, part in zip(self.keys, key, strict=True)}
+            for key, (count, *_) in rows
+            if count < 0
+        ]
+        if fewer:
+            connection.execute(self._clear, fewer)
+
+
+@cache
+def _adding(kept: _Kept, mark: str, rows: int) -> str:
+    """-> one statement for so many rows, in words that both databases know; `mark` stands for a value."""
+    names = [*kept.keys, *kept.sums]
+    row = f"({', '.join(mark for _ in names)})"
+    added = ", ".join(f"{name} = {kept.name}.{name} + excluded.{name}" for name in kept.sums)
+    return (
+        f"INSERT INTO {kept.name} ({', '.join(names)}) VALUES {', '.join(row for _ in range(rows))} "
+        f"ON CONFLICT ({', '.join(kept.keys)}) DO UPDATE SET {added}"
+    )
+
+
+_COUNTS, _HOSTS = _Kept(CountRow), _Kept(HostCountRow)
+
+
+def of(row: IncidentRow) -> Counted | None:
+    """-> what an incident adds to the counts; None where it has no verdict."""
+    if row.outcome is None:
+        return None
+    day = row.received_at.astimezone(UTC).date()
+    host = row.host if row.outcome != "healthy" else None
+    cost = round((row.gpu_hours or 0.0) * COST)
+    return Counted(day, row.cluster or NONE, row.outcome, row.entry or NONE, host, bool(row.hardware), cost)
+
+
+def move(session: Session, before: Counted | None, after: Counted | None) -> None:
+    """Takes what an incident added from the counts, and adds what it adds now."""
+    move_all(session, [(before, after)])
+
+
+def move_all(session: Session, moves: Iterable[tuple[Counted | None, Counted | None]]) -> None:
+    """The same for several incidents, in as many statements as for one."""
+    counts: _Changes = defaultdict(lambda: [0, 0])
+    hosts: _Changes = defaultdict(lambda: [0, 0, 0])
+    for before, after in moves:
+        for counted, sign in ((before, -1), (after, 1)):
+            if counted is not None:
+                _add(counts, hosts, counted, sign)
+    _COUNTS.change(session, counts)
+    _HOSTS.change(session, hosts)
+
+
+def of_entry(session: Session, entry: str, since: date) -> tuple[int, dict[str, int]]:
+    """-> how many verdicts name the entry, and how many of each day from `since` on, as `2026-05-01`."""
+    theirs = (CountRow.entry == entry, CountRow.every == EVERY)
+    whole = select(func.coalesce(func.sum(CountRow.count), 0)).where(CountRow.period < periods.FIRST_DAY, *theirs)
+    days = select(CountRow.period, func.sum(CountRow.count)).where(CountRow.period >= periods.of_day(since), *theirs)
+    found = session.execute(days.group_by(CountRow.period))
+    return int(session.execute(whole).scalar_one()), {periods.named(day): int(count) for day, count in found}
+
+
+def _add(counts: _Changes, hosts: _Changes, counted: Counted, sign: int) -> None:
+    for period in (periods.of_month(counted.day), periods.of_day(counted.day)):
+        for every, cluster in ((False, counted.cluster), (EVERY, NONE)):
+            _sum(counts[period, every, cluster, counted.outcome, counted.entry], sign, 1, counted.cost)
+        if counted.host is not None:
+            _sum(hosts[period, counted.host, counted.cluster], sign, 1, int(counted.hardware), counted.cost)
+
+
+def _sum(sums: list[int], sign: int, *added: int) -> None:
+    for at, number in enumerate(added):
+        sums[at] += sign * number

@@ -1,0 +1,62 @@
+"""Feedback in the database. Each function is one step of a transaction that its caller opened."""
+
+from __future__ import annotations
+
+from sqlalchemy import Select, case, func, select
+from sqlalchemy.orm import Session
+
+from torchtriage.domain.incident import Feedback
+from torchtriage.errors import NotFound
+from torchtriage.storage.incidents import is_id
+from torchtriage.storage.pagination import number_of
+from torchtriage.storage.tables import FeedbackRow, IncidentRow
+
+LOOKED_AT = 1000  # incidents of a group whose notes are looked through
+
+
+def add(session: Session, incident_id: str, said: Feedback) -> None:
+    """Raises NotFound."""
+    row = session.execute(select(IncidentRow.number, IncidentRow.entry).where(is_id(incident_id))).one_or_none()
+    if row is None:
+        raise NotFound("there is no such incident", incident=incident_id[:100])
+    session.add(
+        FeedbackRow(
+            incident_number=row.number,
+            about=row.entry,
+            verdict=said.verdict,
+            entry=said.entry,
+            note=said.note,
+            by=said.by,
+            at=said.at,
+        )
+    )
+    session.flush()
+
+
+def of_entry(session: Session, entry: str) -> tuple[int, int]:
+    """-> how often people said that verdicts that named this entry were right, and wrong."""
+    right = func.sum(case((FeedbackRow.verdict == "right", 1), else_=0))
+    query = select(func.coalesce(right, 0), func.count()).where(FeedbackRow.about == entry)
+    agreed, all_of_them = session.execute(query).one()
+    return int(agreed), int(all_of_them - agreed)
+
+
+def notes_of_entry(session: Session, entry: str, most: int) -> list[tuple[str, Feedback]]:
+    """-> what people wrote to verdicts that named this entry, each with its incident's id, the newest first."""
+    return _notes(session, select(FeedbackRow).where(FeedbackRow.about == entry), most)
+
+
+def notes_of_group(session: Session, group: str, but: str, most: int) -> list[tuple[str, Feedback]]:
+    """-> what people wrote to the group's latest LOOKED_AT incidents except `but`, each with its incident's id, the
+    newest first."""
+    number = IncidentRow.number
+    latest = select(number).where(IncidentRow.group_number == number_of(group), number != number_of(but))
+    latest = latest.order_by(IncidentRow.received_at.desc(), number.desc()).limit(LOOKED_AT)
+    found = latest.subquery()
+    return _notes(session, select(FeedbackRow).join(found, found.c.number == FeedbackRow.incident_number), most)
+
+
+def _notes(session: Session, query: Select[FeedbackRow], most: int) -> list[tuple[str, Feedback]]:
+    query = query.where(FeedbackRow.note.is_not(None)).order_by(FeedbackRow.number.desc()).limit(most)
+    rows = session.execute(query).scalars()
+    return [(str(row.incident_number), Feedback(row.verdict, row.by, row.at, row.entry, row.note)) for row in rows]

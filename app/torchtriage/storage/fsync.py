@@ -1,0 +1,51 @@
+"""Brings files to rest on the disk: paths in; what they hold survives a power loss when the call returns."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+from torchtriage.storage.blob_writer import beside
+
+_MANY = 64  # files; to bring all of a file system to rest takes less than so many one after another
+
+
+def settle(files: Sequence[Path]) -> None:
+    """Settles files of one folder. Raises OSError."""
+    whole = _syncfs() if len(files) >= _MANY else None
+    if whole is not None:
+        _opened(files[0].parent, whole)
+    else:
+        beside(settle_one, files)
+
+
+def settle_one(path: Path) -> None:
+    """Settles one file, or the names in one folder. Raises OSError."""
+    _opened(path, os.fsync)
+
+
+def _opened(path: Path, call: Callable[[int], object]) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        call(handle)
+    finally:
+        os.close(handle)
+
+
+@cache
+def _syncfs() -> Callable[[int], None] | None:
+    """-> syncfs(2), which Linux has and Python does not name; None elsewhere."""
+    if sys.platform != "linux":
+        return None
+    library = ctypes.CDLL(None, use_errno=True)
+
+    def call(handle: int) -> None:
+        if library.syncfs(handle) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+
+    return call

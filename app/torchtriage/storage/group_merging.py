@@ -1,0 +1,222 @@
+"""Which group an incident belongs to: by its fingerprint, and by what people merged and split.
+
+A fingerprint has a group of its own from the first incident on. A merge hangs a group under another and moves its
+incidents there; the fingerprints stay where they are, so that it can be undone. A split tells incidents of one
+fingerprint apart by a property, which becomes part of the fingerprint. What other knowledge makes of fingerprints is
+in `succession`. Each function is one step of a transaction that its caller opened; whoever changes the incidents of a
+group holds the locks of its fingerprints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.orm import Session
+
+from torchtriage.domain.group import GroupStatus
+from torchtriage.domain.incident import Finding
+from torchtriage.errors import BadInput
+from torchtriage.storage.database import lock
+from torchtriage.storage.group_assignment import Origin, apart, hold, make, root_of
+from torchtriage.storage.groups import row_of
+from torchtriage.storage.tables import FingerprintRow, GoneGroupRow, GroupRow, IncidentRow, SplitRow, SuccessionRow
+
+SPLIT_BY = {"cluster": IncidentRow.cluster, "user": IncidentRow.user, "host": IncidentRow.host}
+_REGROUPING = "regrouping"  # what people decide goes one by one
+_UNSYNCHRONIZED = {"synchronize_session": False}
+
+
+class CannotRegroup(BadInput):
+    """The groups are not such that this merge or split makes sense."""
+
+    status = 409
+    code = "cannot_regroup"
+
+
+def begin_leaving(session: Session, number: int | None, also: Iterable[str] = ()) -> None:
+    """Comes before an incident of a group is held that is to leave it, for the group of `also`, a fingerprint, if any.
+
+    People regroup nothing meanwhile, and what is held is held in one go: no two transactions wait for each other.
+    """
+    lock(session, _REGROUPING, shared=True)
+    hold_all(session, [] if number is None else [number], also)
+
+
+def regroup_alone(session: Session) -> None:
+    """Comes before groups are joined or parted: nobody else does, and no incident leaves one, meanwhile."""
+    lock(session, _REGROUPING)
+
+
+def leave(session: Session, number: int, into: int | None = None) -> None:
+    """Sets a group's count, times and cost after incidents left it, the last one for the group `into`, if any.
+
+    An empty group is taken away, unless somebody decided something about it: that holds for what comes later. Its
+    number leads to `into` from then on.
+    """
+    fingerprints = hold_all(session, [number])
+    row = recount(session, number)
+    if row is None or row.count or row.owner or row.note or row.status != GroupStatus.OPEN:
+        return
+    under = session.execute(select(func.count()).where(GroupRow.merged_into == number)).scalar_one()
+    inherited = select(SuccessionRow.successor).where(SuccessionRow.fingerprint.in_(fingerprints), SuccessionRow.heir)
+    own = set(fingerprints) - set(session.execute(inherited).scalars())
+    if not under and len(own) == 1 and row.merged_into is None:
+        session.execute(delete(SuccessionRow).where(SuccessionRow.fingerprint.in_(fingerprints)))
+        session.execute(delete(FingerprintRow).where(FingerprintRow.group_number == number))
+        take_away(session, number, into if into != number else None)
+
+
+def take_away(session: Session, number: int, into: int | None) -> None:
+    """Takes away a group that has no incidents and no fingerprints; its number leads to the group `into`, if any."""
+    if into is not None:
+        led = update(GoneGroupRow).where(GoneGroupRow.group_number == number).values(group_number=into)
+        session.execute(led, execution_options=_UNSYNCHRONIZED)
+        session.add(GoneGroupRow(number=number, group_number=into))
+        session.flush()
+    session.execute(delete(GroupRow).where(GroupRow.number == number))
+
+
+def merge(session: Session, group_id: str, others: Iterable[str]) -> None:
+    """Hangs other groups under one: their incidents, and those that come, are its. Raises NotFound, CannotRegroup."""
+    regroup_alone(session)
+    into = row_of(session, group_id)
+    rows = [row_of(session, other) for other in others]
+    hold_all(session, [into.number, *(row.number for row in rows)])
+    for row in (into, *rows):
+        session.refresh(row)
+        if row.merged_into is not None:
+            raise CannotRegroup(f"group {row.number} is merged into group {row.merged_into}", group=str(row.number))
+    if into in rows or len(set(rows)) != len(rows):
+        raise CannotRegroup("a group can't be merged with itself")
+    for row in rows:
+        hang(session, row, into)
+
+
+def hang(session: Session, row: GroupRow, into: GroupRow) -> None:
+    """Merges one group into another; both are held, and merged into none."""
+    row.merged_into = into.number
+    move(session, _fingerprints(session, _tree(session, [row.number])), into.number)
+    recount(session, row.number)
+    recount(session, into.number)
+
+
+def unmerge(session: Session, group_id: str, others: Iterable[str]) -> None:
+    """Takes back merges into a group: the others have their incidents again. Raises NotFound, CannotRegroup."""
+    regroup_alone(session)
+    into = row_of(session, group_id)
+    rows = [row_of(session, other) for other in others]
+    hold_all(session, [root_of(session, into.number)])
+    for row in rows:
+        session.refresh(row)
+        if row.merged_into != into.number:
+            raise CannotRegroup(f"group {row.number} is not merged into group {into.number}", group=str(row.number))
+        row.merged_into = None
+        session.flush()
+        move(session, _fingerprints(session, _tree(session, [row.number])), row.number)
+        recount(session, row.number)
+    recount(session, root_of(session, into.number))
+
+
+def split(session: Session, group_id: str, field: str, value: str) -> int:
+    """Gives those incidents of a group a group of their own whose `field`, one of SPLIT_BY, has this value, for what is
+    there and what comes -> its number. Raises NotFound, CannotRegroup.
+    """
+    regroup_alone(session)
+    row = row_of(session, group_id)
+    hold_all(session, [row.number])
+    member = IncidentRow.group_number == row.number
+    theirs = session.execute(
+        select(IncidentRow.fingerprint).where(member, SPLIT_BY[field] == value).distinct()
+    ).scalars()
+    moved = {fingerprint: apart(fingerprint, field, value) for fingerprint in theirs if fingerprint}
+    if not moved:
+        raise CannotRegroup(f"no incident of the group has the {field} {value}")
+    if not session.execute(select(IncidentRow.number).where(member, SPLIT_BY[field] != value).limit(1)).scalar():
+        raise CannotRegroup(f"all incidents of the group have the {field} {value}")
+    words = Finding(row.outcome, None, row.signature, row.entry, row.title, None, "")
+    number = make(session, sorted(moved.values()), words, row.last_seen)
+    for whole, part in moved.items():
+        session.add(SplitRow(fingerprint=whole, field=field, value=value))
+        them = member & (IncidentRow.fingerprint == whole) & (SPLIT_BY[field] == value)
+        changes = {"fingerprint": part, "group_number": number}
+        session.execute(update(IncidentRow).where(them).values(changes), execution_options=_UNSYNCHRONIZED)
+    recount(session, number)
+    recount(session, row.number)
+    return number
+
+
+def split_off(session: Session, group_id: str, fingerprint: str) -> int:
+    """Gives one of a group's fingerprints a group of its own, with its incidents and those that come -> its number.
+
+    Raises NotFound, CannotRegroup.
+    """
+    regroup_alone(session)
+    row = row_of(session, group_id)
+    root = root_of(session, row.number)
+    hold_all(session, [root])
+    own = _fingerprints(session, {row.number})
+    if fingerprint not in own:
+        raise CannotRegroup(f"the group has no fingerprint {fingerprint[:100]}")
+    if len(own) == 1:
+        raise CannotRegroup("the group has no other fingerprint")
+    words = Finding(row.outcome, None, row.signature, row.entry, row.title, None, "")
+    number = make(session, [], words, row.last_seen, Origin(came_from=row.number))
+    leads = update(FingerprintRow).where(FingerprintRow.fingerprint == fingerprint).values(group_number=number)
+    session.execute(leads, execution_options=_UNSYNCHRONIZED)
+    move(session, [fingerprint], number)
+    recount(session, number)
+    recount(session, root)
+    return number
+
+
+def hold_all(session: Session, numbers: Iterable[int], also: Iterable[str] = ()) -> list[str]:
+    """Holds the fingerprints of groups and of what is merged into them, and `also` these -> those of the groups."""
+    found = _fingerprints(session, _tree(session, numbers))
+    hold(session, {*found, *also})
+    return found
+
+
+def _tree(session: Session, numbers: Iterable[int]) -> set[int]:
+    """-> the groups and all that are merged into them."""
+    found = set(numbers)
+    new = set(found)
+    while new:
+        under = select(GroupRow.number).where(GroupRow.merged_into.in_(new))
+        new = set(session.execute(under).scalars()) - found
+        found |= new
+    return found
+
+
+def _fingerprints(session: Session, numbers: set[int]) -> list[str]:
+    return list(
+        session.execute(select(FingerprintRow.fingerprint).where(FingerprintRow.group_number.in_(numbers))).scalars()
+    )
+
+
+def move(session: Session, fingerprints: Iterable[str], number: int) -> None:
+    """Puts the incidents of these fingerprints into a group; neither is counted."""
+    moving = update(IncidentRow).where(
+        IncidentRow.fingerprint.in_(list(fingerprints)), IncidentRow.group_number.is_not(None)
+    )
+    session.execute(moving.values(group_number=number), execution_options=_UNSYNCHRONIZED)
+
+
+def recount(session: Session, number: int) -> GroupRow | None:
+    """-> the group with count, times and cost as its incidents say; the times stay where there are none."""
+    session.flush()
+    known = select(
+        func.count(),
+        func.min(IncidentRow.received_at),
+        func.max(IncidentRow.received_at),
+        func.sum(IncidentRow.gpu_hours),
+    )
+    count, first, last, gpu_hours = session.execute(known.where(IncidentRow.group_number == number)).one()
+    row = session.get(GroupRow, number, with_for_update=True)
+    if row is None:
+        return None
+    row.count, row.gpu_hours = count, gpu_hours
+    if count:
+        row.first_seen, row.last_seen = first, last
+    session.flush()
+    return row

@@ -1,0 +1,193 @@
+"""Groups in the database: read, list, change. Each function is one step of a transaction that its caller opened."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, cast, func, literal, select, tuple_
+from sqlalchemy.orm import Session
+
+from torchtriage.domain.group import Group, GroupChange, GroupFilter, GroupMembers, GroupOrder, GroupStatus
+from torchtriage.domain.suggestion import Suggestion
+from torchtriage.errors import NotFound
+from torchtriage.storage import suggestions
+from torchtriage.storage.pagination import Page, Place, number_of, piece, place
+from torchtriage.storage.stats import day_of
+from torchtriage.storage.tables import FingerprintRow, GoneGroupRow, GroupRow, IncidentRow, Moment
+from torchtriage.storage.time_numbers import microseconds, moment_at
+
+_COST = 10_000  # of a GPU hour, as costs are kept; whole numbers make an exact order
+_ORDERS: dict[GroupOrder, ColumnElement[Any]] = {
+    GroupOrder.SEEN: GroupRow.last_seen.expression,
+    GroupOrder.COUNT: GroupRow.count.expression,
+    GroupOrder.COST: cast(func.round(func.coalesce(GroupRow.gpu_hours, 0) * _COST), BigInteger),
+}
+
+
+def read(session: Session, group_id: str) -> Group:
+    """-> the group with its fingerprints; raises NotFound."""
+    row = row_of(session, group_id)
+    fingerprints = select(FingerprintRow.fingerprint).where(FingerprintRow.group_number == row.number)
+    merged = select(GroupRow.number).where(GroupRow.merged_into == row.number).order_by(GroupRow.number)
+    return _group(
+        row,
+        tuple(str(number) for number in session.execute(merged).scalars()),
+        tuple(sorted(session.execute(fingerprints).scalars())),
+        suggestions.of(session, str(row.number)),
+    )
+
+
+def listed(session: Session, wanted: GroupFilter, limit: int, cursor: str | None) -> Page[Group]:
+    """-> groups that fit, in the order that is wanted; what was merged is left out. Raises BadCursor."""
+    at = place(cursor, 2)
+    by = _ORDERS[wanted.sort]
+    order = (by, GroupRow.number)
+    query = select(GroupRow).where(*_conditions(wanted)).limit(limit + 1)
+    query = query.order_by(*order) if at and at.back else query.order_by(*(column.desc() for column in order))
+    if at is not None:
+        here = tuple_(_value(wanted.sort, at), literal(at.key[1]))
+        query = query.where(tuple_(*order) > here if at.back else tuple_(*order) < here)
+    rows = session.execute(query).scalars().all()
+    page = piece(rows, limit, at, lambda row: (_key(wanted.sort, row), row.number))
+    return Page(tuple(map(_group, page.items)), page.next, page.previous)
+
+
+def like(session: Session, group: Group, most: int) -> list[Group]:
+    """-> other groups of the same entry, or of no entry either, the latest seen first."""
+    same = GroupFilter(entry=group.entry, outcome=None if group.entry else group.outcome)
+    query = select(GroupRow).where(*_conditions(same), GroupRow.number != number_of(group.id))
+    return [_group(row) for row in session.execute(query.order_by(GroupRow.last_seen.desc()).limit(most)).scalars()]
+
+
+def trends(session: Session, group_ids: list[str], since: datetime) -> dict[str, dict[str, int]]:
+    """-> for each group how many incidents came on each day, as `2026-05-01`, that has any; days are in UTC."""
+    day = day_of(session, IncidentRow.received_at)
+    numbers = [number_of(group_id) for group_id in group_ids]
+    query = select(IncidentRow.group_number, day, func.count()).where(
+        IncidentRow.group_number.in_(numbers), IncidentRow.received_at >= since
+    )
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for number, at, count in session.execute(query.group_by(IncidentRow.group_number, day)):
+        found[str(number)][at] = count
+    return found
+
+
+def latest(session: Session, group_ids: list[str]) -> dict[str, str]:
+    """-> the id of the latest incident of each group that has one."""
+    newest = select(IncidentRow.number).where(IncidentRow.group_number == GroupRow.number)
+    newest = newest.order_by(IncidentRow.received_at.desc(), IncidentRow.number.desc()).limit(1)
+    numbers = [number_of(group_id) for group_id in group_ids]
+    query = select(GroupRow.number, newest.scalar_subquery()).where(GroupRow.number.in_(numbers))
+    return {str(group): str(number) for group, number in session.execute(query) if number is not None}
+
+
+def members(session: Session, group_id: str, most: int) -> GroupMembers:
+    """-> whom and what the latest `most` incidents of a group hit."""
+    job = func.coalesce(IncidentRow.job["job_name"].as_string(), IncidentRow.job_id)
+    query = select(IncidentRow.host, job, IncidentRow.user, IncidentRow.cluster)
+    query = query.where(IncidentRow.group_number == number_of(group_id))
+    rows = session.execute(query.order_by(IncidentRow.received_at.desc(), IncidentRow.number.desc()).limit(most)).all()
+    columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
+    return GroupMembers(len(rows), *(dict(Counter(filter(None, column)).most_common()) for column in columns))
+
+
+def change(session: Session, group_id: str, wanted: GroupChange, now: datetime) -> tuple[Group, Group]:
+    """-> the group as it was and as it is now; raises NotFound."""
+    row = row_of(session, group_id)
+    session.refresh(row, with_for_update=True)
+    before = _group(row)
+    if wanted.status is not None and wanted.status != row.status:
+        row.status = wanted.status
+        row.resolved_at = now if wanted.status is GroupStatus.RESOLVED else None
+        row.regressed_at = None
+    if wanted.owner is not None:
+        row.owner = wanted.owner or None
+    if wanted.note is not None:
+        row.note = wanted.note or None
+    if wanted.mute is not None:
+        row.muted_until = now + wanted.mute if wanted.mute else None
+    session.flush()
+    return before, read(session, group_id)
+
+
+def row_of(session: Session, group_id: str) -> GroupRow:
+    """-> the row, for the modules of the storage; where the group is gone, of that which its incidents went to.
+
+    A fingerprint is taken for the group that it belongs to. Raises NotFound.
+    """
+    row = session.get(GroupRow, number_of(group_id))
+    if row is None:
+        row = session.get(GroupRow, _led_to(session, group_id))
+    if row is None:
+        raise NotFound("there is no such group", group=group_id[:100])
+    return row
+
+
+def number_now(session: Session, group_id: str) -> int:
+    """-> the number of a group, or of that which it led to where it is gone; 0, which no group has, where there never
+    was one."""
+    try:
+        return row_of(session, group_id).number
+    except NotFound:
+        return 0
+
+
+def _led_to(session: Session, group_id: str) -> int:
+    if ":" in group_id:
+        query = select(FingerprintRow.group_number).where(FingerprintRow.fingerprint == group_id)
+    else:
+        query = select(GoneGroupRow.group_number).where(GoneGroupRow.number == number_of(group_id))
+    return session.execute(query).scalar() or 0
+
+
+def _conditions(wanted: GroupFilter) -> list[ColumnElement[bool]]:
+    equal = {GroupRow.status: wanted.status, GroupRow.entry: wanted.entry, GroupRow.outcome: wanted.outcome}
+    conditions: list[ColumnElement[bool]] = [known == value for known, value in equal.items() if value is not None]
+    return [*conditions, GroupRow.merged_into.is_(None)]
+
+
+def _key(order: GroupOrder, row: GroupRow) -> int:
+    match order:
+        case GroupOrder.SEEN:
+            return microseconds(row.last_seen)
+        case GroupOrder.COUNT:
+            return row.count
+        case GroupOrder.COST:
+            return round((row.gpu_hours or 0) * _COST)
+
+
+def _value(order: GroupOrder, at: Place) -> ColumnElement[Any]:
+    return literal(moment_at(at.key[0]), Moment()) if order is GroupOrder.SEEN else literal(at.key[0])
+
+
+def _group(
+    row: GroupRow,
+    merged: tuple[str, ...] = (),
+    fingerprints: tuple[str, ...] = (),
+    suggestion: Suggestion | None = None,
+) -> Group:
+    return Group(
+        id=str(row.number),
+        status=GroupStatus(row.status),
+        count=row.count,
+        signature=row.signature,
+        title=row.title,
+        entry=row.entry,
+        outcome=row.outcome,
+        first_seen=row.first_seen,
+        last_seen=row.last_seen,
+        resolved_at=row.resolved_at,
+        regressed_at=row.regressed_at,
+        owner=row.owner,
+        note=row.note,
+        muted_until=row.muted_until,
+        gpu_hours_lost=row.gpu_hours,
+        merged_into=str(row.merged_into) if row.merged_into else None,
+        merged=merged,
+        fingerprints=fingerprints,
+        suggestion=suggestion,
+        came_from=str(row.came_from) if row.came_from else None,
+        provisional=row.provisional,
+    )

@@ -1,0 +1,115 @@
+"""Hosts on which runs failed first. Each function is one step of a transaction.
+
+Which hosts come first, how often each failed and what that cost is told by counts that are kept, and by the incidents
+of days that are looked at only in part. What else is told of a host is read from an index, for the hosts that are shown
+alone: the causes and jobs of its latest failures, however many it has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, Select, Subquery, Text, case, cast, func, literal, select, union_all
+from sqlalchemy.orm import Session
+
+from torchtriage.domain.stats import BadHost, HostRecord, StatsFilter
+from torchtriage.storage import daily_counts
+from torchtriage.storage.day_ranges import parts
+from torchtriage.storage.stats import conditions
+from torchtriage.storage.tables import HostCountRow, IncidentRow
+
+LATEST = 100  # failures of each host in a list whose causes and jobs are told
+_LATEST_OF_ONE = 2000
+
+
+def hosts(session: Session, wanted: StatsFilter, limit: int) -> list[HostRecord]:
+    """-> hosts on which runs failed first: those with the most hardware failures, then the most failures, first."""
+    return _records(session, wanted, _ranked(session, wanted, _begins(wanted.host or "")), limit, LATEST)
+
+
+def host(session: Session, wanted: StatsFilter, name: str) -> HostRecord | None:
+    """-> one host; None where nothing failed on it."""
+    found = _records(session, wanted, _ranked(session, wanted, lambda column: [column == name]), 1, _LATEST_OF_ONE)
+    return found[0] if found else None
+
+
+def bad(session: Session, wanted: StatsFilter, most: int) -> list[BadHost]:
+    """-> hosts that were to blame themselves, those that were it most often first."""
+    ranked = _first(_ranked(session, wanted, lambda _: [], HostCountRow.hardware > 0), most)
+    last = _failures(wanted, ranked, IncidentRow.received_at).where(IncidentRow.hardware.is_(True))
+    last = last.order_by(IncidentRow.received_at.desc()).limit(1)
+    query = select(ranked.c.host, ranked.c.hardware, last.scalar_subquery()).where(ranked.c.hardware > 0)
+    return [BadHost(name, int(count), at) for name, count, at in session.execute(query.order_by(*_order(ranked)))]
+
+
+def _ranked(session: Session, wanted: StatsFilter, named: Any, *counted: ColumnElement[bool]) -> Subquery:
+    """-> host, count, hardware and cost of what failed; `named` makes conditions of a column of names, `counted` are
+    such of counts that are kept."""
+    time = parts(session, wanted.since, wanted.until)
+    row = HostCountRow
+    kept = select(row.host, row.count, row.hardware, row.cost).where(
+        row.period.in_(time.periods), *named(row.host), *counted
+    )
+    if wanted.cluster is not None:
+        kept = kept.where(row.cluster == wanted.cluster)
+    cost = cast(func.round(func.coalesce(IncidentRow.gpu_hours, 0) * daily_counts.COST), BigInteger)
+    single = (IncidentRow.host, literal(1), case((IncidentRow.hardware.is_(True), 1), else_=0), cost)
+    pieces = [
+        select(*single).where(*_failed(StatsFilter(since, until, wanted.cluster)), *named(IncidentRow.host))
+        for since, until in time.pieces
+    ]
+    both = union_all(kept, *pieces).subquery()
+    sums = [func.sum(both.c[name]).label(name) for name in ("count", "hardware", "cost")]
+    return select(both.c.host, *sums).group_by(both.c.host).subquery()
+
+
+def _first(ranked: Subquery, most: int) -> Subquery:
+    return select(ranked).order_by(*_order(ranked)).limit(most).subquery()
+
+
+def _order(ranked: Subquery) -> tuple[ColumnElement[Any], ...]:
+    return ranked.c.hardware.desc(), ranked.c.count.desc(), ranked.c.host
+
+
+def _begins(prefix: str) -> Any:
+    """A range and not LIKE, which would not go by the index on every database."""
+    return lambda name: [name >= prefix, func.substr(name, 1, len(prefix)) == prefix] if prefix else []
+
+
+def _failed(wanted: StatsFilter) -> list[ColumnElement[bool]]:
+    return [*conditions(wanted), IncidentRow.host.is_not(None), IncidentRow.outcome != "healthy"]
+
+
+def _failures(wanted: StatsFilter, ranked: Subquery, *columns: Any) -> Select[Any]:
+    """-> what failed on the host that a row of `ranked` is of."""
+    return select(*columns).where(IncidentRow.host == ranked.c.host, *_failed(wanted)).correlate(ranked)
+
+
+def _records(session: Session, wanted: StatsFilter, ranked: Subquery, most: int, latest: int) -> list[HostRecord]:
+    shown = _first(ranked, most)
+    at, number = IncidentRow.received_at, IncidentRow.number
+    first, last = (
+        _failures(wanted, shown, at).order_by(order).limit(1).scalar_subquery() for order in (at.asc(), at.desc())
+    )
+    newest = _failures(wanted, shown, IncidentRow.entry, _job().label("job"))
+    newest_of_all = newest.order_by(at.desc(), number.desc()).limit(latest).subquery()
+    jobs = select(func.count(func.distinct(newest_of_all.c.job))).scalar_subquery()
+    entries = select(func.aggregate_strings(newest_of_all.c.entry, " ")).scalar_subquery()
+    query = select(shown, jobs, first, last, entries).order_by(*_order(shown))
+    return [_record(latest, *row) for row in session.execute(query)]
+
+
+def _record(
+    latest: int, name: str, count: int, hardware: int, cost: int, jobs: int, first: Any, last: Any, entries: str | None
+) -> HostRecord:
+    told = Counter((entries or "").split())
+    return HostRecord(
+        name, int(count), int(hardware), jobs, first, last, int(cost) / daily_counts.COST if cost else None,
+        dict(sorted(told.items(), key=lambda item: (-item[1], item[0]))), min(int(count), latest),
+    )  # fmt: skip
+
+
+def _job() -> ColumnElement[str]:
+    """-> what tells jobs apart: the id that the sender gave, else the incident itself."""
+    return func.coalesce(IncidentRow.job_id, literal("#") + cast(IncidentRow.number, Text))

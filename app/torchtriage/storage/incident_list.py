@@ -1,0 +1,159 @@
+"""Which incidents a list shows: filters, words and a place in, numbers in the list's order out.
+
+A list goes by the time of receipt, the newest first. Every filter has an index in that order. One of them leads: its
+incidents are walked and asked for the other filters and for words, until the page is full. Usually that is at once.
+Where few fit, the filter with the fewest incidents leads, words that few incidents have are looked up in their own
+index, and nothing is looked for in months that have no such verdict. A page that looked at LOOKED_AT incidents ends
+there, full or not: the next one goes on, so that no question takes long, and none is answered wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any, NamedTuple, cast
+
+from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from torchtriage.domain.incident import IncidentFilter
+from torchtriage.storage import full_text_search, groups, periods
+from torchtriage.storage.day_ranges import midnight
+from torchtriage.storage.pagination import Page, Place, number_of, piece, place
+from torchtriage.storage.tables import CountRow, IncidentRow, Moment
+from torchtriage.storage.time_numbers import microseconds, moment_at
+
+AT_FIRST = 2_000  # incidents that are looked at before it is asked what would be quicker
+LOOKED_AT = 20_000  # incidents that one page looks at
+FEW = 5_000  # incidents that words lead to and that are looked up one by one
+
+_AT, _NUMBER = IncidentRow.received_at, IncidentRow.number
+# Those that tend to have the fewest incidents come first.
+_FILTERS: dict[str, InstrumentedAttribute[Any]] = {
+    "group": IncidentRow.group_number,
+    "host": IncidentRow.host,
+    "user": IncidentRow.user,
+    "entry": IncidentRow.entry,
+    "cluster": IncidentRow.cluster,
+    "state": IncidentRow.state,
+    "outcome": IncidentRow.outcome,
+}
+
+
+class Listed(NamedTuple):
+    number: int
+    received_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question taken apart: the values of filters, by column; conditions of time and place; words; the direction."""
+
+    values: dict[InstrumentedAttribute[Any], Any]
+    times: list[ColumnElement[bool]]
+    words: str
+    back: bool
+
+    @property
+    def order(self) -> tuple[ColumnElement[Any], ...]:
+        return (_AT.asc(), _NUMBER.asc()) if self.back else (_AT.desc(), _NUMBER.desc())
+
+    def of(self, lead: InstrumentedAttribute[Any] | None, *columns: Any) -> Select[Any]:
+        """-> what the leading filter's index holds, in the list's order."""
+        leading = [lead == self.values[lead]] if lead is not None else []
+        return select(*columns).where(*leading, *self.times).order_by(*self.order)
+
+
+def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | None) -> Page[Listed]:
+    """-> incidents that fit, the newest first; fewer than `limit` though there are more, where a page must end before
+    it is full. Raises BadCursor."""
+    at = place(cursor, 2)
+    if wanted.group is not None:
+        wanted = replace(wanted, group=str(groups.number_now(session, wanted.group)))
+    asked = _asked(wanted, at)
+    lead = next(iter(asked.values), None)
+    found, end = _walk(session, asked, lead, limit, AT_FIRST)
+    if end is not None:
+        narrowed = _narrowed(session, wanted)
+        if narrowed is None:
+            found, end = [], None
+        else:
+            found, end = _look(session, _asked(narrowed, at), limit)
+    return piece(found, limit, at, _key, end and _key(end))
+
+
+def _look(session: Session, asked: _Asked, limit: int) -> tuple[list[Listed], Listed | None]:
+    few = full_text_search.some(session, asked.words, FEW + 1) if asked.words else None
+    if few is not None and len(few) <= FEW:
+        conditions = [column == value for column, value in asked.values.items()]
+        query = select(_NUMBER, _AT).where(_NUMBER.in_(few), *conditions, *asked.times).order_by(*asked.order)
+        return [Listed(*row) for row in session.execute(query.limit(limit + 1))], None
+    lead = min(asked.values, key=lambda column: _size(session, asked, column), default=None)
+    return _walk(session, asked, lead, limit, LOOKED_AT)
+
+
+def _walk(
+    session: Session, asked: _Asked, lead: InstrumentedAttribute[Any] | None, limit: int, most: int
+) -> tuple[list[Listed], Listed | None]:
+    """Looks at the incidents that a filter leads to, at most so many -> those that fit, one more than `limit` where
+    there are; where it ended before the page was full and before the list did."""
+    others = [column for column in asked.values if column is not lead]
+    # A subquery with a limit stays as it is, and hands its rows on one by one, in their order.
+    walked = asked.of(lead, _NUMBER, _AT, *others).limit(most).subquery()
+    query = select(walked.c.number, walked.c.received_at)
+    query = query.where(*(walked.c[column.key] == asked.values[column] for column in others))
+    if asked.words:
+        query = query.where(full_text_search.has(walked.c.number, asked.words))
+    found = [Listed(*row) for row in session.execute(query.limit(limit + 1))]
+    if len(found) > limit:
+        return found, None
+    end = session.execute(asked.of(lead, _NUMBER, _AT).offset(most - 1).limit(1)).one_or_none()
+    return found, Listed(*end) if end is not None else None
+
+
+def _size(session: Session, asked: _Asked, column: InstrumentedAttribute[Any]) -> int:
+    """-> how many incidents a filter leads to, LOOKED_AT at most."""
+    some = asked.of(column, _NUMBER).limit(LOOKED_AT).subquery()
+    return session.execute(select(func.count()).select_from(some)).scalar_one()
+
+
+def _narrowed(session: Session, wanted: IncidentFilter) -> IncidentFilter | None:
+    """-> the question with the time in which there are such verdicts, as the counts have it; None: there are none."""
+    if wanted.outcome is None and wanted.entry is None:
+        return wanted  # may be asked of incidents that have no verdict
+    known = {CountRow.outcome: wanted.outcome, CountRow.entry: wanted.entry, CountRow.cluster: wanted.cluster}
+    theirs = [column == value for column, value in known.items() if value is not None]
+    every = wanted.cluster is None
+    query = select(func.min(CountRow.period), func.max(CountRow.period))
+    query = query.where(CountRow.period < periods.FIRST_DAY, CountRow.every == every, *theirs)
+    first, last = cast(tuple[int | None, int | None], session.execute(query).one())
+    if first is None or last is None:
+        return None
+    since, until = _first_of(first), _first_of(last + 1)
+    return replace(wanted, since=max(since, wanted.since or since), until=min(until, wanted.until or until))
+
+
+def _first_of(month: int) -> datetime:
+    year, month = divmod(month - 1, 100)  # the month after December is the thirteenth
+    return midnight(date(year + month // 12, month % 12 + 1, 1))
+
+
+def _asked(wanted: IncidentFilter, at: Place | None) -> _Asked:
+    given = {column: getattr(wanted, name) for name, column in _FILTERS.items()}
+    values = {column: value for column, value in given.items() if value is not None}
+    if wanted.group is not None:
+        values[IncidentRow.group_number] = number_of(wanted.group)
+    times: list[ColumnElement[bool]] = []
+    if wanted.since is not None:
+        times.append(wanted.since <= _AT)
+    if wanted.until is not None:
+        times.append(wanted.until > _AT)
+    if at is not None:
+        here = tuple_(literal(moment_at(at.key[0]), Moment()), literal(at.key[1]))
+        times.append(tuple_(_AT, _NUMBER) > here if at.back else tuple_(_AT, _NUMBER) < here)
+    words = wanted.q if wanted.q and full_text_search.asked(wanted.q) else ""
+    return _Asked(values, times, words, at is not None and at.back)
+
+
+def _key(row: Listed) -> tuple[int, int]:
+    return microseconds(row.received_at), row.number

@@ -1,0 +1,182 @@
+"""Incidents in the database. Each function is one step of a transaction that its caller opened."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy.orm import Session, joinedload, selectinload
+
+from torchtriage.domain.group import GroupMark, GroupStatus
+from torchtriage.domain.incident import Feedback, Incident, IncidentFilter, Job, State, StoredFile, StoredLog
+from torchtriage.domain.timestamps import iso
+from torchtriage.errors import NotFound
+from torchtriage.storage import daily_counts, full_text_search, group_merging, incident_list
+from torchtriage.storage.database import lock
+from torchtriage.storage.pagination import Page, number_of
+from torchtriage.storage.tables import FileRow, IncidentRow
+
+OPEN = [State.RECEIVED, State.TRIAGING]
+# What an incident holds of other tables.
+_PARTS = (
+    selectinload(IncidentRow.feedback),
+    joinedload(IncidentRow.group),
+)
+
+
+def read(session: Session, incident_id: str) -> Incident:
+    """-> the incident; raises NotFound."""
+    found = _incidents(session, [number_of(incident_id)])
+    if not found:
+        raise _unknown(incident_id)
+    return next(iter(found.values()))
+
+
+def many(session: Session, incident_ids: list[str]) -> list[Incident]:
+    """-> those of the incidents that are there, in the order of their ids."""
+    return list(_incidents(session, [number_of(incident_id) for incident_id in incident_ids]).values())
+
+
+def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | None) -> Page[Incident]:
+    """-> incidents that fit, the newest first; raises BadCursor."""
+    page = incident_list.listed(session, wanted, limit, cursor)
+    known = _incidents(session, [found.number for found in page.items])
+    return Page(tuple(known[found.number] for found in page.items), page.next, page.previous)
+
+
+def ended(session: Session, incident_ids: list[str]) -> list[str]:
+    """-> those of the ids that need not be waited for: triaged, failed or gone."""
+    numbers = [number_of(incident_id) for incident_id in incident_ids]
+    query = select(IncidentRow.number).where(IncidentRow.number.in_(numbers), IncidentRow.state.in_(OPEN))
+    left = {str(number) for number in session.execute(query).scalars()}
+    return [incident_id for incident_id in incident_ids if incident_id not in left]
+
+
+def queued(session: Session) -> tuple[int, datetime | None]:
+    """-> how many incidents have no final state, and when the oldest of them was received."""
+    query = select(func.count(), func.min(IncidentRow.received_at)).where(IncidentRow.state.in_(OPEN))
+    depth, oldest = session.execute(query).one()
+    return depth, oldest
+
+
+def received_before(session: Session, moment: datetime, limit: int) -> list[str]:
+    """-> ids of at most `limit` incidents older than `moment`, the oldest first."""
+    query = select(IncidentRow.number).where(IncidentRow.received_at < moment)
+    query = query.order_by(IncidentRow.received_at, IncidentRow.number).limit(limit)
+    return [str(number) for number in session.execute(query).scalars()]
+
+
+def count(session: Session, before: datetime | None = None) -> int:
+    """-> how many incidents there are, or were received before a moment."""
+    query = select(func.count()).select_from(IncidentRow)
+    return session.execute(query if before is None else query.where(IncidentRow.received_at < before)).scalar_one()
+
+
+def digests_after(session: Session, last: str, limit: int) -> list[str]:
+    """-> the digests of at most `limit` stored files, those that follow `last` in their order."""
+    query = select(FileRow.sha256).distinct().where(FileRow.sha256 > last).order_by(FileRow.sha256).limit(limit)
+    return list(session.execute(query).scalars())
+
+
+def having(session: Session, digest: str) -> list[str]:
+    """-> ids of the incidents whose log has this file, the oldest first."""
+    query = select(FileRow.incident_number).distinct().where(FileRow.sha256 == digest)
+    return [str(number) for number in session.execute(query.order_by(FileRow.incident_number)).scalars()]
+
+
+class Removed(NamedTuple):
+    """What is left of an incident that was taken away: the digests of its files, and what the trail tells of it."""
+
+    digests: tuple[str, ...]
+    told: dict[str, Any]
+
+
+def remove(session: Session, incident_id: str) -> Removed:
+    """Takes an incident away -> what is left of it; raises NotFound."""
+    group = session.execute(select(IncidentRow.group_number).where(is_id(incident_id))).scalar_one_or_none()
+    if group is not None:
+        group_merging.begin_leaving(session, group)
+    row = session.execute(select(IncidentRow).where(is_id(incident_id)).with_for_update()).scalar_one_or_none()
+    if row is None:
+        raise _unknown(incident_id)
+    files = session.execute(select(FileRow.sha256).where(FileRow.incident_number == row.number)).scalars().all()
+    full_text_search.remove(session, row.number)
+    session.execute(delete(FileRow).where(FileRow.incident_number == row.number))
+    session.execute(delete(IncidentRow).where(IncidentRow.number == row.number))
+    if row.group_number is not None:
+        group_merging.leave(session, row.group_number)
+    daily_counts.move(session, daily_counts.of(row), None)
+    return Removed(tuple(dict.fromkeys(files)), _told(row))
+
+
+def hold_files(session: Session, digests: Iterable[str], *, shared: bool = False) -> None:
+    """Until the transaction ends nobody takes these files away; where it is not `shared`, nobody counts on them either.
+
+    By the folders that hold them: a database can't hold as many names as a log can have files.
+    """
+    lock(session, *(f"files {folder}" for folder in sorted({digest[:2] for digest in digests})), shared=shared)
+
+
+def unused(session: Session, digests: Iterable[str]) -> list[str]:
+    """-> those of `digests` that no incident's log has."""
+    wanted = list(digests)
+    used = set(session.execute(select(FileRow.sha256).where(FileRow.sha256.in_(wanted))).scalars())
+    return [digest for digest in wanted if digest not in used]
+
+
+def is_id(incident_id: str) -> ColumnElement[bool]:
+    return IncidentRow.number == number_of(incident_id)
+
+
+def _unknown(incident_id: str) -> NotFound:
+    return NotFound("there is no such incident", incident=incident_id[:100])
+
+
+def change(session: Session, conditions: list[ColumnElement[bool]], changes: dict[str, Any]) -> bool:
+    changing = update(IncidentRow).where(*conditions).values(changes).returning(IncidentRow.number)
+    options = {"synchronize_session": False}
+    return bool(session.execute(changing, execution_options=options).scalars().all())
+
+
+def _incidents(session: Session, numbers: Collection[int]) -> dict[int, Incident]:
+    """-> those of the incidents that are there, by number, the lowest first."""
+    query = select(IncidentRow).where(IncidentRow.number.in_(numbers)).order_by(IncidentRow.number).options(*_PARTS)
+    rows = session.execute(query).scalars().all()
+    files = _files(session, [row.number for row in rows])
+    return {row.number: _incident(row, tuple(files[row.number])) for row in rows}
+
+
+def _files(session: Session, numbers: Collection[int]) -> dict[int, list[StoredFile]]:
+    """-> the files of each incident in their order; as plain rows, since a log can have thousands."""
+    columns = FileRow.incident_number, FileRow.name, FileRow.sha256, FileRow.bytes, FileRow.lines
+    query = select(*columns).where(FileRow.incident_number.in_(numbers))
+    found: dict[int, list[StoredFile]] = {number: [] for number in numbers}
+    for number, name, sha256, size, lines in session.execute(query.order_by(FileRow.incident_number, FileRow.position)):
+        found[number].append(StoredFile(name, sha256, size, lines))
+    return found
+
+
+def _told(row: IncidentRow) -> dict[str, Any]:
+    named = ("state", "outcome", "entry", "cluster", "user", "job_id", "attempt", "log_sha256")
+    told = {name: getattr(row, name) for name in named}
+    group = str(row.group_number) if row.group_number else None
+    return {"received_at": iso(row.received_at), **told, "job_name": row.job.get("job_name"), "group": group}
+
+
+def _incident(row: IncidentRow, files: tuple[StoredFile, ...]) -> Incident:
+    group = row.group
+    return Incident(
+        id=str(row.number),
+        state=State(row.state),
+        received_at=row.received_at,
+        job=Job(**row.job),
+        log=StoredLog(row.log_sha256, files),
+        verdict=row.verdict,
+        group=GroupMark(str(group.number), GroupStatus(group.status), group.count) if group else None,
+        triaged_at=row.triaged_at,
+        failure=row.failure,
+        gpu_hours_lost=row.gpu_hours,
+        feedback=tuple(Feedback(f.verdict, f.by, f.at, f.entry, f.note) for f in row.feedback),
+    )

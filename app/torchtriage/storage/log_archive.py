@@ -1,0 +1,100 @@
+"""An archive of logs, a folder or `s3://BUCKET/PREFIX`: what lies in it, and their bytes. Nothing in it is changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import obstore
+from obstore.exceptions import PreconditionError
+from obstore.store import ObjectStore, from_url
+
+from torchtriage.errors import BadInput, UnreadableLog
+from torchtriage.storage.blob_writer import told
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedLog:
+    """A file as it was listed: its key, what changes with its content, and its bytes as they lie there."""
+
+    key: str
+    etag: str
+    bytes: int
+
+
+class Archive:
+    """Travels to other processes as its address."""
+
+    def __init__(self, url: str) -> None:
+        """Raises BadInput where there is no such folder."""
+        self.url = url
+        self._root = None if "://" in url else Path(url)
+        if self._root is not None and not self._root.is_dir():
+            raise BadInput(f"{url}: no such folder")
+
+    def listed(self) -> Iterator[ArchivedLog]:
+        """Yields every file, in an order that stays the same. Raises StorageUnavailable."""
+        with told():
+            if self._root is not None:
+                yield from _walked(self._root, "")
+                return
+            for page in obstore.list(self._store):
+                for found in page:
+                    yield ArchivedLog(
+                        found["path"], found["e_tag"] or found["last_modified"].isoformat(), found["size"]
+                    )
+
+    def chunks(self, log: ArchivedLog) -> Iterator[bytes]:
+        """Yields a file's bytes. Raises NotFound and UnreadableLog where it is gone, closed to us or another by now,
+        StorageUnavailable.
+        """
+        with told(log.key):
+            try:
+                if self._root is not None:
+                    yield from _read(self._root / log.key, log.etag)
+                else:
+                    options = {"if_match": log.etag} if log.etag.startswith(('"', "W/")) else {}
+                    got = obstore.get(self._store, log.key, options=options)  # type: ignore[arg-type]
+                    for chunk in got.stream(min_chunk_size=_CHUNK):
+                        yield bytes(chunk)
+            except PermissionError as error:
+                raise UnreadableLog(f"{log.key}: it may not be read") from error
+            except PreconditionError as error:
+                raise _changed(log.key) from error
+
+    @cached_property
+    def _store(self) -> ObjectStore:
+        return from_url(self.url)
+
+
+def _walked(root: Path, folder: str) -> Iterator[ArchivedLog]:
+    """In the order of the keys, as object stores list them; holds one folder on the way down at a time."""
+    with os.scandir(root / folder) as entries:
+        found = sorted(entries, key=lambda entry: entry.name + "/" * entry.is_dir(follow_symlinks=False))
+    for entry in found:
+        key = f"{folder}{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walked(root, f"{key}/")
+        elif entry.is_file():
+            yield ArchivedLog(key, _etag(entry.stat()), entry.stat().st_size)
+
+
+def _read(path: Path, etag: str) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        if _etag(os.fstat(file.fileno())) != etag:
+            raise _changed(path.name)
+        while chunk := file.read(_CHUNK):
+            yield chunk
+
+
+def _etag(state: os.stat_result) -> str:
+    return f"{state.st_mtime_ns:x}-{state.st_size:x}"
+
+
+def _changed(name: str) -> UnreadableLog:
+    return UnreadableLog(f"{name}: it changed after it was listed; the next run takes it as it is then")

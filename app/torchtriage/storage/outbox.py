@@ -1,0 +1,216 @@
+"""What is to be sent, in the database. Each function is one step of a transaction that its caller opened.
+
+An item is put in with the change that it tells of. Who sends it takes it for a while (`claim`) and again and again
+for another (`renew`); where that process is lost, the while ends and another takes it. A channel is sent to by one at a
+time, at its pace. A clock that goes back holds nothing up: what can't have been meant by the clock of today is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, delete, exists, func, or_, select, update
+from sqlalchemy.orm import Session
+
+from torchtriage.domain.incident import State
+from torchtriage.domain.notice import OutboxItem, SendState
+from torchtriage.errors import NotFound
+from torchtriage.storage.database import insert, lock
+from torchtriage.storage.pagination import Page, number_of, piece, place
+from torchtriage.storage.tables import IncidentRow, LaneRow, OutboxRow
+
+_UNSYNCHRONIZED = {"synchronize_session": False}
+_LONGEST_PROBLEM = 500
+LONGEST_HOLD = timedelta(minutes=5)  # of a lane; one that is free later was held by a clock that has gone back since
+_SKEW = timedelta(minutes=5)  # between the clocks of two machines; what was put in later, by such a clock too
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to put into the outbox."""
+
+    key: str
+    kind: str
+    channel: str
+    incident: str | None = None
+    group: str | None = None
+    detail: dict[str, Any] | None = None
+    state: SendState = SendState.READY
+
+
+def put(session: Session, wanted: Wanted, now: datetime, delay: float = 0) -> bool:
+    """Puts an item in, due in `delay` seconds -> True; False where one of its key is there."""
+    row = {
+        "key": wanted.key,
+        "kind": wanted.kind,
+        "channel": wanted.channel,
+        "incident_number": number_of(wanted.incident) if wanted.incident else None,
+        "group_number": number_of(wanted.group) if wanted.group else None,
+        "detail": wanted.detail or {},
+        "state": wanted.state,
+        "tries": 0,
+        "put_at": now,
+        "due_at": now + timedelta(seconds=delay),
+    }
+    putting = insert(session, OutboxRow).values(row).on_conflict_do_nothing(index_elements=["key"])
+    return session.execute(putting.returning(OutboxRow.number)).scalar_one_or_none() is not None
+
+
+def put_for_verdict(session: Session, wanted: Wanted, now: datetime) -> None:
+    """Puts in what is to be sent when the incident has its verdict, or failed; at once where it has."""
+    # Held, so that the verdict does not come in between and leave it waiting.
+    query = select(IncidentRow.state).where(IncidentRow.number == number_of(wanted.incident or ""))
+    state = session.execute(query.with_for_update()).scalar_one_or_none()
+    if state is not None:
+        ready = SendState.READY if State(state).final else SendState.WAITING
+        put(session, replace(wanted, state=ready), now)
+
+
+def is_coming(session: Session, kind: str, channel: str, group: str) -> bool:
+    """-> whether an item that nobody took yet will tell of a group's state as this transaction leaves it."""
+    query = select(OutboxRow.number).where(
+        OutboxRow.group_number == number_of(group),
+        OutboxRow.kind == kind,
+        OutboxRow.channel == channel,
+        OutboxRow.state == SendState.READY,
+        OutboxRow.tries == 0,
+    )
+    # Held, so that nobody takes it before what this transaction changes can be seen.
+    return session.execute(query.limit(1).with_for_update()).scalar_one_or_none() is not None
+
+
+def release(session: Session, incident: str, now: datetime) -> None:
+    """waiting → ready, for what waits for an incident's verdict."""
+    waiting = [OutboxRow.incident_number == number_of(incident), OutboxRow.state == SendState.WAITING]
+    _change(session, waiting, {"state": SendState.READY, "due_at": now})
+
+
+def is_due(session: Session, now: datetime) -> bool:
+    """-> whether there is anything to claim."""
+    return session.execute(select(OutboxRow.number).where(*_due(now)).limit(1)).scalar_one_or_none() is not None
+
+
+def claim(
+    session: Session, now: datetime, seconds: float, no_lane: Collection[str] = (), but: Collection[str] = ()
+) -> OutboxItem | None:
+    """-> the oldest item that is due, taken for `seconds`; its channel's lane is taken for as long.
+
+    Items of the kinds in `no_lane` are sent beside others of their channel, those of the kinds in `but` not now.
+    """
+    lock(session, "outbox")  # two may else take two items of one lane in the same moment
+    oldest = select(OutboxRow).where(*_due(now), OutboxRow.kind.not_in(but)).order_by(OutboxRow.number).limit(1)
+    row = session.execute(oldest.with_for_update(skip_locked=True)).scalar_one_or_none()
+    if row is None:
+        return None
+    row.tries += 1
+    row.due_at = now + timedelta(seconds=seconds)
+    if row.put_at > now + _SKEW:
+        row.put_at = now  # else it would be due again at once, and never be given up
+    session.flush()
+    if row.kind not in no_lane:
+        hold_lane(session, row.channel, now, seconds)
+    return _item(row)
+
+
+def renew(session: Session, item: OutboxItem, now: datetime, seconds: float, lane: bool) -> OutboxItem:
+    """Holds an item that was claimed, and its lane if it has one, for `seconds` more -> the item as it is held now; as
+    it was where it was ended, put off, or taken by another meanwhile."""
+    until = now + timedelta(seconds=seconds)
+    if not _change(session, [*_mine(item), OutboxRow.due_at == item.due_at], {"due_at": until}):
+        return item
+    if lane:
+        hold_lane(session, item.channel, now, seconds)
+    return replace(item, due_at=until)
+
+
+def hold_lane(session: Session, channel: str, now: datetime, seconds: float) -> None:
+    """Nothing is sent to a channel in the next `seconds`, or in the longest hold where that is less."""
+    until = now + min(timedelta(seconds=seconds), LONGEST_HOLD)
+    putting = insert(session, LaneRow).values(channel=channel, free_at=until)
+    session.execute(putting.on_conflict_do_update(index_elements=["channel"], set_={"free_at": until}))
+
+
+def end(session: Session, item: OutboxItem, state: SendState, now: datetime, problem: str | None = None) -> bool:
+    """ready → sent or failed -> True; False where the item was taken by another meanwhile. Its detail is forgotten."""
+    changes = {"state": state, "ended_at": now, "problem": _short(problem), "detail": {}}
+    return _change(session, _mine(item), changes)
+
+
+def put_off(session: Session, item: OutboxItem, until: datetime, problem: str) -> bool:
+    """Tries an item again later -> True; False where it was taken by another meanwhile."""
+    return _change(session, _mine(item), {"due_at": until, "problem": _short(problem)})
+
+
+def again(session: Session, item_id: str, now: datetime) -> OutboxItem:
+    """failed → ready -> the item. Raises NotFound where there is no such failed one."""
+    failed = [OutboxRow.number == number_of(item_id), OutboxRow.state == SendState.FAILED]
+    changes = {"state": SendState.READY, "due_at": now, "put_at": now, "ended_at": None, "tries": 0}
+    if not _change(session, failed, changes):
+        raise NotFound("there is no such notice that failed", notice=item_id[:100])
+    return _item(session.execute(select(OutboxRow).where(failed[0])).scalar_one())
+
+
+def listed(session: Session, state: SendState | None, limit: int, cursor: str | None) -> Page[OutboxItem]:
+    """-> items, the newest first. Raises BadCursor."""
+    at, number = place(cursor, 1), OutboxRow.number
+    query = select(OutboxRow).order_by(number if at and at.back else number.desc()).limit(limit + 1)
+    if state is not None:
+        query = query.where(OutboxRow.state == state)
+    if at is not None:
+        query = query.where(number > at.key[0] if at.back else number < at.key[0])
+    page = piece(session.execute(query).scalars().all(), limit, at, lambda row: (row.number,))
+    return Page(tuple(map(_item, page.items)), page.next, page.previous)
+
+
+def counted(session: Session) -> dict[tuple[str, str], int]:
+    """-> how many items there are, by channel and state."""
+    query = select(OutboxRow.channel, OutboxRow.state, func.count()).group_by(OutboxRow.channel, OutboxRow.state)
+    return {(channel, state): count for channel, state, count in session.execute(query)}
+
+
+def forget_ended(session: Session, before: datetime) -> int:
+    """Takes away what ended before then -> how many."""
+    gone = delete(OutboxRow).where(OutboxRow.ended_at < before).returning(OutboxRow.number)
+    return len(session.execute(gone, execution_options=_UNSYNCHRONIZED).scalars().all())
+
+
+def _due(now: datetime) -> list[ColumnElement[bool]]:
+    held = LaneRow.free_at.between(now, now + LONGEST_HOLD)
+    busy = exists().where(LaneRow.channel == OutboxRow.channel, held)
+    due = or_(OutboxRow.due_at <= now, OutboxRow.put_at > now + _SKEW)
+    return [OutboxRow.state == SendState.READY, due, ~busy]
+
+
+def _mine(item: OutboxItem) -> list[ColumnElement[bool]]:
+    number = OutboxRow.number == number_of(item.id)
+    return [number, OutboxRow.state == SendState.READY, OutboxRow.tries == item.tries]
+
+
+def _change(session: Session, conditions: list[ColumnElement[bool]], changes: dict[str, Any]) -> bool:
+    changing = update(OutboxRow).where(*conditions).values(changes).returning(OutboxRow.number)
+    return bool(session.execute(changing, execution_options=_UNSYNCHRONIZED).scalars().all())
+
+
+def _short(problem: str | None) -> str | None:
+    return problem[:_LONGEST_PROBLEM].replace("\0", "") if problem else None
+
+
+def _item(row: OutboxRow) -> OutboxItem:
+    return OutboxItem(
+        id=str(row.number),
+        key=row.key,
+        kind=row.kind,
+        channel=row.channel,
+        state=SendState(row.state),
+        tries=row.tries,
+        put_at=row.put_at,
+        due_at=row.due_at,
+        incident=str(row.incident_number) if row.incident_number else None,
+        group=str(row.group_number) if row.group_number else None,
+        detail=row.detail,
+        ended_at=row.ended_at,
+        problem=row.problem,
+    )

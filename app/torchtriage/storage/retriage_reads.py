@@ -1,0 +1,83 @@
+"""What a retriage reads of incidents: their logs, and what their verdicts say in short. Each function is one step of a
+transaction that its caller opened.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import cast
+
+from sqlalchemy import Table, bindparam, select
+from sqlalchemy.orm import Session
+
+from torchtriage.domain.incident import Job, Said, State, StoredFile, StoredLog
+from torchtriage.storage.tables import FileRow, IncidentRow
+
+_ENDED = [State.TRIAGED, State.FAILED]
+_INCIDENTS, _OF_LOGS = cast(Table, IncidentRow.__table__), cast(Table, FileRow.__table__)
+_KEPT = select(
+    _INCIDENTS.c.number,
+    _INCIDENTS.c.state,
+    _INCIDENTS.c.job,
+    _INCIDENTS.c.log_sha256,
+    _INCIDENTS.c.outcome,
+    _INCIDENTS.c.entry,
+    _INCIDENTS.c.fingerprint,
+).where(_INCIDENTS.c.state.in_(_ENDED))
+_OTHER = (
+    _KEPT.where(
+        _INCIDENTS.c.number > bindparam("after"),
+        _INCIDENTS.c.knowledge.is_distinct_from(bindparam("of_knowledge")),
+    )
+    .order_by(_INCIDENTS.c.number)
+    .limit(bindparam("most"))
+)
+_SOME = _KEPT.where(_INCIDENTS.c.number.in_(bindparam("numbers", expanding=True))).order_by(_INCIDENTS.c.number)
+_FILES = (
+    select(_OF_LOGS.c.incident_number, _OF_LOGS.c.name, _OF_LOGS.c.sha256, _OF_LOGS.c.bytes, _OF_LOGS.c.lines)
+    .where(_OF_LOGS.c.incident_number.in_(bindparam("numbers", expanding=True)))
+    .order_by(_OF_LOGS.c.incident_number, _OF_LOGS.c.position)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An incident whose triage has ended; `said` is None where it failed."""
+
+    id: str
+    job: Job
+    log: StoredLog
+    said: Said | None
+
+
+def of_other_knowledge(session: Session, knowledge: str, after: int, most: int) -> list[Kept]:
+    """-> incidents above number `after` whose verdict is of other knowledge, or that failed, in their order."""
+    return _kept(session, _OTHER, {"after": after, "of_knowledge": knowledge, "most": most})
+
+
+def some(session: Session, numbers: list[int]) -> list[Kept]:
+    """-> those of these incidents whose triage has ended, in the order of their numbers."""
+    return _kept(session, _SOME, {"numbers": numbers})
+
+
+def _kept(session: Session, query: object, asked: dict[str, object]) -> list[Kept]:
+    connection = session.connection()
+    rows = connection.execute(query, asked).all()  # type: ignore[call-overload]
+    files: dict[int, list[StoredFile]] = defaultdict(list)
+    for number, *file in connection.execute(_FILES, {"numbers": [row.number for row in rows]}):
+        files[number].append(StoredFile(*file))
+    return [
+        Kept(
+            str(row.number),
+            Job(**row.job),
+            StoredLog(row.log_sha256, tuple(files[row.number])),
+            _said(row.outcome, row.entry, row.fingerprint) if row.state == State.TRIAGED else None,
+        )
+        for row in rows
+    ]
+
+
+def _said(outcome: str, entry: str | None, fingerprint: str | None) -> Said:
+    # What stands behind a blank was added where people split a group.
+    return Said(outcome, entry, fingerprint and fingerprint.partition(" ")[0])

@@ -1,0 +1,121 @@
+"""Brings a database to the tables of this version; safe where several servers start at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy import Connection, func, select
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError
+
+from torchtriage.errors import TriageError
+from torchtriage.package_data import data_folder
+from torchtriage.storage.database import StorageUnavailable, broken, connect
+from torchtriage.storage.file_permissions import make_file, make_folder
+
+MIGRATIONS = data_folder("migrations")
+_LOCK = 0x746F726368  # any number that nothing else on the server locks
+
+
+class WrongVersion(TriageError):
+    """The database is not one that this version can work with."""
+
+    code = "wrong_database_version"
+
+
+def upgrade(url: str, revision: str = "head") -> None:
+    """Makes the database where there is none and brings it to `revision`, all or nothing.
+
+    Raises WrongVersion where a newer torchtriage made it, StorageUnavailable where it can't be reached.
+    """
+    with _alone(url) as connection:
+        config, found = configuration(connection), current(connection)
+        if revision != "head" or found != head():
+            _refuse_newer(found)
+            command.upgrade(config, revision)
+
+
+def downgrade(url: str, revision: str) -> None:
+    """Takes migrations back until `revision`; `base` is the empty database. Raises as `upgrade`."""
+    with _alone(url) as connection:
+        command.downgrade(configuration(connection), revision)
+
+
+def check(url: str) -> None:
+    """Raises WrongVersion where the database is not at the tables of this version."""
+    with _alone(url) as connection:
+        found = current(connection)
+    if found != head():
+        _refuse_newer(found)
+        raise WrongVersion(f"the database is at {found or 'nothing'}, this version needs {head()}: upgrade it")
+
+
+def missing(url: str) -> str | None:
+    """-> what torchtriage.storage.tables has and no migration makes, in a sentence, or None."""
+    with _alone(url) as connection:
+        try:
+            command.check(configuration(connection))
+        except CommandError as error:
+            return str(error)
+    return None
+
+
+def configuration(connection: Connection) -> Config:
+    """-> Alembic's options for working on a connection."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def current(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def head() -> str:
+    """-> the revision of this version's tables."""
+    found = ScriptDirectory(str(MIGRATIONS)).get_current_head()
+    assert found is not None
+    return found
+
+
+def _refuse_newer(found: str | None) -> None:
+    """Raises WrongVersion where no migration of this version makes what was found."""
+    known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
+    if found is not None and found not in known:
+        raise WrongVersion(f"the database is at {found}, newer than this torchtriage knows ({head()}): use a newer one")
+
+
+@contextmanager
+def _alone(url: str) -> Iterator[Connection]:
+    """A transaction beside which no other server migrates."""
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite" and parsed.database:
+        try:
+            make_folder(Path(parsed.database).parent)
+        except OSError as error:
+            raise StorageUnavailable(f"the database's folder can't be made: {error}") from error
+        with suppress(OSError):  # SQLite says what is wrong
+            make_file(Path(parsed.database))
+    engine = connect(url, foreign_keys=False)  # SQLite changes a table by replacing it, which must not cascade
+    try:
+        with engine.connect().execution_options(writing=True) as connection, connection.begin():
+            if engine.dialect.name == "postgresql":
+                connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+            yield connection
+    except DBAPIError as error:
+        if not broken(error):
+            raise
+        reason = str(error.orig).strip().split("\n")[0]
+        raise StorageUnavailable(f"the database can't be used: {reason}") from error
+    except CommandError as error:
+        raise WrongVersion(f"the database was made by another version of torchtriage: {error}") from error
+    finally:
+        engine.dispose()

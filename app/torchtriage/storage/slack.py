@@ -1,0 +1,52 @@
+"""What is kept of Slack: a group's threads, and which of its requests were taken in already.
+
+Each function is one step of a transaction that its caller opened.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import delete
+from sqlalchemy.orm import Session
+
+from torchtriage.domain.notice import Thread
+from torchtriage.storage.database import insert
+from torchtriage.storage.pagination import number_of
+from torchtriage.storage.tables import SlackRequestRow, ThreadRow
+
+
+def thread_of(session: Session, group: str, channel: str) -> Thread | None:
+    """-> the group's thread in a channel of ours."""
+    row = session.get(ThreadRow, (number_of(group), channel))
+    if row is None:
+        return None
+    return Thread(row.slack_channel, row.ts, str(row.incident_number) if row.incident_number else None)
+
+
+def keep_thread(session: Session, group: str, channel: str, thread: Thread | None) -> None:
+    """Keeps where a group's thread is; None where there is none any more."""
+    number = number_of(group)
+    session.execute(delete(ThreadRow).where(ThreadRow.group_number == number, ThreadRow.channel == channel))
+    if thread:
+        incident = number_of(thread.incident) if thread.incident else None
+        session.add(
+            ThreadRow(
+                group_number=number,
+                channel=channel,
+                slack_channel=thread.channel,
+                ts=thread.ts,
+                incident_number=incident,
+            )
+        )
+    session.flush()
+
+
+def is_first(session: Session, key: str, now: datetime) -> bool:
+    """Notes a request of Slack's -> True; False where it was noted before, in whatever process."""
+    noting = insert(session, SlackRequestRow).values(key=key, at=now).on_conflict_do_nothing(index_elements=["key"])
+    return session.execute(noting.returning(SlackRequestRow.key)).scalar_one_or_none() is not None
+
+
+def forget_requests(session: Session, before: datetime) -> None:
+    session.execute(delete(SlackRequestRow).where(SlackRequestRow.at < before))

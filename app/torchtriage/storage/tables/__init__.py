@@ -1,0 +1,42 @@
+"""The tables. Rows of these classes never leave torchtriage.storage; migrations/ builds what stands here."""
+
+from torchtriage.storage.tables.access import ChangeRow, TokenRow
+from torchtriage.storage.tables.base import Base, Moment, Number
+from torchtriage.storage.tables.counts import CountRow, HostCountRow, ViewRow
+from torchtriage.storage.tables.groups import (
+    FingerprintRow,
+    GoneGroupRow,
+    GroupRow,
+    SplitRow,
+    SuccessionRow,
+    SuggestionRow,
+)
+from torchtriage.storage.tables.incidents import EarlierVerdictRow, FeedbackRow, FileRow, IncidentRow
+from torchtriage.storage.tables.outbox import LaneRow, OutboxRow, SlackRequestRow, ThreadRow
+from torchtriage.storage.tables.retriage import RetriageRow
+
+__all__ = [
+    "Base",
+    "ChangeRow",
+    "CountRow",
+    "EarlierVerdictRow",
+    "FeedbackRow",
+    "FileRow",
+    "FingerprintRow",
+    "GoneGroupRow",
+    "GroupRow",
+    "HostCountRow",
+    "IncidentRow",
+    "LaneRow",
+    "Moment",
+    "Number",
+    "OutboxRow",
+    "RetriageRow",
+    "SlackRequestRow",
+    "SplitRow",
+    "SuccessionRow",
+    "SuggestionRow",
+    "ThreadRow",
+    "TokenRow",
+    "ViewRow",
+]

@@ -1,0 +1,47 @@
+"""Who may ask, and who changed what."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from torchtriage.storage.tables.base import Base, Number
+
+
+class TokenRow(Base):
+    """A token, known by the sha256 of its secret."""
+
+    __tablename__ = "tokens"
+    __table_args__ = ({"sqlite_autoincrement": True},)
+
+    number: Mapped[int] = mapped_column(Number, primary_key=True)
+    sha256: Mapped[str] = mapped_column(unique=True)
+    name: Mapped[str]
+    scopes: Mapped[str]  # parted by blanks
+    session: Mapped[bool]
+    begun_with: Mapped[int | None] = mapped_column(Number)  # of a session: the token that somebody logged in with
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
+
+
+class ChangeRow(Base):
+    """One line of the trail of changes; rows are only ever added."""
+
+    __tablename__ = "changes"
+    __table_args__ = (
+        Index("ix_changes_subject", "subject", "number"),
+        Index("ix_changes_by", "by", "number"),
+        {"sqlite_autoincrement": True},
+    )
+
+    number: Mapped[int] = mapped_column(Number, primary_key=True)
+    at: Mapped[datetime]
+    by: Mapped[str]
+    action: Mapped[str]
+    subject: Mapped[str]
+    detail: Mapped[dict[str, Any]]

@@ -1,0 +1,110 @@
+"""Tokens in the database. Each function is one step of a transaction that its caller opened."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, delete, or_, select, update
+from sqlalchemy.orm import Session, aliased
+
+from torchtriage.domain.access import Scope, Token
+from torchtriage.errors import NotFound
+from torchtriage.storage.database import lock
+from torchtriage.storage.pagination import number_of
+from torchtriage.storage.tables import TokenRow
+
+_BEGUN_WITH = aliased(TokenRow)
+_USE_KEPT_EVERY = timedelta(minutes=1)  # a write for every request would cost more than the request
+
+
+def add(session: Session, sha256: str, token: Token) -> Token:
+    """Keeps a new token under the digest of its secret -> the token with its id."""
+    row = TokenRow(
+        sha256=sha256,
+        name=token.name,
+        scopes=" ".join(sorted(token.scopes)),
+        session=token.session,
+        begun_with=number_of(token.begun_with) if token.begun_with else None,
+        created_at=token.created_at,
+        expires_at=token.expires_at,
+    )
+    session.add(row)
+    session.flush()
+    return _token(row)
+
+
+def valid(session: Session, sha256: str, now: datetime) -> Token | None:
+    """-> the token of a secret's digest, if there is one that is neither expired nor revoked; what a session was begun
+    with must not be either."""
+    query = select(TokenRow).outerjoin(_BEGUN_WITH, TokenRow.begun_with == _BEGUN_WITH.number)
+    query = query.where(TokenRow.sha256 == sha256, *_alive(TokenRow, now), *_alive(_BEGUN_WITH, now))
+    row = session.execute(query).scalar_one_or_none()
+    return _token(row) if row else None
+
+
+def is_use_stale(token: Token, now: datetime) -> bool:
+    """-> whether the last use that is written down is old enough to be written anew."""
+    return token.last_used_at is None or now - token.last_used_at > _USE_KEPT_EVERY
+
+
+def used(session: Session, token_id: str, now: datetime) -> None:
+    session.execute(update(TokenRow).where(TokenRow.number == number_of(token_id)).values(last_used_at=now))
+
+
+def listed(session: Session, sessions: bool) -> list[Token]:
+    """-> all tokens that people made, or all sessions of the page; the latest first."""
+    query = select(TokenRow).where(TokenRow.session.is_(sessions)).order_by(TokenRow.number.desc())
+    return [_token(row) for row in session.execute(query).scalars()]
+
+
+def revoke(session: Session, token_id: str, now: datetime) -> tuple[Token, bool]:
+    """-> the token, which lets nobody in any more, and whether it was this that ended it. Raises NotFound."""
+    row = session.execute(select(TokenRow).where(TokenRow.number == number_of(token_id)).with_for_update()).scalar()
+    if row is None:
+        raise NotFound("there is no such token", token=token_id[:100])
+    new = row.revoked_at is None
+    row.revoked_at = row.revoked_at or now
+    session.flush()
+    return _token(row), new
+
+
+def end_oldest(session: Session, latest: Token, most: int) -> list[Token]:
+    """Takes away the oldest sessions beside `latest`, a session itself, until there are as many as may be -> those.
+
+    They are those of the same token; of a login with a provider, which has none, those of the same name.
+    """
+    begun_with = number_of(latest.begun_with) if latest.begun_with else None
+    same = (
+        (TokenRow.begun_with == begun_with)
+        if begun_with
+        else (TokenRow.begun_with.is_(None) & (TokenRow.name == latest.name))
+    )
+    lock(session, f"sessions {latest.begun_with or latest.name}")
+    query = select(TokenRow).where(TokenRow.session, same, *_alive(TokenRow, latest.created_at))
+    ended = session.execute(query.order_by(TokenRow.number.desc()).offset(most)).scalars().all()
+    for row in ended:
+        session.delete(row)
+    return [_token(row) for row in ended]
+
+
+def sweep(session: Session, before: datetime) -> None:
+    """Takes sessions of the page away that ended before this time."""
+    session.execute(delete(TokenRow).where(TokenRow.session, TokenRow.expires_at < before))
+
+
+def _alive(row: type[TokenRow], now: datetime) -> tuple[ColumnElement[bool], ...]:
+    return row.revoked_at.is_(None), or_(row.expires_at.is_(None), row.expires_at > now)
+
+
+def _token(row: TokenRow) -> Token:
+    return Token(
+        id=str(row.number),
+        name=row.name,
+        scopes=frozenset(map(Scope, row.scopes.split())),
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        last_used_at=row.last_used_at,
+        revoked_at=row.revoked_at,
+        session=row.session,
+        begun_with=str(row.begun_with) if row.begun_with else None,
+    )

@@ -1,0 +1,123 @@
+"""Which incidents are to be triaged, and whose turn it is. Each function is one step of a transaction that its caller
+opened.
+
+A try that never came back says little about its log: services are killed, machines lose their power. A log can take
+all down with it all the same, as where a whole container is what runs out of memory. So each such loss is counted, and
+what was lost a few times is tried ever more seldom: whatever the reason is, it then stands in nobody's way, and the
+tries that a triage has reach over hours, which only a log that is itself the reason outlasts.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import cast as cast_to
+
+from sqlalchemy import Table, Text, bindparam, cast, column, exists, func, or_, select, table, update
+from sqlalchemy.orm import Session
+
+from torchtriage.domain.incident import Job, State, StoredFile, StoredLog
+from torchtriage.storage.database import lock
+from torchtriage.storage.incidents import OPEN, change, is_id
+from torchtriage.storage.pagination import number_of
+from torchtriage.storage.tables import FileRow, IncidentRow
+
+MOST_TRIES = 10
+NO_LOG = "the stored log is "  # so begins why an incident failed whose log was damaged or missing
+_AT_ONCE = 3  # tries that follow one another, as around a bad deployment
+_PAUSE = timedelta(minutes=1)  # before the next one, and twice as long before each that follows
+_JITTER = 1.5  # so that two that were lost together are not tried together for ever
+_LONGEST = timedelta(hours=2)  # of these pauses: a time further away was written before the clock was set back
+_INCIDENTS, _OF_LOGS = cast_to(Table, IncidentRow.__table__), cast_to(Table, FileRow.__table__)
+# What is asked and written for every triage, made once.
+_THE_ONE = _INCIDENTS.c.number == bindparam("of")
+_CLAIMED = (
+    select(_INCIDENTS.c.tries, _INCIDENTS.c.next_try)
+    .where(_THE_ONE, _INCIDENTS.c.state.in_(bindparam("states", expanding=True)))
+    .with_for_update()
+)
+_CLAIM = update(_INCIDENTS).where(_THE_ONE)
+_JOB = select(_INCIDENTS.c.job, _INCIDENTS.c.log_sha256).where(_THE_ONE)
+_FILES = (
+    select(_OF_LOGS.c.name, _OF_LOGS.c.sha256, _OF_LOGS.c.bytes, _OF_LOGS.c.lines)
+    .where(_OF_LOGS.c.incident_number == bindparam("of"))
+    .order_by(_OF_LOGS.c.position)
+)
+_FILES_AT_ONCE = 1000  # which a statement can name
+_WITHOUT_LOG = (
+    select(_INCIDENTS.c.number)
+    .where(
+        _INCIDENTS.c.number.in_(
+            select(_OF_LOGS.c.incident_number).where(_OF_LOGS.c.sha256.in_(bindparam("digests", expanding=True)))
+        ),
+        _INCIDENTS.c.state == State.FAILED,
+        _INCIDENTS.c.failure.startswith(NO_LOG),
+    )
+    .order_by(_INCIDENTS.c.number)
+    .with_for_update(skip_locked=True)  # whoever holds one does the same
+)
+_JOBS = table("procrastinate_jobs", column("queueing_lock"))  # a job that has ended is deleted
+
+
+def waiting(session: Session, now: datetime) -> list[tuple[str, int]]:
+    """-> (id, bytes of the log) of the incidents that are to be triaged, on Postgres of those that no job is about.
+
+    First those whose triage was lost least often, so that one that takes the service down keeps no other waiting.
+    """
+    total = select(func.sum(FileRow.bytes)).where(FileRow.incident_number == IncidentRow.number).scalar_subquery()
+    later = IncidentRow.next_try
+    due = or_(later.is_(None), later <= now, later > now + _LONGEST)
+    query = select(IncidentRow.number, total).where(IncidentRow.state.in_(OPEN), due)
+    query = query.order_by(IncidentRow.tries, IncidentRow.number)
+    if session.get_bind().dialect.name == "postgresql":
+        lock(session, "put what waits into the queue")
+        query = query.where(~exists().where(_JOBS.c.queueing_lock == cast(IncidentRow.number, Text)))
+    return [(str(number), int(size)) for number, size in session.execute(query)]
+
+
+def claim(session: Session, incident_id: str, now: datetime) -> int:
+    """received → triaging -> which try this is, from 1 on; 0 where the incident is gone, has ended or is to wait.
+
+    That one process has it at a time is the queue's business: an incident in triaging is one whose process was lost.
+    """
+    connection = session.connection()
+    row = connection.execute(_CLAIMED, {"of": number_of(incident_id), "states": OPEN}).one_or_none()
+    if row is None or (row.next_try is not None and now < row.next_try <= now + _LONGEST):
+        return 0
+    tries: int = row.tries + 1
+    lost = {"state": State.TRIAGING, "tries": tries, "next_try": _after_loss(tries, now)}
+    connection.execute(_CLAIM, {"of": number_of(incident_id)} | lost)
+    return tries
+
+
+def work_of(session: Session, incident_id: str) -> tuple[Job, StoredLog]:
+    """-> what a triage needs to know of an incident that was claimed."""
+    connection, of = session.connection(), {"of": number_of(incident_id)}
+    job, digest = connection.execute(_JOB, of).one()
+    files = tuple(StoredFile(*file) for file in connection.execute(_FILES, of))
+    return Job(**job), StoredLog(digest, files)
+
+
+def hand_back(session: Session, incident_id: str) -> None:
+    """triaging → received, as if this try had never been."""
+    claimed = [is_id(incident_id), IncidentRow.state == State.TRIAGING]
+    change(session, claimed, {"state": State.RECEIVED, "tries": IncidentRow.tries - 1, "next_try": None})
+
+
+def take_up(session: Session, digests: Sequence[str]) -> bool:
+    """failed → received, of incidents that failed for want of one of these files -> whether there are any."""
+    numbers: set[int] = set()
+    for at in range(0, len(digests), _FILES_AT_ONCE):
+        some = digests[at : at + _FILES_AT_ONCE]
+        numbers.update(session.connection().execute(_WITHOUT_LOG, {"digests": some}).scalars())
+    again = {"state": State.RECEIVED, "failure": None, "triaged_at": None, "tries": 0, "next_try": None}
+    return bool(numbers) and change(session, [IncidentRow.number.in_(numbers)], again)
+
+
+def _after_loss(tries: int, now: datetime) -> datetime | None:
+    """-> when it is to be tried again, should this try be lost too; None: at once."""
+    if not _AT_ONCE <= tries < MOST_TRIES:
+        return None
+    pauses: float = 2 ** (tries - _AT_ONCE) * random.uniform(1, _JITTER)
+    return now + _PAUSE * pauses

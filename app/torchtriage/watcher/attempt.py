@@ -1,0 +1,163 @@
+"""One attempt of a job that fails: its pods, their endings and logs, in a folder of its own until it is reported."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import NamedTuple
+
+from torchtriage.watcher.job import Job
+from torchtriage.watcher.pod import Container, Ending, Pod, key_of, seconds
+
+# How far a container was when its log was read; what comes later replaces it. PREVIOUS: the next start has begun, and
+# may have begun before the log was read that was taken for this one's.
+RUNNING, LEAVING, ENDED, PREVIOUS = 0, 1, 2, 3
+_TOLD = "attempt.json"
+TRIES = 5  # of one log
+
+
+class Wanted(NamedTuple):
+    """A log to read: of which start, with `previous` of the one before the newest; `stage` as above."""
+
+    pod: Pod
+    container: str
+    start: int
+    previous: bool
+    stage: int
+
+    @property
+    def key(self) -> str:
+        return key_of(self.pod.uid, self.container, self.start)
+
+
+@dataclass
+class Attempt:
+    """What is known of it. `number` counts the job's attempts from 0; `starts` says which start of each container is of
+    this attempt, `read` how far its log was read; `missing` why one could not be; `changed` when anything last did."""
+
+    job: Job
+    number: int
+    folder: Path
+    opened: float
+    changed: float
+    pods: dict[str, Pod] = field(default_factory=dict)
+    endings: dict[str, Ending] = field(default_factory=dict)
+    starts: dict[str, int] = field(default_factory=dict)
+    read: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    tries: dict[str, int] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    closed: bool = False
+    saved: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return f"{self.job.kind} {self.job.namespace}/{self.job.name} attempt {self.number}"
+
+    @property
+    def first(self) -> Ending:
+        return min(self.endings.values(), key=lambda ending: (seconds(ending.time), ending.reason == "Error"))
+
+    def take(self, pod: Pod, endings: list[Ending], now: float) -> list[Ending]:
+        """Takes what is new of a pod; of each container one ending. -> those that were new to it."""
+        fresh = []
+        for ending in endings:
+            place = f"{ending.pod}/{ending.container}"
+            if ending.container and self.starts.setdefault(place, ending.start) != ending.start:
+                continue
+            if ending.key not in self.endings:
+                self.endings[ending.key] = ending
+                fresh.append(ending)
+        for each in pod.containers:
+            if each.start is not None:
+                self.starts.setdefault(f"{pod.uid}/{each.name}", each.start)
+        before = self.pods.get(pod.uid)
+        if fresh or before is None or before.over != pod.over or before.leaving != pod.leaving:
+            self.changed = now
+        self.pods[pod.uid] = pod
+        return fresh
+
+    def running(self) -> list[Pod]:
+        """-> the pods that may have more to say in this attempt."""
+        over = {ending.pod for ending in self.endings.values()} | self.gone
+        left = (pod for uid, pod in self.pods.items() if uid not in over and not pod.over)
+        return [pod for pod in left if not any(self._past(pod, each) for each in pod.containers)]
+
+    def answers_for(self) -> Iterator[tuple[str, bool]]:
+        """Yields each start that this attempt answers for, and whether it is over."""
+        running = {pod.uid for pod in self.running()}
+        for uid, pod in self.pods.items():
+            over = pod.over or uid in self.gone
+            if over or uid in running:  # else it goes on, in the job's next attempt
+                yield key_of(uid, "", 0), over
+            for container in pod.raw["spec"]["containers"]:
+                start = self.starts.get(f"{uid}/{container['name']}", 0)
+                yield key_of(uid, container["name"], start), over
+        for key in self.endings:
+            yield key, True
+
+    def wanted(self, pods: Iterable[Pod], last: bool = False) -> Iterator[Wanted]:
+        """Yields the logs to read now; before the report, which is the `last` time, also of what still runs."""
+        for pod in pods:
+            for each in pod.containers if pod.uid not in self.gone else ():
+                want = self._wanted(pod, each)
+                if want is None or self.tries.get(want.key, 0) >= TRIES:
+                    continue
+                known = self.read.get(want.key, -1)
+                if want.stage > known or (last and known < ENDED):
+                    yield want
+
+    def path(self, pod: Pod, container: str, start: int) -> Path:
+        """-> where a log lies: as on a node, so that the engine takes host and attempt from it."""
+        return self.folder / "logs" / f"{pod.namespace}_{pod.name}_{pod.uid}" / container / f"{start}.log"
+
+    def _wanted(self, pod: Pod, each: Container) -> Wanted | None:
+        start = self.starts.get(f"{pod.uid}/{each.name}")
+        if start is None or each.start is None or each.start > start + 1:
+            return None
+        if each.start == start + 1:
+            return Wanted(pod, each.name, start, True, PREVIOUS)
+        stage = ENDED if each.ended is not None else LEAVING if pod.leaving else RUNNING
+        return Wanted(pod, each.name, start, False, stage)
+
+    def _past(self, pod: Pod, each: Container) -> bool:
+        start = self.starts.get(f"{pod.uid}/{each.name}")
+        return start is not None and each.start is not None and each.start > start
+
+    def save(self) -> None:
+        """Writes all of it into its folder, so that a restart goes on with it; raises OSError."""
+        self.saved = self.changed
+        told = {each.name: getattr(self, each.name) for each in fields(self)}  # not asdict: it copies all of the pods
+        told |= {"folder": None, "gone": sorted(self.gone), "job": asdict(self.job)}
+        told["pods"] = {uid: {"raw": pod.raw} for uid, pod in self.pods.items()}
+        told["endings"] = {key: asdict(ending) for key, ending in self.endings.items()}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_whole(self.folder / _TOLD, json.dumps(told))
+
+
+def load(folder: Path) -> Attempt:
+    """-> the attempt that lies in a folder; raises OSError, and ValueError where there is none."""
+    told = json.loads((folder / _TOLD).read_text())
+    try:
+        job, pods, endings = told.pop("job"), told.pop("pods"), told.pop("endings")
+        return Attempt(
+            **told | {"folder": folder, "gone": set(told["gone"])},
+            job=Job(**job),
+            pods={uid: Pod(**pod) for uid, pod in pods.items()},
+            endings={key: Ending(**ending) for key, ending in endings.items()},
+        )
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{folder}: {error}") from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file so that it is the old one or the new one, whatever happens; raises OSError."""
+    part = path.with_name(path.name + ".part")
+    with part.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, path)

@@ -1,0 +1,245 @@
+"""What failed, and whether it can be reported: pods in as they change, attempts opened and closed.
+
+Only one thread ever calls it. What takes long, reading logs and packing, is asked of `Hands`, who answer later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+from torchtriage.watcher.attempt import TRIES, Attempt, Wanted, load
+from torchtriage.watcher.job import Part
+from torchtriage.watcher.metrics import Counters
+from torchtriage.watcher.options import Options
+from torchtriage.watcher.pod import Ending, Pod, seconds
+from torchtriage.watcher.pod_registry import Roster
+from torchtriage.watcher.report import BUNDLE
+from torchtriage.watcher.report_history import Memory
+
+_log = logging.getLogger(__name__)
+_LATE = 120.0  # seconds for logs that are still being read when an attempt is due
+
+
+class Hands(Protocol):
+    """Who works while the desk goes on; each answers by calling `read` or `packed`."""
+
+    def read(self, attempt: Attempt, wanted: Wanted) -> None: ...
+
+    def pack(self, attempt: Attempt) -> None: ...
+
+
+class Desk:
+    def __init__(self, options: Options, memory: Memory, hands: Hands, counters: Counters) -> None:
+        self._options, self._memory, self._hands, self._counters = options, memory, hands, counters
+        self._roster = Roster(options.bare)
+        self._open: dict[Path, Attempt] = {}
+        self._of: dict[str, Attempt] = {}  # of each of their pods
+        self._reading: set[tuple[Path, str]] = set()
+        self._asked: set[Path] = set()  # those whose logs are read for the last time
+        self._packing: set[Path] = set()
+
+    @property
+    def open(self) -> list[Attempt]:
+        return list(self._open.values())
+
+    def recover(self) -> None:
+        """Takes up the attempts that an earlier watcher left behind. Raises OSError."""
+        for folder in sorted(self._options.attempts.glob("*/")):
+            try:
+                attempt = load(folder)
+            except (OSError, ValueError) as error:
+                _log.warning(
+                    "an attempt that was left behind can't be read", extra={"folder": str(folder), "error": str(error)}
+                )
+                shutil.rmtree(folder, ignore_errors=True)
+                continue
+            if attempt.closed:
+                self._finish(attempt)
+                continue
+            self._open[folder] = attempt
+            self._of |= dict.fromkeys(attempt.pods, attempt)
+            _log.info("goes on with an attempt", extra={"attempt": attempt.name})
+
+    def listed(self, namespace: str, pods: list[Pod]) -> None:
+        """All pods of a namespace, or of all where it is empty: what was known and is not among them is gone."""
+        there = {pod.uid for pod in pods}
+        for pod in self._roster.pods() + [pod for each in self.open for pod in each.pods.values()]:
+            if namespace in ("", pod.namespace) and pod.uid not in there:
+                self.gone(pod)
+        for pod in sorted(pods, key=lambda pod: pod.created):
+            self.changed(pod)
+
+    def changed(self, pod: Pod) -> None:
+        part = self._roster.put(pod)
+        if part is None:
+            return
+        self._counters.pods.set(len(self._roster))
+        now = time.time()
+        fresh = [ending for ending in pod.endings() if self._is_new(ending, now)]
+        attempt = self._of.get(pod.uid) or self._joined(pod, part)
+        opened = attempt is None
+        if attempt is None:
+            if not fresh:
+                return
+            attempt = self._opened(pod, part, now)
+        if attempt.folder in self._packing:
+            return
+        for ending in attempt.take(pod, fresh, now):
+            self._counters.failures.labels(ending.reason).inc()
+            told = {"attempt": attempt.name, "pod": pod.name, "container": ending.container, "reason": ending.reason}
+            _log.info("failed", extra=told | {"exit_code": ending.exit_code})
+        self._of[pod.uid] = attempt
+        if opened:
+            for other in self._roster.of_job(part.job):
+                if other.uid not in self._of:
+                    self.changed(other)
+        self._ask(attempt, attempt.wanted([pod]))
+
+    def gone(self, pod: Pod) -> None:
+        """A pod was deleted, and its logs with it."""
+        self.changed(pod)
+        self._roster.drop(pod)
+        self._counters.pods.set(len(self._roster))
+        attempt = self._of.get(pod.uid)
+        if attempt is not None and pod.uid not in attempt.gone:
+            attempt.gone.add(pod.uid)
+            attempt.changed = time.time()
+
+    def read(self, attempt: Attempt, wanted: Wanted, part: Path, problem: str, again: bool) -> None:
+        """A log was read into the file `part`; or `problem` says why not, and `again` whether it may be yet."""
+        self._reading.discard((attempt.folder, wanted.key))
+        if attempt.folder in self._packing or self._open.get(attempt.folder) is not attempt:
+            part.unlink(missing_ok=True)
+            return
+        if not problem and self._roster.has_heir(wanted.pod):
+            problem, again = "another pod has its name", False
+        try:
+            if not problem:
+                part.replace(attempt.path(wanted.pod, wanted.container, wanted.start))
+        except OSError as error:
+            problem, again = f"the watcher's folder: {error}", True
+        attempt.changed = time.time()
+        if not problem:
+            attempt.read[wanted.key] = wanted.stage
+            attempt.missing.pop(wanted.key, None)
+        else:
+            part.unlink(missing_ok=True)
+            attempt.tries[wanted.key] = attempt.tries.get(wanted.key, 0) + 1 if again else TRIES
+            if wanted.key not in attempt.read:
+                attempt.missing[wanted.key] = problem
+                told = {"attempt": attempt.name, "pod": wanted.pod.name, "container": wanted.container}
+                _log.warning("no log", extra=told | {"why": problem})
+        self._counters.logs.labels("missing" if problem else "read").inc()
+
+    def tick(self, now: float) -> None:
+        """Saves what changed, and closes the attempts that are due; again the next time where the disk is full."""
+        for attempt in self.open:
+            try:
+                self._go_on(attempt, now)
+            except OSError as error:
+                _log.error("the watcher's folder", extra={"attempt": attempt.name, "error": str(error)})
+        self._counters.attempts.set(len(self.open))
+
+    def _go_on(self, attempt: Attempt, now: float) -> None:
+        if attempt.closed:
+            attempt.save()
+            self._finish(attempt)
+        elif attempt.folder not in self._packing:
+            self._ask(attempt, attempt.wanted(attempt.pods.values()))
+            if attempt.changed != attempt.saved:
+                attempt.save()
+            if self._is_due(attempt, now):
+                self._close(attempt)
+
+    def packed(self, attempt: Attempt, problem: str) -> None:
+        """The bundle of an attempt lies in its folder; `problem` says why it does not."""
+        if problem:
+            _log.warning("can't be packed yet", extra={"attempt": attempt.name, "error": problem})
+            self._packing.discard(attempt.folder)
+            attempt.changed = time.time()
+        else:
+            attempt.closed = True
+
+    def _is_new(self, ending: Ending, now: float) -> bool:
+        return not self._memory.knows(ending) and seconds(ending.time) > now - self._options.oldest
+
+    def _joined(self, pod: Pod, part: Part) -> Attempt | None:
+        """-> the open attempt that a pod is of: it was there before that attempt failed, and is of no earlier one."""
+        if pod.over and self._memory.has_closed(pod):
+            return None
+        for attempt in self.open:
+            same = attempt.job == part.job and part.attempt in (None, attempt.number)
+            there = same and seconds(pod.created) <= seconds(attempt.first.time)
+            if there and not self._roster.is_replaced(pod, part, attempt):
+                return attempt
+        return None
+
+    def _opened(self, pod: Pod, part: Part, now: float) -> Attempt:
+        number = part.attempt
+        if number is None:
+            number = max(self._roster.earlier(pod, part), self._memory.reported(part.job.key))
+        digest = hashlib.sha256(f"{part.job.key} {number} {pod.uid} {now}".encode()).hexdigest()[:16]
+        attempt = Attempt(part.job, number, self._options.attempts / digest, now, now)
+        self._open[attempt.folder] = attempt
+        return attempt
+
+    def _ask(self, attempt: Attempt, wanted: Iterable[Wanted]) -> None:
+        for each in list(wanted):
+            if (attempt.folder, each.key) not in self._reading:
+                self._reading.add((attempt.folder, each.key))
+                self._hands.read(attempt, each)
+
+    def _is_due(self, attempt: Attempt, now: float) -> bool:
+        reading = any(folder == attempt.folder for folder, _ in self._reading)
+        if now - attempt.opened > self._options.settle:
+            return not reading or now - attempt.opened > self._options.settle + _LATE
+        return not attempt.running() and not reading and now - attempt.changed >= self._options.quiet
+
+    def _close(self, attempt: Attempt) -> None:
+        gpus = sum(pod.gpus for pod in attempt.pods.values())
+        skipped = "too few GPUs" if gpus < self._options.least_gpus else ""
+        if self._memory.reported(attempt.job.key) >= self._options.most_reports:
+            skipped = "its job was reported often enough"
+        if skipped:
+            _log.info("is not reported", extra={"attempt": attempt.name, "why": skipped})
+            self._counters.reports.labels("skipped").inc()
+            attempt.closed = True
+        elif attempt.folder not in self._asked:
+            self._asked.add(attempt.folder)
+            self._ask(attempt, attempt.wanted(attempt.pods.values(), last=True))
+        else:
+            self._packing.add(attempt.folder)
+            self._hands.pack(attempt)
+
+    def _finish(self, attempt: Attempt) -> None:
+        """Hands the bundle over, then notes that it was. Each step can be the last one before a crash: the attempt is
+        closed by now, and a restart goes on where this one stopped."""
+        bundle = attempt.folder / BUNDLE
+        if bundle.exists():
+            self._options.spool.mkdir(0o700, parents=True, exist_ok=True)
+            bundle.replace(self._options.spool / f"{int(attempt.opened)}-{attempt.folder.name}.bundle")
+            self._counters.reports.labels("packed").inc()
+            _log.info(
+                "is packed", extra={"attempt": attempt.name, "pods": len(attempt.pods), "missing": len(attempt.missing)}
+            )
+        now = time.time()
+        self._memory.note(attempt, self._options.echo, now)
+        self._memory.save(self._roster.uids | set(self._of), now)
+        shutil.rmtree(attempt.folder, ignore_errors=True)
+        self._open.pop(attempt.folder, None)
+        self._packing.discard(attempt.folder)
+        self._asked.discard(attempt.folder)
+        self._forget(attempt.pods)
+
+    def _forget(self, pods: Iterable[str]) -> None:
+        """Frees the pods of an attempt that was reported: what failed in them meanwhile is of the next one."""
+        for uid in list(pods):
+            self._of.pop(uid, None)
+        for pod in self._roster.pods(list(pods)):
+            self.changed(pod)

@@ -1,0 +1,64 @@
+"""Brings packed reports to the service; what it can't take now stays in the spool until it can."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from pathlib import Path
+
+from torchtriage.client.torchtriage_client import Undelivered, deliver
+from torchtriage.watcher.metrics import Counters
+from torchtriage.watcher.options import Options
+
+_log = logging.getLogger(__name__)
+_LONGEST = 60.0  # seconds between two tries
+_TIMEOUT = 300.0
+
+
+def keep_delivering(options: Options, counters: Counters, packed: threading.Event, stopped: threading.Event) -> None:
+    """Delivers what lies in the spool, again each time something is `packed`, until it is `stopped`."""
+    failed = 0
+    while not stopped.is_set():
+        packed.clear()
+        try:
+            deliver_all(options, counters, stopped)
+            failed = 0
+        except Undelivered as error:
+            failed += 1
+            _log.warning(
+                "the service does not take reports", extra={"error": str(error), "waiting": len(_bundles(options))}
+            )
+        counters.waiting.set(len(_bundles(options)))
+        if failed:
+            stopped.wait(min(_LONGEST, 2.0 ** (failed - 1)))
+        else:
+            packed.wait(_LONGEST)
+
+
+def deliver_all(options: Options, counters: Counters, stopped: threading.Event) -> None:
+    """Delivers each report in the spool, the oldest first. Raises Undelivered where the service is away."""
+    for path in _bundles(options):
+        if stopped.is_set():
+            return
+        try:
+            incident = deliver(options.client, str(path), time.monotonic() + _TIMEOUT, 0)
+        except Undelivered as error:
+            if not error.final:
+                raise
+            counters.reports.labels("refused").inc()
+            _log.error(
+                "the service refuses a report, which is put aside", extra={"report": path.name, "error": str(error)}
+            )
+            continue
+        if incident is not None:
+            counters.reports.labels("delivered").inc()
+            job = incident.get("job") or {}
+            _log.info(
+                "delivered",
+                extra={"job": job.get("job_name"), "attempt": job.get("attempt"), "incident": incident.get("url")},
+            )
+
+
+def _bundles(options: Options) -> list[Path]:
+    return sorted(options.spool.glob("*.bundle"))

@@ -1,0 +1,83 @@
+"""What Kubernetes says of an attempt's pods, as lines with a time, in words that the knowledge base knows."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+from torchtriage.watcher.attempt import Attempt
+from torchtriage.watcher.pod import Ending, Json, Pod, seconds
+
+_TELLING = {"Killing", "Preempted", "Preempting", "TaintManagerEviction", "SuccessfulDelete"}  # of the normal events
+_CRASHES = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL, signal.SIGSEGV)
+_MOST = 50  # events of one pod
+_LONGEST = 4096  # characters of a message: as long as a termination message can be
+
+
+def said_of_pod(attempt: Attempt, pod: Pod, events: list[Json]) -> str:
+    """-> the lines about one pod; empty where nothing went wrong with it."""
+    lines = [(ending.time, _line_of(ending, attempt)) for ending in attempt.endings.values() if ending.pod == pod.uid]
+    lines += [(_time_of(event), _event_line(event)) for event in _relevant(pod, events)]
+    for key, reason in attempt.missing.items():
+        if key.startswith(pod.uid + "/"):
+            lines.append((attempt.first.time, f"container {key.split('/')[1]}: no log, {reason}"))
+    if not lines:
+        return ""
+    place = f"pod {pod.namespace}/{pod.name} on node {pod.node or 'none'}"
+    told = [(pod.created, f"{place}, {attempt.name}"), *sorted(lines, key=lambda line: seconds(line[0]))]
+    return "".join(f"{time} {line}\n" for time, line in told)
+
+
+def said_of_job(attempt: Attempt, events: list[Json]) -> str:
+    """-> the lines about the job itself: which pods failed, its deadline, a quota that refuses its pods."""
+    about = [event for event in events if event["involvedObject"].get("kind") != "Pod"]
+    about = [each for each in about if each["involvedObject"].get("name") == attempt.job.name]
+    since = min((seconds(pod.created) for pod in attempt.pods.values()), default=0.0)
+    told = [each for each in about if each.get("type") == "Warning" and seconds(_time_of(each)) >= since][-_MOST:]
+    failed = sorted({attempt.pods[ending.pod].name for ending in attempt.endings.values()})
+    shown = " ".join(failed[:_MOST]) + (" …" if len(failed) > _MOST else "")
+    first = f"{attempt.first.time} {attempt.name}: {len(failed)} of {len(attempt.pods)} pods failed: {shown}\n"
+    return first + "".join(f"{_time_of(event)} {_event_line(event)}\n" for event in told)
+
+
+def _line_of(ending: Ending, attempt: Attempt) -> str:
+    message = " ".join(ending.message.split())[:_LONGEST]
+    if not ending.container:
+        return f"pod ended: reason: {ending.reason}, message: {message}"
+    line = f"container {ending.container} terminated{_signal(ending)}: reason: {ending.reason}"
+    if ending.exit_code is not None:
+        line += f", exit code: {ending.exit_code}"
+    # A program's last words may stand here as well; they are in its log, where there is one.
+    if message and (ending.reason not in ("Error", "OOMKilled") or ending.key in attempt.missing):
+        line += f", message: {message}"
+    return line
+
+
+def _signal(ending: Ending) -> str:
+    """-> which signal ended it: shells and runtimes add 128 to it."""
+    number = (ending.exit_code or 0) - 128
+    return f" with signal {signal.Signals(number).name}" if number in _CRASHES and ending.reason == "Error" else ""
+
+
+def _relevant(pod: Pod, events: list[Json]) -> Iterator[Json]:
+    """Yields the newest events of a pod; where it has run, not how it came to run."""
+    starts = [each for each in pod.containers if each.start is not None]
+    since = seconds(pod.status.get("startTime")) if starts else 0.0
+    own = [event for event in events if event["involvedObject"].get("uid") == pod.uid]
+    told = [event for event in own if event.get("type") == "Warning" or event.get("reason") in _TELLING]
+    waited = {"FailedScheduling", "FailedMount", "FailedAttachVolume", "BackOff"} if starts else set()
+    kept = [each for each in told if seconds(_time_of(each)) >= since and each.get("reason") not in waited]
+    yield from sorted(kept, key=lambda event: seconds(_time_of(event)))[-_MOST:]
+
+
+def _event_line(event: Json) -> str:
+    source = (event.get("source") or {}).get("component") or event.get("reportingComponent") or ""
+    message = " ".join(str(event.get("message") or "").split())[:_LONGEST]
+    return f"event {event.get('type')}  {event.get('reason')}  {source}  {message}"
+
+
+def _time_of(event: Json) -> str:
+    """-> when it last happened: the fields that hold it depend on who wrote it."""
+    series = event.get("series") or {}
+    times = (event.get("lastTimestamp"), series.get("lastObservedTime"), event.get("eventTime"))
+    return str(next(filter(None, times), None) or event["metadata"].get("creationTimestamp") or "")

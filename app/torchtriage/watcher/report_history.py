@@ -1,0 +1,59 @@
+"""What was reported already, in a small file: which starts of which pods, and how often which job."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from torchtriage.watcher.attempt import Attempt, write_whole
+from torchtriage.watcher.pod import Ending, Pod, key_of, seconds
+
+_FOR_EVER = 1e12  # seconds since 1970
+_FORGOTTEN = 7 * 86400  # seconds after which what no pod tells of any more is forgotten
+
+
+@dataclass
+class Memory:
+    """`done`: for each start until which time its ending counts as reported, and when that was noted. `counts`: for
+    each job how many attempts were reported, and when the last was."""
+
+    path: Path
+    done: dict[str, tuple[float, float]] = field(default_factory=dict)
+    counts: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    def knows(self, ending: Ending) -> bool:
+        return seconds(ending.time) <= self.done.get(ending.key, (0.0, 0.0))[0]
+
+    def has_closed(self, pod: Pod) -> bool:
+        """-> whether the attempt was reported in which a pod ended."""
+        return self.done.get(key_of(pod.uid, "", 0), (0.0, 0.0))[0] >= _FOR_EVER
+
+    def reported(self, job: str) -> int:
+        """-> how many attempts of a job were reported."""
+        return self.counts.get(job, (0, 0.0))[0]
+
+    def note(self, attempt: Attempt, echo: float, now: float) -> None:
+        """Notes an attempt as reported. What still runs and ends within `echo` seconds only follows from it."""
+        for key, over in attempt.answers_for():
+            until = _FOR_EVER if over else now + echo
+            self.done[key] = (max(until, self.done.get(key, (0.0, 0.0))[0]), now)
+        self.counts[attempt.job.key] = (self.reported(attempt.job.key) + 1, now)
+
+    def save(self, alive: set[str], now: float) -> None:
+        """Writes it down without what is old and of no pod in `alive`, their UIDs. Raises OSError."""
+        self.done = {
+            key: told for key, told in self.done.items() if key.split("/")[0] in alive or told[1] > now - _FORGOTTEN
+        }
+        self.counts = {job: told for job, told in self.counts.items() if told[1] > now - _FORGOTTEN}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(self.path, json.dumps({"done": self.done, "counts": self.counts}))
+
+
+def recall(path: Path) -> Memory:
+    """-> what stands in the file, nothing where there is none. Raises OSError, and ValueError where it is broken."""
+    if not path.exists():
+        return Memory(path)
+    told = json.loads(path.read_text())
+    done = {key: (float(until), float(noted)) for key, (until, noted) in told["done"].items()}
+    return Memory(path, done, {job: (int(count), float(noted)) for job, (count, noted) in told["counts"].items()})

@@ -1,0 +1,101 @@
+"""The whole watcher: a thread for each namespace, one that delivers, and the desk in the thread that calls."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from contextlib import suppress
+from queue import Empty
+
+from torchtriage.errors import TriageError
+from torchtriage.watcher.controller import Desk
+from torchtriage.watcher.delivery import keep_delivering
+from torchtriage.watcher.health import answering
+from torchtriage.watcher.kubernetes_api import Cluster
+from torchtriage.watcher.metrics import Counters
+from torchtriage.watcher.options import Options
+from torchtriage.watcher.pod_watch import Watching
+from torchtriage.watcher.report_history import Memory, recall
+from torchtriage.watcher.workers import Inbox, Workers
+
+_log = logging.getLogger(__name__)
+_AT_ONCE = 1000  # changes that wait for the desk before the watch itself waits
+_TICK = 0.5  # seconds
+_STUCK = 60.0  # seconds without a tick
+
+
+class Watcher:
+    def __init__(self, options: Options, cluster: Cluster) -> None:
+        self._options, self._cluster = options, cluster
+        self.counters = Counters()
+        self.stopped = threading.Event()
+        self.port = 0
+        self._packed = threading.Event()
+        self._ticked = time.monotonic()
+
+    def stop(self) -> None:
+        """Asks `run` to come to its end."""
+        self.stopped.set()
+        self._packed.set()
+
+    def run(self) -> None:
+        """Watches until it is stopped. Raises TriageError where its folder or its port can't be used."""
+        options = self._options
+        inbox: Inbox = Inbox(_AT_ONCE)
+        workers = Workers(options, self._cluster, inbox)
+        try:
+            options.attempts.mkdir(parents=True, exist_ok=True)
+            options.spool.mkdir(0o700, parents=True, exist_ok=True)
+            desk = Desk(options, self._recalled(), workers, self.counters)
+            workers.desk = desk
+            desk.recover()
+        except OSError as error:
+            raise TriageError(f"the watcher's folder: {error}") from None
+        watchings = [
+            Watching(self._cluster, namespace, options.selector, desk, inbox)
+            for namespace in options.namespaces or ("",)
+        ]
+        delivering = (options, self.counters, self._packed, self.stopped)
+        threads = [threading.Thread(target=each.follow, args=(self.stopped, self.counters), daemon=True)
+                   for each in watchings]  # fmt: skip
+        threads.append(threading.Thread(target=keep_delivering, args=delivering, daemon=True))
+        try:
+            with answering(
+                options.host,
+                options.port,
+                lambda: time.monotonic() - self._ticked < _STUCK and all(thread.is_alive() for thread in threads),
+                lambda: all(each.ready.is_set() for each in watchings),
+                self.counters,
+            ) as self.port:
+                for thread in threads:
+                    thread.start()
+                self._work(desk, inbox)
+                threads[-1].join(5)
+        except OSError as error:
+            raise TriageError(f"port {options.port} can't be used: {error.strerror}") from None
+        finally:
+            self.stop()
+            workers.stop()
+            while not inbox.empty():  # a full one would hold up those who still put something into it
+                inbox.get()
+
+    def _recalled(self) -> Memory:
+        path = self._options.folder / "reported.json"
+        try:
+            return recall(path)
+        except ValueError as error:
+            _log.warning("what was reported can't be read, so it may be reported again", extra={"error": str(error)})
+            return Memory(path)
+
+    def _work(self, desk: Desk, inbox: Inbox) -> None:
+        ticked = 0.0
+        while not self.stopped.is_set():
+            with suppress(Empty):
+                inbox.get(timeout=_TICK)()
+            self._ticked = time.monotonic()
+            if self._ticked - ticked >= _TICK:
+                ticked = self._ticked
+                desk.tick(time.time())
+                if any(self._options.spool.glob("*.bundle")):
+                    self._packed.set()

@@ -1,0 +1,71 @@
+"""What takes long, in a few threads: logs read from the cluster into files, bundles packed. Results go to the desk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from queue import Queue
+
+from torchtriage.watcher.attempt import Attempt, Wanted
+from torchtriage.watcher.controller import Desk
+from torchtriage.watcher.kubernetes_api import Cluster, ClusterError
+from torchtriage.watcher.log_capture import keep_log
+from torchtriage.watcher.options import Options
+from torchtriage.watcher.pod import Json
+from torchtriage.watcher.report import write_report
+
+MB = 1 << 20
+THREADS = 8
+Inbox = Queue[Callable[[], None]]
+_FINAL = (400, 401, 403, 404, 410)  # statuses after which a log is not asked for again
+
+
+class Workers:
+    """The desk's hands. `inbox` takes what the desk's own thread shall call."""
+
+    def __init__(self, options: Options, cluster: Cluster, inbox: Inbox) -> None:
+        self._options, self._cluster, self._inbox = options, cluster, inbox
+        self._pool = ThreadPoolExecutor(THREADS, "watcher")
+        self.desk: Desk
+
+    def read(self, attempt: Attempt, wanted: Wanted) -> None:
+        most = max(MB, min(64 * MB, self._options.client.max_bytes // max(1, len(attempt.pods))))
+        path = attempt.path(wanted.pod, wanted.container, wanted.start)
+        part = path.with_name(f"{path.name}.{wanted.stage}.part")
+
+        def work() -> None:
+            problem, again = "", False
+            try:
+                keep_log(self._cluster.log(wanted.pod, wanted.container, wanted.previous), part, most)
+            except ClusterError as error:
+                problem, again = str(error), error.status not in _FINAL
+            except OSError as error:
+                problem, again = f"the folder of the watcher: {error}", True
+            self._inbox.put(partial(self.desk.read, attempt, wanted, part, problem, again))
+
+        self._pool.submit(work)
+
+    def pack(self, attempt: Attempt) -> None:
+        def work() -> None:
+            problem = ""
+            try:
+                write_report(attempt, self._options.client, self._options.users, self._events(attempt))
+            except OSError as error:
+                problem = str(error)
+            self._inbox.put(partial(self.desk.packed, attempt, problem))
+
+        self._pool.submit(work)
+
+    def _events(self, attempt: Attempt) -> list[Json]:
+        """-> what the cluster noted on the attempt's pods and job; nothing where it does not say."""
+        names = {attempt.job.name, *(pod.name for pod in attempt.pods.values())}
+        try:
+            told = self._cluster.events(attempt.job.namespace)
+            return [event for event in told if event["involvedObject"].get("name") in names]
+        except ClusterError:
+            return []
+
+    def stop(self) -> None:
+        """Begins nothing more; what is under way is taken up by the next watcher."""
+        self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,61 @@
+"""/healthz and /readyz"""
+
+from __future__ import annotations
+
+import asyncio
+
+from anyio import to_thread
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel
+
+from torchtriage.errors import StorageUnavailable, TriageError
+from torchtriage.services.service import Service
+from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.errors import told
+from torchtriage.web.json_responses import Answer
+
+router = APIRouter(tags=["health"])
+_PATIENCE = 2.5  # seconds; who asks waits three, as deploy/kubernetes says
+
+
+class NotReady(TriageError):
+    """A loop that does the service's work has been silent for too long."""
+
+    status = 503
+    code = "not_ready"
+
+
+class Health(BaseModel):
+    status: str
+
+
+@router.get("/healthz", responses={200: {"model": Health}, **told(guarded=False)})
+async def alive() -> Response:
+    """The process answers; whatever else is wrong, restarting it would not help."""
+    return Answer({"status": "ok"})
+
+
+@router.get("/readyz", responses={200: {"model": Health}, **told(guarded=False)})
+async def ready(request: Request, service: ServiceDep) -> Response:
+    """Logs can be taken and are worked on: database and log store can be written, and no loop is silent."""
+    state = request.app.state
+    # One look at a time, for all who ask: where the database stands still, each would hold a thread for as long.
+    look: asyncio.Task[None] | None = getattr(state, "readiness", None)
+    if look is None or look.done():
+        look = state.readiness = asyncio.create_task(to_thread.run_sync(_look, service))
+        look.add_done_callback(lambda done: done.cancelled() or done.exception())  # told to whoever still waits
+    done, _ = await asyncio.wait({look}, timeout=_PATIENCE)
+    if not done:
+        raise StorageUnavailable("the database or the log store does not answer")
+    look.result()
+    return Answer({"status": "ok"})
+
+
+def _look(service: Service) -> None:
+    """Raises StorageUnavailable, NotReady."""
+    service.database.check()
+    service.blobs.check()
+    missing = service.heartbeats.missing()
+    if missing:
+        silent = ", ".join(f"{loop} for {age:.0f} s" for loop, age in sorted(missing.items()))
+        raise NotReady(f"no heartbeat: {silent}", loops={loop: round(age) for loop, age in missing.items()})

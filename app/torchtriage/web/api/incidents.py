@@ -1,0 +1,134 @@
+"""/api/v1/incidents"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Query, Request, Response
+
+from torchtriage.domain.access import Scope
+from torchtriage.domain.incident import Feedback, Incident
+from torchtriage.services import incidents
+from torchtriage.services.accept import take_in
+from torchtriage.services.service import Service
+from torchtriage.web.api.body import with_uploads
+from torchtriage.web.api.request_models import FeedbackBody, IncidentsQuery, LogQuery, SubmitQuery
+from torchtriage.web.api.response_models import IncidentForm, IncidentsForm, LinesForm, RepeatForm, page_of
+from torchtriage.web.authentication import Reader, Submitter, Writer
+from torchtriage.web.dependencies import IntakeDep, ServiceDep
+from torchtriage.web.errors import told
+from torchtriage.web.json_responses import Answer
+
+router = APIRouter(prefix="/api/v1/incidents", tags=["incidents"])
+
+_FILE = {"type": "string", "format": "binary"}
+BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "The log: text, or gzip, zstd or tar of it; several files as a form, or as one archive. "
+        "Any other Content-Type is taken for text.",
+        "content": {
+            "text/plain": {"schema": {"type": "string"}},
+            "application/gzip": {"schema": _FILE},
+            "application/zstd": {"schema": _FILE},
+            "application/octet-stream": {"schema": _FILE},
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "properties": {"log": {"type": "array", "items": _FILE}},
+                    "required": ["log"],
+                }
+            },
+        },
+    }
+}
+BODY_ERRORS = (400, 403, 408, 413, 415, 422)
+_FORM = {"model": IncidentForm}
+_PLACE = {"Location": {"schema": {"type": "string"}, "description": "Where the incident is read"}}
+
+
+@router.post(
+    "",
+    status_code=201,
+    openapi_extra=BODY,
+    responses={
+        200: {
+            "model": IncidentForm | RepeatForm,
+            "description": "The same log of the same job and attempt was there already",
+            "headers": _PLACE,
+        },
+        201: _FORM | {"description": "Kept and triaged", "headers": _PLACE},
+        202: _FORM | {"description": "Kept; the triage goes on", "headers": _PLACE},
+        **told(*BODY_ERRORS),
+    },
+)
+async def submit(
+    request: Request, query: Annotated[SubmitQuery, Query()], service: ServiceDep, intake: IntakeDep, caller: Submitter
+) -> Response:
+    """Hand in a failed run. It is answered after the log is durable. Of an incident that was there already, who may not
+    read is told `id` and `state` only."""
+    take = partial(take_in, service, query.job())
+    taken = await with_uploads(request, intake, service.settings.max_log_bytes, take)
+    accepted = await asyncio.shield(asyncio.wrap_future(taken))  # it is kept, whether or not anybody waits for it
+    incident = await _after(service, accepted.incident, query.wait)
+    status = 200 if not accepted.new else 201 if incident.state.final else 202
+    body = incident.as_dict(service.settings.base_url)
+    if not accepted.new and not caller.may(Scope.READ):
+        body = {"id": incident.id, "state": incident.state}
+    return Answer(body, status, {"Location": f"/api/v1/incidents/{incident.id}"})
+
+
+@router.get("", responses={200: {"model": IncidentsForm}, **told(400, 422)})
+def list_incidents(query: Annotated[IncidentsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
+    """Incidents, the newest first."""
+    page = incidents.list_incidents(service, query.wanted(), query.limit, query.cursor)
+    return Answer(page_of(page, service.settings.base_url))
+
+
+@router.get("/{incident}", responses={200: _FORM, **told(404, 422)})
+def read_incident(incident: str, service: ServiceDep, _: Reader) -> Response:
+    return Answer(incidents.read_incident(service, incident).as_dict(service.settings.base_url))
+
+
+@router.get("/{incident}/log", responses={200: {"model": LinesForm}, **told(404, 422)})
+def read_log(incident: str, query: Annotated[LogQuery, Query()], service: ServiceDep, _: Reader) -> Response:
+    """A piece of the log."""
+    found = incidents.read_incident(service, incident)
+    file, lines = incidents.read_log(service, found, query.start, query.lines, query.file)
+    after = query.start + len(lines)
+    return Answer(
+        {
+            "file": file.name,
+            "total": file.lines,
+            "lines": [{"line": line.line, "text": line.text, "cut": line.cut} for line in lines],
+            "next": after if lines and after <= file.lines else None,
+        }
+    )
+
+
+@router.delete("/{incident}", status_code=204, responses={204: {"description": "Forgotten"}, **told(403, 404, 422)})
+def forget_incident(incident: str, service: ServiceDep, caller: Writer) -> Response:
+    """Forget an incident, and its log where no other incident has the same."""
+    incidents.forget_incident(service, incident, caller.name)
+    return Response(status_code=204)
+
+
+@router.post("/{incident}/feedback", responses={200: _FORM, **told(400, 403, 404, 413, 422)})
+def say(incident: str, said: FeedbackBody, service: ServiceDep, caller: Writer) -> Response:
+    """Say whether the verdict was right, and what it should have been."""
+    feedback = Feedback(said.verdict, caller.name, datetime.now(UTC), said.entry, said.note)
+    return Answer(incidents.say(service, incident, feedback).as_dict(service.settings.base_url))
+
+
+async def _after(service: Service, incident: Incident, seconds: float) -> Incident:
+    """-> the incident when its triage has ended, or as it is when the time is over."""
+    if seconds <= 0 or incident.state.final:
+        return incident
+    future = service.queue.find(incident.id)
+    if future is not None:
+        await asyncio.wait([asyncio.wrap_future(future)], timeout=seconds)
+    return await to_thread.run_sync(incidents.read_incident, service, incident.id)

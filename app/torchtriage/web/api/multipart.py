@@ -1,0 +1,129 @@
+"""multipart/form-data as a stream: chunks of a body in, the files in it out, a piece at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterator
+from enum import Enum
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from torchtriage.errors import BadInput
+from torchtriage.reading.unpack import Upload
+
+_MOST_PARTS = 5000
+
+
+class BadForm(BadInput):
+    """The form is cut or broken, or holds what is not asked for."""
+
+    code = "bad_form"
+
+
+def boundary_of(content_type: str) -> bytes:
+    """-> the boundary that a Content-Type names; raises BadForm."""
+    boundary = parse_options_header(content_type)[1].get(b"boundary", b"")
+    if not boundary:
+        raise BadForm("the Content-Type names no boundary")
+    return boundary
+
+
+def uploads(chunks: Iterator[bytes], boundary: bytes, fields: Collection[str]) -> Iterator[Upload]:
+    """Yields the parts that belong to `fields`; each must be read before the next is asked for.
+
+    A file field in which nothing was chosen is left out. Raises BadForm.
+    """
+    form = _Form(chunks, boundary)
+    for count, headers in enumerate(form.parts()):
+        if count == _MOST_PARTS:
+            raise BadForm(f"more than {_MOST_PARTS} parts")
+        field, filename = _names(headers)
+        if field not in fields:
+            raise BadForm(f"an unknown field {field[:100]!r}; the log is sent as {' or '.join(sorted(fields))}")
+        content = form.content()
+        first = next(content, b"")
+        if first or filename:
+            yield Upload(filename or field, _again(first, content))
+        for _ in content:
+            pass  # what the reader of this part left
+
+
+class _Kind(Enum):
+    BEGIN = "part_begin"
+    NAME = "header_field"
+    VALUE = "header_value"
+    HEADER = "header_end"
+    HEADERS = "headers_finished"
+    DATA = "part_data"
+    PART = "part_end"
+    END = "end"
+
+
+class _Form:
+    """The parser calls back; this turns it into something that can be asked."""
+
+    def __init__(self, chunks: Iterator[bytes], boundary: bytes) -> None:
+        self._chunks = chunks
+        self._seen: deque[tuple[_Kind, bytes]] = deque()
+        try:
+            self._parser = MultipartParser(boundary)
+        except FormParserError as error:
+            raise BadForm(f"the form can't be read: {error}") from error
+        for kind in _Kind:
+            self._parser.set_callback(kind.value, self._saw(kind))
+
+    def parts(self) -> Iterator[dict[bytes, bytes]]:
+        """Yields the headers of each part, names in small letters. Read its content before the next."""
+        headers: dict[bytes, bytes] = {}
+        name = value = b""
+        for kind, data in self._events():
+            if kind is _Kind.END:
+                return
+            if kind is _Kind.NAME:
+                name += data
+            elif kind is _Kind.VALUE:
+                value += data
+            elif kind is _Kind.HEADER:
+                headers[name.lower()] = value
+                name = value = b""
+            elif kind is _Kind.HEADERS:
+                yield headers
+                headers = {}
+
+    def content(self) -> Iterator[bytes]:
+        """Yields the bytes of the part that `parts` is at."""
+        for kind, data in self._events():
+            if kind is _Kind.PART:
+                return
+            yield data
+
+    def _events(self) -> Iterator[tuple[_Kind, bytes]]:
+        while True:
+            while self._seen:
+                yield self._seen.popleft()
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                raise BadForm("the form ends in the middle")
+            try:
+                self._parser.write(chunk)
+            except FormParserError as error:
+                raise BadForm(f"the form can't be read: {error}") from error
+
+    def _saw(self, kind: _Kind):  # type: ignore[no-untyped-def]
+        def see(data: bytes = b"", start: int = 0, end: int = 0) -> None:
+            self._seen.append((kind, bytes(data[start:end])))
+
+        return see
+
+
+def _names(headers: dict[bytes, bytes]) -> tuple[str, str]:
+    """-> the field and the file name of a part, as far as they are there."""
+    options = parse_options_header(headers.get(b"content-disposition", b"").decode("latin-1"))[1]
+    field, filename = (options.get(name, b"").decode("utf-8", "replace") for name in (b"name", b"filename"))
+    return field, filename
+
+
+def _again(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest

@@ -1,0 +1,175 @@
+"""What requests hold, checked: queries and bodies in, values of the domain out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from torchtriage.domain.group import GroupFilter, GroupOrder, GroupStatus
+from torchtriage.domain.incident import IncidentFilter, Job, State
+
+_MOST_LABELS = 50
+_FIRST_YEAR, _LAST_YEAR = 2, 9998  # a time of another zone, and the day before or after, is a time too
+_UNKNOWN = ("", "unknown", "none", "n/a", "null")  # what schedulers write where they do not know a time
+
+
+def _given(value: Any) -> Any:
+    """A script's empty variable is a value that is not given."""
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+def _time(value: Any) -> Any:
+    return None if isinstance(value, str) and value.strip().lower() in _UNKNOWN else value
+
+
+def _utc(value: datetime | None) -> datetime | None:
+    """A time without zone is in UTC."""
+    if value is None:
+        return None
+    if not _FIRST_YEAR <= value.year <= _LAST_YEAR:
+        raise ValueError("no such time")
+    if value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("no such time") from None
+
+
+def _web_address(value: str | None) -> str | None:
+    if value and not value.startswith(("http://", "https://")):
+        raise ValueError("not an address that begins with http:// or https://")
+    return value
+
+
+def _label(value: str) -> str:
+    name, colon, text = value.partition(":")
+    if not (name.strip() and colon and text.strip()):
+        raise ValueError("a label has the form key:value")
+    return value
+
+
+_Plain = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Word = Annotated[_Plain | None, BeforeValidator(_given)]
+Moment = Annotated[datetime | None, BeforeValidator(_time), AfterValidator(_utc)]
+Count = Annotated[Annotated[int, Field(ge=0, le=2**31 - 1)] | None, BeforeValidator(_given)]
+
+
+class SubmitQuery(BaseModel):
+    """Who and what failed, as far as the sender knows, and how long to wait for the verdict."""
+
+    job_id: Word = None
+    job_name: Word = None
+    cluster: Word = None
+    scheduler: Word = None
+    user: Word = None
+    queue: Word = None
+    attempt: Count = None
+    node_rank: Count = None
+    exit_code: Annotated[Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] | None, BeforeValidator(_given)] = None
+    state: Word = Field(None, description="The job's state, as its scheduler says it")
+    started_at: Moment = Field(None, description="ISO 8601, or seconds since 1970; without a zone it is UTC")
+    ended_at: Moment = None
+    gpus: Count = None
+    image: Word = None
+    commit: Word = None
+    url: Annotated[Word, AfterValidator(_web_address)] = None
+    label: list[Annotated[_Plain, AfterValidator(_label)]] = Field(
+        [], max_length=_MOST_LABELS, description="key:value; give it several times for several labels"
+    )
+    wait: float = Field(10, ge=0, le=60, description="Seconds to wait for the verdict")
+
+    def job(self) -> Job:
+        given = self.model_dump(exclude={"wait", "label", "started_at", "ended_at"})
+        labels = dict(label.split(":", 1) for label in self.label)
+        return Job(**given, started_at=_iso(self.started_at), ended_at=_iso(self.ended_at), labels=labels)
+
+
+class PageQuery(BaseModel):
+    """A misspelt filter is refused: ignored, it would look as if everything fitted."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(50, ge=1, le=200)
+    cursor: Word = Field(None, description="`next` of the page before")
+
+
+class IncidentsQuery(PageQuery):
+    q: Word = Field(None, description="Words that must all be there, in English or Chinese")
+    entry: Word = None
+    outcome: Literal["explained", "unexplained", "healthy"] | None = None
+    cluster: Word = None
+    user: Word = None
+    host: Word = Field(None, description="The host that failed first")
+    state: State | None = None
+    group: Word = None
+    since: Moment = Field(None, description="Received at this time or later")
+    until: Moment = Field(None, description="Received before this time")
+
+    def wanted(self) -> IncidentFilter:
+        return IncidentFilter(**self.model_dump(exclude={"limit", "cursor"}))
+
+
+class GroupsQuery(PageQuery):
+    status: GroupStatus | None = None
+    entry: Word = None
+    outcome: Literal["explained", "unexplained"] | None = None
+    sort: GroupOrder = Field(GroupOrder.SEEN, description="What comes first")
+
+    def wanted(self) -> GroupFilter:
+        return GroupFilter(**self.model_dump(exclude={"limit", "cursor"}))
+
+
+class LogQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    start: int = Field(1, ge=1, le=10**15, alias="from", description="The first line; 1 is the file's first")
+    lines: int = Field(200, ge=1, le=2000)
+    file: Annotated[str, Field(max_length=500)] | None = Field(None, description="A name of `log.files`; its first one")
+
+
+class GroupChangeBody(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    status: GroupStatus | None = None
+    owner: Annotated[_Plain | None, Field(description="Empty takes it away")] = None
+    note: Annotated[str | None, Field(max_length=5000)] = None
+    mute_days: Annotated[
+        float | None, Field(ge=0, le=365, description="For how long chats hear nothing of it; 0 ends that")
+    ] = None
+
+
+class MergeBody(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    groups: Annotated[list[_Plain], Field(min_length=1, max_length=100)]
+
+
+class SplitBody(BaseModel):
+    """Either the groups whose merge is undone, or the property that tells incidents apart and its value."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    groups: Annotated[list[_Plain], Field(max_length=100)] = []
+    by: Literal["cluster", "user", "host", "fingerprint"] | None = None
+    value: Word = None
+
+    @model_validator(mode="after")
+    def _one(self) -> SplitBody:
+        if bool(self.groups) == bool(self.by) or bool(self.by) != bool(self.value):
+            raise ValueError("give either groups, or by and value")
+        return self
+
+
+class FeedbackBody(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    verdict: Literal["right", "wrong"]
+    entry: Word = Field(None, description="What it should have been")
+    note: Annotated[str | None, Field(max_length=5000)] = None
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return moment.isoformat().replace("+00:00", "Z") if moment else None

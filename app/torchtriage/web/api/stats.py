@@ -1,0 +1,147 @@
+"""/api/v1/stats, /api/v1/hosts and /api/v1/dashboard"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from torchtriage.domain.dashboard import Range
+from torchtriage.domain.stats import StatsFilter
+from torchtriage.services import stats
+from torchtriage.services.dashboard import dashboard
+from torchtriage.web.api.request_models import Moment, Word
+from torchtriage.web.authentication import Reader
+from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.errors import told
+from torchtriage.web.json_responses import Answer
+
+router = APIRouter(prefix="/api/v1", tags=["stats"])
+
+
+class CountedQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    since: Moment = Field(None, description="Received at this time or later")
+    until: Moment = Field(None, description="Received before this time")
+    cluster: Word = None
+
+    def wanted(self) -> StatsFilter:
+        return StatsFilter(self.since, self.until, self.cluster)
+
+
+class StatsQuery(CountedQuery):
+    by: Literal["entry", "cluster", "host", "outcome", "user"] = "entry"
+    bucket: Literal["hour", "day"] = "day"
+    cursor: Word = Field(None, description="`next` of the answer before")
+
+
+class HostsQuery(CountedQuery):
+    limit: int = Field(100, ge=1, le=1000)
+    host: Word = Field(None, description="What the hosts' names begin with")
+
+    def wanted(self) -> StatsFilter:
+        return StatsFilter(self.since, self.until, self.cluster, self.host)
+
+
+class DashboardQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    since: date | None = Field(None, ge=date(1971, 1, 1), le=date(9000, 1, 1), description="The first day (UTC)")
+    until: date | None = Field(
+        None, ge=date(1971, 1, 1), le=date(9000, 1, 1), description="The last day (UTC); today if it is not given"
+    )
+    cluster: Word = None
+
+    def range(self) -> Range:
+        """At most three years, and a month where there is no first day."""
+        last = self.until or datetime.now(UTC).date()
+        first = min(self.since or last - timedelta(days=29), last)
+        return Range(max(first, last - timedelta(days=1100)), last)
+
+
+class StatForm(BaseModel):
+    """`value` is that of what was asked for by `by`, null for incidents that have none; `at` is in UTC."""
+
+    at: datetime
+    value: str | None
+    count: int
+    gpu_hours_lost: float | None
+
+
+class StatsForm(BaseModel):
+    items: list[StatForm]
+    next: str | None
+
+
+class HostForm(BaseModel):
+    """`hardware` of `count` failures were the host's own. `jobs` and `entries`, how often which cause, are those of its
+    latest `looked_at` failures: of all where those are as many as `count`."""
+
+    host: str
+    count: int
+    hardware: int
+    jobs: int
+    first_seen: datetime
+    last_seen: datetime
+    gpu_hours_lost: float | None
+    entries: dict[str, int]
+    looked_at: int
+
+
+class HostsForm(BaseModel):
+    items: list[HostForm]
+    next: str | None
+
+
+class RetriesForm(BaseModel):
+    """What came of `looked_at` incidents whose advice was a retry: the job's next attempt failed of the `same` entry or
+    of an`other`, or its log was `healthy`, or nothing was heard of it again."""
+
+    looked_at: int
+    healthy: int
+    same: int
+    other: int
+    unknown: int
+
+
+class DashboardForm(BaseModel):
+    """The tables have a row for each time, entry, cluster or host, as the page `/dashboard` shows them."""
+
+    since: date
+    until: date
+    cluster: str | None
+    count: int
+    gpu_hours_lost: float
+    retries: RetriesForm
+    by_area: list[dict[str, str | int]]
+    by_owner: list[dict[str, str | int]]
+    causes: list[dict[str, Any]]
+    clusters: list[dict[str, Any]]
+    hosts: list[dict[str, Any]]
+    precision: list[dict[str, Any]]
+
+
+@router.get("/dashboard", responses={200: {"model": DashboardForm}, **told(422)})
+def told_dashboard(query: Annotated[DashboardQuery, Query()], service: ServiceDep, _: Reader) -> Response:
+    """All that the dashboard shows of whole days (UTC): failures over time, cost, hosts, retries, precision."""
+    return Answer(dashboard(service, query.range(), query.cluster).as_dict())
+
+
+@router.get("/stats", responses={200: {"model": StatsForm}, **told(400, 422)})
+def count(query: Annotated[StatsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
+    """Incidents received and GPU hours lost, for each day or hour and value of `by`; the oldest first.
+
+    One answer holds as many whole days as it takes; where there are more, `next` leads on.
+    """
+    page = stats.count(service, query.wanted(), query.by, query.bucket, query.cursor)
+    return Answer({"items": [item.as_dict() for item in page.items], "next": page.next})
+
+
+@router.get("/hosts", responses={200: {"model": HostsForm}, **told(422)})
+def hosts(query: Annotated[HostsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
+    """Hosts on which runs failed first, over all jobs; those with the most failures of their own come first."""
+    items = stats.hosts(service, query.wanted(), query.limit)
+    return Answer({"items": [item.as_dict() for item in items], "next": None})

@@ -1,0 +1,36 @@
+"""/api/v1/triage"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from torchtriage.domain.entry import Language
+from torchtriage.domain.verdict import Verdict
+from torchtriage.services.triage_upload import spool, triage_spooled
+from torchtriage.web.api.body import with_uploads
+from torchtriage.web.api.incidents import BODY, BODY_ERRORS
+from torchtriage.web.authentication import Submitter
+from torchtriage.web.dependencies import IntakeDep, ServiceDep
+from torchtriage.web.errors import told
+from torchtriage.web.json_responses import Answer
+
+router = APIRouter(prefix="/api/v1", tags=["triage"])
+
+
+@router.post("/triage", openapi_extra=BODY, responses={200: {"model": Verdict}, **told(*BODY_ERRORS)})
+async def triage(
+    request: Request,
+    service: ServiceDep,
+    intake: IntakeDep,
+    _: Submitter,
+    lang: Annotated[Language, Query(description="Of causes and fixes")] = "en",
+) -> Response:
+    """The verdict for a log, of which nothing is kept."""
+    spooling = partial(spool, service, lang=lang)
+    order, folder = await with_uploads(request, intake, service.settings.max_log_bytes, spooling)
+    # In another thread than those that take logs in, as this one waits for a process to be free.
+    return Answer(await asyncio.to_thread(triage_spooled, service, order, folder))

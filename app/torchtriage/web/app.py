@@ -1,0 +1,105 @@
+"""Builds the web application from settings. Importing this opens nothing; the application's start does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, cast
+
+from anyio import to_thread
+from fastapi import Depends, FastAPI
+from starlette.types import ASGIApp
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from torchtriage import __version__
+from torchtriage.domain.access import Scope
+from torchtriage.services.fingerprint_upgrade import Succession
+from torchtriage.services.maintenance import Upkeep
+from torchtriage.services.outbox_worker import Postman
+from torchtriage.services.retriage_job import Rework
+from torchtriage.services.service import Service, close_service, open_service
+from torchtriage.services.single_sign_on import Provider
+from torchtriage.services.triage_incident import triage_incident
+from torchtriage.settings import Settings
+from torchtriage.web import client, errors, pages, slack
+from torchtriage.web.api import changes, groups, health, incidents, knowledge, stats, triage
+from torchtriage.web.api.request_spool import Spools
+from torchtriage.web.api.upload_lanes import Intake
+from torchtriage.web.authentication import needs
+from torchtriage.web.head import HeadAsGet
+from torchtriage.web.mcp import route as mcp
+from torchtriage.web.metrics import router as metrics
+from torchtriage.web.rate_limits import BodyLimit, RateLimit
+from torchtriage.web.request_log import RequestLog
+from torchtriage.web.security import SecurityHeaders, refuse_cross_site
+from torchtriage.web.shutdown import CutShort
+
+_ASKING = 40  # threads in which requests wait for the verdict of a log that is not kept
+
+
+def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
+    """-> the whole web application; its start opens the service, or takes one that is open, and its end closes it."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_ASKING, thread_name_prefix="asking"))
+        opening = partial(open_service, settings, triage_incident, settings.serve_triages)
+        service = await to_thread.run_sync(opening) if opened is None else opened
+        app.state.service = service
+        app.state.intake = Intake(Spools(lambda: service.blobs.incoming.folder))
+        app.state.rework = Rework(service)
+        app.state.rate_limit = RateLimit(settings.rate_limit, settings.wrong_logins)
+        app.state.provider = Provider(settings) if settings.oidc_issuer else None
+        await to_thread.run_sync(pages.warm, app)
+        upkeep, postman = Upkeep(service), Postman(service)
+        upkeep.start()
+        postman.start()
+        succession = Succession(service)
+        if settings.serve_triages:
+            succession.start()
+        async with mcp.answering(app, service):
+            yield
+        app.state.intake.stop()
+        app.state.rework.close()
+        await to_thread.run_sync(succession.stop)
+        await to_thread.run_sync(upkeep.stop)
+        await to_thread.run_sync(postman.stop)
+        await to_thread.run_sync(close_service, service)
+
+    # No page of Swagger UI or ReDoc: both load scripts from elsewhere. No redirects to addresses without a slash at the
+    # end: they would lead to whatever Host a request names.
+    app = _Guarded(
+        settings.trusted_proxies,
+        title="torchtriage",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    errors.add_handlers(app)
+    for part in (incidents, triage, groups, stats, changes, health):
+        app.include_router(part.router, dependencies=[Depends(refuse_cross_site)])
+    app.include_router(metrics)
+    app.include_router(slack.router)
+    app.include_router(client.router)
+    app.include_router(mcp.router)
+    app.include_router(knowledge.router, dependencies=[Depends(needs(Scope.READ))])
+    pages.install(app)
+    return app
+
+
+class _Guarded(FastAPI):
+    """FastAPI's own middlewares stand inside of what answers errors; ours has to see those answers too."""
+
+    def __init__(self, trusted_proxies: tuple[str, ...], **described: Any) -> None:
+        self._trusted_proxies = list(trusted_proxies)
+        super().__init__(**described)
+
+    def build_middleware_stack(self) -> ASGIApp:
+        inner = RequestLog(SecurityHeaders(CutShort(HeadAsGet(BodyLimit(super().build_middleware_stack())))))
+        # uvicorn's, but of the settings' proxies: uvicorn itself would believe any process of this machine.
+        return cast(ASGIApp, ProxyHeadersMiddleware(cast(Any, inner), self._trusted_proxies))

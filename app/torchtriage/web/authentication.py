@@ -1,0 +1,95 @@
+"""Who asks, and whether they may: a token in the header or a login's cookie in, a Caller out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, cast
+
+from anyio import to_thread
+from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
+
+from torchtriage.domain.access import ANYONE, Caller, Scope
+from torchtriage.errors import BadInput
+from torchtriage.services import tokens
+from torchtriage.services.service import Service
+from torchtriage.web.rate_limits import RateLimit
+from torchtriage.web.security import refuse_foreign_name
+
+COOKIE = "torchtriage_session"
+# Says in the OpenAPI document how to be let in; the check itself is below.
+_bearer = HTTPBearer(auto_error=False, description="A token of `torchtriage token create`")
+
+
+class Unauthorized(BadInput):
+    """There is no valid token."""
+
+    status = 401
+    code = "unauthorized"
+
+
+class Forbidden(BadInput):
+    """The token does not allow this."""
+
+    status = 403
+    code = "forbidden"
+
+
+def secret_of(request: Request) -> str | None:
+    """-> the secret that a request shows: of the header, else of the cookie."""
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer" and secret.strip():
+        return secret.strip()
+    return request.cookies.get(COOKIE)
+
+
+def needs(scope: Scope) -> Callable[..., Coroutine[Any, Any, Caller]]:
+    """-> a dependency that gives the Caller. Raises Unauthorized, Forbidden, TooMany."""
+
+    async def find(request: Request, _: Annotated[Any, Depends(_bearer)] = None) -> Caller:
+        known: Caller | None = getattr(request.state, "caller", None)  # where a route asks for two rights
+        caller = known or await _admitted(request)
+        if not caller.may(scope):
+            raise Forbidden(f"the token of {caller.name} does not allow this: it needs the scope {scope}", scope=scope)
+        return caller
+
+    return find
+
+
+async def _admitted(request: Request) -> Caller:
+    """-> who asks, noted for the line about the request, and counted."""
+    service = cast(Service, request.app.state.service)
+    limit, address = rate_limit(request)
+    if service.settings.auth == "none":
+        refuse_foreign_name(request, service.settings.public_url)
+        caller = ANYONE
+    else:
+        try:
+            caller = await to_thread.run_sync(_caller, service, request)
+        except Unauthorized:
+            limit.count(None, address)
+            raise
+    request.state.caller = caller
+    limit.count(caller, address)
+    return caller
+
+
+def rate_limit(request: Request) -> tuple[RateLimit, str]:
+    """-> what counts, and the address that it counts a request by."""
+    return cast(RateLimit, request.app.state.rate_limit), request.client.host if request.client else ""
+
+
+def _caller(service: Service, request: Request) -> Caller:
+    secret = secret_of(request)
+    if secret is None:
+        raise Unauthorized("a token is needed: Authorization: Bearer …")
+    caller = tokens.caller_of(service.database, secret)
+    if caller is None:
+        raise Unauthorized("the token is not known, expired or revoked")
+    return caller
+
+
+Submitter = Annotated[Caller, Depends(needs(Scope.SUBMIT))]
+Reader = Annotated[Caller, Depends(needs(Scope.READ))]
+Writer = Annotated[Caller, Depends(needs(Scope.WRITE))]
+Admin = Annotated[Caller, Depends(needs(Scope.ADMIN))]

@@ -1,0 +1,33 @@
+"""/client.py: the client as one file, for whoever can reach the service."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from fastapi import APIRouter, Request, Response
+
+import torchtriage.client
+from torchtriage.web.errors import told
+
+router = APIRouter(tags=["client"])
+
+_SOURCE = (Path(torchtriage.client.__path__[0]) / "torchtriage_client.py").read_bytes()
+_TAG = f'"{hashlib.sha256(_SOURCE).hexdigest()[:32]}"'
+
+
+@router.get(
+    "/client.py",
+    response_class=Response,
+    responses={
+        200: {"content": {"text/x-python": {"schema": {"type": "string"}}}},
+        304: {"description": "It is the one whose ETag was sent as If-None-Match"},
+        **told(guarded=False),
+    },
+)
+async def client(request: Request) -> Response:
+    """The client: one file for Python 3.8 and newer that needs nothing else."""
+    headers = {"ETag": _TAG, "Cache-Control": "no-cache"}
+    if _TAG in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(_SOURCE, media_type="text/x-python", headers=headers)

@@ -1,0 +1,45 @@
+"""What routes ask for. What does not wait for anything is `async`: the others each take a thread, which costs more."""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+from starlette.datastructures import State
+
+from torchtriage.knowledge.cache import cache_folder, load_index
+from torchtriage.knowledge.symptom_search import SearchIndex
+from torchtriage.services.retriage_job import Rework
+from torchtriage.services.service import Service
+from torchtriage.web.api.upload_lanes import Intake
+
+
+async def _service(request: Request) -> Service:
+    return cast(Service, request.app.state.service)
+
+
+async def _intake(request: Request) -> Intake:
+    return cast(Intake, request.app.state.intake)
+
+
+ServiceDep = Annotated[Service, Depends(_service)]
+IntakeDep = Annotated[Intake, Depends(_intake)]
+
+
+def search_index(state: State, service: Service) -> SearchIndex:
+    """-> the index of the knowledge base, made once: it takes a second where the user's cache has none yet."""
+    if not hasattr(state, "search_index"):
+        state.search_index = load_index(service.knowledge, cache_folder())
+    return cast(SearchIndex, state.search_index)
+
+
+def _rework(request: Request) -> Rework:
+    return cast(Rework, request.app.state.rework)
+
+
+def _index(request: Request) -> SearchIndex:
+    return search_index(request.app.state, cast(Service, request.app.state.service))
+
+
+SearchDep = Annotated[SearchIndex, Depends(_index)]
+ReworkDep = Annotated[Rework, Depends(_rework)]

@@ -1,0 +1,62 @@
+"""`/mcp`: the tools over HTTP, for whoever may read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from importlib.util import find_spec
+
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from torchtriage.domain.access import Scope as Permission
+from torchtriage.errors import NotFound
+from torchtriage.services.service import Service
+from torchtriage.web.authentication import needs
+from torchtriage.web.dependencies import search_index
+from torchtriage.web.mcp.tools import Tools
+from torchtriage.web.security import refuse_cross_site
+
+_LARGEST = 32 << 20  # bytes of a log that stands in a question; larger ones go to the API
+router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site), Depends(needs(Permission.READ))])
+
+
+@asynccontextmanager
+async def answering(app: FastAPI, service: Service) -> AsyncIterator[None]:
+    """While it is open, `/mcp` answers, where the extra is installed."""
+    if find_spec("mcp") is None:
+        yield
+        return
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from torchtriage.web.mcp.server import server
+
+    tools = server(Tools(service, partial(search_index, app.state, service)), local=False)
+    # Foreign names and other sites are refused before, as on every route.
+    trusted = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    app.state.mcp = tools.streamable_http_app(
+        json_response=True, stateless_http=True, transport_security=trusted, max_request_body_size=_LARGEST
+    )
+    async with tools.session_manager.run():
+        yield
+
+
+# No GET: it would open a stream on which nothing ever comes, as no call is remembered here.
+@router.post("/mcp")
+async def mcp(request: Request) -> Response:
+    """Hands the request on. Raises NotFound where the extra is missing."""
+    if not hasattr(request.app.state, "mcp"):
+        raise NotFound("this service has no MCP server: it needs the extra torchtriage[mcp]")
+    return _HandedOn(request.app.state.mcp)
+
+
+class _HandedOn(Response):
+    """An answer that another application gives."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        super().__init__()
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)

@@ -1,0 +1,144 @@
+"""What agents can ask for: a question's arguments in, JSON out. A face of torchtriage.services, as the API is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from torchtriage.domain.entry import Entry, Language
+from torchtriage.domain.group import GroupFilter, GroupStatus
+from torchtriage.domain.incident import Incident, IncidentFilter, State
+from torchtriage.errors import BadInput, NotFound
+from torchtriage.knowledge.symptom_search import SearchIndex
+from torchtriage.reading.unpack import Upload
+from torchtriage.services import groups, incidents
+from torchtriage.services import similar_incidents as similar
+from torchtriage.services.service import Service
+from torchtriage.services.triage_upload import triage_upload
+
+_PIECE = 1 << 20  # bytes of a file read at a time
+_MOST_LINES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The tools, for one service; `index` gives the search index when the first question comes.
+
+    A method's docstring is what the agent reads. Each raises TriageError with a sentence for it.
+    """
+
+    service: Service
+    index: Callable[[], SearchIndex]
+
+    def triage_log(self, log: str, lang: Language = "en") -> dict[str, Any]:
+        """Find what failed first in the text of a training log, and what to do about it. Nothing is stored.
+
+        Give the whole log, or as much of it as there is: the cause often stands far above the last error.
+        """
+        return triage_upload(self.service, [Upload("log", iter([log.encode("utf-8", "replace")]))], lang)
+
+    def triage_path(self, path: str, lang: Language = "en") -> dict[str, Any]:
+        """Find what failed first in a log on this machine (text, .gz, .zst, .tar.gz or a folder with a file per rank),
+        and what to do about it. Nothing is stored. Logs of gigabytes are fine.
+        """
+        return triage_upload(self.service, list(_uploads(Path(path).expanduser())), lang)
+
+    def search_knowledge(self, query: str, lang: Language = "en", limit: int = 5) -> list[dict[str, Any]]:
+        """Find entries of the knowledge base by what is seen ("loss is nan after a while"), best first. English,
+        Chinese or both; `read_entry` gives the causes and fixes of one.
+        """
+        entries = self.service.knowledge.entries
+        hits = self.index().search(query[:500], max(1, min(limit, 50)))
+        return [{"entry": hit.entry, "title": entries[hit.entry].title.in_(lang), "score": hit.score} for hit in hits]
+
+    def read_entry(self, entry: str, lang: Language = "en") -> dict[str, Any]:
+        """Read an entry of the knowledge base: causes, fixes with commands, checks, how to prevent it."""
+        found = self.service.knowledge.entries.get(entry)
+        if found is None:
+            raise NotFound("there is no such entry", entry=entry[:100])
+        return _told(found, lang)
+
+    def list_incidents(
+        self,
+        words: str | None = None,
+        entry: str | None = None,
+        outcome: Literal["explained", "unexplained", "healthy"] | None = None,
+        cluster: str | None = None,
+        user: str | None = None,
+        host: str | None = None,
+        state: State | None = None,
+        limit: int = 20,
+    ) -> list[dict[str, Any]]:
+        """List stored failures, the newest first, in short. `words` must all be there; `host` failed first."""
+        wanted = IncidentFilter(
+            q=words, entry=entry, outcome=outcome, cluster=cluster, user=user, host=host, state=state
+        )
+        return [self._short(found) for found in incidents.list_incidents(self.service, wanted, max(1, min(limit, 200)))
+                .items]  # fmt: skip
+
+    def read_incident(self, incident: str) -> dict[str, Any]:
+        """Read a stored failure: its job, the whole verdict with evidence, causes and fixes, and people's feedback."""
+        return incidents.read_incident(self.service, incident).as_dict(self.service.settings.base_url)
+
+    def read_log(self, incident: str, first: int = 1, lines: int = 100, file: str | None = None) -> dict[str, Any]:
+        """Read lines of a stored failure's log; the verdict's evidence says which are worth it."""
+        found = incidents.read_incident(self.service, incident)
+        count = max(1, min(lines, _MOST_LINES))
+        stored, read = incidents.read_log(self.service, found, max(1, first), count, file)
+        told = [{"line": line.line, "text": line.text} for line in read]
+        return {"file": stored.name, "total": stored.lines, "lines": told}
+
+    def similar_incidents(self, incident: str, limit: int = 10) -> list[dict[str, Any]]:
+        """Find earlier failures like a stored one, the likest first, with what people noted about what helped."""
+        found = incidents.read_incident(self.service, incident)
+        return [self._short(other) for other in similar.similar(self.service, found, max(1, min(limit, 50)))]
+
+    def list_groups(self, status: GroupStatus | None = None, limit: int = 20) -> list[dict[str, Any]]:
+        """List groups of failures of one cause, the latest seen first: how often, since when, lost GPU hours."""
+        page = groups.list_groups(self.service, GroupFilter(status=status), max(1, min(limit, 200)))
+        return [group.as_dict(self.service.settings.base_url) for group in page.items]
+
+    def read_group(self, group: str) -> dict[str, Any]:
+        """Read a group of failures of one cause: status, owner, note, how often."""
+        return groups.read_group(self.service, group).as_dict(self.service.settings.base_url)
+
+    def _short(self, incident: Incident) -> dict[str, Any]:
+        whole = incident.as_dict(self.service.settings.base_url)
+        verdict = incident.verdict or {}
+        root = verdict.get("root_cause") or {}
+        kept = {name: whole[name] for name in ("id", "url", "state", "received_at", "job", "group", "gpu_hours_lost")}
+        kept |= {"outcome": verdict.get("outcome"), "signature": verdict.get("signature")}
+        kept |= {name: root.get(name) for name in ("entry", "title", "confidence", "rank", "host")}
+        return kept | {"feedback": whole["feedback"]}
+
+
+def _uploads(path: Path) -> list[Upload]:
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.is_file())
+        return [Upload(str(file.relative_to(path)), _pieces(file)) for file in files]
+    if not path.is_file():
+        raise BadInput(f"{path}: no such file or folder")
+    return [Upload(path.name, _pieces(path))]
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
+
+
+def _told(entry: Entry, lang: Language) -> dict[str, Any]:
+    """-> an entry in one language, without what only the engine needs."""
+
+    def said(value: Any) -> Any:
+        if isinstance(value, dict):
+            if set(value) == {"en", "zh"}:
+                return value[lang]
+            return {key: said(inner) for key, inner in value.items()}
+        return [said(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+
+    whole = asdict(entry)
+    named = ("id", "kind", "area", "owner", "title", "action", "causes", "fixes", "checks", "prevent", "references")
+    return {name: said(whole[name]) for name in named}

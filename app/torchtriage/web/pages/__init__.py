@@ -1,0 +1,73 @@
+"""The pages: HTML for people, rendered here, readable without script."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Depends, FastAPI
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from torchtriage.domain.access import Scope as Permission
+from torchtriage.web.authentication import needs
+from torchtriage.web.dependencies import search_index
+from torchtriage.web.pages import (
+    bulk,
+    dashboard,
+    entry,
+    exports,
+    group,
+    groups,
+    home,
+    hosts,
+    incident,
+    incidents,
+    knowledge,
+    log,
+    log_download,
+    login,
+    retriage,
+    settings,
+    single_sign_on,
+    unexplained,
+)
+from torchtriage.web.pages.compression import small_file
+from torchtriage.web.pages.error_page import answer_people
+from torchtriage.web.pages.error_texts import sentences
+from torchtriage.web.pages.rendering import STATIC, environment
+from torchtriage.web.pages.translations import catalogue
+from torchtriage.web.security import refuse_cross_site
+
+router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site)])
+# Some addresses have a name where others have an id, so an order that matters: lists before their items.
+_PARTS = (home, incidents, exports, bulk, incident, log, log_download, groups, group,
+          unexplained, dashboard, hosts, retriage, settings)  # fmt: skip
+for _part in (*_PARTS, knowledge, entry):
+    router.include_router(_part.router, dependencies=[Depends(needs(Permission.READ))])
+router.include_router(login.router)
+router.include_router(single_sign_on.router)
+
+
+def install(app: FastAPI) -> None:
+    """Adds the pages, their static files and their headers to an application that has its error handlers already."""
+    app.include_router(router)
+    app.mount("/static", _Static(directory=STATIC))
+    answer_people(app)
+
+
+def warm(app: FastAPI) -> None:
+    """Makes what the first answers would wait for."""
+    environment()
+    catalogue()
+    sentences()
+    search_index(app.state, app.state.service)
+
+
+class _Static(StaticFiles):
+    """Files whose address names their content, which browsers may keep for good."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        answer = await super().get_response(path, scope)
+        if scope["query_string"].startswith(b"v="):
+            answer.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return small_file(answer, STATIC / path, Headers(scope=scope))

@@ -1,0 +1,41 @@
+"""The trail of what people changed, as it is read: changes in, lines in the reader's language out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from torchtriage.domain.access import Change
+from torchtriage.domain.entry import Language
+from torchtriage.web.pages.translations import catalogue, word
+
+_WITH_PAGES = ("incident", "group")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLine:
+    """Who did what to which thing, in words; `address` is the thing's page, None where it has none."""
+
+    at: datetime
+    by: str
+    did: str
+    thing: str
+    address: str | None
+
+
+def change_lines(changes: Iterable[Change], lang: Language) -> tuple[ChangeLine, ...]:
+    """-> the changes in words; what an older version wrote down and nobody knows any more stays as it is."""
+    return tuple(_line(change, lang) for change in changes)
+
+
+def _line(change: Change, lang: Language) -> ChangeLine:
+    kind, _, name = change.subject.partition(" ")
+    did, thing = f"did_{change.action.replace(' ', '_')}", f"thing_{kind}"
+    return ChangeLine(
+        change.at,
+        change.by,
+        word(lang, did) if did in catalogue() else change.action,
+        word(lang, thing, name=name) if thing in catalogue() else change.subject,
+        f"/{kind}s/{name}" if name and kind in _WITH_PAGES and change.action != "forget" else None,
+    )

@@ -1,0 +1,66 @@
+"""`/incidents/bulk`: one thing done to the incidents that are chosen in the list; what can't be undone asks first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Annotated
+from urllib.parse import parse_qsl
+
+from fastapi import APIRouter, Form, Request, Response
+from starlette.responses import RedirectResponse
+
+from torchtriage.errors import BadInput
+from torchtriage.services.bulk_actions import MOST, forget_some, read_some, say_of_some
+from torchtriage.web.authentication import Writer
+from torchtriage.web.dependencies import ReworkDep, ServiceDep
+from torchtriage.web.pages.incidents import FILTERS
+from torchtriage.web.pages.language import language
+from torchtriage.web.pages.list_items import IncidentItem, incident_items
+from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.urls import address
+
+router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetPage:
+    """What is about to be deleted; `here` is the query of the list, `back` its address."""
+
+    items: tuple[IncidentItem, ...]
+    here: str
+    back: str
+
+
+@router.post("/incidents/bulk")
+def bulk(
+    request: Request,
+    service: ServiceDep,
+    rework: ReworkDep,
+    caller: Writer,
+    incident: Annotated[list[str] | None, Form()] = None,
+    action: Annotated[str, Form()] = "",
+    here: Annotated[str, Form()] = "",
+) -> Response:
+    """`action`: retriage, right, wrong, delete, which asks, or forget, which is the answer to that."""
+    chosen = list(dict.fromkeys(incident or []))[:MOST]
+    back = {name: given for name, given in parse_qsl(here) if name in (*FILTERS, "cursor")}
+    if not chosen:
+        return _back(back, "nothing", 0)
+    match action:
+        case "retriage":
+            rework.look(caller.name, chosen)
+            return RedirectResponse("/retriage", HTTPStatus.SEE_OTHER)
+        case "right" | "wrong":
+            return _back(back, action, say_of_some(service, chosen, action, caller.name))
+        case "delete":
+            items = incident_items(read_some(service, chosen), service.knowledge, language(request))
+            return render(request, "forget.html", ForgetPage(items, here, address("/incidents", back)))
+        case "forget":
+            back.pop("cursor", None)
+            return _back(back, "deleted", forget_some(service, chosen, caller.name))
+    raise BadInput("the action is one of retriage, right, wrong and delete")
+
+
+def _back(query: dict[str, str], said: str, count: int) -> Response:
+    return RedirectResponse(address("/incidents", query | {"said": said, "n": str(count)}), HTTPStatus.SEE_OTHER)

@@ -1,0 +1,43 @@
+"""What followed from what, as a tree: a verdict's cascades in, branches out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torchtriage.domain.verdict import Cascade, Verdict
+
+_MOST = 60  # branches that a page shows
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Something that happened, and what happened because of it."""
+
+    cascade: Cascade
+    then: tuple[Branch, ...] = ()
+
+
+def cascade_tree(verdict: Verdict) -> tuple[Branch, ...]:
+    """-> what followed from the root cause, each with what followed from it; what names no cause that is here follows
+    from the root itself."""
+    cascades = verdict.cascades[:_MOST]
+    root = verdict.root_cause.entry if verdict.root_cause else None
+    known = {cascade.entry for cascade in cascades if cascade.entry}
+    below: dict[str | None, list[Cascade]] = {}
+    for cascade in cascades:
+        cause = cascade.because_of
+        behind = cause if cause in known and cause not in (root, cascade.entry) else None
+        below.setdefault(behind, []).append(cascade)
+    told: set[int] = set()
+
+    def grown(cause: str | None) -> tuple[Branch, ...]:
+        branches = []
+        for cascade in below.get(cause, ()):
+            if id(cascade) not in told:
+                told.add(id(cascade))
+                branches.append(Branch(cascade, grown(cascade.entry) if cascade.entry else ()))
+        return tuple(branches)
+
+    tree = grown(None)
+    # Two that explain one another hang on no branch.
+    return tree + tuple(Branch(cascade) for cascade in cascades if id(cascade) not in told)

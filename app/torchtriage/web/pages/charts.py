@@ -1,0 +1,72 @@
+"""Charts as shapes to be drawn: counts in, rectangles in a frame of 1000 × 100 out. Colours are the style sheet's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+from torchtriage.domain.dashboard import OTHERS, UNKNOWN, Chart
+
+WIDTH, HEIGHT = 1000.0, 100.0
+_COLOURS = 8  # of the style sheet, as many as a chart has parts
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """`kind` is the class of its colour; `at`, `part` and `count` are what it says when it is pointed at."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    kind: str
+    at: str
+    part: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A chart with its bars; `kinds` are the classes of its parts, `most` is what the frame's height stands for."""
+
+    chart: Chart
+    bars: tuple[Bar, ...]
+    kinds: dict[str, str]
+    most: int
+
+
+def drawn(chart: Chart) -> Drawn:
+    """-> stacked bars, one stack a time."""
+    kinds = _kinds(chart)
+    most = max((1, *chart.totals))
+    step = WIDTH / max(len(chart.times), 1)
+    bars = []
+    for column, time in enumerate(chart.times):
+        top = HEIGHT
+        for part, counts in chart.counts.items():
+            if counts[column]:
+                height = round(counts[column] / most * HEIGHT, 2)
+                top -= height
+                left = round(column * step + step * 0.1, 2)
+                bars.append(
+                    Bar(left, round(top, 2), round(step * 0.8, 2), height, kinds[part], time, part, counts[column])
+                )
+    return Drawn(chart, tuple(bars), kinds, most)
+
+
+def spark(counts: Sequence[int], times: Sequence[str]) -> Drawn:
+    """-> the bars of one row of counts."""
+    return drawn(Chart(tuple(times), {"": tuple(counts)}))
+
+
+def _kinds(chart: Chart) -> dict[str, str]:
+    """-> the class of each part's colour. A name keeps its colour from one range of time to the next, unless another
+    name of the chart has it."""
+    kinds: dict[str, str] = {}
+    free = [f"c{at}" for at in range(_COLOURS)]
+    for part in sorted(chart.counts.keys() - {OTHERS, UNKNOWN}):
+        own = f"c{crc32(part.encode()) % _COLOURS}"
+        kinds[part] = own if own in free else next(iter(free), own)
+        free = [colour for colour in free if colour != kinds[part]]
+    return kinds | {OTHERS: "others", UNKNOWN: "unknown"}

@@ -1,0 +1,89 @@
+"""`/dashboard`: what failed over time, what it cost, which hosts to take out of use, and whether advice was good."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Request, Response
+
+from torchtriage.domain.dashboard import Dashboard
+from torchtriage.errors import NotFound
+from torchtriage.services.dashboard import cluster_names, dashboard
+from torchtriage.services.drain_commands import commands
+from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.pages.charts import Drawn, drawn
+from torchtriage.web.pages.csv_export import csv_answer
+from torchtriage.web.pages.date_range import asked_range
+from torchtriage.web.pages.groups import Choice
+from torchtriage.web.pages.language import language
+from torchtriage.web.pages.localized_verdict import title_of
+from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.urls import address, value
+
+router = APIRouter()
+_BAD = 2  # failures of its own after which a host is proposed to be taken out
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardPage:
+    """`titles` are the entries' in the reader's language; `drain` the commands for `drained` hosts; `csv` the address
+    of each table."""
+
+    told: Dashboard
+    by_area: Drawn
+    by_owner: Drawn
+    titles: dict[str, str]
+    drain: dict[str, str]
+    drained: int
+    least: int
+    ranges: tuple[Choice, ...]
+    clusters: tuple[str, ...]
+    cluster: str
+    since: str
+    until: str
+    incidents: dict[str, str]
+    csv: dict[str, str]
+    json: str
+
+
+@router.get("/dashboard")
+def show(request: Request, service: ServiceDep) -> Response:
+    asked, cluster = asked_range(request), value(request, "cluster")
+    told = dashboard(service, asked.range, cluster or None)
+    lang = language(request)
+    bad = [known.host for known in told.bad_hosts if known.hardware >= _BAD]
+    entries = {cost.name for cost in told.causes} | {one.entry for one in told.precision}
+    kept = {"cluster": cluster}
+    query = asked.query | kept
+    page = DashboardPage(
+        told=told,
+        by_area=drawn(told.by_area),
+        by_owner=drawn(told.by_owner),
+        titles={entry: title_of(entry, service.knowledge, lang) or entry for entry in entries if entry},
+        drain=commands(bad),
+        drained=len(bad),
+        least=_BAD,
+        ranges=asked.choices("/dashboard", kept),
+        clusters=tuple(cluster_names(service)),
+        cluster=cluster,
+        since=told.range.first.isoformat(),
+        until=told.range.last.isoformat(),
+        incidents=_days(told) | kept,
+        csv={name: address("/dashboard.csv", {"table": name} | query) for name in told.tables()},
+        json=address("/api/v1/dashboard", _days(told) | kept),
+    )
+    return render(request, "dashboard.html", page)
+
+
+@router.get("/dashboard.csv")
+def as_csv(request: Request, service: ServiceDep) -> Response:
+    """One of the tables of the page of the same address."""
+    name = value(request, "table")
+    tables = dashboard(service, asked_range(request).range, value(request, "cluster") or None).tables()
+    if name not in tables:
+        raise NotFound("there is no such table", table=name)
+    return csv_answer(name, tables[name])
+
+
+def _days(told: Dashboard) -> dict[str, str]:
+    return {"since": told.range.first.isoformat(), "until": told.range.last.isoformat()}

@@ -1,0 +1,43 @@
+"""The time that a page looks at: what its address asks for in, whole days in UTC out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from fastapi import Request
+
+from torchtriage.domain.dashboard import Range
+from torchtriage.web.pages.groups import Choice
+from torchtriage.web.pages.urls import address, day, value
+
+DAYS = (7, 30, 90, 365)
+_USUAL = 30
+_MOST = 1100  # days: a chart by months of three years
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The range, and as the address has it: so many `days` until today, or two days."""
+
+    range: Range
+    query: dict[str, str]
+    days: int | None
+
+    def choices(self, path: str, kept: dict[str, str]) -> tuple[Choice, ...]:
+        return tuple(Choice(str(days), address(path, {"days": str(days)} | kept), self.days == days) for days in DAYS)
+
+
+def asked_range(request: Request) -> Asked:
+    """-> from `since` until `until`, both among them, else the last so many `days`, else the usual ones."""
+    today = datetime.now(UTC).date()
+    since, until = day(value(request, "since")), day(value(request, "until"))
+    if since is not None or until is not None:
+        last = until or max(today, since or today)
+        first = min(since or last - timedelta(days=_USUAL - 1), last)
+        first = max(first, last - timedelta(days=_MOST))
+        query = {"since": first.isoformat(), "until": last.isoformat()}
+        return Asked(Range(first, last), query, None)
+    given = value(request, "days")
+    days = int(given) if given in map(str, DAYS) else _USUAL
+    return Asked(Range(today - timedelta(days=days - 1), today), {"days": str(days)}, days)

@@ -1,0 +1,132 @@
+"""`/knowledge/{entry}`: an entry whole with its history here, and a text tried against it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Request, Response
+
+from torchtriage.domain.entry import Entry
+from torchtriage.domain.entry_history import EntryHistory
+from torchtriage.errors import BadInput, NotFound
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.services.about import folder_of
+from torchtriage.services.entry_history import entry_history
+from torchtriage.services.explain_match import MOST_TEXT, why_text
+from torchtriage.services.service import Service
+from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.pages.charts import Drawn, spark
+from torchtriage.web.pages.error_page import wants_page
+from torchtriage.web.pages.form_data import read_form
+from torchtriage.web.pages.groups import last_days
+from torchtriage.web.pages.language import language
+from torchtriage.web.pages.list_items import GroupItem, IncidentItem, group_items, incident_items
+from torchtriage.web.pages.related_entries import Related, related
+from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.sign_descriptions import SignPart, signs_in_words
+
+router = APIRouter()
+_DAYS = 90
+_LONGEST = 1_200_000  # bytes of the form: a character can take nine of them, most take one
+FEW = 5  # people who said whether verdicts were right; a share of fewer tells nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The file that an entry is from. `folder` is None where it was taken away; `replaces`: a built-in entry of the
+    same id is not in use for it."""
+
+    folder: str | None
+    file: str
+    built_in: bool
+    replaces: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPage:
+    """`trend` is of the last `days`; `few` says that too few people spoke for a share."""
+
+    entry: Entry
+    signs: tuple[tuple[SignPart, ...], ...]
+    related: Related
+    history: EntryHistory
+    trend: Drawn
+    days: int
+    few: bool
+    recent: tuple[IncidentItem, ...]
+    groups: tuple[GroupItem, ...]
+    source: Source
+    most_text: int
+
+
+@dataclass(frozen=True, slots=True)
+class TryPage:
+    """`why` is None as long as nothing was tried, or where `problem` says what was wrong with the text; `root` is the
+    title of the text's root cause where that is another entry."""
+
+    entry: Entry
+    text: str
+    why: dict[str, Any] | None
+    root: str | None
+    problem: str | None
+    most_text: int
+
+
+@router.get("/knowledge/{entry_id}")
+def entry(request: Request, service: ServiceDep, entry_id: str) -> Response:
+    found, lang = _entry(service, entry_id), language(request)
+    history = entry_history(service, found.id, _DAYS)
+    page = EntryPage(
+        entry=found,
+        signs=signs_in_words(found),
+        related=related(found, service.knowledge),
+        history=history,
+        trend=spark(history.by_day, last_days(_DAYS)),
+        days=_DAYS,
+        few=history.precision.right + history.precision.wrong < FEW,
+        recent=incident_items(history.incidents, service.knowledge, lang),
+        groups=group_items(history.groups, service.knowledge, lang),
+        source=_source(service, found),
+        most_text=MOST_TEXT,
+    )
+    return render(request, "entry.html", page)
+
+
+@router.get("/knowledge/{entry_id}/try")
+def ask(request: Request, service: ServiceDep, entry_id: str) -> Response:
+    """The form by itself."""
+    return render(request, "entry_try.html", TryPage(_entry(service, entry_id), "", None, None, None, MOST_TEXT))
+
+
+@router.post("/knowledge/{entry_id}/try")
+async def try_text(request: Request, service: ServiceDep, entry_id: str) -> Response:
+    """Why the entry does or does not match the text of the form, which is not kept."""
+    found, lang, text, status = _entry(service, entry_id), language(request), "", 200
+    why, problem = None, None
+    try:
+        text = (await read_form(request, _LONGEST)).get("text", "")
+        why = await to_thread.run_sync(why_text, service, text, found.id, lang)
+    except BadInput as error:
+        if not wants_page(request):
+            raise
+        problem, status = error.message, error.status
+    root = service.knowledge.entries.get(why["root_cause"] or "") if why else None
+    title = root.title.in_(lang) if root and root.id != found.id else None
+    page = TryPage(found, text[:MOST_TEXT], why, title, problem, MOST_TEXT)
+    return await to_thread.run_sync(render, request, "entry_try.html", page, status)
+
+
+def _entry(service: Service, entry_id: str) -> Entry:
+    found = service.knowledge.entries.get(entry_id)
+    if found is None:
+        raise NotFound("there is no such entry", entry=entry_id[:100])
+    return found
+
+
+def _source(service: Service, found: Entry) -> Source:
+    folder = folder_of(service, found)
+    built_in = folder == BUILT_IN
+    replaces = folder is not None and not built_in and (BUILT_IN / found.file).exists()
+    return Source(folder.name if folder else None, found.file, built_in, replaces)

@@ -1,0 +1,169 @@
+"""`/groups/{id}`: a group's incidents, whom they hit, what may be the same, and all that can be decided about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request, Response
+from starlette.responses import RedirectResponse
+
+from torchtriage.domain.group import Group, GroupChange, GroupMembers
+from torchtriage.domain.incident import IncidentFilter
+from torchtriage.errors import BadInput
+from torchtriage.services.groups import (
+    BY_FINGERPRINT,
+    change_group,
+    members,
+    merge_groups,
+    merged_groups,
+    read_group,
+    similar_groups,
+    split_group,
+    trends,
+    unmerge_groups,
+)
+from torchtriage.services.incidents import list_incidents
+from torchtriage.web.authentication import Writer
+from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.pages.charts import Drawn
+from torchtriage.web.pages.groups import DAYS, STATUSES, drawn_trends, status_of
+from torchtriage.web.pages.language import language
+from torchtriage.web.pages.list_items import GroupItem, IncidentItem, group_item, group_items, incident_items
+from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.urls import address, value
+
+router = APIRouter()
+_AT_ONCE = 25
+_MUTES = (1, 7, 30)  # days
+_LONGEST_NOTE = 5000  # characters
+SPLIT_BY = ("cluster", "user", "host", BY_FINGERPRINT)
+
+
+@dataclass(frozen=True, slots=True)
+class Regrouped:
+    """A merge or split that was done just before, and the group that undoing it is about."""
+
+    what: str
+    other: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPage:
+    """One group and a piece of its incidents; `older` and `newer` are addresses, `muted` whether it says nothing now,
+    `parts` what it can be split by, with the values that there are, `merged` what is part of it."""
+
+    item: GroupItem
+    trend: Drawn
+    days: int
+    statuses: tuple[str, ...]
+    mutes: tuple[int, ...]
+    muted: bool
+    members: GroupMembers
+    parts: dict[str, list[str]]
+    merged: tuple[Group, ...]
+    similar: tuple[GroupItem, ...]
+    incidents: tuple[IncidentItem, ...]
+    older: str | None
+    newer: str | None
+    regrouped: Regrouped | None
+
+
+@router.get("/groups/{group_id}")
+def group(request: Request, service: ServiceDep, group_id: str) -> Response:
+    found = read_group(service, group_id)
+    if found.id != group_id:
+        return RedirectResponse(f"/groups/{found.id}", HTTPStatus.FOUND)
+    lang = language(request)
+    within = list_incidents(service, IncidentFilter(group=found.id), _AT_ONCE, value(request, "cursor") or None)
+    hit = members(service, found.id)
+    page = GroupPage(
+        item=group_item(found, service.knowledge, lang),
+        trend=drawn_trends(trends(service, [found.id], DAYS))[found.id],
+        days=DAYS,
+        statuses=STATUSES,
+        mutes=_MUTES,
+        muted=found.muted_until is not None and found.muted_until > datetime.now(UTC),
+        members=hit,
+        parts={
+            name: sorted(values)
+            for name, values in zip(SPLIT_BY, (hit.clusters, hit.users, hit.hosts, found.fingerprints), strict=True)
+            if len(values) > 1
+        },
+        merged=tuple(merged_groups(service, found)),
+        similar=group_items(similar_groups(service, found), service.knowledge, lang) if not found.merged_into else (),
+        incidents=incident_items(within.items, service.knowledge, lang),
+        older=address("", {"cursor": within.next}) if within.next else None,
+        newer=address("", {"cursor": within.previous}) if within.previous else None,
+        regrouped=_regrouped(request),
+    )
+    return render(request, "group.html", page)
+
+
+@router.post("/groups/{group_id}")
+def decide(
+    service: ServiceDep,
+    group_id: str,
+    caller: Writer,
+    status: Annotated[str | None, Form()] = None,
+    owner: Annotated[str | None, Form(max_length=200)] = None,
+    note: Annotated[str | None, Form(max_length=_LONGEST_NOTE)] = None,
+    mute: Annotated[int | None, Form(ge=0, le=365)] = None,
+) -> Response:
+    """Sets what the form holds: status, owner and note, or for how many days chats hear nothing."""
+    if status is None and owner is None and note is None and mute is None:
+        raise BadInput("nothing was decided")
+    change = GroupChange(
+        status_of(status) if status is not None else None,
+        " ".join(owner.split()) if owner is not None else None,
+        note.strip() if note is not None else None,
+        timedelta(days=mute) if mute is not None else None,
+    )
+    return _there(change_group(service, group_id, change, caller.name).id)
+
+
+@router.post("/groups/{group_id}/merge")
+def merge(
+    service: ServiceDep,
+    group_id: str,
+    caller: Writer,
+    other: Annotated[list[str] | None, Form()] = None,
+    named: Annotated[str, Form()] = "",
+) -> Response:
+    """Makes the groups that are chosen, or whose numbers are given, part of this one."""
+    others = list(dict.fromkeys([*(other or []), *named.replace("#", " ").replace(",", " ").split()]))
+    if not others:
+        raise BadInput("choose a group, or give its number")
+    merged = merge_groups(service, group_id, others, caller.name)
+    return _there(merged.id, said="merged", other=",".join(others))
+
+
+@router.post("/groups/{group_id}/unmerge")
+def unmerge(
+    service: ServiceDep, group_id: str, caller: Writer, other: Annotated[list[str] | None, Form()] = None
+) -> Response:
+    """Takes merges back."""
+    others = [name for given in other or [] for name in given.split(",")]
+    return _there(unmerge_groups(service, group_id, others, caller.name).id, said="unmerged", other=",".join(others))
+
+
+@router.post("/groups/{group_id}/split")
+def split(service: ServiceDep, group_id: str, caller: Writer, part: Annotated[str, Form()] = "") -> Response:
+    """Gives incidents a group of their own; `part` is as in `cluster=blue`."""
+    by, _, wanted = part.partition("=")
+    if by not in SPLIT_BY or not wanted:
+        raise BadInput("choose what to split off")
+    own = split_group(service, group_id, by, wanted, caller.name)
+    return _there(group_id, said="split", other=own.id)
+
+
+def _regrouped(request: Request) -> Regrouped | None:
+    what, other = value(request, "said"), value(request, "other")
+    known = what in ("merged", "unmerged", "split") and other.replace(",", "").isdecimal()
+    return Regrouped(what, other) if known else None
+
+
+def _there(group_id: str, **said: str) -> Response:
+    return RedirectResponse(address(f"/groups/{group_id}", said), HTTPStatus.SEE_OTHER)

@@ -1,0 +1,186 @@
+"""`/groups`: incidents of one cause by cost, count or time, how they come over days, and what was decided on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request, Response
+from starlette.responses import RedirectResponse
+
+from torchtriage.domain.group import Group, GroupFilter, GroupOrder, GroupStatus
+from torchtriage.errors import BadInput
+from torchtriage.services.groups import change_groups, list_groups, trends, unsettled
+from torchtriage.web.authentication import Writer
+from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.pages.charts import Drawn, spark
+from torchtriage.web.pages.csv_export import csv_answer
+from torchtriage.web.pages.language import language
+from torchtriage.web.pages.list_items import GroupItem, group_items
+from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.urls import address, value
+
+router = APIRouter()
+_AT_ONCE = 50
+DAYS = 30
+STATUSES = tuple(status.value for status in GroupStatus)
+ORDERS = tuple(order.value for order in GroupOrder)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several lists that are a step away."""
+
+    name: str
+    address: str
+    here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What was done just before: `was` says what undoes it, as `1:open,2:ignored`."""
+
+    status: str
+    count: int
+    was: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsPage:
+    """`older` and `newer` are addresses; `status` is the one asked for, or empty. `unsettled` counts the fingerprints
+    of which it is not known yet where they belong after an upgrade."""
+
+    items: tuple[GroupItem, ...]
+    trends: dict[str, Drawn]
+    days: int
+    statuses: tuple[Choice, ...]
+    orders: tuple[Choice, ...]
+    all_statuses: tuple[str, ...]
+    status: str
+    here: str
+    older: str | None
+    newer: str | None
+    csv: str
+    json: str
+    decided: Decided | None
+    unsettled: int
+
+
+@router.get("/groups")
+def groups(request: Request, service: ServiceDep) -> Response:
+    asked, wanted = _asked(request)
+    cursor = value(request, "cursor")
+    found = list_groups(service, wanted, _AT_ONCE, cursor or None)
+    here = asked | {"cursor": cursor}
+    page = GroupsPage(
+        items=group_items(found.items, service.knowledge, language(request)),
+        trends=drawn_trends(trends(service, [group.id for group in found.items], DAYS)),
+        days=DAYS,
+        statuses=tuple(
+            Choice(name, address("/groups", asked | {"status": name}), asked["status"] == name)
+            for name in ("", *STATUSES)
+        ),
+        orders=tuple(
+            Choice(name, address("/groups", asked | {"sort": name}), wanted.sort.value == name) for name in ORDERS
+        ),
+        all_statuses=STATUSES,
+        status=asked["status"],
+        here=address("", here).removeprefix("?"),
+        older=address("/groups", asked | {"cursor": found.next}) if found.next else None,
+        newer=address("/groups", asked | {"cursor": found.previous}) if found.previous else None,
+        csv=address("/groups.csv", here),
+        json=address("/api/v1/groups", here),
+        decided=_decided(request),
+        unsettled=unsettled(service),
+    )
+    return render(request, "groups.html", page)
+
+
+@router.get("/groups.csv")
+def as_csv(request: Request, service: ServiceDep) -> Response:
+    """What the list of the same address shows."""
+    found = list_groups(service, _asked(request)[1], _AT_ONCE, value(request, "cursor") or None)
+    return csv_answer("groups", _rows(found.items, service.settings.base_url))
+
+
+@router.post("/groups/bulk")
+def bulk(
+    service: ServiceDep,
+    caller: Writer,
+    group: Annotated[list[str] | None, Form()] = None,
+    status: Annotated[str, Form()] = "",
+    here: Annotated[str, Form()] = "",
+) -> Response:
+    """Sets the status of the groups that are chosen; the list then offers to undo it."""
+    before = change_groups(service, list(dict.fromkeys(group or []))[:_AT_ONCE], status_of(status), caller.name)
+    was = ",".join(f"{group_id}:{known.value}" for group_id, known in before.items())
+    return _back(here, f"said={status}&was={was}")
+
+
+@router.post("/groups/undo")
+def undo(
+    service: ServiceDep, caller: Writer, was: Annotated[str, Form()] = "", here: Annotated[str, Form()] = ""
+) -> Response:
+    """Sets the status of groups to what it was."""
+    for part in was.split(",")[:_AT_ONCE]:
+        group_id, _, status = part.partition(":")
+        change_groups(service, [group_id], status_of(status), caller.name)
+    return _back(here)
+
+
+def status_of(given: str) -> GroupStatus:
+    """Raises BadInput where it is none."""
+    if given not in STATUSES:
+        raise BadInput(f"the status is one of {', '.join(STATUSES)}")
+    return GroupStatus(given)
+
+
+def drawn_trends(counts: dict[str, list[int]]) -> dict[str, Drawn]:
+    """-> bars of counts of the days until today (UTC)."""
+    days = last_days(len(next(iter(counts.values()), [])))
+    return {group_id: spark(found, days) for group_id, found in counts.items()}
+
+
+def last_days(count: int) -> tuple[str, ...]:
+    """-> so many days until today, in UTC, as `2026-05-01`."""
+    today = datetime.now(UTC).date()
+    return tuple((today - timedelta(days=back)).isoformat() for back in reversed(range(count)))
+
+
+def _asked(request: Request) -> tuple[dict[str, str], GroupFilter]:
+    status, sort = value(request, "status"), value(request, "sort")
+    outcome = value(request, "outcome")
+    asked = {
+        "status": status if status in STATUSES else "",
+        "sort": sort if sort in ORDERS else "",
+        "outcome": outcome if outcome in ("explained", "unexplained") else "",
+        "entry": value(request, "entry"),
+    }
+    return asked, GroupFilter(
+        status=GroupStatus(asked["status"]) if asked["status"] else None,
+        entry=asked["entry"] or None,
+        outcome=asked["outcome"] or None,
+        sort=GroupOrder(asked["sort"]) if asked["sort"] else GroupOrder.SEEN,
+    )
+
+
+def _decided(request: Request) -> Decided | None:
+    status, was = value(request, "said"), value(request, "was")
+    return Decided(status, was.count(":"), was) if status in STATUSES else None
+
+
+def _back(here: str, more: str = "") -> Response:
+    query = "&".join(filter(None, (here, more)))
+    return RedirectResponse(f"/groups?{query}" if query else "/groups", HTTPStatus.SEE_OTHER)
+
+
+def _rows(items: tuple[Group, ...], base_url: str) -> Iterator[list[object]]:
+    names = ("id", "url", "status", "count", "gpu_hours_lost", "entry", "title", "signature", "outcome", "first_seen",
+             "last_seen", "regressed_at", "owner", "note")  # fmt: skip
+    yield list(names)
+    for item in items:
+        told = item.as_dict(base_url)
+        yield [told[name] for name in names]

@@ -1,0 +1,131 @@
+"""`/hosts` and `/hosts/{host}`: what failed first on which host, over all jobs, and whether the host was to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+
+from fastapi import APIRouter, Request, Response
+
+from torchtriage.domain.incident import IncidentFilter
+from torchtriage.domain.stats import HostRecord, StatsFilter
+from torchtriage.services import stats
+from torchtriage.services.dashboard import cluster_names
+from torchtriage.services.drain_commands import commands
+from torchtriage.services.incidents import list_incidents
+from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.pages.csv_export import csv_answer
+from torchtriage.web.pages.date_range import Asked, asked_range
+from torchtriage.web.pages.groups import Choice
+from torchtriage.web.pages.language import language
+from torchtriage.web.pages.list_items import IncidentItem, incident_items
+from torchtriage.web.pages.localized_verdict import title_of
+from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.urls import address, value
+
+router = APIRouter()
+_MOST = 200
+_RECENT = 25
+
+
+@dataclass(frozen=True, slots=True)
+class HostsPage:
+    """`full`: there may be more hosts than are shown. `latest`: causes and jobs are told of so many failures of a host;
+    None where that is all of them. `titles` are the entries' in the reader's language."""
+
+    items: tuple[HostRecord, ...]
+    full: bool
+    latest: int | None
+    titles: dict[str, str]
+    ranges: tuple[Choice, ...]
+    clusters: tuple[str, ...]
+    cluster: str
+    name: str
+    since: str
+    until: str
+    csv: str
+    json: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostPage:
+    """One host over all time, and its latest incidents; `older` and `newer` are addresses."""
+
+    record: HostRecord
+    titles: dict[str, str]
+    drain: dict[str, str]
+    incidents: tuple[IncidentItem, ...]
+    older: str | None
+    newer: str | None
+
+
+@router.get("/hosts")
+def hosts(request: Request, service: ServiceDep) -> Response:
+    asked, wanted = _asked(request)
+    found = stats.hosts(service, wanted, _MOST)
+    kept = {"cluster": wanted.cluster or "", "host": wanted.host or ""}
+    page = HostsPage(
+        items=tuple(found),
+        full=len(found) == _MOST,
+        latest=max((one.looked_at for one in found if one.looked_at < one.count), default=None),
+        titles=_titles(request, service, found),
+        ranges=asked.choices("/hosts", kept),
+        clusters=tuple(cluster_names(service)),
+        cluster=kept["cluster"],
+        name=kept["host"],
+        since=asked.range.first.isoformat(),
+        until=asked.range.last.isoformat(),
+        csv=address("/hosts.csv", asked.query | kept),
+        json=address("/api/v1/hosts", _times(wanted) | kept | {"limit": str(_MOST)}),
+    )
+    return render(request, "hosts.html", page)
+
+
+@router.get("/hosts.csv")
+def as_csv(request: Request, service: ServiceDep) -> Response:
+    """What the page of the same address shows."""
+    return csv_answer("hosts", _rows(stats.hosts(service, _asked(request)[1], _MOST)))
+
+
+@router.get("/hosts/{host}")
+def host(request: Request, service: ServiceDep, host: str) -> Response:
+    record = stats.host(service, host)
+    within = list_incidents(service, IncidentFilter(host=host), _RECENT, value(request, "cursor") or None)
+    page = HostPage(
+        record=record,
+        titles=_titles(request, service, [record]),
+        drain=commands([host]) if record.hardware else {},
+        incidents=incident_items(within.items, service.knowledge, language(request)),
+        older=address("", {"cursor": within.next}) if within.next else None,
+        newer=address("", {"cursor": within.previous}) if within.previous else None,
+    )
+    return render(request, "host.html", page)
+
+
+def _asked(request: Request) -> tuple[Asked, StatsFilter]:
+    asked = asked_range(request)
+    since = datetime.combine(asked.range.first, time(), UTC)
+    until = datetime.combine(asked.range.last + timedelta(days=1), time(), UTC)
+    cluster, name = value(request, "cluster"), value(request, "host")
+    return asked, StatsFilter(since, until, cluster or None, name or None)
+
+
+def _times(wanted: StatsFilter) -> dict[str, str]:
+    times = {"since": wanted.since, "until": wanted.until}
+    return {name: at.isoformat() for name, at in times.items() if at is not None}
+
+
+def _titles(request: Request, service: ServiceDep, records: list[HostRecord]) -> dict[str, str]:
+    entries = {entry for record in records for entry in record.entries}
+    lang = language(request)
+    return {entry: title_of(entry, service.knowledge, lang) or entry for entry in entries}
+
+
+def _rows(records: list[HostRecord]) -> Iterator[list[object]]:
+    names = ("host", "count", "hardware", "jobs", "first_seen", "last_seen", "gpu_hours_lost")
+    yield [*names, "entries"]
+    for record in records:
+        told = record.as_dict()
+        entries = "; ".join(f"{entry} {count}" for entry, count in record.entries.items())
+        yield [*(told[name] for name in names), entries]

@@ -1,0 +1,165 @@
+"""`/incidents/{id}`: what failed, where, why, what to do, and the lines that show it; feedback, and why not another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Request, Response
+from starlette.responses import RedirectResponse
+
+from torchtriage.domain.entry import KnowledgeBase, Language
+from torchtriage.domain.group import Group, GroupChange
+from torchtriage.domain.incident import Feedback, Incident, IncidentFilter
+from torchtriage.domain.verdict import Verdict
+from torchtriage.errors import BadInput
+from torchtriage.services.explain_match import why_not
+from torchtriage.services.groups import change_group, notes_beside, read_group
+from torchtriage.services.incidents import forget_incident, list_incidents, read_incident, say
+from torchtriage.services.service import Service
+from torchtriage.web.authentication import Writer
+from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.pages.attempts import AlikeAttempts, alike_attempts
+from torchtriage.web.pages.cascade_tree import Branch, cascade_tree
+from torchtriage.web.pages.form_data import read_form
+from torchtriage.web.pages.language import language
+from torchtriage.web.pages.list_items import IncidentItem, incident_items
+from torchtriage.web.pages.localized_verdict import title_of, told_verdict
+from torchtriage.web.pages.log_window import LogPiece, excerpt
+from torchtriage.web.pages.markdown import markdown
+from torchtriage.web.pages.rank_timeline import RanksPicture, ranks_picture
+from torchtriage.web.pages.rendering import render
+
+router = APIRouter()
+_ALIKE = 5  # other incidents of the group that are shown
+_HELPED = 5  # notes to other incidents of the group
+_LONGEST_NOTE = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentPage:
+    """`titles` are those of the entries that the verdict names and the knowledge base still has; `alike` are other
+    incidents of the group, `helped` what people wrote to any of them, with the incident's id."""
+
+    incident: Incident
+    verdict: Verdict | None
+    log: LogPiece
+    titles: dict[str, str]
+    job: dict[str, str]
+    job_url: str | None
+    address: str
+    picture: RanksPicture | None
+    tree: tuple[Branch, ...]
+    attempts: tuple[AlikeAttempts, ...]
+    group: Group | None
+    alike: tuple[IncidentItem, ...]
+    helped: tuple[tuple[str, Feedback], ...]
+    said: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WhyPage:
+    """`why` is None where the log is too long to be read while somebody waits."""
+
+    incident: Incident
+    log: LogPiece
+    entry: str
+    title: str
+    why: dict[str, Any] | None
+
+
+@router.get("/incidents/{incident_id}.md")
+def as_markdown(request: Request, service: ServiceDep, incident_id: str) -> Response:
+    """The incident as Markdown, for an issue or a chat; secrets are taken out."""
+    page = incident_page(service, incident_id, language(request))
+    return Response(markdown(page.incident, page.verdict, page.address, language(request)), media_type="text/markdown")
+
+
+@router.get("/incidents/{incident_id}")
+def incident(request: Request, service: ServiceDep, incident_id: str) -> Response:
+    page = incident_page(service, incident_id, language(request), request.query_params.get("said") == "1")
+    return render(request, "incident.html", page)
+
+
+@router.get("/incidents/{incident_id}/why")
+def why(request: Request, service: ServiceDep, incident_id: str) -> Response:
+    """Why an entry did or did not match this log."""
+    found, entry, lang = read_incident(service, incident_id), request.query_params.get("entry", ""), language(request)
+    told = why_not(service, found, entry, lang)
+    title = title_of(entry, service.knowledge, lang) or entry
+    return render(request, "incident_why.html", WhyPage(found, excerpt(service, found, None), entry, title, told))
+
+
+@router.post("/incidents/{incident_id}/feedback")
+async def feedback(request: Request, service: ServiceDep, incident_id: str, caller: Writer) -> Response:
+    """Keeps what somebody says of the verdict."""
+    given = await read_form(request)
+    said = given.get("verdict", "")
+    if said not in ("right", "wrong"):
+        raise BadInput("the verdict is right or wrong")
+    note = given.get("note", "")[:_LONGEST_NOTE] or None
+    kept = Feedback(said, caller.name, datetime.now(UTC), given.get("entry") or None, note)
+    await to_thread.run_sync(say, service, incident_id, kept)
+    return RedirectResponse(f"/incidents/{incident_id}?said=1#feedback", HTTPStatus.SEE_OTHER)
+
+
+@router.post("/incidents/{incident_id}/take")
+def take(service: ServiceDep, incident_id: str, caller: Writer) -> Response:
+    """Makes who asks the owner of the incident's group, so that nobody else looks into the same."""
+    found = read_incident(service, incident_id)
+    if found.group:
+        change_group(service, found.group.id, GroupChange(owner=caller.name), caller.name)
+    return RedirectResponse(f"/incidents/{incident_id}", HTTPStatus.SEE_OTHER)
+
+
+@router.post("/incidents/{incident_id}/forget")
+def forget(service: ServiceDep, incident_id: str, caller: Writer) -> Response:
+    """Forgets the incident; the page asks before."""
+    forget_incident(service, incident_id, caller.name)
+    return RedirectResponse("/incidents", HTTPStatus.SEE_OTHER)
+
+
+def incident_page(service: Service, incident_id: str, lang: Language, said: bool = False) -> IncidentPage:
+    """Raises NotFound."""
+    found = read_incident(service, incident_id)
+    verdict = told_verdict(found.verdict, service.knowledge, lang) if found.verdict else None
+    group = read_group(service, found.group.id) if found.group else None
+    url = found.job.url
+    return IncidentPage(
+        incident=found,
+        verdict=verdict,
+        log=excerpt(service, found, verdict),
+        titles=_titles(verdict, service.knowledge, lang) if verdict else {},
+        job={name: str(value) for name, value in found.job.as_dict().items() if name not in ("labels", "url")},
+        job_url=url if url and url.startswith(("https://", "http://")) else None,
+        address=f"{service.settings.base_url}/incidents/{found.id}",
+        picture=ranks_picture(verdict.timeline) if verdict else None,
+        tree=cascade_tree(verdict) if verdict else (),
+        attempts=alike_attempts(verdict.attempts) if verdict else (),
+        group=group,
+        alike=incident_items(_others(service, found), service.knowledge, lang),
+        helped=tuple(notes_beside(service, found, _HELPED)),
+        said=said,
+    )
+
+
+def _others(service: Service, found: Incident) -> list[Incident]:
+    if found.group is None or found.group.count < 2:
+        return []
+    listed = list_incidents(service, IncidentFilter(group=found.group.id), limit=_ALIKE + 1)
+    return [other for other in listed.items if other.id != found.id][:_ALIKE]
+
+
+def _titles(verdict: Verdict, knowledge: KnowledgeBase, lang: Language) -> dict[str, str]:
+    root = verdict.root_cause
+    named = [root.entry if root else None, *(cascade.entry for cascade in verdict.cascades)]
+    named += [cascade.because_of for cascade in verdict.cascades]
+    named += [attempt.entry for attempt in verdict.attempts]
+    named += [run.entry for run in verdict.earlier_runs]
+    named += [candidate.entry for candidate in verdict.candidates]
+    named += [mark.entry for mark in verdict.timeline]
+    known = {entry for entry in named if entry and entry in knowledge.entries}
+    return {entry: title_of(entry, knowledge, lang) or entry for entry in known}

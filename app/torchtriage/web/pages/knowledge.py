@@ -1,0 +1,102 @@
+"""`/knowledge`: what torchtriage knows, by area or found by symptom; owner and kind narrow both."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import groupby
+
+from fastapi import APIRouter, Request, Response
+
+from torchtriage.domain.entry import Entry, Kind
+from torchtriage.knowledge.symptom_search import SearchIndex
+from torchtriage.web.dependencies import SearchDep, ServiceDep
+from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.urls import address, value
+
+router = APIRouter()
+_FOUND, _SEARCHED = 15, 100
+OWNERS = ("user", "framework", "platform", "hardware")
+KINDS = tuple(kind.value for kind in Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """The entries of one area, by id, and the address of the list with only these."""
+
+    name: str
+    entries: tuple[Entry, ...]
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the address asks for; empty where it leaves it open."""
+
+    q: str
+    area: str
+    owner: str
+    kind: str
+
+    def fits(self, entry: Entry) -> bool:
+        known = ((self.area, entry.area), (self.owner, entry.owner), (self.kind, entry.kind.value))
+        return all(wanted in ("", there) for wanted, there in known)
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgePage:
+    """The entries that fit by area, or those of them that answer `asked.q`, best first; `total` counts all entries.
+    `owners` and `kinds` are the choices, with how many entries each has, and `area_names` all areas. `broken`: the
+    folders can't be loaded as they are now."""
+
+    asked: Asked
+    areas: tuple[Area, ...]
+    found: tuple[Entry, ...]
+    total: int
+    owners: dict[str, int]
+    kinds: dict[str, int]
+    area_names: dict[str, int]
+    without_area: str
+    broken: bool
+
+
+@router.get("/knowledge")
+def knowledge(request: Request, service: ServiceDep, index: SearchDep) -> Response:
+    entries = service.knowledge.entries
+    asked = _asked(request, {entry.area for entry in entries.values()})
+    names = ("q", "area", "owner", "kind")
+    kept = {name: getattr(asked, name) for name in names}
+    fitting = sorted(filter(asked.fits, entries.values()), key=lambda entry: entry.id)
+    areas = (
+        Area(name, tuple(members), address("/knowledge", kept | {"area": name}))
+        for name, members in groupby(fitting, key=lambda entry: entry.area)
+    )
+    owners, kinds = Counter(e.owner for e in entries.values()), Counter(e.kind.value for e in entries.values())
+    page = KnowledgePage(
+        asked=asked,
+        areas=() if asked.q else tuple(areas),
+        found=_found(asked, index, entries) if asked.q else (),
+        total=len(entries),
+        owners={owner: owners[owner] for owner in OWNERS},
+        kinds={kind: kinds[kind] for kind in KINDS},
+        area_names=dict(sorted(Counter(entry.area for entry in entries.values()).items())),
+        without_area=address("/knowledge", kept | {"area": ""}),
+        broken=bool(service.folders.last.problems),
+    )
+    return render(request, "knowledge.html", page)
+
+
+def _asked(request: Request, areas: set[str]) -> Asked:
+    area, owner, kind = (value(request, name) for name in ("area", "owner", "kind"))
+    return Asked(
+        q=value(request, "q"),
+        area=area if area in areas else "",
+        owner=owner if owner in OWNERS else "",
+        kind=kind if kind in KINDS else "",
+    )
+
+
+def _found(asked: Asked, index: SearchIndex, entries: dict[str, Entry]) -> tuple[Entry, ...]:
+    narrowed = bool(asked.area or asked.owner or asked.kind)
+    hits = index.search(asked.q, _SEARCHED if narrowed else _FOUND)
+    return tuple(filter(asked.fits, (entries[hit.entry] for hit in hits)))[:_FOUND]

@@ -1,0 +1,180 @@
+"""`/incidents/{id}/log`: the log itself, however long, in pieces; what script asks for more of it stands beside it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request, Response
+from starlette.responses import RedirectResponse
+
+from torchtriage.domain.incident import Incident, StoredFile
+from torchtriage.domain.verdict import Verdict
+from torchtriage.services.incidents import read_incident
+from torchtriage.services.log_search import Found, Sought, find
+from torchtriage.services.service import Service
+from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.json_responses import Answer
+from torchtriage.web.pages.language import language
+from torchtriage.web.pages.line_range import lines_asked
+from torchtriage.web.pages.localized_verdict import title_of, told_verdict
+from torchtriage.web.pages.log_rows import marked
+from torchtriage.web.pages.log_window import LogPiece, Wanted, log_piece
+from torchtriage.web.pages.rendering import render
+
+router = APIRouter()
+_LONGEST_WORDS = 300  # characters
+_PATIENCE = 2.0  # seconds that a page without script looks for a line
+_MOST_MARKS = 200
+_GO = {"next": False, "previous": True, "error": False, "error-back": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A line that the verdict speaks of, and how far down the file it stands, in thousandths."""
+
+    line: int
+    kind: str
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """`missed` is set where no line was found; `look_on` is the address at which to look on: where the search ran out
+    of time, or at the other end of the log. None where all was looked at. `back` tells which way was looked."""
+
+    incident: Incident
+    title: str | None
+    outcome: str
+    log: LogPiece
+    marks: tuple[Mark, ...]
+    missed: Found | None
+    look_on: str | None
+    back: bool
+
+
+@router.get("/incidents/{incident_id}/log")
+def log(request: Request, service: ServiceDep, incident_id: str) -> Response:
+    found = read_incident(service, incident_id)
+    verdict = told_verdict(found.verdict, service.knowledge, language(request)) if found.verdict else None
+    wanted = wanted_of(request)
+    piece = log_piece(service, found, verdict, wanted)
+    go = request.query_params.get("go", "")
+    missed = None
+    if go in _GO and not piece.problem:
+        hit = _look(service, found, piece, go)
+        if hit.line is not None:
+            return RedirectResponse(piece.at(hit.line, piece.file.name, wanted.rank), HTTPStatus.SEE_OTHER)
+        missed = hit
+    return render(request, "log.html", _page(service, request, found, verdict, piece, missed))
+
+
+@router.get("/incidents/{incident_id}/log/piece")
+def piece(request: Request, service: ServiceDep, incident_id: str) -> Response:
+    """A piece as HTML without a page around it, for the page's script."""
+    found = read_incident(service, incident_id)
+    verdict = told_verdict(found.verdict, service.knowledge, language(request)) if found.verdict else None
+    return render(request, "log_piece.html", log_piece(service, found, verdict, wanted_of(request)))
+
+
+@router.get("/incidents/{incident_id}/log/find")
+def find_line(request: Request, service: ServiceDep, incident_id: str) -> Response:
+    """Looks half a second for a line, for the page's script, which asks again from where that ended."""
+    incident = read_incident(service, incident_id)
+    go = request.query_params.get("go", "")
+    wanted = wanted_of(request)
+    start = _start(wanted, go)
+    sought = _sought(wanted, go)
+    file = next((known for known in incident.log.files if known.name == wanted.file), incident.log.files[0])
+    hit = _found(service, incident, file, sought, start, _GO.get(go, False))
+    return Answer({"line": hit.line, "looked": hit.looked, "ended": hit.ended, "lines": file.lines})
+
+
+def wanted_of(request: Request) -> Wanted:
+    """-> what the address asks for; what is nonsense in it is left out."""
+    around, until = lines_asked(request)
+    words = "".join(char for char in request.query_params.get("q", "")[:_LONGEST_WORDS] if char.isprintable())
+    return Wanted(
+        file=request.query_params.get("file"),
+        first=_number(request, "from"),
+        before=_number(request, "before"),
+        around=around,
+        until=until,
+        rank=_number(request, "rank"),
+        words=words.strip() or None,
+        whole=request.query_params.get("whole") == "1",
+    )
+
+
+def _look(service: Service, incident: Incident, piece: LogPiece, go: str) -> Found:
+    """-> what is found in the time that a reader waits for a page."""
+    wanted, until = piece.wanted, time.monotonic() + _PATIENCE
+    back, sought = _GO[go], _sought(wanted, go)
+    hit = Found(None, _start(wanted, go), False)
+    start = hit.looked
+    while True:
+        hit = _found(service, incident, piece.file, sought, start, back)
+        if hit.line is not None or hit.ended or time.monotonic() > until:
+            return hit
+        start = hit.looked + (-1 if back else 1)
+
+
+def _found(service: Service, incident: Incident, file: StoredFile, sought: Sought, start: int, back: bool) -> Found:
+    if start < 1 or start > file.lines:
+        return Found(None, min(max(start, 1), max(file.lines, 1)), True)
+    return find(service, incident, file, sought, start, back)
+
+
+def _sought(wanted: Wanted, go: str) -> Sought:
+    error = go.startswith("error") or not wanted.words
+    return Sought(None if error else wanted.words, error, wanted.rank)
+
+
+def _start(wanted: Wanted, go: str) -> int:
+    """-> the line to look at first: the one behind the one that the address speaks of, or the one before it."""
+    here = wanted.around if wanted.around is not None else wanted.first
+    if here is None:
+        return 1
+    return here - 1 if _GO.get(go) else here + 1
+
+
+def _page(
+    service: Service,
+    request: Request,
+    incident: Incident,
+    verdict: Verdict | None,
+    piece: LogPiece,
+    missed: Found | None,
+) -> LogPage:
+    root = verdict.root_cause if verdict else None
+    lines = max(piece.file.lines, 1)
+    known = marked(verdict, piece.file, piece.several)
+    return LogPage(
+        incident=incident,
+        title=title_of(root.entry, service.knowledge, language(request), root.title) if root else None,
+        outcome=verdict.outcome if verdict else incident.state.value,
+        log=piece,
+        marks=tuple(Mark(line, kind, 1000 * (line - 1) // lines) for line, kind in list(known.items())[:_MOST_MARKS]),
+        missed=missed,
+        look_on=_look_on(request, piece, missed) if missed else None,
+        back=_GO.get(request.query_params.get("go", ""), False),
+    )
+
+
+def _look_on(request: Request, piece: LogPiece, missed: Found) -> str | None:
+    go = request.query_params["go"]
+    line = missed.looked
+    if missed.ended:
+        start, last = _start(piece.wanted, go), piece.file.lines
+        if (start >= last) if _GO[go] else (start <= 1):
+            return None
+        line = last + 1 if _GO[go] else 0
+    kept = [(name, value) for name, value in request.query_params.multi_items() if name not in ("line", "lang")]
+    return f"{request.url.path}?{urlencode([*kept, ('line', line)])}"
+
+
+def _number(request: Request, name: str) -> int | None:
+    asked = request.query_params.get(name, "").strip()
+    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) <= 15 else None

@@ -1,0 +1,94 @@
+"""Lines of a log as rows of a page: who wrote them, what they are to the verdict, equal ones folded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from torchtriage.domain.incident import StoredFile, StoredLine
+from torchtriage.domain.verdict import Verdict
+from torchtriage.services.log_search import Writers
+
+_NUMBER = re.compile(r"[0-9]+")
+_FEWEST = 4  # equal lines, one behind the other, that are folded
+COLOURS = 12  # ranks take turns with them
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`mark` is what the line is to the verdict: `evidence`, `cascade`, or nothing; `focus`: the address asks for it;
+    `equal` are the lines behind it that say the same."""
+
+    number: int
+    text: str
+    cut: bool = False
+    rank: int | None = None
+    mark: str = ""
+    focus: bool = False
+    hit: bool = False
+    equal: tuple[Row, ...] = ()
+
+    @property
+    def classes(self) -> str:
+        told = (self.mark, "focus" if self.focus else "", "hit" if self.hit else "")
+        return " ".join(name for name in told if name)
+
+    @property
+    def colour(self) -> int:
+        return (self.rank or 0) % COLOURS
+
+
+def rows(
+    lines: Iterable[StoredLine],
+    known: Writers,
+    verdict: Verdict | None,
+    file: StoredFile,
+    several: bool,
+    asked: range,
+    words: str | None,
+) -> tuple[Row, ...]:
+    """-> a row for each line."""
+    marks = marked(verdict, file, several)
+    sought = (words or "").lower()
+    return tuple(
+        Row(
+            line.line,
+            line.text,
+            line.cut,
+            known.rank(line.text),
+            marks.get(line.line, ""),
+            line.line in asked,
+            sought != "" and sought in line.text.lower(),
+        )
+        for line in lines
+    )
+
+
+def widest_rank(verdict: Verdict | None, made: Iterable[Row]) -> int:
+    """-> how many digits ranks have, of those that the verdict knows and those of the lines."""
+    known = [number for mark in (verdict.timeline if verdict else ()) for number in _NUMBER.findall(mark.ranks)]
+    return max(map(len, [*known, *(str(row.rank) for row in made if row.rank is not None)]), default=1)
+
+
+def folded(made: Sequence[Row], known: Writers) -> tuple[Row, ...]:
+    """-> the rows, where those that say the same as the one before them stand in it."""
+    shown: list[Row] = []
+    for _, group in groupby(made, key=lambda row: (known.bare(row.text).strip(), row.classes)):
+        first, *equal = group
+        plain = not first.classes and first.text.strip() and len(equal) + 1 >= _FEWEST
+        shown += [replace(first, equal=tuple(equal))] if plain else [first, *equal]
+    return tuple(shown)
+
+
+def marked(verdict: Verdict | None, file: StoredFile, several: bool) -> dict[int, str]:
+    """-> the lines of a file that the verdict speaks of, in the file's order, each `evidence` or `cascade`."""
+    if verdict is None:
+        return {}
+    here = {file.name} if several else {None, file.name}
+    marks = {cascade.line: "cascade" for cascade in verdict.cascades if cascade.file in here}
+    marks |= {mark.line: "cascade" for mark in verdict.timeline if mark.line and mark.file in here}
+    root = verdict.root_cause
+    marks |= {line.line: "evidence" for line in (root.evidence if root else ()) if line.file in here}
+    return dict(sorted(marks.items()))

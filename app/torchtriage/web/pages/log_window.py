@@ -1,0 +1,227 @@
+"""The piece of an incident's log that a page shows: what the address asks for in, those lines with marks out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+from torchtriage.domain.incident import Incident, StoredFile, StoredLine
+from torchtriage.domain.verdict import Verdict
+from torchtriage.errors import TriageError
+from torchtriage.services.incidents import read_log
+from torchtriage.services.log_search import stream, writers
+from torchtriage.services.service import Service
+from torchtriage.web.pages.log_rows import Row, folded, rows, widest_rank
+
+_BEFORE = 12  # lines shown above the one that is asked for
+_LINES = 160
+_EXCERPT = 40  # lines of a piece that is no page of its own
+_CHARACTERS = 24_000  # of a piece, so that long lines do not make the page heavy
+_MOST_FILES = 100  # to choose from
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the address asks for: a file, and a piece's first line, the line that it ends before, or one to show among
+    its neighbours, and `until` which one more are meant; `rank` where only that one's lines are wanted, `words` to
+    mark, `whole` leaves repeats unfolded."""
+
+    file: str | None = None
+    first: int | None = None
+    before: int | None = None
+    around: int | None = None
+    until: int | None = None
+    rank: int | None = None
+    words: str | None = None
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LogPiece:
+    """`first` and `last` are 0 where there is no line; `before` and `after` are where the neighbours begin, None at the
+    file's ends; `problem` says why the log can't be read; `widest_rank` is how
+    many digits ranks of the run have."""
+
+    incident: str
+    wanted: Wanted
+    file: StoredFile
+    several: bool
+    files: tuple[StoredFile, ...]
+    more_files: int
+    rows: tuple[Row, ...] = ()
+    first: int = 0
+    last: int = 0
+    before: int | None = None
+    after: int | None = None
+    problem: str | None = None
+    widest_rank: int = 1
+
+    @property
+    def ranked(self) -> bool:
+        """Whether any of the lines tells its rank."""
+        return any(row.rank is not None for row in self.rows)
+
+    @property
+    def digits(self) -> str:
+        """-> the class that says how wide the column of the lines' numbers is."""
+        return f"d{max(3, len(str(self.file.lines)))}"
+
+    @property
+    def rank_digits(self) -> str:
+        """-> the class that says how wide the column of ranks is."""
+        return f"w{self.widest_rank}"
+
+    def earlier(self, page: str = "log") -> str | None:
+        return self._address({"before": self.before}, page) if self.before else None
+
+    def later(self, page: str = "log") -> str | None:
+        return self._address({"from": self.after}, page) if self.after else None
+
+    def beginning(self) -> str:
+        return self._address({"from": 1})
+
+    def end(self) -> str:
+        return self._address({"before": self.file.lines + 1})
+
+    def line(self, number: int, file: str | None = None) -> str:
+        """-> where a line is: on this page, or in the log's own. `file` is None where the run is one file."""
+        here = file is None or file == self.file.name
+        if here and self.first <= number <= self.last and self.wanted.rank is None:
+            return f"#L{number}"
+        return self.at(number, file)
+
+    def at(self, number: int, file: str | None = None, rank: int | None = None) -> str:
+        """-> where a line is in the log's own page, among the lines of one rank if one is given."""
+        kept = replace(self, wanted=replace(self.wanted, rank=rank))
+        return f"{kept._address({'line': number}, file=file)}#L{number}"
+
+    def raw(self) -> str:
+        """-> the file as it is stored."""
+        return f"/incidents/{self.incident}/log.txt" + (
+            f"?{urlencode({'file': self.file.name})}" if self.several else ""
+        )
+
+    def viewer(self) -> str:
+        """-> this piece in the log's own page."""
+        return self._address({"from": self.first} if self.first else {})
+
+    def _address(self, query: dict[str, int | None], page: str = "log", file: str | None = None) -> str:
+        wanted = self.wanted
+        kept: dict[str, str | int | None] = {"file": file or self.file.name} if self.several else {}
+        kept |= {"rank": wanted.rank, "q": wanted.words, "whole": "1" if wanted.whole else None}
+        given = {name: value for name, value in (kept | query).items() if value is not None}
+        return f"/incidents/{self.incident}/{page}" + (f"?{urlencode(given)}" if given else "")
+
+
+def log_piece(
+    service: Service, incident: Incident, verdict: Verdict | None, wanted: Wanted, lines: int = _LINES
+) -> LogPiece:
+    """-> what is asked for; without that, the surroundings of the first evidence, else the end of the log."""
+    stored = incident.log.files
+    named = wanted.file if wanted.file is not None else _file_of(verdict)
+    file = next((known for known in stored if known.name == named), stored[0])
+    choice = stored[:_MOST_FILES] if file in stored[:_MOST_FILES] else (file, *stored[: _MOST_FILES - 1])
+    frame = LogPiece(incident.id, wanted, file, len(stored) > 1, choice, len(stored) - len(choice))
+    try:
+        return _filled(service, incident, verdict, frame, lines)
+    except TriageError as error:  # the page says more than the log, so it is shown without it
+        return replace(frame, problem=error.message)
+
+
+def excerpt(service: Service, incident: Incident, verdict: Verdict | None) -> LogPiece:
+    """-> the surroundings of the first evidence, else the end of the log."""
+    return log_piece(service, incident, verdict, Wanted(), _EXCERPT)
+
+
+def _filled(service: Service, incident: Incident, verdict: Verdict | None, frame: LogPiece, count: int) -> LogPiece:
+    wanted, file = frame.wanted, frame.file
+    if wanted.rank is None:
+        found = _plain(service, incident, verdict, frame, count)
+        before, after = _neighbours(found, file)
+    else:
+        found, before, after = _of_rank(service, incident, verdict, frame, count)
+    known = writers(service, incident, file)
+    made = rows(found, known, verdict, file, len(incident.log.files) > 1, _asked(wanted), wanted.words)
+    return replace(
+        frame,
+        rows=made if wanted.whole else folded(made, known),
+        first=found[0].line if found else 0,
+        last=found[-1].line if found else 0,
+        before=before,
+        after=after,
+        widest_rank=widest_rank(verdict, made),
+    )
+
+
+def _asked(wanted: Wanted) -> range:
+    """-> the lines that the address means."""
+    return range(wanted.around, (wanted.until or wanted.around) + 1) if wanted.around is not None else range(0)
+
+
+def _plain(
+    service: Service, incident: Incident, verdict: Verdict | None, frame: LogPiece, count: int
+) -> list[StoredLine]:
+    wanted, file = frame.wanted, frame.file
+    if wanted.before is not None:
+        end = min(max(wanted.before, 2), file.lines + 1)
+        first = max(1, end - count)
+        return _light(reversed(read_log(service, incident, first, end - first, file.name)[1]), _CHARACTERS)[::-1]
+    focus = _focus(verdict, frame)
+    first = focus if wanted.first is not None else max(1, focus - _BEFORE)
+    if wanted.around is None and wanted.first is None and focus == file.lines:
+        first = max(1, file.lines - count + 1)
+    lines = read_log(service, incident, first, count, file.name)[1]
+    above = _light((line for line in reversed(lines) if line.line < focus), _CHARACTERS // 3, at_least=0)[::-1]
+    left = _CHARACTERS - sum(len(line.text) for line in above)
+    return above + _light((line for line in lines if line.line >= focus), left)
+
+
+def _of_rank(
+    service: Service, incident: Incident, verdict: Verdict | None, frame: LogPiece, count: int
+) -> tuple[list[StoredLine], int | None, int | None]:
+    """-> the lines of one rank, and where to look on before and after them."""
+    wanted, file = frame.wanted, frame.file
+    rank = wanted.rank
+    assert rank is not None
+    if wanted.before is not None:
+        found = stream(service, incident, file, rank, wanted.before - 1, count, _CHARACTERS, back=True)
+        return list(reversed(found.lines)), found.next and found.next + 1, min(wanted.before, file.lines)
+    focus = _focus(verdict, frame)
+    above = stream(service, incident, file, rank, focus - 1, _BEFORE, _CHARACTERS // 3, back=True)
+    if wanted.first is not None:
+        above = replace(above, lines=(), next=focus - 1 or None)
+    below = stream(service, incident, file, rank, focus, count, _CHARACTERS)
+    return [*reversed(above.lines), *below.lines], above.next and above.next + 1, below.next
+
+
+def _neighbours(found: list[StoredLine], file: StoredFile) -> tuple[int | None, int | None]:
+    if not found:
+        return None, None
+    first, last = found[0].line, found[-1].line
+    return first if first > 1 else None, last + 1 if last < file.lines else None
+
+
+def _file_of(verdict: Verdict | None) -> str | None:
+    root = verdict.root_cause if verdict else None
+    return root.evidence[0].file if root and root.evidence else None
+
+
+def _focus(verdict: Verdict | None, frame: LogPiece) -> int:
+    """-> the line that must be among those shown."""
+    wanted, file = frame.wanted, frame.file
+    root = verdict.root_cause if verdict else None
+    shown = [line.line for line in root.evidence if line.file in (None, file.name)] if root else []
+    asked = wanted.first if wanted.first is not None else wanted.around
+    return min(max(asked if asked is not None else shown[0] if shown else file.lines, 1), max(file.lines, 1))
+
+
+def _light(lines: Iterable[StoredLine], most: int, at_least: int = 1) -> list[StoredLine]:
+    """-> the first of the lines that are together not longer than `most`."""
+    kept: list[StoredLine] = []
+    for line in lines:
+        most -= len(line.text)
+        if most < 0 and len(kept) >= at_least:
+            break
+        kept.append(line)
+    return kept

@@ -1,0 +1,99 @@
+"""Templates and what they may use: a template's name and a page's dataclass in, an HTML answer out."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import Request, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.responses import HTMLResponse
+
+from torchtriage.answer.commands import general
+from torchtriage.domain.access import ANYONE
+from torchtriage.domain.entry import Language
+from torchtriage.knowledge.cache import cache_folder
+from torchtriage.web.pages import sanitize
+from torchtriage.web.pages.alignment_marks import marks
+from torchtriage.web.pages.area_names import area_name
+from torchtriage.web.pages.compiled_templates import with_all_compiled
+from torchtriage.web.pages.compression import small_page
+from torchtriage.web.pages.error_texts import told_problem
+from torchtriage.web.pages.language import language, remember
+from torchtriage.web.pages.sign_descriptions import in_words
+from torchtriage.web.pages.translations import word
+
+_WEB = Path(__file__).resolve().parents[1]
+STATIC = _WEB / "static"
+_TEMPLATES = _WEB / "templates"
+
+
+def render(request: Request, template: str, page: object, status: int = 200) -> Response:
+    """-> the page in the reader's language; the template sees `page` and the functions below."""
+    lang = language(request)
+    content = (
+        environment()
+        .get_template(template)
+        .render(
+            page=page,
+            lang=lang,
+            t=partial(word, lang),
+            told_problem=partial(told_problem, lang),
+            area_name=partial(area_name, lang),
+            path=request.url.path,
+            in_language=partial(_in_language, request),
+            caller=getattr(request.state, "caller", ANYONE),
+            anyone=ANYONE,
+            asked=request.query_params.get("q", "") if request.url.path == "/incidents" else "",
+        )
+    )
+    # A lone half of a character pair can't be sent; it becomes a question mark.
+    answer = HTMLResponse(content.encode("utf-8", "replace"), status)
+    answer.headers["Cache-Control"] = "private, no-cache"
+    answer.headers["Vary"] = "Accept-Language, Cookie"
+    remember(request, answer)
+    return small_page(answer, request.headers)
+
+
+@cache
+def environment() -> Environment:
+    """-> all templates, compiled, with what they may use."""
+    made = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "visible": sanitize.visible,
+        "prose": sanitize.prose,
+        "size": sanitize.size,
+        "moment": sanitize.moment,
+    }
+    made.filters |= {"thousands": lambda number: f"{number:,}", "iso": lambda at: at.isoformat()}
+    made.filters |= {"log_time": sanitize.log_time, "general": general, "coloured": sanitize.coloured}
+    made.filters |= {"coded": sanitize.coded, "in_words": in_words}
+    made.filters |= {"marks": marks}
+    made.filters |= {"duration": sanitize.duration}
+    made.globals["static"] = _static
+    return with_all_compiled(made, _TEMPLATES, cache_folder())
+
+
+@cache
+def _static(name: str) -> str:
+    """-> a static file's address, which changes with its content, so that browsers may keep it for good."""
+    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()
+    return f"/static/{name}?v={digest[:12]}"
+
+
+def _in_language(request: Request, lang: Language) -> str:
+    """-> the address of this page in another language."""
+    kept: list[tuple[str, Any]] = [
+        (name, value) for name, value in request.query_params.multi_items() if name != "lang"
+    ]
+    path = request.url.path if request.method in ("GET", "HEAD") else "/"
+    return f"{path}?{urlencode([*kept, ('lang', lang)])}"

@@ -1,0 +1,99 @@
+"""Foreign text made safe to look at: a log's text in, the same as HTML out, with nothing hidden in it."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from markupsafe import Markup, escape
+
+from torchtriage.reading.prefixes.strip import ANSI
+from torchtriage.web.pages.ansi_colours import Style
+
+_SGR = re.compile("\x1b\\[([0-9;:]*)m")
+# Characters that show as nothing, or turn the text around them: controls, bidi marks, zero-width signs, tags.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: object) -> Markup:
+    """-> `text` as HTML: escaped, colours taken off, hidden characters shown as marks."""
+    plain = ANSI.sub("", str(text))
+    parts: list[Markup] = []
+    end = 0
+    for found in _HIDDEN.finditer(plain):
+        parts.append(escape(plain[end : found.start()]))
+        parts.append(Markup("<span class=ctl>{}</span>").format(_name(found[0])))
+        end = found.end()
+    parts.append(escape(plain[end:]))
+    return Markup().join(parts)
+
+
+def coloured(text: object, words: str | None = None) -> Markup:
+    """-> the same with the log's colours as classes, and `words` marked where they stand, in any case."""
+    line, parts, end, style = str(text), [], 0, Style()
+    for found in ANSI.finditer(line):
+        parts.append(style.around(_with_marks(line[end : found.start()], words)))
+        if sgr := _SGR.fullmatch(found[0]):
+            style = style.after(sgr[1])
+        end = found.end()
+    parts.append(style.around(_with_marks(line[end:], words)))
+    return Markup().join(parts)
+
+
+def prose(text: object) -> Markup:
+    """-> a text of several lines as HTML; only its line feeds stay what they are."""
+    return Markup("\n").join(visible(line) for line in str(text).split("\n"))
+
+
+def coded(text: object) -> Markup:
+    """-> a sentence of ours as HTML; what stands between backticks is code."""
+    code, parts = Markup('<code translate="no">{}</code>'), str(text).split("`")
+    return Markup().join(code.format(part) if at % 2 else escape(part) for at, part in enumerate(parts))
+
+
+def size(count: int) -> str:
+    """-> bytes for people: 100000 gives `97.7 KB`."""
+    if count < 1024:
+        return f"{count} B"
+    value = float(count)
+    for unit in ("KB", "MB", "GB"):
+        value /= 1024
+        if value < 1024:
+            return f"{value:.1f} {unit}"
+    return f"{value / 1024:.1f} TB"
+
+
+def moment(at: datetime) -> str:
+    """-> a point in time for people, in UTC; the page's script turns it into the reader's zone."""
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def duration(seconds: float) -> str:
+    """-> a time for people: 0.25 gives `0.25 s`, 600 `10 min`, 90000 `25 h`."""
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def log_time(time: str | None) -> str | None:
+    """-> a time that a log tells, for people: to the second, in the zone that the log is written in."""
+    return re.sub(r"^(?:--)?((?:\d{4}-)?\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?", r"\1 \2", time) if time else None
+
+
+def _with_marks(plain: str, words: str | None) -> Markup:
+    if not words:
+        return visible(plain)
+    parts, end = [], 0
+    for found in re.finditer(re.escape(words), plain, re.IGNORECASE):
+        parts += [visible(plain[end : found.start()]), Markup("<mark>{}</mark>").format(visible(found[0]))]
+        end = found.end()
+    return Markup().join([*parts, visible(plain[end:])])
+
+
+def _name(char: str) -> str:
+    """-> how terminals and pagers write it: `^M` for a carriage return, `<U+202E>` for what has no key."""
+    code = ord(char)
+    return f"^{chr(code ^ 0x40)}" if code < 0x80 else f"<U+{code:04X}>"

@@ -1,0 +1,158 @@
+"""`/settings`: for those who run the service: tokens, chats, retention, knowledge, retriage, and all options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request, Response
+from starlette.responses import RedirectResponse
+
+from torchtriage.chat.delivery_errors import Undelivered
+from torchtriage.domain.access import Scope, Token
+from torchtriage.errors import BadInput, NotFound
+from torchtriage.services import tokens as access
+from torchtriage.services.about import About, about
+from torchtriage.services.knowledge_reload import Look
+from torchtriage.services.outbox import count_outbox, send_test
+from torchtriage.services.retriage_job import Rework
+from torchtriage.services.service import Service
+from torchtriage.web.authentication import Admin
+from torchtriage.web.dependencies import ReworkDep, ServiceDep
+from torchtriage.web.pages.audit_log import ChangeLine, change_lines
+from torchtriage.web.pages.language import language
+from torchtriage.web.pages.option_descriptions import option_sentences
+from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.urls import address, value
+
+router = APIRouter()
+SCOPES = tuple(scope.value for scope in Scope)
+LIFETIMES = (7, 30, 90, 365)  # days
+_LONGEST_NAME = 100
+_CHANGES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A token that was just made; nobody sees its secret again."""
+
+    token: Token
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelLine:
+    """A place that alerts go to, and what is in the outbox for it, by state."""
+
+    name: str
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsPage:
+    """`alive` are the tokens that let somebody in, `ended` the others; `tested` is the channel that a test was sent to,
+    with the problem if there was one; `folders` is what a look at the folders of knowledge found; `stage` is how far a
+    retriage is; `sentences` are the options' in the reader's language, by variable, where that is not English;
+    `held_back` says why incidents or logs are not removed that are due, by which of them it is."""
+
+    about: About
+    alive: tuple[Token, ...]
+    ended: tuple[Token, ...]
+    scopes: tuple[str, ...]
+    lifetimes: tuple[int, ...]
+    guarded: bool
+    retention_days: int
+    held_back: dict[str, str]
+    channels: tuple[ChannelLine, ...]
+    changes: tuple[ChangeLine, ...]
+    stage: str
+    sentences: dict[str, str]
+    made: Made | None = None
+    tested: str = ""
+    problem: str = ""
+    folders: Look | None = None
+
+
+@router.get("/settings")
+def settings(request: Request, service: ServiceDep, rework: ReworkDep, _: Admin) -> Response:
+    tested = value(request, "tested")
+    found = service.folders.look() if value(request, "check") else None
+    return render(request, "settings.html", _page(request, service, rework, tested=tested, folders=found))
+
+
+@router.post("/settings/tokens")
+def make_token(
+    request: Request,
+    service: ServiceDep,
+    rework: ReworkDep,
+    caller: Admin,
+    name: Annotated[str, Form()] = "",
+    scope: Annotated[list[str] | None, Form()] = None,
+    days: Annotated[int, Form(ge=0, le=3650)] = 0,
+) -> Response:
+    """Makes a token and shows its secret, once; 0 days is one that does not end."""
+    name = " ".join(name.split())
+    scopes = [Scope(given) for given in scope or [] if given in SCOPES]
+    if not name or len(name) > _LONGEST_NAME or not scopes:
+        raise BadInput("a token has a name and at least one scope")
+    lifetime = timedelta(days=days) if days else None
+    secret, token = access.create(service.database, name, scopes, lifetime, caller.name)
+    answer = render(request, "settings.html", _page(request, service, rework, made=Made(token, secret)))
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
+
+
+@router.post("/settings/tokens/{token_id}/revoke")
+def revoke(service: ServiceDep, caller: Admin, token_id: str) -> Response:
+    access.revoke(service.database, token_id, caller.name)
+    return RedirectResponse("/settings#tokens", HTTPStatus.SEE_OTHER)
+
+
+@router.post("/settings/test")
+def try_channel(
+    request: Request, service: ServiceDep, rework: ReworkDep, caller: Admin, channel: Annotated[str, Form()] = ""
+) -> Response:
+    """Sends a test message to a channel, at once, and tells what it answered."""
+    try:
+        send_test(service, channel, caller.name)
+    except (Undelivered, NotFound) as problem:
+        page = _page(request, service, rework, tested=channel, problem=problem.message)
+        found = problem.status if isinstance(problem, NotFound) else HTTPStatus.BAD_GATEWAY
+        return render(request, "settings.html", page, found)
+    return RedirectResponse(address("/settings", {"tested": channel}) + "#chats", HTTPStatus.SEE_OTHER)
+
+
+def _page(
+    request: Request,
+    service: Service,
+    rework: Rework,
+    made: Made | None = None,
+    tested: str = "",
+    problem: str = "",
+    folders: Look | None = None,
+) -> SettingsPage:
+    now, tokens = datetime.now(UTC), access.listed(service.database)
+    alive = [token for token in tokens if token.revoked_at is None and (not token.expires_at or token.expires_at > now)]
+    counts = count_outbox(service)
+    names = {name: {state: count for (channel, state), count in counts.items() if channel == name}
+             for name in service.channels.senders}  # fmt: skip
+    return SettingsPage(
+        about=about(service),
+        alive=tuple(alive),
+        ended=tuple(token for token in tokens if token not in alive),
+        scopes=SCOPES,
+        lifetimes=LIFETIMES,
+        guarded=service.settings.auth != "none",
+        retention_days=service.settings.retention_days,
+        held_back=service.counters.held_back.copy(),
+        channels=tuple(ChannelLine(name, known) for name, known in sorted(names.items())),
+        changes=change_lines(access.changes(service.database, None, _CHANGES).items, language(request)),
+        stage=rework.progress.stage.value,
+        sentences=option_sentences() if language(request) == "zh" else {},
+        made=made,
+        tested=tested if tested in names else "",
+        problem=problem,
+        folders=folders or (service.folders.last if service.folders.last.problems else None),
+    )

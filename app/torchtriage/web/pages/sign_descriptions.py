@@ -1,0 +1,76 @@
+"""Signs for people: an entry's sign in, what it looks for in plain words and its exact pattern out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from torchtriage.domain.entry import Entry, Sign
+from torchtriage.matching.alignment import alternatives
+
+OPEN = "…"  # any text
+_FLAGS = re.compile(r"\(\?[a-zA-Z]+\)")
+_GROUP = re.compile(r"\((?:\?:|\?P?<\w+>)?(.*)\)([*+?]\??|\{\d+(?:,\d*)?\}\??)?", re.S)
+_SPACE = re.compile(r"(\\ | |\[ [^\]]*\]|\\s)([+?*]\??)?")
+_ABSENT = re.compile(r".*(?<!\\)[?*]", re.S)  # what may be left out
+_EDGE = re.compile(r"\^|\$|\\[bBAz]")
+_WORD = re.compile(r"(?:\\[^A-Za-z0-9]|[^\\\[\](){}.*+?^$|])+")
+_EITHER_CASE = re.compile(r"\[([A-Za-z])([A-Za-z])\]")
+_CHOICES = 4  # of a group that are shown
+
+
+@dataclass(frozen=True, slots=True)
+class SignPart:
+    """One pattern: `words` are its alternatives, in which an ellipsis stands for any text."""
+
+    words: tuple[str, ...]
+    pattern: str
+    literal: bool
+    where: str
+    unless: tuple[str, ...]
+    weak: bool
+
+
+def signs_in_words(entry: Entry) -> tuple[tuple[SignPart, ...], ...]:
+    """-> the entry's signs; the parts of one must all be found."""
+    return tuple(tuple(map(_part, sign.all or (sign,))) for sign in entry.signs)
+
+
+def in_words(pattern: str) -> tuple[str, ...]:
+    """-> what a regex looks for, each alternative once: `(a|b)\\d+ out` gives `(a / b)… out`."""
+    ways = alternatives(_FLAGS.sub("", pattern))
+    told = (_tidy("".join(map(_token, way))) for way in ways)
+    return tuple(dict.fromkeys(way for way in told if way.strip(OPEN)))
+
+
+def _part(sign: Sign) -> SignPart:
+    literal = sign.regex is None
+    pattern = (sign.text if literal else sign.regex) or ""
+    words = (pattern,) if literal else in_words(pattern)
+    return SignPart(words, pattern, literal, sign.where, in_words(sign.unless or ""), sign.weak)
+
+
+def _token(token: str) -> str:
+    if _WORD.fullmatch(token):
+        return re.sub(r"\\(.)", r"\1", token)
+    if _SPACE.fullmatch(token):
+        return " "
+    if _EDGE.fullmatch(token):
+        return ""
+    if group := _GROUP.fullmatch(token):
+        return "" if (group[2] or "").startswith(("?", "*")) else _choices(group[1])
+    if (either := _EITHER_CASE.fullmatch(token)) and either[1].lower() == either[2].lower():
+        return either[1]
+    plain = token.removesuffix("?")
+    return "" if _WORD.fullmatch(plain) and _ABSENT.fullmatch(token) else OPEN
+
+
+def _choices(source: str) -> str:
+    found = in_words(source)
+    shown = found[:_CHOICES] + ((OPEN,) if len(found) > _CHOICES else ())
+    return f"({' / '.join(shown)})" if len(shown) > 1 else next(iter(shown), OPEN)
+
+
+def _tidy(text: str) -> str:
+    text = re.sub(rf"{OPEN}( ?{OPEN})+", OPEN, text)
+    return re.sub(r" {2,}", " ", text).strip()

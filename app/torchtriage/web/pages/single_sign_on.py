@@ -1,0 +1,73 @@
+"""`/login/oidc` and its callback: the way to the provider and back, which ends in a session as a token's login does."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import astuple
+from http import HTTPStatus
+from typing import Annotated, cast
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import RedirectResponse
+
+from torchtriage.errors import NotFound
+from torchtriage.services.single_sign_on import Attempt, LoginRefused, Provider
+from torchtriage.web.authentication import rate_limit
+from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.pages.login import inside, start_session
+
+router = APIRouter()
+_COOKIE = "torchtriage_login"
+_PATH = "/login/oidc"
+_MINUTES = 10  # that somebody may take at the provider
+_Text = Annotated[str, Query(max_length=4096)]
+
+
+@router.get(_PATH)
+def begin(request: Request, service: ServiceDep, next: _Text = "/") -> Response:
+    """Sends the browser to the provider. Raises NotFound where there is none, TooMany."""
+    limit, address = rate_limit(request)
+    limit.count(None, address)
+    url, attempt = _provider(request).begin()
+    answer = RedirectResponse(url, HTTPStatus.SEE_OTHER)
+    kept = json.dumps([*astuple(attempt), inside(next)]).encode().hex()
+    secure = service.settings.base_url.startswith("https:")
+    answer.set_cookie(_COOKIE, kept, max_age=_MINUTES * 60, path=_PATH, httponly=True, samesite="lax", secure=secure)
+    return answer
+
+
+@router.get(f"{_PATH}/callback")
+def finish(request: Request, service: ServiceDep, code: _Text = "", state: _Text = "", error: _Text = "") -> Response:
+    """Starts the session of whom the provider sent back. Raises LoginRefused, ProviderUnavailable, TooMany."""
+    provider = _provider(request)
+    limit, address = rate_limit(request)
+    limit.before_login(address)
+    try:
+        attempt, after = _kept(request)
+        if error or not code:
+            raise LoginRefused(f"the provider did not let you in: {error[:100] or 'it sent no code'}")
+        caller = provider.finish(attempt, state, code)
+    except LoginRefused:
+        limit.wrong_login(address)
+        raise
+    limit.count(caller, address)
+    answer = start_session(service, caller, after)
+    answer.delete_cookie(_COOKIE, path=_PATH)
+    return answer
+
+
+def _provider(request: Request) -> Provider:
+    found = request.app.state.provider
+    if found is None:
+        raise NotFound("there is no provider for logins")
+    return cast(Provider, found)
+
+
+def _kept(request: Request) -> tuple[Attempt, str]:
+    """-> the login that this browser began. Raises LoginRefused."""
+    try:
+        state, nonce, verifier, after = map(str, json.loads(bytes.fromhex(request.cookies.get(_COOKIE, ""))))
+        "".join((state, nonce, verifier, after)).encode()  # half of a character's pair can't be sent anywhere
+    except (ValueError, TypeError, RecursionError):
+        raise LoginRefused("this login was not begun in this browser, or too long ago; begin again") from None
+    return Attempt(state, nonce, verifier), inside(after)

@@ -1,0 +1,21 @@
+"""The words of the pages: a key in, the sentence in English or Chinese out. They stand in words/, a file a page."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+from torchtriage.domain.entry import Language, Text
+
+
+@cache
+def catalogue() -> dict[str, Text]:
+    """-> every key with its words in both languages."""
+    files = sorted((Path(__file__).parent / "translations").glob("*.toml"))
+    return {key: Text(**texts) for file in files for key, texts in tomllib.loads(file.read_text("utf-8")).items()}
+
+
+def word(lang: Language, key: str, **values: object) -> str:
+    """-> the words of `key`, with `{names}` filled in."""
+    return catalogue()[key].in_(lang).format(**values)

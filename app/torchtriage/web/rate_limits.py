@@ -1,0 +1,100 @@
+"""How often one caller may ask, and how much may be sent."""
+
+from __future__ import annotations
+
+import math
+import time
+from ipaddress import IPv6Network, ip_address
+
+from limits import RateLimitItem
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from torchtriage.domain.access import ANYONE, Caller
+from torchtriage.errors import BadInput
+
+_LARGEST_FORM = 2 << 20  # bytes of a body that is no log
+# Where logs are taken, and counted as they come.
+_LOGS = frozenset({"/", "/api/v1/incidents", "/api/v1/triage", "/mcp"})
+
+
+class BodyLimit:
+    """Middleware: other bodies than logs are read into memory, and before anybody knows whose they are."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in _LOGS:
+            await self._app(scope, receive, send)
+            return
+        size = 0
+
+        async def receiving() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > _LARGEST_FORM:
+                raise HTTPException(413, f"this takes no more than {_LARGEST_FORM} bytes")
+            return message
+
+        await self._app(scope, receiving, send)
+
+
+class TooMany(BadInput):
+    """The caller asked more often than the settings allow."""
+
+    status = 429
+    code = "too_many_requests"
+
+
+class RateLimit:
+    """Counts requests by token, or by address where no valid one is shown, and the wrong logins of an address.
+
+    `allowed` None counts no requests. Safe to use from several threads.
+    """
+
+    def __init__(self, allowed: RateLimitItem | None, wrong_logins: RateLimitItem) -> None:
+        self._allowed = allowed
+        self._wrong_logins = wrong_logins
+        self._window = MovingWindowRateLimiter(MemoryStorage())
+
+    def count(self, caller: Caller | None, address: str) -> None:
+        """Counts a request; `caller` is None where nobody is known. Raises TooMany, with the seconds to wait in
+        `detail`."""
+        if self._allowed is None:
+            return
+        who = _sender(address) if caller is None or caller is ANYONE else caller.name
+        key = ("token", caller.token) if caller and caller.token else ("sender", who)
+        if not self._window.hit(self._allowed, *key):
+            wait = self._wait(self._allowed, *key)
+            raise TooMany(f"more than {self._allowed} from {who}; wait {wait} s", retry_after=wait)
+
+    def before_login(self, address: str) -> None:
+        """Raises TooMany where as many logins from this address were wrong as may be: what it shows is not looked at.
+        A right one from another address is not concerned."""
+        if not self._window.test(self._wrong_logins, "login", _sender(address)):
+            raise self._too_many_wrong(address)
+
+    def wrong_login(self, address: str) -> None:
+        """Counts one. Raises TooMany where it is one too many, of several that came at the same moment."""
+        if not self._window.hit(self._wrong_logins, "login", _sender(address)):
+            raise self._too_many_wrong(address)
+
+    def _too_many_wrong(self, address: str) -> TooMany:
+        wait = self._wait(self._wrong_logins, "login", _sender(address))
+        return TooMany(f"too many wrong logins from {_sender(address)}; wait {wait} s", retry_after=wait)
+
+    def _wait(self, item: RateLimitItem, *key: str) -> int:
+        return max(1, math.ceil(self._window.get_window_stats(item, *key).reset_time - time.time()))
+
+
+def _sender(address: str) -> str:
+    """-> what counts as one sender: of IPv6 the network, as whoever has one address there has 2^64 of them."""
+    try:
+        known = ip_address(address)
+    except ValueError:
+        return address
+    return str(IPv6Network((int(known), 64), strict=False)) if known.version == 6 else address

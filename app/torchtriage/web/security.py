@@ -1,0 +1,84 @@
+"""What keeps other sites and foreign text away: response headers, and who may change anything from a browser."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from fastapi import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from torchtriage.errors import BadInput
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "connect-src 'self'",
+        "img-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_RAW = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class CrossSite(BadInput):
+    """A page of another site made a browser send this."""
+
+    status = 403
+    code = "cross_site"
+
+
+class SecurityHeaders:
+    """Middleware: every answer that does not set one of the headers itself gets it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                given = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(header for header in _RAW if header[0] not in given)]
+            await send(message)
+
+        await self._app(scope, receive, sending if scope["type"] == "http" else send)
+
+
+def refuse_foreign_name(request: Request, public_url: str) -> None:
+    """Raises CrossSite where a browser believes that we are another site: its page made its own name lead here, to read
+    what is open to this machine only. Addresses, names without a dot and the one in the settings can't be such a name.
+    """
+    name = request.url.hostname or ""
+    if "." not in name or name.endswith(".localhost") or name == urlsplit(public_url).hostname:
+        return
+    try:
+        ip_address(name)
+    except ValueError:
+        raise CrossSite(f"{name[:100]} is not the name of this service, or TRIAGE_PUBLIC_URL should say so") from None
+
+
+async def refuse_cross_site(request: Request) -> None:
+    """Raises CrossSite for a change that another site's page asks for. Programs, which send neither header, and reading
+    are let through."""
+    if request.method in _READING:
+        return
+    site = request.headers.get("sec-fetch-site")
+    origin = request.headers.get("origin")
+    if site is not None:
+        foreign = site not in ("same-origin", "none")
+    else:
+        foreign = origin is not None and urlsplit(origin).netloc != request.headers.get("host")
+    if foreign:
+        raise CrossSite("this was sent by a page of another site")

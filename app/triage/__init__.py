@@ -1,1 +1,0 @@
-"""From events and a knowledge base to a verdict."""

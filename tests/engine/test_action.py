@@ -1,0 +1,52 @@
+import pytest
+import re2
+
+from torchtriage.answer.action import advise, told_fixes
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.loader import load
+
+
+def test_a_mere_symptom_is_not_called_nothing_to_do() -> None:
+    entry = load([BUILT_IN]).entries["elastic.child-failed"]
+    assert advise(entry, "", [], "en").reason.startswith("The log holds only what followed")
+    assert advise(entry, "", [], "zh").reason.startswith("日志里只有失败的后果")
+
+
+def test_a_host_that_only_may_be_bad_is_not_blamed() -> None:
+    entries = load([BUILT_IN]).entries
+    assert advise(entries["xid.other"], "", ["n7"], "en").reason.startswith("The host may be at fault")
+    assert advise(entries["cuda.ecc"], "", ["n7"], "en").exclude_hosts == ("n7",)
+    assert advise(entries["cuda.ecc"], "", ["n7"], "en").reason.startswith("The host is at fault")
+
+
+def test_a_retry_that_is_worth_it_is_not_said_to_fail() -> None:
+    entries = [entry for entry in load([BUILT_IN]).entries.values() if entry.action.retry == "once"]
+    told = {(entry.action.advice, advise(entry, "", (), lang).reason) for entry in entries for lang in ("en", "zh")}
+    assert {advice for advice, _ in told} >= {"retry", "retry-elsewhere", "fix-first"}
+    assert all("one retry" in reason.lower() or "try once" in reason or "试一次" in reason for _, reason in told)
+
+
+def test_fixes_for_other_versions_come_last_and_say_so() -> None:
+    entry = load([BUILT_IN]).entries["cuda.oom"]
+    old = told_fixes(entry, "", {}, {"torch": "1.13.1"}, "en")
+    assert (old[-1]["applies"], old[-1]["shown"], old[-1]["fits"]) == ("torch>=2.1", "1.13.1", False)
+    new = told_fixes(entry, "", {}, {"torch": "2.6.0+cu124"}, "en")
+    assert [fix["title"] for fix in new] == [fix["title"] for fix in told_fixes(entry, "", {}, {}, "en")]
+    assert {fix["fits"] for fix in new} == {True, None}
+
+
+@pytest.mark.parametrize(
+    ("entry", "message", "path"),
+    [
+        ("data.missing-file", "[Errno 2] No such file or directory: '/数据/标注/train.json'", "/数据/标注/train.json"),
+        ("data.missing-file", "[Errno 2] No such file or directory: '/tmp/$(reboot)'", None),
+        ("storage.permission", "[Errno 13] Permission denied: '/data/runs'", "/data/runs"),
+        ("storage.output-path", "[Errno 20] Not a directory: 'out/last'", "out/last"),
+    ],
+)
+def test_a_path_is_filled_into_commands_where_a_shell_would_not_read_it_otherwise(
+    entry: str, message: str, path: str | None
+) -> None:
+    capture = dict(load([BUILT_IN]).entries[entry].capture)["path"]
+    found = re2.search(capture, message)
+    assert (found[1] if found else None) == path

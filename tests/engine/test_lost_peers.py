@@ -1,0 +1,107 @@
+"""Ranks that lost a peer write before the peer does: what the peer died of is the cause, wherever it stands."""
+
+import pytest
+
+from tests.engine.test_engine import triage
+from tests.logs import BANNER, PEER_CLOSED, agent, report, steps, traceback
+from torchtriage.engine import Engine
+
+REFUSED = (
+    "torch.distributed.DistBackendError: NCCL error in: /pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:3690, "
+    "unhandled system error (run with NCCL_DEBUG=INFO for details), NCCL version 2.27.3\n"
+    "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.\n"
+    "Last error:\nsocketPollConnect: connect to 10.0.0.3<40001> returned Connection refused, exceeded error retry count"
+)
+TIMED_OUT = (
+    "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 8000ms for recv "
+    "operation to complete"
+)
+FULL = "OSError: [Errno 28] No space left on device"
+GUESSED = (
+    "[rank0]:[W501 09:00:00.1 ProcessGroupNCCL.cpp:5023] Guessing device ID based on global rank. This can cause a hang "
+    "if rank to GPU mapping is heterogeneous. You can specify device_id in init_process_group()"
+)
+
+
+@pytest.mark.parametrize("lost", [REFUSED, PEER_CLOSED])
+@pytest.mark.parametrize("prefix", ["[rank{}]: ", "{}: ", "[default{}]:"])
+@pytest.mark.parametrize(("failed", "entry"), [(FULL, "storage.disk-full"), ("IndexError: pop from empty list", "usage.index-out-of-range")])  # fmt: skip
+def test_the_peer_that_writes_last_failed_first(
+    engine: Engine, lost: str, prefix: str, failed: str, entry: str
+) -> None:
+    left = [line for rank in (0, 2) for line in traceback(lost, prefix=prefix.format(rank))]
+    root = triage(engine, BANNER, steps(range(3)), left, traceback(failed, prefix=prefix.format(3)), report((0, 1), [(3, 1)])).root_cause  # fmt: skip
+    assert root is not None
+    assert (root.entry, root.rank) == (entry, 3)
+
+
+def test_a_signal_that_no_agent_sends_is_what_the_peers_lost(engine: Engine) -> None:
+    left = [line for rank in (0, 1) for line in traceback(REFUSED, prefix=f"[rank{rank}]: ")]
+    root = triage(engine, BANNER, steps(range(3)), left, agent(1, 0), report((0, 1), [(1, 1), (2, -9), (3, -15)])).root_cause  # fmt: skip
+    assert root is not None
+    assert (root.entry, root.rank) == ("process.oom-killed", 2)
+
+
+def test_a_rank_that_tells_both_keeps_the_first(engine: Engine) -> None:
+    """It lost the connection, and could not write its last checkpoint."""
+    both = [*traceback(REFUSED, prefix="[rank1]: "), *traceback(FULL, prefix="[rank1]: ")]
+    root = triage(engine, BANNER, steps(range(3)), both).root_cause
+    assert root is not None
+    assert root.entry == "nccl.unhandled-system-error"
+
+
+@pytest.mark.parametrize(
+    ("below", "outcome"),
+    [
+        ([], "explained"),
+        (["Loaded 8 shards in 12.1s", "eval: acc=0.812 f1=0.79", "Saved predictions to out/pred.jsonl"], "healthy"),
+        (["Then it hangs.", "I tried another port.", "Any ideas what I can do?"], "explained"),
+    ],
+)
+def test_a_warning_is_no_cause_where_the_program_printed_more(engine: Engine, below: list[str], outcome: str) -> None:
+    assert triage(engine, GUESSED, below).outcome == outcome
+
+
+def test_an_uncaught_echo_ends_a_run_that_printed_steps(engine: Engine) -> None:
+    closed = "torch.distributed.elastic.rendezvous.api.RendezvousClosedError"
+    launcher = traceback(closed, [("/env/bin/torchrun", 8, "<module>", "sys.exit(main())")])
+    verdict = triage(engine, steps(range(5)), launcher)
+    assert verdict.outcome == "explained"
+    assert triage(engine, steps(range(5))).outcome == "healthy"
+
+
+def test_an_agent_that_ends_its_workers_says_that_something_failed(engine: Engine) -> None:
+    lines = [f"W0501 09:00:00.1 11 torch/distributed/elastic/multiprocessing/api.py:1010] Sending process {pid} closing signal SIGTERM" for pid in (71, 72)]  # fmt: skip
+    verdict = triage(engine, lines)
+    assert verdict.outcome == "unexplained"
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_signal_ends_what_hung_already(engine: Engine, first: bool) -> None:
+    hung = [line for rank in (0, 1) for line in traceback(TIMED_OUT, prefix=f"[rank{rank}]: ")]
+    ended = [
+        "W0501 09:10:00.1 400 torch/distributed/elastic/agent/server/api.py:753] Received 15 death signal, shutting down workers",
+        *traceback("torch.distributed.elastic.multiprocessing.api.SignalException: Process 400 got signal: 15"),
+    ]
+    root = triage(engine, BANNER, steps(range(3)), *((hung, ended) if first else (ended, hung))).root_cause
+    assert root is not None
+    assert root.entry == ("gloo.timeout" if first else "elastic.sigterm")
+
+
+def test_the_native_frames_below_a_warning_are_of_it(engine: Engine) -> None:
+    warning = "[rank1]:[W501 09:00:00.1 TCPStore.cpp:106] [c10d] sendBytes failed on SocketImpl(fd=67): Broken pipe"
+    frames = ["Exception raised from sendBytes at /pytorch/torch/csrc/distributed/c10d/Utils.hpp:653 (most recent call first):"]  # fmt: skip
+    frames += [f"frame #{number}: <unknown function> + 0x5ba8 (0x7589 in /env/libtorch_cpu.so)" for number in range(9)]
+    root = triage(engine, warning, frames).root_cause
+    assert root is not None
+    assert root.entry == "nccl.remote-error"
+    assert triage(engine, warning, ["saved the last file", "read all of them", "bye now"]).outcome == "healthy"
+
+
+def test_the_agent_that_sends_an_interrupt_was_interrupted_itself(engine: Engine) -> None:
+    api = "W0501 09:10:00.1 400 torch/distributed/elastic/multiprocessing/api.py:1010]"
+    sent = [f"{api} Sending process {pid} closing signal SIGINT" for pid in (71, 72)]
+    cut = traceback("", prefix="[rank5]: ")[:-1]
+    root = triage(engine, BANNER, steps(range(3)), sent, cut).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("user.cancelled", None)

@@ -1,0 +1,89 @@
+"""What the glance leaves out must tell nothing: held against asking every sign and every extractor about every line."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.facts import GLANCE
+from tests.properties.pieces import LINES
+from torchtriage.domain.line import Line
+from torchtriage.facts.line_facts import ENOUGH, LONGEST, SIGNS
+from torchtriage.parsing.collectives import Collectives
+from torchtriage.parsing.device_errors import Device
+from torchtriage.parsing.nccl import Nccl
+from torchtriage.parsing.process_exits import Processes
+from torchtriage.parsing.slurm import Scheduler
+from torchtriage.parsing.torchelastic import Elastic
+from torchtriage.parsing.tracebacks import Tracebacks
+from torchtriage.reading.prefixes.file_labels import Labels
+from torchtriage.reading.prefixes.strip import take_off
+
+EXTRACTORS: tuple[Callable[[], Any], ...] = (Elastic, Tracebacks, Device, Collectives, Nccl, Processes, Scheduler)
+CORPUS = Path(__file__).resolve().parents[1] / "corpus"
+TOLD = (
+    "训练已完成",
+    "第 12 步 损失：0.5",
+    "第 3 轮",
+    "Container rank 4 status failed cmd ['python'] code -9 log log/workerlog.4",
+    "the trainer process with rank=[3] was aborted",
+    "worker-3 exited with code 137",
+    "Rank 5 crashed with exit code -6",
+    "Main process exited, code=killed, status=9/KILL",
+    "srun: error: gpu-01: task 3: Killed",
+    "x" * LONGEST + " step 5 loss 0.5",
+)
+
+
+def texts() -> list[str]:
+    """-> different lines of genuine logs, without their prefixes, and some that are made up."""
+    files = sorted(CORPUS.glob("*/log.txt"))[::7]
+    raw = (line for file in files for line in file.read_text(encoding="utf-8", errors="replace").split("\n")[:120])
+    return list(dict.fromkeys([*(take_off(line, Labels()).text for line in raw), *LINES, *TOLD]))
+
+
+def test_the_facts_of_a_line_are_those_that_each_sign_finds_by_itself() -> None:
+    lines = texts()
+    seen = GLANCE.at(lines)
+    for line in lines:
+        found = {number for number, sign in enumerate(SIGNS) if sign.shows(line[:LONGEST])}
+        told = set(seen[line].facts) if line in seen else set()
+        assert told - ENOUGH.keys() == found - ENOUGH.keys(), line
+        alone = GLANCE.at([line])
+        assert (set(alone[line].facts) if line in alone else set()) == found, line
+
+
+def test_what_nearly_every_line_shows_is_told_of_the_first_ones_and_not_where_it_is_known() -> None:
+    lines = [f"a line of no interest {number}" for number in range(100)]
+    lines += [f'File "/usr/lib/python3.11/torch/cuda/{number}.py"' for number in range(1000)]
+    seen = GLANCE.at(lines)
+    for number, enough in ENOUGH.items():
+        told = [line for line in lines if line in seen and number in seen[line].facts]
+        assert enough <= len(told) < 200
+        assert told == lines[100 : 100 + len(told)]
+    assert all(ENOUGH.keys().isdisjoint(told.facts) for told in GLANCE.at(lines, frozenset(ENOUGH)).values())
+
+
+@pytest.mark.parametrize(
+    ("above", "line"),
+    [
+        ("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ", "  host      : gpu-7"),
+        ("java.io.IOException: No space left on device", "\tat java.base/sun.nio.ch.IOUtil.write(IOUtil.java:65)"),
+    ],
+)
+def test_a_line_shows_its_facts_whatever_stands_above_it(above: str, line: str) -> None:
+    assert GLANCE.at([above, line])[line].facts == GLANCE.at([line])[line].facts
+
+
+def test_no_extractor_would_read_a_line_at_which_it_does_not_begin() -> None:
+    lines = texts()
+    seen = GLANCE.at(lines)
+    for at, extractor in enumerate(EXTRACTORS):
+        for line in lines:
+            if line in seen and seen[line].begins & 1 << at:
+                continue
+            alone = extractor()
+            assert not alone.feed(Line(1, line, line, 1)), line
+            assert not alone.events, line
+            assert not alone.waits(""), line

@@ -1,0 +1,65 @@
+import pytest
+
+from tests.logs import BANNER, agent, report, steps, text, traceback
+from torchtriage.domain.verdict import RunFacts
+from torchtriage.engine import Engine
+from torchtriage.reading.sources import from_bytes
+
+SAVE = [
+    ("/job/train.py", 30, "<module>", "main()"),
+    ("/env/lib/python3.11/site-packages/torch/serialization.py", 850, "save", "_save("),
+]
+
+
+def facts(engine: Engine, *parts: str | list[str]) -> RunFacts:
+    return engine.triage(from_bytes(text(*parts))).run
+
+
+def test_the_facts_of_a_failed_run(engine: Engine) -> None:
+    run = facts(engine, BANNER, steps(range(2)), traceback("KeyError: 'image'", prefix="[rank1]: "), agent(1, 1), report((1, 1)),
+                "2026-05-01 09:10:30,000 epilog")  # fmt: skip
+    assert (run.launcher, run.phase, run.step, run.exit_code) == ("torchrun", "train", 19, 1)
+    assert run.versions.get("torch") is None
+    assert run.versions_inferred == {"torch": ">=2.4"}
+    assert run.seconds_after_failure is not None
+
+
+@pytest.mark.parametrize(("ended", "seconds"), [("09:20:05", 720.0), ("09:10:00", 660.0)])
+def test_a_process_that_hangs_after_its_last_words_failed_before_others_spoke(
+    engine: Engine, ended: str, seconds: float
+) -> None:
+    """The launcher's report tells when the process ended."""
+    told = [line.replace("09:10:00", ended) for line in report((1, 1))]
+    run = facts(engine, BANNER, "2026-05-01 09:09:00,000 step 7", traceback("KeyError: 'image'", prefix="[rank1]: "),
+                "[rank0]:[E501 09:20:00.000000 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: "
+                "WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600000 milliseconds",
+                told, "2026-05-01 09:21:00,000 epilog")  # fmt: skip
+    assert run.seconds_after_failure == seconds
+
+
+def test_a_killed_ranks_status_is_the_runs(engine: Engine) -> None:
+    run = facts(engine, BANNER, steps(range(2)), agent(-9, 1), report((1, -9), [(0, -15)]))
+    assert run.exit_code == -9
+
+
+@pytest.mark.parametrize(("lines", "phase"), [([], "init"), (steps(range(2)), "train")])
+def test_what_is_called_like_a_start_is_none_behind_a_step(engine: Engine, lines: list[str], phase: str) -> None:
+    raised = traceback("PlannerFault: no shard is left", [("/job/planner.py", 9, "prepare", "raise PlannerFault()")])
+    assert engine.triage(from_bytes(text(lines, raised))).run.phase == phase
+
+
+def test_the_traceback_tells_the_phase(engine: Engine) -> None:
+    run = facts(engine, BANNER, steps(range(2)), traceback("RuntimeError: unexpected pos 64 vs 0", SAVE, "[rank0]: "))
+    assert run.phase == "save"
+
+
+def test_a_printed_version_is_not_inferred(engine: Engine) -> None:
+    run = facts(engine, "PyTorch version: 2.6.0+cu124", BANNER, traceback("KeyError: 'image'"))
+    assert run.versions["torch"] == "2.6.0+cu124"
+    assert run.versions_inferred == {}
+
+
+def test_what_the_log_does_not_tell_is_null(engine: Engine) -> None:
+    run = facts(engine, "KeyError: 'image'")
+    assert (run.launcher, run.world_size, run.phase, run.step, run.started, run.exit_code) == (None,) * 6
+    assert (run.versions, run.versions_inferred, run.seconds_after_failure) == ({}, {}, None)

@@ -1,0 +1,347 @@
+"""What a run survived, and what ended it although lines stand behind."""
+
+import pytest
+
+from tests.logs import BANNER, agent, report, steps, text, traceback
+from torchtriage.domain.verdict import Verdict
+from torchtriage.engine import Engine
+from torchtriage.reading.sources import from_bytes
+
+FRAMES = [("/job/train.py", 30, "<module>", "main()"), ("/job/train.py", 20, "main", "loss = step(batch)")]
+MISSING = traceback("KeyError: 'labels'", FRAMES)
+INNER = [("/job/loader.py", 12, "fetch", "record = read(index)"), ("/job/loader.py", 4, "read", "return rows[index]")]
+
+
+def triage(engine: Engine, *parts: str | list[str]) -> Verdict:
+    return engine.triage(from_bytes(text(*parts)))
+
+
+def losses(first: int, count: int) -> list[str]:
+    return [f"step {step} loss {3 / (step + 1):.4f}" for step in range(first, first + count)]
+
+
+def entry(verdict: Verdict) -> str | None:
+    return verdict.root_cause.entry if verdict.root_cause else None
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        losses(20, 160),  # What a buffer held back is written after the traceback.
+        [
+            "wandb:",
+            "wandb: Run summary:",
+            "wandb: loss 0.2",
+            "wandb: 🚀 View run sun-7 at: https://tracker.example/r/7",
+        ],
+        ["Map: 100%|██████████| 2000/2000 [00:02<00:00, 900.1 examples/s]"] * 5,
+        ["left: /job/out/epoch=0-step=5000.ckpt"] * 5,
+    ],
+    ids=["buffered", "tracker", "preparing", "files"],
+)
+def test_an_uncaught_exception_of_the_script_is_its_end(engine: Engine, behind: list[str]) -> None:
+    assert entry(triage(engine, losses(0, 20), MISSING, behind)) == "usage.python-error"
+
+
+def test_an_exit_status_behind_the_late_output_does_not_hide_the_exception(engine: Engine) -> None:
+    verdict = triage(engine, losses(0, 5), MISSING, losses(5, 160), "srun: error: n3: task 0: Exited with exit code 1")
+    assert entry(verdict) == "usage.python-error"
+
+
+def test_a_script_that_was_started_again_and_trained_on_has_not_failed(engine: Engine) -> None:
+    assert triage(engine, losses(0, 20), MISSING, losses(0, 600)).outcome == "healthy"
+    assert triage(engine, losses(0, 20), MISSING, losses(0, 20), "Training finished").outcome == "healthy"
+
+
+def test_a_logged_exception_is_survived_where_steps_follow(engine: Engine) -> None:
+    logged = ["ERROR:job.loader:skipping a record", *traceback("KeyError: 'labels'", INNER)]
+    assert triage(engine, losses(0, 20), logged, losses(20, 160)).outcome == "healthy"
+
+
+def test_a_rank_that_falls_silent_while_others_print_has_not_survived(engine: Engine) -> None:
+    failed = traceback("KeyError: 'labels'", INNER, prefix="[rank3]: ")
+    verdict = triage(engine, steps(range(4)), failed, steps(range(3), 20, 60))
+    assert entry(verdict) == "usage.python-error"
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.rank == 3
+    assert triage(engine, steps(range(4)), failed, steps(range(4), 20, 60)).outcome == "healthy"
+
+
+def test_an_error_quoted_behind_the_last_step_is_read(engine: Engine) -> None:
+    quoted = 'It stops every time, it says "AssertionError: You should call prepare first" and that is all'
+    assert entry(triage(engine, losses(0, 4), quoted)) == "usage.python-error"
+    assert triage(engine, quoted, losses(0, 4)).outcome == "healthy"
+
+
+def test_an_error_quoted_beside_the_launchers_line_is_the_cause(engine: Engine) -> None:
+    quoted = 'my run ends with "AssertionError: You should call prepare first"'
+    assert entry(triage(engine, quoted, agent(1))) == "usage.python-error"
+    assert entry(triage(engine, "my run ends, no idea why", agent(1))) == "elastic.child-failed"
+
+
+def test_code_that_a_launchers_traceback_quotes_is_no_message(engine: Engine) -> None:
+    frames = [("/env/site-packages/torch/distributed/run.py", 9, "main", "raise RendezvousConnectionError(")]
+    refused = "torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to the C10d store has failed."
+    root = triage(engine, traceback(refused, frames)).root_cause
+    assert root is not None
+    assert root.evidence[0].text == refused
+
+
+def test_an_agent_that_gave_up_is_no_survival(engine: Engine) -> None:
+    parts = (BANNER, losses(0, 20), MISSING, losses(20, 160), agent(1), report((0, 1)))
+    assert entry(triage(engine, *parts)) == "usage.python-error"
+
+
+def test_a_notice_that_ranks_are_awaited_is_no_failure_once_the_barrier_was_passed(engine: Engine) -> None:
+    waiting = (
+        "05/01/2026 09:00:00 - INFO - torch.distributed.distributed_c10d -   Waiting in store based barrier to initialize "
+        "process group for rank: 3, key: store_based_barrier_key:1 (world_size=6, worker_count=4, timeout=0:30:00)"
+    )
+    passed = "INFO:torch.distributed.distributed_c10d:Rank 0: Completed store-based barrier for key:store_based_barrier_key:1 with 6 nodes."
+    assert entry(triage(engine, [waiting])) == "elastic.rendezvous-timeout"
+    assert triage(engine, [waiting, passed]).outcome == "healthy"
+
+
+NO_SUCH_MODULE = traceback("ModuleNotFoundError: No module named 'fancy_attn'",
+                           [("/job/models/__init__.py", 3, "<module>", "import fancy_attn")])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("queued", "placed", "expected"),
+    [
+        ("", "", "k8s.unschedulable"),
+        ("", "  Normal   Scheduled  8m  default-scheduler  Successfully assigned ml/train-1 to gpu-7", None),
+        ("pod/train-1  ", "9m  Normal  Scheduled  pod/train-2  Successfully assigned ml/train-2 to gpu-7", "k8s.unschedulable"),
+    ],
+)  # fmt: skip
+def test_a_pod_that_was_placed_at_last_is_no_failure(
+    engine: Engine, queued: str, placed: str, expected: str | None
+) -> None:
+    waits = f"  Warning  FailedScheduling  9m  {queued}default-scheduler  0/4 nodes are available: 4 Insufficient nvidia.com/gpu."
+    assert entry(triage(engine, "Events:", waits, placed)) == expected
+
+
+def test_a_gang_that_was_placed_at_last_is_no_failure(engine: Engine) -> None:
+    waits = "  Warning  PodGroupPending  9m  vc-controller-manager  PodGroup ml:train unschedule,reason: 4/0 tasks in gang unschedulable: pod group is not ready"
+    placed = "  Normal   Scheduled  8m  volcano  Successfully assigned ml/train-1 to gpu-7"
+    assert entry(triage(engine, "Events:", waits)) == "k8s.unschedulable"
+    assert entry(triage(engine, "Events:", waits, placed)) is None
+
+
+def test_a_module_that_the_run_can_do_without_is_no_failure(engine: Engine) -> None:
+    assert triage(engine, NO_SUCH_MODULE, losses(0, 20)).outcome == "healthy"
+    assert entry(triage(engine, NO_SUCH_MODULE, losses(0, 4), MISSING)) == "usage.python-error"
+    assert entry(triage(engine, NO_SUCH_MODULE, "step 0 begins")) == "env.import-error"
+    told = "ImportError: fancy_attn is not installed; the plain one is used"
+    assert triage(engine, told, losses(0, 3)).outcome == "healthy"
+
+
+def test_an_exception_that_code_of_the_run_caught_gives_way_to_the_one_that_nobody_did(engine: Engine) -> None:
+    caught = traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)
+    assert entry(triage(engine, losses(0, 4), caught, losses(4, 4), MISSING)) == "usage.python-error"
+    assert entry(triage(engine, losses(0, 4), caught, MISSING)) == "storage.io-error"
+
+
+def test_rays_envelope_gives_way_to_the_exception_in_it(engine: Engine) -> None:
+    carried = ["ray.exceptions.RayTaskError(AssertionError): ray::Runner.run() (pid=5, ip=10.0.0.3)",
+               '  File "/job/verl/trainer/ppo/ray_trainer.py", line 30, in check',
+               "    assert size % least == 0, (", "AssertionError: the batch must be divisible by 16"]  # fmt: skip
+    outer = traceback(carried[0], [("/job/verl/trainer/main_ppo.py", 40, "main", "run_ppo(config)")])
+    verdict = triage(engine, "training with ray", outer, carried[1:])
+    assert verdict.root_cause
+    assert "divisible by 16" in verdict.root_cause.evidence[0].text
+
+
+def test_what_training_went_on_after_is_no_cause_of_what_ended_it(engine: Engine) -> None:
+    caught = [*losses(0, 20), *traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)]
+    assert entry(triage(engine, caught, losses(20, 20), "run.sh: line 4: 212 Killed    python train.py")) == (
+        "process.oom-killed"
+    )
+    peers = "RuntimeError: [gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.4]:3121"
+    assert entry(triage(engine, caught, losses(20, 2), peers)) == "storage.io-error"  # The others' late output.
+    assert entry(triage(engine, caught, losses(20, 20), peers)) == "gloo.error"
+
+
+def test_a_logged_failure_stays_where_the_only_other_one_was_caught(engine: Engine) -> None:
+    caught = traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)
+    log = [*losses(0, 20), *caught, *losses(20, 20), "2026-04-02 10:11:12 - train - ERROR - giving up", *MISSING]
+    assert entry(triage(engine, log)) == "usage.python-error"
+
+
+def test_a_warning_among_steps_is_no_cause_of_what_ended_the_run_later(engine: Engine) -> None:
+    again = "WARNING: ran out of memory: CUDA out of memory. Tried to allocate 2.00 GiB; retrying the batch"
+    left = "srun: error: n3: task 0: Exited with exit code 1"
+    assert entry(triage(engine, losses(0, 20), again, losses(20, 20), left)) == "elastic.child-failed"
+    assert entry(triage(engine, losses(0, 20), again, losses(20, 2), left)) == "cuda.oom"
+
+
+def test_a_line_that_says_that_the_program_goes_on_is_no_cause_beside_another(engine: Engine) -> None:
+    kept = "ERROR: snapshot not written: [Errno 28] No space left on device: '/out/s4' - continuing without it"
+    limit = "slurmstepd: error: *** JOB 77 ON n3 CANCELLED AT 2026-04-02T10:00:00 DUE TO TIME LIMIT ***"
+    assert entry(triage(engine, losses(0, 4), kept, losses(4, 4), limit)) == "slurm.time-limit"
+    assert entry(triage(engine, kept)) == "storage.disk-full"
+
+
+def test_a_warning_of_nccls_that_comes_again_between_steps_is_got_over(engine: Engine) -> None:
+    warned = "n3:41:77 [2] transport/nvls.cc:600 NCCL WARN Cuda failure 1 'invalid argument'"
+    between = [warned, *losses(0, 2), warned, *losses(2, 4)]
+    assert triage(engine, between).outcome == "healthy"
+    assert entry(triage(engine, losses(0, 6), warned, warned)) == "nccl.unhandled-cuda-error"
+
+
+def test_a_thread_of_the_loaders_that_fails_once_all_is_saved_is_no_failure(engine: Engine) -> None:
+    pinning = "/env/lib/python3.11/site-packages/torch/utils/data/_utils/pin_memory.py"
+    reading = "/usr/lib/python3.11/multiprocessing/connection.py"
+    frames = [(pinning, 40, "do_one_step", "r = queue.get()"), (reading, 379, "_recv", "chunk = read(handle, left)")]
+    trace = traceback("ConnectionResetError: [Errno 104] Connection reset by peer", frames)
+    thread = ["Exception in thread Thread-7:", *trace]
+    assert triage(engine, losses(0, 20), thread, "Results saved to out/runs/detect/a1").outcome == "healthy"
+    assert triage(engine, losses(0, 20), thread).outcome != "healthy"
+
+
+def test_an_exception_in_the_middle_that_was_caught_is_no_failure(engine: Engine) -> None:
+    caught = traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)
+    assert triage(engine, losses(0, 20), caught, losses(20, 20)).outcome == "healthy"
+    assert entry(triage(engine, losses(0, 20), caught)) == "storage.io-error"
+
+
+def test_steps_are_told_in_chinese_too(engine: Engine) -> None:
+    steps_told = [f"第{step}步 损失 {3 / (step + 1):.4f}" for step in range(40)]
+    caught = traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)
+    assert triage(engine, steps_told[:20], caught, steps_told[20:]).outcome == "healthy"
+    assert triage(engine, steps_told, caught, "训练完成，模型已保存").outcome == "healthy"
+
+
+def test_how_slurm_says_that_a_task_ended_is_a_failure_of_a_run_that_trained(engine: Engine) -> None:
+    killed = ["srun: error: c2: task 0: Killed", "srun: Force Terminated StepId=120.0"]
+    assert entry(triage(engine, losses(0, 20), killed)) == "process.oom-killed"
+    assert entry(triage(engine, losses(0, 20), MISSING, killed)) == "usage.python-error"
+
+
+def test_a_script_that_refused_its_arguments_and_was_started_again_failed_of_what_came_later(engine: Engine) -> None:
+    refused = ["usage: train.py [-h] [--size SIZE]", "train.py: error: unrecognized arguments: --sizes 7"]
+    assert entry(triage(engine, refused)) == "usage.config"
+    assert entry(triage(engine, refused, MISSING)) == "usage.python-error"
+    assert entry(triage(engine, [line.replace("train", "plan") for line in refused], MISSING)) == "usage.config"
+
+
+def test_a_script_that_was_started_again_without_its_modules_failed_of_that(engine: Engine) -> None:
+    stopped = traceback("KeyboardInterrupt", FRAMES)
+    unloaded = traceback(
+        "ModuleNotFoundError: No module named 'einops'", [("/job/train.py", 1, "<module>", "import einops")]
+    )
+    other = [line.replace("/job/train.py", "/job/plan.py") for line in unloaded]
+    assert entry(triage(engine, stopped, losses(0, 20), unloaded, unloaded)) == "env.import-error"
+    assert entry(triage(engine, stopped, losses(0, 20), other)) == "user.cancelled"
+
+
+def test_that_tensorflow_registers_a_library_twice_is_no_failure(engine: Engine) -> None:
+    twice = "E external/xla/cuda_fft.cc:477] Unable to register cuFFT factory: Attempting to register factory for plugin cuFFT when one has already been registered"
+    dated = "2026-01-26 14:36:31.715885: "
+    behind = [
+        "WARNING: All log messages before absl::InitializeLog() is called are written to STDERR",
+        "loading the tokenizer",
+    ]
+    assert triage(engine, dated + twice, behind).outcome == "healthy"
+
+
+OUT_OF_MEMORY = traceback("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", FRAMES)
+PROLOG = [
+    "Loading cuda/12.1",
+    "Loading python/3.11",
+    "reading the table",
+    "12000 rows",
+    "model of 4 layers",
+    "device: cuda",
+]
+
+
+def test_of_jobs_that_append_to_one_file_the_last_one_counts(engine: Engine) -> None:
+    assert entry(triage(engine, PROLOG, OUT_OF_MEMORY, PROLOG, MISSING)) == "usage.python-error"
+    assert entry(triage(engine, PROLOG, MISSING, PROLOG, OUT_OF_MEMORY)) == "cuda.oom"
+    unloaded = traceback(
+        "ModuleNotFoundError: No module named 'einops'", [("/job/train.py", 1, "<module>", "import einops")]
+    )
+    assert entry(triage(engine, PROLOG, unloaded, PROLOG, OUT_OF_MEMORY)) == "cuda.oom"
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        MISSING,  # of another process, right behind
+        [*PROLOG, *(line.replace("/job/train.py", "/job/plot.py") for line in MISSING)],
+        [*PROLOG, *traceback("KeyboardInterrupt", FRAMES)],
+        [*PROLOG, *traceback("RuntimeError: [../gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.4]:3121", FRAMES)],
+        ["world_size: 2", *PROLOG, *MISSING],
+        [*PROLOG, *traceback("KeyError: 'labels'", FRAMES, prefix="[rank1]: ")],
+    ],
+    ids=["at once", "another script", "interrupted", "a lost peer", "two processes", "a rank"],
+)  # fmt: skip
+def test_what_failed_beside_an_exception_is_no_later_job(engine: Engine, later: list[str]) -> None:
+    assert entry(triage(engine, PROLOG, OUT_OF_MEMORY, later)) == "cuda.oom"
+
+
+def answered(status: int) -> list[str]:
+    return [
+        "INFO:     Application startup complete.",
+        *traceback("ValueError: maximum context length is 2048 tokens, 2297 were requested", INNER),
+        f'INFO:     10.0.0.7:41234 - "POST /v1/chat/completions HTTP/1.1" {status}',
+        'INFO:     10.0.0.7:52196 - "GET /health HTTP/1.1" 200 OK',
+    ]
+
+
+def test_a_server_serves_on_after_a_request_that_was_wrong(engine: Engine) -> None:
+    assert triage(engine, BANNER, answered(400)).outcome == "healthy"
+    assert triage(engine, BANNER, answered(500)).outcome != "healthy"
+    begun = [
+        line.replace("/job/loader.py", "/job/serve.py").replace("in fetch", "in <module>") for line in answered(400)
+    ]
+    assert triage(engine, BANNER, begun).outcome != "healthy"
+
+
+def test_what_dynamo_left_uncompiled_is_no_failure_where_training_goes_on(engine: Engine) -> None:
+    raised = "torch._dynamo.exc.TorchRuntimeError: Failed running call_function <built-in method ones>(*(1,), **{}):"
+    frames = [("/env/lib/python3.11/site-packages/torch/_dynamo/utils.py", 1397, "run_node", "return node.target()")]
+    for told in (
+        "[2026-05-01 09:00:00,120] torch._dynamo.convert_frame: [WARNING] ",
+        "W0501 09:00:00.120000 7 torch/_dynamo/convert_frame.py:824] ",
+    ):
+        failed = [told + "WON'T CONVERT forward /job/model.py line 8", *traceback(raised, frames, told)]
+        assert triage(engine, BANNER, failed, losses(0, 4)).outcome == "healthy"
+    assert triage(engine, BANNER, traceback(raised, frames), losses(0, 2)).outcome == "explained"
+
+
+def test_a_server_that_was_started_again_and_is_up_failed_of_nothing_before(engine: Engine) -> None:
+    failed = traceback("OSError: /models/a does not appear to have a file named config.json.")
+    up = "INFO:     Uvicorn running on http://0.0.0.0:8777 (Press CTRL+C to quit)"
+    assert triage(engine, BANNER, failed, up).outcome == "healthy"
+    assert triage(engine, BANNER, up, failed).outcome == "explained"
+    assert triage(engine, BANNER, failed, up, failed).outcome == "explained"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        """Retrying (Retry(total=1, connect=None, read=None)) after connection broken by 'ReadTimeoutError("HTTPSConnectionPool(host='www.comet.com', port=443): Read timed out. (read timeout=9)")': /batch""",
+        """Backing off send(...) for 0.4s (requests.exceptions.ConnectionError: HTTPSConnectionPool(host='m.example', port=443): Max retries exceeded with url: /m)""",
+        """WARNING Retrying job.upload in 2.0 seconds as it raised ConnectionError: HTTPSConnectionPool(host='m.example', port=443): Read timed out.""",
+        """'(ReadTimeoutError("HTTPSConnectionPool(host='huggingface.co', port=443): Read timed out."), '(Request ID: 7)')' thrown while requesting HEAD https://huggingface.co/gpt2/resolve/main/config.json""",
+    ],
+    ids=["urllib3", "backoff", "tenacity", "hub"],
+)  # fmt: skip
+def test_a_request_that_is_made_again_ends_nothing(engine: Engine, line: str) -> None:
+    assert triage(engine, losses(0, 4), line).outcome == "healthy"
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        "sbatch: error: Batch job submission failed: Requested node configuration is not available",
+        "srun: error: Application launch failed: Communication connection failure",
+        "slurmstepd: error: pyxis: failed to import docker image",
+    ],
+)
+def test_what_could_not_be_started_is_no_failure_of_a_run_that_trains_on(engine: Engine, refused: str) -> None:
+    assert triage(engine, refused, steps(range(1), count=200)).outcome == "healthy"
+    root = triage(engine, steps(range(1), count=200), refused).root_cause
+    assert root is not None

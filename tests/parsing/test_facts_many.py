@@ -1,0 +1,50 @@
+"""Lines that are taken many at once tell what they tell one by one."""
+
+from __future__ import annotations
+
+from tests.facts import GLANCE
+from torchtriage.domain.line import Line
+from torchtriage.facts import Environment
+from torchtriage.facts.line_facts import form_of
+
+TEXTS = (
+    "step 1 loss 0.5", "rank 1 step 2 loss 0.4", "nothing", "step 3 loss 0.3", "epoch 1", "global_step 40 loss 0.1",
+    "[Rank 2] step 4 loss 0.2", "using cuda", "train loss 0.7",
+)  # fmt: skip
+
+
+def lines(first: int, rank: int | None) -> list[Line]:
+    return [Line(at, text, text, at, rank=rank) for at, text in enumerate(TEXTS, first)]
+
+
+def signs(line: Line) -> tuple[int, ...]:
+    seen = GLANCE.at([line.text])
+    return seen[line.text].facts if line.text in seen else ()
+
+
+def test_lines_that_tell_that_the_run_goes_on_are_counted_alike() -> None:
+    single, many = Environment(), Environment()
+    for first, rank in ((1, None), (100, 5), (200, None)):
+        told = [line for line in lines(first, rank) if form_of(signs(line)).passes]
+        assert len(told) == len(TEXTS)
+        for line in told:
+            single.note(line, signs(line), claimed=False)
+        many.pass_by(told, list(map(signs, told)))
+        single.feed(told)
+        many.feed(told)
+    assert many.progress_of == single.progress_of
+    assert single.progress_of == {1: 201, 2: 206, 5: 108}
+    assert (many.progress, many.of_field, many.around, many.kinds) == (
+        single.progress, single.of_field, single.around, single.kinds
+    )  # fmt: skip
+    assert (many.step, many.phase_at(250)) == (single.step, single.phase_at(250))
+    assert (many.step, many.phase_at(250)) == (4, "train")
+
+
+def test_a_sample_that_stands_behind_lines_read_later_leaves_progress_in_order() -> None:
+    environment = Environment()
+    environment.sample(50, "step 9 loss 0.1")
+    told = lines(10, None)
+    environment.pass_by(told, list(map(signs, told)))
+    assert environment.progress == sorted(environment.progress)
+    assert environment.progress[-1] == 50

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torchtriage.queue.completion_events import Answers
+from torchtriage.storage.database import StorageUnavailable
+
+
+@contextmanager
+def answers(known: set[str], away: threading.Event | None = None) -> Iterator[Answers]:
+    def ended(ids: list[str]) -> list[str]:
+        if away is not None and not away.is_set():
+            away.set()
+            raise StorageUnavailable("away")
+        return [known_id for known_id in ids if known_id in known]
+
+    made = Answers(ended)
+    yield made
+    made.close()
+
+
+def test_who_waits_is_told_when_it_has_ended() -> None:
+    known: set[str] = set()
+    with answers(known) as made:
+        waiting, other = made.wait_for("1"), made.wait_for("2")
+        assert made.wait_for("1") is waiting
+        known.add("1")
+        assert waiting.result(timeout=60) is None
+        assert not other.done()
+        known.add("3")
+        assert made.wait_for("3").result(timeout=60) is None
+    assert other.done()
+
+
+def test_it_is_asked_again_where_the_database_was_away() -> None:
+    away = threading.Event()
+    with answers({"1"}, away) as made:
+        assert made.wait_for("1").result(timeout=60) is None
+    assert away.is_set()
+
+
+def test_a_thread_that_ended_is_started_again() -> None:
+    with answers({"1", "2"}) as made:
+        for known in ("1", "2"):
+            assert made.wait_for(known).result(timeout=60) is None
+            while made._thread is not None:
+                pass

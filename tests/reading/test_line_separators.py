@@ -1,0 +1,54 @@
+import pytest
+
+from tests.logs import steps, text, traceback
+from torchtriage.reading.unwrap.line_separators import parting
+
+LINES = [*steps(range(2), count=9), *traceback("KeyError: 'x'", prefix="[rank1]: ")]
+
+
+def parted(content: str) -> list[tuple[int, str]]:
+    lines_of = parting(content.encode())
+    assert lines_of is not None
+    return [*lines_of(content.encode())]
+
+
+@pytest.mark.parametrize("end", ["\r", "\u2028", "\x85", " "])
+def test_line_ends_of_others(end: str) -> None:
+    assert parted(end.join(LINES)) == [(1, line) for line in LINES]
+
+
+def test_a_page_is_read_as_a_browser_shows_it() -> None:
+    page = "<html>\n<p>a &lt;module&gt;<br>b&nbsp;c</p>\n<tr><td>7</td><td>d</td></tr></html>"
+    assert [(number, line) for number, line in parted(page) if line.strip()] == [
+        (2, "a <module>"),
+        (2, "b c"),
+        (3, "7 d"),
+    ]
+
+
+def test_a_mail_with_soft_line_ends() -> None:
+    long = "x" * 70
+    assert parted(f"a=3Db\n{long}=\ny\n{long}=\n{long}=\n{long}=\nz=20") == [
+        (1, "a=b"), (2, f"{long}y"), (4, f"{3 * long}z ")
+    ]  # fmt: skip
+
+
+def test_lines_of_others_between() -> None:
+    chat = ["Ann Lee  9:41 AM", "step 1", "step 2", "Bob  10:02 PM", "step 3"]
+    assert parted("\n".join(chat)) == [(2, "step 1"), (3, "step 2"), (5, "step 3")]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        LINES * 40,
+        ["STARTING TIMING RUN AT 2019-05-22 12:09:05 AM", "ENDING TIMING RUN AT 2019-05-22 01:09:05 PM"] * 3,
+        ["=" * 70] * 30,
+        [" 10%|#  | 1/10 [00:01<00:09]\r 20%|## | 2/10 [00:02<00:08]\r 30%|## | 3/10 [00:02<00:08]\r" * 4],
+        ["".join(f"\r{step}it [00:{step},  2.3s/it]" for step in range(10, 40))],
+        ["".join(f"\r {step}/50 [=>....] - ETA: 2:36 - loss: 0.31" for step in range(10, 40))],
+        ["a line of words that goes on " * 40] * 9,
+    ],
+)
+def test_other_files_are_read_by_the_line(lines: list[str]) -> None:
+    assert parting(text(lines)) is None

@@ -1,0 +1,122 @@
+"""Private keys and blocks of YAML, over lines. The keys are made up, and put together from pieces."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from torchtriage.reading.redaction.redact import redact, redacted
+
+MARK = "[redacted:private-key]"
+
+
+def _base64(seed: int, length: int = 64) -> str:
+    return "".join(
+        random.Random(seed).choices("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", k=length)
+    )
+
+
+BODY = [*(_base64(seed) for seed in range(6)), _base64(7, 18) + "=="]
+
+
+def _key(kind: str = "RSA ", body: list[str] = BODY) -> list[str]:
+    return [f"-----BEGIN {kind}" + "PRIVATE KEY-----", *body, f"-----END {kind}" + "PRIVATE KEY-----"]
+
+
+def _clean(lines: list[str], cut: int | None = None) -> list[str]:
+    data = "\n".join(lines).encode()
+    blocks = [data] if cut is None else [data[:cut], data[cut:]]
+    return b"".join(redacted(blocks)).decode().split("\n")
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank3]: ", "2026-05-01T09:00:{:02}.1Z stderr F ", "│ ", '{{"log":"'])
+@pytest.mark.parametrize("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])
+def test_the_body_of_a_key_goes_and_the_rest_stays(prefix: str, kind: str) -> None:
+    key = [prefix.format(second) + line for second, line in enumerate(["before", *_key(kind), "after"])]
+    cleaned = _clean(key)
+    expected = [
+        line if line[len(prefix.format(0)) :] not in BODY else prefix.format(number) + MARK
+        for number, line in enumerate(key)
+    ]
+    assert cleaned == expected
+
+
+def test_headers_of_an_encrypted_key_do_not_end_it() -> None:
+    begin, *rest = _key()
+    cleaned = _clean([begin, "Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-128-CBC,0123456789ABCDEF", "", *rest])
+    assert cleaned == [
+        begin,
+        "Proc-Type: 4,ENCRYPTED",
+        "DEK-Info: AES-128-CBC,0123456789ABCDEF",
+        "",
+        *[MARK] * 7,
+        rest[-1],
+    ]
+
+
+def test_a_key_goes_wherever_blocks_part_it() -> None:
+    lines = ["before", *_key(), "after", ""]
+    whole = _clean(lines)
+    assert whole == ["before", lines[1], *[MARK] * 7, lines[-3], "after", ""]
+    text = "\n".join(lines)
+    for cut in [at + 1 for at, char in enumerate(text) if char == "\n"]:
+        assert _clean(lines, cut) == whole
+
+
+def test_what_other_ranks_print_between_stays() -> None:
+    others = ["[rank1]: torch.OutOfMemoryError: CUDA out of memory.", "[rank2]: step 5 loss 0.1", "Killed", ""]
+    lines: list[str] = []
+    for number, line in enumerate(_key()):
+        lines += [f"[rank0]: {line}", others[number % len(others)]]
+    cleaned = _clean(lines)
+    assert cleaned == [f"[rank0]: {MARK}" if line[9:] in BODY else line for line in lines]
+
+
+@pytest.mark.parametrize(
+    "mention", ["-----BEGIN " + "PRIVATE KEY-----", "expected '-----BEGIN RSA " + "PRIVATE KEY-----' in key.pem"]
+)
+def test_a_mere_mention_takes_nothing_of_what_follows(mention: str) -> None:
+    lines = [f"[rank0]: ValueError: {mention}", "Killed", "step 5 loss 0.1", "torch.OutOfMemoryError: CUDA out of memory.",
+             "/data/checkpoints/run1/step5", "commit 3f786850e387550fdab836ed7e6dc881de23001b", "[rank0]: done", ""]  # fmt: skip
+    assert _clean(lines * 3) == lines * 3
+
+
+@pytest.mark.parametrize("join", ["\\n", "\\\\n", " ", "%0A", "&#10;", "\\r\\n"])
+def test_a_key_on_one_line(join: str) -> None:
+    begin, *body, end = _key()
+    line = f'{{"type": "service_account", "private_key": "{join.join([begin, *body, end])}", "client_id": "7"}}'
+    cleaned = redact(line)
+    assert not any(part in cleaned for part in [*BODY, *(part[-12:] for part in BODY)])
+    assert cleaned.startswith('{"type": "service_account", "private_key": "')
+    assert MARK in cleaned
+    assert cleaned.endswith('"client_id": "7"}')
+    cut = redact(line[:300])  # as the log's own limit cuts it
+    assert BODY[0] not in cut
+    assert BODY[1] not in cut
+
+
+def test_a_key_in_records_of_json() -> None:
+    lines = [
+        json.dumps({"log": f"{line}\n", "stream": "stderr", "time": f"2026-05-01T09:00:{second:02}Z"})
+        for second, line in enumerate([*_key(), "after"])
+    ]
+    cleaned = _clean(lines)
+    assert [line for line in cleaned if MARK in line] == cleaned[1:8]
+    assert all(json.loads(line)["stream"] == "stderr" for line in cleaned)
+    assert cleaned[8:] == lines[8:]
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank0]: ", "2026-05-01 09:00:00 INFO  "])
+@pytest.mark.parametrize("sign", ["|", ">-", "|+"])
+def test_a_block_of_yaml_goes(prefix: str, sign: str) -> None:
+    lines = [
+        prefix + line
+        for line in ["db:", f"  password: {sign}", "    correct horse", "    battery 9", "  user: ann", "    more"]
+    ]
+    mark = "    [redacted:secret]"
+    expected = [prefix + line for line in ["db:", f"  password: {sign}", mark, mark, "  user: ann", "    more"]]
+    assert _clean(lines) == expected
+    text = "\n".join(lines)
+    assert _clean(lines, text.index("    correct") - len(prefix)) == expected

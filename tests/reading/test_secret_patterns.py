@@ -1,0 +1,152 @@
+"""Every kind of secret, through every surrounding that logs put around a line. All of them are made up from pieces."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+
+from torchtriage.reading.redaction.redact import redact, redacted
+from torchtriage.reading.redaction.secret_patterns import FORMS, NAMED, Form, Named
+
+_LOT = "aB3dE5gH7jK9mN1pQ2sT4vW6xY8zA0cD" * 5
+_ZERO_WIDTH = "\u200b"
+
+AROUND: dict[str, Callable[[str], str]] = {
+    "nothing": lambda line: line,
+    "rank": lambda line: f"[rank3]: {line}",
+    "time and logger": lambda line: f"2026-05-01 09:00:00,123 INFO train.py:12 {line} (pid 7)",
+    "kubernetes": lambda line: f"2026-05-01T09:00:00.123456789Z stderr F {line}",
+    "syslog": lambda line: f"May  1 09:00:00 gpu-001 train[4242]: #033[31m{line}#033[0m",
+    "JSON": lambda line: json.dumps({"log": f"{line}\n", "stream": "stderr"}),
+    "JSON in JSON": lambda line: json.dumps({"message": json.dumps({"log": f"step 1\t{line}\n"})}),
+    "repr": lambda line: repr({"line": f"step 1\n{line}\n"}),
+    "logfmt": lambda line: f"time=2026-05-01 level=info msg={json.dumps(line)} rank=3",
+    "progress bar": lambda line: f" 10%|#         | 1/10\r{line}\r 20%|##        | 2/10",
+    "HTML": lambda line: f"<pre>{html.escape(line)}</pre>",
+    "table": lambda line: f"│ rank 3 │ {line} │",
+    "shell trace": lambda line: f"++ {line}",
+    "long line": lambda line: f"{'loss 0.1 ' * 400_000}{line} {'loss 0.1 ' * 10}",
+}
+# What stands right before a secret, part of another word or of an escape.
+BEFORE = {
+    "colour": "\x1b[31m",
+    "colour in JSON": "\\u001b[31m",
+    "colour of cat -v": "^[[31m",
+    "colour of syslog": "#033[31m",
+    "colour in octal": "\\033[1;31m",
+    "line feed": "\\n",
+    "tab": "\\t",
+    "percent sign": "token%3D",
+    "zero width": _ZERO_WIDTH,
+    "byte order mark": "\ufeff",
+    "underscore": "my_",
+    "digit": "x9",
+    "entity": "&quot;",
+    "bracket": "(",
+}
+
+
+def _secret(form: Form) -> tuple[str, str]:
+    """-> what stands before the secret and stays, and a secret of the form."""
+    alphabet = re.compile(form.rest)
+    rest = "".join(char for char in _LOT * 9 if alphabet.fullmatch(char))[
+        : max(form.least, 12 if form.least > 1 else 1)
+    ]
+    opening = form.example or form.begins.split()[0]
+    return (opening, rest) if not form.begins else ("", opening + rest)
+
+
+def _value(named: Named) -> str:
+    if named.reach == "header":
+        return f"Bearer {_LOT[:32]}"
+    if named.reach == "line":
+        return f"session={_LOT[:32]}"
+    return ("Hunter2x", "s3cr3tV4lue9", _LOT[: max(32, named.least)])[named.doubt]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.kind} {form.begins[:12]}")
+def test_each_form_goes_out_of_every_surrounding(form: Form) -> None:
+    before, secret = _secret(form)
+    for name, around in AROUND.items():
+        cleaned = _both(around(f"using {before}{secret} now"))
+        assert secret not in cleaned, name
+        assert secret[-8:] not in cleaned, name
+        assert f"[redacted:{form.kind}]" in cleaned, name
+
+
+@pytest.mark.parametrize(
+    "form", [form for form in FORMS if form.begins], ids=lambda form: f"{form.kind} {form.begins[:12]}"
+)
+def test_each_form_goes_right_behind_letters_and_escapes(form: Form) -> None:
+    secret = _secret(form)[1]
+    for name, before in BEFORE.items():
+        cleaned = _both(f"{before}{secret} now")
+        assert secret[-8:] not in cleaned, name
+        assert "[redacted:" in cleaned, name
+
+
+@pytest.mark.parametrize("named", NAMED, ids=lambda named: f"{named.kind} {named.example.strip()}")
+def test_each_name_gives_its_value_away_in_every_surrounding(named: Named) -> None:
+    value = _value(named)
+    behind = " | docker login --password-stdin" if named.reach == "piped" else ""
+    secret = value.removeprefix("Bearer ").removeprefix("session=")
+    for name, around in AROUND.items():
+        cleaned = _both(around(f"{named.example}{value}{behind}"))
+        assert secret not in cleaned, name
+        assert "[redacted:" in cleaned, name
+
+
+@pytest.mark.parametrize("name", ["password", "dbPassword", "DB_PASSWORD", "db-password", "api_key", "clientSecret"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        "{name}={value}", "{name}: {value}", "{name} = '{value}'", '"{name}": "{value}"', "'{name}': b'{value}'",
+        '\\"{name}\\": \\"{value}\\"', "{name} => {value}", "{name} := {value}", '{name}: str = "{value}"',
+        "{name}\uff1a{value}", "{name}\uff1d{value}", "{name}%3D{value}%26user%3Dann", "{name}&#61;{value}",
+        "&quot;{name}&quot;: &quot;{value}&quot;", "<{name}>{value}</{name}>", "<td>{name}</td><td>{value}</td>",
+        "│ {name} │ {value} │", "\x1b[33m{name}\x1b[0m=\x1b[35m{value}\x1b[0m", "{name}\u200b:\u200b{value}",
+        "config['{name}'] = '{value}'", "--{name} {value}", "--{name}={value}", "['train', '--{name}', '{value}']",
+        "('{name}', '{value}')", "a=1&{name}={value}&b=2", "({name}={value}, n=1)", "{{{name}: {value}}}",
+    ],
+)  # fmt: skip
+def test_a_value_goes_however_it_is_given(name: str, given: str) -> None:
+    line = given.format(name=name, value="s3cr3tV4lue")
+    cleaned = _both(line)
+    assert re.sub(r"\[redacted:[a-z-]+\]", "s3cr3tV4lue", cleaned) == line
+    assert "s3cr3tV4lue" not in cleaned
+
+
+@pytest.mark.parametrize("value", ["12345678", "$ecret9x", "/Ab9xz+Qw", "<Ab9xz+Qw", "{Ab9xz+Qw", "(Ab9xz+Qw", "p,ss;w0rd", "x", "p@ss:w/rd", "correct horse"])  # fmt: skip
+def test_a_password_may_look_like_something_else(value: str) -> None:
+    assert _both(f"password='{value}' user=ann") == "password='[redacted:password]' user=ann"
+    if " " not in value:
+        assert _both(f"--password {value}") == "--password [redacted:password]"
+
+
+@pytest.mark.parametrize("password", ["hunter22", "p@ss/w:rd", "a/b:c@d", "12345", "x:y/z@w"])
+def test_a_password_in_an_address_goes_whole(password: str) -> None:
+    line = f"connecting to postgresql://ann:{password}@db.internal:5432/runs?x=1 now"
+    assert _both(line) == "connecting to postgresql://ann:[redacted:password]@db.internal:5432/runs?x=1 now"
+
+
+def test_what_is_redacted_stays_as_it_is() -> None:
+    for form in FORMS:
+        once = redact("".join(_secret(form)))
+        assert redact(once) == once
+    for named in NAMED:
+        once = redact(f"{named.example}{_value(named)}")
+        assert redact(once) == once
+    old = "password=[redacted] Authorization: Bearer [redacted] postgres://ann:[redacted]@db/x"  # as releases before wrote it
+    assert redact(old) == old
+
+
+def _both(text: str) -> str:
+    """-> the text without its secrets, of which a stream says the same."""
+    (streamed,) = redacted([text.encode()])
+    cleaned = redact(text)
+    assert streamed.decode() == cleaned
+    return cleaned

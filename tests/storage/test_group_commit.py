@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from torchtriage.storage.database import StorageUnavailable
+from torchtriage.storage.group_commit import Together
+
+
+class Desk:
+    """Does what is asked of it, the first time only when it is told to: what comes meanwhile waits together."""
+
+    def __init__(self, bad: int | None = None, error: Exception | None = None) -> None:
+        self.batches: list[list[int]] = []
+        self.done: list[int] = []
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        self._bad, self._error = bad, error
+
+    def work(self, items: list[int]) -> list[int]:
+        self.batches.append(items)
+        self.begun.set()
+        assert self.go_on.wait(60)
+        if self._bad in items and self._error is not None:
+            raise self._error
+        return [item * 10 for item in items]
+
+    def after(self, item: int) -> None:
+        self.done.append(item)
+
+
+def asked(desk: Desk, count: int) -> list[int | Exception]:
+    """-> what each of `count` threads got, of which the first alone is worked on at once."""
+    together = Together[int, int]()
+
+    def ask(item: int) -> int | Exception:
+        try:
+            return together.put(item, desk.work, desk.after).result()
+        except (StorageUnavailable, ValueError) as error:
+            return error
+
+    with ThreadPoolExecutor(count) as pool:
+        futures = [pool.submit(ask, 0)]
+        assert desk.begun.wait(60)
+        futures += [pool.submit(ask, item) for item in range(1, count)]
+        while together.waiting < count - 1:
+            desk.go_on.wait(0.01)
+        desk.go_on.set()
+        return [future.result() for future in futures]
+
+
+def test_what_comes_while_one_is_worked_on_is_done_at_once() -> None:
+    desk = Desk()
+    assert asked(desk, 9) == [item * 10 for item in range(9)]
+    assert [sorted(batch) for batch in desk.batches] == [[0], list(range(1, 9))]
+
+
+def test_one_that_fails_takes_no_other_with_it() -> None:
+    desk = Desk(3, ValueError("three"))
+    got = asked(desk, 5)
+    assert isinstance(got[3], ValueError)
+    assert [got[item] for item in (0, 1, 2, 4)] == [0, 10, 20, 40]
+    assert sorted(desk.done) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("count", [5, 150])
+def test_a_database_that_is_away_is_asked_once_for_all(count: int) -> None:
+    """Also for those who did not fit into one transaction: each that is tried can take as long as the first."""
+    desk = Desk(3, StorageUnavailable("away"))
+    got = asked(desk, count)
+    assert got[0] == 0
+    assert all(isinstance(one, StorageUnavailable) for one in got[1:])
+    assert len(desk.batches) == 2
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), StorageUnavailable("away")])
+def test_one_alone_fails_by_itself(error: Exception) -> None:
+    desk = Desk(0, error)
+    desk.go_on.set()
+    together = Together[int, int]()
+    with pytest.raises(type(error)):
+        together.put(0, desk.work, desk.after).result()
+    assert together.put(1, desk.work, desk.after).result() == 10

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import pairwise
+
+from tests.storage import values
+from torchtriage.domain.incident import State
+from torchtriage.storage import incidents, triage_claims, verdicts
+from torchtriage.storage.database import Database
+
+HOUR = timedelta(hours=1)
+
+
+def due(database: Database, at: timedelta) -> list[str]:
+    """-> what waits so long after START."""
+    with database.transaction() as session:
+        return [incident for incident, _ in triage_claims.waiting(session, values.START + at)]
+
+
+def lose(database: Database, incident: str, at: timedelta) -> int:
+    """Begins a try that never comes back -> which one it is, 0 where it was not its turn."""
+    with database.transaction() as session:
+        return triage_claims.claim(session, incident, values.START + at)
+
+
+def test_what_was_claimed_is_waiting_until_it_has_ended(database: Database) -> None:
+    with database.transaction() as session:
+        incident, other = values.added(session), values.added(session, "2")
+    assert lose(database, incident, HOUR) == 1
+    assert due(database, HOUR) == [other, incident]  # what was lost before comes after what was not
+    with database.transaction() as session:
+        assert incidents.ended(session, [incident, other, "77"]) == ["77"]
+        assert verdicts.save_failure(session, incident, "no", values.START)
+        assert incidents.ended(session, [incident, other]) == [incident]
+    assert due(database, HOUR) == [other]
+
+
+def test_a_try_that_was_handed_back_does_not_count(database: Database) -> None:
+    with database.transaction() as session:
+        incident = values.added(session)
+        for _ in range(2 * triage_claims.MOST_TRIES):
+            assert triage_claims.claim(session, incident, values.START) == 1
+            triage_claims.hand_back(session, incident)
+        assert incidents.read(session, incident).state is State.RECEIVED
+
+
+def test_what_was_lost_often_is_tried_ever_more_seldom(database: Database) -> None:
+    with database.transaction() as session:
+        incident = values.added(session)
+    at, moments = timedelta(0), []
+    for tries in range(1, triage_claims.MOST_TRIES + 2):
+        while lose(database, incident, at) != tries:
+            assert due(database, at) == []
+            at += timedelta(minutes=1)
+        moments.append(at)
+    assert moments[2] == timedelta(0)  # those of one bad start follow one another
+    pauses = [later - earlier for earlier, later in pairwise(moments[2:-1])]
+    assert pauses == sorted(pauses)
+    assert 2 * HOUR < moments[-1] < 4 * HOUR  # the tries that it has reach over hours
+
+
+def test_a_clock_that_was_set_back_does_not_put_a_try_off(database: Database) -> None:
+    with database.transaction() as session:
+        incident = values.added(session)
+    for _ in range(3):
+        lose(database, incident, 48 * HOUR)
+    assert due(database, 48 * HOUR) == []
+    assert due(database, HOUR) == [incident]
+    assert lose(database, incident, HOUR) == 4

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from torchtriage.domain.entry import Sign
+from torchtriage.knowledge.loader import load
+from torchtriage.matching.alignment import align
+from torchtriage.web.pages.alignment_marks import Mark, marks
+from torchtriage.web.pages.sign_descriptions import in_words, signs_in_words
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        (r"worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: Bus error", ("worker (pid …) is killed by signal: Bus error",)),
+        (r"(?i)unable to (open|mmap)\s+file", ("unable to (open / mmap) file",)),
+        (r"^\bExit( code)?: \d+$|exit\.status", ("Exit: …", "exit.status")),
+        (r"(a|b|c|d|e)x", ("(a / b / c / d / …)x",)),
+        (r"[Cc]hild[Xy]", ("Child…",)),
+        (r"(?:only|only) one", ("only one",)),
+    ],
+)  # fmt: skip
+def test_a_regex_is_told_in_words(pattern: str, words: tuple[str, ...]) -> None:
+    assert in_words(pattern) == words
+
+
+def test_every_sign_of_the_knowledge_base_has_words() -> None:
+    for entry in load().entries.values():
+        for parts in signs_in_words(entry):
+            assert all(part.words for part in parts), entry.id
+
+
+def marked(sign: Sign, text: str) -> list[Mark]:
+    tokens = align(sign, text).tokens
+    return marks({"sign": token.sign, "state": token.state, "instead": token.instead} for token in tokens)
+
+
+def test_what_stands_between_and_what_is_missing_is_marked() -> None:
+    found = marked(Sign(text="worker is killed by signal: Bus error"), "worker is now killed by signal: Killed.")
+    assert found == [
+        Mark("same", "worker is "),
+        Mark("instead", "now"),
+        Mark("same", " killed by signal: "),
+        Mark("missing", "Bus error"),
+    ]
+
+
+def test_what_stands_instead_follows_what_is_missing() -> None:
+    found = marked(Sign(regex=r"signal: Bus (error)"), "signal: Killed.")
+    assert found == [Mark("same", "signal: "), Mark("missing", "Bus"), Mark("instead", "Killed."), Mark("missing", " (error)")]  # fmt: skip
+
+
+def test_a_whole_match_has_one_piece() -> None:
+    assert marked(Sign(text="a (b) c."), "x a (b) c. y") == [Mark("same", "a (b) c.")]
