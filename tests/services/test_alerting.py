@@ -146,7 +146,7 @@ def test_a_group_that_comes_back_is_told_in_its_thread(service: Service, slack: 
     sent(service)
     first, second = slack.messages
     assert second.thread == first.ts
-    assert "Back after it was resolved" in texts(second.payload)
+    assert "Regressed after it was resolved" in texts(second.payload)
     assert "resolved" not in texts(first.payload)
 
 
@@ -181,7 +181,7 @@ def test_a_muted_or_ignored_group_only_counts_on(service: Service, slack: FakeSl
     change_group(service, group, GroupChange(status=GroupStatus.RESOLVED), "ann")
     failed(service)  # what comes back is told although it was muted
     sent(service)
-    assert "Back after it was resolved" in texts(slack.messages[1].payload)
+    assert "Regressed after it was resolved" in texts(slack.messages[1].payload)
     change_group(service, group, GroupChange(status=GroupStatus.IGNORED), "ann")
     failed(service)
     sent(service)
@@ -360,7 +360,7 @@ def test_old_ones_are_forgotten(service: Service, slack: FakeSlack) -> None:
 
 def test_a_test_message_says_whether_a_channel_works(service: Service, slack: FakeSlack) -> None:
     outbox.send_test(service, "slack", "ann")
-    assert "torchtriage can write here" in texts(slack.messages[0].payload)
+    assert "torchtriage can post here" in texts(slack.messages[0].payload)
     with pytest.raises(NotFound):
         outbox.send_test(service, "nowhere", "ann")
 

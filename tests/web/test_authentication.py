@@ -368,9 +368,9 @@ def test_who_takes_an_incident_becomes_the_owner_of_its_group(guarded: TestClien
     writer = token(guarded, Scope.SUBMIT, Scope.READ, Scope.WRITE)
     made = guarded.post("/api/v1/incidents?wait=60", content=OUT_OF_MEMORY, headers=writer).json()
     page = f"/incidents/{made['id']}"
-    assert "I take it" in guarded.get(page, headers=writer | PEOPLE).text
+    assert "Assign to me" in guarded.get(page, headers=writer | PEOPLE).text
     assert guarded.post(f"{page}/take", headers=token(guarded, Scope.READ)).status_code == 403
     assert guarded.post(f"{page}/take", headers=writer | PEOPLE).headers["location"] == page
     taken = guarded.get(page, headers=writer | PEOPLE).text
-    assert "I take it" not in taken
+    assert "Assign to me" not in taken
     assert "ann" in taken

@@ -122,7 +122,7 @@ def test_the_list_is_filtered_by_a_form_and_its_chips(page: Page, live_server: L
     page.get_by_role("button", name="Filter").click()
     page.wait_for_url(re.compile("outcome=unexplained"))
     assert page.locator(".row").count() == 1
-    page.get_by_role("link", name=re.compile("take this filter off")).click()
+    page.get_by_role("link", name=re.compile("remove this filter")).click()
     page.wait_for_url(re.compile(r"/incidents$"))
     assert page.locator(".row").count() == 2
     page.get_by_role("searchbox", name="Search, or #123").fill("WidgetJammed")
@@ -144,7 +144,7 @@ def test_a_group_is_resolved(page: Page, live_server: LiveServer) -> None:
 def test_an_entry_is_found_and_leads_to_its_incidents(page: Page, live_server: LiveServer) -> None:
     incident = hand_in(page, live_server)
     page.goto(f"{live_server.url}/knowledge")
-    page.get_by_label("What happens, or words of the message").fill("cuda.oom")
+    page.get_by_label("Symptom or error message").fill("cuda.oom")
     page.keyboard.press("Enter")
     page.locator('.found a[href="/knowledge/cuda.oom"]').click()
     page.wait_for_url(re.compile("/knowledge/cuda.oom"))
@@ -154,7 +154,7 @@ def test_an_entry_is_found_and_leads_to_its_incidents(page: Page, live_server: L
 
 def test_answers_follow_a_symptom_while_it_is_typed(page: Page, live_server: LiveServer) -> None:
     page.goto(f"{live_server.url}/knowledge")
-    question = page.get_by_label("What happens, or words of the message")
+    question = page.get_by_label("Symptom or error message")
     question.press_sequentially("训练卡住 no eror")
     page.locator('.found a[href="/knowledge/perf.hang"]').wait_for()
     page.wait_for_url(re.compile("/knowledge\\?q="))

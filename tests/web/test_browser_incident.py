@@ -61,8 +61,8 @@ def test_the_ranks_over_time_lead_to_their_lines(page: Page, shared_server: Live
     assert lanes.count() == 8
     assert "rank 3" in page.locator(".lane.missing").inner_text()
     assert page.locator(".lane.waited .waits").count() == 7
-    page.get_by_text("As a table").click()
-    row = page.get_by_role("row").filter(has_text="waited for others").first
+    page.get_by_text("Show as table").click()
+    row = page.get_by_role("row").filter(has_text="waited for other ranks").first
     assert "10 min" in row.inner_text()
     page.locator(".lane.waited a").nth(1).click()
     page.wait_for_url(re.compile(r"/log\?line=\d+#L\d+"))
@@ -80,7 +80,7 @@ def test_many_ranks_are_folded_and_lines_without_times_say_so(page: Page, shared
 def test_keys_step_through_the_evidence_and_are_told(page: Page, shared_server: LiveServer) -> None:
     sample(page, shared_server, "memory")
     page.keyboard.press("?")
-    page.get_by_role("dialog").get_by_text("Next line that shows the failure").wait_for()
+    page.get_by_role("dialog").get_by_text("Next evidence line").wait_for()
     page.keyboard.press("Escape")
     focused = "document.activeElement.getAttribute('aria-label')"
     page.keyboard.press("j")
@@ -98,7 +98,7 @@ def test_it_is_copied_as_markdown(browser: Browser, shared_server: LiveServer) -
     with browser.new_context(permissions=["clipboard-read", "clipboard-write"]) as context:
         page = context.new_page()
         address = sample(page, shared_server, "hardware")
-        page.get_by_role("button", name="Copy for an issue").click()
+        page.get_by_role("button", name="Copy as Markdown").click()
         page.get_by_text("Copied").wait_for()
         copied = page.evaluate(COPIED)
         for expected in ("### GPU memory has", "rank 2 · `gpu-013`", "--exclude=gpu-013", "uncorrectable ECC", address):
@@ -115,7 +115,7 @@ def test_it_says_why_it_was_not_another_entry(page: Page, shared_server: LiveSer
     assert page.locator(".why-signs .nearest").count()
     assert not objections(page)
     page.goto(address)
-    page.get_by_label("Ask about another entry").fill("no.such-entry")
+    page.get_by_label("Check another entry").fill("no.such-entry")
     page.keyboard.press("Enter")
     page.get_by_text("there is no such entry").wait_for()
 
@@ -124,7 +124,7 @@ def test_what_helped_is_shown_at_the_next_of_its_kind(page: Page, shared_server:
     first = sample(page, shared_server, "memory")
     page.get_by_text("No, or something to add").click()
     page.get_by_label("What helped").fill("gradient checkpointing")
-    page.get_by_role("button", name="It is right").click()
+    page.get_by_role("button", name="Verdict is right").click()
     page.get_by_text("Thank you").wait_for()
     page.goto(f"{shared_server.url}/?sample=memory")
     page.locator("#pasted").fill(page.locator("#pasted").input_value() + "one more line\n")
@@ -138,10 +138,10 @@ def test_what_helped_is_shown_at_the_next_of_its_kind(page: Page, shared_server:
 def test_it_is_deleted_once_the_question_is_answered(page: Page, shared_server: LiveServer) -> None:
     address = sample(page, shared_server, "killed")
     page.get_by_text("Delete …").click()
-    page.get_by_role("button", name="Delete for good").click()
+    page.get_by_role("button", name="Delete permanently").click()
     page.wait_for_url(re.compile(r"/incidents$"))
     page.goto(address)
-    page.get_by_text("There is nothing here").wait_for()
+    page.get_by_text("Not found").wait_for()
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])

@@ -24,7 +24,7 @@ LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 def test_owner_and_kind_narrow_what_is_found_and_stay_in_the_address(page: Page, shared_server: LiveServer) -> None:
     page.goto(f"{shared_server.url}/knowledge")
     everything = page.locator(".entries li").count()
-    page.get_by_label("Who must act").select_option("hardware")
+    page.get_by_label("Owner").select_option("hardware")
     page.wait_for_url(re.compile(r"\?owner=hardware$"))
     page.wait_for_function(f"document.querySelectorAll('.entries li').length < {everything}")
     page.get_by_label("What happens").press_sequentially("nvlink eror")
@@ -47,12 +47,12 @@ def test_an_area_is_a_step_away(page: Page, shared_server: LiveServer) -> None:
 
 def test_an_entry_tells_what_was_seen_of_it(page: Page, live_server: LiveServer) -> None:
     page.goto(f"{live_server.url}/knowledge/cuda.oom")
-    assert "Not yet" in page.locator(".strip").inner_text()
-    assert "Nobody has said" in page.locator(".strip").inner_text()
+    assert "Never" in page.locator(".strip").inner_text()
+    assert "No feedback yet" in page.locator(".strip").inner_text()
     incident = hand_in(page, live_server)
     page.get_by_text("No, or something to add").click()
     page.get_by_label("What helped").fill("half the batch")
-    page.get_by_role("button", name="It is right").click()
+    page.get_by_role("button", name="Verdict is right").click()
     page.get_by_text("Thank you").wait_for()
     page.goto(f"{live_server.url}/knowledge/cuda.oom")
     strip = page.locator(".strip").inner_text()
@@ -80,7 +80,7 @@ def test_a_text_is_tried_against_an_entry(browser: Browser, shared_server: LiveS
         page = context.new_page()
         page.goto(f"{shared_server.url}/knowledge/{ENTRY}")
         page.get_by_label("Text of a log").fill("first\n" + NEAR)
-        page.get_by_role("button", name="Why, or why not?").click()
+        page.get_by_role("button", name="Test", exact=True).click()
         page.get_by_text("no sign matched").wait_for()
         assert (
             page.get_by_role("status").get_by_role("link").get_attribute("href")
@@ -92,7 +92,7 @@ def test_a_text_is_tried_against_an_entry(browser: Browser, shared_server: LiveS
         assert "line 2" in nearest.inner_text()
         assert "◐" in nearest.inner_text()
         page.get_by_label("Text of a log").fill(HIT)
-        page.get_by_role("button", name="Why, or why not?").click()
+        page.get_by_role("button", name="Test", exact=True).click()
         page.get_by_text("it is the root cause").wait_for()
         assert "✓" in page.locator(".why-signs li.matched").first.inner_text()
 

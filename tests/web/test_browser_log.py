@@ -130,7 +130,7 @@ def test_words_are_found_forwards_and_backwards(page: Page, log: str) -> None:
     page.get_by_role("button", name="Previous", exact=True).click()
     page.locator(f"#L{LINES // 2 + 4}.focus").wait_for()
     page.keyboard.press("n")
-    page.get_by_text("Nothing further on.").wait_for()
+    page.get_by_text("No more matches.").wait_for()
     page.get_by_role("link", name="Search from the beginning").click()
     page.locator(f"#L{LINES // 2 + 4}.focus").wait_for()
     page.locator("#q").fill("waits at 7999 ")
@@ -199,13 +199,13 @@ def test_all_of_it_works_without_script(browser: Browser, log: str) -> None:
         page.wait_for_url(re.compile(rf"line={LINES + 4}.*#L{LINES + 4}$"))
         assert page.locator("li.focus mark").inner_text() == "waits at 7999"
         page.get_by_role("button", name="Next ↓").click()
-        assert page.get_by_role("status").inner_text() == "Nothing further on. Search from the beginning"
+        assert page.get_by_role("status").inner_text() == "No more matches. Search from the beginning"
         page.get_by_role("link", name="Search from the beginning").click()
         assert page.locator("li.focus mark").inner_text() == "waits at 7999"
         page.get_by_label("Search this log").fill("in no line")
         page.get_by_role("button", name="Next ↓").click()
         page.get_by_role("link", name="Search from the beginning").click()
-        assert page.get_by_role("status").inner_text() == "Nothing further on."
+        assert page.get_by_role("status").inner_text() == "No more matches."
         page.get_by_label("rank", exact=True).fill("2")
         page.get_by_label("Line", exact=True).fill("500")
         page.locator("#goto button").click()

@@ -108,7 +108,7 @@ def test_an_upload_shows_how_far_it_is_and_can_be_stopped(
     page.get_by_role("button", name="Triage", exact=True).click()
     page.get_by_text(re.compile(r"Uploading \d+ % · .* of 6\.1 MB · \d+ s left")).wait_for()
     page.get_by_role("button", name="Stop").click()
-    assert page.get_by_role("alert").inner_text() == "The upload was stopped; nothing was kept."
+    assert page.get_by_role("alert").inner_text() == "Upload cancelled; nothing was stored."
     assert page.get_by_role("button", name="Triage", exact=True).is_enabled()
 
 
@@ -133,8 +133,8 @@ def test_what_went_wrong_can_be_said_without_script(browser: Browser, shared_ser
         page.get_by_text("No, or something to add").click()
         page.get_by_label("What it was").fill("nccl.timeout")
         page.get_by_label("What helped").fill("<b>halved</b> the batch")
-        page.get_by_role("button", name="It is wrong").click()
-        page.get_by_text("Thank you: it is kept.").wait_for()
+        page.get_by_role("button", name="Verdict is wrong").click()
+        page.get_by_text("Thank you, saved.").wait_for()
         said = page.locator(".said").inner_text()
         for expected in ("Wrong", "nccl.timeout", "<b>halved</b> the batch"):
             assert expected in said

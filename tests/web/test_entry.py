@@ -79,7 +79,7 @@ def test_areas_have_names_and_those_of_own_entries_their_ids(with_own: TestClien
 
 def test_a_step_says_for_which_words_it_is_meant(with_own: TestClient) -> None:
     page = with_own.get("/knowledge/cuda.oom").text
-    assert "where the log says <code" in page
+    assert "if the log says <code" in page
     assert ">of memory</code> or <code" in page
     assert "memory</code></span>: No</span>" in with_own.get("/knowledge/nccl.ib").text
 

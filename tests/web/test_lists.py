@@ -224,7 +224,7 @@ def test_deleting_several_asks_first(client: TestClient, service: Service) -> No
     made = some(service)
     chosen = {"incident": made[:2], "here": "cluster=blue", "action": "delete"}
     asked = client.post("/incidents/bulk", data=chosen)
-    assert "Delete these incidents? (2)" in asked.text
+    assert "Delete 2 incidents?" in asked.text
     assert len(client.get("/api/v1/incidents").json()["items"]) == len(made)
     done = client.post("/incidents/bulk", data=chosen | {"action": "forget"})
     assert "Deleted: 2." in done.text
@@ -253,7 +253,7 @@ def test_a_retriage_looks_first_and_changes_when_it_is_told_to(client: TestClien
     rework.wait()
     assert rework.progress.stage == "found"
     assert (rework.progress.looked_at, rework.progress.found) == (2, 0)
-    assert "Looked at 2: 0 would change" in client.get("/retriage").text
+    assert "2 incidents checked: 0 would change" in client.get("/retriage").text
     assert client.post("/retriage", data={"action": "discard"}).status_code == 200
     assert client.get("/retriage").text.count("No retriage is under way") == 1
     assert client.post("/retriage", data={"action": "apply"}).status_code == 400
@@ -294,7 +294,7 @@ def test_several_groups_are_resolved_and_that_is_undone(client: TestClient, serv
     groups = sorted({group_of(client, incident) for incident in made})
     client.post(f"/groups/{groups[0]}", data={"status": "ignored"})
     done = client.post("/groups/bulk", data={"group": groups, "status": "resolved", "here": "sort=count"})
-    assert f"Now Resolved: {len(groups)}." in done.text
+    assert f"Set to Resolved: {len(groups)}." in done.text
     was = re.search(r'name="was" value="([^"]+)"', done.text)
     assert was is not None
     client.post("/groups/undo", data={"was": was[1], "here": ""})

@@ -32,4 +32,4 @@ def test_it_tells_what_to_do_and_holds_no_secret_and_no_markup_of_the_log() -> N
 
 def test_an_incident_without_a_verdict_says_what_it_waits_for() -> None:
     waiting = dataclasses.replace(incident(), state=State.RECEIVED)
-    assert "### Waiting for its triage" in markdown(waiting, None, "http://here/incidents/7", "en")
+    assert "### Waiting for triage" in markdown(waiting, None, "http://here/incidents/7", "en")

@@ -78,14 +78,14 @@ def test_the_form_needs_no_script_and_leads_to_the_verdict(client: TestClient) -
         assert expected in page.text
 
 
-@pytest.mark.parametrize(("spoke", "sought"), [((1, 2, 3, 5, 6, 7), "Look at ranks 0,4 first"), ((1, 4), "")])
+@pytest.mark.parametrize(("spoke", "sought"), [((1, 2, 3, 5, 6, 7), "Check ranks 0,4 first"), ((1, 4), "")])
 def test_the_ranks_for_which_the_others_waited_are_told_first(
     client: TestClient, spoke: tuple[int, ...], sought: str
 ) -> None:
     page = client.get(handed_in(client, "\n".join(WAITED.format(rank) for rank in spoke)))
-    assert "The log does not say" in page.text
+    assert "Not in the log" in page.text
     assert sought in page.text
-    assert ("Look at ranks" in page.text) == bool(sought)
+    assert ("Check ranks" in page.text) == bool(sought)
 
 
 def test_several_files_are_one_run(client: TestClient) -> None:
@@ -300,7 +300,7 @@ def test_what_a_log_does_not_tell_takes_no_room(client: TestClient) -> None:
     cancelled += "slurmstepd: error: *** JOB 33972 ON node-5 CANCELLED AT 2026-10-24T00:05:27 ***\n"
     page = client.get(handed_in(client, cancelled)).text
     assert "The log shows no failure of the job; run it again." in page
-    assert "Log went on for" not in page
+    assert "Log continued for" not in page
     assert 'id="over-time"' not in page  # no rank showed anything
 
 
@@ -327,7 +327,7 @@ def test_the_log_that_is_gone_leaves_the_verdict(client: TestClient, service: Se
 def test_what_is_not_there_is_a_page_for_people_and_json_for_programs(client: TestClient, address: str) -> None:
     page = client.get(address)
     assert page.status_code == 404
-    assert "There is nothing here" in page.text
+    assert "Not found" in page.text
     assert client.get(address, headers={"accept": "*/*"}).json()["error"]["code"] == "not_found"
     assert client.get(f"/api/v1{address}").headers["content-type"] == "application/json"
 

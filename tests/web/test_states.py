@@ -70,7 +70,7 @@ def test_a_triage_that_failed_says_why_and_is_asked_for_again(client: TestClient
         )
     page = client.get(f"/incidents/{incident}").text
     assert "the triage took longer than 900 seconds" in page
-    assert "Triage anew" in page
+    assert "Re-run triage" in page
     assert "CUDA out of memory" in page  # the log itself
     asked = client.post("/incidents/bulk", data={"incident": incident, "action": "retriage"}, follow_redirects=False)
     assert asked.headers["location"] == "/retriage"
