@@ -61,3 +61,11 @@ def test_links_between_documents_lead_somewhere() -> None:
         if not (document.parent / target).exists()
     ]
     assert not dead
+
+
+def test_the_index_lists_every_decision_by_its_title() -> None:
+    folder = ROOT / "docs" / "decisions"
+    index = (folder / "README.md").read_text()
+    for page in sorted(folder.glob("0*.md")):
+        title = page.read_text().splitlines()[0].removeprefix("# ")
+        assert f"[{page.name[:4]}]({page.name}) | {title} |" in index
