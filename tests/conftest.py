@@ -33,6 +33,9 @@ hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 
+KINDS = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]  # of databases
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
@@ -65,9 +68,30 @@ def postgres() -> Iterator[servers.PostgresServer]:
         yield server
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(scope="session")
+def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a database with all tables, to be copied."""
+    from tests.prepared import migrated_sqlite
+
+    return migrated_sqlite(tmp_path_factory.mktemp("migrated"))
+
+
+@pytest.fixture(params=KINDS)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A fresh, empty database, of each kind in turn."""
+    """A fresh database with all tables and no rows, of each kind in turn."""
+    if request.param == "sqlite":
+        from tests.prepared import put_database
+
+        yield f"sqlite:///{put_database(request.getfixturevalue('migrated_sqlite'), tmp_path / 'triage.db')}"
+    else:
+        server: servers.PostgresServer = request.getfixturevalue("postgres")
+        with server.database(migrated=True) as url:
+            yield url
+
+
+@pytest.fixture(params=KINDS)
+def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A fresh database without tables, of each kind in turn."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'triage.db'}"
     else:
@@ -129,8 +153,11 @@ def serving(folder: Path) -> Iterator[LiveServer]:
 
 
 @pytest.fixture
-def live_server(tmp_path: Path) -> Iterator[LiveServer]:
-    with serving(tmp_path) as server:
+def live_server(tmp_path: Path, migrated_sqlite: Path) -> Iterator[LiveServer]:
+    from tests.prepared import DATABASE, one_engine, put_database
+
+    put_database(migrated_sqlite, tmp_path / DATABASE)
+    with one_engine(), serving(tmp_path) as server:
         yield server
 
 

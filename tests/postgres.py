@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -61,14 +62,26 @@ class PostgresServer:
         self._closing.close()
 
     @contextmanager
-    def database(self) -> Iterator[str]:
-        """A fresh, empty database; gives its URL and drops it afterwards."""
-        name = next(self._names)
-        self._admin.execute(f"CREATE DATABASE {name}")
+    def database(self, migrated: bool = False) -> Iterator[str]:
+        """A fresh database without tables, or with all of ours; gives its URL and drops it afterwards."""
+        name, template = next(self._names), self._template if migrated else "template1"
+        self._admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         try:
-            yield f"postgresql+psycopg://postgres@/{name}?host={self.folder}&port=5432"
+            yield self._url(name)
         finally:
             self._admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    @cached_property
+    def _template(self) -> str:
+        """A database that the migrations made, and that copies are made of."""
+        from torchtriage.storage.schema_upgrade import upgrade
+
+        self._admin.execute("CREATE DATABASE migrated")
+        upgrade(self._url("migrated"))
+        return "migrated"
+
+    def _url(self, name: str) -> str:
+        return f"postgresql+psycopg://postgres@/{name}?host={self.folder}&port=5432"
 
     def shared_with(self, other: PostgresServer, url: str) -> str:
         """-> the URL of the database where it can be on either server."""

@@ -22,8 +22,7 @@ PATIENCE = 60  # seconds; what is waited for takes parts of one
 
 @pytest.fixture
 def url(postgres: PostgresServer) -> Iterator[str]:
-    with postgres.database() as made:
-        upgrade(made)
+    with postgres.database(migrated=True) as made:
         yield made
 
 

@@ -7,8 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.prepared import one_engine
 from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.settings import Settings
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_engine() -> Iterator[None]:
+    with one_engine():
+        yield
 
 
 @pytest.fixture

@@ -29,7 +29,6 @@ from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
 from torchtriage.storage import incidents
 from torchtriage.storage.database import Database, StorageUnavailable
-from torchtriage.storage.schema_upgrade import upgrade
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300  # seconds, for a busy machine
@@ -134,7 +133,6 @@ def test_a_full_disk_refuses_logs_keeps_the_others_and_goes_on_when_there_is_roo
 
 
 def test_a_clock_that_was_set_back_loses_nothing_from_lists_and_groups(database_url: str) -> None:
-    upgrade(database_url)
     database = Database(database_url)
     with database.transaction() as session:
         first, second = values.triaged(session, "a"), values.triaged(session, "b", at=-3600)

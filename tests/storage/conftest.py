@@ -1,4 +1,4 @@
-"""A database with the tables that the migrations make, and values to put into it."""
+"""A database with the tables that the migrations make, and a store of logs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ import pytest
 
 from torchtriage.storage.blobs import BlobStore
 from torchtriage.storage.database import Database
-from torchtriage.storage.schema_upgrade import upgrade
 
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
-    upgrade(database_url)
     made = Database(database_url)
     yield made
     made.close()

@@ -33,7 +33,6 @@ def test_an_error_takes_everything_back(database: Database) -> None:
 
 
 def test_processes_write_beside_one_another_and_lose_nothing(database_url: str) -> None:
-    upgrade(database_url)
     program = (
         "import sys; from torchtriage.storage.database import Database; from tests.storage import values\n"
         "database = Database(sys.argv[1])\n"

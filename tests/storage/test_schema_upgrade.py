@@ -27,23 +27,23 @@ def tables(url: str) -> set[str]:
     return found
 
 
-def test_up_down_and_up_again_with_data(database_url: str) -> None:
-    schema_upgrade.upgrade(database_url)
-    database = Database(database_url)
+def test_up_down_and_up_again_with_data(empty_database_url: str) -> None:
+    schema_upgrade.upgrade(empty_database_url)
+    database = Database(empty_database_url)
     with database.transaction() as session:
         values.triaged(session)
     database.close()
-    schema_upgrade.downgrade(database_url, "base")
-    assert tables(database_url) == {"alembic_version"}
-    schema_upgrade.upgrade(database_url)
+    schema_upgrade.downgrade(empty_database_url, "base")
+    assert tables(empty_database_url) == {"alembic_version"}
+    schema_upgrade.upgrade(empty_database_url)
     with database.transaction() as session:
         assert incidents.read(session, values.triaged(session)).verdict is not None
     database.close()
 
 
-def test_counts_are_those_of_the_incidents_whichever_way_the_tables_came(database_url: str) -> None:
-    schema_upgrade.upgrade(database_url)
-    database = Database(database_url)
+def test_counts_are_those_of_the_incidents_whichever_way_the_tables_came(empty_database_url: str) -> None:
+    schema_upgrade.upgrade(empty_database_url)
+    database = Database(empty_database_url)
     with database.transaction() as session:
         for at in range(6):
             found = values.finding(f"v1:{at}", entry="xid.79" if at % 2 else None, gpu_hours=1.25 * at, hardware=at > 3)
@@ -52,7 +52,7 @@ def test_counts_are_those_of_the_incidents_whichever_way_the_tables_came(databas
         values.added(session, "waits")
     kept = [rows(database, "counts"), rows(database, "host_counts")]
     database.close()
-    schema_upgrade.downgrade(database_url, "0007")
+    schema_upgrade.downgrade(empty_database_url, "0007")
     daily = rows(database, "daily_counts")
     assert [(row.day, row.cluster, row.outcome, row.entry, row.count, row.gpu_hours) for row in daily][:2] == [
         ("2026-05-01", "", "healthy", "", 1, 0.0),
@@ -60,7 +60,7 @@ def test_counts_are_those_of_the_incidents_whichever_way_the_tables_came(databas
     ]
     assert sum(row.count for row in daily) == 7
     database.close()
-    schema_upgrade.upgrade(database_url)
+    schema_upgrade.upgrade(empty_database_url)
     assert [rows(database, "counts"), rows(database, "host_counts")] == kept
     assert len(kept[0]) > 20
     database.close()
@@ -71,51 +71,51 @@ def rows(database: Database, table: str) -> list[Any]:
         return sorted(session.execute(text(f"SELECT * FROM {table}")).all())
 
 
-def test_no_migration_is_missing(database_url: str) -> None:
-    schema_upgrade.upgrade(database_url)
-    assert schema_upgrade.missing(database_url) is None
+def test_no_migration_is_missing(empty_database_url: str) -> None:
+    schema_upgrade.upgrade(empty_database_url)
+    assert schema_upgrade.missing(empty_database_url) is None
 
 
-def test_a_missing_migration_is_found(database_url: str) -> None:
-    schema_upgrade.upgrade(database_url)
-    engine = connect(database_url)
+def test_a_missing_migration_is_found(empty_database_url: str) -> None:
+    schema_upgrade.upgrade(empty_database_url)
+    engine = connect(empty_database_url)
     with engine.begin() as connection:
         connection.execute(text("ALTER TABLE incidents DROP COLUMN failure"))
     engine.dispose()
-    assert "failure" in (schema_upgrade.missing(database_url) or "")
+    assert "failure" in (schema_upgrade.missing(empty_database_url) or "")
 
 
-def test_sessions_of_which_nobody_knows_the_token_end(database_url: str) -> None:
-    schema_upgrade.upgrade(database_url, "0009")
-    database = Database(database_url)
+def test_sessions_of_which_nobody_knows_the_token_end(empty_database_url: str) -> None:
+    schema_upgrade.upgrade(empty_database_url, "0009")
+    database = Database(empty_database_url)
     adding = "INSERT INTO tokens (sha256, name, scopes, session, created_at) VALUES (:of, 'ann', 'read', :session, :at)"
     with database.transaction() as session:
         for of, kind in (("a", False), ("b", True)):
             session.execute(text(adding), {"of": of, "session": kind, "at": "2026-05-01 09:00:00"})
-    schema_upgrade.upgrade(database_url)
+    schema_upgrade.upgrade(empty_database_url)
     assert [(row.sha256, row.begun_with) for row in rows(database, "tokens")] == [("a", None)]
-    schema_upgrade.downgrade(database_url, "0009")
+    schema_upgrade.downgrade(empty_database_url, "0009")
     assert [row.sha256 for row in rows(database, "tokens")] == ["a"]
     database.close()
 
 
-def test_a_database_of_a_newer_version_is_refused(database_url: str) -> None:
-    schema_upgrade.upgrade(database_url)
-    engine = connect(database_url)
+def test_a_database_of_a_newer_version_is_refused(empty_database_url: str) -> None:
+    schema_upgrade.upgrade(empty_database_url)
+    engine = connect(empty_database_url)
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     engine.dispose()
     with pytest.raises(schema_upgrade.WrongVersion, match="newer"):
-        schema_upgrade.upgrade(database_url)
+        schema_upgrade.upgrade(empty_database_url)
     with pytest.raises(schema_upgrade.WrongVersion, match="9999, newer"):
-        schema_upgrade.check(database_url)
+        schema_upgrade.check(empty_database_url)
 
 
-def test_check_wants_an_upgrade(database_url: str) -> None:
+def test_check_wants_an_upgrade(empty_database_url: str) -> None:
     with pytest.raises(schema_upgrade.WrongVersion, match="nothing"):
-        schema_upgrade.check(database_url)
-    schema_upgrade.upgrade(database_url)
-    schema_upgrade.check(database_url)
+        schema_upgrade.check(empty_database_url)
+    schema_upgrade.upgrade(empty_database_url)
+    schema_upgrade.check(empty_database_url)
 
 
 def test_the_queue_is_of_the_version_that_migrations_make() -> None:
@@ -124,13 +124,13 @@ def test_the_queue_is_of_the_version_that_migrations_make() -> None:
     assert changes[-1] == "03.04.00_50_post_add_retry_failed_job_procedure.sql"
 
 
-def test_four_processes_upgrade_at_once(database_url: str) -> None:
+def test_four_processes_upgrade_at_once(empty_database_url: str) -> None:
     program = "import sys; from torchtriage.storage.schema_upgrade import upgrade; upgrade(sys.argv[1])"
-    command = [sys.executable, "-c", program, database_url]
+    command = [sys.executable, "-c", program, empty_database_url]
     running = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
     ended = [(process.communicate()[1], process.returncode) for process in running]
     assert ended == [("", 0)] * 4
-    schema_upgrade.check(database_url)
+    schema_upgrade.check(empty_database_url)
 
 
 def test_an_address_that_nobody_answers_is_said_in_one_line() -> None:

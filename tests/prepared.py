@@ -1,0 +1,59 @@
+"""What takes long to make and is the same for every test, made once a process: migrated databases, knowledge, engine."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from torchtriage.domain.entry import KnowledgeBase
+from torchtriage.engine import Engine
+from torchtriage.knowledge import BUILT_IN, cache
+from torchtriage.services import engine_runner, service
+from torchtriage.storage.schema_upgrade import upgrade
+
+DATABASE = "torchtriage.db"  # what a service on SQLite makes in its data folder
+
+
+def migrated_sqlite(folder: Path) -> Path:
+    """-> the file of a migrated database in `folder`."""
+    file = folder / DATABASE
+    upgrade(f"sqlite:///{file}")
+    return file
+
+
+def put_database(template: Path, file: Path) -> Path:
+    """-> `file`, now a copy of a migrated database that nobody has open."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(template, file)
+    file.chmod(0o600)
+    return file
+
+
+@contextmanager
+def one_engine() -> Iterator[None]:
+    """Every service that is opened meanwhile on the built-in knowledge alone shares one base and one engine of it."""
+
+    @functools.cache
+    def built_in(folder: Path) -> KnowledgeBase:
+        return cache.load([BUILT_IN], folder)
+
+    @functools.cache
+    def engine_of_built_in(folder: Path) -> Engine:
+        return Engine(built_in(folder), folder)
+
+    def load(folders: Iterable[Path], folder: Path) -> KnowledgeBase:
+        folders = list(folders)
+        return built_in(folder) if folders == [BUILT_IN] else cache.load(folders, folder)
+
+    def engine(knowledge: KnowledgeBase, folder: Path) -> Engine:
+        return engine_of_built_in(folder) if knowledge is built_in(folder) else Engine(knowledge, folder)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(service, "load", load)
+        patch.setattr(engine_runner, "Engine", engine)
+        yield
