@@ -1,5 +1,5 @@
 from torchtriage.causality.findings import MOST, Findings
-from torchtriage.domain.event import Event
+from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.loader import load
@@ -8,7 +8,7 @@ from torchtriage.matching.patterns import Patterns
 
 
 def at(number: int, text: str, rank: int | None = None) -> Event:
-    return Event.at(Line(number, text, text, number, rank=rank), text, "process")
+    return Event.at(Line(number, text, text, number, rank=rank), text, EventSource.PROCESS_EXIT)
 
 
 def test_equal_events_of_many_ranks_are_one_finding_and_too_many_lose_the_middle() -> None:

@@ -1,5 +1,5 @@
 from tests.logs import agent, report
-from torchtriage.domain.event import Where
+from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import Line
 from torchtriage.parsing.torchelastic import Elastic, exit_text
 
@@ -16,8 +16,8 @@ def test_the_report_tells_ranks_exit_codes_and_the_first_observed() -> None:
     elastic = read(report((1, -7), [(0, -15)]))
     found = [(event.source, event.rank, event.exit_code, event.text, event.host) for event in elastic.events]
     assert found == [
-        ("elastic report", 0, -15, "exitcode -15 SIGTERM rank 0", "gpu-7"),
-        ("elastic first", 1, -7, "exitcode -7 SIGBUS rank 1", "gpu-7"),
+        (EventSource.OTHER_FAILURE, 0, -15, "exitcode -15 SIGTERM rank 0", "gpu-7"),
+        (EventSource.FIRST_FAILURE, 1, -7, "exitcode -7 SIGBUS rank 1", "gpu-7"),
     ]
     assert elastic.given_up == 1
 
@@ -82,14 +82,14 @@ def test_items_that_a_viewer_wrote_into_one_line_each() -> None:
         item.format(0, 2, 0, -6, 2),
     ]
     told = [(event.source, event.rank, event.local_rank, event.exit_code, event.host) for event in read(lines).events]
-    assert told == [("elastic report", 3, 1, -15, "algo-2"), ("elastic first", 2, 0, -6, "algo-2")]
+    assert told == [(EventSource.OTHER_FAILURE, 3, 1, -15, "algo-2"), (EventSource.FIRST_FAILURE, 2, 0, -6, "algo-2")]
 
 
 def test_a_report_whose_head_was_cut_off_tells_the_rest() -> None:
     lines = report((3, -11))
     at = next(number for number, line in enumerate(lines) if line.startswith("  rank "))
     found = [(event.source, event.rank, event.exit_code) for event in read(lines[at:]).events]
-    assert found == [("elastic report", 3, -11)]
+    assert found == [(EventSource.OTHER_FAILURE, 3, -11)]
 
 
 def test_the_agents_words_may_stand_in_another_order() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.logs import traceback
-from torchtriage.domain.event import Event
+from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
 from torchtriage.parsing.tracebacks import Tracebacks
 
@@ -37,7 +37,7 @@ def test_a_chain_keeps_the_first_raised_first() -> None:
 def test_of_a_chain_whose_exceptions_were_cut_off_the_frames_remain() -> None:
     connector = "During handling of the above exception, another exception occurred:"
     (event,) = read(["'LOCAL_RANK'", "", connector, "", *traceback("x")[1:-1]])
-    assert event.source == "cut traceback"
+    assert event.source is EventSource.CUT_TRACEBACK
     assert event.exception is not None
     assert event.exception.frames
 
@@ -186,7 +186,7 @@ def test_frames_at_the_very_end_remain_where_head_and_message_were_cut_off() -> 
     frames = [(f"/job/{name}.py", 3, name, f"{name}()") for name in ("a", "b", "c")]
     lines = traceback("KeyError: 'x'", frames)[1:-1]
     (event,) = read(lines)
-    assert event.source == "cut traceback"
+    assert event.source is EventSource.CUT_TRACEBACK
     assert event.exception is not None
     assert [frame.function for frame in event.exception.frames] == ["a", "b", "c"]
     assert read([*lines[:2], "step 4 loss 0.1"]) == []
@@ -224,7 +224,7 @@ def test_a_path_of_windows_is_no_exception() -> None:
     ]
     (event,) = read(cut)
     assert event.exception is not None
-    assert (event.source, event.exception.type) == ("cut traceback", "TypeError")
+    assert (event.source, event.exception.type) == (EventSource.CUT_TRACEBACK, "TypeError")
 
 
 def test_a_message_ends_where_the_next_step_is_printed() -> None:
@@ -349,7 +349,7 @@ def test_a_frame_that_srun_parted_is_put_together_again(place: int) -> None:
 def test_a_spawned_process_that_was_cut_off_is_told_by_its_parents_words() -> None:
     parent = traceback("torch.multiprocessing.spawn.ProcessRaisedException:")
     (event,) = read([*parent, "", "-- Process 3 terminated with the following error:", *traceback("x")[:-1]])
-    assert (event.rank, event.source) == (3, "cut traceback")
+    assert (event.rank, event.source) == (3, EventSource.CUT_TRACEBACK)
     assert event.text == "-- Process 3 terminated with the following error:"
 
 

@@ -10,7 +10,7 @@ from torchtriage.causality.missing_ranks import awaited
 from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.run_reading import RunReading
 from torchtriage.domain.entry import Kind, Language
-from torchtriage.domain.event import Where
+from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.verdict import RootCause
 from torchtriage.reading.redaction.redact import redact
 
@@ -127,7 +127,7 @@ def _placed(choice: Choice, reading: RunReading, root: RootCause) -> Iterator[_R
     assert finding is not None
     if len(finding.ranks) > 1:
         yield "ranks", {"ranks": ranges(finding.ranks)}
-    reported = [other.event for other in reading.findings if other.event.source == "elastic first"]
+    reported = [other.event for other in reading.findings if other.event.source is EventSource.FIRST_FAILURE]
     others = [other for other in choice.live if other is not finding and other.order > finding.order]
     if others:
         yield "first", {"count": len(others)}

@@ -8,7 +8,7 @@ from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of
 from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.run_reading import RunReading
-from torchtriage.domain.event import Event, Where
+from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.host import host_name
 from torchtriage.domain.verdict import RunFacts
 from torchtriage.reading.prefixes.times import seconds_between
@@ -29,7 +29,13 @@ _RUNNING = ("train", "evaluate", "save", "teardown")  # behind which what sounds
 _STORAGE = re.compile(r"torch/serialization\.py$")
 _AT_LAUNCH = ("SyntaxError", "IndentationError", "ModuleNotFoundError", "ImportError")
 _AT_ONCE = 1.0  # seconds in which a launcher sees that a process has ended, to the second that its report tells
-_SOURCES = ("elastic first", "elastic report", "process", "elastic agent")  # of exit statuses, the surest first
+# Sources of exit statuses, the surest first.
+_SOURCES = (
+    EventSource.FIRST_FAILURE,
+    EventSource.OTHER_FAILURE,
+    EventSource.PROCESS_EXIT,
+    EventSource.ELASTIC_AGENT,
+)
 
 
 def run_facts(reading: RunReading, choice: Choice) -> RunFacts:
@@ -77,7 +83,9 @@ def _phase(root: Finding, reading: RunReading) -> str | None:
     if before not in (None, "launch"):
         return before
     # An exception of the script shows that the launch was over, but for one that kept it from starting.
-    unstarted = raised is None or raised.type.rpartition(".")[2] in _AT_LAUNCH or root.event.source == "launcher"
+    unstarted = (
+        raised is None or raised.type.rpartition(".")[2] in _AT_LAUNCH or root.event.source is EventSource.LAUNCHER
+    )
     return "launch" if unstarted and (before or raised) else None
 
 

@@ -12,7 +12,7 @@ from torchtriage.causality.findings import Finding, Place
 from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.run_reading import RunReading
 from torchtriage.domain.entry import Kind
-from torchtriage.domain.event import Where
+from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.verdict import RankMark, RootCause
 
 MOST_ALONE = 64  # ranks that have a mark each; of more, those of one kind share one
@@ -66,7 +66,7 @@ def _marks(choice: Choice, reading: RunReading, root: RootCause) -> Iterable[_Ma
         exit_code = finding.event.exit_code if finding.event.where is Where.EXIT else None
         told = id(finding) in live or exit_code in _STOPPED
         weak = finding.match is not None and finding.match.weak and exit_code is None
-        if not told or weak or finding.attempt != chosen.attempt or finding.event.source == "launcher":
+        if not told or weak or finding.attempt != chosen.attempt or finding.event.source is EventSource.LAUNCHER:
             continue
         waited = _RAN_FOR.search(finding.event.text)
         seconds = int(waited[1]) / 1000 if waited else None

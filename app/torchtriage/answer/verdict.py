@@ -17,7 +17,7 @@ from torchtriage.causality.rank_attribution import place_of
 from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.run_reading import RunReading
 from torchtriage.domain.entry import Entry, Language
-from torchtriage.domain.event import Raised, Where
+from torchtriage.domain.event import EventSource, Raised, Where
 from torchtriage.domain.host import host_name
 from torchtriage.domain.line import Line
 from torchtriage.domain.verdict import Attempt, Candidate, Cascade, Evidence, RootCause
@@ -54,8 +54,8 @@ def evidence(
         lines += [line for event in (one.event, *one.samples) for line in event.lines[:3]]
     if finding.match is not None and finding.match.weak:
         # That a process was ended says little; what the scheduler said of the job stands beside it.
-        lines += [other.event.line for other in choice.live if other.event.source == "slurm"]
-    if waited is not None and finding.event.source in ("collective", "torn"):
+        lines += [other.event.line for other in choice.live if other.event.source is EventSource.SLURM]
+    if waited is not None and finding.event.source in (EventSource.COLLECTIVE, EventSource.COLLECTIVE_MISMATCH):
         lines.insert(1, waited)
     different: dict[tuple[int, str], Line] = {}
     for line in lines:

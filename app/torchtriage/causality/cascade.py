@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from torchtriage.causality.findings import Finding
 from torchtriage.domain.entry import Kind
-from torchtriage.domain.event import Event, Where
+from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.reading.prefixes.times import seconds_between
 
 # Entries of these areas speak of a peer, a link or a launcher; a worker's own earlier failure is behind them.
@@ -21,7 +21,7 @@ _BELOW_SPAWNED = 400  # lines, of a traceback's frames
 _STOPPED = frozenset({-15, 143})  # SIGTERM: the agent stops the others after the first failure
 _KILLED = -9  # SIGKILL: with it the agent ends those which SIGTERM did not end
 _LOOKS = 5  # seconds between two looks of an agent at its workers, at most; who ends later was ended by it
-_REPORTED = frozenset({"elastic first", "elastic report"})
+_REPORTED = frozenset({EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE})
 _SHELLS_WORD = re.compile(r"\W*Killed\W*")
 # SGLang's server says so and then kills all of its processes, itself too.
 _ENDS_ITSELF = re.compile(r"Received sigquit from a child proces")
@@ -44,35 +44,42 @@ class Grade(IntEnum):
 def grade(finding: Finding) -> Grade:
     """-> how far the finding can be the root cause, by its entry's kind and by what showed it."""
     match, event = finding.match, finding.event
-    if event.source in ("last words", "standstill"):
+    if event.source in (EventSource.TRAILING_ERROR, EventSource.HANG):
         return Grade.HINT
     if match is None:
         return _grade_unnamed(finding)
     if match.weak:
         # That a process ended in this way is a fact, even where it is often a consequence.
-        uncaught = event.source in ("traceback", "launcher") and finding.fatal
-        ended = uncaught or event.where is Where.EXIT or event.source == "slurm"
+        uncaught = event.source in (EventSource.TRACEBACK, EventSource.LAUNCHER) and finding.fatal
+        ended = uncaught or event.where is Where.EXIT or event.source is EventSource.SLURM
         return Grade.HINT if ended else Grade.WEAK
     if match.entry.kind is Kind.CONSEQUENCE and event.where is Where.EXIT and event.exit_code not in (None, 1):
         return Grade.HINT  # A status of its own: peers that lost a connection leave with 1.
-    if match.entry.kind is Kind.CONSEQUENCE or (event.source == "launcher" and match.entry.id == "usage.subprocess"):
+    if match.entry.kind is Kind.CONSEQUENCE or (
+        event.source is EventSource.LAUNCHER and match.entry.id == "usage.subprocess"
+    ):
         return Grade.ECHO
     if match.broad:
-        return Grade.UNNAMED if event.source == "traceback" and not _carries_another(finding) else Grade.LINE
-    if event.where is Where.EXIT or match.near or event.source in ("quoted", "title"):
+        return Grade.UNNAMED if event.source is EventSource.TRACEBACK and not _carries_another(finding) else Grade.LINE
+    if event.where is Where.EXIT or match.near or event.source in (EventSource.QUOTED_ERROR, EventSource.TITLE):
         return Grade.EXIT
     return Grade.CAUSE
 
 
 def _grade_unnamed(finding: Finding) -> Grade:
     event = finding.event
-    if event.source == "launcher" or event.where is Where.EXIT:
+    if event.source is EventSource.LAUNCHER or event.where is Where.EXIT:
         return Grade.ECHO
-    if event.source in ("cut traceback", "slurm", "process", "alarming"):
+    if event.source in (
+        EventSource.CUT_TRACEBACK,
+        EventSource.SLURM,
+        EventSource.PROCESS_EXIT,
+        EventSource.ALARMING_LINE,
+    ):
         return Grade.CUT
     if _carries_another(finding):
         return Grade.HINT
-    return Grade.UNNAMED if event.source == "traceback" else Grade.LINE
+    return Grade.UNNAMED if event.source is EventSource.TRACEBACK else Grade.LINE
 
 
 def _carries_another(finding: Finding) -> bool:
@@ -91,7 +98,9 @@ class _Ends:
     def __init__(self, findings: list[Finding]) -> None:
         exits = [finding for finding in findings if finding.event.where is Where.EXIT]
         self.failed = {finding.attempt for finding in exits if finding.event.exit_code not in _STOPPED}
-        self.by_agent = any(finding.event.source in ("elastic first", "elastic agent") for finding in exits)
+        self.by_agent = any(
+            finding.event.source in (EventSource.FIRST_FAILURE, EventSource.ELASTIC_AGENT) for finding in exits
+        )
         self.itself = [finding.order for finding in findings if _ENDS_ITSELF.search(finding.event.text)]
         self._first: dict[tuple[str | None, int], str] = {}  # when the first one of a host failed, as its report says
         for finding in exits:
@@ -109,7 +118,7 @@ class _Ends:
 def reported(event: Event) -> str:
     """-> when the process ended that a report names first, to sort by: each agent's report names one, what has no time
     comes last. The same for all other events."""
-    return (event.time or "~") if event.source == "elastic first" else ""
+    return (event.time or "~") if event.source is EventSource.FIRST_FAILURE else ""
 
 
 def without_clean_up(findings: list[Finding]) -> list[Finding]:
@@ -128,7 +137,7 @@ def _is_clean_up(finding: Finding, ends: _Ends) -> bool:
         return False
     if event.exit_code == 0:
         return True
-    if event.exit_code == _KILLED and event.source == "elastic report":
+    if event.exit_code == _KILLED and event.source is EventSource.OTHER_FAILURE:
         return ends.long_before(finding)
     if event.exit_code not in _STOPPED:
         return False
@@ -137,9 +146,11 @@ def _is_clean_up(finding: Finding, ends: _Ends) -> bool:
 
 def _announces(finding: Finding, others: list[Finding]) -> bool:
     """-> whether it is spawn's line above the traceback of a process, which itself says what went wrong."""
-    if finding.event.source != "line" or not _SPAWNED.match(finding.event.text):
+    if finding.event.source is not EventSource.MATCHED_LINE or not _SPAWNED.match(finding.event.text):
         return False
-    below = (other.order - finding.order for other in others if other.event.source == "traceback" and other.match)
+    below = (
+        other.order - finding.order for other in others if other.event.source is EventSource.TRACEBACK and other.match
+    )
     return any(0 < distance < _BELOW_SPAWNED for distance in below)
 
 
@@ -186,7 +197,7 @@ def _explains(first: Finding, second: Finding) -> bool:
 
 def _threw(finding: Finding) -> bool:
     """-> whether it is a C++ exception that nobody caught, after which the runtime aborts the process."""
-    return finding.event.source == "process" and finding.event.where is Where.LINE
+    return finding.event.source is EventSource.PROCESS_EXIT and finding.event.where is Where.LINE
 
 
 def _of_one_process(thrown: Finding, abort: Finding) -> bool:

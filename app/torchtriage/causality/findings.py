@@ -8,14 +8,15 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
-from torchtriage.domain.event import Event, Where
+from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.line import Line
 from torchtriage.matching.masking import mask
 from torchtriage.matching.matcher import Found, Match, Matcher
 
 MOST = 4000  # different findings kept of one run: the first half of them, and the newest
 MOST_NEAR_LOOKS = 100  # findings of one run that no entry knows and that are compared with the messages of all
-_APART = frozenset({"launcher", "title", "alarming"})  # sources that speak of others' failures, or of what nobody names
+# Sources that speak of others' failures, or of what nobody names.
+_APART = frozenset({EventSource.LAUNCHER, EventSource.TITLE, EventSource.ALARMING_LINE})
 # What LSF, in its report, and PBS say of the job that they ended.
 _OTHER_BATCH = re.compile(r"^\W{0,4}TERM_[A-Z_]{3,30}: [a-z]|=>> PBS: job killed: ")
 _SAMPLES = 7  # equal events of other ranks kept for evidence
@@ -165,9 +166,14 @@ class Findings:
 
 def _tells(event: Event) -> bool:
     """-> whether an event that no entry names still says that something failed."""
-    return event.where is not Where.LINE or event.source in ("slurm", "process", "alarming", "last words")
+    return event.where is not Where.LINE or event.source in (
+        EventSource.SLURM,
+        EventSource.PROCESS_EXIT,
+        EventSource.ALARMING_LINE,
+        EventSource.TRAILING_ERROR,
+    )
 
 
 def _is_of_the_job(event: Event) -> bool:
     """-> whether a batch system speaks of its own job, whatever program that ran."""
-    return event.source == "slurm" or bool(_OTHER_BATCH.search(event.line.text))
+    return event.source is EventSource.SLURM or bool(_OTHER_BATCH.search(event.line.text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from torchtriage.domain.event import Event
+from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
 from torchtriage.matching.masking import essence
 from torchtriage.reading.prefixes.times import seconds_between
@@ -28,4 +28,4 @@ def standstill(tail: Sequence[Line], progress: Collection[int]) -> Event | None:
     seconds = seconds_between(beats[0].time, beats[-1].time)
     if seconds is None or seconds < _LEAST:
         return None
-    return Event.at(beats[-1], f"no progress for {seconds:.0f} s", "standstill")
+    return Event.at(beats[-1], f"no progress for {seconds:.0f} s", EventSource.HANG)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from torchtriage.causality.hang_detection import standstill
-from torchtriage.domain.event import Event
+from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
 from torchtriage.facts import Environment
 from torchtriage.reading.lines import FILE_SPAN
@@ -80,7 +80,7 @@ class LastWords:
                 lines = [line for line in lines[-_VERY_END:] if line.order > since]
             told = (line for line in lines if _is_error(line))
             for line in islice(told, _MOST):
-                yield Event.at(line, line.text.strip(), "last words")
+                yield Event.at(line, line.text.strip(), EventSource.TRAILING_ERROR)
 
 
 def _is_error(line: Line) -> bool:

@@ -9,7 +9,7 @@ from torchtriage.causality.cascade import ECHO_AREAS, grade
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.run_reading import RunReading
 from torchtriage.domain.entry import Kind
-from torchtriage.domain.event import Where
+from torchtriage.domain.event import EventSource, Where
 from torchtriage.reading.lines import FILE_SPAN
 
 TIMED_OUT = frozenset({"nccl.timeout", "gloo.timeout"})
@@ -32,7 +32,7 @@ def awaited(finding: Finding, live: Iterable[Finding], reading: RunReading) -> i
     left = {rank for other in same if other.entry in _OF_PEERS for rank in other.ranks}
     size = reading.environment.world_size
     told = (other.event for other in reading.findings if other.attempt == finding.attempt)  # those that it stopped too
-    listed = {event.rank for event in told if event.source in ("elastic first", "elastic report")}
+    listed = {event.rank for event in told if event.source in (EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE)}
     known = set(range(size)) if size is not None else listed - {None}
     if size is None and len(left) >= _FEWEST:
         known |= reading.ranks

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 
-from torchtriage.domain.event import Event, Raised, Where
+from torchtriage.domain.event import Event, EventSource, Raised, Where
 from torchtriage.domain.line import Line
 
 LONGEST = 300  # lines; a longer text is no paste
@@ -70,7 +70,9 @@ def second_look(lines: list[Line]) -> Iterator[Event]:
             Raised(found[1], found[2].strip(), (), (line,)) if found else Raised("", line.text.strip(), (), (line,))
         )
         where = (line.rank, line.local_rank, line.host)
-        yield Event(Where.EXCEPTION, raised.text, (line,), "quoted", *where, time=line.time, chain=(raised,))
+        yield Event(
+            Where.EXCEPTION, raised.text, (line,), EventSource.QUOTED_ERROR, *where, time=line.time, chain=(raised,)
+        )
 
 
 def passages(lines: list[Line]) -> Iterator[Event]:
@@ -80,14 +82,22 @@ def passages(lines: list[Line]) -> Iterator[Event]:
         for start in range(0, len(block) if full else 0, _PASSAGE):
             part = block[start : start + _PASSAGE]
             raised = Raised("", "\n".join(line.text for line in part), (), tuple(part))
-            yield Event(Where.EXCEPTION, raised.text, tuple(part), "quoted", part[0].rank, chain=(raised,), fatal=False)
+            yield Event(
+                Where.EXCEPTION,
+                raised.text,
+                tuple(part),
+                EventSource.QUOTED_ERROR,
+                part[0].rank,
+                chain=(raised,),
+                fatal=False,
+            )
 
 
 def alarming(lines: list[Line]) -> Iterator[Event]:
     """Yields an event for the first lines of a paste that speak of an error: what nobody can name did not go well."""
     told = (line for line in _without_lists(_without_warnings(lines)) if _speaks_of_an_error(line))
     for line in islice(told, _MOST_ALARMS):
-        yield Event.at(line, line.text.strip(), "alarming")
+        yield Event.at(line, line.text.strip(), EventSource.ALARMING_LINE)
 
 
 def _messages(lines: list[Line]) -> Iterator[Line]:

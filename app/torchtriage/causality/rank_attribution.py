@@ -11,7 +11,7 @@ from torchtriage.causality.missing_ranks import awaited, missed
 from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.run_reading import RunReading
 from torchtriage.domain.entry import Kind
-from torchtriage.domain.event import Event, Where
+from torchtriage.domain.event import Event, EventSource, Where
 
 Place = tuple[int | None, int | None, str | None]
 # Ranks as people and their loggers write them inside a line: [rank3], (rank=3), RANK:3; none is a memory module's.
@@ -38,7 +38,7 @@ _CARRIED_FROM = re.compile(r"\bray::[^\n]{1,200}?\(pid=\d+, ip=([\w.:-]+)")
 _WARNED = "NCCL WARN "
 _TELLING = 12  # characters of a warning that are its own
 _STOPPED_AS_ONE = frozenset({"elastic", "slurm", "user", "k8s"})  # areas of entries that tell of whole jobs ended
-_WHOLE_RUN = ("launcher", "slurm")  # sources that speak of all processes
+_WHOLE_RUN = (EventSource.LAUNCHER, EventSource.SLURM)  # sources that speak of all processes
 _NOT_STARTED = frozenset({"slurm.launch", "container.runtime"})  # but for tasks that could not be started
 _MOST_LOCAL = 16  # processes of one host; a larger world spans several
 
@@ -47,7 +47,7 @@ def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: st
     """-> rank, local rank, host of a finding; None each where the log does not tell."""
     echo = finding.match is not None and finding.match.entry.kind is Kind.CONSEQUENCE
     waited = echo and bool(finding.ranks) and finding.ranks <= reading.extractors.collectives.timed_out
-    if waited or finding.event.source == "torn":
+    if waited or finding.event.source is EventSource.COLLECTIVE_MISMATCH:
         absent = missed(reading)  # Who waited in vain did not fail first.
         return _first_to_leave(finding, choice, reading) if absent is None else absent, None, None
     alone = awaited(finding, choice.live, reading) if captured is None else None
@@ -100,7 +100,7 @@ def _killed(choice: Choice, attempt: int) -> int | None:
 def _task(choice: Choice, finding: Finding) -> Event | None:
     """-> what srun says of the task that left first; its rank is None where several left as one."""
     same = [other for other in choice.live if other.attempt == finding.attempt]
-    left = (other.event for other in same if other.event.source == "slurm" and _LEFT.search(other.event.text))
+    left = (other.event for other in same if other.event.source is EventSource.SLURM and _LEFT.search(other.event.text))
     return min(left, key=lambda event: event.line.order, default=None)
 
 
@@ -118,7 +118,7 @@ def _own(finding: Finding, choice: Choice, captured: str | None) -> Place:
     elif not (finding.ranks or rank is not None) or event.where is Where.EXIT:
         told = _exit_of(finding, choice)
         # The launcher's own exception speaks of all processes; the report behind it names one.
-        named = told is not None and told.source == "elastic first" and event.source == "launcher"
+        named = told is not None and told.source is EventSource.FIRST_FAILURE and event.source is EventSource.LAUNCHER
         if told is not None and (named or event.source not in _WHOLE_RUN):
             # With a single host the local rank is the rank.
             rank = told.local_rank if told.rank is None and not told.line.node else told.rank
@@ -134,8 +134,8 @@ def _exit_of(finding: Finding, choice: Choice) -> Event | None:
     exits = [other for other in exits if other.event.line.node == node] or exits
     exits = [other for other in exits if other.event.line.file == file] or exits
     events = same or [other.event for other in exits if local is None or other.event.local_rank == local]
-    order = ("elastic first", "process", "elastic agent", "elastic report")
-    known = [event for event in events if event.rank is not None or event.source == "elastic agent"]
+    order = (EventSource.FIRST_FAILURE, EventSource.PROCESS_EXIT, EventSource.ELASTIC_AGENT, EventSource.OTHER_FAILURE)
+    known = [event for event in events if event.rank is not None or event.source is EventSource.ELASTIC_AGENT]
     if not same and _at_once(known) and any(_lost_a_peer(other, finding) for other in choice.live):
         return None
     return min(known, key=lambda event: (order.index(event.source), reported(event)), default=None)
@@ -143,7 +143,7 @@ def _exit_of(finding: Finding, choice: Choice) -> Event | None:
 
 def _at_once(exits: list[Event]) -> bool:
     """-> whether the agent met several ranks ended alike when it looked: its first is only the first it looked at."""
-    seldom = any(_SELDOM.search(event.line.text) for event in exits if event.source == "elastic agent")
+    seldom = any(_SELDOM.search(event.line.text) for event in exits if event.source is EventSource.ELASTIC_AGENT)
     ends = [(event.exit_code, event.time) for event in exits if event.rank is not None]
     return seldom and len(ends) > len(set(ends))
 
@@ -151,7 +151,7 @@ def _at_once(exits: list[Event]) -> bool:
 def _lost_a_peer(other: Finding, finding: Finding) -> bool:
     """-> whether another exception of the same attempt is that of a rank which the failing one left alone."""
     alike = other.attempt == finding.attempt and other.entry != finding.entry
-    return alike and other.event.source == "traceback" and grade(other) is Grade.ECHO
+    return alike and other.event.source is EventSource.TRACEBACK and grade(other) is Grade.ECHO
 
 
 def _alike(finding: Finding, choice: Choice) -> int | None:
@@ -198,7 +198,7 @@ def _guarded(finding: Finding) -> int | None:
 def _first_to_leave(finding: Finding, choice: Choice, reading: RunReading) -> int | None:
     """-> the rank that a parent saw leave first, unless it waited for others itself."""
     exits = [other for other in choice.live if other.attempt == finding.attempt and other.event.where is Where.EXIT]
-    told = [other for other in exits if other.event.source == "process" and other.event.rank is not None]
+    told = [other for other in exits if other.event.source is EventSource.PROCESS_EXIT and other.event.rank is not None]
     first = min(told, key=lambda other: other.order).event.rank if told else None
     return None if first in reading.extractors.collectives.timed_out else first
 

@@ -10,7 +10,7 @@ from torchtriage.causality.findings import Finding
 from torchtriage.causality.missing_ranks import TIMED_OUT, told_before
 from torchtriage.causality.run_reading import RunReading
 from torchtriage.causality.survived import ends_badly, handled, refused_before, stands_still, started_over, survived
-from torchtriage.domain.event import Where
+from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import Line
 from torchtriage.facts.line_origin import ON_GPUS
 from torchtriage.facts.log_classifier import is_by_a_person
@@ -84,7 +84,7 @@ def _set_logged_aside(choice: Choice, reading: RunReading) -> None:
         each for each in choice.live if refused_before(each, choice.live) or started_over(each, choice.live, alone)
     ]
     rest = [finding for finding in choice.live if finding not in caught]
-    uncaught = (finding for finding in rest if finding.fatal and finding.event.source == "traceback")
+    uncaught = (finding for finding in rest if finding.fatal and finding.event.source is EventSource.TRACEBACK)
     if any(grade(finding) >= Grade.UNNAMED for finding in uncaught):
         caught += [finding for finding in rest if not finding.fatal and finding.event.where is Where.EXCEPTION]
     choice.survived += caught
@@ -139,16 +139,16 @@ def _instant(line: Line) -> str | None:
 
 def _of_any_program(finding: Finding) -> bool:
     """-> whether a shell, a runtime, a kernel or MPI tells of a process that ended, and nothing of what it was."""
-    return finding.event.source in ("process", "launcher")
+    return finding.event.source in (EventSource.PROCESS_EXIT, EventSource.LAUNCHER)
 
 
 def _fails_any_program(finding: Finding) -> bool:
     """-> whether the finding says that a process failed, whatever program it ran; one that uses GPUs for something else
     fails of its own."""
     event = finding.event
-    if event.source == "traceback":
+    if event.source is EventSource.TRACEBACK:
         return not any(ON_GPUS.shows(frame.file) for raised in event.chain for frame in raised.frames)
-    return event.source == "slurm" and bool(_TASK_FAILED.search(event.text))
+    return event.source is EventSource.SLURM and bool(_TASK_FAILED.search(event.text))
 
 
 def _clamp_attempts(findings: list[Finding], reading: RunReading) -> None:
@@ -185,7 +185,7 @@ def _came_first(finding: Finding, best: Finding) -> bool:
         return False
     if finding.entry in TIMED_OUT and best.entry == "elastic.sigterm":
         return finding.fatal  # What others waited for was missing before somebody ended it all.
-    if grade(finding) < Grade.UNNAMED or finding.event.source != "traceback":
+    if grade(finding) < Grade.UNNAMED or finding.event.source is not EventSource.TRACEBACK:
         return False
     if best.match is None or _speaks_of_peers(best):
         return best.match is not None
@@ -198,14 +198,14 @@ def _printed_later(finding: Finding, best: Finding) -> bool:
     if (
         best.match is None
         or best.match.entry.id not in _LOST_A_PEER
-        or best.event.source not in ("traceback", "collective")
+        or best.event.source not in (EventSource.TRACEBACK, EventSource.COLLECTIVE)
     ):
         return False
     if not 0 < finding.order - best.order < _LATE or not _of_others(finding, best):
         return False
     if finding.event.where is Where.EXIT:
         return finding.event.exit_code in _OWN_SIGNALS
-    uncaught = finding.event.source == "traceback" and finding.fatal and grade(finding) >= Grade.UNNAMED
+    uncaught = finding.event.source is EventSource.TRACEBACK and finding.fatal and grade(finding) >= Grade.UNNAMED
     return uncaught and (finding.match is None or finding.match.entry.area not in (*ECHO_AREAS, "user"))
 
 
@@ -224,10 +224,10 @@ def _most_telling(best: Finding, findings: list[Finding]) -> Finding:
         return best
     alike = [other for other in findings if other.entry == best.entry and grade(other) >= min(grade(best), Grade.ECHO)]
     if best.event.where is Where.LINE:
-        told = [other for other in alike if other.event.chain or other.event.source == "process"]
+        told = [other for other in alike if other.event.chain or other.event.source is EventSource.PROCESS_EXIT]
     else:
-        first = best.event.source == "elastic report"
-        told = [other for other in alike if first and other.event.source == "elastic first"]
+        first = best.event.source is EventSource.OTHER_FAILURE
+        told = [other for other in alike if first and other.event.source is EventSource.FIRST_FAILURE]
         told.sort(key=lambda other: (reported(other.event), other.order))
     return told[0] if told else best
 

@@ -14,7 +14,7 @@ from torchtriage.causality.last_errors import LastWords
 from torchtriage.causality.quoted_errors import LONGEST, alarming, passages, second_look, that_count
 from torchtriage.causality.survived import ends_badly
 from torchtriage.causality.titles import HEAD, heading, title
-from torchtriage.domain.event import Event
+from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
 from torchtriage.facts import Environment
 from torchtriage.facts.line_facts import start
@@ -24,8 +24,8 @@ from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.prefilter import NOTHING, Seen, apart
 from torchtriage.parsing.tracebacks import LeftOut
 
-_OF_AGENTS = frozenset({"elastic agent", "elastic first", "elastic report"})
-_CUT = "cut traceback"
+_OF_AGENTS = frozenset({EventSource.ELASTIC_AGENT, EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE})
+_CUT = EventSource.CUT_TRACEBACK
 
 
 @dataclass(slots=True)
@@ -114,7 +114,7 @@ class RunReading:
             self.environment.note(line, seen.facts, False)
         if seen.pointed and not known and self.matcher.line(line.text, seen.pointed):
             known = True
-            self.findings.add([replace(Event.at(line, line.text, "line"), fatal=False)])
+            self.findings.add([replace(Event.at(line, line.text, EventSource.MATCHED_LINE), fatal=False)])
         if events:
             self.findings.add(events)
             self.ended = self.ended or any(map(ends_run, events))

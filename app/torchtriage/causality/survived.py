@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 
 from torchtriage.causality.cascade import ECHO_AREAS
 from torchtriage.causality.findings import Finding
-from torchtriage.domain.event import Where
+from torchtriage.domain.event import EventSource, Where
 from torchtriage.facts import Environment
 from torchtriage.parsing.horovod import STALLED
 from torchtriage.reading.lines import FILE_SPAN
@@ -40,7 +40,9 @@ def ends_badly(finding: Finding) -> bool:
     event = finding.event
     if event.where is Where.EXIT:
         return True
-    return event.source in ("launcher", "process", "title") or (event.source == "slurm" and finding.match is not None)
+    return event.source in (EventSource.LAUNCHER, EventSource.PROCESS_EXIT, EventSource.TITLE) or (
+        event.source is EventSource.SLURM and finding.match is not None
+    )
 
 
 def survived(finding: Finding, environment: Environment, terminal: list[int]) -> bool:
@@ -72,14 +74,18 @@ def survived(finding: Finding, environment: Environment, terminal: list[int]) ->
         return True
     if any(order + _CLEAN_UP < place < end for place in environment.wound_up):
         return True
-    if finding.event.where is Where.LINE and finding.event.source == "line":
+    if finding.event.where is Where.LINE and finding.event.source is EventSource.MATCHED_LINE:
         return len(late) >= 2
     return len(late) >= 3 and (late[-1] - order > _FAR or len(late) > 30)
 
 
 def _among_steps(finding: Finding, late: list[int], environment: Environment) -> bool:
     """-> whether a bare line stands among many that show progress, as the warning of a step that is done again."""
-    if finding.event.where is not Where.LINE or finding.event.source != "line" or len(late) < _MANY:
+    if (
+        finding.event.where is not Where.LINE
+        or finding.event.source is not EventSource.MATCHED_LINE
+        or len(late) < _MANY
+    ):
         return False
     file = finding.order // FILE_SPAN * FILE_SPAN
     return bool(_between(environment.progress, file - 1, finding.order))
@@ -100,7 +106,7 @@ def _done_without(finding: Finding, environment: Environment, end: int) -> bool:
 
 def _got_over(finding: Finding, environment: Environment, end: int) -> bool:
     """-> whether it is a warning of NCCL's that came again between steps: it took another way each time."""
-    if finding.event.source != "collective" or "NCCL WARN" not in finding.event.text:
+    if finding.event.source is not EventSource.COLLECTIVE or "NCCL WARN" not in finding.event.text:
         return False
     steps = _between(environment.progress, finding.order, end)
     return len(steps) >= _FEW and steps[0] < finding.last
@@ -177,7 +183,7 @@ def _between(places: list[int], low: int, high: int) -> list[int]:
 
 def _is_whole(finding: Finding) -> bool:
     raised = finding.event.exception
-    return finding.event.source == "traceback" and raised is not None and 0 < len(raised.frames) < _WHOLE
+    return finding.event.source is EventSource.TRACEBACK and raised is not None and 0 < len(raised.frames) < _WHOLE
 
 
 def _begins_at_an_entrance(finding: Finding) -> bool:
@@ -190,7 +196,11 @@ def _failed_import(finding: Finding) -> bool:
     """-> whether a module could not be imported where the program loads its modules. Nobody trains after that, unless
     the program can do without it."""
     raised = finding.event.exception
-    if finding.event.source not in ("traceback", "exception line") or raised is None or len(raised.frames) >= _WHOLE:
+    if (
+        finding.event.source not in (EventSource.TRACEBACK, EventSource.EXCEPTION_LINE)
+        or raised is None
+        or len(raised.frames) >= _WHOLE
+    ):
         return False
     if not raised.type.endswith(("ImportError", "ModuleNotFoundError")):
         return False
@@ -200,7 +210,7 @@ def _failed_import(finding: Finding) -> bool:
 def _ended_a_program(finding: Finding) -> bool:
     """-> whether an exception left the user's main program uncaught: its outermost frame is the script itself."""
     raised = finding.event.exception
-    if raised is None or not raised.frames or finding.event.source != "traceback" or not finding.fatal:
+    if raised is None or not raised.frames or finding.event.source is not EventSource.TRACEBACK or not finding.fatal:
         return False
     outermost = raised.frames[0]
     return outermost.function == "<module>" and outermost.user_code
@@ -208,7 +218,7 @@ def _ended_a_program(finding: Finding) -> bool:
 
 def _fell_silent(finding: Finding, environment: Environment) -> bool:
     """-> whether the ranks that raised an uncaught exception told of their progress before it and never after."""
-    if not finding.fatal or finding.event.source != "traceback":
+    if not finding.fatal or finding.event.source is not EventSource.TRACEBACK:
         return False
     last = [environment.progress_of.get(rank) for rank in finding.ranks]
     return bool(last) and all(place is not None and place < finding.last for place in last)

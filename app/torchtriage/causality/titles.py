@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from torchtriage.domain.event import Event, Raised, Where
+from torchtriage.domain.event import Event, EventSource, Raised, Where
 from torchtriage.domain.line import Line
 
 HEAD = 2  # lines of a log in which its title stands
@@ -47,4 +47,4 @@ def heading(head: Sequence[Line], pasted: bool) -> Event | None:
 
 
 def _event(raised: Raised) -> Event:
-    return Event(Where.EXCEPTION, raised.text, raised.lines, "title", chain=(raised,))
+    return Event(Where.EXCEPTION, raised.text, raised.lines, EventSource.TITLE, chain=(raised,))

@@ -17,6 +17,29 @@ class Where(StrEnum):
     FRAME = "frame"  # the frames of a traceback: file, function and source line
 
 
+class EventSource(StrEnum):
+    """What told of an event: the form of log text that an extractor read, or the search that found it afterwards."""
+
+    TRACEBACK = "traceback"  # a Python traceback with frames
+    EXCEPTION_LINE = "exception line"  # `Type: message` without frames
+    CUT_TRACEBACK = "cut traceback"  # frames whose exception the log no longer holds
+    LAUNCHER = "launcher"  # a traceback through a launcher's own frames, as ChildFailedError
+    ELASTIC_AGENT = "torchelastic agent"  # the agent's line about one ended worker
+    FIRST_FAILURE = "first observed failure"  # what torchelastic's report names as root cause
+    OTHER_FAILURE = "other failure"  # any other worker in torchelastic's report
+    PROCESS_EXIT = "process exit"  # how a process ended, in the words of a parent, shell or C++ runtime
+    DEVICE_ERROR = "device error"  # a kernel's failed assertion, an Xid of the driver
+    COLLECTIVE = "collective"  # NCCL, Gloo, watchdog or Horovod on a collective
+    COLLECTIVE_MISMATCH = "collective mismatch"  # ranks that called different collectives
+    SLURM = "slurm"
+    MATCHED_LINE = "matched line"  # a line that no extractor reads and an entry's sign matches
+    QUOTED_ERROR = "quoted error"  # an error message inside a sentence of a short paste
+    ALARMING_LINE = "alarming line"  # a line of a short paste that speaks of an error no entry knows
+    TITLE = "title"  # the heading that a person put over a log
+    TRAILING_ERROR = "trailing error"  # an error at the very end that no entry knows
+    HANG = "hang"  # no progress, while a monitor went on printing
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One frame of a traceback; `user_code` is False for installed packages and the standard library."""
@@ -56,7 +79,7 @@ class Event:
     where: Where
     text: str
     lines: tuple[Line, ...]
-    source: str
+    source: EventSource
     rank: int | None = None
     local_rank: int | None = None
     host: str | None = None
@@ -68,7 +91,7 @@ class Event:
     exit_code: int | None = None
 
     @classmethod
-    def at(cls, line: Line, text: str, source: str, where: Where = Where.LINE) -> Event:
+    def at(cls, line: Line, text: str, source: EventSource, where: Where = Where.LINE) -> Event:
         """-> the event that one line tells, of that line's rank, host, attempt and time."""
         return cls(where, text, (line,), source, line.rank, line.local_rank, line.host, line.attempt, line.time)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from torchtriage.domain.entry import Entry, Kind
-from torchtriage.domain.event import Event, Raised, Where
+from torchtriage.domain.event import Event, EventSource, Raised, Where
 from torchtriage.matching.misspelled_exceptions import Spelling
 from torchtriage.matching.near import Near, NearSigns
 from torchtriage.matching.patterns import Patterns
@@ -127,7 +127,7 @@ class Matcher:
             entry, weak = pattern.entry, pattern.sign.weak or warned
             broad = pattern.sign.broad or entry.catch_all
             score = WEAK if weak else CATCH_ALL if broad else EXACT if entry.kind is Kind.CAUSE else ECHO
-            if found.event.source == "title":
+            if found.event.source is EventSource.TITLE:
                 score = min(score, TITLE)  # A person's summary of an error that the log itself does not show.
             general = entry.general or (pattern.sign.broad and pattern.sign.where in _WORDS)
             match = Match(entry, score, weak, broad, pattern.weight, depth, raised, general=general)
@@ -166,7 +166,9 @@ def _is_warning(event: Event) -> bool:
     """-> whether the line says that nothing ended: a warning of Python, or an exception that is met by a retry."""
     if event.where is Where.LINE and _WARNED.search(event.text):
         return True
-    return event.source in ("line", "quoted") and bool(_ASKS_AGAIN.search(event.line.text))
+    return event.source in (EventSource.MATCHED_LINE, EventSource.QUOTED_ERROR) and bool(
+        _ASKS_AGAIN.search(event.line.text)
+    )
 
 
 def frames_text(raised: Raised) -> str:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import NamedTuple
 
-from torchtriage.domain.event import Event
+from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
 
 # [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=8, NumelOut=8, …
@@ -95,7 +95,7 @@ class Collectives:
             rank, sequence = int(found[1]), int(found[2]) if found[2] else None
             self._wait(Wait(rank, sequence, found[3], found[4], line))
             self.timed_out.add(rank)
-            event = Event.at(line, text[found.start() :], "collective")
+            event = Event.at(line, text[found.start() :], EventSource.COLLECTIVE)
             self.events.append(replace(event, rank=rank))
             return True
         self._note(line, text)
@@ -118,7 +118,9 @@ class Collectives:
             ]  # both sides before the rest
             lines = tuple(dict.fromkeys(wait.line for wait in [waits[0], *shown, *waits]))
             event = Event.at(
-                lines[0], f"ranks disagree on a collective: {', '.join(what for what, _ in sides)}", "torn"
+                lines[0],
+                f"ranks disagree on a collective: {', '.join(what for what, _ in sides)}",
+                EventSource.COLLECTIVE_MISMATCH,
             )
             self.events.append(replace(event, lines=lines, rank=None, local_rank=None))
 

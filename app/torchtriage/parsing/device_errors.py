@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torchtriage.domain.event import Event
+from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
 
 # …/aten/src/ATen/native/cuda/Loss.cu:186: nll_loss_forward: block: [3,0,0], thread: [17,0,0] Assertion `t >= 0 && t < n_classes` failed.
@@ -28,10 +28,10 @@ class Device:
         text = line.text
         if "Assertion" in text and (found := _ASSERTION.search(text)):
             file = found[1].replace("\\", "/").rpartition("/")[2]
-            self.events.append(Event.at(line, f"{file}: {found[3]}: {found[4]}", "device"))
+            self.events.append(Event.at(line, f"{file}: {found[3]}: {found[4]}", EventSource.DEVICE_ERROR))
             return True
         if "NVRM: " in text and (message := _XID.search(text)):
-            self.events.append(Event.at(line, message[0], "device"))
+            self.events.append(Event.at(line, message[0], EventSource.DEVICE_ERROR))
             return True
         return False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from torchtriage.domain.event import Event
+from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
 
 # One or more tensors were submitted … by subset of ranks and are waiting for remainder of ranks for more than 60 seconds.
@@ -36,7 +36,9 @@ class Horovod:
             return False
         self._listing.discard(line.stream)
         if STALLED in text:  # The coordinator's line tells nothing of its own rank.
-            self._stalled = replace(Event.at(line, text, "collective"), rank=None, local_rank=None, fatal=False)
+            self._stalled = replace(
+                Event.at(line, text, EventSource.COLLECTIVE), rank=None, local_rank=None, fatal=False
+            )
             self.events.append(self._stalled)
             return True
         if text.startswith("Missing ranks:"):

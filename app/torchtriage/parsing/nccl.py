@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from torchtriage.domain.event import Event
+from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
 
 # gpu-3:812:1200 [2] init.cc:340 NCCL WARN … · since NCCL 2.24 with its time before it
@@ -29,7 +29,7 @@ class Nccl:
         if "NCCL WARN" in text:
             warned = _WARNED.match(text)
             if warned is not None:
-                self.events.append(replace(Event.at(line, text, "collective"), host=line.host or warned[1]))
+                self.events.append(replace(Event.at(line, text, EventSource.COLLECTIVE), host=line.host or warned[1]))
             return warned is not None
         if " n" in text and (joined := _JOINED.search(text)):
             self._members.setdefault(int(joined[4]), {}).setdefault((joined[1], joined[2]), int(joined[3]))

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from signal import Signals
 
-from torchtriage.domain.event import Event, Where
+from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.line import Line
 
 _TERMINATE = re.compile(r"terminate called (?:after throwing an instance of '([^']+)'|recursively|without an active)")
@@ -136,7 +136,7 @@ class Processes:
         """A signal that who waited for a process names or numbers, apart from any exit code; clang's word of an exception."""
         if thrown := _LIBCXX.search(text):
             told_of = f"terminate called: {thrown[1]}: {thrown[2] or ''}"
-            self.events.append(Event.at(line, told_of, "process"))
+            self.events.append(Event.at(line, told_of, EventSource.PROCESS_EXIT))
         if not (told := _BY_SIGNAL.search(text)):
             return
         number, name = told[1] or told[4] or told[5] or told[6], told[2] or told[3]
@@ -158,7 +158,9 @@ class Processes:
         del self._terminated[begun.stream]
         found = _TERMINATE.search(begun.text)
         text = f"terminate called: {found[1] if found and found[1] else 'std::exception'}: {message}"
-        self.events.append(replace(Event.at(begun, text, "process"), lines=(what, begun) if what else (begun,)))
+        self.events.append(
+            replace(Event.at(begun, text, EventSource.PROCESS_EXIT), lines=(what, begun) if what else (begun,))
+        )
 
     def _signal(self, line: Line, name: str, rank: int | None) -> None:
         try:
@@ -178,5 +180,5 @@ class Processes:
 
     def _exited(self, line: Line, told: str, code: int, rank: int | None) -> None:
         text = f"exitcode {told}" + (f" rank {rank}" if rank is not None else "")
-        event = Event.at(line, text, "process", Where.EXIT)
+        event = Event.at(line, text, EventSource.PROCESS_EXIT, Where.EXIT)
         self.events.append(replace(event, rank=rank if line.rank is None else line.rank, exit_code=code))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from torchtriage.domain.event import Event
+from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
 from torchtriage.reading.slurm_nodelist import LIST
 from torchtriage.reading.slurm_nodelist import hosts as expanded
@@ -63,7 +63,7 @@ class Scheduler:
         if not any(map(text.__contains__, self.WORDS)):
             return False
         if "fatal: " in text and (told := _DAEMON.search(line.raw[:400])):
-            self.events.append(Event.at(line, f"slurm daemon: {told[1]}", "slurm"))
+            self.events.append(Event.at(line, f"slurm daemon: {told[1]}", EventSource.SLURM))
             return True
         stepd = _STEPD.search(text[:120])
         if stepd is None or _NOISE.search(text):
@@ -82,7 +82,7 @@ class Scheduler:
             named = node[1]
         hosts = expanded(named) if named else ()
         host = hosts[0] if len(hosts) == 1 else line.host
-        event = replace(Event.at(line, text, "slurm"), host=host, rank=rank, time=time)
+        event = replace(Event.at(line, text, EventSource.SLURM), host=host, rank=rank, time=time)
         if _NOT_STARTED.search(text):
             self._held.append(event)
             return True

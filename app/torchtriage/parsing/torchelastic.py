@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from signal import Signals
 
-from torchtriage.domain.event import Event, Raised, Where
+from torchtriage.domain.event import Event, EventSource, Raised, Where
 from torchtriage.domain.host import host_name
 from torchtriage.domain.line import Line
 
@@ -112,7 +112,9 @@ class Elastic:
         self._ended_at[place] = max(self._ended_at.get(place, 0), attempt + 1)
         text = exit_text(code, None)
         host, time = line.host, line.time
-        event = Event(Where.EXIT, text, (line,), "elastic agent", None, local_rank, host, attempt, time, exit_code=code)
+        event = Event(
+            Where.EXIT, text, (line,), EventSource.ELASTIC_AGENT, None, local_rank, host, attempt, time, exit_code=code
+        )
         self.events.append(event)
 
     def _in_report(self, report: _Report, line: Line) -> bool:
@@ -140,7 +142,7 @@ class Elastic:
         """-> the exception that a worker left in its error file, which torch 1.9 prints as JSON."""
         text = message.encode("latin-1", "backslashreplace").decode("unicode_escape", "replace")
         raised = Raised(kind, text.encode(errors="replace").decode(), (), (line,))
-        event = Event.at(line, raised.text, "exception line", Where.EXCEPTION)
+        event = Event.at(line, raised.text, EventSource.EXCEPTION_LINE, Where.EXCEPTION)
         return replace(event, rank=rank, attempt=self._last(line), chain=(raised,))
 
     def last_at(self, line: Line) -> int | None:
@@ -165,7 +167,7 @@ class Elastic:
     def _end(self, stream: str, report: _Report) -> None:
         self._item(report)
         self.events += report.events
-        self.given_up += any(event.source == "elastic first" for event in report.events)
+        self.given_up += any(event.source is EventSource.FIRST_FAILURE for event in report.events)
         del self._reports[stream]
 
     def _item(self, report: _Report) -> None:
@@ -182,7 +184,7 @@ class Elastic:
                 where=Where.EXIT,
                 text=exit_text(int(code[1]), number),
                 lines=lines,
-                source="elastic first" if report.first else "elastic report",
+                source=EventSource.FIRST_FAILURE if report.first else EventSource.OTHER_FAILURE,
                 rank=number,
                 local_rank=int(rank[2]) if rank else None,
                 host=host_name(fields["host"][0]) if "host" in fields else lines[0].host,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchtriage.domain.event import Event, Raised, Where
+from torchtriage.domain.event import Event, EventSource, Raised, Where
 from torchtriage.domain.line import Line
 from torchtriage.parsing.tracebacks import grammar
 
@@ -19,12 +19,11 @@ def event_of(chain: tuple[Raised, ...], spawned: int | None, teller: int | None,
     elif line.rank is None and spawned is None:
         line = line._replace(rank=teller)
     lines = tuple(raised.lines[0] for raised in reversed(chain))
-    launcher = any(grammar.of_launcher(frame.file) for frame in last.frames)
     return Event(
         where=Where.EXCEPTION,
         text=last.text,
         lines=lines,
-        source="launcher" if launcher else "traceback" if any(raised.frames for raised in chain) else "exception line",
+        source=_source(chain),
         rank=line.rank if line.rank is not None else spawned,
         local_rank=line.local_rank if line.local_rank is not None else spawned,
         host=line.host,
@@ -33,6 +32,12 @@ def event_of(chain: tuple[Raised, ...], spawned: int | None, teller: int | None,
         fatal=not logged,
         chain=chain,
     )
+
+
+def _source(chain: tuple[Raised, ...]) -> EventSource:
+    if any(grammar.of_launcher(frame.file) for frame in chain[-1].frames):
+        return EventSource.LAUNCHER
+    return EventSource.TRACEBACK if any(raised.frames for raised in chain) else EventSource.EXCEPTION_LINE
 
 
 def unraisable(chain: tuple[Raised, ...]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from torchtriage.domain.event import Event, Frame, Raised
+from torchtriage.domain.event import Event, EventSource, Frame, Raised
 from torchtriage.domain.line import Line
 from torchtriage.parsing.tracebacks import grammar
 from torchtriage.parsing.tracebacks.events import event_of, unraisable
@@ -247,4 +247,4 @@ class Tracebacks:
         if chain and ignored is None and not unraisable(chain):
             event = event_of(chain, spawned, teller, logged)
             text = event.text if spawned is None else f"-- Process {spawned} terminated with the following error:"
-            self.events.append(replace(event, source="cut traceback", text=text) if cut else event)
+            self.events.append(replace(event, source=EventSource.CUT_TRACEBACK, text=text) if cut else event)
