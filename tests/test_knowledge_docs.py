@@ -41,5 +41,5 @@ def test_tables_are_whole(name: str, rows: int) -> None:
 
 def test_the_schema_knows_every_key_that_entries_use() -> None:
     schema = json.loads((BUILT_IN / "schema.json").read_text("utf-8"))
-    for path in BUILT_IN.glob("*/*.yaml"):
+    for path in BUILT_IN.glob("[a-z]*/*.yaml"):
         assert set(yaml.safe_load(path.read_bytes())) <= set(schema["properties"]), path

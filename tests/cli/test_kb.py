@@ -107,3 +107,8 @@ def test_new_refuses_in_one_line(
     assert reason in told
     assert told.count("\n") == 1
     assert not list(own.iterdir())
+
+
+def test_the_roles_of_an_entry_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kb", "show", "nccl.timeout", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["roles"] == ["distributed-symptom", "timeout"]

@@ -63,6 +63,7 @@ def test_the_knowledge_is_read(client: TestClient) -> None:
     entry = client.get("/api/v1/knowledge/cuda.oom").json()
     assert entry["title"]["zh"]
     assert entry["fixes"][0]["title"]["en"]
+    assert client.get("/api/v1/knowledge/nccl.timeout").json()["roles"] == ["distributed-symptom", "timeout"]
 
 
 @pytest.mark.parametrize(("lang", "title"), [("en", "Every process loads"), ("zh", "每个进程都")])

@@ -56,7 +56,11 @@ def _show(options: argparse.Namespace) -> int:
         near = [name for name in entries if options.entry.split(".")[-1] in name][:5]
         raise NotFound(f"no entry {options.entry}" + (f"; near: {', '.join(near)}" if near else ""))
     entry = entries[options.entry]
-    print(json.dumps(asdict(entry), ensure_ascii=False) if options.json else entry_report(entry, options.lang))
+    print(
+        json.dumps(asdict(entry), default=sorted, ensure_ascii=False)
+        if options.json
+        else entry_report(entry, options.lang)
+    )
     return 0
 
 

@@ -5,9 +5,11 @@ No slots here: each start reads thousands of these out of a pickle, which takes 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
+
+from torchtriage.domain.vocabulary import Vocabulary
 
 Language = Literal["en", "zh"]
 
@@ -34,6 +36,24 @@ class Kind(StrEnum):
     CAUSE = "cause"  # can be the root cause of a failed run
     CONSEQUENCE = "consequence"  # usually follows from another; root cause only when nothing else is there
     ADVICE = "advice"  # no log shows it; a person finds it by searching
+
+
+class Role(StrEnum):
+    """What a match of an entry means to the search for the root cause, beside the entry's kind."""
+
+    DISTRIBUTED_SYMPTOM = "distributed-symptom"  # speaks of a peer, a link, the launcher or the pace of the run
+    TIMEOUT = "timeout"  # ranks gave up waiting for others in a collective
+    PEER_LOSS = "peer-loss"  # a rank gave up waiting for a peer or lost it; the one rank without it is the suspect
+    POSSIBLE_PEER_LOSS = "possible-peer-loss"  # a cause, but ranks also show it when a peer leaves them
+    LAUNCHER_ECHO = "launcher-echo"  # a launcher says that a program it started failed, not why
+    TEARDOWN = "teardown"  # the launcher was told to end the job; what ranks missed before that is the cause
+    WHOLE_JOB = "whole-job"  # speaks of a job or pod as a whole, of no single rank
+    PROCESS_END = "process-end"  # how a process ended: by a signal, or for its memory
+    ABORT = "abort"  # a process aborted itself, as after a C++ exception that nobody caught
+    NOT_STARTED = "not-started"  # a task or container could not be started
+    REJECTED = "rejected"  # the scheduler refused a job or a step
+    CANCELLED = "cancelled"  # a person stopped the run
+    SLOW_OR_HUNG = "slow-or-hung"  # the run is slow or stands still, which a program rarely says of itself
 
 
 @dataclass(frozen=True)
@@ -87,6 +107,7 @@ class Entry:
 
     `catch_all` marks an entry that only counts where no other entry matches the same event, `general` one whose
     messages every kind of program prints: it counts only in the log of a training run.
+    `roles` holds its own roles and those of its area.
     `explains` are globs over entry ids: what follows from this one. Of `other_actions` the first that the failure's
     words show takes the place of `action`.
     """
@@ -113,12 +134,14 @@ class Entry:
     no_match_examples: tuple[str, ...] = ()
     catch_all: bool = False
     general: bool = False
+    roles: frozenset[Role] = frozenset()
     file: str = ""
 
 
 @dataclass(frozen=True)
 class KnowledgeBase:
-    """All entries by id, and the digest of the files they came from (`sha256:…`)."""
+    """All entries by id, the digest of the files they came from (`sha256:…`), and the vocabulary."""
 
     entries: dict[str, Entry]
     digest: str
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from torchtriage import __version__
-from torchtriage.domain import entry
+from torchtriage.domain import entry, vocabulary
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.folders import files
 from torchtriage.reading.disk_cache import keep, read
 
 if TYPE_CHECKING:
@@ -36,15 +37,16 @@ def load(folders: Iterable[Path], cache: Path) -> KnowledgeBase:
     Raises KnowledgeError with all problems of all files, patterns that can't be compiled among them.
     """
     folders = list(folders)
-    digest = hashlib.sha256(__version__.encode() + Path(entry.__file__).read_bytes())
-    for folder in folders:
-        if not folder.is_dir():
-            raise KnowledgeError([f"{folder}: no such folder of knowledge"])
-        for path in sorted(folder.glob("*/*.yaml")):
-            try:
-                digest.update(str(path).encode() + path.read_bytes())
-            except OSError as error:
-                raise KnowledgeError([f"{path}: can't be read: {error.strerror}"]) from None
+    forms = b"".join(Path(str(module.__file__)).read_bytes() for module in (entry, vocabulary))
+    digest = hashlib.sha256(__version__.encode() + forms)
+    problems: list[str] = []
+    for _, path in files(folders, problems):
+        try:
+            digest.update(str(path).encode() + path.read_bytes())
+        except OSError as error:
+            problems.append(f"{path}: can't be read: {error.strerror}")
+    if problems:
+        raise KnowledgeError(problems)
 
     def parsed() -> KnowledgeBase:
         from torchtriage.knowledge import checks, loader

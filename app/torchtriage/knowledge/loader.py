@@ -3,49 +3,97 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from torchtriage.domain.entry import Entry, KnowledgeBase
+from torchtriage.domain.entry import Entry, KnowledgeBase, Role
+from torchtriage.domain.vocabulary import Vocabulary, VocabularyList
 from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.folders import VOCABULARY, files
 from torchtriage.knowledge.schema import EntryForm
+from torchtriage.knowledge.vocabulary_schema import VocabularyForm
 from torchtriage.knowledge.yaml_positions import Loader, line_of
+
+AREA_ROLES = "area-roles"  # the list that says which roles all entries of an area have
+F = TypeVar("F", bound=BaseModel)
 
 
 def load(folders: Iterable[Path] = (BUILT_IN,)) -> KnowledgeBase:
-    """Reads every `<area>/<name>.yaml`; an id in a later folder replaces the same id of an earlier one.
+    """Reads every `<area>/<name>.yaml`; an id in a later folder replaces the same id of an earlier one. A vocabulary's
+    list in a later folder adds to the built-in one, which is always there.
 
     Raises KnowledgeError with all problems of all files.
     """
-    entries: dict[str, Entry] = {}
     problems: list[str] = []
     digest = hashlib.sha256()
-    for folder in folders:
-        if not folder.is_dir():
-            problems.append(f"{folder}: no such folder of knowledge")
-        for path in sorted(folder.glob("*/*.yaml")):
-            try:
-                source = path.read_bytes()
-            except OSError as error:
-                problems.append(f"{path}: can't be read: {error.strerror}")
-                continue
-            digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + source + b"\0")
-            entry = _read(path, source, problems)
-            if entry is not None:
-                entries[entry.id] = entry
+    read: list[tuple[Path, bytes]] = []
+    for folder, path in files(folders, problems):
+        try:
+            source = path.read_bytes()
+        except OSError as error:
+            problems.append(f"{path}: can't be read: {error.strerror}")
+            continue
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + source + b"\0")
+        read.append((path, source))
+    vocabulary = _vocabulary([each for each in read if each[0].parent.name == VOCABULARY], problems)
+    entries: dict[str, Entry] = {}
+    for path, source in read:
+        entry = _entry(path, source, vocabulary, problems) if path.parent.name != VOCABULARY else None
+        if entry is not None:
+            entries[entry.id] = entry
     if problems:
         raise KnowledgeError(problems)
-    return KnowledgeBase(entries, f"sha256:{digest.hexdigest()}")
+    return KnowledgeBase(entries, f"sha256:{digest.hexdigest()}", vocabulary)
 
 
-def _read(path: Path, source: bytes, problems: list[str]) -> Entry | None:
+def _vocabulary(read: list[tuple[Path, bytes]], problems: list[str]) -> Vocabulary:
+    lists: dict[str, VocabularyList] = {}
+    for path, source in read:
+        form = _form(VocabularyForm, path, source, problems)
+        if form is None:
+            continue
+        name, own = path.stem, path.parent.parent == BUILT_IN
+        if own and form.purpose is None:
+            problems.append(f"{_name(path)}:1: purpose: missing")
+        elif not own and name not in lists:
+            problems.append(
+                f"{_name(path)}:1: no list has this name, so nothing reads it; there are {', '.join(lists)}"
+            )
+        else:
+            built = form.build(name)
+            problems += _unknown_roles(path, source, built) if name == AREA_ROLES else []
+            lists[name] = lists[name].plus(built) if name in lists else built
+    return Vocabulary(lists)
+
+
+def _unknown_roles(path: Path, source: bytes, areas: VocabularyList) -> Iterator[str]:
+    for area, roles in areas.groups:
+        for number, role in enumerate(roles):
+            if role not in set(Role):
+                line = line_of(source, ("groups", area, number))
+                yield f"{_name(path)}:{line}: no role {role!r}; there are {', '.join(Role)}"
+
+
+def _entry(path: Path, source: bytes, vocabulary: Vocabulary, problems: list[str]) -> Entry | None:
     """-> the entry of one file; what is wrong with it goes to `problems`."""
-    name = f"{path.parent.name}/{path.name}"
+    form = _form(EntryForm, path, source, problems)
+    if form is None:
+        return None
+    if form.id != f"{path.parent.name}.{path.stem}":
+        problems.append(f"{_name(path)}:1: the id {form.id!r} is not the file's path")
+        return None
+    known = vocabulary.groups(AREA_ROLES).get(form.area, ()) if not problems else ()
+    return form.build(_name(path), map(Role, known))
+
+
+def _form(kind: type[F], path: Path, source: bytes, problems: list[str]) -> F | None:
+    """-> the content of one file; what is wrong with it goes to `problems`."""
+    name = _name(path)
     try:
         data = yaml.load(source, Loader=Loader)
     except (yaml.YAMLError, ValueError, TypeError) as error:  # the last two of a 13th month, and of a list as a key
@@ -53,15 +101,15 @@ def _read(path: Path, source: bytes, problems: list[str]) -> Entry | None:
         problems.append(f"{name}:{mark.line + 1 if mark else 1}: {getattr(error, 'problem', error)}")
         return None
     try:
-        form = EntryForm.model_validate(data)
+        return kind.model_validate(data)
     except ValidationError as error:
         problems += [f"{name}:{line_of(source, found['loc'])}: {_place(found['loc'])}: {found['msg']}"
                      for found in error.errors(include_url=False)]  # fmt: skip
         return None
-    if form.id != f"{path.parent.name}.{path.stem}":
-        problems.append(f"{name}:1: the id {form.id!r} is not the file's path")
-        return None
-    return form.build(name)
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
 
 
 def _place(location: tuple[Any, ...]) -> str:

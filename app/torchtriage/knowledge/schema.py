@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from torchtriage.domain.entry import Advice, Cause, Entry, Fix, Kind, Sign, Text
+from torchtriage.domain.entry import Advice, Cause, Entry, Fix, Kind, Role, Sign, Text
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*\.[a-z0-9][a-z0-9.-]*$")]
 Glob = Annotated[str, Field(pattern=r"^[a-z0-9*][a-z0-9.*-]*$")]
@@ -137,6 +138,7 @@ class EntryForm(_Form):
     signs: list[SignForm] = []
     catch_all: bool = False
     general: bool = False
+    roles: list[Role] = []
     capture: dict[Annotated[str, Field(pattern=r"^[a-z_]+$")], Filled] = {}
     explains: list[Glob] = []
     action: ActionForm
@@ -165,7 +167,7 @@ class EntryForm(_Form):
             raise ValueError("an entry with signs needs examples that match")
         return self
 
-    def build(self, file: str) -> Entry:
+    def build(self, file: str, area_roles: Iterable[Role]) -> Entry:
         asks = [(lang, words) for ask in self.asks for lang, words in (("en", ask.en), ("zh", ask.zh)) if words]
         return Entry(
             id=self.id,
@@ -190,6 +192,7 @@ class EntryForm(_Form):
             no_match_examples=tuple(self.examples.no_match),
             catch_all=self.catch_all,
             general=self.general,
+            roles=frozenset((*self.roles, *area_roles)),
             file=file,
         )
 

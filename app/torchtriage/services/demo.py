@@ -19,20 +19,6 @@ from torchtriage.services.service import Service
 from torchtriage.services.triage_incident import triage_incident
 
 DAYS = 30
-# How often what fails, roughly as published for large fleets: by count user code and memory, by cost hardware.
-_SHARES = {
-    9: "cuda.oom",
-    7: "usage.python-error",
-    6: "nccl.timeout",
-    5: "process.oom-killed data.missing-file",
-    4: "usage.config usage.shape-mismatch slurm.time-limit env.import-error",
-    3: """hw.nvlink xid.79 cuda.ecc slurm.node-fail nccl.ib cuda.device-side-assert cuda.illegal-access
-        dataloader.worker-killed ddp.unfinished-reduction checkpoint.key-mismatch""",
-    2: """xid.48 xid.74 slurm.preempted k8s.oom-killed dataloader.shm-bus-error autograd.inplace-version
-        checkpoint.save-failed storage.disk-full storage.io-error storage.permission env.version-conflict
-        env.hub-download network.connect-refused numerics.nan-loss process.sigsegv user.cancelled""",
-    1: "hw.thermal usage.device-mismatch checkpoint.corrupt host.reboot",
-}
 _CLUSTERS = (
     ("aurora", "slurm", 64),
     ("borealis", "slurm", 40),
@@ -90,8 +76,9 @@ def _hand_in(service: Service, failure: _Failure) -> None:
 
 
 def _failures(knowledge: KnowledgeBase, count: int, chance: Random, now: datetime) -> Iterator[_Failure]:
-    known = [knowledge.entries[name] for names in _SHARES.values() for name in names.split()]
-    shares = [share for share, names in _SHARES.items() for _ in names.split()]
+    by_share = knowledge.vocabulary.groups("demo-failures")
+    known = [knowledge.entries[name] for names in by_share.values() for name in names]
+    shares = [int(share) for share, names in by_share.items() for _ in names]
     made = 0
     while made < count:
         cluster, scheduler, size = chance.choice(_CLUSTERS)

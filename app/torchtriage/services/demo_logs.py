@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
-from torchtriage.domain.entry import Entry
+from torchtriage.domain.entry import Entry, Role
 
 LOCAL = 8  # GPUs of a host
 _OF_HOSTS = ("platform", "hardware")
@@ -48,7 +48,7 @@ def log_of(launch: Launch, entry: Entry | None, rank: int, chance: Random) -> st
         lines += [_say(launch, 0, f"{_at(launch.failed)} | Training completed, model saved to /ckpt/final")]
         return "\n".join(lines) + "\n"
     # A worker raises what is its own fault; what hits it from outside is told by others.
-    own = entry.owner not in _OF_HOSTS and entry.area != "process"
+    own = entry.owner not in _OF_HOSTS and Role.PROCESS_END not in entry.roles
     told = [example for example in entry.match_examples if not _RANK.search(example)] or entry.match_examples
     told = [example for example in told if bool(_RAISED.match(example)) == own] or told
     message = chance.choice(told).rstrip("\n").split("\n")

@@ -86,7 +86,7 @@ def read_entry(entry: str, service: ServiceDep) -> Response:
     found = service.knowledge.entries.get(entry)
     if found is None:
         raise NotFound("there is no such entry", entry=entry[:100])
-    return Answer(asdict(found))
+    return Answer(asdict(found) | {"roles": sorted(found.roles)})
 
 
 def _line(entry: Entry) -> dict[str, Any]:

@@ -1,0 +1,70 @@
+"""The vocabulary of the knowledge base: named lists of words and of patterns, read where the engine needs them.
+
+No slots here, as with entries: each start reads them out of a pickle.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class VocabularyPattern:
+    """A regex of RE2, searched in a text; `name` is what a match stands for, where a list tells its patterns apart."""
+
+    regex: str
+    name: str | None = None
+    examples: tuple[str, ...] = ()
+    no_match: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class VocabularyList:
+    """One list: what it is for, where its items come from, and the items in their order, all of one form:
+    words, patterns, or groups of words by name."""
+
+    name: str
+    purpose: str = ""
+    source: str = ""
+    words: tuple[str, ...] = ()
+    patterns: tuple[VocabularyPattern, ...] = ()
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def plus(self, other: VocabularyList) -> VocabularyList:
+        """-> this list with the items of another one behind its own."""
+        groups = dict(self.groups)
+        for name, words in other.groups:
+            groups[name] = tuple(dict.fromkeys((*groups.get(name, ()), *words)))
+        return VocabularyList(
+            self.name,
+            self.purpose,
+            self.source,
+            tuple(dict.fromkeys((*self.words, *other.words))),
+            (*self.patterns, *other.patterns),
+            tuple(groups.items()),
+        )
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """All lists by name. Asking for a list that the knowledge base lacks raises KeyError."""
+
+    lists: dict[str, VocabularyList] = field(default_factory=dict)
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """-> the words of a list."""
+        return self.lists[name].words
+
+    def regex(self, name: str) -> str:
+        """-> one regex for all items of a list: its patterns as they are, its words literally."""
+        found = self.lists[name]
+        return "|".join((*(re.escape(word) for word in found.words), *(item.regex for item in found.patterns)))
+
+    def patterns(self, name: str) -> tuple[VocabularyPattern, ...]:
+        """-> the patterns of a list."""
+        return self.lists[name].patterns
+
+    def groups(self, name: str) -> dict[str, tuple[str, ...]]:
+        """-> the groups of a list: the words under each name."""
+        return dict(self.lists[name].groups)

@@ -1,0 +1,22 @@
+"""Which files a knowledge base is made of: folders in, files in the order in which they count out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from torchtriage.knowledge import BUILT_IN
+
+VOCABULARY = "_vocabulary"  # the folder of the named lists, beside those of the areas
+
+
+def files(folders: Iterable[Path], problems: list[str]) -> Iterator[tuple[Path, Path]]:
+    """Yields each file with its folder. The built-in vocabulary always comes first, as the engine asks for its lists by
+    name. A folder that is missing goes to `problems`."""
+    folders = list(folders)
+    if BUILT_IN not in folders:
+        yield from ((BUILT_IN, path) for path in sorted(BUILT_IN.glob(f"{VOCABULARY}/*.yaml")))
+    for folder in folders:
+        if not folder.is_dir():
+            problems.append(f"{folder}: no such folder of knowledge")
+        yield from ((folder, path) for path in sorted(folder.glob("*/*.yaml")))

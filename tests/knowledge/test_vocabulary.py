@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchtriage.domain.entry import Role
+from torchtriage.errors import KnowledgeError
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.cache import load as load_cached
+from torchtriage.knowledge.loader import load
+
+ENTRY = (BUILT_IN / "dataloader" / "shm-bus-error.yaml").read_text(encoding="utf-8")
+PATTERN = "source: ours\npatterns:\n  - regex: '^ours\\.Carrier: '\n    examples: ['{}']\n    no_match: ['{}']\n"
+
+
+def overlay(folder: Path, name: str, source: str) -> Path:
+    path = folder / "_vocabulary" / f"{name}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(source, encoding="utf-8")
+    return folder
+
+
+def test_every_built_in_list_says_what_it_is_for_and_where_it_comes_from() -> None:
+    lists = load([BUILT_IN]).vocabulary.lists
+    assert {path.stem for path in (BUILT_IN / "_vocabulary").iterdir()} == set(lists)
+    assert all(each.purpose and each.source for each in lists.values())
+
+
+def test_a_folder_of_ones_own_adds_to_a_list(tmp_path: Path) -> None:
+    built_in = load([BUILT_IN]).vocabulary.words("traceback-entry-points")
+    folder = overlay(tmp_path, "traceback-entry-points", "source: ours\nwords: [start_of_ours, main]\n")
+    assert load([BUILT_IN, folder]).vocabulary.words("traceback-entry-points") == (*built_in, "start_of_ours")
+
+
+def test_the_built_in_vocabulary_is_there_without_the_built_in_entries(tmp_path: Path) -> None:
+    folder = overlay(tmp_path, "carrier-exceptions", PATTERN.format("ours.Carrier: KeyError", "Carrier: KeyError"))
+    knowledge = load([folder])
+    assert not knowledge.entries
+    assert knowledge.vocabulary.regex("carrier-exceptions").endswith(r"|^ours\.Carrier: ")
+
+
+def test_words_are_literal_in_a_regex(tmp_path: Path) -> None:
+    folder = overlay(tmp_path, "traceback-entry-points", "source: ours\nwords: ['a.b']\n")
+    assert load([folder]).vocabulary.regex("traceback-entry-points").endswith(r"|a\.b")
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "told"),
+    [
+        ("unheard-of", "source: ours\nwords: [a]\n", r"unheard-of\.yaml:1: no list has this name"),
+        ("carrier-exceptions", "source: ours\nwords: [a]\npatterns: []\ngroups: {a: [b]}\n", "exactly one of words"),
+        ("carrier-exceptions", "source: ours\nwords: [a, b, a]\n", "'a' stands twice"),
+        ("carrier-exceptions", "words: [a]\n", r"carrier-exceptions\.yaml:1: source: Field required"),
+        ("carrier-exceptions", PATTERN.format("Carrier: KeyError", "x"), r"yaml:3: .* is not found in its example"),
+        ("carrier-exceptions", PATTERN.format("ours.Carrier: a", "ours.Carrier: b"), "found in its counter-example"),
+        ("carrier-exceptions", "source: o\npatterns:\n  - {regex: '(a', examples: [a]}\n", ":3: .*RE2 refuses"),
+        ("carrier-exceptions", f"source: o\npatterns:\n  - {{regex: {'a' * 201}, examples: [a]}}\n", "200 characters"),
+        ("area-roles", "source: ours\ngroups:\n  ours: [timeout, no-such-role]\n", r":3: no role 'no-such-role'"),
+    ],
+)
+def test_a_wrong_list_is_refused_with_file_and_line(tmp_path: Path, name: str, source: str, told: str) -> None:
+    with pytest.raises(KnowledgeError, match=told) as raised:
+        load([BUILT_IN, overlay(tmp_path, name, source)])
+    assert len(raised.value.problems) == 1
+
+
+def test_the_cache_and_the_digest_know_the_vocabulary(tmp_path: Path) -> None:
+    folder, cache = overlay(tmp_path / "kb", "traceback-entry-points", "source: ours\nwords: [a]\n"), tmp_path / "cache"
+    first = load_cached([folder], cache)
+    assert load_cached([folder], cache) == first == load([folder])
+    overlay(folder, "traceback-entry-points", "source: ours\nwords: [b]\n")
+    second = load_cached([folder], cache)
+    assert second.digest != first.digest
+    assert "b" in second.vocabulary.words("traceback-entry-points")
+
+
+def test_an_entry_has_its_own_roles_and_those_of_its_area() -> None:
+    entries = load([BUILT_IN]).entries
+    assert entries["nccl.timeout"].roles == {Role.TIMEOUT, Role.DISTRIBUTED_SYMPTOM}
+    assert entries["nccl.ib"].roles == {Role.DISTRIBUTED_SYMPTOM}
+    assert not entries["cuda.oom"].roles
+
+
+def test_every_role_is_that_of_an_entry() -> None:
+    assert {role for entry in load([BUILT_IN]).entries.values() for role in entry.roles} == set(Role)
+
+
+def test_an_unknown_role_is_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "dataloader" / "shm-bus-error.yaml"
+    path.parent.mkdir()
+    path.write_text(ENTRY.replace("owner: user\n", "owner: user\nroles: [bystander]\n"), encoding="utf-8")
+    line = ENTRY.split("\n").index("owner: user") + 2
+    with pytest.raises(KnowledgeError, match=rf"^dataloader/shm-bus-error\.yaml:{line}: roles\.0: ") as raised:
+        load([tmp_path])
+    assert len(raised.value.problems) == 1
+    assert "\n" not in raised.value.problems[0]
