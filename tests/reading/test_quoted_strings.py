@@ -4,7 +4,7 @@ import pytest
 
 from tests.logs import traceback
 from torchtriage.reading.unwrap import quoted_strings
-from torchtriage.reading.unwrap.quoted_strings import in_quotes, in_strings, is_quoted, meant
+from torchtriage.reading.unwrap.quoted_strings import is_quoted, lines_in_strings, quoted_lines, unescaped
 
 LINES = ["step 1 of 'vit'", *traceback('ValueError: no "label" in C:\\data\\n7 – é')]
 TEXT = "\n".join(LINES)
@@ -16,19 +16,19 @@ TEXT = "\n".join(LINES)
 )
 def test_the_lines_come_back_as_they_were(content: str) -> None:
     assert is_quoted(content.encode())
-    assert [line for _, line in in_quotes(content.encode()) if line not in ("[", "]")] == LINES
+    assert [line for _, line in quoted_lines(content.encode()) if line not in ("[", "]")] == LINES
 
 
 @pytest.mark.parametrize("long", range(1, 40))
 def test_a_long_text_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch, long: int) -> None:
-    monkeypatch.setattr(quoted_strings, "_LONG", long)
+    monkeypatch.setattr(quoted_strings, "_AT_ONCE", long)
     lines = ["C:\\new\\", "\\", "é 😀", "", *LINES]
-    assert [line for _, line in in_quotes(json.dumps("\n".join(lines)).encode())] == lines
+    assert [line for _, line in quoted_lines(json.dumps("\n".join(lines)).encode())] == lines
 
 
 def test_what_stands_around_a_quotation_stays() -> None:
     content = f"step 1\nCommand failed: stderr: {TEXT.encode()!r}\nsee above"
-    told = [line for _, line in in_quotes(content.encode())]
+    told = [line for _, line in quoted_lines(content.encode())]
     assert told == ["step 1", "Command failed: stderr:", *LINES, "see above"]
 
 
@@ -43,13 +43,13 @@ def test_texts_of_a_document() -> None:
     cells = {
         "cells": [{"cell_type": "code", "source": ["raise ValueError\n"] * 5, "outputs": [{"text": ["a\n", "b\n"]}]}]
     }
-    assert [*in_strings(cells)] == ["a", "b"]
-    assert [*in_strings({"stdout": "a\nb", "stdout_lines": ["a", "b"] * 3, "cmd": ["torchrun", "train.py"]})] == [
+    assert [*lines_in_strings(cells)] == ["a", "b"]
+    assert [*lines_in_strings({"stdout": "a\nb", "stdout_lines": ["a", "b"] * 3, "cmd": ["torchrun", "train.py"]})] == [
         "a",
         "b",
     ]
 
 
-def test_spelled_characters() -> None:
-    assert meant("\\u00e9\\ud83d\\ude00\\xe4\\xb8\\xad\\x1b[0m\\\\n\\t\\'") == "é😀中\x1b[0m\\n\t'"
-    assert meant("\\ud83d alone").endswith(" alone")
+def test_escaped_characters() -> None:
+    assert unescaped("\\u00e9\\ud83d\\ude00\\xe4\\xb8\\xad\\x1b[0m\\\\n\\t\\'") == "é😀中\x1b[0m\\n\t'"
+    assert unescaped("\\ud83d alone").endswith(" alone")

@@ -4,7 +4,7 @@ import pytest
 
 from tests.envelopes import columns
 from tests.logs import BANNER, agent, report, steps, traceback
-from torchtriage.reading.unwrap.rich_columns import in_columns, logged
+from torchtriage.reading.unwrap.rich_columns import in_columns, rejoin_columns
 
 LOG = [BANNER, *steps(range(2), count=6), *traceback("KeyError: 'image'"), agent(1), *report((0, 1))]
 
@@ -19,13 +19,13 @@ def rows(width: int, place: str) -> tuple[list[str], list[int]]:
 def test_messages_are_whole_again_and_bare_of_their_place(width: int, place: str) -> None:
     lines, numbers = rows(width, place)
     assert in_columns(lines)
-    whole, first = logged(lines)
+    whole, first = rejoin_columns(lines)
     assert [line.partition("INFO     ")[2] for line in whole] == [line.rstrip() for line in LOG]
     assert first == numbers
 
 
 def test_a_time_that_was_not_repeated_is_told_for_each_row() -> None:
-    whole, _ = logged(rows(120, "train.py:7")[0])
+    whole, _ = rejoin_columns(rows(120, "train.py:7")[0])
     assert all(line.startswith("[05/01/26 09:00:0") for line in whole)
 
 
@@ -39,7 +39,7 @@ def test_a_traceback_in_one_message_has_lines_of_its_own() -> None:
         f"{left}KeyError: 'x'",
         "a line of another writer",
     ]
-    assert logged(lines) == (
+    assert rejoin_columns(lines) == (
         [
             "[05/01/26 09:00:00] ERROR    it failed in a sentence that has no place in one line of the column",
             "Traceback (most recent call last):",

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.logs import BANNER, agent, report, steps, traceback
-from torchtriage.reading.unwrap.tmux_panes import apart, bars
+from torchtriage.reading.unwrap.tmux_panes import bar_columns, rejoin_panes
 
 LOG = [BANNER, *steps(range(2), count=6), *traceback("KeyError: 'image'"), agent(1), *report((0, 1))]
 WIDTH = 90
@@ -17,14 +17,14 @@ def cut(lines: list[str]) -> list[str]:
 
 def test_the_pane_with_the_log_is_read() -> None:
     lines = [f"{at % 7} of seven│{line:{WIDTH}}│top - 09:0{at % 10}:00 up 3 days" for at, line in enumerate(cut(LOG))]
-    places = bars(lines)
+    places = bar_columns(lines)
     assert places == [10, WIDTH + 11]
-    assert apart(lines, places)[0] == [line.rstrip() for line in LOG]
+    assert rejoin_panes(lines, places)[0] == [line.rstrip() for line in LOG]
 
 
 def test_of_two_logs_each_is_a_stream_of_its_own() -> None:
     lines = [f"{line:{WIDTH}}│{line}" for line in cut(LOG)]
-    told = [json.loads(line) for line in apart(lines, bars(lines))[0]]
+    told = [json.loads(line) for line in rejoin_panes(lines, bar_columns(lines))[0]]
     for pane in ("pane 1", "pane 2"):
         assert [each["log"] for each in told if each["stream"] == pane] == [line.rstrip() for line in LOG]
 
@@ -41,4 +41,4 @@ def test_of_two_logs_each_is_a_stream_of_its_own() -> None:
     ],
 )
 def test_other_lines_have_no_panes(lines: list[str]) -> None:
-    assert bars(lines) == []
+    assert bar_columns(lines) == []

@@ -9,15 +9,15 @@ from tests.wrappings import NEWEST_FIRST, WRAPPINGS, stamp
 from torchtriage.reading.blocks import blocks
 from torchtriage.reading.lines import lines
 from torchtriage.reading.prefixes.paths import Place
-from torchtriage.reading.unwrap import Arranged, arranged
-from torchtriage.reading.unwrap.json_documents import LARGEST
+from torchtriage.reading.unwrap import Unwrapped, unwrap
+from torchtriage.reading.unwrap.protocol import LARGEST
 
 LOG = [f"step {at} loss 0.5" for at in range(12)]
 
 
 def read(content: bytes) -> list[tuple[int, str]]:
     """-> number in the file and text of each line, in the order of reading."""
-    found = arranged(blocks(iter((content,)), "log"))
+    found = unwrap(blocks(iter((content,)), "log"))
     kept = enumerate(b"".join(found.blocks).removesuffix(b"\n").split(b"\n"), 1)
     read = lines(kept, Place(None), 0, found.numbers, not found.rewritten)
     return [(line.number, line.text) for many in read for line in many]
@@ -45,7 +45,7 @@ def test_the_lines_and_their_numbers_come_back(form: str) -> None:
     ],
 )  # fmt: skip
 def test_everything_else_goes_by_untouched(content: bytes) -> None:
-    found = arranged(iter((content,)))
+    found = unwrap(iter((content,)))
     assert (b"".join(found.blocks), found.numbers, found.warning) == (content, None, None)
 
 
@@ -97,7 +97,7 @@ def test_what_is_too_large_to_be_turned_is_read_as_it_stands_and_said() -> None:
         for _ in range(2 * LARGEST // len(line) // 1000):
             yield line.encode() * 1000
 
-    found: Arranged = arranged(endless())
+    found: Unwrapped = unwrap(endless())
     assert found.warning is not None
     assert f"more than {LARGEST >> 20} MB" in found.warning
     assert sum(map(len, found.blocks)) > LARGEST
@@ -107,7 +107,7 @@ def test_what_is_too_large_to_be_turned_is_read_as_it_stands_and_said() -> None:
     st.binary(max_size=300),
     st.sampled_from([b"", b"[{", b'{"events": [', b"Date,Message\n", b'{"message": "x", "time": ']),
 )
-def test_any_bytes_are_arranged(rest: bytes, begin: bytes) -> None:
-    found = arranged(iter((begin + rest,)))
+def test_any_bytes_are_unwrapped(rest: bytes, begin: bytes) -> None:
+    found = unwrap(iter((begin + rest,)))
     count = b"".join(found.blocks).count(b"\n")
     assert found.numbers is None or len(found.numbers) in (count, count + 1)

@@ -19,10 +19,10 @@ from torchtriage.reading.lines import FILE_SPAN, lines
 from torchtriage.reading.nearby_times import Stamps
 from torchtriage.reading.prefixes.paths import Places
 from torchtriage.reading.rank_numbering import Ranks
+from torchtriage.reading.record_lines import LONGEST_TEXT
 from torchtriage.reading.sections import Sections
 from torchtriage.reading.sources import LogFile, Run
-from torchtriage.reading.unwrap import arranged
-from torchtriage.reading.unwrap.unfold import LONGEST_TEXT
+from torchtriage.reading.unwrap import unwrap
 from torchtriage.reading.windows import WHOLE, Windows
 
 _BATCH = 256  # lines at least that are looked at together
@@ -81,7 +81,7 @@ class Walk:
         name = f"{self.run.name}/{file.name}" if several else self.run.name
         windows = Windows(self.patterns.blocks, self.patterns.wide, self.patterns.confirms, number)
         # Of thousands of files, which one program wrote, the first ones show whether their lines were set otherwise.
-        source = arranged(blocks(file.chunks(), name), self._by_lines or number <= WHOLE)
+        source = unwrap(blocks(file.chunks(), name), self._by_lines or number <= WHOLE)
         self._by_lines = self._by_lines or source.by_lines
         if source.warning:
             self._warnings.append(f"{file.name}: {source.warning}" if several else source.warning)

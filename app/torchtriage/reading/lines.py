@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from torchtriage.domain.host import host_name
 from torchtriage.domain.line import Line
 from torchtriage.reading.alike import PLAIN, Own, forms, like, own
+from torchtriage.reading.log_records import LOGFMT
 from torchtriage.reading.prefixes.file_labels import Labels
 from torchtriage.reading.prefixes.learned_from_tracebacks import MOST, unlisted
 from torchtriage.reading.prefixes.paths import Place
 from torchtriage.reading.prefixes.strip import Origin, labels, passed_on, take_off
+from torchtriage.reading.record_lines import LONGEST_TEXT, RecordLines
 from torchtriage.reading.text_encoding import decoded_lines
-from torchtriage.reading.unwrap.logfmt import SAYS
-from torchtriage.reading.unwrap.unfold import LONGEST_TEXT, Unfolding
 
 FILE_SPAN = 1 << 40  # lines; the distance between two files of a run in the order of its lines
 _SAMPLE = 200  # lines looked at to learn a file's labels
@@ -96,7 +96,7 @@ class _Reader:
     ) -> None:
         self._where, self._order, self._numbers, self._known = where, order, numbers, known
         self.learns = learns
-        self._unfolding = Unfolding(known, verbatim)
+        self._records = RecordLines(known, verbatim)
         self._unlisted = [known.unlisted.pattern] if known.unlisted else []
         self._prefix = f"{where.log or where.file or ''}|"
         # What a line tells that tells nothing itself.
@@ -116,11 +116,11 @@ class _Reader:
 
     def knows(self, known: Labels) -> None:
         """Reads what follows by these labels."""
-        self._known = self._unfolding.known = known
+        self._known = self._records.known = known
 
     def held(self) -> list[Line]:
         """-> what was held back: the lines that follow are no neighbours of the last one."""
-        return [self._line(line.number, *line) for line in self._unfolding.rest()]
+        return [self._line(line.number, *line) for line in self._records.held_back()]
 
     def _made(self, first: int, texts: list[str]) -> list[Line]:
         made: list[Line] = []
@@ -131,10 +131,10 @@ class _Reader:
                 made.append(self._like(place, text, known[form]))
                 continue
             # Most lines are what one writer printed in one line.
-            if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text or SAYS in text:
+            if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text or LOGFMT in text:
                 if self.learns and "Traceback (" in text:
                     self._learn(take_off(text, self._known).text, texts[place - first + 1 : place - first + 1 + _BELOW])
-                made += [self._line(place, *line) for line in self._unfolding.lines(place, text)]
+                made += [self._line(place, *line) for line in self._records.lines(place, text)]
                 continue
             shown = text[:LONGEST_TEXT]
             origin = take_off(shown, self._known)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from torchtriage.reading.hit_selection import Hits
+from torchtriage.reading.record_lines import LONGEST_TEXT
 from torchtriage.reading.scan import Scanner
-from torchtriage.reading.unwrap.unfold import LONGEST_TEXT
 
 BEFORE = 3  # lines kept before a hit
 AFTER = 12  # lines kept after a hit

@@ -44,7 +44,7 @@ def margins(lines: Sequence[str]) -> tuple[re.Pattern[str], ...]:
     return tuple(found)
 
 
-def bare(lines: Sequence[str]) -> list[str]:
+def without_margins(lines: Sequence[str]) -> list[str]:
     """-> the lines without the marks of a quotation, which stand before each piece of a line that was cut."""
     for margin in margins(lines[:200]):
         lines = [margin.sub("", line, count=1) for line in lines]

@@ -19,8 +19,8 @@ import re2
 
 from torchtriage.reading.redaction.redact import redacted
 from torchtriage.reading.scan import Scanner
-from torchtriage.reading.unwrap.json_documents import LARGEST
-from torchtriage.reading.unwrap.transport_encoding import unpacked, unspelled_text
+from torchtriage.reading.unwrap.protocol import LARGEST
+from torchtriage.reading.unwrap.transport_encoding import decoded_text, decoded_word
 
 _SAMPLE = 64 << 10  # bytes by which a file's form is told
 _MARK = b"[redacted:encoded]"
@@ -53,11 +53,11 @@ def unspelled(chunks: Iterable[bytes]) -> Iterator[bytes]:
     while size < _SAMPLE and (chunk := next(rest, b"")):
         read.append(chunk)
         size += len(chunk)
-    if unspelled_text(b"".join(read)[:_SAMPLE]) is not None:
+    if decoded_text(b"".join(read)[:_SAMPLE]) is not None:
         while size <= LARGEST and (chunk := next(rest, b"")):
             read.append(chunk)
             size += len(chunk)
-        text = unspelled_text(b"".join(read)) if size <= LARGEST else None
+        text = decoded_text(b"".join(read)) if size <= LARGEST else None
         if text is not None and _holds_secrets(text):
             yield text
             return
@@ -92,7 +92,7 @@ def _repacked(found: re2._Match) -> bytes:
     spelled: bytes = found.group(0)
     if _HEX.fullmatch(spelled):
         return spelled
-    text, packed = unpacked(spelled) or (b"", False)
+    text, packed = decoded_word(spelled) or (b"", False)
     clean = _redacted(text)
     if clean == text:
         return spelled

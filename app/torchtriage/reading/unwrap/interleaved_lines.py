@@ -1,16 +1,24 @@
-"""Lines that others put between those of a log: names and times of a chat, a supervisor's headers, a terminal's bars.
-
-The first bytes of a file in, whether it has such lines; its content in, the other lines out.
-"""
+"""Lines that others put between those of a log: names and times of a chat, a supervisor's headers, a terminal's bars,
+and an empty line below each. The content of a file in, the log's own lines out."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from torchtriage.reading.unwrap.numbered_lines import numbered
+from torchtriage.reading.unwrap.protocol import (
+    LARGEST,
+    Decode,
+    Decoded,
+    Decoder,
+    Head,
+    from_layout,
+    from_lines,
+    numbered_lines,
+)  # fmt: skip
 
 _FEWEST = 2
+_FEWEST_DOUBLED = 6  # lines, of which each second one is empty
 _SAMPLE = 16 << 10  # bytes in which the first of them stands
 _FIRST = 400  # bytes in which a chat's first line ends
 # Of lines that do not begin a file each holds one of these literals; most files hold none.
@@ -28,22 +36,47 @@ _BETWEEN = re.compile(
 )
 
 
-def stand_between(sample: bytes) -> bool:
-    """-> whether such lines stand between those of a file that begins with `sample`."""
-    some = sample[:_SAMPLE]
+def _recognise_others_lines(head: Head) -> Decode | None:
+    sample = head.sample
+    begin = sample[:_SAMPLE]
     first = sample[:_FIRST].decode("utf-8", "replace").partition("\n")[0]
-    if not any(hint in some for hint in _HINTS) and not _BETWEEN.fullmatch(first.rstrip("\r ")):
-        return False
+    if not any(hint in begin for hint in _HINTS) and not _BETWEEN.fullmatch(first.rstrip("\r ")):
+        return None
     lines = sample.decode("utf-8", "replace").split("\n")
-    return sum(_BETWEEN.fullmatch(line.rstrip("\r ")) is not None for line in lines) >= _FEWEST
+    found = sum(_BETWEEN.fullmatch(line.rstrip("\r ")) is not None for line in lines)
+    return _decode_others_lines if found >= _FEWEST else None
 
 
-def without(content: bytes) -> Iterator[tuple[int, str]]:
+def _decode_others_lines(content: bytes) -> Decoded:
+    return from_lines(_own_lines(content))
+
+
+def _own_lines(content: bytes) -> Iterator[tuple[int, str]]:
     """Yields (line number, line) for each line of a file that is its log's own."""
-    empty = False
-    for number, line in numbered(content):
+    below_other = False
+    for number, line in numbered_lines(content):
         if _BETWEEN.fullmatch(line.rstrip(" ")):
-            empty = True
-        elif line.strip() or not empty:
+            below_other = True
+        elif line.strip() or not below_other:
             yield number, line
-            empty = False
+            below_other = False
+
+
+def _recognise_blank_lines(head: Head) -> Decode | None:
+    lines = head.lines
+    if len(lines) < _FEWEST_DOUBLED or lines[1].strip():
+        return None
+    # As text, since more characters are blank there than in bytes.
+    texts = [line.decode("latin-1") for line in lines]
+    doubled = not any(map(str.strip, texts[1::2])) and any(map(str.strip, texts[::2]))
+    return from_layout(without_blank_lines) if doubled else None
+
+
+def without_blank_lines(lines: Sequence[str]) -> tuple[list[str], list[int]]:
+    """-> the lines without the empty ones between, and the line number of each."""
+    kept = [(line, number) for number, line in enumerate(lines, 1) if number % 2 or line.strip()]
+    return [line for line, _ in kept], [number for _, number in kept]
+
+
+OTHERS_LINES = Decoder("lines of others between", _recognise_others_lines, largest=LARGEST, compares_lines=True)
+BLANK_LINES = Decoder("an empty line below each", _recognise_blank_lines, compares_lines=True)

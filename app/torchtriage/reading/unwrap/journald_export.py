@@ -5,22 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchtriage.reading.unwrap.newest_first import from_records
+from torchtriage.reading.unwrap.protocol import Decode, Decoded, Decoder, Head, untouched
+
 _HEADER = re.compile(rb"[A-Z][a-z]{2} (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S*) [^\n]{0,40}\[s=[^\n\]]*\]")  # of `verbose`
 _JOURNAL = re.compile(rb"(?:__CURSOR|__REALTIME_TIMESTAMP)=|" + _HEADER.pattern + rb"\r?\n +_?[A-Z]")
 _FIELD = re.compile(rb" *([A-Z_][A-Z\d_]*)=(.*)", re.S)
 _SIZED = re.compile(rb"[A-Z_][A-Z\d_]*")
-_SIZE = 8  # bytes, which tell how many follow, the lowest first
+_SIZE = 8  # bytes that say how many follow, the lowest first
 
 
-def is_journal(sample: bytes) -> bool:
-    """-> whether a file that begins with `sample` holds such entries."""
-    return bool(_JOURNAL.match(sample))
+def _recognise(head: Head) -> Decode | None:
+    return _decode if _JOURNAL.match(head.sample) else None
 
 
-def in_journal(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
+def _decode(content: bytes) -> Decoded:
+    return from_records(entries(content)) or untouched(content)
+
+
+def entries(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
     """Yields (line number of its message, fields) for each entry, in its order."""
     entry: dict[str, str] = {}
-    last, at, number, said = "", 0, 1, 1
+    last, at, number, message_number = "", 0, 1, 1
     while at < len(content):
         end = content.find(b"\n", at)
         end = end if end >= 0 else len(content)
@@ -28,7 +34,7 @@ def in_journal(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
         header, field = _HEADER.match(line), _FIELD.match(line)
         if header or not line:
             if "MESSAGE" in entry:
-                yield said, entry
+                yield message_number, entry
             entry, last = ({"time": header[1].decode("ascii", "replace")} if header else {}), ""
         elif field:
             last = field[1].decode()
@@ -40,8 +46,12 @@ def in_journal(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
             entry[last] = content[start:end].decode("utf-8", "replace")
         elif last:
             entry[last] += "\n" + line.decode("utf-8", "replace").strip()
-        said = number if last == "MESSAGE" and (field or _SIZED.fullmatch(line)) else said
+        if last == "MESSAGE" and (field or _SIZED.fullmatch(line)):
+            message_number = number
         number += content.count(b"\n", at, end + 1)
         at = end + 1
     if "MESSAGE" in entry:
-        yield said, entry
+        yield message_number, entry
+
+
+DECODER = Decoder("a journal's export", _recognise)

@@ -1,30 +1,64 @@
-"""Records inside of whole documents: JSON that wraps them in lists and objects."""
+"""Whole JSON documents: records wrapped in lists and objects, or texts of several lines where there are no records."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Iterator
-from itertools import tee
+from itertools import chain, tee
 from typing import Any
 
-from torchtriage.reading.unwrap.json_records import WHOLE_LOG, Record, decoded_object, record_in
-from torchtriage.reading.unwrap.quoted_strings import in_strings, is_packed
+from torchtriage.reading.log_records import WHOLE_LOG, record_in, records_in
+from torchtriage.reading.unwrap.newest_first import from_records
+from torchtriage.reading.unwrap.protocol import LARGEST, Decode, Decoded, Decoder, Head, from_lines, untouched
+from torchtriage.reading.unwrap.quoted_strings import lines_in_strings, may_be_encoded
 
-LARGEST = 20 << 20  # bytes of a file that is read whole
 _SAMPLE = 64 << 10  # characters
-_MOST_MISSED = 1000  # messages that stand there otherwise; looking for each takes long
-_DEEPEST = 8  # levels of a document
+_MOST_MISSED = 1000  # messages that are spelled in a third way; searching for each takes long
 _FEWEST = 4  # lines of a single record that is a log
-_INK = re.compile(r"\S")
+_BEGINS = re.compile(
+    rb"\s*(?:\[\s*[\[{]|\{\s*\r?\n|\{\s*\"(?:events|hits|status|data|results|entries|items)\":\s*[\[{\"])"
+)
+_NOT_BLANK = re.compile(r"\S")
 _OVER_LINES = re.compile(r"\{\s*\n")
-_BATCH = re.compile(r'\{\s?"(?:resourceLogs|streams)":\s?\[')
 
 
-def in_batch(text: str) -> list[Record]:
-    """-> the records of one line that a collector sent as a batch (OpenTelemetry, Loki's push interface), if it is one."""
-    data = decoded_object(text) if _BATCH.match(text) else {}
-    return [record for _, record in records(data) if record] if data else []
+def _recognise(head: Head) -> Decode | None:
+    sample = head.sample
+    single = sample[:1] == b"{" and b"\n" not in sample.rstrip()
+    if (single or _BEGINS.match(sample)) and _is_json_so_far(sample.decode("utf-8", "replace"), head.whole):
+        return _decode
+    return None
+
+
+def _is_json_so_far(text: str, whole: bool) -> bool:
+    """-> whether a text that begins like a JSON document is one as far as it goes, or one after another; a log can begin
+    with its settings."""
+    try:
+        for _ in documents(text):
+            pass
+    except json.JSONDecodeError as error:
+        return not whole and (error.msg.startswith("Unterminated string") or error.pos >= len(error.doc) - 16)
+    except RecursionError:
+        return False
+    return True
+
+
+def _decode(content: bytes) -> Decoded:
+    text = content.decode("utf-8", "replace")
+    del content
+    found, lines = in_document(text)
+    first = next(lines, None)
+    if decoded := from_records(_consumed(found)):
+        return decoded
+    return from_lines(chain([first], lines)) if first else untouched(text.encode())
+
+
+def _consumed(records: list[Any]) -> Iterator[Any]:
+    """Yields what a list holds and empties it: memory has no room for both the records and what is made of them."""
+    records.reverse()
+    while records:
+        yield records.pop()
 
 
 def in_document(text: str) -> tuple[list[tuple[int, dict[str, Any]]], Iterator[tuple[int, str]]]:
@@ -34,34 +68,34 @@ def in_document(text: str) -> tuple[list[tuple[int, dict[str, Any]]], Iterator[t
         every = [*documents(text)]
     except (ValueError, RecursionError):
         return [], iter(())
-    found, said = list[dict[str, Any]](), list[str]()  # No more of each record, as there can be very many.
+    found, messages = list[dict[str, Any]](), list[str]()  # No more of each record, as there can be very many.
     for data in every:
-        for one, record in records(data):
+        for one, record in records_in(data):
             found.append(one)
-            said.append(record.said if record else "")
+            messages.append(record.message if record else "")
     fewest = WHOLE_LOG if len(found) > 1 else _FEWEST
-    if not all(each.count("\n") >= fewest or is_packed(each) for each in said):
-        either = ((json.dumps(each, ensure_ascii=False), json.dumps(each)) for each in said)
-        return [*zip(_numbers(text, either), found, strict=True)], iter(())
-    # What is told of a whole log is none of a line's own.
+    if not all(each.count("\n") >= fewest or may_be_encoded(each) for each in messages):
+        spellings = ((json.dumps(each, ensure_ascii=False), json.dumps(each)) for each in messages)
+        return [*zip(_numbers(text, spellings), found, strict=True)], iter(())
+    # What a record says of a whole log holds for none of its lines.
     of_records = [line for one in found if (record := record_in(one)) for line in record.lines]
-    told, again = tee(of_records or (line for data in every for line in in_strings(data)))
+    lines, again = tee(of_records or (line for data in every for line in lines_in_strings(data)))
     # A part of a longer text has no quotes around it, and its line end may be the text's.
-    spelled = ((json.dumps(line)[1:-1], json.dumps(line, ensure_ascii=False)[1:-1]) for line in again)
-    return [], zip(_numbers(text, spelled), told, strict=True)
+    spellings = ((json.dumps(line)[1:-1], json.dumps(line, ensure_ascii=False)[1:-1]) for line in again)
+    return [], zip(_numbers(text, spellings), lines, strict=True)
 
 
 def _numbers(text: str, every: Iterable[tuple[str, str]]) -> Iterator[int]:
     """Yields for each message, which can be spelled in two ways, the number of the line in which it stands, or of the
     one before it."""
-    place, number, missed = 0, 1, 0
-    for either in every:
-        ends = ((spelled, place + len(spelled) + _SAMPLE) for spelled in (either if missed < _MOST_MISSED else ()))
-        at = next((at for spelled, end in ends if (at := text.find(spelled, place, end)) >= 0), -1)
+    start, number, missed = 0, 1, 0
+    for spellings in every:
+        ends = ((spelled, start + len(spelled) + _SAMPLE) for spelled in (spellings if missed < _MOST_MISSED else ()))
+        at = next((at for spelled, end in ends if (at := text.find(spelled, start, end)) >= 0), -1)
         missed += at < 0
         if at >= 0:
-            number += text.count("\n", place, at)
-            place = at
+            number += text.count("\n", start, at)
+            start = at
         yield number
 
 
@@ -69,40 +103,14 @@ def documents(text: str) -> Iterator[Any]:
     """Yields the values of JSON documents that stand one after another: one, or objects over several lines each. Raises
     ValueError where something else stands, RecursionError."""
     # A line end can stand in a string: where a line was cut that is too long.
-    decoder, begins = json.JSONDecoder(strict=False), _INK.search(text)
+    decoder, begins = json.JSONDecoder(strict=False), _NOT_BLANK.search(text)
     several = begins is not None and _OVER_LINES.match(text, begins.start()) is not None
     while begins is not None:
         data, end = decoder.raw_decode(text, begins.start())
         yield data
-        begins = _INK.search(text, end)
+        begins = _NOT_BLANK.search(text, end)
         if begins is not None and not (several and _OVER_LINES.match(text, begins.start())):
             raise json.JSONDecodeError("Extra data", text, end)
 
 
-def records(data: Any, depth: int = 0) -> Iterator[tuple[dict[str, Any], Record | None]]:
-    """Yields the records in a decoded document, whatever it wraps them in, as they stand and as they are read."""
-    if isinstance(data, dict):
-        if isinstance(data.get("stream"), dict) and isinstance(data.get("values"), list):  # Loki's own interface
-            pairs = (value for value in data["values"] if isinstance(value, list) and len(value) > 1)
-            told = ({"timestamp": when, "line": said, "labels": data["stream"]} for when, said, *_ in pairs)
-            yield from ((each, record_in(each)) for each in told)
-            return
-        inside = [value for value in data.values() if isinstance(value, list | dict) and value]
-        if (record := record_in(data)) and not any(_holds_records(value) for value in inside):
-            yield data, record
-            return
-    elif not isinstance(data, list):
-        return
-    elif data and all(isinstance(each, dict) and {"field", "value"} <= each.keys() for each in data):
-        fields = {str(each["field"]).lstrip("@"): each["value"] for each in data}  # CloudWatch Logs Insights
-        yield fields, record_in(fields)
-        return
-    else:
-        inside = [value for value in data if isinstance(value, list | dict)]
-    if depth < _DEEPEST:
-        for value in inside:
-            yield from records(value, depth + 1)
-
-
-def _holds_records(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and record_in(value[0]) is not None
+DECODER = Decoder("a JSON document", _recognise, largest=LARGEST)

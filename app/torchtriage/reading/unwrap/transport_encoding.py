@@ -1,90 +1,126 @@
-"""Logs that an interface spelled for transport: base64, also of a gzip file, percent signs of a URL, TeamCity's messages.
-
-The first bytes of a file in, what spells its lines out; then its content in, its lines out.
-"""
+"""Logs that were encoded for transport: base64 (of a gzip file, too), percent signs of a URL, a mail's quoted-printable,
+TeamCity's service messages. The content of a file in, its lines out."""
 
 from __future__ import annotations
 
 import binascii
+import quopri
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from urllib.parse import unquote_to_bytes
 
-from torchtriage.reading.unwrap.json_documents import LARGEST
-from torchtriage.reading.unwrap.line_separators import in_mail, is_mail
-from torchtriage.reading.unwrap.numbered_lines import numbered
+from torchtriage.reading.unwrap.protocol import (
+    LARGEST,
+    Decode,
+    Decoded,
+    Decoder,
+    Head,
+    from_lines,
+    numbered_lines,
+    too_large,
+    untouched,
+)
 
-Lines = Iterator[tuple[int, str]]
-_FEWEST = 4  # spelled line ends
+_FEWEST = 4  # encoded line ends
 _BASE64 = re.compile(
     rb"\s*(?:-----BEGIN [^\n]{0,80}\r?\n|data:[\w/+.=;-]{0,80};base64,)?[A-Za-z\d+/]{64}[A-Za-z\d+/\r\n]*={0,2}\s*(?:-----END [^\n]{0,80}\s*)?"
 )
 _HEADING = re.compile(rb"-----[^\n]*|data:[^,\n]*,")
-_LOOK = 4096  # characters that are decoded to see whether they spell a text
-_GZIP, _OF_GZIP = b"\x1f\x8b", 31  # zlib's number for it
-_STRANGE = re.compile(rb"[\0-\x06\x0e-\x1a\x7f]")
+_PROBE = 4096  # characters that are decoded to see whether they are a text
+_GZIP, _GZIP_WBITS = b"\x1f\x8b", 31  # zlib's number for it
+_CONTROL = re.compile(rb"[\0-\x06\x0e-\x1a\x7f]")
 _PIECE = 1 << 16  # bytes
 _URL = re.compile(rb"\s*\S+\s*")
 _URL_HEADING = re.compile(rb"\s*data:[^,\s]{0,80},")
 _FIELDS = re.compile(rb"\s*[\w.\[\]-]{1,60}=")
-_SERVICE = "##teamcity["
-_SAID = re.compile(r"##teamcity\[\w{1,40} [^\n]{0,400}?\b(?:text|out|details|errorDetails)='((?:[^'|]++|\|.)*+)'")
-_ESCAPED = re.compile(r"\|(?:0x([0-9a-fA-F]{4})|(.))")
-_MEANT = {"n": "\n", "r": "\r", "x": "\x85", "l": "\u2028", "p": "\u2029"}
+_TEAMCITY = "##teamcity["
+_TEAMCITY_TEXT = re.compile(
+    r"##teamcity\[\w{1,40} [^\n]{0,400}?\b(?:text|out|details|errorDetails)='((?:[^'|]++|\|.)*+)'"
+)
+_TEAMCITY_ESCAPE = re.compile(r"\|(?:0x([0-9a-fA-F]{4})|(.))")
+_TEAMCITY_ESCAPED = {"n": "\n", "r": "\r", "x": "\x85", "l": "\u2028", "p": "\u2029"}
+# Of a mail: a soft line end, an escaped character; the first bytes in which they stand.
+_SOFT_END = re.compile(rb"\n[^\n]{60,75}(?<!=)=(?=\r?\n)")
+_QUOTED_PRINTABLE = re.compile(rb"=(?:3D|20|22|27|09)")
+_MAIL_SAMPLE = 8 << 10
 
 
-class TooLong(Exception):
+def decoded_text(content: bytes) -> bytes | None:
+    """-> the text that a file encodes from its first byte to its last: in base64, for a URL or for a mail; None where it
+    does not, or where more was packed than is read at once."""
+    if is_teamcity(content):
+        return None
+    try:
+        if is_base64(content):
+            text = _base64_text(content)
+        elif is_url_encoded(content):
+            text = _url_text(content)
+        elif is_quoted_printable(content):
+            return "\n".join([*(line for _, line in mail_lines(content)), ""]).encode("utf-8", "replace")
+        else:
+            return None
+    except _TooLong:
+        return None
+    return "\n".join([*(line for _, line in _text_lines(text)), ""]).encode("utf-8", "replace")
+
+
+def decoded_word(word: bytes) -> tuple[bytes, bool] | None:
+    """-> the text that a word in base64 encodes, and whether it was packed by gzip; None where it encodes none, or more
+    than is read at once."""
+    text = _from_base64(word)
+    packed = text[:2] == _GZIP
+    if packed:
+        stream = zlib.decompressobj(_GZIP_WBITS)
+        try:
+            text = stream.decompress(text, LARGEST)
+        except zlib.error:
+            return None
+        if stream.unconsumed_tail:
+            return None
+    return (text, packed) if _is_text(text) else None
+
+
+def is_base64(sample: bytes) -> bool:
+    """-> whether a file that begins with `sample` is a text in base64."""
+    return (
+        _may_be_one_word(sample) and _BASE64.fullmatch(sample) is not None and _is_text(_from_base64(sample[:_PROBE]))
+    )
+
+
+def is_url_encoded(sample: bytes) -> bool:
+    """-> whether a file that begins with `sample` is a text for a URL, of several lines."""
+    if not _may_be_one_word(sample) or sample.count(b"%0A") + sample.count(b"%0a") < _FEWEST:
+        return False
+    return _URL.fullmatch(sample) is not None
+
+
+def is_quoted_printable(sample: bytes) -> bool:
+    """-> whether a file that begins with `sample` is a mail in quoted-printable."""
+    begin = sample[:_MAIL_SAMPLE]
+    if b"=3D" not in begin and b"=20" not in begin and b"=\r\n" not in begin:
+        return False
+    return len(_SOFT_END.findall(sample)) >= _FEWEST and _QUOTED_PRINTABLE.search(sample) is not None
+
+
+def is_teamcity(sample: bytes) -> bool:
+    """-> whether a service message that holds output stands in a file that begins with `sample`."""
+    return _TEAMCITY.encode() in sample and any(_message_text(line) is not None for _, line in numbered_lines(sample))
+
+
+class _TooLong(Exception):
     """What was packed is longer than LARGEST."""
 
 
-def spelling(sample: bytes) -> Callable[[bytes], Lines] | None:
-    """-> what takes the lines out of the content of a file that begins with `sample`; None where they are not spelled."""
-    if _SERVICE.encode() in sample and any(_said(line) is not None for _, line in numbered(sample)):
-        return _in_messages
-    first = sample[:200]
-    if b" " in first.strip() and not first.lstrip().startswith(b"-----BEGIN"):
-        return None
-    if _BASE64.fullmatch(sample) and _spells(_decoded(sample[:_LOOK])):
-        return _in_base64
-    if sample.count(b"%0A") + sample.count(b"%0a") >= _FEWEST and _URL.fullmatch(sample):
-        return _in_url
-    return None
+def _may_be_one_word(sample: bytes) -> bool:
+    begin = sample[:200]
+    return b" " not in begin.strip() or begin.lstrip().startswith(b"-----BEGIN")
 
 
-def unspelled_text(content: bytes) -> bytes | None:
-    """-> the text that a file spells from its first byte to its last, for transport: in base64, for a URL or for a
-    mail; None where it does not, or where more was packed than is read at once. The first bytes of a file tell too."""
-    lines_of = spelling(content) or (in_mail if is_mail(content) else None)
-    if lines_of is None or lines_of is _in_messages:
-        return None
-    try:
-        lines = [line for _, line in lines_of(content)]
-    except TooLong:
-        return None
-    return "\n".join([*lines, ""]).encode("utf-8", "replace")
-
-
-def unpacked(spelled: bytes) -> tuple[bytes, bool] | None:
-    """-> the text that a word in base64 spells, and whether it was packed by gzip; None where it spells none, or more
-    than is read at once."""
-    text = _decoded(spelled)
-    packed = text[:2] == _GZIP
-    if packed:
-        opened = zlib.decompressobj(_OF_GZIP)
-        try:
-            text = opened.decompress(text, LARGEST)
-        except zlib.error:
-            return None
-        if opened.unconsumed_tail:
-            return None
-    return (text, packed) if _spells(text) else None
-
-
-def _spells(text: bytes) -> bool:
-    """-> whether base64 was put around a text, or one that is packed."""
-    return text[:2] == _GZIP or (
-        len(text) >= 48 and len(_STRANGE.findall(text)) * 100 < len(text) and _is_utf8(text[:-4])
+def _is_text(decoded: bytes) -> bool:
+    """-> whether base64 was put around a text, or around one that gzip packed."""
+    return decoded[:2] == _GZIP or (
+        len(decoded) >= 48 and len(_CONTROL.findall(decoded)) * 100 < len(decoded) and _is_utf8(decoded[:-4])
     )
 
 
@@ -96,40 +132,43 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-def _decoded(content: bytes) -> bytes:
-    spelled = b"".join(_HEADING.sub(b"", content).split()).rstrip(b"=")
-    return binascii.a2b_base64(spelled[: len(spelled) // 4 * 4]) + _rest(spelled[len(spelled) // 4 * 4 :])
+def _from_base64(content: bytes) -> bytes:
+    encoded = b"".join(_HEADING.sub(b"", content).split()).rstrip(b"=")
+    whole = len(encoded) // 4 * 4
+    return binascii.a2b_base64(encoded[:whole]) + _last_base64(encoded[whole:])
 
 
-def _rest(spelled: bytes) -> bytes:
-    return binascii.a2b_base64(spelled + b"=" * (4 - len(spelled))) if len(spelled) > 1 else b""
+def _last_base64(encoded: bytes) -> bytes:
+    return binascii.a2b_base64(encoded + b"=" * (4 - len(encoded))) if len(encoded) > 1 else b""
 
 
-def _in_base64(content: bytes) -> Lines:
-    text = _decoded(content)
-    if text[:2] == _GZIP:
-        packed = zlib.decompressobj(_OF_GZIP)
-        try:
-            text = packed.decompress(text, LARGEST)
-        except zlib.error:
-            return _of(content)
-        if packed.unconsumed_tail:
-            raise TooLong
-    return _of(text)
+def _base64_text(content: bytes) -> bytes:
+    """-> the text that base64 encodes; of a gzip file that is broken, the base64 itself. Raises _TooLong."""
+    text = _from_base64(content)
+    if text[:2] != _GZIP:
+        return text
+    stream = zlib.decompressobj(_GZIP_WBITS)
+    try:
+        text = stream.decompress(text, LARGEST)
+    except zlib.error:
+        return content
+    if stream.unconsumed_tail:
+        raise _TooLong
+    return text
 
 
-def _in_url(content: bytes) -> Lines:
-    """Yields the lines of a text for a URL, of a form's fields those of the longest one."""
+def _url_text(content: bytes) -> bytes:
+    """-> a text for a URL, decoded; of a form's fields the longest one."""
     if _FIELDS.match(content):
         content = max(content.strip().split(b"&"), key=len).partition(b"=")[2].replace(b"+", b" ")
     else:
         content = _URL_HEADING.sub(b"", content).strip()
         content = content if b"%20" in content else content.replace(b"+", b" ")
-    return _of(b"".join(_unquoted(content)))
+    return b"".join(_unquoted(content))
 
 
 def _unquoted(content: bytes) -> Iterator[bytes]:
-    """Yields what a text for a URL spells, piece by piece: every sign at once would take many times its size."""
+    """Yields the decoded text of a URL, piece by piece: every sign at once would take many times its size."""
     at = 0
     while at < len(content):
         end = at + _PIECE
@@ -139,23 +178,79 @@ def _unquoted(content: bytes) -> Iterator[bytes]:
         at = end
 
 
-def _of(text: bytes) -> Lines:
+def _text_lines(text: bytes) -> Iterator[tuple[int, str]]:
     return ((1, line.decode("utf-8", "replace").removesuffix("\r")) for line in text.removesuffix(b"\n").split(b"\n"))
 
 
-def _in_messages(content: bytes) -> Lines:
-    for number, line in numbered(content):
-        said = _said(line)
-        for each in (line,) if said is None else _ESCAPED.sub(_one, said).removesuffix("\n").split("\n"):
-            yield number, each
+def mail_lines(content: bytes) -> Iterator[tuple[int, str]]:
+    """Yields (line number, line) for each line of a mail in quoted-printable."""
+    number, first, begun = 1, 1, b""
+    for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), 1):
+        line = line.removesuffix(b"\r")
+        first = first if begun else number
+        begun += line[:-1] if line.endswith(b"=") else line
+        if not line.endswith(b"="):
+            yield first, quopri.decodestring(begun).decode("utf-8", "replace")
+            begun = b""
+    if begun:
+        yield number, quopri.decodestring(begun).decode("utf-8", "replace")
 
 
-def _said(line: str) -> str | None:
-    """-> what a line says that is such a message, as it is spelled there."""
-    begins = line.find(_SERVICE)
-    found = _SAID.match(line, begins) if begins >= 0 else None
+def teamcity_lines(content: bytes) -> Iterator[tuple[int, str]]:
+    """Yields (line number, line) for each line: the output in service messages, other lines as they are."""
+    for number, line in numbered_lines(content):
+        text = _message_text(line)
+        lines = [line] if text is None else _TEAMCITY_ESCAPE.sub(_character, text).removesuffix("\n").split("\n")
+        yield from ((number, each) for each in lines)
+
+
+def _message_text(line: str) -> str | None:
+    """-> the output that a line holds as a service message, with its escapes."""
+    begins = line.find(_TEAMCITY)
+    found = _TEAMCITY_TEXT.match(line, begins) if begins >= 0 else None
     return found[1] if found else None
 
 
-def _one(found: re.Match[str]) -> str:
-    return chr(int(found[1], 16)) if found[1] else _MEANT.get(found[2], found[2])
+def _character(found: re.Match[str]) -> str:
+    return chr(int(found[1], 16)) if found[1] else _TEAMCITY_ESCAPED.get(found[2], found[2])
+
+
+def _recognise_base64(head: Head) -> Decode | None:
+    return _decode_base64 if is_base64(head.sample) else None
+
+
+def _decode_base64(content: bytes) -> Decoded:
+    try:
+        return from_lines(_text_lines(_base64_text(content)))
+    except _TooLong:
+        return untouched(content, too_large(BASE64.name, LARGEST))
+
+
+def _recognise_url(head: Head) -> Decode | None:
+    return _decode_url if is_url_encoded(head.sample) else None
+
+
+def _decode_url(content: bytes) -> Decoded:
+    return from_lines(_text_lines(_url_text(content)))
+
+
+def _recognise_quoted_printable(head: Head) -> Decode | None:
+    return _decode_quoted_printable if is_quoted_printable(head.sample) else None
+
+
+def _decode_quoted_printable(content: bytes) -> Decoded:
+    return from_lines(mail_lines(content))
+
+
+def _recognise_teamcity(head: Head) -> Decode | None:
+    return _decode_teamcity if is_teamcity(head.sample) else None
+
+
+def _decode_teamcity(content: bytes) -> Decoded:
+    return from_lines(teamcity_lines(content))
+
+
+BASE64 = Decoder("a log in base64", _recognise_base64, compares_lines=True)
+URL = Decoder("a log in a URL", _recognise_url, compares_lines=True)
+QUOTED_PRINTABLE = Decoder("a mail", _recognise_quoted_printable, largest=LARGEST, compares_lines=True)
+TEAMCITY = Decoder("TeamCity's messages", _recognise_teamcity, compares_lines=True)

@@ -1,15 +1,18 @@
-"""Which way a file's lines run: from the oldest down, as they were written, or from the newest, as in many exports.
-
-Lines in; out: whether they stand newest first, and the order in which they were written.
-"""
+"""Files that begin with their newest line, as many exports do: read from the end. Records are put in the order of their
+times in the same way."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import Any
 
-_FIRST = 40  # lines by which most files are told
+from torchtriage.reading.unwrap.protocol import Decode, Decoded, Decoder, Head, cut_into_blocks
+
+_FIRST = 40  # lines that decide for most files
 _HARDLY_ANY = 20  # times as many fall as rise where the newest stand first
 _FEWEST_TIMES = 4  # different times that show an order
 _TIME = re.compile(
@@ -24,24 +27,38 @@ _AT_BEGIN = re.compile(
 _COUNTED = (b"tep ", b"poch ", b"tep: ", b"poch: ", b"ter ", b"atch ", b"ation ")  # what stands before a count
 _NUMBER = re.compile(rb"\[?(\d{1,9})")
 _SAMPLE = 8 << 10  # bytes in which they stand
-_FEW = 24  # counts by which most files are told
-_MANY = 4096  # lines that are looked at together
-_HEAD = b"Traceback (most recent call last)"
+_FEW = 24  # counts that decide for most files
+_MANY = 4096  # lines that are searched together
+_TIME_FIELD = re.compile(r"(?i).*time.*|ts|tsns|date|datetime")  # names of fields
+_READ_FROM_END = "the newest lines stand first: read from the end"
+_TRACEBACK = b"Traceback (most recent call last)"
 _FRAME = re.compile(rb'File \\?"[^"\\]+\\?", line \d')
 
 
-def newest_first(sample: bytes, lines: Sequence[bytes]) -> bool:
-    """-> whether a file that begins with `sample`, which are these `lines`, is to be read from its end."""
-    some = lines[:_FIRST]  # Most files are told by them.
-    if _fall(some) and _fall(lines):
+def _recognise(head: Head) -> Decode | None:
+    return _reversed if is_newest_first(head) else None
+
+
+def is_newest_first(head: Head) -> bool:
+    """-> whether a file is to be read from its end."""
+    some = head.lines[:_FIRST]  # They decide for most files.
+    if _fall(some) and _fall(head.lines):
         return True
-    if _HEAD in sample:
-        return _upside_down(lines)
-    return _counts_down(sample[:_SAMPLE], _FEW) and _counts_down(sample)
+    if _TRACEBACK in head.sample:
+        return _upside_down(head.lines)
+    return _counts_down(head.sample[:_SAMPLE], _FEW) and _counts_down(head.sample)
 
 
-def written(lines: Sequence[bytes]) -> list[int]:
-    """-> the places of the lines of a file that begins with the newest, the oldest first; lines without a time stay with
+def _reversed(content: bytes) -> Decoded:
+    """-> the lines of an export that begins with the newest, from the oldest on."""
+    lines = content.removesuffix(b"\n").split(b"\n")
+    order = array("q", order_written(lines))
+    turned = b"\n".join([lines[at] for at in order]) + b"\n"
+    return Decoded(cut_into_blocks(turned), array("q", (at + 1 for at in order)), warning=_READ_FROM_END)
+
+
+def order_written(lines: Sequence[bytes]) -> list[int]:
+    """-> the indexes of the lines of a file that begins with the newest, the oldest first; lines without a time stay with
     the one above."""
     times = [time_in(line) for line in lines]
     if not any(times) or not _fall(lines):
@@ -55,13 +72,32 @@ def written(lines: Sequence[bytes]) -> list[int]:
     return [at for group in groups for at in group]
 
 
+def from_records(records: Iterable[tuple[int, dict[str, Any]]]) -> Decoded | None:
+    """-> records as lines of JSON, the oldest first; None where there is none. Each comes with its line number."""
+    lines, times, numbers = list[bytes](), list[bytes](), list[int]()
+    for number, record in records:
+        numbers.append(number)
+        lines.append(json.dumps(record).encode())
+        # A message can begin with a time of its own.
+        time_fields = {name: value for name, value in record.items() if _TIME_FIELD.fullmatch(name)}
+        times.append(time_in(json.dumps(time_fields).encode() if time_fields else lines[-1]))
+    if not lines:
+        return None
+    order = oldest_first(lines, times)
+    if order:
+        lines, numbers = [lines[at] for at in order], [numbers[at] for at in order]
+    lines.append(b"")
+    warning = _READ_FROM_END if order else None
+    return Decoded(cut_into_blocks(b"\n".join(lines)), array("q", numbers), rewritten=True, warning=warning)
+
+
 def oldest_first(lines: Sequence[bytes], times: Sequence[bytes]) -> list[int] | None:
-    """-> the places of records that stand newest first, the oldest first; None where they stand as they were written.
-    `times` are those that they tell, empty where one tells none."""
-    told = [time for time in times if time]
+    """-> the indexes of records that stand newest first, the oldest first; None where they stand as they were written.
+    `times` are the records' own, empty where one has none."""
+    known = [time for time in times if time]
     down = _reads_down(lines)
-    backwards = not down and told[:1] >= told[-1:] and (_upside_down(lines) or _counts_down(b"\n".join(lines)))
-    if not backwards and not _falls(told, len(lines)):
+    backwards = not down and known[:1] >= known[-1:] and (_upside_down(lines) or _counts_down(b"\n".join(lines)))
+    if not backwards and not _falls(known, len(lines)):
         return None
     return sorted(range(len(lines)), key=lambda at: (times[at], at if down else -at))
 
@@ -77,7 +113,7 @@ def time_in(line: bytes) -> bytes:
 
 
 def _fall(lines: Sequence[bytes]) -> bool:
-    """-> whether nearly all lines have times, which fall. Most logs' rise, or they have none: then a few lines tell."""
+    """-> whether nearly all lines have times, which fall. In most logs they rise or are missing: a few lines decide."""
     times: list[bytes] = []
     missing = rises = 0
     for line in lines:
@@ -127,10 +163,13 @@ def _frames(lines: Sequence[bytes]) -> tuple[int, int]:
     above = below = 0
     for start in range(0, len(lines), _MANY):
         data = b"\n".join(lines[start : start + _MANY])  # Few lines are heads: in many at once they are found faster.
-        place, end = start, 0
-        while (at := data.find(_HEAD, end)) >= 0:
-            place += data.count(b"\n", end, at)
-            end = at + len(_HEAD)
-            above += place > 0 and _FRAME.search(lines[place - 1]) is not None
-            below += place + 1 < len(lines) and _FRAME.search(lines[place + 1]) is not None
+        line, end = start, 0
+        while (at := data.find(_TRACEBACK, end)) >= 0:
+            line += data.count(b"\n", end, at)
+            end = at + len(_TRACEBACK)
+            above += line > 0 and _FRAME.search(lines[line - 1]) is not None
+            below += line + 1 < len(lines) and _FRAME.search(lines[line + 1]) is not None
     return above, below
+
+
+DECODER = Decoder("newest lines first", _recognise, compares_lines=True, once=True)

@@ -1,6 +1,6 @@
 import pytest
 
-from torchtriage.reading.unwrap.tables import in_table, is_table
+from torchtriage.reading.unwrap.csv_tables import is_table, rows
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from torchtriage.reading.unwrap.tables import in_table, is_table
 def test_a_table_without_names(row: str, time: str) -> None:
     content = "".join(row.format(f"step {at} of the run") + "\n" for at in range(6)).encode()
     assert is_table(content)
-    assert [(number, each["message"], each["time"]) for number, each in in_table(content)] == [
+    assert [(number, each["message"], each["time"]) for number, each in rows(content)] == [
         (at + 1, f"step {at} of the run", time) for at in range(6)
     ]
 
@@ -31,4 +31,4 @@ def test_lines_with_times_and_marks_are_no_tables(row: str) -> None:
 
 def test_a_cell_with_line_feeds_counts() -> None:
     content = b'Time,Message\n1,"a\nb"\n2,c\n'
-    assert [number for number, _ in in_table(content)] == [2, 4]
+    assert [number for number, _ in rows(content)] == [2, 4]

@@ -1,6 +1,7 @@
 import pytest
 
-from torchtriage.reading.unwrap.collector_entries import in_fluent, in_yaml, is_fluent, is_yaml
+from torchtriage.reading.unwrap.collector_output import FLUENT_BIT, GCLOUD_YAML, fluent_bit_entries, yaml_entries
+from torchtriage.reading.unwrap.protocol import Head
 
 
 @pytest.mark.parametrize(
@@ -18,15 +19,15 @@ from torchtriage.reading.unwrap.collector_entries import in_fluent, in_yaml, is_
 def test_a_value_of_yaml_is_as_it_was(spelled: str, said: str) -> None:
     entry = f"---\ninsertId: a\nresource:\n  labels:\n    pod_name: w-0\ntextPayload: {spelled}\ntimestamp: '2026-05-01T09:00:00Z'\n"
     content = (entry * 2).encode()
-    assert is_yaml(content)
-    (number, first), (_, second) = in_yaml(content)
+    assert GCLOUD_YAML.recognise(Head(content, whole=True))
+    (number, first), (_, second) = yaml_entries(content)
     assert (number, first["textPayload"], first["pod_name"]) == (6, said, "w-0")
     assert first == second
 
 
 def test_settings_in_yaml_are_no_entries() -> None:
-    assert not is_yaml(b"---\nmodel: vit\ntext: a\n")
-    assert not is_yaml(b"step 1\n---\ntextPayload: a\ntimestamp: b\n")
+    for content in (b"---\nmodel: vit\ntext: a\n", b"step 1\n---\ntextPayload: a\ntimestamp: b\n"):
+        assert GCLOUD_YAML.recognise(Head(content, whole=True)) is None
 
 
 def test_records_of_fluent_bit() -> None:
@@ -34,8 +35,8 @@ def test_records_of_fluent_bit() -> None:
         b'[0] kube.t: [1777626000.5, {"log"=>"File "a.py", line 3\n", "kubernetes"=>{"pod_name"=>"w-0"}}]\n'
         b'[1] kube.t: [[1777626001.5, {}], {"stream"=>"stderr", "log"=>"b"}]\n'
     )
-    assert is_fluent(content)
-    (one, first), (two, second) = in_fluent(content)
+    assert FLUENT_BIT.recognise(Head(content, whole=True))
+    (one, first), (two, second) = fluent_bit_entries(content)
     assert (one, first["log"].strip(), first["pod_name"], two, second["log"]) == (
         1,
         'File "a.py", line 3',
@@ -43,4 +44,4 @@ def test_records_of_fluent_bit() -> None:
         3,
         "b",
     )
-    assert not is_fluent(b"[0] step 1\n")
+    assert FLUENT_BIT.recognise(Head(b"[0] step 1\n", whole=True)) is None

@@ -1,4 +1,4 @@
-"""Entries as collectors print them for people: `gcloud logging read`, which writes YAML, and Fluent Bit's stdout.
+"""Entries as collectors print them for people: the YAML of `gcloud logging read`, and Fluent Bit's stdout.
 
 A file's content in, the fields of each entry out, with the number of the line in which its message begins.
 """
@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from torchtriage.reading.unwrap.numbered_lines import numbered
-from torchtriage.reading.unwrap.quoted_strings import meant
+from torchtriage.reading.unwrap.newest_first import from_records
+from torchtriage.reading.unwrap.protocol import Decode, Decoded, Decoder, Head, numbered_lines, untouched
+from torchtriage.reading.unwrap.quoted_strings import unescaped
 
 _YAML = re.compile(
     rb"---\r?\n(?=(?:[^\n]*\n){0,60}?(?:textPayload|jsonPayload|protoPayload):)(?=(?:[^\n]*\n){0,60}?(?:timestamp|insertId):)"
@@ -21,20 +22,27 @@ _KEY = re.compile(r"( *)(?:- )?([\w./@\"'-]+):(?: (.*))?$")
 _BLOCK = re.compile(r"[|>][+-]?\d?[+-]?$")
 
 
-def is_yaml(sample: bytes) -> bool:
-    """-> whether a file begins with such an entry in YAML."""
-    return sample.startswith(b"---") and bool(_YAML.match(sample))
+def _recognise_yaml(head: Head) -> Decode | None:
+    return _decode_yaml if head.sample.startswith(b"---") and _YAML.match(head.sample) else None
 
 
-def is_fluent(sample: bytes) -> bool:
-    """-> whether a file begins with a line of Fluent Bit's stdout."""
-    return sample[:1] == b"[" and bool(_FLUENT.match(sample[:400].decode("utf-8", "replace")))
+def _decode_yaml(content: bytes) -> Decoded:
+    return from_records(yaml_entries(content)) or untouched(content)
 
 
-def in_yaml(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
+def _recognise_fluent_bit(head: Head) -> Decode | None:
+    begin = head.sample[:400]
+    return _decode_fluent_bit if begin[:1] == b"[" and _FLUENT.match(begin.decode("utf-8", "replace")) else None
+
+
+def _decode_fluent_bit(content: bytes) -> Decoded:
+    return from_records(fluent_bit_entries(content)) or untouched(content)
+
+
+def yaml_entries(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
     """Yields (line number of its message, fields) for each entry; of fields in one another only the inner ones' names."""
     entry: list[tuple[int, str]] = []
-    for number, line in numbered(content):
+    for number, line in numbered_lines(content):
         if line.rstrip() == "---":
             if entry:
                 yield _entry(entry)
@@ -49,24 +57,24 @@ def _entry(lines: list[tuple[int, str]]) -> tuple[int, dict[str, str]]:
     """-> the number of the message's line and the fields of an entry, which are those at the edge and in mappings."""
     fields: dict[str, list[str]] = {}
     numbers: dict[str, int] = {}
-    name, deep = "", 0
+    name, depth = "", 0
     for number, line in lines:
         indent = len(line) - len(line.lstrip(" "))
-        # What stands deeper below a value goes on with it; below a name it is a mapping.
-        key = _KEY.match(line) if not name or indent <= deep or fields[name] == [""] else None
+        # What is indented more below a value goes on with it; below a name it is a mapping.
+        key = _KEY.match(line) if not name or indent <= depth or fields[name] == [""] else None
         if key:
-            name, deep = key[2].strip("\"'"), len(key[1])
+            name, depth = key[2].strip("\"'"), len(key[1])
             fields[name], numbers[name] = [key[3] or ""], number
         elif name:
             fields[name].append(line)
-    said = next((each for each in ("textPayload", "message", "log", "msg") if each in fields), "")
-    known = {each: _value(told) for each, told in fields.items() if told != [""]}
-    return numbers.get(said, lines[0][0]), known
+    message = next((each for each in ("textPayload", "message", "log", "msg") if each in fields), "")
+    values = {each: _value(lines_of) for each, lines_of in fields.items() if lines_of != [""]}
+    return numbers.get(message, lines[0][0]), values
 
 
-def _value(told: list[str]) -> str:
-    """-> a value as it was before YAML spelled it."""
-    first, below = told[0], told[1:]
+def _value(lines: list[str]) -> str:
+    """-> the value that YAML wrote in these lines."""
+    first, below = lines[0], lines[1:]
     if _BLOCK.match(first):
         filled = [line for line in below if line.strip()]
         edge = min((len(line) - len(line.lstrip(" ")) for line in filled), default=0)
@@ -82,22 +90,22 @@ def _value(told: list[str]) -> str:
             whole += line.strip() if whole.endswith("\n") else f" {line.strip()}"
     if whole[:1] == "'":
         return whole[1:].removesuffix("'").replace("''", "'")
-    return meant(whole[1:].removesuffix('"')) if whole[:1] == '"' else whole
+    return unescaped(whole[1:].removesuffix('"')) if whole[:1] == '"' else whole
 
 
-def in_fluent(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
+def fluent_bit_entries(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
     """Yields (line number, fields) for each record of Fluent Bit's stdout, whose texts it prints as they are."""
-    first, time, told = 0, "", list[str]()
-    for number, line in numbered(content):
+    first, time, lines = 0, "", list[str]()
+    for number, line in numbered_lines(content):
         begins = _FLUENT.match(line)
         if begins:
             if first:
-                yield first, {"date": time, **_pairs("\n".join(told).rstrip())}
-            first, time, told = number, begins["time"], [line[begins.end() :]]
+                yield first, {"date": time, **_pairs("\n".join(lines).rstrip())}
+            first, time, lines = number, begins["time"], [line[begins.end() :]]
         else:
-            told.append(line)
+            lines.append(line)
     if first:
-        yield first, {"date": time, **_pairs("\n".join(told).rstrip())}
+        yield first, {"date": time, **_pairs("\n".join(lines).rstrip())}
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -110,3 +118,7 @@ def _pairs(text: str) -> dict[str, str]:
         if value[:1] == '"':
             fields.setdefault(pair[1], value[1:].rstrip("}").removesuffix('"'))
     return fields
+
+
+GCLOUD_YAML = Decoder("entries in YAML", _recognise_yaml)
+FLUENT_BIT = Decoder("Fluent Bit's output", _recognise_fluent_bit)

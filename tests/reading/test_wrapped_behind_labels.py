@@ -5,15 +5,15 @@ import json
 import pytest
 
 from tests.logs import BANNER, agent, report, steps, traceback
-from torchtriage.reading.unwrap.labelled_layout import inside
+from torchtriage.reading.unwrap.wrapped_behind_labels import find_rejoin
 
 LOG = [BANNER, *steps(range(2), count=4), *traceback("KeyError: 'image'"), agent(1), BANNER, *report((0, 1))]
 PIECES = [line[at : at + 80] for line in LOG for at in range(0, max(len(line), 1), 80)]
 
 
 def undone(lines: list[str]) -> list[str] | None:
-    undo = inside([line.encode() for line in lines])
-    return undo(lines)[0] if undo else None
+    rejoin = find_rejoin([line.encode() for line in lines])
+    return rejoin(lines)[0] if rejoin else None
 
 
 def test_lines_behind_a_clock_are_whole_again() -> None:

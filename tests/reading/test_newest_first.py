@@ -1,7 +1,8 @@
 import pytest
 
 from tests.logs import steps, traceback
-from torchtriage.reading.unwrap.line_order import newest_first, oldest_first, written
+from torchtriage.reading.unwrap.newest_first import is_newest_first, oldest_first, order_written
+from torchtriage.reading.unwrap.protocol import Head
 
 
 def as_bytes(lines: list[str]) -> list[bytes]:
@@ -14,9 +15,9 @@ LOG = as_bytes([*steps([0], count=9), *steps([0], count=9), *traceback("KeyError
 @pytest.mark.parametrize("lines", [LOG, LOG[:18], LOG[9:], [b"12:00:0%d a" % at for at in range(9)]])
 def test_a_log_is_known_from_its_end(lines: list[bytes]) -> None:
     turned = lines[::-1]
-    assert newest_first(b"\n".join(turned), turned)
-    assert [turned[at] for at in written(turned)] == lines
-    assert not newest_first(b"\n".join(lines), lines)
+    assert is_newest_first(Head(b"\n".join(turned), whole=True))
+    assert [turned[at] for at in order_written(turned)] == lines
+    assert not is_newest_first(Head(b"\n".join(lines), whole=True))
 
 
 def test_records_of_one_instant() -> None:

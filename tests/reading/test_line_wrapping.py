@@ -1,9 +1,13 @@
-"""Lines that were cut at one width, and such as are as wide as they were meant."""
+"""Lines that were cut at one width or broken between words, and such as are as wide as they were meant."""
+
+import textwrap
 
 import pytest
 
+from tests.decoding import decoded
 from tests.logs import BANNER, agent, report, steps, traceback
-from torchtriage.reading.unwrap.hard_wrap import doubled, joined, labelled_width, single, width
+from torchtriage.reading.unwrap.interleaved_lines import BLANK_LINES
+from torchtriage.reading.unwrap.line_wrapping import cut_width, labelled_width, rejoin_cut, rejoin_words, wrap_width
 
 LOG = [BANNER, *steps(range(2), count=4), *traceback("KeyError: 'image'"), agent(1), BANNER, *report((0, 1))]
 
@@ -16,8 +20,8 @@ def cut(at: int, mark: str = "") -> list[str]:
 @pytest.mark.parametrize("mark", ["", "> "])
 def test_lines_that_were_cut_are_whole_again(at: int, mark: str) -> None:
     lines = cut(at, mark)
-    assert width(lines) == at + len(mark)
-    whole, numbers = joined(lines, at + len(mark))
+    assert cut_width(lines) == at + len(mark)
+    whole, numbers = rejoin_cut(lines, at + len(mark))
     assert whole == [mark + line for line in LOG]
     assert [lines[number - 1] for number in numbers] == [mark + line[:at] for line in LOG]
 
@@ -36,14 +40,14 @@ def test_lines_that_were_cut_are_whole_again(at: int, mark: str) -> None:
     ],
 )  # fmt: skip
 def test_lines_that_are_as_wide_as_they_were_meant_stay(lines: list[str]) -> None:
-    assert width(lines) is None
+    assert cut_width(lines) is None
 
 
 def test_empty_lines_between_all_lines_come_out() -> None:
     lines = [each for line in LOG for each in (line, "")]
-    assert doubled(lines)
-    assert not doubled(LOG)
-    assert single(lines) == (LOG, list(range(1, 2 * len(LOG), 2)))
+    found = decoded(BLANK_LINES, "\n".join(lines).encode())
+    assert found == list(zip(range(1, 2 * len(LOG), 2), LOG, strict=True))
+    assert decoded(BLANK_LINES, "\n".join(LOG).encode()) is None
 
 
 def test_rows_of_a_table_that_are_all_as_wide_were_not_cut() -> None:
@@ -53,7 +57,7 @@ def test_rows_of_a_table_that_are_all_as_wide_were_not_cut() -> None:
         "porter-of-the-second-shelf",
         "keeper-of-the-last",
     )
-    assert width([f"{name:60}1/1     Completed" for name in names]) is None
+    assert cut_width([f"{name:60}1/1     Completed" for name in names]) is None
 
 
 LABELLED = traceback(
@@ -65,7 +69,7 @@ LABELLED = traceback(
 def test_the_rest_of_a_labelled_line_stands_below_it_without_the_label() -> None:
     lines = [line[start : start + 80] for line in LABELLED for start in range(0, len(line), 80)]
     assert labelled_width(["$ torchrun train.py", *lines]) == 80
-    assert joined(lines, 80)[0] == LABELLED
+    assert rejoin_cut(lines, 80)[0] == LABELLED
 
 
 @pytest.mark.parametrize(
@@ -73,3 +77,29 @@ def test_the_rest_of_a_labelled_line_stands_below_it_without_the_label() -> None
 )
 def test_below_the_longest_labelled_line_another_one_may_follow(below: list[str]) -> None:
     assert labelled_width([*LABELLED, *below]) is None
+
+
+SENTENCES = [
+    BANNER,
+    *steps(range(2), count=6),
+    *traceback(
+        "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
+    ),
+    agent(1),
+]
+
+
+@pytest.mark.parametrize(("width", "mark"), [(72, ""), (78, ""), (74, "> ")])
+def test_lines_broken_between_words_are_whole_again(width: int, mark: str) -> None:
+    pieces = [textwrap.wrap(line, width, break_long_words=False, replace_whitespace=False) for line in SENTENCES]
+    broken = [mark + piece for each in pieces for piece in each]
+    at = wrap_width(broken)
+    assert at is not None
+    whole, numbers = rejoin_words(broken, at)
+    assert whole == [mark + line for line in SENTENCES]
+    assert numbers == [sum(map(len, pieces[:place])) + 1 for place in range(len(SENTENCES))]
+
+
+@pytest.mark.parametrize("lines", [SENTENCES, steps(range(4), count=40), [line[:80] for line in SENTENCES], []])
+def test_lines_that_were_not_broken_between_words_stay(lines: list[str]) -> None:
+    assert wrap_width(lines) is None

@@ -1,41 +1,38 @@
 import pytest
 
-from tests.logs import steps, text, traceback
-from torchtriage.reading.unwrap.line_separators import parting
+from tests.decoding import decoded
+from tests.logs import steps, traceback
+from torchtriage.reading.unwrap import html_pages
+from torchtriage.reading.unwrap.interleaved_lines import OTHERS_LINES
+from torchtriage.reading.unwrap.line_endings import LOST_LINE_FEEDS, OTHER_LINE_ENDS
 
 LINES = [*steps(range(2), count=9), *traceback("KeyError: 'x'", prefix="[rank1]: ")]
 
 
-def parted(content: str) -> list[tuple[int, str]]:
-    lines_of = parting(content.encode())
-    assert lines_of is not None
-    return [*lines_of(content.encode())]
+DECODERS = (OTHER_LINE_ENDS, html_pages.DECODER, LOST_LINE_FEEDS, OTHERS_LINES)
+
+
+def separated(content: str) -> list[tuple[int, str]] | None:
+    return next(filter(None, (decoded(decoder, content.encode()) for decoder in DECODERS)), None)
 
 
 @pytest.mark.parametrize("end", ["\r", "\u2028", "\x85", " "])
 def test_line_ends_of_others(end: str) -> None:
-    assert parted(end.join(LINES)) == [(1, line) for line in LINES]
+    assert separated(end.join(LINES)) == [(1, line) for line in LINES]
 
 
 def test_a_page_is_read_as_a_browser_shows_it() -> None:
     page = "<html>\n<p>a &lt;module&gt;<br>b&nbsp;c</p>\n<tr><td>7</td><td>d</td></tr></html>"
-    assert [(number, line) for number, line in parted(page) if line.strip()] == [
+    assert [(number, line) for number, line in separated(page) or [] if line.strip()] == [
         (2, "a <module>"),
         (2, "b c"),
         (3, "7 d"),
     ]
 
 
-def test_a_mail_with_soft_line_ends() -> None:
-    long = "x" * 70
-    assert parted(f"a=3Db\n{long}=\ny\n{long}=\n{long}=\n{long}=\nz=20") == [
-        (1, "a=b"), (2, f"{long}y"), (4, f"{3 * long}z ")
-    ]  # fmt: skip
-
-
 def test_lines_of_others_between() -> None:
     chat = ["Ann Lee  9:41 AM", "step 1", "step 2", "Bob  10:02 PM", "step 3"]
-    assert parted("\n".join(chat)) == [(2, "step 1"), (3, "step 2"), (5, "step 3")]
+    assert separated("\n".join(chat)) == [(2, "step 1"), (3, "step 2"), (5, "step 3")]
 
 
 @pytest.mark.parametrize(
@@ -51,4 +48,4 @@ def test_lines_of_others_between() -> None:
     ],
 )
 def test_other_files_are_read_by_the_line(lines: list[str]) -> None:
-    assert parting(text(lines)) is None
+    assert separated("".join(f"{line}\n" for line in lines)) is None

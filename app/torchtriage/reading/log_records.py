@@ -1,0 +1,318 @@
+"""Log lines wrapped in records, as log drivers, collectors, exports and structured loggers write them: JSON objects, and
+Go's keys and values, `time="…" level=info msg="…"`. One line in, what its record holds out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from torchtriage.reading.prefixes.times import iso, iso_time
+
+# Names of fields, the likelier first. Objects inside of objects are looked through level by level.
+_LOG_LINES = (
+    "log",
+    "line",
+    "textPayload",
+    "MESSAGE",
+    "_raw",
+    "_msg",
+    "@message",
+    "Message",
+    "Content",
+    "content",
+    "Line",
+)
+_MESSAGES = ("message", "msg", "event", "text", "body", "out")  # programs use these for data of their own, too
+_EXCEPTIONS = ("py_callstack", "exc_info", "exception", "exc_text", "stack_trace", "traceback", "stacktrace", "error")
+_TIMES = ("@timestamp", "timestamp", "time", "_time", "ts", "__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP",
+          "asctime", "datetime", "date", "Date", "Time", "Timestamp", "receiveTimestamp", "tsNs")  # fmt: skip
+_HOSTS = (
+    "pod_node_name",
+    "node_name",
+    "nodename",
+    "hostname",
+    "_HOSTNAME",
+    "kubernetes_host",
+    "kubernetes_node_name",
+    "k8s.node.name",
+    "kubernetes.node.name",
+    "kubernetes.host",
+    "node",
+    "host",
+    "Host",
+    "instance",
+    "compute.googleapis.com/resource_name",
+)
+_PODS = (
+    "pod_name",
+    "pod",
+    "PodName",
+    "kubernetes_pod_name",
+    "k8s.pod.name",
+    "kubernetes.pod.name",
+    "kubernetes.pod_name",
+    "logStreamName",
+    "ec2_instance_id",
+)
+_NAMED = ("node", "pod", "host")  # objects that are known by their name, as Elastic's schema has it
+_LEVELS = ("level", "levelname", "severity", "log_level", "loglevel", "detected_level")
+_RANKS, _LOCALS = ("global_rank", "rank", "RANK"), ("local_rank", "LOCAL_RANK")
+_WRITERS = ("stream", "container_name", "container", "pid", "process", "_PID", "SYSLOG_PID")
+_COMPANIONS = frozenset(
+    (*_TIMES, *_LEVELS, *_EXCEPTIONS, *_WRITERS, *_PODS, "labels", "logger", "logger_name", "stream")
+)
+# Other names of the same: LogEntry, LogMessage, short_message, stringValue, __CONTENT__; and of the fields beside them.
+_MESSAGE_NAME = re.compile(
+    r"(?:.*[a-z\d_.])?(?:[Mm]essage|[Mm]sg|Entry|[Ll]ine|[Cc]ontent|Text|Body|StringValue|stringValue)|data|__CONTENT__|body_text|raw(?:Log)?"
+)
+_CONTEXT_NAME = re.compile(
+    r"(?i).*(?:time|date|host|node|pod|computer|severity|level|stream|container|namespace|filename).*"
+)
+_NAMES_HOST = re.compile(r"(?i)(?:.*[_.:@-])?_*(?:node_?name|host_?name|computer)_*")
+_NAMES_POD = re.compile(r"(?i)(?:.*[_.:@-])?_*pod_?name_*")
+_FACT = (str, int, float)
+_DEEPEST = 4  # levels
+_MOST_FIELDS = 400
+_LINES = 4000  # of one record
+WHOLE_LOG = 40  # line feeds in what is a log itself, whose lines have their own times
+_DOCKER_PIECE = 16_000  # bytes; docker cuts lines at 16 KiB, perhaps in the middle of a character
+_DATED = re.compile(r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d")
+_DIGITS = re.compile(r"\d{9,19}(?:\.\d+)?")
+_DEEPEST_DOCUMENT = 8  # levels
+_BATCH = re.compile(r'\{\s?"(?:resourceLogs|streams)":\s?\[')
+LOGFMT = 'msg="'  # in every line of keys and values that holds a message
+_PAIR = re.compile(r'([A-Za-z_@][\w.@/-]*)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?:\s+|$)')
+_MOST_PAIRS = 64  # a line with more is something else
+
+
+class Record(NamedTuple):
+    """What one record holds: the lines that a writer printed, and what its other fields say of them.
+
+    `message` is the text as it stands there. `whole` is False where a log driver cut a long line and the next record
+    goes on with it.
+    """
+
+    lines: tuple[str, ...]
+    message: str = ""
+    rank: int | None = None
+    local_rank: int | None = None
+    host: str | None = None
+    pod: str | None = None
+    time: str | None = None
+    writer: str = ""
+    whole: bool = True
+
+
+def record_of(text: str) -> Record | None:
+    """-> the record that a line's JSON object is, or None where it is something else, a program's own data included."""
+    data = decoded_object(text)
+    return record_in(data) if data else None
+
+
+def decoded_object(text: str) -> dict[str, Any]:
+    """-> the JSON object that a text is; an empty one where it is none."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def record_in(data: dict[str, Any]) -> Record | None:
+    """-> the record that a decoded JSON object is, or None."""
+    fields = _flat(data)
+    name = next((name for name in _LOG_LINES if isinstance(fields.get(name), str)), None)
+    if name is None and not _COMPANIONS.isdisjoint(fields):
+        name = next((name for name in fields if name in _MESSAGES and isinstance(fields[name], str)), None)
+    traceback = _traceback_in(fields)
+    if name is None and not traceback:
+        name = _message_field(fields)
+        if name is None:
+            return None
+    message = str(fields[name]) if name else ""
+    host = _text(fields, _HOSTS) or _named(fields, _NAMES_HOST)
+    pod = _text(fields, _PODS) or _named(fields, _NAMES_POD)
+    time = next((fields[name] for name in _TIMES if name in fields), None)
+    return Record(
+        lines=tuple(_lines(message, traceback, fields)),
+        message=message,
+        rank=_number(fields, _RANKS),
+        local_rank=_number(fields, _LOCALS),
+        host=None if host in ("localhost", "127.0.0.1", "-") else host,
+        pod=pod,
+        time=_time(time) if message.count("\n") < WHOLE_LOG else None,
+        writer="/".join(str(fields[name]) for name in _WRITERS if name in fields),
+        whole=name != "log" or message.endswith("\n") or len(message.encode()) < _DOCKER_PIECE,
+    )
+
+
+def records_in(data: Any, depth: int = 0) -> Iterator[tuple[dict[str, Any], Record | None]]:
+    """Yields the records in a decoded document, whatever it wraps them in, as they stand and as they are read."""
+    if isinstance(data, dict):
+        if isinstance(data.get("stream"), dict) and isinstance(data.get("values"), list):  # Loki's own API
+            pairs = (value for value in data["values"] if isinstance(value, list) and len(value) > 1)
+            entries = ({"timestamp": time, "line": line, "labels": data["stream"]} for time, line, *_ in pairs)
+            yield from ((each, record_in(each)) for each in entries)
+            return
+        inside = [value for value in data.values() if isinstance(value, list | dict) and value]
+        if (record := record_in(data)) and not any(_holds_records(value) for value in inside):
+            yield data, record
+            return
+    elif not isinstance(data, list):
+        return
+    elif data and all(isinstance(each, dict) and {"field", "value"} <= each.keys() for each in data):
+        fields = {str(each["field"]).lstrip("@"): each["value"] for each in data}  # CloudWatch Logs Insights
+        yield fields, record_in(fields)
+        return
+    else:
+        inside = [value for value in data if isinstance(value, list | dict)]
+    if depth < _DEEPEST_DOCUMENT:
+        for value in inside:
+            yield from records_in(value, depth + 1)
+
+
+def _holds_records(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and record_in(value[0]) is not None
+
+
+def batch_records(text: str) -> list[Record]:
+    """-> the records of one line that a collector sent as a batch (OpenTelemetry, Loki's push API); none where it is no
+    batch."""
+    data = decoded_object(text) if _BATCH.match(text) else {}
+    return [record for _, record in records_in(data) if record] if data else []
+
+
+def logfmt_fields(text: str) -> dict[str, str]:
+    """-> the fields of a line that holds keys and values and nothing else, in their order; of any other line none."""
+    fields: dict[str, str] = {}
+    at = 0
+    while at < len(text) and len(fields) < _MOST_PAIRS:
+        pair = _PAIR.match(text, at)
+        if pair is None:
+            return {}
+        fields[pair[1]] = _unquoted_value(pair[2])
+        at = pair.end()
+    return fields if at >= len(text) else {}
+
+
+def _unquoted_value(value: str) -> str:
+    """-> a value without its quotes; Go escapes as JSON does, but for control characters."""
+    if value[:1] != '"':
+        return value
+    try:
+        return str(json.loads(value, strict=False))
+    except ValueError:
+        return value[1:-1]
+
+
+def is_message_field(name: str) -> bool:
+    """-> whether a field has a name of those that hold messages."""
+    return bool(_MESSAGE_NAME.fullmatch(name)) and not is_context_field(name)
+
+
+def is_context_field(name: str) -> bool:
+    """-> whether a field has a name of those that say when, where and how severe it was."""
+    return bool(_CONTEXT_NAME.fullmatch(name))
+
+
+def _message_field(fields: dict[str, str | int | float]) -> str | None:
+    """-> the field that holds the message, by its name, where others say when or where it was."""
+    named = (name for name in fields if isinstance(fields[name], str) and is_message_field(name))
+    name = next(named, None)
+    return name if name and any(map(is_context_field, fields)) else None
+
+
+def _named(fields: dict[str, str | int | float], form: re.Pattern[str]) -> str | None:
+    """-> the first text in a field whose name has this form."""
+    return next(
+        (value for name, value in fields.items() if isinstance(value, str) and value and form.fullmatch(name)), None
+    )
+
+
+def _flat(data: dict[str, Any]) -> dict[str, str | int | float]:
+    """-> the plain fields of an object and of the objects in it; of equal names the outermost."""
+    fields: dict[str, str | int | float] = {}
+    level: list[dict[str, Any]] = [data]
+    for _ in range(_DEEPEST):
+        below: list[dict[str, Any]] = []
+        for each in level:
+            for name, value in islice(each.items(), _MOST_FIELDS):
+                if isinstance(value, dict):
+                    below.append(value)
+                    value = value.get("name") if name in _NAMED else None
+                elif isinstance(value, list):
+                    value = _listed(name, value)
+                if isinstance(value, _FACT) and not isinstance(value, bool):
+                    fields.setdefault(name, _encodable(value) if isinstance(value, str) else value)
+        level = below[:_MOST_FIELDS]
+    return fields
+
+
+def _listed(name: str, values: list[Any]) -> str | None:
+    """-> the text that a list stands for: bytes of a journal entry that is no plain text, or structlog's exceptions."""
+    if name == "MESSAGE" and all(isinstance(value, int) and 0 <= value < 256 for value in values):
+        return bytes(values).decode("utf-8", "replace")
+    if name == "exception" and values and all(isinstance(value, dict) and "exc_type" in value for value in values):
+        return "\n".join(line for value in reversed(values) for line in _exception_lines(value))
+    return None
+
+
+def _exception_lines(exception: dict[str, Any]) -> list[str]:
+    """-> one exception of structlog's `dict_tracebacks`, as Python prints it."""
+    lines = ["Traceback (most recent call last):"]
+    for frame in exception.get("frames") or []:
+        if isinstance(frame, dict):
+            lines.append(f'  File "{frame.get("filename")}", line {frame.get("lineno") or 0}, in {frame.get("name")}')
+            lines += [f"    {frame['line']}"] if frame.get("line") else []
+    return [*lines, f"{exception.get('exc_type')}: {exception.get('exc_value')}"]
+
+
+def _traceback_in(fields: dict[str, str | int | float]) -> str:
+    """-> the traceback that a field of its own holds, or an empty text."""
+    for name in _EXCEPTIONS:
+        value = fields.get(name)
+        if isinstance(value, str) and "Traceback (most recent" in value:
+            return value
+    return ""
+
+
+def _lines(message: str, traceback: str, fields: dict[str, str | int | float]) -> list[str]:
+    """-> the lines of a record; one that a logger wrote with a traceback begins with its level, as it would in plain text."""
+    message = message.rstrip("\r\n")
+    if traceback and ("py_callstack" in fields or traceback.strip() in message):
+        message, traceback = (message, "") if traceback.strip() in message else ("", traceback)
+    level = _text(fields, _LEVELS) or ""
+    if traceback and message and level.isalpha():
+        message = f"{level.upper()}: {message}"
+    of_message = message.split("\n") if message or not traceback else []
+    lines = [*of_message, *(traceback.rstrip("\n").split("\n") if traceback else [])]
+    if "py_callstack" in fields and isinstance(fields.get("errorCode"), int):  # of torchrun's copy
+        lines = [f"exit code {fields['errorCode']}", *lines]
+    return [line.rstrip("\r") for line in lines[:_LINES]]
+
+
+def _time(value: str | int | float | None) -> str | None:
+    """-> ISO 8601; numbers are seconds since 1970, or thousandths, millionths, billionths of them."""
+    if isinstance(value, str) and not _DIGITS.fullmatch(value):
+        return iso(value[:40]) if _DATED.match(value) else None
+    number = float(value or 0) if isinstance(value, str) or abs(value or 0) < 1e20 else 0.0
+    while number > 1e11:
+        number /= 1000
+    return iso_time(number) if number > 1e8 else None
+
+
+def _text(fields: dict[str, str | int | float], names: tuple[str, ...]) -> str | None:
+    return next((value for name in names if isinstance(value := fields.get(name), str) and value), None)
+
+
+def _number(fields: dict[str, str | int | float], names: tuple[str, ...]) -> int | None:
+    found = next((str(fields[name]) for name in names if name in fields), "")
+    return int(found) if found.isdecimal() and len(found) < 7 else None
+
+
+def _encodable(text: str) -> str:
+    """-> the text without halves of surrogate pairs, which JSON can hold and UTF-8 cannot."""
+    return text if text.isascii() else text.encode(errors="replace").decode()

@@ -1,0 +1,76 @@
+"""One line in which several were printed → these: a progress bar's, two writers', a traceback that lost its line feeds."""
+
+from __future__ import annotations
+
+import re
+
+from torchtriage.reading.prefixes.file_labels import Labels
+from torchtriage.reading.prefixes.strip import take_off
+
+# ` 12%|█▏   | 207/1767 [02:39<14:49` · `29948it [35:34, ` of a bar that does not know how much is to come
+_BAR = re.compile(r"\d+%\||\d\w{0,20} \[(?:\d+:)?\d\d:\d\d, ")
+# Behind a bar without a line end begins what another writer printed, or the same one at its end.
+_BEHIND_BAR = re.compile(
+    r"[^|]{0,80}?(?:\d%\|[^|]{0,400}\| ?\d+/\S+|\d\w{0,20}) \[(?:\d+:)?\d\d:\d\d[^\]]{0,80}\]"
+    r"(?=\[(?:rank|default)\d|[WEIF]\d{4} \d\d:|[=*-]{20}|  \S|(?:\w+\.)*\w+(?:Error|Exception)\b)"
+)
+# What the shell says of the program's end, behind a progress line without a line end.
+_ENDED = re.compile(
+    r"(?<=[\w\])%])(?=(?:Killed|Terminated|Aborted|Segmentation fault|Bus error|Illegal instruction"
+    r"|Floating point exception)(?: \(core dumped\))?\s*$)"
+)
+_BEFORE_TRACEBACK = re.compile(r"(?<=\S)(?=(?:\[rank\d+\]: ?)?Traceback \(most recent call last\))")
+_WORD = re.compile(r"\w")
+# What Paddle reports in one line: C++ Traceback (…): ---------- … Error Message Summary: ---------- FatalError: …
+_SUMMARY = "Error Message Summary: ----------"
+_BESIDE_RULE = re.compile(r"(?<=-{10}) +(?=[^\s-])|(?<=[^\s-]) +(?=-{10})")
+# A traceback whose line feeds a web form took away.
+_ONE_LINE_TRACEBACK = "Traceback (most recent call last): File "
+_ESCAPED_TRACEBACK = "Traceback (most recent call last):\\n"  # of repr(), of JSON in a line that is no record
+_LOST_LINE_END = re.compile(
+    r"(?<=:)(?= File \")| (?= ?File \"[^\"]+\", line \d)|(?<=[\s)\]]) ?(?=(?:\w+\.)*[A-Z]\w*(?:Error|Exception): )"
+)
+
+
+def split_line(text: str, known: Labels) -> list[str]:
+    """-> the lines in a line that progress bars rewrote, or into which two writers wrote; `known`: the labels that the
+    file's lines carry."""
+    parts = [text]
+    if "\r" in text:
+        every = [part for part in text.split("\r") if part.strip()]
+        last = [part[bar.end() :] if (bar := _BEHIND_BAR.match(part)) else part for part in every[-1:]]
+        last = [piece for part in last for piece in _ENDED.split(part)]
+        parts = [part for part in every[:-1] if not _BAR.search(part)] + last
+    if _ESCAPED_TRACEBACK in text:
+        parts = [piece for part in parts for piece in _unescaped_traceback(part)]
+    if "Traceback (" in text:
+        parts = [piece for part in parts for piece in _split_writers(part, known)]
+        parts = [piece for part in parts for piece in _traceback_lines(part)]
+    return parts
+
+
+def _traceback_lines(part: str) -> list[str]:
+    """-> the lines of a traceback, or of Paddle's report, that lost its line feeds."""
+    found: list[str] = []
+    for one in _BESIDE_RULE.split(part) if _SUMMARY in part else [part]:
+        at = max(one.find(_ONE_LINE_TRACEBACK), 0)  # What stands before it, an exception's name perhaps, is one piece.
+        head, *rest = _LOST_LINE_END.split(one[at:]) if _ONE_LINE_TRACEBACK in one else [one]
+        found += [one[:at] + head, *rest]
+    return found
+
+
+def _unescaped_traceback(part: str) -> list[str]:
+    """-> the lines of a traceback that was written as one, with its line feeds and quotes escaped."""
+    if _ESCAPED_TRACEBACK not in part:
+        return [part]
+    return part.replace("\\n", "\n").replace('\\"', '"').replace("\\'", "'").replace("\\t", "\t").split("\n")
+
+
+def _split_writers(part: str, known: Labels) -> list[str]:
+    """-> what each of two writers put in the line; a prefix before another one, or a mark, is no writer of its own."""
+    if known.learning:
+        return [part]
+    pieces = _BEFORE_TRACEBACK.split(part)
+    if len(pieces) > 1 and not _WORD.search(take_off(pieces[0], known).text):
+        return [part]
+    return pieces

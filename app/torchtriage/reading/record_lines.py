@@ -1,0 +1,138 @@
+"""One line of a file → the lines that writers printed: out of records, and of pieces that log drivers cut."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from torchtriage.reading.log_records import LOGFMT, Record, batch_records, logfmt_fields, record_in, record_of
+from torchtriage.reading.merged_lines import split_line
+from torchtriage.reading.prefixes.file_labels import Labels
+from torchtriage.reading.prefixes.strip import NOWHERE, Origin, take_off
+
+LONGEST_TEXT = 16 << 10  # characters of a line that are read; evidence shows the same
+_LONGEST_RECORD = 1 << 20  # characters
+_DEEPEST = 3  # a record in a record in a record
+_RECORD_WITHIN = 200  # characters of prefixes before a record
+_CRI = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d)) (std(?:out|err)) ([FP])(?::\w+)* ?")
+_TAGGED = re.compile(
+    r"(?:[+-]\d{4}\s)?[\w.*/-]+(?::\s|\t)(?=\{\"|\w+=)"
+)  # Fluentd's standard output, and its files; Argo
+
+
+class PrintedLine(NamedTuple):
+    """A line that a writer printed: its number in the file, the line as it stands, and what its prefixes say."""
+
+    number: int
+    raw: str
+    origin: Origin
+
+
+class RecordLines:
+    """Reads the lines of one file in order; it holds back the pieces of a cut line until the last one came.
+
+    `verbatim` is False where the lines are none of the file's own, so that what they hold is shown in their place.
+    `known`: the labels that the file's lines carry.
+    """
+
+    def __init__(self, known: Labels, verbatim: bool = True) -> None:
+        self.known = known
+        self._verbatim = verbatim
+        self._pieces: dict[str, tuple[int, str, Origin]] = {}
+
+    def lines(self, number: int, text: str) -> Iterable[PrintedLine]:
+        """-> the lines in line `number`, `text` without its line end."""
+        if (text[-1:] == "}" and "{" in text[:_RECORD_WITHIN]) or LOGFMT in text:
+            return self._record(number, text, text[:_LONGEST_RECORD], NOWHERE, 0)
+        if text[:4].isdigit() and (cut := _CRI.match(text)):
+            outer = NOWHERE._replace(time=cut[1], stream=f"{cut[2]}/")
+            return self._joined(number, text, text[cut.end() :], outer, cut[3] == "F")
+        if "\r" in text or "Traceback (" in text:
+            return self._split(number, text, NOWHERE)
+        shown = text[:LONGEST_TEXT]
+        return (PrintedLine(number, shown, take_off(shown, self.known)),)
+
+    def held_back(self) -> Iterator[PrintedLine]:
+        """Yields what is held back; the lines that follow are no neighbours of the last one."""
+        pieces, self._pieces = self._pieces, {}
+        for number, text, outer in pieces.values():
+            yield from self._record(number, None, text, outer, 1)
+
+    def _joined(
+        self, number: int, raw: str, text: str, outer: Origin, whole: bool, depth: int = 0
+    ) -> Iterator[PrintedLine]:
+        """Yields the line that a log driver wrote in pieces, once its last one is there."""
+        first, before, _ = self._pieces.pop(outer.stream, (number, "", outer))
+        if before:
+            number, text = first, before + text
+        if whole or len(text) > _LONGEST_RECORD:
+            yield from self._record(number, None if before else raw, text, outer, depth + 1)
+        else:
+            self._pieces[outer.stream] = number, text, outer
+
+    def _record(self, number: int, raw: str | None, text: str, outer: Origin, depth: int) -> Iterator[PrintedLine]:
+        """Yields the lines of the record that `text` may be; `raw` is None where the text is no line of the file."""
+        record, bare = None, ""
+        if (text[-1:] == "}" or LOGFMT in text) and depth < _DEEPEST:
+            origin = take_off(text, self.known, outer)
+            bare = origin.text
+            record = _record_in(bare)
+        if record is None and bare[:1] == "{" and (batch := batch_records(bare)):
+            for each in batch:
+                for line in each.lines:
+                    yield from self._split(number, line, _origin_of(each, origin))
+            return
+        if record is None:
+            yield from self._split(number, text, outer, raw)
+            return
+        outer = _origin_of(record, origin)
+        if not record.whole:
+            yield from self._joined(number, text, record.lines[0], outer, whole=False)
+            return
+        if outer.stream in self._pieces:
+            yield from self._joined(number, text, record.lines[0], outer, whole=True)
+            return
+        whole = raw if self._verbatim and len(record.lines) == 1 and _is_legible(record.message, text) else None
+        for line in record.lines:
+            yield from self._record(number, whole, line, outer, depth + 1)
+
+    def _split(self, number: int, text: str, outer: Origin, raw: str | None = None) -> Iterator[PrintedLine]:
+        parts = split_line(text, self.known)
+        for part in parts:
+            cut = part[:LONGEST_TEXT]
+            shown = raw[:LONGEST_TEXT] if raw is not None and len(parts) == 1 else cut
+            yield PrintedLine(number, shown, take_off(cut, self.known, outer))
+
+
+def _record_in(text: str) -> Record | None:
+    """-> the record that a text is, of JSON or of keys and values, or that a collector wrote behind its time and tag:
+    `kube.train: {…}`."""
+    tag = _TAGGED.match(text) if text[:1] != "{" else None
+    bare = text[tag.end() :] if tag else text
+    if bare[:1] == "{":
+        return record_of(bare)
+    fields = logfmt_fields(bare) if LOGFMT in bare else None
+    return record_in(fields) if fields else None
+
+
+def _is_legible(message: str, text: str) -> bool:
+    """-> whether people can read the message in a record's text; a journal can hold it as numbers."""
+    begin = message[:80]
+    return json.dumps(begin, ensure_ascii=False)[1:-1] in text or json.dumps(begin)[1:-1] in text
+
+
+def _origin_of(record: Record, origin: Origin) -> Origin:
+    """-> what is known of all lines of a record: from its fields, else from the prefixes before it."""
+    writer = "/".join(part for part in (record.pod, record.host if not record.pod else None, record.writer) if part)
+    return Origin(
+        text="",
+        rank=record.rank if record.rank is not None else origin.rank,
+        local_rank=record.local_rank if record.local_rank is not None else origin.local_rank,
+        host=record.host or record.pod or origin.host,
+        time=record.time or origin.time,
+        stream=f"{origin.stream}{writer}/" if writer else origin.stream,
+        pod=record.pod or origin.pod,
+        node=origin.node,
+    )

@@ -1,0 +1,76 @@
+"""Files whose lines end in something other than a line feed: a Mac's or Unicode's line ends, or nothing but a blank.
+
+The content of a file in, its lines out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+
+from torchtriage.reading.unwrap.protocol import LARGEST, Decode, Decoded, Decoder, Head, from_lines, numbered_lines
+
+_FEWEST = 4  # line ends
+_LONG = 400  # bytes of a line into which several were joined
+_SAMPLE = 8 << 10  # bytes in which such lines are looked for
+_FEWEST_BEGINNINGS = 5  # of lines, in one that was joined
+_ENDS = (b"\r", "\u2028".encode(), "\x85".encode())
+# Progress that returns to the line's start and writes over it.
+_BAR = re.compile(rb"%\||\d(?:it/s|s/it)[,\]]|\d \[=*>?\.*\] - ")
+# What lines begin with and nothing inside of a line does.
+_BEGINS = (
+    r"(?:\[(?:rank|default)\d{1,6}\]:|Traceback \(most recent|(?: {2})?File \"[^\"]+\", line \d|[WEIF]\d{4} \d\d:\d\d:\d\d\.\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
+    r"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[\w.]+:|/\S+\.py:\d+: \w*Warning: |\[\d+\]:\s{1,3}time  |  (?:time|host|rank|exitcode|error_file|traceback)\s{0,6}: |={30}|-{30}|\*{30}"
+    r"|(?:srun|slurmstepd|torchrun): (?:error|usage)|During handling of|The above exception was|\[rank ?\d+\] "
+    r"|Root Cause \(first|Failures:|\[\d+\]: )"
+)  # fmt: skip
+_EXCEPTION = r"(?:[a-zA-Z_]\w*\.){0,6}[A-Z]\w*(?:Error|Exception|Interrupt): "  # not as a part of a message
+_LOST_END = re.compile(
+    rf"(?<! )(?<!\]:) {{1,3}}?(?={_BEGINS})|(?<=\]:) (?=  time  )|(?<=[=*-]{{30}}) (?=\S)|(?<![ :]) {{1,3}}?(?={_EXCEPTION})|(?<![ :\]]) {{1,3}}?(?=(?:[Ss]tep|[Ee]poch) \d+[/ :])"
+)
+# Below a frame stands its code, below the code its markers.
+_LOST_END_IN_FRAME = re.compile(r"(?<=, in )(<\w+>|\w+) (?= {4}\S)|(?<=\S) (?= {6,}[~^]{2,}(?: |$))")
+
+
+def _recognise_other_ends(head: Head) -> Decode | None:
+    sample = head.sample
+    if b"\r" not in sample and sample.isascii():
+        return None
+    fewest = max(_FEWEST, 4 * sample.count(b"\n"))
+    for mark in _ENDS:
+        if sample.count(mark) >= fewest and not (mark == b"\r" and _BAR.search(sample)):
+            return partial(_decode_other_ends, mark=mark)
+    return None
+
+
+def _decode_other_ends(content: bytes, mark: bytes) -> Decoded:
+    return from_lines(
+        (number, part.decode("utf-8", "replace"))
+        for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), 1)
+        for part in line.removesuffix(mark).split(mark)
+    )
+
+
+def _recognise_lost_line_feeds(head: Head) -> Decode | None:
+    sample = head.sample[:_SAMPLE]
+    ends = max(sample.count(b"\n"), 1)
+    if len(sample) <= _LONG * ends:
+        return None
+    found = len(_LOST_END.findall(sample.decode("utf-8", "replace")))
+    return _decode_lost_line_feeds if found >= _FEWEST_BEGINNINGS * ends else None
+
+
+def _decode_lost_line_feeds(content: bytes) -> Decoded:
+    """-> the lines of a log whose line feeds a form turned into blanks, as far as lines' beginnings are known."""
+    return from_lines(_split_at_blanks(content))
+
+
+def _split_at_blanks(content: bytes) -> Iterator[tuple[int, str]]:
+    for number, line in numbered_lines(content):
+        for part in _LOST_END.split(line):
+            yield from ((number, each) for each in _LOST_END_IN_FRAME.sub(r"\1\n", part).split("\n"))
+
+
+OTHER_LINE_ENDS = Decoder("other line ends", _recognise_other_ends, largest=LARGEST, compares_lines=True)
+LOST_LINE_FEEDS = Decoder("a log without line feeds", _recognise_lost_line_feeds, largest=LARGEST, compares_lines=True)
