@@ -35,7 +35,7 @@ def test_an_incident_in_triaging_that_nobody_has_in_hand_is_triaged(tmp_path: Pa
     lost = open_service(settings, lambda *_: None, working=False)
     arrived = accept(lost, Job(), [upload(OUT_OF_MEMORY)]).incident_id
     with lost.database.transaction() as session:
-        triage_claims.claim(session, arrived, datetime.now(UTC))
+        triage_claims.claim(session, [arrived], datetime.now(UTC))
     close_service(lost)
     service = open_service(settings, triage_incident, working=False)
     upkeep = Upkeep(service)

@@ -129,7 +129,7 @@ def test_what_waited_at_the_end_is_triaged_after_the_next_start(settings: Settin
     first = open_service(settings, lambda *_: None)
     waiting, claimed = sent(first, OUT_OF_MEMORY, job_id="1"), sent(first, OUT_OF_MEMORY, job_id="2")
     with first.database.transaction() as session:
-        assert triage_claims.claim(session, claimed, datetime.now(UTC)) == 1
+        assert triage_claims.claim(session, [claimed], datetime.now(UTC))[claimed].tries == 1
     close_service(first)
     second = open_service(settings, triage_incident)
     for incident_id in (waiting, claimed):
@@ -150,7 +150,7 @@ def test_a_kill_between_acceptance_and_triage_loses_nothing(settings: Settings) 
         "def die(service, incident_id):\n"
         "    from datetime import UTC, datetime\n"
         "    from torchtriage.storage import claims\n"
-        "    with service.database.transaction() as session: claims.claim(session, incident_id, datetime.now(UTC))\n"
+        "    with service.database.transaction() as session: claims.claim(session, [incident_id], datetime.now(UTC))\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "service = open_service(Settings(data_dir=Path(sys.argv[1]), database_url=sys.argv[2]), die)\n"
         "print(accept(service, Job(), [Upload('log', iter([sys.argv[3].encode()]))]).incident_id, flush=True)\n"
@@ -200,7 +200,7 @@ def test_a_log_that_takes_the_service_down_each_time_fails_in_the_end(service: S
     for _ in range(triage_claims.MOST_TRIES):
         now += timedelta(days=1)
         with service.database.transaction() as session:
-            assert triage_claims.claim(session, incident_id, now)
+            assert triage_claims.claim(session, [incident_id], now)
     triage_incident(service, incident_id)
     incident = incidents.read_incident(service, incident_id)
     assert incident.state is State.FAILED

@@ -220,7 +220,7 @@ def test_what_came_of_the_advice_to_retry(database: Database) -> None:
         )
         with database.transaction() as session:
             incident = values.added(session, f"{job} {number} {at}", at, job_id=job, attempt=number, cluster=cluster)
-            assert verdicts.save(session, incident, {"action": {"advice": advice}}, finding, values.START)
+            assert values.save(session, incident, {"action": {"advice": advice}}, finding)
 
     attempt("same", 0, 0, "nccl.timeout", "retry")
     attempt("same", 1, 10, "nccl.timeout", "fix-first")

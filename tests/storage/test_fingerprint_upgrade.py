@@ -37,7 +37,7 @@ def come(session: Session, name: str, at: int = 0, settled: bool = True, host: s
     """-> the group of a new incident, of the fingerprint of this name."""
     incident = values.added(session, f"{name} {at} {host}", at)
     found = values.finding(f"v1:{name}", host=host)
-    assert verdicts.save(session, incident, {}, found, values.START, settled)
+    assert values.save(session, incident, {}, found, settled)
     group = incidents.read(session, incident).group
     assert group is not None
     return group.id

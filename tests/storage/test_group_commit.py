@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 
@@ -82,3 +83,33 @@ def test_one_alone_fails_by_itself(error: Exception) -> None:
     with pytest.raises(type(error)):
         together.put(0, desk.work, desk.after).result()
     assert together.put(1, desk.work, desk.after).result() == 10
+
+
+def test_who_is_alone_waits_for_nobody() -> None:
+    desk = Desk()
+    desk.go_on.set()
+    together = Together[int, int](patience=60)
+    with together.coming():
+        assert together.put(0, desk.work).result(timeout=30) == 0
+
+
+def test_the_first_waits_until_half_of_those_that_are_coming_are_there() -> None:
+    desk = Desk()
+    desk.go_on.set()
+    together = Together[int, int](patience=60)
+    with ExitStack() as stack:
+        for _ in range(6):
+            stack.enter_context(together.coming())
+        futures = [together.put(item, desk.work) for item in range(2)]
+        assert not desk.begun.wait(0.2)
+        futures.append(together.put(2, desk.work))
+        assert [future.result(timeout=30) for future in futures] == [0, 10, 20]
+    assert desk.batches == [[0, 1, 2]]
+
+
+def test_nobody_waits_for_those_that_do_not_come() -> None:
+    desk = Desk()
+    desk.go_on.set()
+    together = Together[int, int](patience=0.2)
+    with together.coming(), together.coming(), together.coming():
+        assert together.put(0, desk.work).result(timeout=30) == 0

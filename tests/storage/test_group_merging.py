@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy.orm import Session
@@ -10,7 +11,7 @@ from tests.storage import values
 from torchtriage.domain.group import GroupChange, GroupFilter, GroupStatus
 from torchtriage.domain.incident import IncidentFilter
 from torchtriage.errors import NotFound
-from torchtriage.storage import group_merging, groups, incidents, retriage_reads, verdicts
+from torchtriage.storage import audit_log, group_merging, groups, incidents, retriage_reads, verdicts
 from torchtriage.storage.database import Database
 from torchtriage.storage.group_merging import CannotRegroup
 
@@ -228,3 +229,52 @@ def test_people_regroup_while_verdicts_change_and_incidents_go(database: Databas
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(act, range(len(known))))
     assert sum(counts(database).values()) == len(names) + len(known) - 6
+
+
+def test_verdicts_kept_together_are_grouped_as_one_by_one(database: Database) -> None:
+    """New groups, known ones, one that is resolved and one that is merged; all twice, together and one by one."""
+
+    def kept(suffix: str, together: bool) -> list[dict[str, Any]]:
+        with database.transaction() as session:
+            known, other, resolved = (seen(session, f"{name}{suffix}") for name in ("known", "other", "resolved"))
+            group_merging.merge(session, known, [other])
+            change = GroupChange(status=GroupStatus.RESOLVED)
+            groups.change(session, resolved, change, values.START + timedelta(seconds=10))
+        names = ("new", "known", "resolved", "new", "other", "resolved", "known", None, "new")
+        with database.transaction() as session:
+            found = []
+            for at, name in enumerate(names, 5):
+                told = values.finding(name and f"v1:{name}{suffix}", title=f"{name} at {at}", gpu_hours=at % 3 or None)
+                incident = values.added(session, f"{name} {at} {suffix}", at, cluster=suffix)
+                found.append(verdicts.Found(incident, {"at": at}, told))
+            for some in [found] if together else [[one] for one in found]:
+                assert all(verdicts.save(session, some, values.START))
+            groups_of = [incidents.read(session, one.incident_id).group for one in found]
+            numbers = [group.id for group in groups_of if group]
+            order = list(dict.fromkeys(numbers))
+            regressed = [change.action for change in audit_log.listed(session, f"group {resolved}", 10, None).items]
+            by_number = [groups.read(session, number) for number in order]
+            return [{"which": [order.index(number) for number in numbers], "regressed": regressed}] + [
+                {
+                    "count": group.count,
+                    "title": group.title,
+                    "status": group.status,
+                    "first": group.first_seen,
+                    "last": group.last_seen,
+                    "regressed": group.regressed_at,
+                    "hours": group.gpu_hours_lost,
+                }
+                for group in by_number
+            ]
+
+    assert kept("a", together=True) == kept("b", together=False)
+
+
+def test_of_verdicts_kept_together_one_is_kept_for_each_incident_that_waits(database: Database) -> None:
+    with database.transaction() as session:
+        waiting, ended = values.added(session, "waits"), values.triaged(session, "ended")
+        told = [verdicts.Found(incident, {}, values.finding()) for incident in (waiting, ended, "999", waiting)]
+        assert verdicts.save(session, told, values.START) == [True, False, False, False]
+        group = incidents.read(session, waiting).group
+        assert group is not None
+        assert group.count == 2

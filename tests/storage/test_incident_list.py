@@ -7,7 +7,7 @@ import pytest
 
 from tests.storage import values
 from torchtriage.domain.incident import Incident, IncidentFilter, State
-from torchtriage.storage import full_text_search, incident_list, incidents, verdicts
+from torchtriage.storage import full_text_search, incident_list, incidents
 from torchtriage.storage.database import Database
 from torchtriage.storage.new_incidents import job_text
 from torchtriage.storage.pagination import BadCursor, Page
@@ -128,7 +128,7 @@ def test_whatever_is_looked_at_first_the_same_is_found(
                 session, str(i), i * 86_400, user=dice.choice(["ann", "bob"]), cluster=dice.choice(["blue", "green"])
             )
             told = {"text": text, "entry": entry, "outcome": found.outcome, "host": found.host}
-            assert verdicts.save(session, incident, told, found, values.START)
+            assert values.save(session, incident, told, found)
         every = incidents.listed(session, IncidentFilter(), 99, None).items
     for name, most in zip(("AT_FIRST", "LOOKED_AT", "FEW"), looked_at, strict=True):
         monkeypatch.setattr(incident_list, name, most)

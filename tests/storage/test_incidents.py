@@ -87,9 +87,9 @@ def test_the_same_request_at_the_same_moment_makes_one_incident(database: Databa
 def test_a_verdict_is_kept_once(database: Database) -> None:
     with database.transaction() as session:
         incident = values.triaged(session)
-        assert not verdicts.save(session, incident, {}, values.finding(), values.START)
+        assert not values.save(session, incident, {}, values.finding())
         assert not verdicts.save_failure(session, incident, "too late", values.START)
-        assert not triage_claims.claim(session, incident, values.START)
+        assert not triage_claims.claim(session, [incident], values.START)
     with database.reading() as session:
         found = incidents.read(session, incident)
     assert found.group is not None

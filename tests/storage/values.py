@@ -45,5 +45,10 @@ def add(session: Session, job: Job, log: StoredLog, at: datetime = START) -> tup
 def triaged(session: Session, content: str = "a log", at: int = 0, found: Finding | None = None, **job: Any) -> str:
     incident = added(session, content, at, **job)
     verdict = {"outcome": "explained", "text": "nul \0 and half a pair \ud800"}
-    assert verdicts.save(session, incident, verdict, found or finding(), START)
+    assert save(session, incident, verdict, found or finding())
     return incident
+
+
+def save(session: Session, incident: str, verdict: dict[str, Any], found: Finding, settled: bool = True) -> bool:
+    """-> whether a verdict of START was kept."""
+    return verdicts.save(session, [verdicts.Found(incident, verdict, found)], START, settled) == [True]

@@ -3,14 +3,16 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from pydantic import TypeAdapter
 
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, tar
 from torchtriage.reading.zstd import compress
+from torchtriage.web.api.incidents import SubmitRoute
 from torchtriage.web.api.response_models import GroupsForm, IncidentForm, IncidentsForm, LinesForm
 
 URL = "/api/v1/incidents"
@@ -99,6 +101,21 @@ def test_who_and_what_failed(client: TestClient) -> None:
         "attempt": 2, "node_rank": 0, "exit_code": -9, "state": "FAILED", "started_at": "2026-05-01T08:00:00Z",
         "gpus": 512, "commit": "abc", "url": "https://ci/1", "labels": {"team": "vision", "note": "a:b"},
     }  # fmt: skip
+
+
+def test_the_route_of_its_own_reads_a_query_as_the_documented_one(client: TestClient) -> None:
+    app = cast(FastAPI, client.app)
+    routes = app.router.routes
+    (own,) = (route for route in routes if isinstance(route, SubmitRoute))
+    queries: list[Any] = [
+        [("user", "ann"), ("user", "bob"), ("unknown", "x"), ("label", "a:1"), ("label", "b:2"), ("label", "a:3")],
+        {"label": "one:1", "image": " ", "gpus": "", "attempt": "1", "wait": "0", "started_at": "1770000000"},
+        {"user": "a+b c%20d", "job_id": "安", "ended_at": "n/a"},
+    ]
+    jobs = [client.post(URL, content=HEALTHY, params=query).json()["job"] for query in queries]
+    routes.remove(own)
+    assert [client.post(URL, content=OUT_OF_MEMORY, params=query).json()["job"] for query in queries] == jobs
+    assert jobs[0] == {"user": "bob", "labels": {"a": "3", "b": "2"}}
 
 
 @pytest.mark.parametrize(

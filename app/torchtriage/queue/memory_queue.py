@@ -13,7 +13,7 @@ from functools import partial
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
-from torchtriage.queue.subprocess_calls import LARGE
+from torchtriage.queue.subprocess_calls import LARGE, places_of_large
 
 
 class LocalQueue:
@@ -22,7 +22,7 @@ class LocalQueue:
     def __init__(self, work: Callable[[str], None], threads: int) -> None:
         self._work = work
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="triage")
-        self._large = ThreadPoolExecutor(max(1, threads - 1), thread_name_prefix="triage-large")
+        self._large = ThreadPoolExecutor(places_of_large(threads), thread_name_prefix="triage-large")
         self._under_way: dict[str, Future[None]] = {}
         self._changing = threading.Lock()
         self._stopping = False

@@ -18,10 +18,10 @@ from typing import Any
 import procrastinate
 import psycopg
 from procrastinate.exceptions import ConnectorException, UniqueViolation
-from procrastinate.jobs import Job
 from psycopg_pool import AsyncConnectionPool
 
 from torchtriage.errors import TriageError
+from torchtriage.queue.subprocess_calls import places_of_large
 
 log = logging.getLogger(__name__)
 SMALL_LOGS, LARGE_LOGS = "small", "large"  # procrastinate's queues
@@ -38,6 +38,16 @@ _ADOPT = """
     UPDATE procrastinate_jobs SET worker_id = %(worker)s
     WHERE status = 'doing' AND id = ANY(%(ids)s::bigint[]) AND (worker_id IS NULL OR worker_id = %(before)s)
 """
+# As procrastinate's own function for one job takes it, for several: one statement, of jobs without a `lock`.
+_TAKE = """
+    WITH found AS (
+        SELECT id FROM procrastinate_jobs
+        WHERE status = 'todo' AND queue_name = %(queue)s AND (scheduled_at IS NULL OR scheduled_at <= now())
+        ORDER BY priority DESC, id LIMIT %(most)s FOR UPDATE SKIP LOCKED
+    )
+    UPDATE procrastinate_jobs AS job SET status = 'doing', worker_id = %(worker)s
+    FROM found WHERE job.id = found.id RETURNING job.id, job.args
+"""
 _HELD = "SELECT id FROM procrastinate_jobs WHERE status = 'doing' AND worker_id = %(worker)s"
 _DONE = "DELETE FROM procrastinate_jobs WHERE status = 'doing' AND id = ANY(%(ids)s::bigint[])"
 
@@ -51,10 +61,9 @@ class Worker:
         """`work` raises where an id is to be tried again. `beat` is called for as long as all is well."""
         logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # what it warns of is told here, once
         self._address, self._work, self._beat = address, work, beat
-        # As many large logs as leave one thread to the others.
         self._free = {
             SMALL_LOGS: asyncio.Semaphore(threads),
-            LARGE_LOGS: asyncio.Semaphore(max(1, threads - 1)),
+            LARGE_LOGS: asyncio.Semaphore(places_of_large(threads)),
         }
         self._news = {queue: asyncio.Event() for queue in _QUEUES}
         self._threads = ThreadPoolExecutor(2 * threads, thread_name_prefix="triage")
@@ -130,25 +139,28 @@ class Worker:
         free, news = self._free[queue], self._news[queue]
         while True:
             await free.acquire()
+            places = 1
+            while not free.locked():
+                await free.acquire()
+                places += 1
             news.clear()
-            job = None
+            jobs = []
             try:
-                job = await app.job_manager.fetch_job([queue], number)
+                jobs = await app.connector.execute_query_all_async(_TAKE, queue=queue, worker=number, most=places)
             finally:
-                if job is None:
+                for _ in range(places - len(jobs)):
                     free.release()
-            if job is None:
+            for job in jobs:
+                self._begin(job["id"], str(job["args"]["incident"]), free)
+            if not jobs:
                 await _within(_POLL, news.wait())
-            else:
-                self._begin(job, free)
 
     async def _told(self, *, channel: str, notification: Any) -> None:
         self._news[channel.rpartition("#")[2]].set()  # the channel ends with the queue's name
 
-    def _begin(self, job: Job, free: asyncio.Semaphore) -> None:
-        assert job.id is not None
-        task = self._under_way[job.id] = asyncio.ensure_future(self._do(str(job.task_kwargs["incident"])))
-        task.add_done_callback(partial(self._end, job.id, free))
+    def _begin(self, job_id: int, incident_id: str, free: asyncio.Semaphore) -> None:
+        task = self._under_way[job_id] = asyncio.ensure_future(self._do(incident_id))
+        task.add_done_callback(partial(self._end, job_id, free))
 
     async def _do(self, incident_id: str) -> bool:
         """-> whether it is to be tried again."""

@@ -29,6 +29,11 @@ _GONE = 5  # seconds in which a process that was told to end does
 Make = Callable[..., Callable[..., Any]]
 
 
+def places_of_large(threads: int) -> int:
+    """-> how many of them may have large logs in hand: as many as leave the others room."""
+    return max(1, threads // 2 - 1)
+
+
 class CallFailed(TriageError):
     """The call did not come back: out of time, out of memory, or its process died."""
 

@@ -33,9 +33,12 @@ from torchtriage.storage.database import Database, postgres_address
 from torchtriage.storage.file_permissions import make_private
 from torchtriage.storage.group_commit import Together
 from torchtriage.storage.schema_upgrade import upgrade
+from torchtriage.storage.triage_claims import Claimed
+from torchtriage.storage.verdicts import Found
 
 log = logging.getLogger(__name__)
 _PATIENCE = 10  # seconds that triages under way have when the service is asked to stop
+_GATHERING = 0.1  # seconds that a verdict waits for those of other triages under way, to be kept with them
 _SILENT = 30  # seconds without a heartbeat of the queue's
 
 
@@ -81,6 +84,8 @@ class Service:
     counters: Counters = field(default_factory=Counters)
     arrivals: Together[Arrival, Accepted] = field(default_factory=Together)
     accepting: Accepting = field(default_factory=Accepting)
+    claiming: Together[str, Claimed | None] = field(default_factory=Together)
+    keeping: Together[Found, bool] = field(default_factory=lambda: Together(_GATHERING))
     heartbeats: Heartbeats = field(default_factory=Heartbeats)
     settled: threading.Event = field(default_factory=threading.Event)
 
@@ -138,6 +143,8 @@ def close_service(service: Service) -> None:
     patience.start()
     service.arrivals.close()
     service.queue.stop()
+    for together in (service.claiming, service.keeping):
+        together.close(wait=False)  # for what did not end in time
     patience.cancel()
     service.triager.close()
     service.database.close()
@@ -164,8 +171,8 @@ def _warm(triager: Triager) -> None:
 
 
 def _queue(settings: Settings, database: Database, work: Callable[[str], None], heartbeats: Heartbeats) -> Queue:
-    # Twice as many as engines, so that none of those idles while a thread keeps what the last one found.
-    threads = 2 * max(1, settings.workers)
+    # More than engines, so that none of those idles while threads keep what they found, some together.
+    threads = 4 * settings.workers or 2
     if database.is_sqlite:
         return LocalQueue(partial(_tried, work), threads)
     from torchtriage.queue.postgres_queue import SharedQueue  # here, as it takes a while and a laptop does not need it

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-
-from sqlalchemy.orm import Session
+from functools import partial
 
 from torchtriage.domain.incident import Job, StoredLog
 from torchtriage.errors import NotFound, TriageError
@@ -21,6 +20,8 @@ from torchtriage.services.job_cost import gpu_hours_lost
 from torchtriage.services.service import Service
 from torchtriage.storage import triage_claims, verdicts
 from torchtriage.storage.database import StorageUnavailable
+from torchtriage.storage.triage_claims import Claimed
+from torchtriage.storage.verdicts import Found
 
 log = logging.getLogger(__name__)
 # Of a job, of one of an array, of a part of a heterogeneous one.
@@ -36,18 +37,27 @@ def triage_incident(service: Service, incident_id: str) -> None:
     Raises StorageUnavailable and Interrupted where it is to be tried again later.
     """
     service.accepting.give_way(_GIVING_WAY)
-    # A power loss may take away what is kept from here on: the incident is waiting then, as before.
-    with service.database.transaction(durable=False) as session:
-        tries = triage_claims.claim(session, incident_id, datetime.now(UTC))
-        if not tries:
-            return
-        job, stored = triage_claims.work_of(session, incident_id)
-    if tries > triage_claims.MOST_TRIES:
+    claimed = service.claiming.put(incident_id, partial(_claim, service)).result()
+    if claimed is None:
+        return
+    if claimed.tries > triage_claims.MOST_TRIES:
         _fail(service, incident_id, _LOST.format(triage_claims.MOST_TRIES))
         return
+    with service.keeping.coming():
+        _triage(service, incident_id, claimed)
+
+
+def _claim(service: Service, incident_ids: list[str]) -> list[Claimed | None]:
+    # A power loss may take away what is kept from here on: the incidents are waiting then, as before.
+    with service.database.transaction(durable=False) as session:
+        claimed = triage_claims.claim(session, incident_ids, datetime.now(UTC))
+    return [claimed.get(incident_id) for incident_id in incident_ids]
+
+
+def _triage(service: Service, incident_id: str, claimed: Claimed) -> None:
     began = time.monotonic()
     try:
-        triaged = service.triager.run(order_of(stored, job))
+        triaged = service.triager.run(order_of(claimed.log, claimed.job))
     except (StorageUnavailable, Interrupted) as error:
         log.warning("incident %s waits for another try: %s", incident_id, error.message)
         with service.database.transaction(durable=False) as session:
@@ -61,7 +71,7 @@ def triage_incident(service: Service, incident_id: str) -> None:
         log.exception("incident %s: the triage broke", incident_id)
         _fail(service, incident_id, f"the triage broke: {type(error).__name__}: {error}")
     else:
-        _save(service, incident_id, job, triaged, time.monotonic() - began)
+        _save(service, incident_id, claimed.job, triaged, time.monotonic() - began)
 
 
 def order_of(log: StoredLog, job: Job) -> Order:
@@ -74,39 +84,45 @@ def order_of(log: StoredLog, job: Job) -> Order:
 
 def _save(service: Service, incident_id: str, job: Job, triaged: Triaged, seconds: float) -> None:
     finding = replace(triaged.finding, gpu_hours=gpu_hours_lost(job, triaged.verdict))
-    settled = service.settled.is_set()
-
-    def keep(session: Session, now: datetime) -> bool:
-        return verdicts.save(session, incident_id, triaged.verdict, finding, now, settled)
-
-    if _kept(service, incident_id, keep):
+    found = Found(incident_id, triaged.verdict, finding)
+    if _patiently(lambda: service.keeping.put(found, partial(_keep, service)).result()):
         service.counters.triaged(finding, seconds)
+
+
+def _keep(service: Service, found: list[Found]) -> list[bool]:
+    """-> whether each was kept, of which people are told in the same transaction."""
+    with service.database.transaction(durable=False) as session:
+        kept = verdicts.save(session, found, datetime.now(UTC), service.settled.is_set())
+        for one, was_kept in zip(found, kept, strict=True):
+            if was_kept:
+                put_notices(session, service, one.incident_id)
+        return kept
 
 
 def _fail(service: Service, incident_id: str, failure: str) -> None:
     failure = redact(failure)
-    if _kept(service, incident_id, lambda session, now: verdicts.save_failure(session, incident_id, failure, now)):
+    if _patiently(lambda: _keep_failure(service, incident_id, failure)):
         log.warning("incident %s has failed: %s", incident_id, failure)
         service.counters.failed()
 
 
-def _kept(service: Service, incident_id: str, keep: Callable[[Session, datetime], bool]) -> bool:
-    """-> what `keep` says: whether it kept something, of which people are told in the same transaction.
+def _keep_failure(service: Service, incident_id: str, failure: str) -> bool:
+    with service.database.transaction(durable=False) as session:
+        kept = verdicts.save_failure(session, incident_id, failure, datetime.now(UTC))
+        if kept:
+            put_notices(session, service, incident_id)
+        return kept
+
+
+def _patiently(keep: Callable[[], bool]) -> bool:
+    """-> what `keep` says: whether it kept something.
 
     Tries again where the database was away: to lose what was found for a broken connection costs a whole triage.
     Raises StorageUnavailable.
     """
     for pause in _PAUSES:
         try:
-            return _kept_once(service, incident_id, keep)
+            return keep()
         except StorageUnavailable:
             time.sleep(pause)
-    return _kept_once(service, incident_id, keep)
-
-
-def _kept_once(service: Service, incident_id: str, keep: Callable[[Session, datetime], bool]) -> bool:
-    with service.database.transaction(durable=False) as session:
-        kept = keep(session, datetime.now(UTC))
-        if kept:
-            put_notices(session, service, incident_id)
-        return kept
+    return keep()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +14,10 @@ from torchtriage.storage.blob_writer import BlobWriter
 from torchtriage.storage.new_incidents import Received
 
 _FEW = 2  # logs taken in at the same time that leave a triage room beside them
+_MEAN = (
+    0.05  # seconds of the past that tell how many: in a storm, none is for a moment whenever all are committed together
+)
+_PAUSE = 0.015  # seconds between two looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +46,29 @@ class Accepting:
 
     def __init__(self) -> None:
         self._count = 0
-        self._fewer = threading.Condition()
+        self._mean, self._at = 0.0, time.monotonic()  # how many there were lately, up to then
+        self._changing = threading.Lock()
 
     @contextmanager
     def one(self) -> Iterator[None]:
         """Counts one more, until this is left."""
-        with self._fewer:
-            self._count += 1
+        self._change(1)
         try:
             yield
         finally:
-            with self._fewer:
-                self._count -= 1
-                self._fewer.notify_all()
+            self._change(-1)
 
     def give_way(self, seconds: float) -> None:
         """Returns when few are being taken in, or after so many seconds."""
-        with self._fewer:
-            self._fewer.wait_for(lambda: self._count <= _FEW, seconds)
+        deadline = time.monotonic() + seconds
+        while self._change(0) > _FEW and (left := deadline - time.monotonic()) > 0:
+            time.sleep(min(_PAUSE, left))
+
+    def _change(self, by: int) -> float:
+        """-> how many there were lately, before so many more."""
+        with self._changing:
+            now = time.monotonic()
+            self._mean += (self._count - self._mean) * (1 - math.exp((self._at - now) / _MEAN))
+            self._at = now
+            self._count += by
+            return self._mean

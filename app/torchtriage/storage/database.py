@@ -181,7 +181,8 @@ def _leave_read_only(context: ExceptionContext) -> None:
 def _prepare_sqlite(foreign_keys: bool, path: str | None, connection: Any, record: Any) -> None:
     connection.isolation_level = None  # BEGIN is ours, below
     keys = f"foreign_keys={'ON' if foreign_keys else 'OFF'}"
-    for pragma in ("journal_mode=WAL", keys):
+    # What it can take a statement back with is of no use after a crash, so it needs no file.
+    for pragma in ("journal_mode=WAL", "temp_store=MEMORY", keys):
         connection.execute(f"PRAGMA {pragma}")
     connection.execute("SELECT 1 FROM sqlite_master").close()  # opens the -wal, which stays until the last one closes
     if path and os.path.exists(path):  # and is not in memory

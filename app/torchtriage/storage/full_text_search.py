@@ -63,9 +63,10 @@ def asked(query: str) -> list[str]:
     return list(dict.fromkeys(found))[:50]
 
 
-def replace(session: Session, number: int, content: str) -> None:
-    """Makes an incident that is in the search findable by other content."""
-    session.connection().execute(_REPLACE, {"of": number, "its_words": _row_words(content)})
+def replace(session: Session, contents: Mapping[int, str]) -> None:
+    """Makes incidents that are in the search findable by other content."""
+    rows = [{"of": number, "its_words": _row_words(content)} for number, content in contents.items()]
+    session.connection().execute(_REPLACE, rows)
 
 
 def put_all(session: Session, contents: Mapping[int, str]) -> None:

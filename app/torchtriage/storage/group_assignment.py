@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any, cast
 
 from sqlalchemy import BindParameter, Float, Table, Text, Update, bindparam, case, func, null, select, update
@@ -32,37 +33,72 @@ class Origin:
     provisional: bool = False
 
 
-def join(session: Session, fingerprint: str, finding: Finding, seen: datetime, origin: Origin) -> int:
-    """Counts one more incident to the group of a fingerprint, which is made where there is none -> its number.
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """An incident that belongs to a group: its fingerprint, what was found, and when it was received."""
 
-    A resolved group is open again, and no longer muted, where the incident is younger than the decision; the trail
+    fingerprint: str
+    finding: Finding
+    seen: datetime
+    origin: Origin
+
+
+def join(session: Session, incidents: Sequence[Joining]) -> list[int]:
+    """Counts incidents to the groups of their fingerprints, which are made where there are none -> their numbers.
+
+    A resolved group is open again, and no longer muted, where an incident is younger than the decision; the trail
     tells of that.
     """
-    hold(session, [fingerprint])
+    if not incidents:
+        return []
+    fingerprints = sorted({one.fingerprint for one in incidents})
+    hold(session, fingerprints)
+    known: dict[str, tuple[int, datetime | None]] = {}  # where each leads to, and when that was resolved, if it is
     connection = session.connection()
-    own = connection.execute(_GROUP_OF, {"of": fingerprint}).one_or_none()
-    if own is None:
-        came_from = origin.came_from or connection.execute(_BEFORE, {"of": fingerprint}).scalar()
-        origin = replace(origin, came_from=came_from, provisional=origin.provisional and came_from is None)
-        return make(session, [fingerprint], finding, seen, origin)
-    number: int = own.number
-    resolved_at = own.resolved_at
-    if own.merged_into is not None:
-        number = root_of(session, own.merged_into)
-        resolved_at = connection.execute(_RESOLVED, {"of": number}).scalar()
-    told = {
+    for own in connection.execute(_GROUPS_OF, {"these": fingerprints}).all():
+        known[own.fingerprint] = own.number, own.resolved_at
+        if own.merged_into is not None:
+            number = root_of(session, own.merged_into)
+            known[own.fingerprint] = number, connection.execute(_RESOLVED, {"of": number}).scalar()
+    numbers, more = list[int](), list[tuple[int, Joining]]()
+    for one in incidents:
+        if one.fingerprint in known:
+            numbers.append(known[one.fingerprint][0])
+            more.append((numbers[-1], one))
+        else:
+            numbers.append(_make_for(session, one))
+            known[one.fingerprint] = numbers[-1], None
+    # Groups are held in an order that is the same for everyone, and each gets its incidents in theirs.
+    more.sort(key=lambda joining: joining[0])
+    for costs, some in groupby(more, lambda joining: joining[1].finding.gpu_hours is not None):
+        connection.execute(_JOIN[costs], [_more(number, one) for number, one in some])
+    resolved = {number: at for number, at in known.values() if at is not None}
+    for number, one in more:
+        if number in resolved and resolved[number] < one.seen:
+            del resolved[number]  # it is open from here on
+            tell_regress(session, number)
+    return numbers
+
+
+def _make_for(session: Session, one: Joining) -> int:
+    """-> the number of a new group, of an incident whose fingerprint has none."""
+    before = session.connection().execute(_BEFORE, {"of": one.fingerprint})
+    came_from = one.origin.came_from or before.scalar()
+    origin = replace(one.origin, came_from=came_from, provisional=one.origin.provisional and came_from is None)
+    return make(session, [one.fingerprint], one.finding, one.seen, origin)
+
+
+def _more(number: int, one: Joining) -> dict[str, Any]:
+    finding = one.finding
+    return {
         "of": number,
-        "seen": seen,
+        "seen": one.seen,
         "its_title": finding.title,
         "its_signature": finding.signature,
         "its_entry": finding.entry,
         "its_outcome": finding.outcome,
         "its_hours": finding.gpu_hours,
     }
-    connection.execute(_JOIN[finding.gpu_hours is not None], told)
-    if resolved_at is not None and resolved_at < seen:
-        tell_regress(session, number)
-    return number
 
 
 def tell_regress(session: Session, number: int) -> None:
@@ -71,20 +107,25 @@ def tell_regress(session: Session, number: int) -> None:
     audit_log.add(session, Change(datetime.now(UTC), BY_ITSELF, "regress", f"group {number}", detail))
 
 
-def told_apart(session: Session, finding: Finding, job: Job) -> Finding:
-    """-> the finding with the fingerprint that it has after what people split."""
-    values = {"cluster": job.cluster, "user": job.user, "host": finding.host}
-    for rule in session.connection().execute(_SPLITS, {"of": finding.fingerprint}):
-        if values[rule.field] == rule.value:
-            own = apart(rule.fingerprint, rule.field, rule.value)
-            return told_apart(session, replace(finding, fingerprint=own), job)
-    return finding
+def told_apart(session: Session, findings: Sequence[tuple[Finding, Job]]) -> list[Finding]:
+    """-> the findings with the fingerprints that they have after what people split."""
+    wanted = list({finding.fingerprint for finding, _ in findings if finding.fingerprint})
+    rules = session.connection().execute(_SPLITS, {"these": wanted}).all() if wanted else []
+    found = []
+    for finding, job in findings:
+        values = {"cluster": job.cluster, "user": job.user, "host": finding.host}
+        own = next((r for r in rules if r.fingerprint == finding.fingerprint and values[r.field] == r.value), None)
+        if own is not None:
+            finding = replace(finding, fingerprint=apart(own.fingerprint, own.field, own.value))
+            (finding,) = told_apart(session, [(finding, job)])
+        found.append(finding)
+    return found
 
 
 def hold(session: Session, fingerprints: Iterable[str]) -> None:
     """Holds fingerprints, in an order that is the same for everyone: nobody else changes their groups meanwhile."""
-    for fingerprint in sorted(fingerprints):
-        lock(session, f"fingerprint {fingerprint}")
+    if names := [f"fingerprint {fingerprint}" for fingerprint in sorted(fingerprints)]:
+        lock(session, *names)
 
 
 def apart(fingerprint: str, field: str, value: str) -> str:
@@ -146,10 +187,10 @@ def _joining(costs: bool) -> Update:
 # What is asked and written for every verdict, made once.
 _GROUPS = cast(Table, GroupRow.__table__)
 _RESOLVED_AT = case((_GROUPS.c.status == GroupStatus.RESOLVED, _GROUPS.c.resolved_at)).label("resolved_at")
-_GROUP_OF = (
-    select(_GROUPS.c.number, _GROUPS.c.merged_into, _RESOLVED_AT)
+_GROUPS_OF = (
+    select(FingerprintRow.fingerprint, _GROUPS.c.number, _GROUPS.c.merged_into, _RESOLVED_AT)
     .join(FingerprintRow, FingerprintRow.group_number == _GROUPS.c.number)
-    .where(FingerprintRow.fingerprint == bindparam("of"))
+    .where(FingerprintRow.fingerprint.in_(bindparam("these", expanding=True)))
 )
 _BEFORE = (
     select(func.min(FingerprintRow.group_number))
@@ -161,6 +202,6 @@ _JOIN = {costs: _joining(costs) for costs in (True, False)}
 _RESOLVED = select(_RESOLVED_AT).where(_GROUPS.c.number == bindparam("of"))
 _SPLITS = (
     select(SplitRow.fingerprint, SplitRow.field, SplitRow.value)
-    .where(SplitRow.fingerprint == bindparam("of"))
+    .where(SplitRow.fingerprint.in_(bindparam("these", expanding=True)))
     .order_by(SplitRow.number)
 )

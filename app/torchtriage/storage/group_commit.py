@@ -5,11 +5,11 @@ wait ten times as long as one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -25,6 +25,7 @@ _MOST = 100  # items in a transaction: one that goes on for long keeps all other
 @dataclass(slots=True, eq=False)
 class _Waiting(Generic[Item, Result]):
     item: Item
+    done: bool = False
     result: Result | None = None
     error: StorageUnavailable | None = None
 
@@ -32,9 +33,13 @@ class _Waiting(Generic[Item, Result]):
 class Together(Generic[Item, Result]):
     """Hand items in from any thread: what comes while some of them are written is written next, all at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = 0) -> None:
+        """`patience` is for how many seconds the first item waits at most, until half of those that are `coming` are
+        there."""
+        self._patience = patience
+        self._coming = 0
         self._waiting: list[_Waiting[Item, Result]] = []
-        self._adding = threading.Lock()
+        self._adding = threading.Condition()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="together")
 
     @property
@@ -42,7 +47,21 @@ class Together(Generic[Item, Result]):
         """How many items nobody has begun with."""
         return len(self._waiting)
 
-    def put(self, item: Item, work: Work[Item, Result], after: Callable[[Item], None]) -> Future[Result]:
+    @contextmanager
+    def coming(self) -> Iterator[None]:
+        """Within this an item is made, and put."""
+        with self._adding:
+            self._coming += 1
+        try:
+            yield
+        finally:
+            with self._adding:
+                self._coming -= 1
+                self._adding.notify_all()
+
+    def put(
+        self, item: Item, work: Work[Item, Result], after: Callable[[Item], None] = lambda _: None
+    ) -> Future[Result]:
         """-> what becomes of this item, once its transaction is committed, or what `work` raised for it.
 
         `work` does items in one transaction -> what became of each, in their order; all of them, or none. `after` is
@@ -51,12 +70,13 @@ class Together(Generic[Item, Result]):
         mine = _Waiting[Item, Result](item)
         with self._adding:
             self._waiting.append(mine)
+            self._adding.notify_all()
             # In the same order, so that whoever's turn it is stands first or has been done with others.
             return self._writer.submit(self._do, mine, work, after)
 
-    def close(self) -> None:
-        """Waits until all is written."""
-        self._writer.shutdown()
+    def close(self, wait: bool = True) -> None:
+        """Takes nothing more, and waits until all is written."""
+        self._writer.shutdown(wait)
 
     def _do(self, mine: _Waiting[Item, Result], work: Work[Item, Result], after: Callable[[Item], None]) -> Result:
         try:
@@ -68,25 +88,27 @@ class Together(Generic[Item, Result]):
         try:
             if mine in self._waiting[:1]:
                 self._do_all(work)
-            if mine.result is None and mine.error is None:  # alone, or another item may be why all of them failed
+            if not mine.done and mine.error is None:  # alone, or another item may be why all of them failed
                 (mine.result,) = work([mine.item])
         except StorageUnavailable as error:
             mine.error = error
             self._fail_waiting(error)
         if mine.error is not None:
             raise mine.error
-        assert mine.result is not None
-        return mine.result
+        return cast(Result, mine.result)
 
     def _do_all(self, work: Work[Item, Result]) -> None:
         with self._adding:
+            if self._patience:
+                # For half of them, so that who makes the others goes on meanwhile.
+                self._adding.wait_for(lambda: 2 * len(self._waiting) >= self._coming, self._patience)
             batch, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
         if len(batch) == 1:
             return  # fails, if it does, where it is asked for
         try:
             with suppress(SQLAlchemyError, ValueError):
                 for one, result in zip(batch, work([one.item for one in batch]), strict=True):
-                    one.result = result
+                    one.result, one.done = result, True
         except StorageUnavailable as error:
             for one in batch:
                 one.error = error

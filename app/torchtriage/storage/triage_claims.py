@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import cast as cast_to
 
-from sqlalchemy import Table, Text, bindparam, cast, column, exists, func, or_, select, table, update
+from sqlalchemy import BindParameter, Table, Text, bindparam, cast, column, exists, func, or_, select, table, update
 from sqlalchemy.orm import Session
 
 from torchtriage.domain.incident import Job, State, StoredFile, StoredLog
@@ -31,18 +32,18 @@ _JITTER = 1.5  # so that two that were lost together are not tried together for 
 _LONGEST = timedelta(hours=2)  # of these pauses: a time further away was written before the clock was set back
 _INCIDENTS, _OF_LOGS = cast_to(Table, IncidentRow.__table__), cast_to(Table, FileRow.__table__)
 # What is asked and written for every triage, made once.
-_THE_ONE = _INCIDENTS.c.number == bindparam("of")
+_THESE: BindParameter[int] = bindparam("numbers", expanding=True)
 _CLAIMED = (
-    select(_INCIDENTS.c.tries, _INCIDENTS.c.next_try)
-    .where(_THE_ONE, _INCIDENTS.c.state.in_(bindparam("states", expanding=True)))
+    select(_INCIDENTS.c.number, _INCIDENTS.c.tries, _INCIDENTS.c.next_try, _INCIDENTS.c.job, _INCIDENTS.c.log_sha256)
+    .where(_INCIDENTS.c.number.in_(_THESE), _INCIDENTS.c.state.in_(bindparam("states", expanding=True)))
+    .order_by(_INCIDENTS.c.number)  # held in an order that is the same for everyone
     .with_for_update()
 )
-_CLAIM = update(_INCIDENTS).where(_THE_ONE)
-_JOB = select(_INCIDENTS.c.job, _INCIDENTS.c.log_sha256).where(_THE_ONE)
+_CLAIM = update(_INCIDENTS).where(_INCIDENTS.c.number == bindparam("of"))
 _FILES = (
-    select(_OF_LOGS.c.name, _OF_LOGS.c.sha256, _OF_LOGS.c.bytes, _OF_LOGS.c.lines)
-    .where(_OF_LOGS.c.incident_number == bindparam("of"))
-    .order_by(_OF_LOGS.c.position)
+    select(_OF_LOGS.c.incident_number, _OF_LOGS.c.name, _OF_LOGS.c.sha256, _OF_LOGS.c.bytes, _OF_LOGS.c.lines)
+    .where(_OF_LOGS.c.incident_number.in_(_THESE))
+    .order_by(_OF_LOGS.c.incident_number, _OF_LOGS.c.position)
 )
 _FILES_AT_ONCE = 1000  # which a statement can name
 _WITHOUT_LOG = (
@@ -76,27 +77,45 @@ def waiting(session: Session, now: datetime) -> list[tuple[str, int]]:
     return [(str(number), int(size)) for number, size in session.execute(query)]
 
 
-def claim(session: Session, incident_id: str, now: datetime) -> int:
-    """received → triaging -> which try this is, from 1 on; 0 where the incident is gone, has ended or is to wait.
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """An incident whose triage begins: which try it is, from 1 on, and what the triage needs to know."""
+
+    tries: int
+    job: Job
+    log: StoredLog
+
+
+def claim(session: Session, incident_ids: Sequence[str], now: datetime) -> dict[str, Claimed]:
+    """received → triaging -> what was claimed, by id: not those that are gone, have ended or are to wait.
 
     That one process has it at a time is the queue's business: an incident in triaging is one whose process was lost.
     """
     connection = session.connection()
-    row = connection.execute(_CLAIMED, {"of": number_of(incident_id), "states": OPEN}).one_or_none()
-    if row is None or (row.next_try is not None and now < row.next_try <= now + _LONGEST):
-        return 0
-    tries: int = row.tries + 1
-    lost = {"state": State.TRIAGING, "tries": tries, "next_try": _after_loss(tries, now)}
-    connection.execute(_CLAIM, {"of": number_of(incident_id)} | lost)
-    return tries
-
-
-def work_of(session: Session, incident_id: str) -> tuple[Job, StoredLog]:
-    """-> what a triage needs to know of an incident that was claimed."""
-    connection, of = session.connection(), {"of": number_of(incident_id)}
-    job, digest = connection.execute(_JOB, of).one()
-    files = tuple(StoredFile(*file) for file in connection.execute(_FILES, of))
-    return Job(**job), StoredLog(digest, files)
+    wanted = {number_of(incident_id): incident_id for incident_id in incident_ids}
+    rows = connection.execute(_CLAIMED, {"numbers": list(wanted), "states": OPEN}).all()
+    ready = [row for row in rows if row.next_try is None or not now < row.next_try <= now + _LONGEST]
+    if not ready:
+        return {}
+    connection.execute(
+        _CLAIM,
+        [
+            {
+                "of": row.number,
+                "state": State.TRIAGING,
+                "tries": row.tries + 1,
+                "next_try": _after_loss(row.tries + 1, now),
+            }
+            for row in ready
+        ],
+    )
+    files: dict[int, list[StoredFile]] = {row.number: [] for row in ready}
+    for number, *file in connection.execute(_FILES, {"numbers": list(files)}):
+        files[number].append(StoredFile(*file))
+    return {
+        wanted[row.number]: Claimed(row.tries + 1, Job(**row.job), StoredLog(row.log_sha256, tuple(files[row.number])))
+        for row in ready
+    }
 
 
 def hand_back(session: Session, incident_id: str) -> None:

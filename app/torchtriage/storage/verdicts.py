@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from types import SimpleNamespace
 from typing import Any, cast
@@ -36,30 +38,50 @@ _REMEMBER = insert(_EARLIER).from_select(
 )
 
 
-def save(
-    session: Session,
-    incident_id: str,
-    verdict: dict[str, Any],
-    finding: Finding,
-    triaged_at: datetime,
-    settled: bool = True,
-) -> bool:
-    """Keeps a verdict and puts the incident into its group -> True; False where another was quicker or it is gone.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a triage said of an incident, as JSON, and what of that is filtered, grouped and searched by."""
+
+    incident_id: str
+    verdict: dict[str, Any]
+    finding: Finding
+
+
+def save(session: Session, found: Sequence[Found], triaged_at: datetime, settled: bool = True) -> list[bool]:
+    """Keeps verdicts and puts the incidents into their groups -> whether, of each; not where another was quicker or the
+    incident is gone.
 
     Where it is not `settled` yet which groups of older knowledge live on under which fingerprint, a new group is
     provisional.
     """
-    row = _found(session, _LOCKED, incident_id, OPEN)
-    if row is None:
-        return False
-    finding = group_assignment.told_apart(session, finding, Job(**row.job))
-    origin = group_assignment.Origin(of_knowledge(verdict), provisional=not settled)
-    group = finding.fingerprint and group_assignment.join(
-        session, finding.fingerprint, finding, row.received_at, origin
-    )
-    _set(session, row, verdict, finding, triaged_at, group)
-    daily_counts.move(session, None, daily_counts.of(_after(row, finding)))
-    return True
+    first = {number_of(one.incident_id): one for one in reversed(found)}
+    rows = {row.number: row for row in _found(session, _LOCKED, list(first), OPEN)}
+    kept = [first[number] for number in rows]
+    jobs = [Job(**row.job) for row in rows.values()]
+    findings = group_assignment.told_apart(session, [(one.finding, job) for one, job in zip(kept, jobs, strict=True)])
+    saved = [_Saved(*each) for each in zip(rows.values(), jobs, (one.verdict for one in kept), findings, strict=True)]
+    grouped = [one for one in saved if one.finding.fingerprint]
+    groups = group_assignment.join(session, [one.as_joining(provisional=not settled) for one in grouped])
+    group_of = {one.row.number: group for one, group in zip(grouped, groups, strict=True)}
+    _set(session, [(one, group_of.get(one.row.number)) for one in saved], triaged_at)
+    daily_counts.move_all(session, ((None, daily_counts.of(_after(one.row, one.finding))) for one in saved))
+    return [number_of(one.incident_id) in rows and first[number_of(one.incident_id)] is one for one in found]
+
+
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    """An incident's row as it was, and what is said of it now."""
+
+    row: Any
+    job: Job
+    verdict: dict[str, Any]
+    finding: Finding
+
+    def as_joining(self, was: int | None = None, provisional: bool = False) -> group_assignment.Joining:
+        """-> what puts it into its group, it having been in the group `was`, if any."""
+        origin = group_assignment.Origin(of_knowledge(self.verdict), was, provisional)
+        assert self.finding.fingerprint is not None
+        return group_assignment.Joining(self.finding.fingerprint, self.finding, self.row.received_at, origin)
 
 
 def of_knowledge(verdict: dict[str, Any]) -> str:
@@ -75,24 +97,26 @@ def confirm(session: Session, incident_ids: list[str], knowledge: str) -> None:
 
 def replace(session: Session, incident_id: str, verdict: dict[str, Any], finding: Finding, now: datetime) -> bool:
     """Keeps a verdict of other knowledge, and the one before it too -> True; False where there is none to replace."""
-    before = _found(session, _KNOWN_IN, incident_id, _ENDED)
+    number = number_of(incident_id)
+    before = next(iter(_found(session, _KNOWN_IN, [number], _ENDED)), None)
     if before is None:
         return False
-    finding = group_assignment.told_apart(session, finding, Job(**before.job))
+    job = Job(**before.job)
+    (finding,) = group_assignment.told_apart(session, [(finding, job)])
     if finding.fingerprint != before.fingerprint:
         group_merging.begin_leaving(session, before.group_number, [finding.fingerprint] if finding.fingerprint else [])
-    row = _found(session, _LOCKED, incident_id, _ENDED)
+    row = next(iter(_found(session, _LOCKED, [number], _ENDED)), None)
     if row is None:
         return False
+    saved = _Saved(row, job, verdict, finding)
     session.connection().execute(_REMEMBER, {"of": row.number, "now": now})
     group = row.group_number
     if finding.fingerprint != row.fingerprint:
         was = session.get(FingerprintRow, row.fingerprint) if row.fingerprint else None
-        origin = group_assignment.Origin(of_knowledge(verdict), was.group_number if was else None)
-        group = finding.fingerprint and group_assignment.join(
-            session, finding.fingerprint, finding, row.received_at, origin
-        )
-    _set(session, row, verdict, finding, now, group)
+        group = None
+        if finding.fingerprint:
+            (group,) = group_assignment.join(session, [saved.as_joining(was.group_number if was else None)])
+    _set(session, [(saved, group)], now)
     if finding.fingerprint != row.fingerprint and row.group_number is not None:
         # Which may be where it went: under another fingerprint of the group, or of a merge.
         group_merging.leave(session, row.group_number, group if isinstance(group, int) else None)
@@ -114,37 +138,42 @@ def save_failure(session: Session, incident_id: str, failure: str, at: datetime)
 
 # Held, it stays as it is until the transaction ends.
 _KNOWN_IN = select(*_KNOWN).where(
-    _INCIDENTS.c.number == bindparam("of"), _INCIDENTS.c.state.in_(bindparam("states", expanding=True))
+    _INCIDENTS.c.number.in_(bindparam("these", expanding=True)),
+    _INCIDENTS.c.state.in_(bindparam("states", expanding=True)),
 )
-_LOCKED = _KNOWN_IN.with_for_update()
+_LOCKED = _KNOWN_IN.order_by(_INCIDENTS.c.number).with_for_update()
 
 
-def _found(session: Session, query: Any, incident_id: str, states: list[State]) -> Any:
-    """-> what is known of an incident in one of these states; None where it is not."""
-    return session.connection().execute(query, {"of": number_of(incident_id), "states": states}).one_or_none()
+def _found(session: Session, query: Any, numbers: list[int], states: list[State]) -> Sequence[Any]:
+    """-> what is known of those incidents that are in one of these states."""
+    return session.connection().execute(query, {"these": numbers, "states": states}).all()
 
 
-def _set(
-    session: Session, row: Any, verdict: dict[str, Any], finding: Finding, at: datetime, group: int | str | None
-) -> None:
-    columns = {
-        "of": row.number,
-        "state": State.TRIAGED,
-        "triaged_at": at,
-        "failure": None,
-        "verdict": verdict,
-        "outcome": finding.outcome,
-        "entry": finding.entry,
-        "host": finding.host,
-        "hardware": finding.hardware,
-        "gpu_hours": finding.gpu_hours,
-        "advice": (verdict.get("action") or {}).get("advice"),
-        "knowledge": of_knowledge(verdict),
-        "fingerprint": finding.fingerprint,
-        "group_number": group or None,
-    }
+def _set(session: Session, saved: Sequence[tuple[_Saved, int | None]], at: datetime) -> None:
+    """Writes each verdict to its incident, which is in that group now."""
+    if not saved:
+        return
+    columns = [
+        {
+            "of": one.row.number,
+            "state": State.TRIAGED,
+            "triaged_at": at,
+            "failure": None,
+            "verdict": one.verdict,
+            "outcome": one.finding.outcome,
+            "entry": one.finding.entry,
+            "host": one.finding.host,
+            "hardware": one.finding.hardware,
+            "gpu_hours": one.finding.gpu_hours,
+            "advice": (one.verdict.get("action") or {}).get("advice"),
+            "knowledge": of_knowledge(one.verdict),
+            "fingerprint": one.finding.fingerprint,
+            "group_number": group,
+        }
+        for one, group in saved
+    ]
     session.connection().execute(_SET, columns)
-    full_text_search.replace(session, row.number, f"{job_text(Job(**row.job))}\n{finding.text}")
+    full_text_search.replace(session, {one.row.number: f"{job_text(one.job)}\n{one.finding.text}" for one, _ in saved})
 
 
 def _after(row: Any, finding: Finding) -> Any:

@@ -81,6 +81,7 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
         redirect_slashes=False,
     )
     errors.add_handlers(app)
+    app.router.routes.append(incidents.SubmitRoute())  # before FastAPI's own, below
     for part in (incidents, triage, groups, stats, changes, health):
         app.include_router(part.router, dependencies=[Depends(refuse_cross_site)])
     app.include_router(metrics)

@@ -89,7 +89,8 @@ def _caller(service: Service, request: Request) -> Caller:
     return caller
 
 
-Submitter = Annotated[Caller, Depends(needs(Scope.SUBMIT))]
+submitting = needs(Scope.SUBMIT)
+Submitter = Annotated[Caller, Depends(submitting)]
 Reader = Annotated[Caller, Depends(needs(Scope.READ))]
 Writer = Annotated[Caller, Depends(needs(Scope.WRITE))]
 Admin = Annotated[Caller, Depends(needs(Scope.ADMIN))]

@@ -14,16 +14,16 @@ from torchtriage.services.service import Service
 from torchtriage.web.api.upload_lanes import Intake
 
 
-async def _service(request: Request) -> Service:
+async def service_of(request: Request) -> Service:
     return cast(Service, request.app.state.service)
 
 
-async def _intake(request: Request) -> Intake:
+async def intake_of(request: Request) -> Intake:
     return cast(Intake, request.app.state.intake)
 
 
-ServiceDep = Annotated[Service, Depends(_service)]
-IntakeDep = Annotated[Intake, Depends(_intake)]
+ServiceDep = Annotated[Service, Depends(service_of)]
+IntakeDep = Annotated[Intake, Depends(intake_of)]
 
 
 def search_index(state: State, service: Service) -> SearchIndex:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import closing, suppress
 from typing import TypeVar
 
 from fastapi import Request
@@ -46,7 +46,9 @@ async def with_uploads(
             await _receive(request, body, limit, spool)
 
             def read(watch: Watch) -> Result:
-                return work(_uploads(request, _watched(spool.chunks(), watch), watch, fields))
+                uploads = _uploads(request, _watched(spool.chunks(), watch), watch, fields)
+                with closing(_in_turn(uploads, watch)) as one_by_one:
+                    return work(one_by_one)
 
             return await intake.run(read, spool.size)
     except (BadInput, Busy):
@@ -63,6 +65,12 @@ async def _receive(request: Request, body: _Body, limit: int, spool: Spool) -> N
             return
         await spool.add(chunk)
     raise LogTooLarge(f"the body is larger than the limit of {limit} bytes", limit=limit)
+
+
+def _in_turn(uploads: Iterator[Upload], watch: Watch) -> Generator[Upload, None, None]:
+    """Yields the same; whoever goes through them has its turn until all is read."""
+    with watch.turn:
+        yield from uploads
 
 
 def _watched(chunks: Iterator[bytes], watch: Watch) -> Iterator[bytes]:

@@ -6,12 +6,14 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from starlette.datastructures import QueryParams
 
 from torchtriage.domain.group import GroupFilter, GroupOrder, GroupStatus
 from torchtriage.domain.incident import IncidentFilter, Job, State
 
 _MOST_LABELS = 50
 _FIRST_YEAR, _LAST_YEAR = 2, 9998  # a time of another zone, and the day before or after, is a time too
+_NOT_OF_JOB = frozenset({"wait", "label", "started_at", "ended_at"})  # of what is asked with a log, or in another form
 _UNKNOWN = ("", "unknown", "none", "n/a", "null")  # what schedulers write where they do not know a time
 
 
@@ -81,8 +83,17 @@ class SubmitQuery(BaseModel):
     )
     wait: float = Field(10, ge=0, le=60, description="Seconds to wait for the verdict")
 
+    @classmethod
+    def of(cls, query: bytes) -> SubmitQuery:
+        """-> what the query of a request says, read as FastAPI reads it. Raises pydantic's ValidationError."""
+        params = QueryParams(query)
+        given: dict[str, Any] = dict(params)  # of what is given several times the last
+        if "label" in given:
+            given["label"] = params.getlist("label")
+        return cls.model_validate(given)
+
     def job(self) -> Job:
-        given = self.model_dump(exclude={"wait", "label", "started_at", "ended_at"})
+        given = {name: value for name, value in self if name not in _NOT_OF_JOB}
         labels = dict(label.split(":", 1) for label in self.label)
         return Job(**given, started_at=_iso(self.started_at), ended_at=_iso(self.ended_at), labels=labels)
 

@@ -5,9 +5,11 @@ takes long does not hold up what is done at once (decisions/0025).
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple, TypeVar
 
 from torchtriage.errors import LogTooLarge
@@ -17,6 +19,7 @@ from torchtriage.web.errors import Busy, Stopping
 Result = TypeVar("Result")
 
 _PATIENCE = 20.0  # seconds that a body waits for its turn: senders do not wait for ever
+_WORKING = 2  # small bodies that are read and compressed at once; more only take Python's lock from one another
 _SECONDS, _PACE = 5.0, 20 << 20  # of the processor that any log may take, and bytes for which it may take one more
 
 
@@ -37,10 +40,12 @@ class _Outgrown(Exception):
 
 
 class Watch:
-    """What the work on one body has taken so far. It is told of each piece that was read or unpacked."""
+    """What the work on one body has taken so far. It is told of each piece that was read or unpacked. `turn` is held
+    while that goes on, and not while the disk is waited for."""
 
     def __init__(self, lane: _Lane, intake: Intake) -> None:
         self._lane, self._intake = lane, intake
+        self.turn: AbstractContextManager[object] = intake.working if lane is _LANES[0] else nullcontext()
         self._bytes, self._began = 0, time.thread_time()
 
     def __call__(self, size: int) -> None:
@@ -62,6 +67,7 @@ class Intake:
     def __init__(self, spools: Spools) -> None:
         self.spools = spools
         self.stopped = False
+        self.working = threading.BoundedSemaphore(_WORKING)
         self._turns = [asyncio.Semaphore(lane.places) for lane in _LANES]
         # A lane has threads of its own, as one that has worked on something large keeps memory for the next.
         self._threads = [ThreadPoolExecutor(lane.places, thread_name_prefix="body") for lane in _LANES]
