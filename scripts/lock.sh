@@ -1,7 +1,7 @@
 #!/bin/sh
-# Writes requirements.lock, requirements-image.lock (with the extras that the image has) and requirements-dev.lock from
-# pyproject.toml: for every platform and Python 3.11 or newer,
-# with the hashes of all files of a version. A mirror or a local folder that this machine is set up to use must not
+# Writes from pyproject.toml, for every platform and Python 3.11 or newer, with the hashes of all files of a version:
+# requirements.lock (what `make serve` installs), requirements-image.lock (with the other extras of the image) and
+# requirements-dev.lock. A mirror or a local folder that this machine is set up to use must not
 # get into them, so the settings that name one are taken away.
 set -eu
 
@@ -11,7 +11,12 @@ compile() {
         --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" "$@"
 }
 
-compile --group build --output-file requirements.lock
-compile --group build --extra apprise --extra kubernetes --extra mcp --constraints requirements.lock \
+serving="--extra server --extra postgres --extra s3 --extra oidc --extra slack"
+
+# shellcheck disable=SC2086
+compile --group build $serving --output-file requirements.lock
+# shellcheck disable=SC2086
+compile --group build $serving --extra apprise --extra kubernetes --extra mcp --constraints requirements.lock \
     --output-file requirements-image.lock
-compile --group build --group dev --constraints requirements-image.lock --output-file requirements-dev.lock
+# shellcheck disable=SC2086
+compile --group build --group dev $serving --constraints requirements-image.lock --output-file requirements-dev.lock

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 import torchtriage
 
@@ -46,6 +47,15 @@ def test_every_make_target_is_phony_and_has_a_line_of_help() -> None:
     phony = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
     assert phony is not None
     assert targets == set(phony[1].split())
+
+
+def test_pre_commit_runs_the_steps_of_make_check() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    check = re.search(r"^check:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    assert check is not None
+    (local,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert local["repo"] == "local"
+    assert [hook["entry"] for hook in local["hooks"]] == check[1].replace("$(BIN)", ".venv/bin").strip().split("\n\t")
 
 
 def test_the_changelog_knows_this_version() -> None:

@@ -2,6 +2,7 @@
 
 TriageError                 status 500, internal_error
 ├── SettingError            a setting is missing or wrong; stops the start
+│   └── MissingExtra        an optional library is not installed; says which extra brings it
 ├── KnowledgeError          an entry of the knowledge base is wrong; carries all problems with file:line
 ├── BadInput                400, the caller's
 │   ├── UnreadableLog       422, the bytes are no log: broken archive, binary, empty
@@ -33,6 +34,10 @@ class TriageError(Exception):
 
 class SettingError(TriageError):
     code = "bad_setting"
+
+
+class MissingExtra(SettingError):
+    code = "missing_extra"
 
 
 class KnowledgeError(TriageError):

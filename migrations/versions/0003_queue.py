@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from alembic import op
-from procrastinate.schema import SchemaManager
 
 revision = "0003"
 down_revision = "0002"
@@ -27,15 +26,21 @@ $$
 
 
 def upgrade() -> None:
-    _run(SchemaManager.get_schema())
+    if _is_postgres():
+        from procrastinate.schema import SchemaManager  # here, as SQLite works without the extra `postgres`
+
+        _run(SchemaManager.get_schema())
 
 
 def downgrade() -> None:
-    _run(_DROP)
+    if _is_postgres():
+        _run(_DROP)
+
+
+def _is_postgres() -> bool:
+    return op.get_bind().dialect.name == "postgresql"
 
 
 def _run(statements: str) -> None:
-    connection = op.get_bind()
-    if connection.dialect.name == "postgresql":
-        # Several at once, with % in them, which is no placeholder here.
-        connection.exec_driver_sql(statements, execution_options={"no_parameters": True})
+    # Several at once, with % in them, which is no placeholder here.
+    op.get_bind().exec_driver_sql(statements, execution_options={"no_parameters": True})

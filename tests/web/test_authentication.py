@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from limits import parse
 
 from tests.services.logs import OUT_OF_MEMORY
 from torchtriage.domain.access import Caller, Scope
@@ -205,7 +204,7 @@ def test_who_changed_what_is_written_down(guarded: TestClient) -> None:
 
 
 def test_who_asks_too_often_has_to_wait(tmp_path: Path) -> None:
-    settings = Settings(data_dir=tmp_path, workers=0, rate_limit=parse("3/hour"))
+    settings = Settings(data_dir=tmp_path, workers=0, rate_limit="3/hour")
     with TestClient(create_app(settings)) as client:
         statuses = [client.get("/api/v1/groups").status_code for _ in range(5)]
         assert statuses == [200, 200, 200, 429, 429]
@@ -213,7 +212,7 @@ def test_who_asks_too_often_has_to_wait(tmp_path: Path) -> None:
 
 
 def test_each_token_has_its_own_limit_whatever_its_name(tmp_path: Path) -> None:
-    settings = Settings(data_dir=tmp_path, workers=0, auth="tokens", host="0.0.0.0", rate_limit=parse("2/hour"))
+    settings = Settings(data_dir=tmp_path, workers=0, auth="tokens", host="0.0.0.0", rate_limit="2/hour")
     with TestClient(create_app(settings)) as client:
         for _ in range(2):
             header = token(client, Scope.READ, Scope.WRITE)
@@ -259,7 +258,7 @@ def test_of_ipv6_the_network_is_limited(guarded: TestClient) -> None:
 
 
 def test_logins_and_wrong_tokens_count_to_the_rate_limit(tmp_path: Path) -> None:
-    settings = Settings(data_dir=tmp_path, workers=0, auth="tokens", host="0.0.0.0", rate_limit=parse("3/hour"))
+    settings = Settings(data_dir=tmp_path, workers=0, auth="tokens", host="0.0.0.0", rate_limit="3/hour")
     with TestClient(create_app(settings), follow_redirects=False) as client:
         right = token(client, Scope.READ)
         secret = right["authorization"].split()[1]
@@ -288,7 +287,7 @@ def test_who_is_forwarded_is_believed_of_the_proxies_of_the_settings(
     tmp_path: Path, peer: str, said: str, counted: str
 ) -> None:
     settings = Settings(
-        data_dir=tmp_path, workers=0, rate_limit=parse("1/hour"), trusted_proxies=("10.0.0.0/8", "2001:db8::/32")
+        data_dir=tmp_path, workers=0, rate_limit="1/hour", trusted_proxies=("10.0.0.0/8", "2001:db8::/32")
     )
     app = create_app(settings)
     with TestClient(app):
@@ -299,7 +298,7 @@ def test_who_is_forwarded_is_believed_of_the_proxies_of_the_settings(
 
 
 def test_without_proxies_in_the_settings_nobody_is_believed(tmp_path: Path) -> None:
-    app = create_app(Settings(data_dir=tmp_path, workers=0, rate_limit=parse("3/hour")))
+    app = create_app(Settings(data_dir=tmp_path, workers=0, rate_limit="3/hour"))
     with TestClient(app):
         statuses = [
             at(app, "127.0.0.1").get("/api/v1/groups", headers={"x-forwarded-for": f"203.0.113.{number}"}).status_code

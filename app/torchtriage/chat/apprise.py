@@ -13,7 +13,7 @@ class ThroughApprise:
     follows = False
 
     def __init__(self, urls: tuple[str, ...]) -> None:
-        """Raises ModuleNotFoundError without the extra, ValueError for an address that Apprise does not know."""
+        """Needs the extra. Raises ValueError for an address that Apprise does not know."""
         import apprise
 
         self._apprise = apprise.Apprise()

@@ -11,12 +11,12 @@ from torchtriage.chat.dingtalk import DingTalk
 from torchtriage.chat.feishu import Feishu
 from torchtriage.chat.mail import Mail, Server
 from torchtriage.chat.outbound_http import Outgoing
-from torchtriage.chat.slack import SlackBot, SlackWebhook
 from torchtriage.chat.slack_api import SlackApi
 from torchtriage.chat.webhook import Webhook
 from torchtriage.chat.wecom import WeCom
 from torchtriage.domain.notice import Notice, Thread
 from torchtriage.errors import SettingError
+from torchtriage.extras import require
 from torchtriage.settings import Settings
 from torchtriage.settings.channels import ChannelOptions, Routes, routes_of
 
@@ -65,15 +65,13 @@ def open_channels(settings: Settings, outgoing: Outgoing | None = None) -> Chann
 
 def _sender(options: ChannelOptions, settings: Settings, outgoing: Outgoing, slack: SlackApi | None) -> Sender:
     buttons = bool(settings.slack_signing_secret)
-    if options.kind == "slack":
-        assert slack is not None
-        return SlackBot(slack, options.channel, buttons)
+    if options.kind in ("slack", "slack-webhook"):
+        return _slack(options, outgoing, slack, buttons)
     if options.kind == "email":
         return Mail(Server.of(settings.smtp_url), settings.email_from, options.to)
     if options.kind == "apprise":
         return _apprise(options)
     made: dict[str, Callable[[], Sender]] = {
-        "slack-webhook": lambda: SlackWebhook(outgoing, options.url, buttons),
         "feishu": lambda: Feishu(outgoing, options.url, options.secret),
         "dingtalk": lambda: DingTalk(outgoing, options.url, options.secret),
         "wecom": lambda: WeCom(outgoing, options.url),
@@ -82,10 +80,19 @@ def _sender(options: ChannelOptions, settings: Settings, outgoing: Outgoing, sla
     return made[options.kind]()
 
 
+def _slack(options: ChannelOptions, outgoing: Outgoing, slack: SlackApi | None, buttons: bool) -> Sender:
+    require("slack", f"channel {options.name}")
+    from torchtriage.chat.slack import SlackBot, SlackWebhook
+
+    if options.kind == "slack-webhook":
+        return SlackWebhook(outgoing, options.url, buttons)
+    assert slack is not None
+    return SlackBot(slack, options.channel, buttons)
+
+
 def _apprise(options: ChannelOptions) -> Sender:
+    require("apprise", f"channel {options.name}")
     try:
         return ThroughApprise(options.urls)
-    except ModuleNotFoundError:
-        raise SettingError(f"channel {options.name}: install the extra: pip install 'torchtriage[apprise]'") from None
     except ValueError as error:
         raise SettingError(f"channel {options.name}: {error}") from None

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-from slack_sdk.models.blocks import ContextBlock, InputBlock, PlainTextInputElement, PlainTextObject
-from slack_sdk.models.blocks.block_elements import FileInputElement
-from slack_sdk.models.views import View
+from typing import TYPE_CHECKING, Any
 
 from torchtriage.chat.slack_payload import Form, FormField, Part
 from torchtriage.chat.wording import word
 from torchtriage.domain.entry import Language
+
+if TYPE_CHECKING:
+    from slack_sdk.models.blocks import PlainTextObject
 
 CALLBACK = "triage_log"
 MOST_FILES = 10
@@ -37,6 +36,11 @@ class Submitted:
 
 def view(lang: Language, page: str, place: Place) -> dict[str, Any]:
     """-> the form; `place` comes back with it. Slack takes 3000 characters in a text, so that longer logs are files."""
+    # Here, as the routes are there without the extra `slack`.
+    from slack_sdk.models.blocks import ContextBlock, InputBlock, PlainTextInputElement, PlainTextObject
+    from slack_sdk.models.blocks.block_elements import FileInputElement
+    from slack_sdk.models.views import View
+
     text = PlainTextInputElement(action_id=_TEXT, multiline=True, max_length=_MOST_TEXT)
     files = FileInputElement(action_id=_FILES, max_files=MOST_FILES)
     made = View(
@@ -70,4 +74,6 @@ def empty(lang: Language) -> dict[str, Any]:
 
 
 def _plain(lang: Language, key: str) -> PlainTextObject:
+    from slack_sdk.models.blocks import PlainTextObject
+
     return PlainTextObject(text=word(lang, key), emoji=False)

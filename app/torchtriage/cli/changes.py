@@ -1,4 +1,4 @@
-"""`torchtriage changes`: the trail of who changed what."""
+"""`torchtriage changes`: the audit log, who changed what."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ _MOST = 50
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser("changes", help="show who changed what, the latest first")
-    parser.add_argument("--subject", metavar="THING", help="of this only, as in `group 7`, `incident 12`, `token 3`")
-    parser.add_argument("--by", metavar="NAME", help="by this one only")
-    parser.add_argument("--all", action="store_true", help=f"all of them, not only the latest {_MOST}")
-    parser.add_argument("--json", action="store_true", help="print a JSON object a line")
+    parser = subparsers.add_parser(
+        "changes", help="show the audit log", description="Show who changed what, newest first."
+    )
+    parser.add_argument(
+        "--subject", metavar="THING", help="only changes of THING, such as `group 7`, `incident 12`, `token 3`"
+    )
+    parser.add_argument("--by", metavar="NAME", help="only changes made by NAME")
+    parser.add_argument("--all", action="store_true", help=f"show all changes, not only the newest {_MOST}")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.set_defaults(run=run)
 
 

@@ -17,26 +17,32 @@ _SHOWN = 20  # incidents of one log that are named
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser("db", help="upgrade, check, recount, back up or clean the database and its logs")
+    parser = subparsers.add_parser(
+        "db",
+        help="upgrade, check, back up and clean the database",
+        description="Upgrade, check, back up and clean the database and the stored logs.",
+    )
     commands = parser.add_subparsers(dest="db_command", metavar="COMMAND", required=True)
-    commands.add_parser("upgrade", help="bring the tables to this version").set_defaults(
+    commands.add_parser("upgrade", help="upgrade the tables to this version").set_defaults(
         run=run, upgrade=True, logs=False
     )
-    check = commands.add_parser("check", help="say whether they are")
+    check = commands.add_parser("check", help="check that the tables are at this version")
     check.add_argument(
-        "--logs", action="store_true", help="read every stored log too, and name the damaged and missing"
+        "--logs", action="store_true", help="also read every stored log and list damaged and missing ones"
     )
     check.set_defaults(run=run, upgrade=False)
-    commands.add_parser("recount", help="count all verdicts anew, for dashboard and hosts").set_defaults(run=_recount)
-    backup = commands.add_parser("backup", help="copy a SQLite database while it is in use")
-    backup.add_argument("file", type=Path, help="the new file; the logs are copied after it")
+    commands.add_parser("recount", help="recompute the counts of the dashboard and the host page").set_defaults(
+        run=_recount
+    )
+    backup = commands.add_parser("backup", help="back up a SQLite database while it is in use")
+    backup.add_argument("file", type=Path, help="the file to create; copy the logs after this")
     backup.set_defaults(run=_backup)
-    old = commands.add_parser("forget-old", help="forget what is older than TRIAGE_RETENTION_DAYS, however much it is")
+    old = commands.add_parser("forget-old", help="delete incidents older than TRIAGE_RETENTION_DAYS, however many")
     old.set_defaults(run=_forget_old)
-    sweep = commands.add_parser("sweep", help="remove the stored logs that no incident names, however many they are")
+    sweep = commands.add_parser("sweep", help="delete stored logs that belong to no incident, however many")
     sweep.set_defaults(run=_sweep)
     for command in (old, sweep):
-        command.add_argument("--yes", action="store_true", help="do it; without this it only says what would go")
+        command.add_argument("--yes", action="store_true", help="delete; without it, only show what would be deleted")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 
+from torchtriage.cli.progress import Progress, add_quiet
 from torchtriage.errors import BadInput
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser("demo", help="fill an empty data directory with made-up incidents")
-    parser.add_argument("--count", type=int, default=2000, metavar="N", help="how many incidents (2000)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="the same seed makes the same incidents (1)")
+    parser = subparsers.add_parser(
+        "demo",
+        help="fill an empty service with sample incidents",
+        description="Fill an empty data folder with a month of sample incidents.",
+    )
+    parser.add_argument("--count", type=int, default=2000, metavar="N", help="number of incidents (2000)")
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="seed; the same seed gives the same incidents (1)"
+    )
+    add_quiet(parser)
     parser.set_defaults(run=run)
 
 
@@ -34,16 +41,14 @@ def run(options: argparse.Namespace) -> int:
     try:
         if list_incidents(service, IncidentFilter(), 1).items:
             raise BadInput(f"{settings.data_dir} holds incidents already; set TRIAGE_DATA_DIR to an empty folder")
-        fill(service, options.count, options.seed, datetime.now(UTC), _tell(options.count))
+        with Progress(options.quiet) as progress:
+            show = partial(_show, progress, options.count)
+            fill(service, options.count, options.seed, datetime.now(UTC), show)
     finally:
         close_service(service)
     print(f"{options.count} incidents are in {settings.data_dir}; `torchtriage serve` shows them")
     return 0
 
 
-def _tell(count: int) -> Callable[[int], None]:
-    def told(done: int) -> None:
-        if sys.stderr.isatty() and (done % 20 == 0 or done == count):
-            print(f"\r{done} of {count}", end="\n" if done == count else "", file=sys.stderr, flush=True)
-
-    return told
+def _show(progress: Progress, count: int, done: int) -> None:
+    progress.show(f"{done} of {count} incidents made")

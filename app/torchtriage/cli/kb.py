@@ -13,19 +13,23 @@ _MOST_HITS = 10
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser("kb", help="check and read the knowledge base")
+    parser = subparsers.add_parser(
+        "kb",
+        help="search, show, check and extend the knowledge base",
+        description="Search, show, check and extend the knowledge base.",
+    )
     commands = parser.add_subparsers(dest="kb_command", metavar="COMMAND", required=True)
-    check = commands.add_parser("check", help="prove every entry by its own examples")
+    check = commands.add_parser("check", help="check that every entry matches its own examples")
     show = commands.add_parser("show", help="show one entry")
-    show.add_argument("entry", metavar="ENTRY")
-    search = commands.add_parser("search", help="find entries by symptom, in English, Chinese or both")
-    search.add_argument("query", metavar="QUERY", nargs="+")
+    show.add_argument("entry", metavar="ENTRY", help="id of an entry, such as cuda.oom")
+    search = commands.add_parser("search", help="find entries by symptom, in English or Chinese")
+    search.add_argument("query", metavar="QUERY", nargs="+", help="words that describe what happens")
     for command in (show, search):
-        command.add_argument("--lang", choices=("en", "zh"), default="en")
+        command.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the output (en)")
     for command, function in ((check, _check), (show, _show), (search, _search)):
-        command.add_argument("--json", action="store_true")
+        command.add_argument("--json", action="store_true", help="print JSON")
         command.set_defaults(run=function)
-    schema = commands.add_parser("schema", help="print the JSON Schema of an entry, for editors")
+    schema = commands.add_parser("schema", help="print the JSON Schema of an entry for editors")
     schema.set_defaults(run=_schema)
     kb_new.add_parser(commands)
     kb_why.add_parser(commands)
@@ -79,7 +83,7 @@ def _search(options: argparse.Namespace) -> int:
     for hit in hits:
         print(f"{hit.score:.2f}  {hit.entry:{width}}  {titles[hit.entry]}")
     if not hits:
-        print("没有找到，换个说法试试" if options.lang == "zh" else "nothing found; say it in other words")
+        print("没有找到，换个说法试试" if options.lang == "zh" else "nothing found; try other words")
     return 0
 
 

@@ -11,10 +11,12 @@ from torchtriage.errors import BadInput
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    new = subparsers.add_parser("new", help="start a new entry from a template")
-    new.add_argument("entry", metavar="ENTRY", help="area.name")
-    new.add_argument("--from", dest="log", metavar="LOG", help="take sign and example from what failed in this log")
-    new.add_argument("--json", action="store_true")
+    new = subparsers.add_parser("new", help="create the file of a new entry")
+    new.add_argument("entry", metavar="ENTRY", help="id of the new entry: AREA.NAME")
+    new.add_argument(
+        "--from", dest="log", metavar="LOG", help="take the sign and the example from the failure in this log"
+    )
+    new.add_argument("--json", action="store_true", help="print JSON")
     new.set_defaults(run=run)
 
 
@@ -47,5 +49,5 @@ def _failed_in(log: str) -> str:
     verdict = Engine(load(folders(), cache_folder()), cache_folder()).triage(open_path(Path(log)))
     failed = failure(verdict)
     if verdict.root_cause and verdict.root_cause.entry:
-        print(f"torchtriage: {log} is explained by {verdict.root_cause.entry} already", file=sys.stderr)
+        print(f"torchtriage: {log} is already explained by {verdict.root_cause.entry}", file=sys.stderr)
     return failed

@@ -19,11 +19,11 @@ _MARKS = {"matched": "{}", "found": "{}", "different": "[{}]", "missing": "[{}]"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser("why", help="say why an entry did or did not match a log")
-    parser.add_argument("entry", metavar="ENTRY")
-    parser.add_argument("log", metavar="LOG", type=Path)
-    parser.add_argument("--lang", choices=("en", "zh"), default="en")
-    parser.add_argument("--json", action="store_true")
+    parser = subparsers.add_parser("why", help="explain why an entry did or did not match a log")
+    parser.add_argument("entry", metavar="ENTRY", help="id of an entry")
+    parser.add_argument("log", metavar="LOG", type=Path, help="the log")
+    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the output (en)")
+    parser.add_argument("--json", action="store_true", help="print JSON with all signs")
     parser.set_defaults(run=run)
 
 
@@ -37,19 +37,19 @@ def run(options: argparse.Namespace) -> int:
     knowledge = load(folders(), cache_folder())
     if options.entry not in knowledge.entries:
         raise NotFound(f"no entry {options.entry}{_nearest(options.entry, knowledge)}")
-    told = Engine(knowledge, cache_folder()).why(open_path(options.log), options.entry)
-    print(json.dumps(told.as_dict(options.lang), ensure_ascii=False) if options.json else page(told, options.lang))
+    why = Engine(knowledge, cache_folder()).why(open_path(options.log), options.entry)
+    print(json.dumps(why.as_dict(options.lang), ensure_ascii=False) if options.json else page(why, options.lang))
     return 0
 
 
-def page(told: Why, lang: Language) -> str:
+def page(why: Why, lang: Language) -> str:
     """-> the answer as text: the sentence, then the signs that got furthest with what is missing in brackets."""
-    lines = [f"{told.entry}: {told.sentence(lang)}"]
-    for sign in told.signs[:_MOST_SIGNS]:
+    lines = [f"{why.entry}: {why.sentence(lang)}"]
+    for sign in why.signs[:_MOST_SIGNS]:
         lines += ["", f"{sign.where}: {sign.sign}", f"  {sign.sentence(lang)}"]
         if sign.line is not None:
-            lines += [f"  {_place(sign)}: {sign.text}", f"  {''.join(map(_token, sign.tokens))}"]
-    rest = len(told.signs) - _MOST_SIGNS
+            lines += [f"  {_position(sign)}: {sign.text}", f"  {''.join(map(_token, sign.tokens))}"]
+    rest = len(why.signs) - _MOST_SIGNS
     if rest > 0:
         lines += [
             "",
@@ -65,7 +65,7 @@ def _token(token: Token) -> str:
     return f"{shown}<- {token.instead!r}" if token.instead else shown
 
 
-def _place(sign: SignResult) -> str:
+def _position(sign: SignResult) -> str:
     return f"{sign.file}:{sign.line}" if sign.file else f"{sign.line}"
 
 

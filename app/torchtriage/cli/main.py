@@ -5,30 +5,40 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from torchtriage import __version__
 from torchtriage.errors import BadInput, KnowledgeError, NotFound, SettingError, TriageError
 
-COMMANDS = (
-    "triage", "triage-archive", "serve", "worker", "kb", "db", "token", "changes", "retriage", "mcp", "demo",
-    "watch-kubernetes",
-)  # fmt: skip
+# Each command, in the order of the help, with the extra that it needs; without one the bare install runs it.
+COMMANDS = {
+    "triage": "",
+    "triage-archive": "",
+    "kb": "",
+    "completion": "",
+    "serve": "server",
+    "worker": "server",
+    "db": "server",
+    "token": "server",
+    "changes": "server",
+    "retriage": "server",
+    "demo": "server",
+    "mcp": "mcp",
+    "watch-kubernetes": "kubernetes",
+}
 _WRONG_INPUT = (BadInput, NotFound, SettingError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command. -> 0 done, 1 failed, 2 wrong usage or unreadable input."""
-    parser = argparse.ArgumentParser(
-        prog="torchtriage", description="Finds what failed first in a distributed training log, and says what to do."
-    )
-    parser.add_argument("--version", action="version", version=f"torchtriage {__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    """Runs one command. -> 0 done, 1 failed, 2 wrong usage, unreadable input or a library that is not installed."""
     words = sys.argv[1:] if arguments is None else arguments
-    for name in set(words[:1]).intersection(COMMANDS) or COMMANDS:  # Only a question for help needs them all.
-        importlib.import_module(f"torchtriage.cli.{name.replace('-', '_')}").add_parser(subparsers)
-    options = parser.parse_args(arguments)
+    named = [name for name in COMMANDS if words[:1] == [name]]  # only a question for help needs all of them
+    options = parser(named or COMMANDS).parse_args(words)
     try:
+        if COMMANDS[options.command]:
+            from torchtriage.extras import require
+
+            require(COMMANDS[options.command], f"`{options.command}`")
         status: int = options.run(options)
     except KnowledgeError as error:
         print("\n".join(error.problems), file=sys.stderr)
@@ -42,6 +52,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 1
     return status
+
+
+def parser(names: Iterable[str]) -> argparse.ArgumentParser:
+    """-> the parser of these commands; imports the module of each."""
+    made = argparse.ArgumentParser(
+        prog="torchtriage",
+        description="Find the root cause of a failed distributed training run in its log, and what to do about it.",
+        epilog="`torchtriage COMMAND --help` explains a command.",
+    )
+    made.add_argument("--version", action="version", version=f"torchtriage {__version__}")
+    subparsers = made.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name in names:
+        importlib.import_module(f"torchtriage.cli.{name.replace('-', '_')}").add_parser(subparsers)
+    return made
 
 
 if __name__ == "__main__":

@@ -5,25 +5,24 @@ from __future__ import annotations
 import argparse
 import os
 
-from torchtriage.errors import TriageError
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser("mcp", help="serve agents and editors over standard input (MCP)")
+    parser = subparsers.add_parser(
+        "mcp",
+        help="serve agents and editors over MCP",
+        description="Serve agents and editors over standard input and output (Model Context Protocol).",
+    )
     parser.set_defaults(run=run)
 
 
 def run(_: argparse.Namespace) -> int:
-    """Answers until standard input ends. Raises TriageError where the extra is missing, or as `serve` does."""
-    try:
-        from torchtriage.web.mcp.server import server
-    except ImportError:
-        raise TriageError("this needs the extra: pip install 'torchtriage[mcp]'") from None
+    """Answers until standard input ends. Raises TriageError as `serve` does."""
     from torchtriage.cli.logging_setup import start_logging
     from torchtriage.knowledge.cache import cache_folder, load_index
     from torchtriage.services.service import close_service, open_service
     from torchtriage.services.triage_incident import triage_incident
     from torchtriage.settings import Settings
+    from torchtriage.web.mcp.server import server
     from torchtriage.web.mcp.tools import Tools
 
     settings = Settings.from_environment(os.environ)

@@ -1,4 +1,4 @@
-"""`torchtriage retriage`: stored logs against today's knowledge."""
+"""`torchtriage retriage`: triages stored logs again with today's knowledge."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchtriage.cli.progress import Progress, add_quiet
+
 if TYPE_CHECKING:
     from torchtriage.services.retriage import Difference, Retriage
+    from torchtriage.services.service import Service
 
-_SHOWN = 50  # differences that are shown one by one
+_MAX_LISTED = 50  # differences that are printed one by one
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser("retriage", help="run stored logs against today's knowledge; asks at a terminal")
+    parser = subparsers.add_parser(
+        "retriage",
+        help="triage stored logs again with today's knowledge",
+        description="Triage stored logs again with today's knowledge. Shows what changes and asks first on a terminal.",
+    )
     parser.add_argument("--dry-run", action="store_true", help="only show what would change")
-    parser.add_argument("--yes", action="store_true", help="change it without asking")
+    parser.add_argument("--yes", action="store_true", help="apply changes without asking")
+    add_quiet(parser)
     parser.set_defaults(run=run)
 
 
@@ -31,33 +39,50 @@ def run(options: argparse.Namespace) -> int:
 
     service = open_service(Settings.from_environment(os.environ), lambda *_: None, working=False)
     try:
-        retriage = Retriage(service)
-        if options.dry_run or (_is_terminal() and not options.yes):
-            _tell(retriage, retriage.look())
+        with Progress(options.quiet) as progress:
+            retriage = Retriage(service, on_progress=lambda done: progress.show(f"{done} incidents checked"))
+            asks = options.dry_run or (_is_terminal() and not options.yes)
+            kinds = _print_differences(retriage.look() if asks else retriage.change(me()), progress)
+        _print_summary(retriage, kinds)
+        if asks:
             if options.dry_run or not retriage.found or not _agreed():
                 return 0
-            retriage = Retriage(service, retriage.found)
-            for _ in retriage.change(me()):
-                pass
-        else:
-            _tell(retriage, retriage.change(me()))
+            retriage = _applied(service, retriage.found, options.quiet)
         print(f"{retriage.changed} incidents have a new verdict; the ones before are kept")
     finally:
         close_service(service)
     return 0
 
 
-def _tell(retriage: Retriage, differences: Iterator[Difference]) -> None:
-    """Prints what changes, and what can't be triaged now."""
+def _applied(service: Service, found: list[str], quiet: bool) -> Retriage:
+    """-> the run that has changed the verdicts of these incidents."""
+    from torchtriage.cli.token import me
+    from torchtriage.services.retriage import Retriage
+
+    with Progress(quiet) as progress:
+        total = len(found)
+        retriage = Retriage(service, found, lambda done: progress.show(f"{done} of {total} incidents triaged again"))
+        for _ in retriage.change(me()):
+            pass
+    return retriage
+
+
+def _print_differences(differences: Iterator[Difference], progress: Progress) -> Counter[str]:
+    """Prints what changes, and what can't be triaged now -> how many of each kind."""
     kinds: Counter[str] = Counter()
     for number, difference in enumerate(differences):
-        after = _told(difference.after) if difference.after else f"stays, as {difference.problem}"
-        change = f"{_told(difference.before)} → {after}"
+        after = _outcome(difference.after) if difference.after else f"stays, as {difference.problem}"
+        change = f"{_outcome(difference.before)} → {after}"
         kinds[change] += 1
-        if number < _SHOWN:
+        if number < _MAX_LISTED:
+            progress.clear()
             print(f"incident {difference.incident_id}: {change}")
-    if kinds.total() > _SHOWN:
-        print(f"… and {kinds.total() - _SHOWN} more")
+    return kinds
+
+
+def _print_summary(retriage: Retriage, kinds: Counter[str]) -> None:
+    if kinds.total() > _MAX_LISTED:
+        print(f"… and {kinds.total() - _MAX_LISTED} more")
     for change, count in kinds.most_common():
         print(f"{count:>7} × {change}")
     found = len(retriage.found)
@@ -77,5 +102,6 @@ def _agreed() -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _told(said: tuple[str, str | None]) -> str:
-    return said[1] or said[0]
+def _outcome(verdict: tuple[str, str | None]) -> str:
+    outcome, entry = verdict
+    return entry or outcome

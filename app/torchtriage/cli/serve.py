@@ -22,9 +22,13 @@ _GRACE = 10  # seconds that requests under way have when the service is asked to
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser("serve", help="serve the web page and the API")
-    parser.add_argument("--host", help="address to listen on (127.0.0.1)")
-    parser.add_argument("--port", help="port to listen on (8000); 0 takes a free one")
+    parser = subparsers.add_parser(
+        "serve",
+        help="start the web page and the API",
+        description="Start the web page and the API. Settings come from TRIAGE_ variables (docs/settings.md).",
+    )
+    parser.add_argument("--host", help="address to listen on ($TRIAGE_HOST, 127.0.0.1)")
+    parser.add_argument("--port", help="port to listen on ($TRIAGE_PORT, 8000); 0 picks a free one")
     parser.set_defaults(run=run)
 
 

@@ -17,24 +17,26 @@ if TYPE_CHECKING:
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     from torchtriage.domain.access import Scope
 
-    parser = subparsers.add_parser("token", help="make, list and revoke tokens")
+    parser = subparsers.add_parser(
+        "token", help="create, list and revoke API tokens", description="Create, list and revoke API tokens."
+    )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    create = actions.add_parser("create", help="make a token and print its secret, this once")
-    create.add_argument("name", help="whose it is; stands in the trail of changes")
+    create = actions.add_parser("create", help="create a token and print its secret once")
+    create.add_argument("name", help="name of the owner, as `torchtriage changes` shows it")
     create.add_argument(
         "--scope",
         action="append",
         required=True,
         choices=[scope.value for scope in Scope],
-        help="what it allows; several times for several",
+        help="what the token allows; repeat for more than one",
     )
-    create.add_argument("--days", type=_days, metavar="N", help="valid for this many days (for ever)")
+    create.add_argument("--days", type=_days, metavar="N", help="expire after N days (never)")
     create.set_defaults(run=_create)
-    listed = actions.add_parser("list", help="list the tokens, the latest first")
-    listed.add_argument("--sessions", action="store_true", help="those who are logged in to the page, instead")
+    listed = actions.add_parser("list", help="list tokens, newest first")
+    listed.add_argument("--sessions", action="store_true", help="list logged-in sessions instead")
     listed.set_defaults(run=_list)
-    revoke = actions.add_parser("revoke", help="make a token worthless")
-    revoke.add_argument("id", help="its id, as `list` shows it")
+    revoke = actions.add_parser("revoke", help="revoke a token")
+    revoke.add_argument("id", help="id of the token, as `list` shows it")
     revoke.set_defaults(run=_revoke)
     for action in (create, listed, revoke):
         action.add_argument("--json", action="store_true", help="print JSON")

@@ -7,33 +7,48 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from torchtriage.cli.progress import Progress, add_quiet, counted, plain_size
 from torchtriage.errors import BadInput
 from torchtriage.knowledge import BUILT_IN
+
+if TYPE_CHECKING:
+    from torchtriage.domain.verdict import Verdict
+    from torchtriage.reading.sources import Run
 
 _STATUS = {"healthy": 0, "unexplained": 12}
 UNREDACTED = "torchtriage: WARNING: --no-redact: what follows may hold passwords, tokens and keys that the log holds"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser("triage", help="say what failed in a log, and what to do")
-    parser.add_argument(
-        "paths", nargs="*", metavar="PATH", help="a log, .gz, .zst, .tar.gz, .zip or folder; - is standard input"
+    parser = subparsers.add_parser(
+        "triage",
+        help="find the root cause in a log",
+        description="Find the root cause in each log and print it with evidence and fixes. Needs no server.",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object a line and per PATH")
-    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of causes and fixes")
-    parser.add_argument("--exit-code", action="store_true",
-                        help="0 healthy, 10 a retry can help, 11 fix first, 12 unexplained")  # fmt: skip
-    parser.add_argument("--no-redact", action="store_true", help="leave secrets in what is printed")
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="a log, a folder of logs, or a .gz, .zst, .tar.gz or .zip file; - reads standard input (default)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object per PATH, each on one line")
+    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of causes and fixes (en)")
+    parser.add_argument(
+        "--exit-code",
+        action="store_true",
+        help="exit with 0 if healthy, 10 if a retry can help, 11 if a fix comes first, 12 if unexplained",
+    )
+    parser.add_argument("--no-redact", action="store_true", help="print passwords and tokens as they are in the log")
+    add_quiet(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Triages each PATH in turn; one that can't be read is told on standard error, and the others are still done."""
-    from torchtriage.cli.verdict_report import report
+    """Triages each PATH in turn; an unreadable one is reported on standard error, and the others are still triaged."""
     from torchtriage.engine import Engine
     from torchtriage.knowledge.cache import cache_folder, load
-    from torchtriage.reading.sources import open_path, open_stdin
 
     paths = options.paths or (["-"] if sys.stdin is None or not sys.stdin.isatty() else [])
     if not paths:
@@ -44,20 +59,36 @@ def run(options: argparse.Namespace) -> int:
     status = 0
     for path in paths:
         try:
-            log = open_stdin() if path == "-" else open_path(Path(path))
-            verdict = engine.triage(log, options.lang, redacting=not options.no_redact)
+            with Progress(options.quiet) as progress:
+                verdict = engine.triage(_opened(path, progress), options.lang, redacting=not options.no_redact)
         except BadInput as error:
             print(f"torchtriage: {error.message}", file=sys.stderr)
             status = 2
             continue
-        if options.json:
-            print(json.dumps(verdict.as_dict(), ensure_ascii=False), flush=True)
-        else:
-            print(report(verdict, options.lang, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
+        _print(verdict, options)
         if options.exit_code and status != 2:
             explained = 10 if verdict.action.retry in ("yes", "once") else 11
             status = max(status, _STATUS.get(verdict.outcome, explained))
     return status
+
+
+def _opened(path: str, progress: Progress) -> Run:
+    """-> the run at `path`, whose reading shows on the progress line. Raises UnreadableLog."""
+    from torchtriage.reading.sources import open_path, open_stdin
+
+    if path == "-":
+        return counted(open_stdin(), progress, None)
+    run = open_path(Path(path))
+    return counted(run, progress, plain_size(Path(path), run))
+
+
+def _print(verdict: Verdict, options: argparse.Namespace) -> None:
+    if options.json:
+        print(json.dumps(verdict.as_dict(), ensure_ascii=False), flush=True)
+        return
+    from torchtriage.cli.verdict_report import report
+
+    print(report(verdict, options.lang, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
 
 
 def folders() -> list[Path]:

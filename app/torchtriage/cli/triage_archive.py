@@ -6,35 +6,44 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from torchtriage.cli.progress import Progress, add_quiet
 from torchtriage.errors import BadInput
+from torchtriage.extras import require
 
 if TYPE_CHECKING:
     from torchtriage.services.triage_archive import Lost, Told
 
-_TOLD_EVERY = 10  # seconds
+_REPORT_EVERY = 10  # seconds, where standard error is no terminal
 _AHEAD = 4  # shards that are given out for each that is worked on
 _FEWEST = 16  # of them on a cluster that has no workers yet
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser("triage-archive", help="triage an archive of logs in bulk, resumably")
-    parser.add_argument(
-        "source", metavar="SOURCE", help="a folder or s3://BUCKET/PREFIX; each file in it is a run's log"
+    parser = subparsers.add_parser(
+        "triage-archive",
+        help="triage an archive of logs in bulk",
+        description="Triage every log of an archive and write the verdicts as JSON lines. Run it again to resume.",
     )
     parser.add_argument(
-        "--out", metavar="PLACE", required=True, help="folder or s3://… for the verdicts, as JSON lines"
+        "source", metavar="SOURCE", help="a folder or s3://BUCKET/PREFIX; each file in it is the log of one run"
     )
-    parser.add_argument("--match", metavar="GLOB", default="*", help="only files whose whole key fits, as in '*.log*'")
-    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of causes and fixes")
-    parser.add_argument("--shard", type=_count, metavar="N", default=200, help="logs in one file of verdicts (200)")
-    parser.add_argument("--jobs", type=_count, metavar="N", help="processes (as many as processors)")
-    parser.add_argument("--no-redact", action="store_true", help="leave secrets in the verdicts")
-    parser.add_argument("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster that does the work")
+    parser.add_argument(
+        "--out", metavar="TARGET", required=True, help="a folder or s3://BUCKET/PREFIX for the verdicts"
+    )
+    parser.add_argument(
+        "--match", metavar="GLOB", default="*", help="only files whose path matches, such as '*.log*' (*)"
+    )
+    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of causes and fixes (en)")
+    parser.add_argument("--shard", type=_count, metavar="N", default=200, help="logs per file of verdicts (200)")
+    parser.add_argument("--jobs", type=_count, metavar="N", help="number of processes (one per CPU)")
+    parser.add_argument("--no-redact", action="store_true", help="keep passwords and tokens of logs in the verdicts")
+    parser.add_argument("--dask", metavar="ADDRESS", help="do the work on the Dask cluster with this scheduler")
+    add_quiet(parser)
     parser.set_defaults(run=run)
 
 
@@ -63,20 +72,32 @@ def run(options: argparse.Namespace) -> int:
         print(UNREDACTED, file=sys.stderr, flush=True)
     jobs = options.jobs or os.cpu_count() or 1
     executing = _cluster(options.dask) if options.dask else _processes(jobs, settings.triage_memory)
-    told, last = Told(), time.monotonic()
-    with executing as (executor, ahead, lost):
-        for told in triage_archive(work, executor, ahead, lost):
-            if time.monotonic() - last > _TOLD_EVERY:
-                last = time.monotonic()
-                print(f"{told.logs} logs triaged, {told.done_before} done before", file=sys.stderr, flush=True)
-    _report(told)
+    done = Told()
+    with Progress(options.quiet) as progress, executing as (executor, ahead, lost):
+        show = _lines() if not (options.quiet or sys.stderr.isatty()) else progress.show
+        for done in triage_archive(work, executor, ahead, lost):
+            show(f"{done.logs} logs triaged, {done.done_before} done before")
+    _print_summary(done)
     return 0
 
 
-def _report(told: Told) -> None:
-    for kind, count in told.kinds.most_common():
+def _lines() -> Callable[[str], None]:
+    """-> what writes a text every ten seconds, for the output file of a batch job."""
+    last = time.monotonic()
+
+    def show(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last > _REPORT_EVERY:
+            last = time.monotonic()
+            print(text, file=sys.stderr, flush=True)
+
+    return show
+
+
+def _print_summary(done: Told) -> None:
+    for kind, count in done.kinds.most_common():
         print(f"{count:>9} × {kind}")
-    print(f"{told.logs} logs triaged in {told.shards} shards; {told.done_before} were done before")
+    print(f"{done.logs} logs triaged in {done.shards} shards; {done.done_before} were done before")
 
 
 @contextmanager
@@ -91,10 +112,9 @@ def _processes(jobs: int, memory: int) -> Iterator[tuple[Executor, int, Lost]]:
 @contextmanager
 def _cluster(address: str) -> Iterator[tuple[Executor, int, Lost]]:
     """The workers need torchtriage of this version, the same knowledge folders, and to reach source and target."""
-    try:
-        from distributed import Client, KilledWorker
-    except ImportError:
-        raise BadInput("--dask needs the extra: pip install 'torchtriage[dask]'") from None
+    require("dask", "`triage-archive --dask`")
+    from distributed import Client, KilledWorker
+
     try:
         client = Client(address)
     except (OSError, ValueError) as error:

@@ -51,7 +51,7 @@ def report(verdict: Verdict, lang: Language, colour: bool) -> str:
     else:
         page.line(root.title if root.entry else page.word("unexplained"), _BOLD + _RED)
         sure = _SURE[root.confidence] if page.chinese else root.confidence
-        about = [root.entry or verdict.signature or "", sure, _place(verdict), root.time or ""]
+        about = [root.entry or verdict.signature or "", sure, _host_and_rank(verdict), root.time or ""]
         page.line(" · ".join(part for part in about if part), _CYAN)
         retry = _RETRY[verdict.action.retry][lang == "zh"]
         elsewhere = f" ({verdict.action.exclusion})" if verdict.action.exclusion else ""
@@ -94,7 +94,7 @@ class _Page:
             self.line("  " + lead + item.replace("\n", "\n     "))
 
 
-def _place(verdict: Verdict) -> str:
+def _host_and_rank(verdict: Verdict) -> str:
     root = verdict.root_cause
     if root is None:
         return ""

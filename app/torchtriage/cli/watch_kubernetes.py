@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchtriage.client.torchtriage_client import settings_of
-from torchtriage.errors import SettingError, TriageError
+from torchtriage.errors import SettingError
 
 if TYPE_CHECKING:
     from torchtriage.watcher.options import Options
@@ -18,39 +18,48 @@ _USERS = ("torchtriage/user", "user", "username", "owner")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser("watch-kubernetes", help="report the failed training jobs of a Kubernetes cluster")
-    where = parser.add_argument_group("where to report")
-    where.add_argument("--url", help="the service ($TORCHTRIAGE_URL); its token stands in $TORCHTRIAGE_TOKEN")
-    where.add_argument("--cluster", help="the cluster's name in reports ($TORCHTRIAGE_CLUSTER)")
-    where.add_argument("--folder", type=Path, default=Path("/data"), help="what must survive a restart (/data)")
-    where.add_argument("--port", type=int, default=9090, help="of /healthz, /readyz and /metrics (9090)")
-    which = parser.add_argument_group("which jobs")
-    which.add_argument("--namespace", action="append", help="several times; without it all namespaces")
-    which.add_argument("--selector", default="", help="labels that pods must have, as kubectl takes them")
-    which.add_argument(
-        "--bare", default="", metavar="LABELS", help="pods without an owner are jobs where they have these"
+    parser = subparsers.add_parser(
+        "watch-kubernetes",
+        help="report failed training jobs of a Kubernetes cluster",
+        description="Watch a Kubernetes cluster and report failed training jobs to a service. Changes no job.",
     )
-    which.add_argument("--least-gpus", type=int, default=0, help="jobs with fewer are left alone (0)")
-    which.add_argument("--most-reports", type=int, default=20, help="attempts of one job that are reported (20)")
-    which.add_argument("--user-from", action="append", metavar="NAME", help="label or annotation with a job's user")
-    when = parser.add_argument_group("when, in seconds")
-    when.add_argument("--settle", type=float, default=120, help="how long a failed job's other pods may take (120)")
-    when.add_argument("--echo", type=float, default=2100, help="what still ran then belongs to the report (2100)")
-    when.add_argument("--oldest", type=float, default=86400, help="how old a failure may be (86400)")
-    cluster = parser.add_argument_group("which cluster, outside of one")
-    cluster.add_argument("--kubeconfig", type=Path, help="a file of kubectl's ($KUBECONFIG)")
-    cluster.add_argument("--context", help="of that file")
+    where = parser.add_argument_group("target")
+    where.add_argument("--url", help="address of the service ($TORCHTRIAGE_URL); $TORCHTRIAGE_TOKEN holds the token")
+    where.add_argument("--cluster", help="name of the cluster in reports ($TORCHTRIAGE_CLUSTER)")
+    where.add_argument(
+        "--folder", type=Path, default=Path("/data"), help="folder for state that must survive a restart (/data)"
+    )
+    where.add_argument("--port", type=int, default=9090, help="port of /healthz, /readyz and /metrics (9090)")
+    which = parser.add_argument_group("jobs")
+    which.add_argument("--namespace", action="append", help="namespace to watch; repeat for more than one (all)")
+    which.add_argument("--selector", default="", help="label selector of pods, as for kubectl")
+    which.add_argument(
+        "--bare", default="", metavar="LABELS", help="label selector of pods that are jobs although they have no owner"
+    )
+    which.add_argument("--least-gpus", type=int, default=0, help="ignore jobs with fewer GPUs (0)")
+    which.add_argument("--most-reports", type=int, default=20, help="report at most this many attempts of one job (20)")
+    which.add_argument(
+        "--user-from", action="append", metavar="NAME", help="label or annotation that names the user of a job"
+    )
+    when = parser.add_argument_group("timing, in seconds")
+    when.add_argument(
+        "--settle", type=float, default=120, help="wait this long for the other pods of a failed job (120)"
+    )
+    when.add_argument(
+        "--echo", type=float, default=2100, help="pods that end within this time after a report belong to it (2100)"
+    )
+    when.add_argument("--oldest", type=float, default=86400, help="ignore failures older than this (86400)")
+    cluster = parser.add_argument_group("cluster, when run outside of it")
+    cluster.add_argument("--kubeconfig", type=Path, help="kubeconfig file ($KUBECONFIG)")
+    cluster.add_argument("--context", help="context in the kubeconfig file")
     parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
-    """Watches until SIGTERM or SIGINT. Raises TriageError where the extra is missing or something is set wrong."""
-    try:
-        from torchtriage.watcher.kubernetes_api import connected
-        from torchtriage.watcher.watcher import Watcher
-    except ImportError:
-        raise TriageError("this needs the extra: pip install 'torchtriage[kubernetes]'") from None
+    """Watches until SIGTERM or SIGINT. Raises TriageError where a setting is wrong."""
     from torchtriage.logging_config import configure
+    from torchtriage.watcher.kubernetes_api import connected
+    from torchtriage.watcher.watcher import Watcher
 
     configure(os.environ.get("TRIAGE_LOG_LEVEL", "info"), os.environ.get("TRIAGE_LOG_FORMAT", "text"))
     watcher = Watcher(_options(given), connected(given.kubeconfig, given.context))

@@ -17,7 +17,11 @@ _LOOK = 1.0  # seconds between two looks at whether the queue is worked
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser("worker", help="triage what servers accepted, where the database is Postgres")
+    parser = subparsers.add_parser(
+        "worker",
+        help="triage logs that servers accepted (Postgres only)",
+        description="Triage logs that servers accepted. Run as many workers as needed; all share one Postgres.",
+    )
     parser.set_defaults(run=run)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -51,13 +51,17 @@ class Retriage:
     """One run over all incidents whose verdict is of other knowledge, or over those that are `chosen`.
 
     `looked_at`, `failed` and `changed` count while it runs; `found` are those of which knowledge says otherwise.
+    `on_progress` is called with `looked_at` each time it has grown.
     """
 
-    def __init__(self, service: Service, chosen: Collection[str] = ()) -> None:
+    def __init__(
+        self, service: Service, chosen: Collection[str] = (), on_progress: Callable[[int], object] = bool
+    ) -> None:
         self._service = service
         self._chosen = sorted(set(map(number_of, chosen)))
         self._knowledge = service.knows
         self._succession = Succession(service)
+        self._on_progress = on_progress
         self.looked_at = 0
         self.failed = 0
         self.changed = 0
@@ -123,6 +127,7 @@ class Retriage:
         same = []
         for kept, triaged in zip(part, answers.result(), strict=True):
             self.looked_at += 1
+            self._on_progress(self.looked_at)
             if triaged is None:
                 same.append(kept.id)
                 continue

@@ -17,7 +17,6 @@ from sqlalchemy.orm import Session
 from torchtriage.chat.delivery_errors import Undelivered
 from torchtriage.chat.outbound_http import refuse
 from torchtriage.chat.slack_api import SlackApi, is_slacks
-from torchtriage.chat.slack_blocks import message, note
 from torchtriage.chat.wording import word
 from torchtriage.domain.incident import Job
 from torchtriage.domain.notice import NoticeKind, OutboxItem
@@ -93,6 +92,8 @@ def take(service: Service, item: OutboxItem) -> Keep:
 
 def answer(service: Service, item: OutboxItem) -> Keep:
     """Answers whoever handed a log in with its verdict."""
+    from torchtriage.chat.slack_blocks import message  # here, as the outbox works without the extra `slack`
+
     if item.incident is None:
         raise Undelivered("the incident is forgotten")
     with service.database.reading() as session:
@@ -104,6 +105,8 @@ def answer(service: Service, item: OutboxItem) -> Keep:
 
 def reply(service: Service, item: OutboxItem) -> Keep:
     """Says something to one person."""
+    from torchtriage.chat.slack_blocks import note  # as above
+
     _post(service, Where(**item.detail["where"]), note(item.detail["text"]), open_to_all=False)
     return _nothing
 

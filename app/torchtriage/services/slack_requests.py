@@ -11,7 +11,6 @@ from typing import Any
 
 from torchtriage.chat import slack_modal
 from torchtriage.chat.delivery_errors import Undelivered
-from torchtriage.chat.slack_blocks import note
 from torchtriage.chat.slack_payload import Button, Command, Delivery, Event, Interaction, Kind, Message
 from torchtriage.chat.slack_text import log_in
 from torchtriage.chat.wording import word
@@ -177,4 +176,6 @@ def _open_form(service: Service, ticket: str, where: Where, name: str) -> Answer
 
 
 def _only_you(text: str) -> dict[str, Any]:
+    from torchtriage.chat.slack_blocks import note  # here, as the routes are there without the extra `slack`
+
     return {"response_type": "ephemeral", **note(text)}

@@ -7,9 +7,6 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
 
-from limits import RateLimitItem
-from limits import parse as parse_limit
-
 from torchtriage.errors import SettingError
 from torchtriage.settings import value_parsers
 from torchtriage.settings.value_parsers import default_data_dir, is_loopback
@@ -106,11 +103,11 @@ class Settings:
     oidc_scopes: frozenset[str] = option(
         frozenset({"submit", "read"}), value_parsers.scopes, "What everybody may whom the provider lets in, or `none`."
     )
-    rate_limit: RateLimitItem | None = option(  # noqa: RUF009  as the ones around it
-        None, value_parsers.rate, "How often one token may ask, as in `600/minute`. Default: as often as it likes."
+    rate_limit: str = option(
+        "", value_parsers.rate, "How often one token may ask, as in `600/minute`. Default: as often as it likes."
     )
-    wrong_logins: RateLimitItem = option(  # noqa: RUF009  as the ones around it
-        parse_limit("10/minute"), value_parsers.rate, "How many wrong logins to the page one address may make."
+    wrong_logins: str = option(
+        "10/minute", value_parsers.rate, "How many wrong logins to the page one address may make."
     )
     trusted_proxies: tuple[str, ...] = option(
         (),

@@ -9,11 +9,9 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
-import obstore
-from obstore.store import ObjectStore, from_url
-
 from torchtriage.errors import BadInput
 from torchtriage.storage.blob_writer import told
+from torchtriage.storage.s3_objects import S3Objects
 
 _LOCK = ".lock"
 _PART = ".part"
@@ -51,13 +49,13 @@ class ShardFolder:
         with told():
             if self._root is not None:
                 return {name for name in os.listdir(self._root) if name != _LOCK and not name.endswith(_PART)}
-            return {found["path"] for page in obstore.list(self._store) for found in page}
+            return {found.key for page in self._objects.pages() for found in page}
 
     def write(self, name: str, data: bytes) -> None:
         """All of it or nothing; once this returns it survives a power loss. Raises StorageUnavailable."""
         with told():
             if self._root is None:
-                obstore.put(self._store, name, data)
+                self._objects.put(name, data)
                 return
             part = self._root / f"{name}{_PART}"
             with part.open("wb") as file:
@@ -70,10 +68,10 @@ class ShardFolder:
         """Raises StorageUnavailable."""
         with told():
             if self._root is None:
-                obstore.delete(self._store, name)
+                self._objects.remove(name)
             else:
                 (self._root / name).unlink(missing_ok=True)
 
     @cached_property
-    def _store(self) -> ObjectStore:
-        return from_url(self.url)
+    def _objects(self) -> S3Objects:
+        return S3Objects(self.url)

@@ -10,8 +10,6 @@ from io import FileIO
 from pathlib import Path
 from typing import TypeVar
 
-from obstore.exceptions import BaseError
-
 from torchtriage.errors import DamagedLog, NotFound, StorageUnavailable
 from torchtriage.reading.block_features import Landmarks, look
 from torchtriage.reading.zstd import CompressionParameter, ZstdError, compress
@@ -118,7 +116,7 @@ def told(read: str = "") -> Iterator[None]:
         yield
     except (ZstdError, zstd_frames.Damaged) as error:
         raise DamagedLog(f"the stored log is damaged: {read}: {_reason(error)}", sha256=read) from error
-    except (OSError, BaseError) as error:
+    except OSError as error:
         if read and isinstance(error, FileNotFoundError):
             raise NotFound("the log is not there any more", sha256=read) from error
         raise StorageUnavailable(f"the log store can't be used now: {_reason(error)}") from error

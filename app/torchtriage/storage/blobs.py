@@ -10,15 +10,11 @@ import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime, timedelta
-from functools import cached_property
+from datetime import datetime
+from functools import cached_property, partial
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
-
-import obstore
-from obstore.exceptions import BaseError, PermissionDeniedError
-from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url
+from typing import NamedTuple, TypeVar
 
 from torchtriage.domain.incident import StoredLine
 from torchtriage.errors import DamagedLog, NotFound, StorageUnavailable
@@ -27,10 +23,9 @@ from torchtriage.storage import zstd_frames
 from torchtriage.storage.blob_writer import BlobWriter, beside, told
 from torchtriage.storage.frame_reader import FrameReader
 from torchtriage.storage.fsync import settle, settle_one
+from torchtriage.storage.local_files import LocalFiles
+from torchtriage.storage.s3_objects import AccessDenied, S3Objects
 from torchtriage.storage.upload_spool import Incoming
-
-if TYPE_CHECKING:
-    from obstore.store import RetryConfig
 
 Made = TypeVar("Made")
 
@@ -38,9 +33,7 @@ log = logging.getLogger(__name__)
 _LONGEST_LINE = 16 << 10  # bytes of a line that are shown
 _KNOWN_INDEXES = 256
 _NAMED = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})\.zst")
-_PAGE = 1000  # files listed at a time
 _PROBE = "torchtriage"  # an object that is there where we could write once
-_ONCE: RetryConfig = {"max_retries": 1, "retry_timeout": timedelta(seconds=5)}
 
 
 class Stored(NamedTuple):
@@ -54,17 +47,16 @@ class BlobStore:
     """Where stored files are kept. `incoming` is where they are while they are being written."""
 
     def __init__(self, url: str, data_dir: Path) -> None:
-        """`url` is a folder or `s3://bucket/prefix`. Makes the folders; raises StorageUnavailable where it can't."""
+        """`url` is a folder or `s3://bucket/prefix`. Makes the folders; raises StorageUnavailable where it can't, and
+        MissingExtra where S3 needs a library that is not installed."""
         self._root = None if "://" in url else Path(url)
         self._indexes: OrderedDict[str, zstd_frames.Index] = OrderedDict()
         self._data_dir = data_dir
-        with suppress(FileNotFoundError):
-            # Makes obstore's runtime, which is made once: made where no file can be opened, it would fail for ever.
-            obstore.head(MemoryStore(), _PROBE)
         with told():
-            self._store: ObjectStore = LocalStore(self._root, mkdir=True) if self._root else from_url(url)
+            self._objects = None if self._root else S3Objects(url)
             # Whoever asks whether it is there does not wait as long as a log does.
-            self._probed = None if self._root else from_url(url, retry_config=_ONCE)
+            self._probed = None if self._root else S3Objects(url, once=True)
+            self._store = self._objects or LocalFiles(Path(url))
             self._identity = _identity(self._root) if self._root else None
 
     @cached_property
@@ -99,17 +91,17 @@ class BlobStore:
         """
         paths = {writer.sha256: writer.path for writer in writers}
         with told():
-            if self._root is None:
-                beside(self._upload, list(paths.items()))
-                return
-            settle(list(paths.values()))
-            named = (self._named(sha256, path, self._root) for sha256, path in paths.items())
-            beside(settle_one, list(dict.fromkeys(named)))
+            if self._objects is not None:
+                beside(partial(self._upload, self._objects), list(paths.items()))
+            elif self._root is not None:
+                settle(list(paths.values()))
+                named = (self._named(sha256, path, self._root) for sha256, path in paths.items())
+                beside(settle_one, list(dict.fromkeys(named)))
 
-    def _upload(self, file: tuple[str, Path]) -> None:
+    def _upload(self, objects: S3Objects, file: tuple[str, Path]) -> None:
         sha256, path = file
         if not (self.has(sha256) and self._is_whole(sha256)):
-            obstore.put(self._store, _key(sha256), path)
+            objects.put(_key(sha256), path)
 
     def _named(self, sha256: str, path: Path, root: Path) -> Path:
         """Gives a settled file its name -> the folder that holds it, which is to be settled too."""
@@ -147,10 +139,8 @@ class BlobStore:
     def has(self, sha256: str) -> bool:
         """Raises StorageUnavailable."""
         with told():
-            if self._root is not None:
-                return (self._root / _key(sha256)).exists()
             try:
-                obstore.head(self._store, _key(sha256))
+                self._store.size(_key(sha256))
             except FileNotFoundError:
                 return False
             return True
@@ -164,13 +154,13 @@ class BlobStore:
         """Forgets a file; one that is not there is no error."""
         self._indexes.pop(sha256, None)
         with told(), suppress(FileNotFoundError):
-            obstore.delete(self._store, _key(sha256))
+            self._store.remove(_key(sha256))
 
     def listed(self) -> Iterator[list[Stored]]:
         """Yields all files, some at a time. Raises StorageUnavailable."""
         with told():
-            for page in obstore.list(self._store, chunk_size=_PAGE):
-                found = ((_NAMED.fullmatch(meta["path"]), meta["last_modified"]) for meta in page)
+            for page in self._store.listed():
+                found = ((_NAMED.fullmatch(key), at) for key, at in page)
                 yield [Stored(name[1], at) for name, at in found if name]
 
     def chunks(self, sha256: str) -> Iterator[bytes]:
@@ -219,13 +209,9 @@ class BlobStore:
         if self._probed is not None:
             with told():
                 try:
-                    obstore.head(self._probed, _PROBE)
-                except (
-                    FileNotFoundError,
-                    PermissionError,
-                    PermissionDeniedError,
-                ):
-                    obstore.put(self._probed, _PROBE, b"torchtriage keeps logs here\n")
+                    self._probed.size(_PROBE)
+                except (FileNotFoundError, PermissionError, AccessDenied):
+                    self._probed.put(_PROBE, b"torchtriage keeps logs here\n")
 
     @contextmanager
     def _reading(self, sha256: str) -> Iterator[None]:
@@ -265,27 +251,23 @@ class BlobStore:
         return known
 
     def _read_index(self, key: str) -> zstd_frames.Index:
-        try:
-            found = obstore.get(self._store, key, options={"range": {"suffix": zstd_frames.INDEX_GUESS}})
-        except BaseError as error:
-            if obstore.head(self._store, key)["size"]:
-                raise
-            raise zstd_frames.Damaged("the file is empty") from error  # S3 refuses to give a part of nothing
-        size, end = found.meta["size"], bytes(found.bytes())
+        size, end = self._store.tail(key, zstd_frames.INDEX_GUESS)
+        if not size:
+            raise zstd_frames.Damaged("the file is empty")
         begins = size - zstd_frames.index_bytes(end)
         if 0 <= begins < size - len(end):
-            end = bytes(obstore.get_range(self._store, key, start=begins, end=size))
+            end = bytes(self._store.part(key, begins, size))
         known = zstd_frames.load(end)
         if known.starts[-1] > begins:
             raise zstd_frames.Damaged("it is cut")
         if known.starts[-1] < begins:
-            between = obstore.get_range(self._store, key, start=known.starts[-1], end=begins)
+            between = self._store.part(key, known.starts[-1], begins)
             known = zstd_frames.with_marks(known, bytes(between))
         return known
 
     def _reader(self, sha256: str) -> FrameReader:
         def read(start: int, end: int) -> memoryview:
-            return memoryview(obstore.get_range(self._store, _key(sha256), start=start, end=end))
+            return memoryview(self._store.part(_key(sha256), start, end))
 
         return FrameReader(self._index(sha256), read)
 

@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import QueuePool
 
 from torchtriage.errors import StorageUnavailable as StorageUnavailable
+from torchtriage.extras import require
 
 # With a server that is cut off, which the system alone waits for for hours: seconds, and the last one milliseconds.
 _PATIENCE = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
@@ -127,6 +128,7 @@ def connect(url: str, foreign_keys: bool = True, durable: bool = True) -> Engine
     On Postgres, where it need not be `durable`, a commit waits for no disk and no connection is tried before its use.
     """
     if make_url(url).get_backend_name() != "sqlite":
+        require("postgres", "a TRIAGE_DATABASE_URL of Postgres")
         address = postgres_address(url)
         engine = create_engine(url, pool_pre_ping=durable, pool_size=10, max_overflow=30, connect_args=address)
         event.listen(engine, "connect", partial(_prepare_postgres, durable))

@@ -8,12 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import obstore
-from obstore.exceptions import PreconditionError
-from obstore.store import ObjectStore, from_url
-
 from torchtriage.errors import BadInput, UnreadableLog
 from torchtriage.storage.blob_writer import told
+from torchtriage.storage.s3_objects import ObjectChanged, S3Objects
 
 _CHUNK = 1 << 20
 
@@ -43,11 +40,9 @@ class Archive:
             if self._root is not None:
                 yield from _walked(self._root, "")
                 return
-            for page in obstore.list(self._store):
+            for page in self._objects.pages():
                 for found in page:
-                    yield ArchivedLog(
-                        found["path"], found["e_tag"] or found["last_modified"].isoformat(), found["size"]
-                    )
+                    yield ArchivedLog(found.key, found.etag or found.changed_at.isoformat(), found.bytes)
 
     def chunks(self, log: ArchivedLog) -> Iterator[bytes]:
         """Yields a file's bytes. Raises NotFound and UnreadableLog where it is gone, closed to us or another by now,
@@ -58,18 +53,16 @@ class Archive:
                 if self._root is not None:
                     yield from _read(self._root / log.key, log.etag)
                 else:
-                    options = {"if_match": log.etag} if log.etag.startswith(('"', "W/")) else {}
-                    got = obstore.get(self._store, log.key, options=options)  # type: ignore[arg-type]
-                    for chunk in got.stream(min_chunk_size=_CHUNK):
-                        yield bytes(chunk)
+                    etag = log.etag if log.etag.startswith(('"', "W/")) else None
+                    yield from self._objects.stream(log.key, etag, _CHUNK)
             except PermissionError as error:
                 raise UnreadableLog(f"{log.key}: it may not be read") from error
-            except PreconditionError as error:
+            except ObjectChanged as error:
                 raise _changed(log.key) from error
 
     @cached_property
-    def _store(self) -> ObjectStore:
-        return from_url(self.url)
+    def _objects(self) -> S3Objects:
+        return S3Objects(self.url)
 
 
 def _walked(root: Path, folder: str) -> Iterator[ArchivedLog]:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from anyio import to_thread
 from fastapi import Depends, FastAPI
@@ -16,12 +16,12 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from torchtriage import __version__
 from torchtriage.domain.access import Scope
+from torchtriage.extras import require
 from torchtriage.services.fingerprint_upgrade import Succession
 from torchtriage.services.maintenance import Upkeep
 from torchtriage.services.outbox_worker import Postman
 from torchtriage.services.retriage_job import Rework
 from torchtriage.services.service import Service, close_service, open_service
-from torchtriage.services.single_sign_on import Provider
 from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
 from torchtriage.web import client, errors, pages, slack
@@ -37,11 +37,20 @@ from torchtriage.web.request_log import RequestLog
 from torchtriage.web.security import SecurityHeaders, refuse_cross_site
 from torchtriage.web.shutdown import CutShort
 
+if TYPE_CHECKING:
+    from torchtriage.services.oidc_provider import Provider
+
 _ASKING = 40  # threads in which requests wait for the verdict of a log that is not kept
 
 
 def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
-    """-> the whole web application; its start opens the service, or takes one that is open, and its end closes it."""
+    """-> the whole web application; its start opens the service, or takes one that is open, and its end closes it.
+
+    Raises MissingExtra where a setting needs a library that is not installed.
+    """
+    provider = _provider(settings)
+    if settings.slack_signing_secret:
+        require("slack", "TRIAGE_SLACK_SIGNING_SECRET")
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -52,7 +61,7 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
         app.state.intake = Intake(Spools(lambda: service.blobs.incoming.folder))
         app.state.rework = Rework(service)
         app.state.rate_limit = RateLimit(settings.rate_limit, settings.wrong_logins)
-        app.state.provider = Provider(settings) if settings.oidc_issuer else None
+        app.state.provider = provider
         await to_thread.run_sync(pages.warm, app)
         upkeep, postman = Upkeep(service), Postman(service)
         upkeep.start()
@@ -91,6 +100,15 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
     app.include_router(knowledge.router, dependencies=[Depends(needs(Scope.READ))])
     pages.install(app)
     return app
+
+
+def _provider(settings: Settings) -> Provider | None:
+    if not settings.oidc_issuer:
+        return None
+    require("oidc", "TRIAGE_OIDC_ISSUER")
+    from torchtriage.services.oidc_provider import Provider
+
+    return Provider(settings)
 
 
 class _Guarded(FastAPI):

@@ -6,7 +6,7 @@ import math
 import time
 from ipaddress import IPv6Network, ip_address
 
-from limits import RateLimitItem
+from limits import RateLimitItem, parse
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 from starlette.exceptions import HTTPException
@@ -53,12 +53,12 @@ class TooMany(BadInput):
 class RateLimit:
     """Counts requests by token, or by address where no valid one is shown, and the wrong logins of an address.
 
-    `allowed` None counts no requests. Safe to use from several threads.
+    Both rates are texts such as `600/minute`; an empty `allowed` counts no requests. Safe to use from several threads.
     """
 
-    def __init__(self, allowed: RateLimitItem | None, wrong_logins: RateLimitItem) -> None:
-        self._allowed = allowed
-        self._wrong_logins = wrong_logins
+    def __init__(self, allowed: str, wrong_logins: str) -> None:
+        self._allowed = parse(allowed) if allowed else None
+        self._wrong_logins = parse(wrong_logins)
         self._window = MovingWindowRateLimiter(MemoryStorage())
 
     def count(self, caller: Caller | None, address: str) -> None:

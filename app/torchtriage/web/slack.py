@@ -10,7 +10,6 @@ from urllib.parse import parse_qsl
 
 from anyio import to_thread
 from fastapi import APIRouter, Request, Response
-from slack_sdk.signature import SignatureVerifier
 
 from torchtriage.errors import BadInput, LogTooLarge, NotFound
 from torchtriage.services import slack_requests
@@ -77,6 +76,8 @@ def _checked(request: Request, secret: str, body: bytes) -> str:
     """-> the signature, over the body as it came. Raises NotFound without a secret, BadSignature."""
     if not secret:
         raise NotFound("Slack is not set up here: TRIAGE_SLACK_SIGNING_SECRET is not set")
+    from slack_sdk.signature import SignatureVerifier  # here, as the routes are there without the extra `slack`
+
     time = request.headers.get("x-slack-request-timestamp", "")
     signature = request.headers.get("x-slack-signature", "")
     try:

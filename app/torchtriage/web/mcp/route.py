@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from importlib.util import find_spec
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from torchtriage.domain.access import Scope as Permission
 from torchtriage.errors import NotFound
+from torchtriage.extras import is_installed
 from torchtriage.services.service import Service
 from torchtriage.web.authentication import needs
 from torchtriage.web.dependencies import search_index
@@ -25,7 +25,7 @@ router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_s
 @asynccontextmanager
 async def answering(app: FastAPI, service: Service) -> AsyncIterator[None]:
     """While it is open, `/mcp` answers, where the extra is installed."""
-    if find_spec("mcp") is None:
+    if not is_installed("mcp"):
         yield
         return
     from mcp.server.transport_security import TransportSecuritySettings

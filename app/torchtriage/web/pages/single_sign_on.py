@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from dataclasses import astuple
 from http import HTTPStatus
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import RedirectResponse
 
 from torchtriage.errors import NotFound
-from torchtriage.services.single_sign_on import Attempt, LoginRefused, Provider
+from torchtriage.services.single_sign_on import Attempt, LoginRefused
 from torchtriage.web.authentication import rate_limit
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.pages.login import inside, start_session
+
+if TYPE_CHECKING:
+    from torchtriage.services.oidc_provider import Provider
 
 router = APIRouter()
 _COOKIE = "torchtriage_login"
@@ -60,7 +63,7 @@ def _provider(request: Request) -> Provider:
     found = request.app.state.provider
     if found is None:
         raise NotFound("there is no provider for logins")
-    return cast(Provider, found)
+    return cast("Provider", found)
 
 
 def _kept(request: Request) -> tuple[Attempt, str]:

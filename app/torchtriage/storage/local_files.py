@@ -1,0 +1,54 @@
+"""Stored files in a folder of a local disk: a key in, bytes and sizes out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+
+class LocalFiles:
+    """The same questions as `torchtriage.storage.s3_objects.S3Objects` answers. Methods raise OSError."""
+
+    def __init__(self, root: Path) -> None:
+        """Makes the folder."""
+        root.mkdir(parents=True, exist_ok=True)
+        self._root = root
+
+    def size(self, key: str) -> int:
+        return (self._root / key).stat().st_size
+
+    def tail(self, key: str, length: int) -> tuple[int, bytes]:
+        """-> the file's size, and its last `length` bytes."""
+        with (self._root / key).open("rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            return size, os.pread(file.fileno(), length, max(0, size - length))
+
+    def part(self, key: str, start: int, end: int) -> bytes:
+        """-> the bytes from `start` to before `end`; fewer where the file is shorter."""
+        with (self._root / key).open("rb", buffering=0) as file:
+            pieces = []
+            while start < end and (piece := os.pread(file.fileno(), end - start, start)):
+                pieces.append(piece)
+                start += len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def remove(self, key: str) -> None:
+        (self._root / key).unlink()
+
+    def listed(self) -> Iterator[list[tuple[str, datetime]]]:
+        """Yields the keys of all files one folder down, with the time of their last change, folder by folder."""
+        for folder in sorted(self._root.iterdir()):
+            if folder.is_dir():
+                yield list(_files_in(folder))
+
+
+def _files_in(folder: Path) -> Iterator[tuple[str, datetime]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            try:
+                if entry.is_file():
+                    yield f"{folder.name}/{entry.name}", datetime.fromtimestamp(entry.stat().st_mtime, UTC)
+            except FileNotFoundError:  # removed since it was listed
+                continue
