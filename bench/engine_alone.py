@@ -16,7 +16,7 @@ from bench.fresh import failed, healthy, short
 from torchtriage.engine import Engine
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.loader import load
-from torchtriage.matching.patterns import Patterns, source
+from torchtriage.matching.patterns import Patterns, regex_of
 from torchtriage.reading.sources import from_bytes
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "corpus"
@@ -27,7 +27,7 @@ _LEAST, _MOST = 4_000, 120_000  # bytes of a log of the corpus that is put into 
 def signs(path: Path) -> None:
     """Writes one regex a line: those that are searched in raw lines. A search by the line knows no line feeds."""
     found = [
-        source(pattern.sign) for pattern in Patterns(load([BUILT_IN])).all if pattern.sign.where in ("any", "line")
+        regex_of(pattern.sign) for pattern in Patterns(load([BUILT_IN])).all if pattern.sign.where in ("any", "line")
     ]
     path.write_text("\n".join(dict.fromkeys(sign for sign in found if not re.search(r"\\n|\n", sign))) + "\n")
 

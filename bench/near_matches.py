@@ -20,7 +20,7 @@ from pathlib import Path
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.loader import load
-from torchtriage.matching.near import NEAR_ENOUGH, SHORTEST, NearSigns
+from torchtriage.matching.near_matches import NEAR_ENOUGH, SHORTEST, NearSigns
 from torchtriage.matching.patterns import Patterns
 
 CORPUS = Path(__file__).parent.parent / "tests" / "corpus"
@@ -124,7 +124,7 @@ def with_all_examples(patterns: Patterns, known: list[tuple[str, str]], dice: ra
         for entry, message in told:
             text = distort(message, dice)
             shown = {patterns.all[index].entry.id for index in patterns.found(text, EVERYWHERE)}
-            near = None if entry in shown else signs.look(text)
+            near = None if entry in shown else signs.nearest(text)
             right = near is not None and near.entry.id == entry
             counts["sign" if entry in shown else "near" if right else "another" if near else "nothing"] += 1
         print(f"| {name} | " + " | ".join(f"{count / len(told):.3f}" for count in counts.values()) + " |")
@@ -164,11 +164,11 @@ def main() -> None:
         right = claimed = 0
         parts = []
         for texts in asked.values():
-            found = [(entries, near.entry.id) for entries, text in texts if (near := signs.look(text, threshold))]
+            found = [(entries, near.entry.id) for entries, text in texts if (near := signs.nearest(text, threshold))]
             hits = sum(answer in entries for entries, answer in found)
             right, claimed = right + hits, claimed + len(found)
             parts.append(f"{hits / max(len(found), 1):.2f} / {hits / max(len(texts), 1):.2f}")
-        false = sum(signs.look(text, threshold) is not None for text in strange)
+        false = sum(signs.nearest(text, threshold) is not None for text in strange)
         total = sum(map(len, asked.values()))
         mark = " ←" if threshold == NEAR_ENOUGH else ""
         row = [

@@ -1,17 +1,17 @@
 import pytest
 
 from torchtriage.engine import Engine
-from torchtriage.matching.misspelled_exceptions import Spelling
+from torchtriage.matching.misspelled_exceptions import ExceptionNames
 from torchtriage.matching.patterns import Patterns
 
 
 @pytest.fixture(scope="module")
-def spelling(engine: Engine) -> Spelling:
-    return Spelling(Patterns(engine.knowledge))
+def spelling(engine: Engine) -> ExceptionNames:
+    return ExceptionNames(Patterns(engine.knowledge))
 
 
-def test_slips_of_letters_are_told(spelling: Spelling) -> None:
-    assert spelling.slip("torch.distributed.elastic.multiprocesing.errors.ChildFailedError: x") == (
+def test_slips_of_letters_are_told(spelling: ExceptionNames) -> None:
+    assert spelling.misspelling("torch.distributed.elastic.multiprocesing.errors.ChildFailedError: x") == (
         "multiprocesing",
         "multiprocessing",
     )
@@ -27,5 +27,5 @@ def test_slips_of_letters_are_told(spelling: Spelling) -> None:
         "no name at all",
     ],
 )
-def test_other_names_are_no_slips(spelling: Spelling, name: str) -> None:
-    assert spelling.slip(name) is None
+def test_other_names_are_no_slips(spelling: ExceptionNames, name: str) -> None:
+    assert spelling.misspelling(name) is None

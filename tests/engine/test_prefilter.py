@@ -17,8 +17,8 @@ from torchtriage.parsing.process_exits import Processes
 from torchtriage.parsing.slurm import Scheduler
 from torchtriage.parsing.torchelastic import Elastic
 from torchtriage.parsing.tracebacks import Tracebacks
-from torchtriage.reading.prefixes.file_labels import Labels
-from torchtriage.reading.prefixes.strip import take_off
+from torchtriage.reading.prefixes.learned import Labels
+from torchtriage.reading.prefixes.strip import strip_prefixes
 
 EXTRACTORS: tuple[Callable[[], Any], ...] = (Elastic, Tracebacks, Device, Collectives, Nccl, Processes, Scheduler)
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
@@ -40,7 +40,7 @@ def texts() -> list[str]:
     """-> different lines of genuine logs, without their prefixes, and some that are made up."""
     files = sorted(CORPUS.glob("*/log.txt"))[::7]
     raw = (line for file in files for line in file.read_text(encoding="utf-8", errors="replace").split("\n")[:120])
-    return list(dict.fromkeys([*(take_off(line, Labels()).text for line in raw), *LINES, *TOLD]))
+    return list(dict.fromkeys([*(strip_prefixes(line, Labels()).text for line in raw), *LINES, *TOLD]))
 
 
 def test_the_facts_of_a_line_are_those_that_each_sign_finds_by_itself() -> None:

@@ -12,7 +12,7 @@ from torchtriage.domain.line import Line
 from torchtriage.facts.line_facts import SIGNS
 from torchtriage.facts.line_origin import FOREIGN
 from torchtriage.knowledge.loader import load
-from torchtriage.matching.patterns import Patterns, source
+from torchtriage.matching.patterns import Patterns, regex_of
 
 # Instructions of a compiled pattern. From some 17,000 on RE2 has no memory for its quick automaton (8 MiB): it says so on
 # stderr at each search and takes a slow one, which finds the same.
@@ -336,5 +336,5 @@ def test_no_sign_is_near_the_memory_of_its_automaton() -> None:
 
 def test_no_sign_of_an_entry_is_either() -> None:
     signs = [pattern.sign for pattern in Patterns(load()).all]
-    texts = {text for sign in signs for text in (source(sign), sign.unless) if text}
+    texts = {text for sign in signs for text in (regex_of(sign), sign.unless) if text}
     assert {text for text in texts if instructions(text) >= MOST} == set()

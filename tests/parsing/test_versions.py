@@ -3,13 +3,13 @@ import pytest
 from tests.facts import collected
 from torchtriage.domain.line import Line
 from torchtriage.facts import Environment
-from torchtriage.reading.prefixes.file_labels import Labels
-from torchtriage.reading.prefixes.strip import take_off
+from torchtriage.reading.prefixes.learned import Labels
+from torchtriage.reading.prefixes.strip import strip_prefixes
 
 
 def read(text: str) -> Environment:
     """-> what one line tells, its prefixes taken off as in a log."""
-    return collected(Line(1, text, take_off(text, Labels()).text, 1))
+    return collected(Line(1, text, strip_prefixes(text, Labels()).text, 1))
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ from typing import NamedTuple
 
 import pytest
 
-from torchtriage.reading.prefixes.file_labels import Labels
-from torchtriage.reading.prefixes.strip import labels, take_off
+from torchtriage.reading.prefixes.known import FIELDS, KNOWN, KnownPrefix, prefix_of
+from torchtriage.reading.prefixes.learned import FORMS as LEARNED_FORMS
+from torchtriage.reading.prefixes.learned import LABELS, Labels, LearnedLabel
+from torchtriage.reading.prefixes.strip import learn_labels, strip_prefixes
 
 NONE = Labels()
 HEAD = "Traceback (most recent call last):"
@@ -134,8 +136,8 @@ FORMS = {
 def test_a_prefix_comes_off_and_tells(name: str) -> None:
     form = FORMS[name]
     sample = [f"{form.prefix}step {at} loss 0.5" for at in range(20)]
-    known = labels([take_off(line, NONE).text for line in sample])
-    origin = take_off(form.prefix + HEAD, known)
+    known = learn_labels([strip_prefixes(line, NONE).text for line in sample])
+    origin = strip_prefixes(form.prefix + HEAD, known)
     assert origin.text == HEAD
     assert (origin.rank, origin.local_rank, origin.host, origin.time, origin.pod, origin.node) == form[1:]
 
@@ -166,9 +168,27 @@ def test_a_prefix_comes_off_and_tells(name: str) -> None:
     ],
 )  # fmt: skip
 def test_the_time_of_a_line_in_the_forms_of_loggers(text: str, time: str | None) -> None:
-    assert take_off(text, NONE).time == time
+    assert strip_prefixes(text, NONE).time == time
 
 
 def test_a_loggers_fields_are_no_syslog_header() -> None:
-    origin = take_off("2026-05-01 09:00:00,351 - __main__ - INFO - step 1", NONE)
+    origin = strip_prefixes("2026-05-01 09:00:00,351 - __main__ - INFO - step 1", NONE)
     assert (origin.text, origin.host) == ("- __main__ - INFO - step 1", None)
+
+
+@pytest.mark.parametrize("prefix", KNOWN, ids=lambda prefix: prefix.name)
+def test_the_example_of_a_known_prefix_shows_it_and_no_other_one(prefix: KnownPrefix) -> None:
+    found = prefix_of(f"{prefix.example}{'' if prefix.example.endswith('>:') else 'x'}")
+    assert found is not None
+    assert found[0].strip()
+    assert prefix.example.startswith(found[0])
+    fields = [name for name, group in FIELDS[found.lastgroup] if found[group]]
+    assert all(f"(?P<{name}>" in prefix.regex for name in fields)
+    assert bool(fields) == ("(?P<" in prefix.regex)
+
+
+@pytest.mark.parametrize("label", LABELS, ids=lambda label: label.name)
+def test_the_example_of_a_learned_label_shows_it(label: LearnedLabel) -> None:
+    found = LEARNED_FORMS[label.name].match(f"{label.example}x")
+    assert found is not None
+    assert found[0] == label.example

@@ -8,13 +8,13 @@ import pytest
 
 from torchtriage.domain.line import Line
 from torchtriage.reading import lines as reading
-from torchtriage.reading.prefixes.paths import Place
+from torchtriage.reading.prefixes.paths import FileOrigin
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 
 
 def read(data: bytes) -> list[Line]:
-    return [line for many in reading.lines([(1, data)], Place(None), 0) for line in many]
+    return [line for many in reading.lines([(1, data)], FileOrigin(None), 0) for line in many]
 
 
 def test_lines_that_differ_in_digits_are_read_alike(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,7 +26,7 @@ def test_lines_that_differ_in_digits_are_read_alike(monkeypatch: pytest.MonkeyPa
         nonlocal asked
         asked += 1
 
-    monkeypatch.setattr(reading, "own", looked_at)
+    monkeypatch.setattr(reading, "template_of", looked_at)
     assert quick == [read(log) for log in logs]
     assert asked > 0
 

@@ -1,6 +1,6 @@
 import pytest
 
-from torchtriage.reading.prefixes.paths import Place, Places
+from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
 
 ONE_HOST = ["none_x1/attempt_0/0/stderr.log", "none_x1/attempt_0/1/stderr.log", "none_x1/attempt_1/0/stderr.log"]
 TWO_HOSTS = ["gpu-7/none_x1/attempt_0/0/stderr.log", "gpu-8/none_y2/attempt_0/0/stderr.log"]
@@ -43,22 +43,22 @@ TWO_HOSTS = ["gpu-7/none_x1/attempt_0/0/stderr.log", "gpu-8/none_y2/attempt_0/0/
     ],
 )
 def test_what_a_path_tells(name: str, rank: int | None, local_rank: int | None, attempt: int, host: str | None) -> None:
-    where = Places([name]).of(name, several=True)
+    where = FileOrigins([name]).of(name, several=True)
     assert (where.rank, where.local_rank, where.attempt, where.host) == (rank, local_rank, attempt, host)
 
 
 def test_the_path_of_a_single_file_tells_nothing() -> None:
-    assert Places().of("rank_3.log", several=False) == Place(None)
+    assert FileOrigins().of("rank_3.log", several=False) == FileOrigin(None)
 
 
 def test_with_one_host_the_local_rank_is_the_rank_and_with_more_it_is_not() -> None:
-    assert Places(ONE_HOST).of(ONE_HOST[1], several=True).rank == 1
-    second = Places(TWO_HOSTS).of(TWO_HOSTS[1], several=True)
+    assert FileOrigins(ONE_HOST).of(ONE_HOST[1], several=True).rank == 1
+    second = FileOrigins(TWO_HOSTS).of(TWO_HOSTS[1], several=True)
     assert (second.rank, second.local_rank, second.host) == (None, 0, "gpu-8")
 
 
 def test_old_launchers_name_node_and_local_rank() -> None:
-    where = Places().of("logs/node_1_local_rank_3_stderr", several=True)
+    where = FileOrigins().of("logs/node_1_local_rank_3_stderr", several=True)
     assert (where.node, where.local_rank, where.rank) == (1, 3, None)
 
 
@@ -68,7 +68,7 @@ def test_old_launchers_name_node_and_local_rank() -> None:
 )
 def test_the_only_number_in_which_names_differ_counts_processes(form: str) -> None:
     names = [form.format(number) for number in range(4)]
-    assert [Places(names).of(name, several=True).rank for name in names] == [0, 1, 2, 3]
+    assert [FileOrigins(names).of(name, several=True).rank for name in names] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -83,4 +83,4 @@ def test_the_only_number_in_which_names_differ_counts_processes(form: str) -> No
     ],
 )
 def test_other_numbers_count_no_processes(names: list[str]) -> None:
-    assert {Places(names).of(name, several=True).rank for name in names} == {None}
+    assert {FileOrigins(names).of(name, several=True).rank for name in names} == {None}

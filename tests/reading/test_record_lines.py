@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from torchtriage.domain.line import Line
 from torchtriage.reading.lines import lines
-from torchtriage.reading.prefixes.paths import Place
+from torchtriage.reading.prefixes.paths import FileOrigin
 
 HEAD = "Traceback (most recent call last):"
 NAMES = st.sampled_from(
@@ -21,7 +21,7 @@ TRACEBACK = [HEAD, '  File "/job/train.py", line 30, in <module>', "    main()",
 
 def read(*raw: str | bytes) -> list[Line]:
     encoded = (line.encode() if isinstance(line, str) else line for line in raw)
-    return [line for many in lines(enumerate(encoded, 1), Place(None), 0) for line in many]
+    return [line for many in lines(enumerate(encoded, 1), FileOrigin(None), 0) for line in many]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
-from torchtriage.reading.prefixes.file_labels import Labels
-from torchtriage.reading.prefixes.strip import labels, take_off
+from torchtriage.reading.prefixes.learned import Labels
+from torchtriage.reading.prefixes.strip import learn_labels, strip_prefixes
 
 NONE = Labels()
 HEAD = "Traceback (most recent call last):"
@@ -68,7 +68,7 @@ HEAD = "Traceback (most recent call last):"
 def test_prefixes_come_off_and_tell(
     raw: str, text: str, rank: int | None, local_rank: int | None, host: str | None
 ) -> None:
-    origin = take_off(raw, NONE)
+    origin = strip_prefixes(raw, NONE)
     assert (origin.text, origin.rank, origin.local_rank, origin.host) == (text, rank, local_rank, host)
 
 
@@ -87,7 +87,7 @@ def test_prefixes_come_off_and_tell(
     ],
 )
 def test_a_rank_that_the_writer_names_is_heard_and_the_text_stays(raw: str, rank: int | None) -> None:
-    origin = take_off(raw, NONE)
+    origin = strip_prefixes(raw, NONE)
     assert origin.rank == rank
     assert raw.endswith(origin.text.split("] ")[-1])
 
@@ -104,7 +104,7 @@ def test_a_rank_that_the_writer_names_is_heard_and_the_text_stays(raw: str, rank
     ],
 )
 def test_the_outermost_clock_counts(raw: str, time: str | None) -> None:
-    assert take_off(raw, NONE).time == time
+    assert strip_prefixes(raw, NONE).time == time
 
 
 LABELLED = {
@@ -126,8 +126,8 @@ LABELLED = {
 def test_a_label_on_most_lines_comes_off_alone_and_between_others(form: str, inner: str, outer: str) -> None:
     label, tells = LABELLED[form]
     sample = [f"{outer}{label.format(rank=number % 4)}{inner}step {number} loss 0.5" for number in range(20)]
-    origin = take_off(
-        f"{outer}{label.format(rank=3)}{inner}{HEAD}", labels([take_off(one, NONE).text for one in sample])
+    origin = strip_prefixes(
+        f"{outer}{label.format(rank=3)}{inner}{HEAD}", learn_labels([strip_prefixes(one, NONE).text for one in sample])
     )
     assert origin.text == HEAD
     assert origin.local_rank == (1 if inner else None)
@@ -140,24 +140,26 @@ def test_a_label_on_most_lines_comes_off_alone_and_between_others(form: str, inn
 
 
 def test_labels_in_one_another() -> None:
-    known = labels([f"gpu-{number % 2}: {number % 8}: [default{number % 4}]:step {number}" for number in range(24)])
-    origin = take_off("gpu-1: 5: [default1]:Killed", known)
+    known = learn_labels(
+        [f"gpu-{number % 2}: {number % 8}: [default{number % 4}]:step {number}" for number in range(24)]
+    )
+    origin = strip_prefixes("gpu-1: 5: [default1]:Killed", known)
     assert (origin.text, origin.host, origin.node, origin.local_rank) == ("Killed", "gpu-1", 5, 1)
-    twice = labels([f"{number % 16}: {number % 4}: step {number}" for number in range(32)])
-    assert take_off("12: 3: Killed", twice).text == "Killed"
-    assert take_off("12: 3: Killed", twice).rank == 12
+    twice = learn_labels([f"{number % 16}: {number % 4}: step {number}" for number in range(32)])
+    assert strip_prefixes("12: 3: Killed", twice).text == "Killed"
+    assert strip_prefixes("12: 3: Killed", twice).rank == 12
 
 
 def test_host_labels_part_the_streams_of_two_hosts() -> None:
-    known = labels([f"gpu-{number % 2}: step {number}" for number in range(10)])
-    first, second = take_off("gpu-0: boom", known), take_off("gpu-1: boom", known)
+    known = learn_labels([f"gpu-{number % 2}: step {number}" for number in range(10)])
+    first, second = strip_prefixes("gpu-0: boom", known), strip_prefixes("gpu-1: boom", known)
     assert (first.host, second.host) == ("gpu-0", "gpu-1")
     assert first.stream != second.stream
 
 
 def test_a_log_stream_before_each_line_is_a_label() -> None:
     sample = [f"train/default/7f{number % 2}e1b step {number}" for number in range(20)]
-    assert take_off(f"train/default/7f0e1b {HEAD}", labels(sample)).text == HEAD
+    assert strip_prefixes(f"train/default/7f0e1b {HEAD}", learn_labels(sample)).text == HEAD
 
 
 PREAMBLE = ["+ module load cuda/12.4", "Loading cuda/12.4", "1: lo: <LOOPBACK,UP> mtu 65536", "MASTER_ADDR=gpu-01"] * 3
@@ -170,8 +172,8 @@ NUMBERED = {
 
 @pytest.mark.parametrize("form", NUMBERED)
 def test_task_numbers_are_labels_in_a_file_that_has_them_on_some_lines_only(form: str) -> None:
-    known = labels(PREAMBLE + NUMBERED[form] + ["srun: error: gpu-01: task 2: Exited with exit code 1"])
-    origin = take_off(" 2: ERROR trainer: no shard", known)
+    known = learn_labels(PREAMBLE + NUMBERED[form] + ["srun: error: gpu-01: task 2: Exited with exit code 1"])
+    origin = strip_prefixes(" 2: ERROR trainer: no shard", known)
     assert (origin.text, origin.rank) == ("ERROR trainer: no shard", 2)
 
 
@@ -187,7 +189,7 @@ def test_task_numbers_are_labels_in_a_file_that_has_them_on_some_lines_only(form
     ids=["numbered lines", "a list", "two numbers"],
 )
 def test_other_numbers_before_some_lines_are_no_labels(lines: list[str]) -> None:
-    assert labels([*lines, *["# nothing here is of a task"] * 24]) == NONE
+    assert learn_labels([*lines, *["# nothing here is of a task"] * 24]) == NONE
 
 
 @pytest.mark.parametrize(
@@ -203,19 +205,19 @@ def test_other_numbers_before_some_lines_are_no_labels(lines: list[str]) -> None
     ],
 )
 def test_what_a_program_says_on_every_line_is_no_label(sample: list[str]) -> None:
-    assert labels(sample) == NONE
+    assert learn_labels(sample) == NONE
 
 
 def test_a_plain_number_is_a_label_only_where_most_lines_have_one() -> None:
-    known = labels([f"{rank}: step 1" for rank in range(8)])
-    assert take_off("3: Killed", known).rank == 3
+    known = learn_labels([f"{rank}: step 1" for rank in range(8)])
+    assert strip_prefixes("3: Killed", known).rank == 3
 
 
 def test_a_word_and_a_number_without_a_blank_between_are_no_hosts_label() -> None:
-    assert labels([f"step:{number}/1000 train_loss:2.1" for number in range(20)]).forms == ()
+    assert learn_labels([f"step:{number}/1000 train_loss:2.1" for number in range(20)]).forms == ()
 
 
 def test_a_table_of_a_logs_viewer_is_a_label_with_the_time() -> None:
     raw = [f"  | 2026-08-23T22:22:{number:02d}.879Z | {'worker left' * number}" for number in range(20)]
-    told = take_off(raw[1], labels(raw))
+    told = strip_prefixes(raw[1], learn_labels(raw))
     assert (told.text, told.time) == ("worker left", "2026-08-23T22:22:01.879Z")

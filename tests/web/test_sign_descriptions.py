@@ -4,7 +4,7 @@ import pytest
 
 from torchtriage.domain.entry import Sign
 from torchtriage.knowledge.loader import load
-from torchtriage.matching.alignment import align
+from torchtriage.matching.sign_alignment import align
 from torchtriage.web.pages.alignment_marks import Mark, marks
 from torchtriage.web.pages.sign_descriptions import in_words, signs_in_words
 

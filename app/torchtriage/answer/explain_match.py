@@ -15,12 +15,12 @@ from torchtriage.causality.root_cause import Choice, choose
 from torchtriage.causality.walk import Walk
 from torchtriage.domain.entry import Entry, Language, Sign
 from torchtriage.domain.event import Where
-from torchtriage.matching.alignment import Alignment, Token, align
 from torchtriage.matching.matcher import Matcher, frames_text
 from torchtriage.matching.patterns import Patterns
+from torchtriage.matching.sign_alignment import Alignment, Token, align
 from torchtriage.reading.blocks import blocks
-from torchtriage.reading.prefixes.file_labels import Labels
-from torchtriage.reading.prefixes.strip import take_off
+from torchtriage.reading.prefixes.learned import Labels
+from torchtriage.reading.prefixes.strip import strip_prefixes
 from torchtriage.reading.redaction.redact import redact
 from torchtriage.reading.sources import Run
 
@@ -213,7 +213,7 @@ def _lines(run: Run, signs: list[Sign]) -> list[_Text]:
                 start, end = block.rfind(b"\n", 0, hit.start()) + 1, block.find(b"\n", hit.start())
                 place = len(block) if end < 0 else end + 1
                 number, counted = number + block.count(b"\n", counted, start), start
-                text = take_off(
+                text = strip_prefixes(
                     block[start : start + min(place - start, _LONGEST)].decode("utf-8", "replace").rstrip(), Labels()
                 )
                 found.setdefault(text.text, _Text("line", text.text, number, file.name if run.several else None))

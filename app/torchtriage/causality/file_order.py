@@ -11,6 +11,7 @@ from torchtriage.causality.findings import Finding
 from torchtriage.causality.run_reading import RunReading
 from torchtriage.domain.event import Event, Where
 from torchtriage.domain.line import Line
+from torchtriage.matching.matcher import Found
 from torchtriage.reading.lines import FILE_SPAN
 
 _MOST_TIMES = 100_000  # kept of a run
@@ -86,12 +87,15 @@ def _moment(event: Event, clock: Clock) -> datetime | None:
 def _shift(finding: Finding, shifts: dict[int, int]) -> None:
     events = [_shifted(event, shifts) for event in (finding.event, *finding.samples)]
     events.sort(key=lambda event: event.line.order)
-    finding.found.event, *finding.samples = events
-    chain = events[0].chain
-    finding.found.hits = [
-        (index, depth, chain[depth] if raised and depth < len(chain) else raised)
-        for index, depth, raised in finding.found.hits
-    ]
+    first, *finding.samples = events
+    chain = first.chain
+    finding.found = Found(
+        first,
+        tuple(
+            (index, depth, chain[depth] if raised and depth < len(chain) else raised)
+            for index, depth, raised in finding.found.hits
+        ),
+    )
     finding.places = {
         rank: place._replace(order=place.order + shifts.get(place.order // FILE_SPAN, 0))
         for rank, place in finding.places.items()

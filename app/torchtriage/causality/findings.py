@@ -156,7 +156,7 @@ class Findings:
             line, rank = finding.event.line, finding.event.rank
             told = line.node is not None and line.local_rank is None
             if told and rank == line.node and finding.event.where is not Where.EXIT:
-                finding.found.event = replace(finding.event, rank=None)
+                finding.found = replace(finding.found, event=replace(finding.event, rank=None))
                 finding.ranks.clear()
                 finding.places.clear()
 

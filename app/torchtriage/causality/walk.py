@@ -17,7 +17,7 @@ from torchtriage.matching.patterns import Patterns
 from torchtriage.reading.blocks import blocks
 from torchtriage.reading.lines import FILE_SPAN, lines
 from torchtriage.reading.nearby_times import Stamps
-from torchtriage.reading.prefixes.paths import Places
+from torchtriage.reading.prefixes.paths import FileOrigins
 from torchtriage.reading.rank_numbering import Ranks
 from torchtriage.reading.record_lines import LONGEST_TEXT
 from torchtriage.reading.sections import Sections
@@ -47,7 +47,7 @@ class Walk:
     def read(self) -> None:
         """Raises UnreadableLog where no file can be read or all are empty."""
         self.readings = [RunReading(self.matcher)]
-        places, clock = Places(self.run.names), Clock()
+        places, clock = FileOrigins(self.run.names), Clock()
         sections, ranks, stamps = Sections(), Ranks(), Stamps()
         refused: list[UnreadableLog] = []
         number = 0
@@ -74,7 +74,7 @@ class Walk:
             clock.tell(reading.findings)
         merge(self.readings[-1], clock)
 
-    def _batches(self, file: LogFile, number: int, places: Places) -> Iterator[list[Line]]:
+    def _batches(self, file: LogFile, number: int, places: FileOrigins) -> Iterator[list[Line]]:
         """Yields the kept lines of one file, many at once; what goes by unkept is sampled for progress."""
         order = self._order(file, number)
         several = self.run.several or file.member

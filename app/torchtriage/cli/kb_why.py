@@ -12,7 +12,7 @@ from torchtriage.errors import NotFound
 if TYPE_CHECKING:
     from torchtriage.answer.explain_match import SignResult, Why
     from torchtriage.domain.entry import KnowledgeBase, Language
-    from torchtriage.matching.alignment import Token
+    from torchtriage.matching.sign_alignment import Token
 
 _MOST_SIGNS = 5  # that got furthest; --json has all
 _MARKS = {"matched": "{}", "found": "{}", "different": "[{}]", "missing": "[{}]"}

@@ -16,7 +16,7 @@ from torchtriage.facts.phases import Phases, Steps
 from torchtriage.facts.time_range import Span
 from torchtriage.facts.versions import Bounds
 from torchtriage.reading.lines import FILE_SPAN
-from torchtriage.reading.prefixes.paths import Place, writer_of
+from torchtriage.reading.prefixes.paths import FileOrigin, writer_of
 
 MOST_HOSTS = 4096
 _MOST_LASTING = 4096
@@ -39,7 +39,7 @@ class Environment:
     hosts: dict[str, None] = field(default_factory=dict)
     host_of: dict[int, str] = field(default_factory=dict)  # of a rank
     executed_on: set[str] = field(default_factory=set)  # all hosts of the job, as its batch system tells
-    files: dict[int, Place] = field(default_factory=dict)  # of a run of several, by their number
+    files: dict[int, FileOrigin] = field(default_factory=dict)  # of a run of several, by their number
     versions: dict[str, str] = field(default_factory=dict)
     span: Span = field(default_factory=Span)
     progress: list[int] = field(default_factory=list)
@@ -99,7 +99,7 @@ class Environment:
             return phase
         writer, rank, local = writer_of(self.files[file].file or ""), event.rank, event.local_rank
 
-        def same(place: Place) -> bool:
+        def same(place: FileOrigin) -> bool:
             known = place.rank == rank if rank is not None else local is not None and place.local_rank == local
             return (known and place.attempt == event.attempt) or writer_of(place.file or "") == writer
 

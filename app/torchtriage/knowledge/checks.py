@@ -16,7 +16,7 @@ from torchtriage.engine import Engine
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.yaml_positions import Path as Place
 from torchtriage.knowledge.yaml_positions import line_of
-from torchtriage.matching.patterns import Patterns, refused_by_re2, source
+from torchtriage.matching.patterns import Patterns, refused_by_re2, regex_of
 from torchtriage.reading.scan import PatternError
 from torchtriage.reading.scan import problem as refused_by_hyperscan
 from torchtriage.reading.sources import from_bytes
@@ -105,7 +105,7 @@ def _refused_by_re2(entry: Entry) -> Iterator[_Problem]:
 
 def _patterns(entry: Entry) -> Iterator[tuple[Place, str]]:
     for place, sign in _signs(entry):
-        yield (*place, "regex" if sign.regex is not None else "text"), source(sign)
+        yield (*place, "regex" if sign.regex is not None else "text"), regex_of(sign)
         if sign.unless:
             yield (*place, "unless"), sign.unless
     for name, pattern in entry.capture:
@@ -171,8 +171,8 @@ def _free(pattern: str) -> str | None:
 def _refused_by_hyperscan(entry: Entry) -> Iterator[_Problem]:
     """One pattern at a time takes seconds, so this is asked only once it is known that one is refused."""
     for place, sign in _signs(entry):
-        if reason := refused_by_hyperscan(source(sign)):
-            yield entry, place, f"Hyperscan refuses {source(sign)!r}: {reason}"
+        if reason := refused_by_hyperscan(regex_of(sign)):
+            yield entry, place, f"Hyperscan refuses {regex_of(sign)!r}: {reason}"
 
 
 def _examples(entry: Entry, engine: Engine) -> Iterator[_Problem]:
@@ -202,7 +202,7 @@ def _on_healthy(knowledge: KnowledgeBase) -> Iterator[_Problem]:
             pattern = patterns.all[index]
             if not pattern.sign.weak and not pattern.group:
                 place = next(place for place, sign in _signs(pattern.entry) if sign is pattern.sign)
-                yield pattern.entry, place, f"{source(pattern.sign)!r} fires on a healthy line: {_short(line)}"
+                yield pattern.entry, place, f"{regex_of(pattern.sign)!r} fires on a healthy line: {_short(line)}"
 
 
 def _told(problem: _Problem, folders: Sequence[Path]) -> str:

@@ -1,4 +1,4 @@
-"""Takes out of a message what differs from job to job: numbers, paths, addresses; for fingerprints hosts and values.
+"""Masks what differs from job to job in a message: numbers, paths, addresses; for fingerprints hosts and values, too.
 
 Every pattern is linear: no part of one can give back what the next could take.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-# Order matters: the longer form comes before the parts it is made of. A text in which a form stands holds one of the
-# signs before it, which is looked for in a tenth of the time.
+# Order matters: the longer form comes before the parts it is made of. A text that holds a form holds one of the
+# literals before it, which are found in a tenth of the time.
 _MASKS = (
     ("[redacted]", ("[redacted:",), re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")),  # as logs of older releases hold it
     ("<time>", ("-",), re.compile(r"\d{4}-\d\d-\d\d[T_ ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?")),
@@ -31,7 +31,7 @@ _MASKS = (
 # What remains of one job in a masked message; again in this order.
 _DOMAINS = "local|internal|lan|com|net|org|edu"
 _NUMBERED = "node|host|rank|gpu|worker|shard|step|epoch|iter|batch|job|part|layer|user"
-_TRACES = (
+_JOB_TRACES = (
     # connect to [gpu-3.rack2]:29500, gpu-3:29500, dgx01:29500; not cuda:0
     (
         "<host>",
@@ -52,9 +52,9 @@ _LONGEST = 1000  # characters of a message that count
 @lru_cache(maxsize=4096)
 def mask(text: str) -> str:
     """-> `text` with what differs from job to job replaced by names in angle brackets."""
-    for name, signs, pattern in _MASKS:
-        for sign in signs:
-            if sign in text:
+    for name, literals, pattern in _MASKS:
+        for literal in literals:
+            if literal in text:
                 text = pattern.sub(name, text)
                 break
     return text
@@ -63,6 +63,6 @@ def mask(text: str) -> str:
 def essence(text: str) -> str:
     """-> what `mask` leaves, and without hosts, numbered names and quoted values: the same in every job."""
     text = mask(text[:_LONGEST])
-    for name, pattern in _TRACES:
+    for name, pattern in _JOB_TRACES:
         text = pattern.sub(name, text)
     return " ".join(text.split())

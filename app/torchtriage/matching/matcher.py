@@ -1,41 +1,41 @@
-"""Entries × events: which entries an event shows, exactly or nearly."""
+"""Which entries an event shows: an event in, `Match`es out, exact or near, the strongest first."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from torchtriage.domain.entry import Entry, Kind
 from torchtriage.domain.event import Event, EventSource, Raised, Where
-from torchtriage.matching.misspelled_exceptions import Spelling
-from torchtriage.matching.near import Near, NearSigns
+from torchtriage.matching.misspelled_exceptions import ExceptionNames
+from torchtriage.matching.near_matches import Near, NearSigns
 from torchtriage.matching.patterns import Patterns
 from torchtriage.matching.prefilter import Seen
 
 EXACT, TITLE, CATCH_ALL, ECHO, NEAR, WEAK = 0.96, 0.8, 0.72, 0.6, 0.55, 0.42
-_PROBES = frozenset(
+_LOOKUP_ERRORS = frozenset(
     {"FileNotFoundError", "KeyError", "AttributeError", "ImportError", "ModuleNotFoundError", "IndexError"}
 )
-_WORDS = frozenset({"any", "exception", "line"})  # where signs look that see no frames
+_MESSAGES = frozenset({"any", "exception", "line"})  # where signs look that see no frames
 _LINES_KEPT = 4096
 # What ended nothing: …/distributed_c10d.py:93: UserWarning: … of Python's warnings module; what says that it goes on.
-_WARNED = re.compile(
+_WARNING = re.compile(
     r"\.pyx?:\d{1,6}: (?:[\w.]*Warning): "
     r"|(?i:\bcontinuing (?:without|anyway|training)\b|\bwill retry (?:at|in|on|next)\b|, skipp(?:ed|ing)\b)"
 )
-# What a library prints before it asks again: urllib3 (of pip, of a tracker), tenacity, backoff, huggingface_hub.
-_ASKS_AGAIN = re.compile(
+# What a library prints before it retries: urllib3 (of pip, of a tracker), tenacity, backoff, huggingface_hub.
+_RETRIES = re.compile(
     r"\bRetrying (?:\(Retry\(total=\d|request to /|(?:[\w.<>]{1,80} )?in \d[\d.]{0,9} ?s)"
     r"|\bBacking off [\w.]{1,80}\(|\bthrown while requesting (?:GET|HEAD|POST|PUT)\b"
 )
 _OF_LINES = frozenset({"line", "any"})
-_NAMED_WITHIN = 200  # characters of a text, in which it names its exception
+_NAME_WITHIN = 200  # characters of a text, in which its exception's name stands
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An entry that an event shows. `raised` is the exception of the chain that shows it; `near` tells how near.
+    """An entry that an event shows. `raised` is the exception of the chain that shows it; `near` says how near.
 
     `general`: any kind of program may print it, as its entry says, or as a broad sign saw no more than words.
     """
@@ -58,12 +58,12 @@ class Match:
         return (not self.weak, not entry.catch_all, not self.broad, entry.kind is Kind.CAUSE, -self.depth, self.weight)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Found:
-    """An event with the patterns that its texts show: (pattern, depth in the chain, exception)."""
+    """An event with the patterns that its texts show: (pattern's number, depth in the chain, exception)."""
 
     event: Event
-    hits: list[tuple[int, int, Raised | None]] = field(default_factory=list)
+    hits: tuple[tuple[int, int, Raised | None], ...] = ()
 
 
 class Matcher:
@@ -72,23 +72,22 @@ class Matcher:
     def __init__(self, patterns: Patterns) -> None:
         self._patterns = patterns
         self._near = NearSigns(patterns)
-        self._spelling = Spelling(patterns)
+        self._exception_names = ExceptionNames(patterns)
         self._lines: dict[str, bool] = {}
 
     def look(self, event: Event) -> Found:
         """-> the event with every pattern that its texts show."""
-        found = Found(event)
         if event.where is not Where.EXCEPTION:
             where = frozenset({"exit"}) if event.where is Where.EXIT else _OF_LINES
-            found.hits = [(index, 0, None) for index in self._patterns.found(event.text, where)]
-            return found
+            return Found(event, tuple((index, 0, None) for index in self._patterns.found(event.text, where)))
+        hits: list[tuple[int, int, Raised | None]] = []
         for depth, raised in enumerate(event.chain):
-            if _probed(event.chain, depth):
+            if _is_failed_lookup(event.chain, depth):
                 continue
             texts = ((raised.text, frozenset({"exception", "any"})), (frames_text(raised), frozenset({"frame"})))
             for text, where in texts:
-                found.hits += [(index, depth, raised) for index in self._patterns.found(text, where)]
-        return found
+                hits += [(index, depth, raised) for index in self._patterns.found(text, where)]
+        return Found(event, tuple(hits))
 
     def glance(self, texts: Iterable[str], settled: frozenset[int]) -> dict[str, Seen]:
         """-> what each text may show, but for the facts in `settled`; those that show nothing are left out."""
@@ -129,34 +128,38 @@ class Matcher:
             score = WEAK if weak else CATCH_ALL if broad else EXACT if entry.kind is Kind.CAUSE else ECHO
             if found.event.source is EventSource.TITLE:
                 score = min(score, TITLE)  # A person's summary of an error that the log itself does not show.
-            general = entry.general or (pattern.sign.broad and pattern.sign.where in _WORDS)
+            general = entry.general or (pattern.sign.broad and pattern.sign.where in _MESSAGES)
             match = Match(entry, score, weak, broad, pattern.weight, depth, raised, general=general)
-            match = self._spelt(match, raised.text if raised is not None else found.event.text)
+            match = self._with_spelling(match, raised.text if raised is not None else found.event.text)
             if entry.id not in best or match.strength > best[entry.id].strength:
                 best[entry.id] = match
         return sorted(best.values(), key=lambda match: match.strength, reverse=True)
 
-    def _spelt(self, match: Match, text: str) -> Match:
-        """-> the match; only near where the exception's name is misspelt: the text went through somebody's hands."""
-        slip = self._spelling.slip(text[:_NAMED_WITHIN])
-        if slip is None or match.weak or match.broad:
+    def _with_spelling(self, match: Match, text: str) -> Match:
+        """-> the match; only near where the exception's name is misspelled: somebody retyped the text."""
+        typo = self._exception_names.misspelling(text[:_NAME_WITHIN])
+        if typo is None or match.weak or match.broad:
             return match
-        return replace(match, score=min(match.score, NEAR), near=Near(match.entry, 100.0, *slip))
+        return replace(match, score=min(match.score, NEAR), near=Near(match.entry, 100.0, *typo))
 
     def nearly(self, event: Event) -> Match | None:
         """-> the entry whose message is nearly that of the event: wrapped, escaped, mistyped, reworded, cut."""
         for depth, raised in enumerate(event.chain):
-            near = self._near.look(raised.message, kind=raised.type) if not _probed(event.chain, depth) else None
+            near = (
+                self._near.nearest(raised.message, kind=raised.type)
+                if not _is_failed_lookup(event.chain, depth)
+                else None
+            )
             if near is not None:
                 general = near.entry.general
                 return Match(near.entry, NEAR, broad=near.broad, depth=depth, raised=raised, near=near, general=general)
         return None
 
 
-def _probed(chain: tuple[Raised, ...], depth: int) -> bool:
+def _is_failed_lookup(chain: tuple[Raised, ...], depth: int) -> bool:
     """-> whether an exception only answered a question (is the file there? the key?), and what was done then failed:
     the next one of the chain was raised while this one was handled, and not by a `raise`."""
-    if depth + 1 >= len(chain) or chain[depth].type not in _PROBES or not chain[depth + 1].implicit:
+    if depth + 1 >= len(chain) or chain[depth].type not in _LOOKUP_ERRORS or not chain[depth + 1].implicit:
         return False
     frames = chain[depth + 1].frames
     return bool(frames) and bool(frames[-1].code) and not frames[-1].code.startswith("raise")
@@ -164,10 +167,10 @@ def _probed(chain: tuple[Raised, ...], depth: int) -> bool:
 
 def _is_warning(event: Event) -> bool:
     """-> whether the line says that nothing ended: a warning of Python, or an exception that is met by a retry."""
-    if event.where is Where.LINE and _WARNED.search(event.text):
+    if event.where is Where.LINE and _WARNING.search(event.text):
         return True
     return event.source in (EventSource.MATCHED_LINE, EventSource.QUOTED_ERROR) and bool(
-        _ASKS_AGAIN.search(event.line.text)
+        _RETRIES.search(event.line.text)
     )
 
 

@@ -1,4 +1,4 @@
-"""Misspelt names of exceptions: `torch.distributed.elastic.multiprocessiong.erroes.ChildFailedError`."""
+"""Misspelled names of exceptions: `torch.distributed.elastic.multiprocessiong.erroes.ChildFailedError`."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pathlib import Path
 from torchtriage.matching.patterns import Patterns
 
 _NAMED = re.compile(r"\b(?:[a-z_]\w*\.){2,}[A-Z]\w*(?:Error|Exception|Interrupt)\b")
-_MOST_SLIPS = 2  # letters of one part of a name
-_SHORTEST = 5  # letters of a part in which a slip is told from another name
+_MOST_TYPOS = 2  # letters of one part of a name
+_SHORTEST = 5  # letters of a part in which a typo differs from another name
 
 
-class Spelling:
-    """The dotted names of exceptions in the entries' examples; they are read when a name is first asked about."""
+class ExceptionNames:
+    """The dotted names of exceptions in the entries' examples; they are read when first needed."""
 
     def __init__(self, patterns: Patterns) -> None:
         self._patterns = patterns
         self._known: dict[str, tuple[str, str] | None] = {}
 
-    def slip(self, text: str) -> tuple[str, str] | None:
-        """-> of the first name in a text the parts that are misspelt, and how they are right; None where it is not
-        known to be misspelt."""
+    def misspelling(self, text: str) -> tuple[str, str] | None:
+        """-> of the first name in a text the misspelled parts, and their right spelling; None where it is not known to
+        be misspelled."""
         found = _NAMED.search(text)
         if found is None:
             return None
@@ -32,19 +32,19 @@ class Spelling:
         return self._known[name]
 
     def _nearest(self, parts: list[str]) -> tuple[str, str] | None:
-        strange = [part for part in parts if part not in self._parts]
-        if not strange or any(len(part) < _SHORTEST for part in strange):
+        unknown = [part for part in parts if part not in self._parts]
+        if not unknown or any(len(part) < _SHORTEST for part in unknown):
             return None
         for name in self._names:
             pairs = list(zip(parts, name, strict=False))
             wrong = [(part, right) for part, right in pairs if part != right]
-            if len(parts) == len(name) and all(_is_slip(part, right) for part, right in wrong):
+            if len(parts) == len(name) and all(_is_typo(part, right) for part, right in wrong):
                 return " … ".join(part for part, _ in wrong), " … ".join(right for _, right in wrong)
         return None
 
     @cached_property
     def _names(self) -> list[list[str]]:
-        return self._patterns.kept("names", (Path(__file__),), self._read)
+        return self._patterns.cached("names", (Path(__file__),), self._read)
 
     @cached_property
     def _parts(self) -> set[str]:
@@ -57,7 +57,7 @@ class Spelling:
         return [name.split(".") for name in sorted({found for text in texts for found in _NAMED.findall(text)})]
 
 
-def _is_slip(part: str, right: str) -> bool:
+def _is_typo(part: str, right: str) -> bool:
     from rapidfuzz.distance import Levenshtein  # here, as few logs need it
 
-    return Levenshtein.distance(part, right, score_cutoff=_MOST_SLIPS) <= _MOST_SLIPS
+    return Levenshtein.distance(part, right, score_cutoff=_MOST_TYPOS) <= _MOST_TYPOS

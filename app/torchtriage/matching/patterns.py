@@ -1,4 +1,8 @@
-"""The signs of all entries, compiled: one scanner for raw blocks, one for the texts of events."""
+"""The signs of all entries: parsed, compiled and searched here. A knowledge base in; a text in, its patterns out.
+
+The path of a sign: `Pattern` (one regex of the entry's YAML, numbered by its index in `Patterns.all`) → `scan_pattern`
+(what Hyperscan compiles: a literal, mostly) → an id in a scanner → where it points: `required_literals`, then RE2.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,9 @@ from typing import NamedTuple, TypeVar
 import re2
 
 from torchtriage.domain.entry import Entry, KnowledgeBase, Sign
-from torchtriage.matching import scan_literals
+from torchtriage.matching import required_literals as literals
 from torchtriage.matching.prefilter import Found, Glance
-from torchtriage.matching.scan_literals import demands, meets, pointer, unanchored
+from torchtriage.matching.required_literals import has_required, required_literals, scan_pattern, unanchored
 from torchtriage.reading.disk_cache import keep, read
 from torchtriage.reading.scan import Scanner
 from torchtriage.reading.sections import HEADINGS
@@ -56,7 +60,8 @@ _SINGLE_BYTES.encoding = re2.Options.Encoding.LATIN1
 
 
 class Pattern(NamedTuple):
-    """One regex of one entry's sign. `group` numbers the `all:` group it belongs to, None for a sign of its own."""
+    """One regex of one entry's sign. `group`: the numbers of all patterns of its `all:` sign, its own among them;
+    empty for a sign of its own."""
 
     entry: Entry
     sign: Sign
@@ -64,13 +69,17 @@ class Pattern(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """How much the sign says: the number of literal characters it demands."""
-        source = self.sign.text or re.sub(r"\\[a-zA-Z]|[\\^$.*+?()\[\]{}|]", "", self.sign.regex or "")
-        return len(source)
+        """How specific the sign is: the number of literal characters that it requires."""
+        literal = self.sign.text or re.sub(r"\\[a-zA-Z]|[\\^$.*+?()\[\]{}|]", "", self.sign.regex or "")
+        return len(literal)
 
 
 class Patterns:
-    """Compiled once per knowledge base; thread-safe. Hyperscan points at what may match, RE2 decides."""
+    """The patterns of one knowledge base, compiled once; thread-safe.
+
+    `all`: in the order of their numbers. `blocks` scans raw bytes, and its ids are its own: first the anchors, of which
+    those in `wide` open something long, then the signs that look at lines. `confirms` takes such an id.
+    """
 
     def __init__(self, knowledge: KnowledgeBase, cache: Path | None = None) -> None:
         self._digest, self._cache = knowledge.digest, cache
@@ -84,23 +93,23 @@ class Patterns:
         anchors = [*WIDE_ANCHORS, *ANCHORS]
         self._anchors = len(anchors)
         self.wide = frozenset(range(len(WIDE_ANCHORS)))
-        signs = [source(pattern.sign) for pattern in self.all]
-        # Pointers are made from signs by code: both are what the compiled form depends on.
-        key = "\0".join([Path(scan_literals.__file__).read_text(encoding="utf-8"), *anchors, *signs])
+        signs = [regex_of(pattern.sign) for pattern in self.all]
+        # Scan patterns are made from signs by code: the compiled form depends on both.
+        key = "\0".join([Path(literals.__file__).read_text(encoding="utf-8"), *anchors, *signs])
 
         def in_blocks() -> list[bytes]:
-            return [text.encode() for text in [*anchors, *(pointer(signs[index]) for index in self._in_blocks)]]
+            return [text.encode() for text in [*anchors, *(scan_pattern(signs[index]) for index in self._in_blocks)]]
 
         def in_texts() -> list[bytes]:
-            return [pointer(sign).encode() for sign in signs]
+            return [scan_pattern(sign).encode() for sign in signs]
 
         self.blocks = Scanner(in_blocks, cache, f"blocks {self._in_blocks} {key}".encode())
         self._texts = Scanner(in_texts, cache, f"texts once {key}".encode(), once=True)
         self._found: dict[tuple[str, frozenset[str]], list[int]] = {}
         self._exact: dict[tuple[str, bool], re2._Regexp] = {}
 
-    def kept(self, name: str, sources: Iterable[Path], make: Callable[[], list[T]]) -> list[T]:
-        """-> what `make`, whose code is in `sources`, makes of this knowledge base: from the cache if it lies there."""
+    def cached(self, name: str, sources: Iterable[Path], make: Callable[[], list[T]]) -> list[T]:
+        """-> what `make`, whose code is in `sources`, makes of this knowledge base; from the cache if it is there."""
         if self._cache is None:
             return make()
         digest = hashlib.sha256(self._digest.encode() + b"".join(path.read_bytes() for path in sources))
@@ -121,8 +130,8 @@ class Patterns:
         if sign.text is not None:
             return sign.text.encode() in line
         text = line.decode("utf-8", "replace")
-        demanded = self._demands[self._in_blocks[index - self._anchors]]
-        return meets(text.lower(), demanded) and self._search(unanchored(source(sign)), text)
+        required = self._required[self._in_blocks[index - self._anchors]]
+        return has_required(text.lower(), required) and self._search(unanchored(regex_of(sign)), text)
 
     def _add(self, entry: Entry, sign: Sign) -> None:
         if not sign.all:
@@ -138,44 +147,48 @@ class Patterns:
 
     def shows_one(self, text: str, pointed: Iterable[int]) -> bool:
         """-> whether a text shows one of the patterns at which a scan pointed."""
-        small = text.lower()
-        return any(meets(small, self._demands[index]) and self._shows(self.all[index].sign, text) for index in pointed)
+        lower = text.lower()
+        return any(
+            has_required(lower, self._required[index]) and self._shows(self.all[index].sign, text) for index in pointed
+        )
 
     def found(self, text: str, where: frozenset[str]) -> list[int]:
         """-> the patterns that `text` shows, of those that look in one of `where`. Exit statuses and most messages come
         again and again, so the answers are kept."""
         found = self._found.get((text, where))
         if found is None:
-            found = self._looked_for(text, where)
+            found = self._search_text(text, where)
             if len(text) <= _LONGEST_KEPT:
                 if len(self._found) >= _TEXTS_KEPT:
                     self._found.clear()
                 self._found[text, where] = found
         return found
 
-    def _looked_for(self, text: str, where: frozenset[str]) -> list[int]:
+    def _search_text(self, text: str, where: frozenset[str]) -> list[int]:
         pointed = self._texts.which(text.encode("utf-8", "replace")) if text else None
         if not pointed:
             return []
-        small = text.lower()
+        lower = text.lower()
         return [
             index
             for index in sorted(pointed)
             if self.all[index].sign.where in where
-            and meets(small, self._demands[index])
+            and has_required(lower, self._required[index])
             and self._shows(self.all[index].sign, text)
         ]
 
     @cached_property
-    def _demands(self) -> list[list[list[str]]]:
-        """The literals that each pattern demands."""
-        sources = (Path(scan_literals.__file__), Path(__file__))
-        return self.kept("demands", sources, lambda: [demands(source(pattern.sign)) for pattern in self.all])
+    def _required(self) -> list[list[list[str]]]:
+        """The literals that each pattern requires."""
+        sources = (Path(literals.__file__), Path(__file__))
+        return self.cached(
+            "required", sources, lambda: [required_literals(regex_of(pattern.sign)) for pattern in self.all]
+        )
 
     def _shows(self, sign: Sign, text: str) -> bool:
         if sign.text is not None:
             return sign.text in text and not (sign.unless and self._search(sign.unless, text))
-        return self._search(source(sign), text) and not (sign.unless and self._search(sign.unless, text))
+        return self._search(regex_of(sign), text) and not (sign.unless and self._search(sign.unless, text))
 
     def _search(self, pattern: str, text: str) -> bool:
         plain = text.isascii() and pattern.isascii()
@@ -187,7 +200,7 @@ class Patterns:
         return bool(self._exact[pattern, plain].search(text.encode() if plain else text))
 
 
-def source(sign: Sign) -> str:
+def regex_of(sign: Sign) -> str:
     """-> the regex of a plain sign."""
     return sign.regex if sign.regex is not None else re.escape(sign.text or "").replace(r"\ ", " ")
 

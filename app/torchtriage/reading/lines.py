@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torchtriage.domain.host import host_name
 from torchtriage.domain.line import Line
-from torchtriage.reading.alike import PLAIN, Own, forms, like, own
 from torchtriage.reading.log_records import LOGFMT
-from torchtriage.reading.prefixes.file_labels import Labels
-from torchtriage.reading.prefixes.learned_from_tracebacks import MOST, unlisted
-from torchtriage.reading.prefixes.paths import Place
-from torchtriage.reading.prefixes.strip import Origin, labels, passed_on, take_off
+from torchtriage.reading.prefixes.custom_labels import MOST_CUSTOM_LABELS, label_before_traceback
+from torchtriage.reading.prefixes.learned import Labels
+from torchtriage.reading.prefixes.paths import FileOrigin
+from torchtriage.reading.prefixes.strip import Origin, learn_labels, may_be_passed_on, strip_prefixes
 from torchtriage.reading.record_lines import LONGEST_TEXT, RecordLines
+from torchtriage.reading.template_cache import PLAIN, Template, read_by, template_of, without_digits
 from torchtriage.reading.text_encoding import decoded_lines
 
 FILE_SPAN = 1 << 40  # lines; the distance between two files of a run in the order of its lines
@@ -25,7 +25,7 @@ _MANY = 512  # lines that go on together
 
 def lines(
     kept: Iterable[tuple[int, bytes]],
-    where: Place,
+    where: FileOrigin,
     order: int,
     numbers: Sequence[int] | None = None,
     verbatim: bool = True,
@@ -39,9 +39,9 @@ def lines(
     head, rest = _head(pieces)
     reader = _Reader(where, order, numbers, Labels(learning=True), verbatim, learns=False)
     plain = list(reader.lines(head))
-    told = [line.text for many in plain for line in many]
-    known = labels(told)
-    if any(known) or _show_unlisted(told) or any(map(_holds_more, told)):
+    texts = [line.text for many in plain for line in many]
+    known = learn_labels(texts)
+    if any(known) or _show_custom_label(texts) or any(map(_holds_more, texts)):
         reader = _Reader(where, order, numbers, known, verbatim, learns=True)
         plain = list(reader.lines(head))
     yield from plain
@@ -75,14 +75,14 @@ def _head(
 
 
 def _holds_more(text: str) -> bool:
-    """-> whether a line can be what a logger passed on, or of two writers, which is not told before labels are known."""
-    return ("Traceback (" in text and not text.startswith("Traceback (")) or passed_on(text)
+    """-> whether a line can be what a logger passed on, or of two writers, which shows once labels are known."""
+    return ("Traceback (" in text and not text.startswith("Traceback (")) or may_be_passed_on(text)
 
 
-def _show_unlisted(texts: list[str]) -> bool:
-    """-> whether a label that no list knows stands before a traceback in texts that are bare of all others."""
+def _show_custom_label(texts: list[str]) -> bool:
+    """-> whether a label that no table knows stands before a traceback in texts that are bare of all others."""
     return any(
-        unlisted(text, texts[at + 1 : at + 1 + _BELOW]) is not None
+        label_before_traceback(text, texts[at + 1 : at + 1 + _BELOW]) is not None
         for at, text in enumerate(texts)
         if "Traceback (" in text or ' File "' in text
     )
@@ -92,19 +92,26 @@ class _Reader:
     """Makes the lines of one file, whose lines carry the labels `known`; `learns`: and others, which tracebacks show."""
 
     def __init__(
-        self, where: Place, order: int, numbers: Sequence[int] | None, known: Labels, verbatim: bool, *, learns: bool
+        self,
+        where: FileOrigin,
+        order: int,
+        numbers: Sequence[int] | None,
+        known: Labels,
+        verbatim: bool,
+        *,
+        learns: bool,
     ) -> None:
         self._where, self._order, self._numbers, self._known = where, order, numbers, known
         self.learns = learns
         self._records = RecordLines(known, verbatim)
-        self._unlisted = [known.unlisted.pattern] if known.unlisted else []
+        self._custom = [known.custom.pattern] if known.custom else []
         self._prefix = f"{where.log or where.file or ''}|"
-        # What a line tells that tells nothing itself.
-        self._told = (
+        # What the file says of a line that says nothing itself.
+        self._of_file = (
             where.file, where.rank, where.local_rank, where.host, None, self._prefix, where.attempt, where.pod, where.node
         )  # fmt: skip
         self._last = 0
-        self._alike: dict[bytes, Own] = {}  # of lines' forms
+        self._templates: dict[bytes, Template] = {}  # by the lines without digits
 
     def lines(self, pieces: Iterable[tuple[int, list[str]]]) -> Iterator[list[Line]]:
         """Yields the lines of each piece."""
@@ -124,57 +131,59 @@ class _Reader:
 
     def _made(self, first: int, texts: list[str]) -> list[Line]:
         made: list[Line] = []
-        known, formed = self._alike, forms(texts)
-        often = Counter(formed)
-        for place, (text, form) in enumerate(zip(texts, formed, strict=True), first):
-            if form in known:
-                made.append(self._like(place, text, known[form]))
+        templates, keys = self._templates, without_digits(texts)
+        often = Counter(keys)
+        for place, (text, key) in enumerate(zip(texts, keys, strict=True), first):
+            if key in templates:
+                made.append(self._by_template(place, text, templates[key]))
                 continue
             # Most lines are what one writer printed in one line.
             if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text or LOGFMT in text:
                 if self.learns and "Traceback (" in text:
-                    self._learn(take_off(text, self._known).text, texts[place - first + 1 : place - first + 1 + _BELOW])
+                    self._learn(
+                        strip_prefixes(text, self._known).text, texts[place - first + 1 : place - first + 1 + _BELOW]
+                    )
                 made += [self._line(place, *line) for line in self._records.lines(place, text)]
                 continue
             shown = text[:LONGEST_TEXT]
-            origin = take_off(shown, self._known)
+            origin = strip_prefixes(shown, self._known)
             if ' File "' in shown and not origin.text.lstrip().startswith('File "'):
                 # Behind a label that is not known yet a frame can begin one that is learned later.
                 if self.learns:
                     self._learn(origin.text, texts[place - first + 1 : place - first + 1 + _BELOW])
-                    origin = take_off(shown, self._known)
-            elif often[form] > 1 and (told := own(text, origin)) is not None:
-                known[form] = told
+                    origin = strip_prefixes(shown, self._known)
+            elif often[key] > 1 and (template := template_of(text, origin)) is not None:
+                templates[key] = template
             made.append(self._line(place, place, shown, origin))
         return made
 
     def _learn(self, head: str, below: Sequence[str]) -> None:
-        """Learns the label of a traceback's first line, if no list knows it; `head` is bare of all others."""
-        form = unlisted(head, (take_off(text, self._known).text for text in below))
-        if form is None or len(self._unlisted) >= MOST:
+        """Learns the label of a traceback's first line, if no table knows it; `head` is bare of all others."""
+        form = label_before_traceback(head, (strip_prefixes(text, self._known).text for text in below))
+        if form is None or len(self._custom) >= MOST_CUSTOM_LABELS:
             return
-        self._unlisted.append(form)
-        self.knows(self._known._replace(unlisted=re.compile("|".join(self._unlisted))))
-        self._alike.clear()
+        self._custom.append(form)
+        self.knows(self._known._replace(custom=re.compile("|".join(self._custom))))
+        self._templates.clear()
 
     def _number(self, place: int) -> int:
         return place if self._numbers is None else self._numbers[place - 1]
 
-    def _like(self, place: int, raw: str, own: Own) -> Line:
-        """-> a line of a known form. Lines are many, and a tuple's own way to make one takes twice as long."""
+    def _by_template(self, place: int, raw: str, template: Template) -> Line:
+        """-> a line whose template is known. Lines are many, and a tuple's own way to make one takes twice as long."""
         number = place if self._numbers is None else self._number(place)
-        if own is PLAIN:
-            return tuple.__new__(Line, (number, raw, raw, self._order + place, *self._told))
-        text, rank, time, writer = like(raw, own)
-        file, its_rank, local_rank, host, _, stream, *rest = self._told
+        if template is PLAIN:
+            return tuple.__new__(Line, (number, raw, raw, self._order + place, *self._of_file))
+        text, rank, time, stream = read_by(template, raw)
+        file, its_rank, local_rank, host, _, prefix, *rest = self._of_file
         rank = its_rank if rank is None else rank
-        told = (number, raw, text, self._order + place, file, rank, local_rank, host, time, stream + writer, *rest)
-        return tuple.__new__(Line, told)
+        fields = (number, raw, text, self._order + place, file, rank, local_rank, host, time, prefix + stream, *rest)
+        return tuple.__new__(Line, fields)
 
     def _line(self, place: int, number: int, raw: str, origin: Origin) -> Line:
         where = self._where
         text, rank, local_rank, host, time, stream, pod, node = origin
-        told = (
+        fields = (
             self._number(number),
             raw,
             text,
@@ -189,4 +198,4 @@ class _Reader:
             pod or where.pod,
             where.node if node is None else node,
         )
-        return tuple.__new__(Line, told)
+        return tuple.__new__(Line, fields)

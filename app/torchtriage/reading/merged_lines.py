@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from torchtriage.reading.prefixes.file_labels import Labels
-from torchtriage.reading.prefixes.strip import take_off
+from torchtriage.reading.prefixes.learned import Labels
+from torchtriage.reading.prefixes.strip import strip_prefixes
 
 # ` 12%|█▏   | 207/1767 [02:39<14:49` · `29948it [35:34, ` of a bar that does not know how much is to come
 _BAR = re.compile(r"\d+%\||\d\w{0,20} \[(?:\d+:)?\d\d:\d\d, ")
@@ -71,6 +71,6 @@ def _split_writers(part: str, known: Labels) -> list[str]:
     if known.learning:
         return [part]
     pieces = _BEFORE_TRACEBACK.split(part)
-    if len(pieces) > 1 and not _WORD.search(take_off(pieces[0], known).text):
+    if len(pieces) > 1 and not _WORD.search(strip_prefixes(pieces[0], known).text):
         return [part]
     return pieces

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from torchtriage.reading.log_records import LOGFMT, Record, batch_records, logfmt_fields, record_in, record_of
 from torchtriage.reading.merged_lines import split_line
-from torchtriage.reading.prefixes.file_labels import Labels
-from torchtriage.reading.prefixes.strip import NOWHERE, Origin, take_off
+from torchtriage.reading.prefixes.learned import Labels
+from torchtriage.reading.prefixes.strip import UNKNOWN, Origin, strip_prefixes
 
 LONGEST_TEXT = 16 << 10  # characters of a line that are read; evidence shows the same
 _LONGEST_RECORD = 1 << 20  # characters
@@ -45,14 +45,14 @@ class RecordLines:
     def lines(self, number: int, text: str) -> Iterable[PrintedLine]:
         """-> the lines in line `number`, `text` without its line end."""
         if (text[-1:] == "}" and "{" in text[:_RECORD_WITHIN]) or LOGFMT in text:
-            return self._record(number, text, text[:_LONGEST_RECORD], NOWHERE, 0)
+            return self._record(number, text, text[:_LONGEST_RECORD], UNKNOWN, 0)
         if text[:4].isdigit() and (cut := _CRI.match(text)):
-            outer = NOWHERE._replace(time=cut[1], stream=f"{cut[2]}/")
+            outer = UNKNOWN._replace(time=cut[1], stream=f"{cut[2]}/")
             return self._joined(number, text, text[cut.end() :], outer, cut[3] == "F")
         if "\r" in text or "Traceback (" in text:
-            return self._split(number, text, NOWHERE)
+            return self._split(number, text, UNKNOWN)
         shown = text[:LONGEST_TEXT]
-        return (PrintedLine(number, shown, take_off(shown, self.known)),)
+        return (PrintedLine(number, shown, strip_prefixes(shown, self.known)),)
 
     def held_back(self) -> Iterator[PrintedLine]:
         """Yields what is held back; the lines that follow are no neighbours of the last one."""
@@ -76,7 +76,7 @@ class RecordLines:
         """Yields the lines of the record that `text` may be; `raw` is None where the text is no line of the file."""
         record, bare = None, ""
         if (text[-1:] == "}" or LOGFMT in text) and depth < _DEEPEST:
-            origin = take_off(text, self.known, outer)
+            origin = strip_prefixes(text, self.known, outer)
             bare = origin.text
             record = _record_in(bare)
         if record is None and bare[:1] == "{" and (batch := batch_records(bare)):
@@ -103,7 +103,7 @@ class RecordLines:
         for part in parts:
             cut = part[:LONGEST_TEXT]
             shown = raw[:LONGEST_TEXT] if raw is not None and len(parts) == 1 else cut
-            yield PrintedLine(number, shown, take_off(cut, self.known, outer))
+            yield PrintedLine(number, shown, strip_prefixes(cut, self.known, outer))
 
 
 def _record_in(text: str) -> Record | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from torchtriage.domain.line import Line
-from torchtriage.reading.prefixes.paths import Place, Places
+from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
 
 HEADINGS = (r"==> \S.{0,300} <==\s*$", r"-{10}(Begin|End) global rank \d{1,6} STD(OUT|ERR)-{10}")
 MARKS = ("==> ", "-----")
@@ -19,8 +19,8 @@ _RANK = re.compile(r"-{10}(Begin|End) global rank (\d{1,6}) STD(?:OUT|ERR)-{10}"
 class Sections:
     """Feed it every kept line of a run in order."""
 
-    _open: dict[str, Place] = field(default_factory=dict)  # of a stream
-    _places: Places = field(default_factory=Places)
+    _open: dict[str, FileOrigin] = field(default_factory=dict)  # of a stream
+    _places: FileOrigins = field(default_factory=FileOrigins)
 
     def settled(self, lines: Sequence[Line], said: Set[str]) -> Sequence[Line]:
         """-> the lines, with what the heading above each tells of its writer, where the line itself does not; `said`:
@@ -48,7 +48,7 @@ class Sections:
             self._open[line.stream] = self._places.of(found[1], several=True)
         elif found := _RANK.match(line.text):
             if found[1] == "Begin":
-                self._open[line.stream] = Place(f"rank {found[2]}", rank=int(found[2]))
+                self._open[line.stream] = FileOrigin(f"rank {found[2]}", rank=int(found[2]))
             else:
                 self._open.pop(line.stream, None)
         return found is not None

@@ -11,9 +11,9 @@ import re2
 
 from torchtriage.domain.incident import Incident, StoredFile, StoredLine
 from torchtriage.reading.block_features import ERRORS, OF_RANK, Landmarks
-from torchtriage.reading.prefixes.file_labels import Labels
-from torchtriage.reading.prefixes.paths import Place, Places
-from torchtriage.reading.prefixes.strip import labels, take_off
+from torchtriage.reading.prefixes.learned import Labels
+from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
+from torchtriage.reading.prefixes.strip import learn_labels, strip_prefixes
 from torchtriage.services.service import Service
 
 SECONDS = 0.5  # of one look; whoever wants to know more asks again from where it ended
@@ -59,13 +59,13 @@ class Writers:
 
     def rank(self, raw: str) -> int | None:
         """-> the rank of a line; the local rank where it tells no other."""
-        origin = take_off(raw[:_PREFIX], self._known)
+        origin = strip_prefixes(raw[:_PREFIX], self._known)
         own = origin.rank if origin.rank is not None else origin.local_rank
         return self._of_file if own is None else own
 
     def bare(self, raw: str) -> str:
         """-> the line without what its writers put before it."""
-        return take_off(raw, self._known).text
+        return strip_prefixes(raw, self._known).text
 
     def pattern(self, rank: int) -> str | None:
         """-> what lines of the rank have at least; None where it is every line."""
@@ -88,14 +88,14 @@ def writers(service: Service, incident: Incident, file: StoredFile) -> Writers:
 
 
 @lru_cache(maxsize=64)
-def _place_of(name: str, names: tuple[str, ...]) -> Place:
+def _place_of(name: str, names: tuple[str, ...]) -> FileOrigin:
     """-> what a file's name among all names of the log tells; of thousands of names it takes a quarter of a second."""
-    return Places(names).of(name, len(names) > 1)
+    return FileOrigins(names).of(name, len(names) > 1)
 
 
 @lru_cache(maxsize=256)
 def _labels(lines: Callable[[str, int, int], list[StoredLine]], sha256: str) -> Labels:
-    return labels([line.text for line in lines(sha256, 1, _SAMPLE)])
+    return learn_labels([line.text for line in lines(sha256, 1, _SAMPLE)])
 
 
 def find(

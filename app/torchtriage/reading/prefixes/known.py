@@ -1,84 +1,221 @@
-"""The prefixes that are known on sight, as their writers put them: one regex whose groups say what each part tells."""
+"""The prefixes that are known on sight, in one table: name, example, regex. What a group says stands in its name.
+
+To add a prefix, add a row: its example is its test (tests/reading/test_known_prefixes.py).
+"""
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from torchtriage.reading.prefixes.times import CTIME, STAMP, SYSLOG
+
+# What the groups say:
+#   time                 when the line was written
+#   host                 the machine
+#   stream_host          the machine, whose lines are a stream of their own
+#   stream               whose lines these are, in a word that need not be the machine's name
+#   pod                  the Kubernetes pod: host and stream, too
+#   torch_rank           the rank, as torch itself prints it
+#   rank, tp_rank        the rank; the one of the tensor-parallel group
+#   task                 the rank, or the node's number where each task is a launcher that starts workers
+#   node_rank            the node's number
+#   local_rank           the local rank
+#   torchrun_local_rank  the local rank, behind which a rank outside is that of the node
+#   pid, actor           the process, and Ray's name of it
+#   labels, keys         several at once: Loki's labels, a logger's `rank=3 host=gpu-7`
+RANKS = frozenset({"rank", "tp_rank", "task"})
+LOCAL_RANKS = frozenset({"local_rank", "torchrun_local_rank"})
+NODES = frozenset({"node_rank", "task"})
+HOSTS = frozenset({"host", "stream_host", "pod"})
+STREAMS = frozenset({"stream_host", "stream", "pod"})
+OWN = RANKS | LOCAL_RANKS | {"torch_rank", "keys"}  # what a worker itself prints
+
+
+class KnownPrefix(NamedTuple):
+    """`example` begins with the prefix and nothing else that is known; `regex` matches it from its start."""
+
+    name: str
+    example: str
+    regex: str
+
 
 _PROGRAM = r"[\w./@-]+\[\d+\]: ?"
 _HOST = r"[A-Za-z][\w.-]*"
 _NUMBERED = r"[A-Za-z](?=(?:[^\W\d]|[.-]){0,62}\d)[\w.-]{1,63}"  # a host's name with a number in it
 _KEYS = r"(?:(?:global_|local_|node_)?rank|world_size|host(?:name)?|node|pid|role|gpu)"
-# torch >= 2.2: uncaught exceptions and C++ logs; Lightning
-_RANK = r"\[rank[:=]? ?(?P<rank>\d{1,6})\](?:: ?| )(?:\|\| )?"
-# Order matters: outer writers (container, journal) come before inner ones (launcher, rank). Above each kind: its forms.
-_FORMS = (
-    rf"<\d{{1,3}}>\d (?P<rfctime>{STAMP}) (?P<rfchost>[\w.-]+) [\w./@-]+ (?:\d+|-) [\w-]+ - ",  # syslog (RFC 5424)
-    # docker -t, kubectl --timestamps, CRI, CI runners; journalctl -o short-iso, short-full
-    rf"(?:[A-Z][a-z]{{2}} )?(?P<time>{STAMP})(?: UTC)?(?: std(?:out|err) [FP])?(?: \d\d[OE]\+?)?"
-    rf"(?:[ \t](?P<isojournal>[\w.-]+) {_PROGRAM}|[ \t]|$|(?=: rank\d+\[\d+\]))",
-    r"\[(?P<bracketed>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z)\] ",  # Jenkins, Determined
-    r"\[pod/(?P<pod>[^/\]\s]+)/[^\]\s]+\] ",  # kubectl logs --prefix
-    r"[a-z0-9-]+/(?P<kail>[a-z0-9][a-z0-9.-]*)\[[a-z0-9-]+\]: ",  # kail
-    r"[\w.-]+\.\d+\.[a-z0-9]{10,25}@(?P<swarm>[\w.-]+)\s+\| ?",  # docker service logs
-    # journalctl, syslog, ts
-    rf"(?:<\d{{1,3}}>)?(?P<syslog>{SYSLOG}) (?:(?P<journal>[\w.-]+) (?:{_PROGRAM}|[a-z][\w./@-]*: ))?",
-    rf"\[ *\d+\.\d{{6}}\] (?P<monotonic>[\w.-]+) {_PROGRAM}",  # journalctl -o short-monotonic
-    r'\{(?P<loki>[A-Za-z_]\w*="[^"\n]*"(?:, ?[A-Za-z_]\w*="[^"\n]*")*)\}\s+',  # logcli
-    r"\[(?:default|trainer|worker|role_\w+)(?P<local>\d{1,6})\]:",  # torchrun --tee: role name and local rank
-    # the same with TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE
-    r"\[{1,3}(?:default|trainer|worker)-?(?P<ownlocal>\d{1,6})[-|](?P<ownrank>\d{1,6})\]{1,3}:? ?",
-    r"\[(?:default|trainer|worker)[-_ ]?rank[-_ ]?(?P<rolerank>\d{1,6})\]:? ?",
-    _RANK,
-    r"\[?[0-9a-f]{8}\]? (?:\[rank=(?P<trialrank>\d{1,6})\] )?\|\| (?:[A-Z]{4,8}: (?=Traceback))?",  # Determined
-    r"(?:: )?rank(?P<composerrank>\d{1,6})\[\d+\]\[\w+\]: [A-Z]{4,8}: [\w.]+: ",  # composer
-    # mpirun --tag-output, with --timestamp-output too; PRRTE's, SageMaker's, horovodrun's
-    rf"(?P<ctime>{CTIME})(?=\[[\d,]+\]<std)",
-    r"\[(?:1|[\w.@-]+(?=,[^\]]{1,80}\]<std)),(?:mpirank:)?(?P<mpi>\d{1,6})(?:,(?P<mpihost>[\w.-]+))?\](?:<std(?:out|err)>)?: ?",
-    r"\[(?P<horovod>\d{1,6})\]<std(?:out|err)>: ?",
-    # launchers and scripts that write host and rank into one bracket: [host:local rank], also of torchrun's --role with
-    # the host's name, [host|rank=3], [rank 3 @ host]
-    rf"\[(?P<nodehost>{_NUMBERED}):(?P<nodelocal>\d{{1,2}})\](?::| ?(?=\S)(?=[A-Z]|(?<= ))|(?= {{2,}}\S))",
-    rf"[\[(](?P<taghost>{_NUMBERED}) ?[:/|@,] ?(?:global_)?(?i:rank)[ =:_]?(?P<tagrank>\d{{1,6}})[\])]:? ?",
-    rf"[\[(](?P<gpuhost>{_NUMBERED}) ?[:/|@,] ?(?i:gpu|local_?rank)[ =:_]?(?P<gpulocal>\d{{1,2}})[\])]:? ?",
-    rf"[\[(](?i:rank)[ =:_]?(?P<rankfirst>\d{{1,6}}) ?[:/|@,] ?(?P<hostlast>{_NUMBERED})[\])]:? ?",
-    rf"\[(?:\w+ )?(?=[^\]]{{0,80}}rank[=:])(?P<keys>{_KEYS}[=:][\w.-]+(?:[ ,|;]+{_KEYS}[=:][\w.-]+){{1,5}})\]:? ?",
-    rf"\[(?P<mpinode>{_HOST}):\d{{3,7}}\] ",  # Open MPI: [host:pid]
-    # SkyPilot: its rank is the node's
-    r"\((?P<skynode>[\w.-]+), (?:rank=(?P<skyrank>\d{1,5}), )?pid=(?P<skypid>\d+)(?:, ip=(?P<skyip>[\w.:]+))?\) ?",
-    # Ray, vLLM
-    r"\((?=(?:Vllm)?Worker_TP(?P<vllmrank>\d{1,4})[_ ]|)(?:(?P<actor>[A-Za-z_][\w.:-]*(?:\([\w =,.]*\))?) )?(?:rank=(?P<actorrank>\d{1,6}) )?"
-    r"(?:pid|ip)=(?P<pid>[\d.]+)(?:, ip=(?P<ip>[\w.:]+))?\) ?",
-    r"\((?:raylet|autoscaler|gcs_server)(?:, ip=(?P<rayip>[\w.:]+))?\) ",
-    r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<vllm>\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? \[?[\w./-]+:\d+\] ?",  # vLLM
-    r"stderr: |\[stderr\] |E {3}(?= *\S)|##\[error\]",  # tools that quote another's output; pytest; GitHub
-    # SGLang: DP and PP ranks stand before that of the tensor group, which counts over all nodes
-    rf"\[(?P<sgltime>{STAMP})(?: [DP]P\d+)* TP(?P<tprank>\d{{1,4}})(?: EP\d+)?\] ",
-    r"\[repeated \d+x across cluster\] ?",
-    r"\d{1,6}\.\ds\t\d{1,7}\t",  # Kaggle's viewer: seconds and the line's number
-    # a colour whose escape character a web form took away or spelled
-    r"(?:(?:\^\[|\\(?:x1[bB]|u001[bB]|0?33|e)|[␛\ufffd])\[|\[(?!m\w))\d{0,2}(?:;\d{1,3})*m ?",
+_TORCH = KnownPrefix(
+    "torch >= 2.2 and Lightning: uncaught exceptions and C++ logs",
+    "[rank3]: ",
+    r"\[rank[:=]? ?(?P<torch_rank>\d{1,6})\](?:: ?| )(?:\|\| )?",
 )
-_PREFIXES = re.compile(rf"\s?(?:{'|'.join(_FORMS)})")
-_NAMES = [re.findall(r"\?P<(\w+)>", form) for form in _FORMS]
-# Of each group those that can tell something where it is the last one that does: the form's, up to it.
-TOLD_BY = {name: tuple(names[: at + 1]) for names in _NAMES for at, name in enumerate(names)}
-# What a group tells.
-RANKS = frozenset(
-    ("ownrank", "rolerank", "trialrank", "composerrank", "mpi", "horovod", "tagrank", "rankfirst", "actorrank",
-     "tprank", "vllmrank")
-)  # fmt: skip
-NODES = frozenset({"skyrank", "mpi", "horovod"})  # each task can be a launcher that starts workers
-LOCALS = frozenset({"local", "ownlocal", "nodelocal", "gpulocal"})
-TIMES = frozenset({"time", "rfctime", "bracketed", "syslog", "ctime", "vllm", "sgltime"})
-PODS = frozenset({"pod", "kail"})
-HOSTS = frozenset(
-    {"pod", "kail", "swarm", "rfchost", "journal", "isojournal", "monotonic", "nodehost", "taghost", "gpuhost", "hostlast",
-     "mpinode", "mpihost", "ip", "rayip", "skyip"}
-)  # fmt: skip
-# Each one's lines are a stream.
-WRITERS = frozenset({"pod", "kail", "swarm", "nodehost", "taghost", "gpuhost", "hostlast", "skynode"})
+# Order matters: outer writers (container, journal) come before inner ones (launcher, rank).
+KNOWN = (
+    KnownPrefix(
+        "syslog (RFC 5424)",
+        "<14>1 2026-05-01T09:00:00Z gpu-7 train 412 - - ",
+        rf"<\d{{1,3}}>\d (?P<time>{STAMP}) (?P<host>[\w.-]+) [\w./@-]+ (?:\d+|-) [\w-]+ - ",
+    ),
+    KnownPrefix(
+        "docker -t, kubectl --timestamps, CRI, CI runners; journalctl -o short-iso, short-full",
+        "2026-05-01T09:00:00.5Z stdout F ",
+        rf"(?:[A-Z][a-z]{{2}} )?(?P<time>{STAMP})(?: UTC)?(?: std(?:out|err) [FP])?(?: \d\d[OE]\+?)?"
+        rf"(?:[ \t](?P<host>[\w.-]+) {_PROGRAM}|[ \t]|$|(?=: rank\d+\[\d+\]))",
+    ),
+    KnownPrefix(
+        "Jenkins, Determined",
+        "[2026-05-01T09:00:00.123Z] ",
+        r"\[(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z)\] ",
+    ),
+    KnownPrefix("kubectl logs --prefix", "[pod/train-worker-0/pytorch] ", r"\[pod/(?P<pod>[^/\]\s]+)/[^\]\s]+\] "),
+    KnownPrefix(
+        "kail", "default/train-worker-0[pytorch]: ", r"[a-z0-9-]+/(?P<pod>[a-z0-9][a-z0-9.-]*)\[[a-z0-9-]+\]: "
+    ),
+    KnownPrefix(
+        "docker service logs",
+        "train.1.x7k2p9q8r7s6@gpu-7    | ",
+        r"[\w.-]+\.\d+\.[a-z0-9]{10,25}@(?P<stream_host>[\w.-]+)\s+\| ?",
+    ),
+    KnownPrefix(
+        "journalctl, syslog, ts",
+        "May  1 09:00:00 gpu-7 train[412]: ",
+        rf"(?:<\d{{1,3}}>)?(?P<time>{SYSLOG}) (?:(?P<host>[\w.-]+) (?:{_PROGRAM}|[a-z][\w./@-]*: ))?",
+    ),
+    KnownPrefix(
+        "journalctl -o short-monotonic",
+        "[ 1234.567890] gpu-7 train[412]: ",
+        rf"\[ *\d+\.\d{{6}}\] (?P<host>[\w.-]+) {_PROGRAM}",
+    ),
+    KnownPrefix(
+        "Loki's logcli",
+        '{pod="train-worker-0", node_name="gpu-7"} ',
+        r'\{(?P<labels>[A-Za-z_]\w*="[^"\n]*"(?:, ?[A-Za-z_]\w*="[^"\n]*")*)\}\s+',
+    ),
+    KnownPrefix(
+        "torchrun --tee: role and local rank",
+        "[default1]:",
+        r"\[(?:default|trainer|worker|role_\w+)(?P<torchrun_local_rank>\d{1,6})\]:",
+    ),
+    KnownPrefix(
+        "torchrun with TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE: local rank and rank",
+        "[trainer1|5]: ",
+        r"\[{1,3}(?:default|trainer|worker)-?(?P<local_rank>\d{1,6})[-|](?P<rank>\d{1,6})\]{1,3}:? ?",
+    ),
+    KnownPrefix(
+        "torchrun with TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE: rank",
+        "[default-rank5]:",
+        r"\[(?:default|trainer|worker)[-_ ]?rank[-_ ]?(?P<rank>\d{1,6})\]:? ?",
+    ),
+    _TORCH,
+    KnownPrefix(
+        "Determined: container and rank",
+        "8ddca4c8 [rank=3] || ",
+        r"\[?[0-9a-f]{8}\]? (?:\[rank=(?P<rank>\d{1,6})\] )?\|\| (?:[A-Z]{4,8}: (?=Traceback))?",
+    ),
+    KnownPrefix(
+        "composer",
+        "rank3[1234][MainThread]: ERROR: composer.cli.launcher: ",
+        r"(?:: )?rank(?P<rank>\d{1,6})\[\d+\]\[\w+\]: [A-Z]{4,8}: [\w.]+: ",
+    ),
+    KnownPrefix(
+        "mpirun --timestamp-output", "Fri May  1 09:00:00 2026[1,3]<stderr>:", rf"(?P<time>{CTIME})(?=\[[\d,]+\]<std)"
+    ),
+    KnownPrefix(
+        "mpirun --tag-output, PRRTE, SageMaker",
+        "[1,3]<stderr>:",
+        r"\[(?:1|[\w.@-]+(?=,[^\]]{1,80}\]<std)),(?:mpirank:)?(?P<task>\d{1,6})(?:,(?P<host>[\w.-]+))?\](?:<std(?:out|err)>)?: ?",
+    ),
+    KnownPrefix("horovodrun", "[3]<stderr>:", r"\[(?P<task>\d{1,6})\]<std(?:out|err)>: ?"),
+    # Launchers and scripts that write host and rank into one bracket.
+    KnownPrefix(
+        "host and local rank, also of torchrun's --role with the host's name",
+        "[gpu-3:2] ",
+        rf"\[(?P<stream_host>{_NUMBERED}):(?P<local_rank>\d{{1,2}})\](?::| ?(?=\S)(?=[A-Z]|(?<= ))|(?= {{2,}}\S))",
+    ),
+    KnownPrefix(
+        "host and rank",
+        "[node-12|rank=3] ",
+        rf"[\[(](?P<stream_host>{_NUMBERED}) ?[:/|@,] ?(?:global_)?(?i:rank)[ =:_]?(?P<rank>\d{{1,6}})[\])]:? ?",
+    ),
+    KnownPrefix(
+        "host and GPU",
+        "[node-12:gpu3] ",
+        rf"[\[(](?P<stream_host>{_NUMBERED}) ?[:/|@,] ?(?i:gpu|local_?rank)[ =:_]?(?P<local_rank>\d{{1,2}})[\])]:? ?",
+    ),
+    KnownPrefix(
+        "rank and host",
+        "[rank 3 @ gpu-7] ",
+        rf"[\[(](?i:rank)[ =:_]?(?P<rank>\d{{1,6}}) ?[:/|@,] ?(?P<stream_host>{_NUMBERED})[\])]:? ?",
+    ),
+    KnownPrefix(
+        "keys and values, a rank among them",
+        "[rank=3 host=gpu-7] ",
+        rf"\[(?:\w+ )?(?=[^\]]{{0,80}}rank[=:])(?P<keys>{_KEYS}[=:][\w.-]+(?:[ ,|;]+{_KEYS}[=:][\w.-]+){{1,5}})\]:? ?",
+    ),
+    KnownPrefix("Open MPI: host and process", "[gpu-3:12345] ", rf"\[(?P<host>{_HOST}):\d{{3,7}}\] "),
+    KnownPrefix(
+        "SkyPilot, whose rank is the node's",
+        "(worker1, rank=1, pid=1234, ip=10.0.0.3) ",
+        r"\((?P<stream>[\w.-]+), (?:rank=(?P<node_rank>\d{1,5}), )?pid=(?P<pid>\d+)(?:, ip=(?P<host>[\w.:]+))?\) ?",
+    ),
+    KnownPrefix(
+        "Ray, vLLM's workers",
+        "(RayTrainWorker pid=1234, ip=10.0.0.3) ",
+        r"\((?=(?:Vllm)?Worker_TP(?P<tp_rank>\d{1,4})[_ ]|)(?:(?P<actor>[A-Za-z_][\w.:-]*(?:\([\w =,.]*\))?) )?(?:rank=(?P<rank>\d{1,6}) )?"
+        r"(?:pid|ip)=(?P<pid>[\d.]+)(?:, ip=(?P<host>[\w.:]+))?\) ?",
+    ),
+    KnownPrefix(
+        "Ray's own processes",
+        "(raylet, ip=10.0.0.3) ",
+        r"\((?:raylet|autoscaler|gcs_server)(?:, ip=(?P<host>[\w.:]+))?\) ",
+    ),
+    KnownPrefix(
+        "vLLM",
+        "ERROR 05-01 09:00:00 engine.py:12] ",
+        r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<time>\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? \[?[\w./-]+:\d+\] ?",
+    ),
+    KnownPrefix(
+        "tools that quote another's output; pytest; GitHub",
+        "stderr: ",
+        r"stderr: |\[stderr\] |E {3}(?= *\S)|##\[error\]",
+    ),
+    # Ranks of data and pipeline groups stand before that of the tensor group, which counts over all nodes.
+    KnownPrefix(
+        "SGLang",
+        "[2026-05-01 09:00:00 DP0 TP3] ",
+        rf"\[(?P<time>{STAMP})(?: [DP]P\d+)* TP(?P<rank>\d{{1,4}})(?: EP\d+)?\] ",
+    ),
+    KnownPrefix("Ray, of lines left out", "[repeated 3x across cluster] ", r"\[repeated \d+x across cluster\] ?"),
+    KnownPrefix("Kaggle's viewer: seconds and the line's number", "704.7s\t1459\t", r"\d{1,6}\.\ds\t\d{1,7}\t"),
+    KnownPrefix(
+        "a colour whose escape character a web form took away or spelled",
+        "^[[31m",
+        r"(?:(?:\^\[|\\(?:x1[bB]|u001[bB]|0?33|e)|[␛\ufffd])\[|\[(?!m\w))\d{0,2}(?:;\d{1,3})*m ?",
+    ),
+)
+TORCH_RANK = re.compile(_TORCH.regex)
+
+
+def _group(name: str, number: int) -> str:
+    """-> the name of a group in the regex of all prefixes, where names can stand once only."""
+    return f"{name}_{number}"
+
+
+def _numbered(prefix: KnownPrefix, number: int) -> str:
+    return re.sub(r"\(\?P<(\w+)>", lambda found: f"(?P<{_group(found[1], number)}>", prefix.regex)
+
+
+def _fields() -> dict[str | None, tuple[tuple[str, str], ...]]:
+    fields: dict[str | None, tuple[tuple[str, str], ...]] = {None: (), "torch_rank": (("torch_rank", "torch_rank"),)}
+    for number, prefix in enumerate(KNOWN):
+        pairs = [(name, _group(name, number)) for name in re.findall(r"\?P<(\w+)>", prefix.regex)]
+        fields |= {group: tuple(pairs[: at + 1]) for at, (_, group) in enumerate(pairs)}
+    return fields
+
+
+_PREFIXES = re.compile(rf"\s?(?:{'|'.join(_numbered(prefix, number) for number, prefix in enumerate(KNOWN))})")
+# By the last group of a match: (what it says, group) for the groups of its prefix up to that one. A None says nothing.
+FIELDS = _fields()
 # What a logger puts before each line of a worker that it passes on; the worker's own label follows.
 _LEVEL = r"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL)"
 PASSED_ON = re.compile(
@@ -89,13 +226,10 @@ _OPENING = frozenset("[({<#:0123456789^\\␛\ufffd")
 _LEVELS = ("DEBUG ", "INFO ", "WARNING ", "ERROR ", "CRITICAL ", "stderr: ")
 
 
-RANKED = re.compile(_RANK)
-
-
 def prefix_of(text: str) -> re.Match[str] | None:
-    """-> what stands before a text, as the match of a group that says which form it has; it can be empty."""
-    # Nearly all lines that failing workers write begin with their rank, and one form is quicker than all of them.
-    if text.startswith("[rank") and (ranked := RANKED.match(text)):
+    """-> what stands before a text, as the match of a known prefix; it can be empty. `FIELDS` says what its groups say."""
+    # Nearly all lines that failing workers write begin with their rank, and one regex is quicker than all of them.
+    if text.startswith("[rank") and (ranked := TORCH_RANK.match(text)):
         return ranked
     return _PREFIXES.match(text) if may_begin(text) else None
 
@@ -109,3 +243,9 @@ def may_begin(text: str) -> bool:
     if first.isspace():
         return text[:2] != "  "  # the body of a traceback, most often
     return text[3:4] == " " or "]: " in text or "@" in text or text.startswith(_LEVELS)
+
+
+def is_own(found: re.Match[str]) -> bool:
+    """-> whether a worker itself printed a prefix, and no collector."""
+    fields = FIELDS[found.lastgroup]
+    return bool(fields) and fields[-1][0] in OWN

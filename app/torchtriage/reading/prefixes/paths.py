@@ -1,4 +1,4 @@
-"""What the path of a run's file tells of all its lines: attempt, rank, local rank, host. Paths in, places out."""
+"""What the path of a run's file says of all its lines: attempt, rank, local rank, host. Paths in, `FileOrigin` out."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ _CHANNEL = re.compile(r"(?:^|(?<=[/_.-]))(?:(?:std)?(?:out|err)(?:\.log|\.txt)?|
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What a file's path tells of all its lines; None is what it does not tell. `file` is None in a run of one file.
+class FileOrigin:
+    """What a file's path says of all its lines; None is what it does not say. `file` is None in a run of one file.
     `log`: the rotated log that the file is a piece of."""
 
     file: str | None
@@ -59,8 +59,8 @@ class Place:
     log: str | None = None
 
 
-class Places:
-    """The places of a run's files. `names` are those that are known beforehand; one after another may come too."""
+class FileOrigins:
+    """The origins of a run's files. `names` are those that are known beforehand; others may come one after another."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         names = tuple(names)
@@ -75,24 +75,24 @@ class Places:
         """Whether a file lies where torchrun's `--log-dir` puts it."""
         return bool(self._roots)
 
-    def of(self, name: str, several: bool) -> Place:
-        """-> what the path `name` inside the run tells; nothing where the run is a single file."""
+    def of(self, name: str, several: bool) -> FileOrigin:
+        """-> what the path `name` inside the run says; nothing where the run is a single file."""
         if not several:
-            return Place(None)
-        where = _place(name)
-        where = replace(where, host=host_name(where.host))
-        if name in self._numbered and {where.rank, where.local_rank, where.host, where.node} == {None}:
+            return FileOrigin(None)
+        origin = _origin(name)
+        origin = replace(origin, host=host_name(origin.host))
+        if name in self._numbered and {origin.rank, origin.local_rank, origin.host, origin.node} == {None}:
             number = self._numbered[name]
-            where = replace(where, rank=number, node=number)  # Of a node, where an agent speaks in it.
+            origin = replace(origin, rank=number, node=number)  # Of a node, where an agent writes to it.
         tree = _TREE.search(name)
         if tree is None:
-            return where
+            return origin
         self._roots.setdefault(tree["root"] or "")
         local = int(tree["local"])
-        where = replace(where, local_rank=local, attempt=int(tree["attempt"]))
+        origin = replace(origin, local_rank=local, attempt=int(tree["attempt"]))
         if len(self._roots) > 1:  # One folder a host: its name is what the others' differ in.
-            return replace(where, rank=None, host=where.host or self._host(tree["root"] or ""))
-        return replace(where, rank=local)  # With a single host the local rank is the rank.
+            return replace(origin, rank=None, host=origin.host or self._host(tree["root"] or ""))
+        return replace(origin, rank=local)  # With a single host the local rank is the rank.
 
     def _host(self, root: str) -> str | None:
         first = root.partition("/")[0]
@@ -123,29 +123,29 @@ def _numbered(names: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def _place(name: str) -> Place:
-    where = Place(name)
+def _origin(name: str) -> FileOrigin:
+    origin = FileOrigin(name)
     if launch := _LAUNCH.search(name):
-        return replace(where, node=int(launch[1]), local_rank=int(launch[2]))
+        return replace(origin, node=int(launch[1]), local_rank=int(launch[2]))
     if pod := _POD_FOLDER.search(name):
-        return replace(where, pod=pod["pod"], host=pod["pod"], attempt=int(pod["restarts"]))
+        return replace(origin, pod=pod["pod"], host=pod["pod"], attempt=int(pod["restarts"]))
     if pod := _POD_FILE.search(name) or _POD_NAME.search(name):
-        return replace(where, pod=pod["pod"], host=pod["pod"])
+        return replace(origin, pod=pod["pod"], host=pod["pod"])
     if local := _LOCAL_RANK.search(name):
-        where = replace(where, local_rank=int(local[1]))
+        origin = replace(origin, local_rank=int(local[1]))
     if rank := _RANK.search(name):
-        where = replace(where, rank=int(rank[1]))
+        origin = replace(origin, rank=int(rank[1]))
     # Slurm names the tasks of an array slurm-%A_%a.out by default, Ray a worker's file worker-ID-JOB-PID.err.
     elif not name.rpartition("/")[2].startswith(("slurm-", "worker-")):
-        where = _task(name, where)
-    host = _HOST.search(name) or (_NODE_FILE.search(name) if where.rank is None else None)
-    if where.host is None and host:
-        where = replace(where, host=host["host"])
-    return where
+        origin = _task(name, origin)
+    host = _HOST.search(name) or (_NODE_FILE.search(name) if origin.rank is None else None)
+    if origin.host is None and host:
+        origin = replace(origin, host=host["host"])
+    return origin
 
 
-def _task(name: str, where: Place) -> Place:
+def _task(name: str, origin: FileOrigin) -> FileOrigin:
     if found := _HOST_TASK.search(name) or _TASK_HOST.search(name):
-        return replace(where, rank=int(found["task"]), host=found["host"])
+        return replace(origin, rank=int(found["task"]), host=found["host"])
     found = _TASK.search(name)
-    return replace(where, rank=int(found["task"])) if found else where
+    return replace(origin, rank=int(found["task"])) if found else origin

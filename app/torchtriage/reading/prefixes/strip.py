@@ -1,28 +1,25 @@
-"""Takes a line's prefixes off, whatever put them there, and keeps what they tell: rank, local rank, host, time."""
+"""Strips a line's prefixes, whatever put them there, and keeps what they say: rank, local rank, host, time."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from torchtriage.reading.prefixes.file_labels import FORMS, OF_HOSTS, Labels, learned
+from torchtriage.reading.prefixes.custom_labels import CLOCK, custom_label, writer_in
 from torchtriage.reading.prefixes.known import (
+    FIELDS,
     HOSTS,
-    LOCALS,
+    LOCAL_RANKS,
     NODES,
     PASSED_ON,
-    PODS,
     RANKS,
-    TIMES,
-    TOLD_BY,
-    WRITERS,
+    STREAMS,
     prefix_of,
-)  # fmt: skip
-from torchtriage.reading.prefixes.learned_from_tracebacks import part_that_tells
-from torchtriage.reading.prefixes.learned_shapes import CLOCK, shape
-from torchtriage.reading.prefixes.line_edges import edges_of, within
-from torchtriage.reading.prefixes.paths import Places
+)
+from torchtriage.reading.prefixes.learned import FORMS, OF_HOSTS, Labels, learned_label
+from torchtriage.reading.prefixes.margins_and_markup import edges_of, without_edges
+from torchtriage.reading.prefixes.paths import FileOrigins
 from torchtriage.reading.prefixes.times import iso, time_in, with_year
 
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]_P^][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-B0-2]|[=>])")
@@ -33,7 +30,7 @@ OWN_RANK = re.compile(
 _NCCL = re.compile(r"([A-Za-z][\w.-]*):\d+:\d+ \[(?:\d+)\] NCCL ")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')  # of Loki
 _KEY = re.compile(r"(\w+)[=:]([\w.-]+)")
-# Ray tells behind a line of how many processes it is; the first time, what to do about it.
+# Ray says behind a line how many processes wrote it; the first time, what to do about it.
 _REPEATED = re.compile(r"\s*\[repeated \d{1,9}x across cluster\](?: \(Ray deduplicates logs [^\n]{0,400}\))?\s*$")
 _NODE_LABELS = ("node_name", "kubernetes_node_name", "kubernetes_host", "node", "nodename", "hostname", "host",
                 "instance")  # fmt: skip
@@ -43,7 +40,7 @@ _LEARNING = Labels(learning=True)
 
 
 class Origin(NamedTuple):
-    """What the prefixes of a line tell, and the text that remains."""
+    """What the prefixes of a line say, and the text that remains."""
 
     text: str
     rank: int | None = None
@@ -55,44 +52,44 @@ class Origin(NamedTuple):
     node: int | None = None
 
 
-NOWHERE = Origin("")
-_UNTOLD = NOWHERE[1:]
+UNKNOWN = Origin("")
+_NOTHING = UNKNOWN[1:]
 
 
-def labels(sample: Sequence[str]) -> Labels:
+def learn_labels(sample: Sequence[str]) -> Labels:
     """-> the labels that nearly all of a file's first lines carry, also one inside of another."""
     known = Labels(edges=edges_of(sample), learning=True)
     for _ in range(_MOST_ROUNDS):
-        told = [take_off(line, known).text for line in sample] if known != _LEARNING else sample
-        if more := learned(told):
+        texts = [strip_prefixes(line, known).text for line in sample] if known != _LEARNING else sample
+        if more := learned_label(texts):
             known = known._replace(forms=(*known.forms, more))
-        elif known.unlisted is None and (more := shape(told)):
-            known = known._replace(unlisted=re.compile(more))
+        elif known.custom is None and (more := custom_label(texts)):
+            known = known._replace(custom=re.compile(more))
         else:
             break
     return known._replace(learning=False)
 
 
-def passed_on(text: str) -> bool:
+def may_be_passed_on(text: str) -> bool:
     """-> whether a logger may have passed on a worker's line with its label."""
     return "]:" in text and PASSED_ON.match(text) is not None
 
 
-def take_off(raw: str, known: Labels, outer: Origin = NOWHERE) -> Origin:
+def strip_prefixes(raw: str, known: Labels, outer: Origin = UNKNOWN) -> Origin:
     """-> where a line came from and its bare text. `raw` is one line without its line end; `outer` what is known of it."""
     text = ANSI.sub("", raw) if "\x1b" in raw else raw
     if known.edges is not None:
-        text = within(text, known.edges)
+        text = without_edges(text, known.edges)
     # Lines are many, and a tuple's own way to make one takes a third of the time.
-    origin = tuple.__new__(Origin, (text, *_UNTOLD)) if outer is NOWHERE else outer._replace(text=text)
+    origin = tuple.__new__(Origin, (text, *_NOTHING)) if outer is UNKNOWN else outer._replace(text=text)
     left = list(known.forms) if known.forms else None
-    others = known.unlisted
+    custom = known.custom
     # What a logger puts before a worker's label comes last: a host's name can stand between.
     while found := (
         (left and _take_label(origin, left))
-        or _take_one(origin)
-        or (others and _take_unlisted(origin, others))
-        or ("]:" in origin.text and not known.learning and _passed_on(origin))
+        or _take_known(origin)
+        or (custom and _take_custom(origin, custom))
+        or ("]:" in origin.text and not known.learning and _take_passed_on(origin))
     ):
         origin = found
     return _with_own(origin)
@@ -106,13 +103,13 @@ def _with_own(origin: Origin) -> Origin:
         rank = int(own[1] or own[2])
     if host is None and "] NCCL " in text and (nccl := _NCCL.match(text)):
         host = nccl[1]
-    told = origin.time
-    if told is None or told[:1] == "-":
+    time = origin.time
+    if time is None or time[:1] == "-":
         inside = time_in(text) if text.count(":", 0, 120) > 1 else None  # as a clock has
-        told = with_year(told, inside) if told else inside
-    if rank == origin.rank and host == origin.host and told == origin.time:
+        time = with_year(time, inside) if time else inside
+    if rank == origin.rank and host == origin.host and time == origin.time:
         return origin
-    return Origin(text, rank, origin.local_rank, host, told, origin.stream, origin.pod, origin.node)
+    return Origin(text, rank, origin.local_rank, host, time, origin.stream, origin.pod, origin.node)
 
 
 def _take_label(origin: Origin, left: list[str]) -> Origin | None:
@@ -126,8 +123,8 @@ def _take_label(origin: Origin, left: list[str]) -> Origin | None:
     return None
 
 
-def _take_unlisted(origin: Origin, form: re.Pattern[str]) -> Origin | None:
-    """-> the origin without a label that no list knows."""
+def _take_custom(origin: Origin, form: re.Pattern[str]) -> Origin | None:
+    """-> the origin without a label that no table knows."""
     found = form.match(origin.text)
     if found is None or not found.end():  # A label of blanks alone is met by nothing, too.
         return None
@@ -138,9 +135,9 @@ def _take_unlisted(origin: Origin, form: re.Pattern[str]) -> Origin | None:
         label = CLOCK.sub("", label)
     for name, number in found.groupdict().items() if found.re.groupindex else ():
         label = label.replace(number, "", 1) if name.startswith("count") and number else label
-    told = part_that_tells(label)
-    if told is not None:
-        return _behind(origin, told[1], told[0])._replace(text=text)
+    writer = writer_in(label)
+    if writer is not None:
+        return _behind(origin, writer[1], writer[0])._replace(text=text)
     return origin._replace(text=text, stream=f"{origin.stream}{label.strip()}/")
 
 
@@ -148,10 +145,10 @@ def _behind(origin: Origin, found: re.Match[str], name: str) -> Origin:
     """-> the origin without the label that was found."""
     part = found.groupdict()
     task = part.get("task")
-    rank, local, pod, time = part.get("rank") or task, part.get("local"), part.get("pod"), part.get("time")
+    rank, local, pod, time = part.get("rank") or task, part.get("local_rank"), part.get("pod"), part.get("time")
     if "file" in part or "line" in part:
         return _of_file(origin._replace(text=origin.text[found.end() :]), part.get("file"))
-    writer = "" if time else pod or part.get("host") or part.get("writer") or f"r{rank or local}"
+    writer = "" if time else pod or part.get("host") or part.get("stream") or f"r{rank or local}"
     return origin._replace(
         text=origin.text[found.end() :],
         rank=origin.rank if origin.rank is not None or rank is None else int(rank),
@@ -165,10 +162,10 @@ def _behind(origin: Origin, found: re.Match[str], name: str) -> Origin:
 
 
 def _of_file(origin: Origin, name: str | None) -> Origin:
-    """-> the origin with what the path tells that grep put before a line."""
+    """-> the origin with what the path says that grep put before a line."""
     if name is None:
         return origin
-    where = Places().of(name, several=True)
+    where = FileOrigins().of(name, several=True)
     return origin._replace(
         rank=where.rank if origin.rank is None else origin.rank,
         local_rank=where.local_rank if origin.local_rank is None else origin.local_rank,
@@ -178,24 +175,26 @@ def _of_file(origin: Origin, name: str | None) -> Origin:
     )
 
 
-def _take_one(origin: Origin) -> Origin | None:
+def _take_known(origin: Origin) -> Origin | None:
+    """-> the origin without a prefix that is known on sight."""
     text = origin.text
     found = prefix_of(text)
     end = found.end() if found is not None else 0
     if found is None or not end:
         return None
-    name, text = found.lastgroup, text[end:]
-    if name == "rank":
-        rank = found["rank"]
+    fields, text = FIELDS[found.lastgroup], text[end:]
+    last, group = fields[-1] if fields else ("", "")
+    if last == "torch_rank":
+        rank = found[group]
         stream = f"{origin.stream}{rank}/"
         node = origin.node if origin.rank is None else None  # A task that is known by its rank need not be a node.
         return Origin(text, int(rank), origin.local_rank, origin.host, origin.time, stream, origin.pod, node)
-    if name in TIMES:
-        return origin._replace(text=text, time=_outer_clock(origin, iso(found[name])))
-    return _told(origin._replace(text=text), found, TOLD_BY[name] if name is not None else ())
+    if last == "time":
+        return origin._replace(text=text, time=_outer_clock(origin, iso(found[group])))
+    return _with_fields(origin._replace(text=text), {name: found[group] for name, group in fields if found[group]})
 
 
-def _passed_on(origin: Origin) -> Origin | None:
+def _take_passed_on(origin: Origin) -> Origin | None:
     """-> the origin without what a logger put before the label of the worker whose line it passed on."""
     found = PASSED_ON.match(origin.text)
     if found is None or not found.end():
@@ -209,36 +208,39 @@ def _outer_clock(origin: Origin, time: str | None) -> str | None:
     return with_year(origin.time, time) if origin.time else time
 
 
-def _told(origin: Origin, found: re.Match[str], names: Iterable[str]) -> Origin:
-    """-> the origin with what the parts of a prefix tell; `names` are those that can have matched."""
-    part = {name: value for name in names if (value := found[name])}
+def _with_fields(origin: Origin, fields: dict[str, str]) -> Origin:
+    """-> the origin with what the fields of a prefix say, by their names in the table of known prefixes."""
 
-    def first(wanted: frozenset[str]) -> str | None:
-        return next((value for name, value in part.items() if name in wanted), None)
+    def first(names: frozenset[str]) -> str | None:
+        return next((value for name, value in fields.items() if name in names), None)
 
-    rank, local, pod, host, node = first(RANKS), first(LOCALS), first(PODS), first(HOSTS), first(NODES)
-    if "loki" in part:
-        told = dict(_LABEL.findall(part["loki"]))
-        pod = next((told[name] for name in _POD_LABELS if told.get(name)), None)
-        host = next((told[name] for name in _NODE_LABELS if told.get(name)), pod)
-    elif "keys" in part:
-        told = dict(_KEY.findall(part["keys"]))
-        rank, local, node = told.get("rank") or told.get("global_rank"), told.get("local_rank"), told.get("node_rank")
-        host = told.get("host") or told.get("hostname")
-    stream = origin.stream
-    pid = part.get("pid") or part.get("skypid")
-    actor = f"{part.get('actor', '')} {pid}" if pid else None
+    rank, local_rank, pod, host, node = first(RANKS), first(LOCAL_RANKS), fields.get("pod"), first(HOSTS), first(NODES)
+    if "labels" in fields:
+        labels = dict(_LABEL.findall(fields["labels"]))
+        pod = next((labels[name] for name in _POD_LABELS if labels.get(name)), None)
+        host = next((labels[name] for name in _NODE_LABELS if labels.get(name)), pod)
+    elif "keys" in fields:
+        keys = dict(_KEY.findall(fields["keys"]))
+        rank, local_rank, node = (
+            keys.get("rank") or keys.get("global_rank"),
+            keys.get("local_rank"),
+            keys.get("node_rank"),
+        )
+        host = keys.get("host") or keys.get("hostname")
+    pid, time = fields.get("pid"), fields.get("time")
+    actor = f"{fields.get('actor', '')} {pid}" if pid else None
     text = _REPEATED.sub("", origin.text) if pid and "x across cluster]" in origin.text else origin.text
-    for name in (pod, first(WRITERS), actor, rank, local):
-        stream += f"{name}/" if name else ""
-    stamp = first(TIMES)
+    stream = first(STREAMS)
+    streams = filter(None, (pod, stream if stream != pod else None, actor, rank, local_rank))
+    # Behind torchrun's label of the local rank, the rank of an outer task was that of the node.
+    outer_rank = None if "torchrun_local_rank" in fields and origin.node is not None else origin.rank
     return Origin(
         text,
-        int(rank) if rank else None if "local" in part and origin.node is not None else origin.rank,
-        int(local) if local else origin.local_rank,
+        int(rank) if rank else outer_rank,
+        int(local_rank) if local_rank else origin.local_rank,
         host or origin.host,
-        _outer_clock(origin, iso(stamp) if stamp else None),
-        stream,
+        _outer_clock(origin, iso(time) if time else None),
+        origin.stream + "".join(f"{name}/" for name in streams),
         pod or origin.pod,
         int(node) if node else origin.node,
     )

@@ -1,4 +1,4 @@
-"""The times that lines tell, in the forms of loggers, schedulers and `date`: text in, ISO 8601 out.
+"""The times in lines, in the forms of loggers, schedulers and `date`: text in, ISO 8601 out.
 
 A time without a year, as of syslog and glog, begins with `--`.
 """
@@ -14,7 +14,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _MONTH = rf"(?:{'|'.join(_MONTHS)})"
 SYSLOG = rf"{_MONTH} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
 CTIME = rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) {SYSLOG} (?:[A-Z]{{3,5}} )?\d{{4}}"
-_FAR = 120  # characters in which a line tells its time
+_FAR = 120  # characters in which a line says its time
 _DATE = 16  # characters of a date before the clock, at most
 _LONG_DATE = 11  # and of the one that most loggers write, before which no other can begin
 _STAMP = re.compile(STAMP)
@@ -34,14 +34,14 @@ def time_in(text: str) -> str | None:
     """-> the first time in the beginning of a text, as ISO 8601."""
     clock = _clock(text)
     if stamp := _stamp_at(text, clock):
-        return spelled(stamp[0])
+        return with_iso_marks(stamp[0])
     found = _IN_TEXT.search(text, max(clock - _DATE, 0), _FAR) if clock >= 0 else None
     if found is None or found.lastgroup is None:
         return None
     if found.lastgroup == "clock":
         return f"--{int(found['month']):02}-{found['day']}T{found['clock']}"
-    told = found[found.lastgroup]
-    return f"{told[6:10]}-{told[:2]}-{told[3:5]}T{told[11:]}" if found.lastgroup == "american" else iso(told)
+    time = found[found.lastgroup]
+    return f"{time[6:10]}-{time[:2]}-{time[3:5]}T{time[11:]}" if found.lastgroup == "american" else iso(time)
 
 
 def stamp_in(text: str) -> slice | None:
@@ -65,22 +65,22 @@ def _clock(text: str) -> int:
     return -1
 
 
-def iso(told: str) -> str:
+def iso(time: str) -> str:
     """-> one of the forms above, or seconds or thousandths since 1970, as ISO 8601."""
-    if told[:1].isdigit() and told[2:3] not in "/-":
-        return spelled(told) if told[4:5] in "-/" else _since_1970(told)
-    if told[:1].isdigit():
-        return f"--{spelled(told)}"
-    parts = _SYSLOG_PARTS.search(told)
+    if time[:1].isdigit() and time[2:3] not in "/-":
+        return with_iso_marks(time) if time[4:5] in "-/" else _since_1970(time)
+    if time[:1].isdigit():
+        return f"--{with_iso_marks(time)}"
+    parts = _SYSLOG_PARTS.search(time)
     if parts is None:
-        return told
+        return time
     month, day, clock, year = parts.groups()
     return f"{year or '-'}-{_MONTHS.index(month) + 1:02}-{int(day):02}T{clock}"
 
 
-def spelled(told: str) -> str:
+def with_iso_marks(time: str) -> str:
     """-> a time with the marks of ISO 8601. Most lines have one; str.translate takes four times as long."""
-    return told.replace(" ", "T").replace("_", "T").replace("/", "-").replace(",", ".")
+    return time.replace(" ", "T").replace("_", "T").replace("/", "-").replace(",", ".")
 
 
 def with_year(time: str, other: str | None) -> str:
@@ -95,7 +95,7 @@ def moment(time: str) -> datetime:
 
 
 def seconds_between(first: str | None, last: str | None) -> float | None:
-    """-> seconds from one time to another; None where they can't be compared: one of them alone tells a year or an
+    """-> seconds from one time to another; None where they can't be compared: one of them alone has a year or an
     offset from UTC, or is none."""
     if first is None or last is None or first[:1] != last[:1]:
         return None

@@ -86,13 +86,14 @@ def unwrap(blocks: Iterable[bytes], compare_lines: bool = True) -> Unwrapped:
     decoded, decoder = _decode_once(blocks, None, compare_lines)
     by_lines = decoder is not None and decoder.compares_lines
     for _ in range(_DEEPEST):
-        if decoded.numbers is None:
+        numbers = decoded.numbers
+        if numbers is None:
             break
         inner, decoder = _decode_once(decoded.blocks, decoder, compare_lines=True)
         if inner.numbers is None:
             decoded = decoded._replace(blocks=inner.blocks)
             break
-        decoded = _inside(decoded, decoded.numbers, inner, inner.numbers)
+        decoded = _inside(decoded, numbers, inner, inner.numbers)
     return Unwrapped(*decoded, by_lines=by_lines)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
-from torchtriage.reading.prefixes.margins import without_margins
+from torchtriage.reading.prefixes.margins_and_markup import without_margins
 from torchtriage.reading.unwrap.protocol import Decode, Decoder, Head, Rejoin, from_layout
 
 _FEWEST = 3  # lines of the full width

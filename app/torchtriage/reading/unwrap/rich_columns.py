@@ -27,12 +27,12 @@ _BOX_SIDE = "│".encode()
 
 class _Open(NamedTuple):
     """A row whose message may go on below. `column`: where its message begins; `width`: characters of its column;
-    `last`: the message's last piece; `index`: of its line among those that came out."""
+    `last`: the message's last piece; `row`: the index of its line among those that came out."""
 
     column: int
     width: int
     last: str
-    index: int
+    row: int
 
 
 def _recognise(head: Head) -> Decode | None:
@@ -84,10 +84,10 @@ def rejoin_columns(lines: Sequence[str]) -> tuple[list[str], list[int]]:
             (above := rows.get(label)) and not line[len(label) : above.column].strip() and line[above.column :].strip()
         ):
             piece = line[above.column :].rstrip()
-            rows[label] = above._replace(last=piece, index=len(found))
+            rows[label] = above._replace(last=piece, row=len(found))
             if _goes_on(above, piece):
                 cut_in_word = len(above.last) == above.width and " " not in above.last
-                found[above.index] += piece if cut_in_word else f" {piece}"
+                found[above.row] += piece if cut_in_word else f" {piece}"
                 rows[label] = above._replace(last=piece)
                 continue
             whole = label + piece

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from torchtriage.reading.log_records import record_of
-from torchtriage.reading.prefixes.file_labels import FORMS, learned
-from torchtriage.reading.prefixes.known import LOCALS, RANKS, prefix_of
-from torchtriage.reading.prefixes.learned_shapes import CLOCK
+from torchtriage.reading.prefixes.custom_labels import CLOCK
+from torchtriage.reading.prefixes.known import is_own, prefix_of
+from torchtriage.reading.prefixes.learned import FORMS, learned_label
 from torchtriage.reading.unwrap.line_wrapping import find_cuts
 from torchtriage.reading.unwrap.protocol import Decode, Decoder, Head, Rejoin, from_layout
 from torchtriage.reading.unwrap.rich_columns import find_columns
@@ -26,7 +26,6 @@ _NEARLY_ALL = 0.95  # of the lines have the label
 _FAR = 120  # characters of a label before a record
 _MOST = 4  # labels in one another
 _NUMBERS = re.compile(r"\d{6,}")  # of sequences, in which records count
-_OWN = RANKS | LOCALS | {"rank", "keys"}  # what a worker puts there itself
 _OF_COLLECTORS = frozenset({"clock", "table", "epoch", "elapsed", "compose", "kubetail", "stern", "host", "stream"})
 _LAYOUTS = (find_panes, find_columns, find_cuts)  # in the order of the decoders
 Labelled = tuple[str, str]  # what a collector put around a line, and the line
@@ -59,9 +58,9 @@ def _split_for(lines: Sequence[str]) -> Split | None:
     if first[0][-1:] == "}":
         splits: tuple[Split, ...] = _split_record, _split_labelled_record
         return next((split for split in splits if all(split(line)[0] for line in first)), None)
-    if (own := prefix_of(first[0])) is not None and own.end() and own.lastgroup in _OWN:
+    if (own := prefix_of(first[0])) is not None and own.end() and is_own(own):
         return None  # Nothing was put before what the worker printed.
-    form = FORMS[name] if (name := learned(lines[:_FEW])) in _OF_COLLECTORS and name is not None else None
+    form = FORMS[name] if (name := learned_label(lines[:_FEW])) in _OF_COLLECTORS and name is not None else None
     split = partial(_split_label, form=form)
     labels = Counter(_NUMBERS.sub("", CLOCK.sub("", split(line)[0])).rstrip() for line in first)
     often = labels.most_common(1)[0][1]
@@ -73,7 +72,7 @@ def _split_label(line: str, form: re.Pattern[str] | None) -> Labelled:
     for _ in range(_MOST):
         rest = line[at:]
         found = prefix_of(rest)
-        if found is None or not found.end() or found.lastgroup in _OWN:
+        if found is None or not found.end() or is_own(found):
             found = form.match(rest) if form else None
             form = None
         if found is None or not found.end():

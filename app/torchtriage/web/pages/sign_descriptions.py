@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from torchtriage.domain.entry import Entry, Sign
-from torchtriage.matching.alignment import alternatives
+from torchtriage.matching.sign_alignment import alternatives
 
 OPEN = "…"  # any text
 _FLAGS = re.compile(r"\(\?[a-zA-Z]+\)")

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from tests.logs import BANNER, agent, steps, traceback
-from torchtriage.reading.prefixes.file_labels import Labels
-from torchtriage.reading.prefixes.learned_shapes import shape
-from torchtriage.reading.prefixes.strip import labels, take_off
+from torchtriage.reading.prefixes.custom_labels import custom_label
+from torchtriage.reading.prefixes.learned import Labels
+from torchtriage.reading.prefixes.strip import learn_labels, strip_prefixes
 
 PASSED_ON = [BANNER, *steps(range(2), count=4), *traceback("KeyError: 'image'", prefix="[rank0]: "), agent(1)]
 
@@ -28,7 +28,7 @@ PASSED_ON = [BANNER, *steps(range(2), count=4), *traceback("KeyError: 'image'", 
 )
 def test_what_stands_before_lines_of_others_is_a_label(label: str) -> None:
     lines = [label.format(at) + line for at, line in enumerate(PASSED_ON)]
-    found = shape(lines)
+    found = custom_label(lines)
     assert found is not None
     assert [re.sub(f"^(?:{found})", "", line) for line in lines] == PASSED_ON
 
@@ -46,33 +46,33 @@ def test_what_stands_before_lines_of_others_is_a_label(label: str) -> None:
     ],
 )
 def test_a_programs_own_words_are_none(lines: list[str]) -> None:
-    assert shape(lines) is None
+    assert custom_label(lines) is None
 
 
 def test_a_label_ends_before_the_rank() -> None:
     lines = [f"09:00:{at:02} [rank0]: {line}" for at, line in enumerate([*traceback("KeyError: 'image'"), *"abcdefgh"])]
-    found = shape(lines)
+    found = custom_label(lines)
     assert found is not None
     assert re.sub(found, "", lines[0]) == "[rank0]: Traceback (most recent call last):"
 
 
 def test_a_label_that_can_be_empty_is_taken_once() -> None:
-    known = Labels(unlisted=re.compile(r"(?:\ |\s*$)"))
-    assert take_off(" step 1", known).text == "step 1"
-    assert take_off("", known).text == ""
+    known = Labels(custom=re.compile(r"(?:\ |\s*$)"))
+    assert strip_prefixes(" step 1", known).text == "step 1"
+    assert strip_prefixes("", known).text == ""
 
 
 def test_a_number_that_counts_names_no_writer() -> None:
     lines = [f"INFO[{at:04}] [rank{at % 3}]: step {at}" for at in range(30)]
-    found = shape(lines)
+    found = custom_label(lines)
     assert found is not None
     counted = re.fullmatch(found, "INFO[0012] ")
     assert counted is not None
     assert counted.groupdict() == {"count0": "0012"}
-    known = labels(lines)
-    assert {take_off(line, known).stream for line in lines} == {f"INFO[]/{rank}/" for rank in range(3)}
+    known = learn_labels(lines)
+    assert {strip_prefixes(line, known).stream for line in lines} == {f"INFO[]/{rank}/" for rank in range(3)}
 
 
 def test_a_record_behind_a_label_is_no_part_of_it() -> None:
     lines = [f'12:00:{at:02} | train - {{"message": "step {at}", "level": "info"}}' for at in range(20)]
-    assert {take_off(line, labels(lines)).text[:11] for line in lines} == {'{"message":'}
+    assert {strip_prefixes(line, learn_labels(lines)).text[:11] for line in lines} == {'{"message":'}

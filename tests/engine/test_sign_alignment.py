@@ -1,7 +1,7 @@
 import pytest
 
 from torchtriage.domain.entry import Sign
-from torchtriage.matching.alignment import align, alternatives
+from torchtriage.matching.sign_alignment import align, alternatives
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,23 @@
-"""Labels that no list knows, learned from how lines look: what nearly all of a file's lines begin with, numbers aside,
-where what stands behind it is plainly another writer's.
+"""Labels that no table knows: what nearly all lines of a file begin with, where what stands behind it is plainly another
+writer's; or behind which a traceback stands, line after line.
 
-In: the first lines of a file, known prefixes off; out: a regex for the label.
+Lines without known prefixes in; a regex for the label out, and what its parts say of the writer.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import count, pairwise
 from operator import itemgetter
 
 import re2
 
 from torchtriage.reading.prefixes.known import prefix_of
-from torchtriage.reading.prefixes.margins import beginning
+from torchtriage.reading.prefixes.learned import FORMS, is_host
+from torchtriage.reading.prefixes.margins_and_markup import common_beginning
 
 _FEWEST = 8  # lines
 _NEARLY_ALL = 0.95  # of the lines carry it
@@ -33,11 +35,11 @@ _CLOCK = (
     r"\d{1,2}:\d\d:\d\d(?:[.,:]\d+)?|(?<![\d.])1\d{9}(?:\.\d+|\d{3})?(?!\d)"
 )
 CLOCK = re.compile(_CLOCK)
-_HERE = "\0"  # stands for a clock
+_CLOCK_MARK = "\0"  # stands for a clock
 # In brackets and between bars a number can be anyone's; elsewhere one that changes counts something.
 _ENCLOSED = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|\{[^{}]*\}|<[^<>]*>|\|[^|]*(?=\|)")
 _OPEN = re.compile(r"[\[({<][^\])}>]*$|^[^|]*\|[^|]*$")
-_END = re.compile(rf".*(?:[\]:|>)}}{_HERE}]\s*`?|-\s+|\d\s+|\s{{2,}}|\t)", re.S)
+_END = re.compile(rf".*(?:[\]:|>)}}{_CLOCK_MARK}]\s*`?|-\s+|\d\s+|\s{{2,}}|\t)", re.S)
 _OWN = re.compile(
     r"\[(?:rank|default|trainer|worker|role_)[-_ :=]{0,2}0|\[[A-Za-z][\w.-]*0[\w.-]*:0\]|torch[./]|(?i:rank|epoch|step|iter|loss)"
 )
@@ -51,19 +53,32 @@ _FOREIGN_THERE = re.compile(
     rf"(?:[A-Za-z][\w.-]{{0,60}}: )?(?:{_FOREIGN.pattern})"
 )  # perhaps from one of several hosts
 _FOREIGN_BEHIND = re2.compile(rf"(?m)[^\n](?:{_FOREIGN.pattern})")  # one search of all lines, as most files hold none
+MOST_CUSTOM_LABELS = 16  # different labels of a file
+_LONGEST_ON_TRACEBACK = 120  # characters
+_TRACEBACK = "Traceback (most recent call last)"
+_FRAME = re.compile(r'\s*File "[^"]+", line \d')
+_FRAME_BEGINS = '   File "'  # behind the blank of a label
+_BELOW_FRAME = re.compile(r'  (?:File "[^"]+", line \d|  \S)')
+# <3> · w3| · (node-3) · 10.0.0.3:
+_TASK = re.compile(r"[<(\[w]?(?P<task>\d{1,5})[>)\]|:]{1,2}\s*")
+_ADDRESS = re.compile(r"(?<![\w.])(?P<host>\d{1,3}(?:\.\d{1,3}){3})(?![\w.])")
+_HOST = re.compile(r"(?<![\w.-])(?P<host>[A-Za-z][\w.-]*\d[\w.-]*)(?![\w.-])")
+# INFO - [worker-3]: what a logger writes behind its level is the process's own number; without one it would be a pod's.
+_WORKER = re.compile(r"[\[(<]?(?i:worker|trainer|proc(?:ess)?|replica)[-_ ]?(?P<task>\d{1,5})[\])>]?(?:\s?[:|>-]+)?\s*")
+_INSIDE = ("rank", "short", "local", "number", "bracket", "compose", "kubetail", "host")  # of FORMS
 
 
-def shape(lines: Sequence[str]) -> str | None:
+def custom_label(lines: Sequence[str]) -> str | None:
     """-> a regex for what nearly all of a file's first lines begin with, or None."""
-    told = [line[:_LONGEST] for line in lines if line.strip()]
-    if len(told) < _FEWEST or not _alike(told) or not _FOREIGN_BEHIND.search("\n".join(told)):
+    filled = [line[:_LONGEST] for line in lines if line.strip()]
+    if len(filled) < _FEWEST or not _begin_alike(filled) or not _FOREIGN_BEHIND.search("\n".join(filled)):
         return None
-    label = _cut("".join(_common(told)))
+    label = _cut("".join(_common(filled)))
     if not label:
         return None
-    hits = [*filter(None, map(re.compile(_regex(label, frozenset())).match, told))]
+    hits = [*filter(None, map(re.compile(_regex(label, frozenset())).match, filled))]
     rests = [hit.string[hit.end() :] for hit in hits]
-    if len(rests) < _enough(told) or not any(_FOREIGN_THERE.match(_bare(rest)) for rest in rests):
+    if len(rests) < _enough(filled) or not any(_FOREIGN_THERE.match(_without_known(rest)) for rest in rests):
         return None
     numbers = zip(*(_DIGITS.findall(CLOCK.sub("", hit[0])) for hit in hits), strict=False)
     return _regex(label, frozenset(at for at, values in enumerate(numbers) if _counts(values)))
@@ -75,7 +90,7 @@ def _counts(values: Sequence[str]) -> bool:
     return len(set(numbers)) > max(_MOST_WRITERS, len(numbers) // 8) and all(a <= b for a, b in pairwise(numbers))
 
 
-def _bare(text: str) -> str:
+def _without_known(text: str) -> str:
     """-> a text without the prefixes that are known on sight."""
     while (found := prefix_of(text)) and found.end():
         if _FOREIGN.match(text):
@@ -84,8 +99,8 @@ def _bare(text: str) -> str:
     return text
 
 
-def _alike(lines: list[str]) -> bool:
-    """-> whether nearly all lines begin with the same character, or with a digit; most files are told by it."""
+def _begin_alike(lines: list[str]) -> bool:
+    """-> whether nearly all lines begin with the same character, or with a digit; it decides for most files."""
     first = Counter(map(itemgetter(0), lines))
     digits = sum(often for char, often in first.items() if char.isdigit())
     return max(digits, *first.values()) >= _enough(lines)
@@ -100,7 +115,7 @@ def _common(lines: list[str]) -> list[str]:
     """-> the tokens with which enough lines begin. Numbers are `0`; one that changes ends them, if it stands free."""
     every, enough = len(lines), _NEARLY_ALL * len(lines)
     tokens = [_tokens(line) for line in lines]
-    said: list[str] = []
+    common: list[str] = []
     for _ in range(_FAR):
         # Most lines differ at their second or third token: no more are read than are alike.
         here = [(token, line) for line in tokens if (token := next(line, ""))]
@@ -113,10 +128,10 @@ def _common(lines: list[str]) -> list[str]:
         every -= len(here) - often
         alike = [other for other, _ in here if _masked(other) == token]
         tokens = [line for other, line in here if _masked(other) == token]
-        if token == "0" and len(set(alike)) > 1 and not _open("".join(said)):
+        if token == "0" and len(set(alike)) > 1 and not _open("".join(common)):
             break
-        said.append(beginning(alike) if token == " " else token)
-    return said
+        common.append(common_beginning(alike) if token == " " else token)
+    return common
 
 
 def _tokens(line: str) -> Iterator[str]:
@@ -127,7 +142,7 @@ def _tokens(line: str) -> Iterator[str]:
         found = clock or _TOKEN.match(line, at)
         if found is None:
             return
-        yield _HERE if clock else found[0]
+        yield _CLOCK_MARK if clock else found[0]
         at = found.end()
 
 
@@ -153,18 +168,54 @@ def _cut(label: str) -> str:
 
 
 def _regex(label: str, counting: frozenset[int]) -> str:
-    """-> a regex for a label; the blanks at its end may lack where nothing follows. The numbers at the places `counting`
+    """-> a regex for a label; the blanks at its end may lack where nothing follows. The numbers with the indexes in `counting`
     are groups whose names begin with `count`."""
     full = label.rstrip()
-    places = count()
+    numbers = count()
 
     def number(_: re.Match[str]) -> str:
-        at = next(places)
+        at = next(numbers)
         return rf"(?P<count{at}>\d+)" if at in counting else r"\d+"
 
     parts = (
-        f"(?:{_CLOCK})" if part == _HERE else re.sub("0", number, re.escape(part))
-        for part in re.split(f"({_HERE})", full)
+        f"(?:{_CLOCK})" if part == _CLOCK_MARK else re.sub("0", number, re.escape(part))
+        for part in re.split(f"({_CLOCK_MARK})", full)
     )
     blanks = label[len(full) :]
     return "".join(parts) + (rf"(?:{re.escape(blanks)}|\s*$)" if blanks else "")
+
+
+def label_before_traceback(text: str, below: Iterable[str]) -> str | None:
+    """-> a regex for what stands before the head of a traceback in `text`, where it stands before a frame `below` too,
+    or before a frame, where it stands before code or another frame."""
+    label, head, _ = text.partition(_TRACEBACK)
+    if head:
+        return _label_regex(label, below, _FRAME)
+    label, frame, _ = text.partition(_FRAME_BEGINS)
+    return _label_regex(f"{label} ", below, _BELOW_FRAME) if frame else None
+
+
+def _label_regex(label: str, below: Iterable[str], further: re.Pattern[str]) -> str | None:
+    if not label.strip() or len(label) > _LONGEST_ON_TRACEBACK or label[-1] not in " \t:]|>)":
+        return None
+    form = re.sub(r"\d+", lambda _: r"\d+", re.escape(label))
+    pattern = re.compile(rf"{form}{further.pattern}")
+    return form if any(map(pattern.match, below)) else None
+
+
+@lru_cache(maxsize=1024)
+def writer_in(label: str) -> tuple[str, re.Match[str]] | None:
+    """-> the name of the form of FORMS that the end of a label has, or an empty one, and the match that says the writer:
+    `INFO - 3: ` has a task, `(node-3) ` a host. None where nothing says it."""
+    starts = [0, *(gap.end() for gap in re.finditer(r"\s+", label.rstrip()))]
+    for start in starts:
+        if start and (worker := _WORKER.fullmatch(label, start)):
+            return "", worker
+        for name in _INSIDE:
+            found = FORMS[name].fullmatch(label, start)
+            if found and (name != "host" or is_host(found["host"])):
+                return name, found
+    for found in filter(None, (_ADDRESS.search(label), _TASK.fullmatch(label), *_HOST.finditer(label))):
+        if "host" not in found.re.groupindex or not found["host"][:1].isalpha() or is_host(found["host"]):
+            return "", found
+    return None

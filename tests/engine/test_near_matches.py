@@ -7,7 +7,7 @@ import pytest
 from tests.logs import traceback
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
-from torchtriage.matching.near import tidied
+from torchtriage.matching.near_matches import tidied
 from torchtriage.reading.sources import from_bytes
 
 UNUSED = (

@@ -1,4 +1,4 @@
-"""Lays a sign beside a text, token by token: how far it matches, what is missing, what stands there instead."""
+"""Aligns a sign with a text, token by token: how far it matches, what is missing, what stands there instead."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def align(sign: Sign, text: str) -> Alignment:
     """-> the best alignment of a plain sign, over its alternatives."""
     source = re.escape(sign.text) if sign.text is not None else sign.regex or ""
     flags = "".join(_FLAGS.findall(source))
-    ways = [_align(way, flags, text) for way in alternatives(_FLAGS.sub("", source)) if way]
-    best = max(ways, key=lambda way: (way.whole, way.share), default=Alignment((), 0.0))
+    found = [_align(tokens, flags, text) for tokens in alternatives(_FLAGS.sub("", source)) if tokens]
+    best = max(found, key=lambda alignment: (alignment.whole, alignment.share), default=Alignment((), 0.0))
     if sign.text is None:
         return best
     plain = (Token(_ESCAPED.sub(r"\1", token.sign), token.state, token.instead) for token in best.tokens)
@@ -57,7 +57,7 @@ def align(sign: Sign, text: str) -> Alignment:
 
 def alternatives(source: str) -> list[list[str]]:
     """-> the tokens of each alternative at the top of a regex: words of plain characters, groups, classes."""
-    ways: list[list[str]] = [[]]
+    found: list[list[str]] = [[]]
     word = ""
     for atom in _atoms(source):
         plain = _PLAIN.fullmatch(atom)
@@ -65,73 +65,73 @@ def alternatives(source: str) -> list[list[str]]:
             word += atom
             continue
         if word:
-            ways[-1].append(word)
+            found[-1].append(word)
             word = ""
         if atom == "|":
-            ways.append([])
+            found.append([])
         else:
-            ways[-1].append(atom)
+            found[-1].append(atom)
     if word:
-        ways[-1].append(word)
-    return ways
+        found[-1].append(word)
+    return found
 
 
 def _atoms(source: str) -> list[str]:
     """-> characters, escapes, classes and whole groups, each with its repeat."""
     atoms: list[str] = []
-    place = 0
-    while place < len(source):
-        start = place
-        place = _group_end(source, place) if source[place] == "(" else _atom_end(source, place)
-        if repeat := _REPEAT.match(source, place):
-            place = repeat.end()
-        atoms.append(source[start:place])
+    at = 0
+    while at < len(source):
+        start = at
+        at = _group_end(source, at) if source[at] == "(" else _atom_end(source, at)
+        if repeat := _REPEAT.match(source, at):
+            at = repeat.end()
+        atoms.append(source[start:at])
     return atoms
 
 
-def _atom_end(source: str, place: int) -> int:
-    found = _ATOM.match(source, place)
-    return found.end() if found else place + 1
+def _atom_end(source: str, at: int) -> int:
+    found = _ATOM.match(source, at)
+    return found.end() if found else at + 1
 
 
-def _group_end(source: str, place: int) -> int:
+def _group_end(source: str, at: int) -> int:
     depth = 0
-    while place < len(source):
-        depth += {"(": 1, ")": -1}.get(source[place], 0)
-        place = _atom_end(source, place)
+    while at < len(source):
+        depth += {"(": 1, ")": -1}.get(source[at], 0)
+        at = _atom_end(source, at)
         if not depth:
             break
-    return place
+    return at
 
 
 def _align(tokens: list[str], flags: str, text: str) -> Alignment:
-    """The longest run of tokens from the front is laid first; what comes behind it is looked for in the rest."""
+    """The longest run of tokens from the front is aligned first; what comes behind it is searched in the rest."""
     tokens = tokens[: _MOST_TOKENS - 1] + (["".join(tokens[_MOST_TOKENS - 1 :])] if len(tokens) >= _MOST_TOKENS else [])
-    reach, place = 0, 0
+    reach, at = 0, 0
     for count in range(1, len(tokens) + 1):
         found = _search(flags + "".join(tokens[:count]), text, 0)
         if found is None:
             break
-        reach, place = count, found[1]
-    laid, end = [Token(token, "matched") for token in tokens[:reach]], place
+        reach, at = count, found[1]
+    aligned, end = [Token(token, "matched") for token in tokens[:reach]], at
     for token in tokens[reach:]:
-        found = _search(flags + token, text, place)
+        found = _search(flags + token, text, at)
         if token.isspace() or token == r"\ " or found is None:
-            first = not token.isspace() and len(laid) == reach and text[place:].strip()
+            first = not token.isspace() and len(aligned) == reach and text[at:].strip()
             state = "different" if first else "found" if token.isspace() else "missing"
-            laid.append(Token(token, state, text[place : place + _INSTEAD].strip() if first else ""))
+            aligned.append(Token(token, state, text[at : at + _INSTEAD].strip() if first else ""))
         else:
-            told = any(known.state == "different" for known in laid) and place == end
-            laid.append(Token(token, "found", "" if told else _short(text[place : found[0]].strip())))
-            place = found[1]
-    weights = [(_weight(token.sign), token.state in ("matched", "found")) for token in laid]
+            shown_before = any(known.state == "different" for known in aligned) and at == end
+            aligned.append(Token(token, "found", "" if shown_before else _short(text[at : found[0]].strip())))
+            at = found[1]
+    weights = [(_weight(token.sign), token.state in ("matched", "found")) for token in aligned]
     demanded = sum(weight for weight, _ in weights)
     there = sum(weight for weight, has in weights if has)
-    return Alignment(tuple(laid), round(there / demanded, 2) if demanded else float(reach == len(tokens)))
+    return Alignment(tuple(aligned), round(there / demanded, 2) if demanded else float(reach == len(tokens)))
 
 
 def _weight(token: str) -> int:
-    """-> how much a token says: its characters; what may be absent or is left open says nothing."""
+    """-> the weight of a token: its characters; what may be absent or is left open weighs nothing."""
     if token.endswith(("?", "*")) and not token.endswith(("\\?", "\\*")):
         return 0
     if token.startswith("("):

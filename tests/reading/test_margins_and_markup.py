@@ -3,7 +3,7 @@
 import pytest
 
 from tests.logs import steps, traceback
-from torchtriage.reading.prefixes.margins import margins, tails
+from torchtriage.reading.prefixes.margins_and_markup import has_markup, margins, tails, without_markup
 
 LINES = ["begin", *traceback("KeyError: 'image'"), *steps(range(2), count=3), "end"]
 
@@ -50,3 +50,30 @@ def test_a_log_in_a_document_loses_the_documents_indent() -> None:
     document = ["job: 4711", "log: |", *(f"    {line}" for line in LINES), "state: FAILED"]
     assert bare(document) == ["job: 4711", "log: |", *LINES, "state: FAILED"]
     assert margins(["Traceback (most recent call last):", *LINES[2:5] * 4]) == ()
+
+
+FRAME = '  File "/job/a.py", line 3, in <module>'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "  File &quot;/job/a.py&quot;, line 3, in &lt;module&gt;",
+        "  File &#34;/job/a.py&#34;, line 3, in &lt;module&gt;",
+        '<div class="line"><span>  File &quot;/job/a.py&quot;, line 3, in &lt;module&gt;</span></div>',
+        "&nbsp; File &quot;/job/a.py&quot;, line 3, in &lt;module&gt;<br/>",
+        "\u00a0\u00a0File\u00a0\"/job/a.py\",\u00a0line\u00a03,\u00a0in\u00a0<module>",
+        "\u3000\u3000File \"/job/a.py\", line 3, in <module>",
+        "\u200b  File “/job/a.py”, line 3, in <module>",
+    ],
+)  # fmt: skip
+def test_a_line_is_read_as_it_was_without_markup(line: str) -> None:
+    assert has_markup([line, line])
+    assert without_markup(line) == FRAME
+
+
+@pytest.mark.parametrize(
+    "line", [FRAME, "a < b && c > d", "loss 损失 0.5", "module <class 'torch.nn.Linear'>", "tokens “quoted”"]
+)
+def test_other_lines_are_no_pages(line: str) -> None:
+    assert not has_markup([line] * 9)

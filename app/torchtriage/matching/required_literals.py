@@ -1,4 +1,4 @@
-"""What the raw scan looks for in place of a sign: something simpler that is in every line the sign is in."""
+"""What every match of a regex holds: a regex in, literals out, or the simpler pattern that the scan looks for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
-_SPELLED_OTHERWISE = frozenset(map(ord, '\n\t"\\'))  # by JSON
+_ESCAPED_BY_JSON = frozenset(map(ord, '\n\t"\\'))
 _SHORTEST = 5  # characters; a shorter literal is in too many lines
 _RARE = 10  # characters; a longer literal is in hardly fewer lines
 _BOUNDED = re.compile(r"(\[[^\]]+\]|(?<!\\)\.|\\[dwsDWS])\{(\d+),(\d+)\}")
@@ -18,7 +18,7 @@ _COMMON = re.compile(
 )
 
 
-def pointer(pattern: str) -> str:
+def scan_pattern(pattern: str) -> str:
     """-> a pattern for the scan that finds at least every line in which `pattern` (a regex) is found.
 
     Literals are what Hyperscan is fast at, so it is the longest one that the pattern demands, or one for each of its
@@ -28,32 +28,32 @@ def pointer(pattern: str) -> str:
         tree = parser.parse(pattern)
     except re.error:
         return _widened(pattern)  # RE2 has forms that Python does not know.
-    literals = _demanded(list(tree))
+    literals = _best(list(tree))
     if literals and all(len(literal) >= _SHORTEST for literal in literals):
         flag = "(?i)" if tree.state.flags & re.IGNORECASE or "(?i" in pattern else ""
         return flag + "|".join(re.escape(literal).replace(r"\ ", " ") for literal in literals)
     return _widened(pattern)
 
 
-def demands(pattern: str) -> list[list[str]]:
-    """-> literals, in small letters: of each list every text holds one in which `pattern` is found; the longest first,
-    as they are missing most often. Nothing where none is sure.
+def required_literals(pattern: str) -> list[list[str]]:
+    """-> lists of literals in lower case: a text in which `pattern` is found holds one of each list. The longest first,
+    as they are missing most often; nothing where none is sure.
 
-    Looking for them costs nothing beside compiling a regex, which most lines that a pointer led to do not show.
+    Looking for them costs nothing beside compiling a regex, which most lines to which a scan points do not show.
     """
     try:
         tree = parser.parse(pattern)
     except re.error:
         return []
     every = [literals for literals in _sequence(list(tree)) if all(len(literal) > 1 for literal in literals)]
-    small = {tuple(dict.fromkeys(literal.lower() for literal in literals)): None for literals in every}
-    return [list(either) for either in sorted(small, key=lambda either: -min(map(len, either)))]
+    lower = {tuple(dict.fromkeys(literal.lower() for literal in literals)): None for literals in every}
+    return [list(either) for either in sorted(lower, key=lambda either: -min(map(len, either)))]
 
 
-def meets(text: str, demanded: list[list[str]]) -> bool:
-    """-> whether a text in small letters holds what `demands` told. It is asked of every pattern that a scan points at,
-    so it is written out: `any` and `all` take three times as long."""
-    for either in demanded:
+def has_required(text: str, required: list[list[str]]) -> bool:
+    """-> whether a text in lower case holds the `required_literals` of a pattern. It is asked of every pattern to which
+    a scan points, so it is written out: `any` and `all` take three times as long."""
+    for either in required:
         for literal in either:
             if literal in text:
                 break
@@ -67,7 +67,7 @@ def unanchored(pattern: str) -> str:
     return re.sub(r"(?<![\\\[])\^", "", pattern)
 
 
-def _demanded(tokens: list[tuple[Any, Any]]) -> list[str]:
+def _best(tokens: list[tuple[Any, Any]]) -> list[str]:
     """-> literals of which every match holds at least one; the longest there are, empty where there are none."""
     return max(_sequence(tokens), key=_worth, default=[])
 
@@ -76,7 +76,7 @@ def _sequence(tokens: list[tuple[Any, Any]]) -> Iterator[list[str]]:
     """Yields, one after another, literals of which every match holds at least one."""
     run: list[tuple[Any, Any]] = []  # the literals right before: each alternative behind them goes on from them
     for code, value in [*tokens, (None, None)]:
-        if code is codes.LITERAL and value < 128 and value not in _SPELLED_OTHERWISE:
+        if code is codes.LITERAL and value < 128 and value not in _ESCAPED_BY_JSON:
             run.append((code, value))
             continue
         if run:
@@ -84,7 +84,7 @@ def _sequence(tokens: list[tuple[Any, Any]]) -> Iterator[list[str]]:
         if code is codes.SUBPATTERN:
             yield from _sequence([*run, *value[3]])
         elif code is codes.BRANCH:
-            alternatives = [_demanded([*run, *alternative]) for alternative in value[1]]
+            alternatives = [_best([*run, *alternative]) for alternative in value[1]]
             if all(alternatives):
                 yield [literal for each in alternatives for literal in each]
         elif code in (codes.MAX_REPEAT, codes.MIN_REPEAT) and value[0] >= 1:

@@ -1,4 +1,4 @@
-"""Near matches: a message that is an entry's but for wrapping, quoting, escapes, typing or a cut; and what differs."""
+"""Near matches: a message in, the entry whose message it is but for wrapping, quoting, escapes, typing or a cut out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LONG_ENOUGH = 100  # characters; so much of a message is its own, whatever was 
 _SHORTEST_PIECE = 14  # characters of a message that was cut inside a word
 _FEWEST_WORDS = 4  # that both have
 _MOST_COMPARED = 12  # messages that share the most words with the log's
-_SHOWN = 60  # characters of a difference that are told
+_LONGEST_DIFFERENCE = 60  # characters that are shown
 _TYPE = re.compile(r"^(?:\[[\w-]+\]: ?)*(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\s?: ?")
 # What every internal assertion says, so that it makes no two of them alike.
 _ASSERTED = re.compile(r" ?INTERNAL ASSERT FAILED at [^\n]{0,300}(?:please report a bug to PyTorch\.?)?")
@@ -53,34 +53,34 @@ class _Message(NamedTuple):
 
 
 class NearSigns:
-    """The messages of all entries, to be compared with one that shows no sign; they are read at the first look."""
+    """The messages of all entries, to be compared with one that shows no sign; they are read when first needed."""
 
     def __init__(self, patterns: Patterns) -> None:
         self._patterns = patterns
         # A run asks several times, and runs ask of the same messages.
         self._compared = lru_cache(maxsize=1024)(self._compare)
 
-    def look(self, text: str, threshold: float = NEAR_ENOUGH, kind: str = "") -> Near | None:
+    def nearest(self, text: str, threshold: float = NEAR_ENOUGH, kind: str = "") -> Near | None:
         """-> the entry whose message `text` nearly is, else None; `kind`: the type of the exception that bears it."""
         plain = tidied(text)
         # A chat breaks a line between words, a terminal at its edge.
-        for told in (plain, tidied(text.replace("\n", ""))) if plain != text else ():
-            if shown := self._shown(f"{kind}: {told}" if kind else told):
+        for joined in (plain, tidied(text.replace("\n", ""))) if plain != text else ():
+            if shown := self._shown(f"{kind}: {joined}" if kind else joined):
                 return Near(shown.entry, 100.0, broad=shown.sign.broad)
         return self._compared(comparable(plain), threshold)
 
     def _compare(self, query: str, threshold: float) -> Near | None:
         words = frozenset(_WORD.findall(query))
         if len(query) < SHORTEST or len(words) < _FEWEST_WORDS:
-            return self._piece(query)
-        return self._nearest(query, words, threshold) or self._piece(query)
+            return self._cut_message(query)
+        return self._most_similar(query, words, threshold) or self._cut_message(query)
 
-    def _nearest(self, query: str, words: frozenset[str], threshold: float) -> Near | None:
+    def _most_similar(self, query: str, words: frozenset[str], threshold: float) -> Near | None:
         """-> the entry of the nearest message, if it is near enough and no other entry's is about as near."""
         from rapidfuzz import fuzz  # here, as few logs need it and it takes longer to load than most of them to read
 
         best: dict[str, tuple[float, int, _Message]] = {}
-        for message in self._alike(words):
+        for message in self._candidates(words):
             if len(query) < min(_LEAST_COVERED * len(message.text), _LONG_ENOUGH):
                 continue
             similarity = fuzz.partial_ratio(query, message.text, score_cutoff=threshold - AHEAD)
@@ -91,13 +91,13 @@ class NearSigns:
         if not ranked or ranked[0][0] < threshold or (len(ranked) > 1 and ranked[0][0] - ranked[1][0] < AHEAD):
             return None
         similarity, _, message = ranked[0]
-        if any(fuzz.partial_ratio(query, counter) >= similarity for counter in _counters(message.entry)):
+        if any(fuzz.partial_ratio(query, counter) >= similarity for counter in _counterexamples(message.entry)):
             return None
-        if _denied(words, message.words) or _denied(message.words, words):
+        if _negates(words, message.words) or _negates(message.words, words):
             return None
         return Near(message.entry, similarity, *_difference(query, message.text))
 
-    def _piece(self, query: str) -> Near | None:
+    def _cut_message(self, query: str) -> Near | None:
         """-> the entry of which alone a message holds `query`: the rest was cut off.
 
         Words that end where the piece ends make it no piece unless it is long: short messages stand inside of others.
@@ -110,7 +110,7 @@ class NearSigns:
         if len({message.entry.id for message in holding}) != 1:
             return None
         message = min(holding, key=lambda message: len(message.text))
-        if any(query in counter for counter in _counters(message.entry)):
+        if any(query in counter for counter in _counterexamples(message.entry)):
             return None
         before, _, behind = message.text.partition(query)
         joints = ([before[-1] + query[0]] if before else []) + ([query[-1] + behind[0]] if behind else [])
@@ -119,12 +119,12 @@ class NearSigns:
         return Near(message.entry, 100.0, *_difference(query, message.text))
 
     def _shown(self, text: str) -> Pattern | None:
-        """-> the sign that the tidied text shows, the most telling one."""
+        """-> the sign that the tidied text shows, the longest one."""
         found = (self._patterns.all[index] for index in self._patterns.found(text, _ANYWHERE))
         own = [each for each in found if not (each.group or each.sign.weak or each.entry.catch_all)]
         return max(own, key=lambda pattern: (not pattern.sign.broad, pattern.weight), default=None)
 
-    def _alike(self, words: frozenset[str]) -> list[_Message]:
+    def _candidates(self, words: frozenset[str]) -> list[_Message]:
         """-> the messages that share the most words, rare ones counting more."""
         shared: dict[int, float] = defaultdict(float)
         for word in words:
@@ -138,9 +138,9 @@ class NearSigns:
     def _messages(self) -> list[_Message]:
         entries = {pattern.entry.id: pattern.entry for pattern in self._patterns.all}
         sources = (Path(__file__), Path(masking.__file__), Path(patterns.__file__))
-        told = self._patterns.kept("messages", sources, self._texts)
-        named = (_Message(entries[name], text, frozenset(_WORD.findall(text))) for name, text in told)
-        return [message for message in named if len(message.words) >= _FEWEST_WORDS]
+        texts = self._patterns.cached("messages", sources, self._texts)
+        messages = (_Message(entries[name], text, frozenset(_WORD.findall(text))) for name, text in texts)
+        return [message for message in messages if len(message.words) >= _FEWEST_WORDS]
 
     def _texts(self) -> list[list[str]]:
         """-> [entry, message] for the texts of signs and the examples of all entries."""
@@ -151,7 +151,7 @@ class NearSigns:
         for entry in {pattern.entry.id: pattern.entry for pattern in self._patterns.all}.values():
             if not entry.catch_all:
                 for example in entry.match_examples:
-                    texts[comparable(self._telling(entry, example)), entry.id] = None
+                    texts[comparable(self._own_line(entry, example)), entry.id] = None
         return [[name, text] for text, name in texts if len(text) >= SHORTEST]
 
     @cached_property
@@ -161,14 +161,14 @@ class NearSigns:
 
     @cached_property
     def _holders(self) -> dict[str, tuple[float, list[int]]]:
-        """Of each word how much it tells, and the messages that hold it."""
+        """Of each word its weight, and the messages that hold it."""
         holders: dict[str, list[int]] = defaultdict(list)
         for number, message in enumerate(self._messages):
             for word in message.words:
                 holders[word].append(number)
         return {word: (log(len(self._messages) / len(those)), those) for word, those in holders.items()}
 
-    def _telling(self, entry: Entry, example: str) -> str:
+    def _own_line(self, entry: Entry, example: str) -> str:
         """-> the line of an example that shows the entry by itself, else the last one."""
         lines = [line for line in example.strip().split("\n") if line.strip()]
         for line in lines if len(lines) > 1 else ():
@@ -184,19 +184,19 @@ def _whole_words(text: str, start: int, end: int) -> str:
     return text[text.rfind(" ", 0, start + 1) + 1 : behind if behind >= 0 else len(text)]
 
 
-def _counters(entry: Entry) -> list[str]:
+def _counterexamples(entry: Entry) -> list[str]:
     """-> the messages that are near to the entry's and mean something else."""
     lines = (line for example in entry.no_match_examples for line in example.split("\n"))
     return [text for text in map(comparable, lines) if len(text) >= SHORTEST]
 
 
-def _denied(words: frozenset[str], others: frozenset[str]) -> bool:
-    """-> whether the others deny what these words say of a thing: what is correctable here is uncorrectable there."""
+def _negates(words: frozenset[str], others: frozenset[str]) -> bool:
+    """-> whether the others negate one of these words: correctable here, uncorrectable there."""
     return any(f"un{word}" in others for word in words - others)
 
 
 def tidied(text: str) -> str:
-    """-> a text without what chats and web pages do to it: line breaks, quote marks, HTML escapes, curly quotes."""
+    """-> a text without what chats and web pages put into it: line breaks, quote marks, HTML escapes, curly quotes."""
     if "&" in text:
         from html import unescape  # here, as few messages need it and its table of names takes long to load
 
@@ -221,6 +221,6 @@ def _difference(query: str, message: str) -> tuple[str, str]:
         message = _whole_words(message, part.dest_start, part.dest_end)
     log_words, words = query.split(), message.split()
     changes = [step for step in Levenshtein.opcodes(log_words, words) if step.tag != "equal"]
-    said = " … ".join(" ".join(log_words[step.src_start : step.src_end]) or "–" for step in changes)
+    logged = " … ".join(" ".join(log_words[step.src_start : step.src_end]) or "–" for step in changes)
     expected = " … ".join(" ".join(words[step.dest_start : step.dest_end]) or "–" for step in changes)
-    return said[:_SHOWN], expected[:_SHOWN]
+    return logged[:_LONGEST_DIFFERENCE], expected[:_LONGEST_DIFFERENCE]

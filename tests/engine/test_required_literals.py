@@ -5,8 +5,8 @@ import re2
 
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.loader import load
-from torchtriage.matching.patterns import Patterns, source
-from torchtriage.matching.scan_literals import demands, meets, pointer
+from torchtriage.matching.patterns import Patterns, regex_of
+from torchtriage.matching.required_literals import has_required, required_literals, scan_pattern
 
 ORDINARY = """\
 [rank3]:   File "/env/lib/python3.11/site-packages/torch/nn/modules/module.py", line 1501, in _call_impl
@@ -37,7 +37,7 @@ node01:123:456 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPC
     ],
 )
 def test_a_pattern_demands_its_literals(pattern: str, demanded: list[list[str]]) -> None:
-    assert demands(pattern) == demanded
+    assert required_literals(pattern) == demanded
 
 
 @pytest.mark.parametrize(
@@ -53,32 +53,32 @@ def test_a_pattern_demands_its_literals(pattern: str, demanded: list[list[str]])
 def test_a_pointer_takes_what_stands_before_alternatives_and_the_fewest_rare_literals(
     pattern: str, literals: str
 ) -> None:
-    assert pointer(pattern) == literals
+    assert scan_pattern(pattern) == literals
 
 
 def test_the_scan_points_at_no_ordinary_line() -> None:
     """A frame that 512 ranks print is scanned at memory speed only while no sign's pointer stands in it."""
     patterns = Patterns(load([BUILT_IN])).all
-    raw = {pointer(source(pattern.sign)) for pattern in patterns if pattern.sign.where in ("any", "line")}
+    raw = {scan_pattern(regex_of(pattern.sign)) for pattern in patterns if pattern.sign.where in ("any", "line")}
 
     assert not [sign for sign in raw if re2.search(sign, ORDINARY)]
 
 
 def test_one_of_several_literals_is_enough_and_letters_may_be_large() -> None:
-    demanded = demands(r"(?i)(torchrun|deepspeed)[^\n]* returned")
+    demanded = required_literals(r"(?i)(torchrun|deepspeed)[^\n]* returned")
 
-    assert meets("DeepSpeed has RETURNED".lower(), demanded)
-    assert not meets("deepspeed goes on", demanded)
-    assert not meets("accelerate returned", demanded)
+    assert has_required("DeepSpeed has RETURNED".lower(), demanded)
+    assert not has_required("deepspeed goes on", demanded)
+    assert not has_required("accelerate returned", demanded)
 
 
 def test_what_shows_a_sign_holds_what_the_sign_demands() -> None:
     knowledge = load([BUILT_IN])
     shown = 0
     for pattern in Patterns(knowledge).all:
-        sign = re2.compile(f"(?m){source(pattern.sign)}")
+        sign = re2.compile(f"(?m){regex_of(pattern.sign)}")
         for example in pattern.entry.match_examples:
             if sign.search(example):
                 shown += 1
-                assert meets(example.lower(), demands(source(pattern.sign))), source(pattern.sign)
+                assert has_required(example.lower(), required_literals(regex_of(pattern.sign))), regex_of(pattern.sign)
     assert shown > len(knowledge.entries)

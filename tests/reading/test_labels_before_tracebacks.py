@@ -5,14 +5,14 @@ import pytest
 from tests.logs import traceback
 from torchtriage.domain.line import Line
 from torchtriage.reading.lines import lines
-from torchtriage.reading.prefixes.paths import Place
+from torchtriage.reading.prefixes.paths import FileOrigin
 
 PLAIN = [f"step {step} loss 0.5" for step in range(40)]
 
 
 def read(log: list[str]) -> list[Line]:
     kept = [(1, "\n".join(log).encode() + b"\n")]
-    return [line for many in lines(kept, Place(None), 0) for line in many]
+    return [line for many in lines(kept, FileOrigin(None), 0) for line in many]
 
 
 @pytest.mark.parametrize(

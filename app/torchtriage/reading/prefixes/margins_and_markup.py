@@ -1,0 +1,200 @@
+"""What a page, a mail or an editor put on every line: margins (quotation marks, bullets, an indent, line numbers), marks
+at line ends, tags and entities of HTML.
+
+The first lines of a file in, its `Edges` out; then a line in, the line as its writer printed it out.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from operator import itemgetter
+from typing import NamedTuple
+
+_FEWEST = 4  # lines
+_MOST_MARGINS = 3  # in one another
+_NEARLY_ALL = 0.95  # of the lines have a mark
+_NUMBERED = 0.8  # of the lines have a number; between passages that were found stand rules
+_IN_A_ROW = 0.6  # of the numbers are followed by the next one
+_KINDS = 3  # different lines at least; of many ranks each can say the same once, in their order
+_FIRST = 10  # lines that decide for most files
+_DIGITS = re.compile(r"\d+")
+_MARKS = re.compile(r"(?:[ \t]|[>+*`:\u2022\u00b7\u200b-]|#(?!\d))+(?=\S)")
+_NUMBER = re.compile(r"\s*[L#]?(\d{1,9})([:.)|│>\s-]*)")
+_MOSTLY = 0.7  # of the lines stand in such a document's block
+_HEADINGS = 3  # lines above a diff that have no mark of it
+_AT_EDGE = re.compile(
+    r"(\s*)(?:Traceback \(most recent|\[(?:rank|default)\d{1,6}\]:|[WEIF]\d{4} \d\d:\d\d:\d\d\.\d|\d{4}-\d\d-\d\d[T ]\d\d:)"
+)
+_SHORTEST, _LONGEST = 8, 200  # characters of what was put behind every line
+_OWN_FIELDS = re.compile(r"(?:[:|,]? ?\b[\w.]{1,40}=\"[^\"]{0,80}\")+$")
+_TAILS = ("`", "|", "│", "\\", "^[[0m", "[0m")
+_FEWEST_MARKED = 2  # lines that show it
+_MARKUP = re.compile(
+    r"&(?:quot|lt|gt|nbsp|apos|#39|#x27|#34|#x2[27]);|</?(?:p|div|span|td|tr|li|pre|code)\b[^<>]{0,200}>|<br ?/?>"
+    r"|[\u00a0\u200b\u3000]{2}|\w[\u00a0]\w|^[\u200b\ufeff]|File [“”„]|[\ufb00-\ufb04]|(?:Error|Exception)：|\]：|，line \d|(?:Error|Exception): [^\n]{0,200}[“‘]"
+)
+_TAG = re.compile(
+    r"</?(?:p|div|span|td|tr|th|table|tbody|li|ul|ol|pre|code|b|i|em|strong|font|html|body|br)\b[^<>]{0,200}>"
+)
+_PLAIN = str.maketrans({"\u00a0": " ", "\u3000": " ", "\u2002": " ", "\u2003": " ", "\u200b": "", "\ufeff": "", "\u2060": "",
+                        "ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "：": ": ", "，": ",", "（": "(", "）": ")",
+                        "“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "‚": "'"})  # fmt: skip
+
+
+class Edges(NamedTuple):
+    """What stands at the edges of a file's lines: `margins` before them, the outer ones first, and `tails` behind them;
+    `markup`: a page, a mail or an editor changed what stands between."""
+
+    margins: tuple[re.Pattern[str], ...] = ()
+    tails: tuple[str, ...] = ()
+    markup: bool = False
+
+
+def edges_of(sample: Sequence[str]) -> Edges | None:
+    """-> what stands at the edges of the lines of a file, of which these are the first; None where nothing does."""
+    markup = has_markup(sample)
+    plain = [without_markup(line) for line in sample] if markup else sample
+    found = Edges(margins(plain), tails(plain), markup)
+    return found if any(found) else None
+
+
+def without_edges(text: str, edges: Edges) -> str:
+    """-> a line as it was printed, without what stands at its edges."""
+    if edges.markup:
+        text = without_markup(text)
+    for margin in edges.margins:
+        if found := margin.match(text):
+            text = text[found.end() :]
+    for tail in edges.tails:
+        stripped = text.rstrip()
+        text = stripped.removesuffix(tail).rstrip() if stripped.endswith(tail) else text
+    return text
+
+
+def margins(lines: Sequence[str]) -> tuple[re.Pattern[str], ...]:
+    """-> regexes for the margins of a file whose first lines are these, the outer ones first."""
+    found: list[re.Pattern[str]] = []
+    while len(found) < _MOST_MARGINS:
+        filled = [line for line in lines if line.strip()]
+        margin = (_line_numbers(filled) or _mark(filled)) if len(filled) >= _FEWEST else None
+        if margin is None:
+            break
+        found.append(margin)
+        lines = [margin.sub("", line, count=1) for line in lines]
+    return tuple(found)
+
+
+def without_margins(lines: Sequence[str]) -> list[str]:
+    """-> the lines without the marks of a quotation, which stand before each piece of a line that was cut."""
+    for margin in margins(lines[:200]):
+        lines = [margin.sub("", line, count=1) for line in lines]
+    return list(lines)
+
+
+def tails(lines: Sequence[str]) -> tuple[str, ...]:
+    """-> the marks at the end of nearly every line, as of a table or of a terminal's pane, the last ones first."""
+    if fields := _fields_behind(lines):
+        return (fields,)
+    marked = sum(line.rstrip().endswith(_TAILS) for line in lines[:_FIRST])
+    texts = [line.rstrip() for line in lines if line.strip()] if marked * 2 >= min(len(lines), _FIRST) else []
+    found: list[str] = []
+    while len(texts) >= _FEWEST and len(found) < _MOST_MARGINS:
+        mark = next((each for each in _TAILS if sum(map(_ends_with(each), texts)) >= _NEARLY_ALL * len(texts)), None)
+        if mark is None:
+            break
+        found.append(mark)
+        texts = [line.removesuffix(mark).rstrip() for line in texts]
+    return tuple(found)
+
+
+def _fields_behind(lines: Sequence[str]) -> str:
+    """-> what a collector put behind nearly every line, as fields of its own; nothing most often."""
+    first = [line.rstrip() for line in lines[:_FIRST]]
+    if len(first) < _FIRST or len({line[-_SHORTEST:] for line in first}) > 1:
+        return ""
+    common = common_beginning([line[: -_LONGEST - 1 : -1] for line in first])[::-1]
+    found = _OWN_FIELDS.search(common)
+    texts = [line.rstrip() for line in lines if line.strip()]
+    if found is None or len(set(texts)) < _KINDS or sum(map(_ends_with(found[0]), texts)) < _NEARLY_ALL * len(texts):
+        return ""
+    return found[0]
+
+
+def common_beginning(texts: Sequence[str]) -> str:
+    """-> what all of the texts begin with."""
+    low, high = min(texts, default=""), max(texts, default="")
+    return next((low[:at] for at, char in enumerate(low) if high[at] != char), low)
+
+
+def _ends_with(mark: str) -> Callable[[str], bool]:
+    return lambda line: line.endswith(mark)
+
+
+def _line_numbers(lines: list[str]) -> re.Pattern[str] | None:
+    """-> a regex for the numbers that count the lines, as of `cat -n`, `grep -n` and editors."""
+    if sum(map(bool, map(_NUMBER.match, lines[:_FIRST]))) * 2 < min(len(lines), _FIRST):
+        return None  # as of most files
+    hits = [hit for line in lines if (hit := _NUMBER.match(line))]
+    if len(hits) < max(_FEWEST, _NUMBERED * len(lines)):
+        return None
+    numbers = [int(hit[1]) for hit in hits]
+    steps = [after - number for number, after in pairwise(numbers)]
+    if min(steps) < 1 or steps.count(1) < _IN_A_ROW * len(steps):
+        return None
+    full = [hit for hit in hits if hit.end() < len(hit.string)]
+    if len({_DIGITS.sub("0", hit.string[hit.end() :]) for hit in full}) < _KINDS:
+        return None
+    gap = common_beginning([hit[2] for hit in full])
+    if not gap and not all(hit[2][:1] in (":", "-") for hit in full):
+        return None
+    behind = f"{re.escape(gap)}|{re.escape(gap.rstrip())}$" if gap else "[:-]"
+    return re.compile(rf"\s*[L#]?\d{{1,9}}(?:{behind})")
+
+
+def _mark(lines: list[str]) -> re.Pattern[str] | None:
+    """-> a regex for the marks that every line of a quotation, a list or an indented passage begins with."""
+    first, often = Counter(map(itemgetter(0), lines)).most_common(1)[0]
+    enough = len(lines) if first.isspace() else _NEARLY_ALL * len(lines)
+    if often < (min(enough, len(lines) - _HEADINGS) if first == "+" and len(lines) > _FIRST else enough):
+        return _indent(lines) if first.isspace() and often >= _MOSTLY * len(lines) else None
+    runs = [hit[0] for line in lines if line[0] == first and (hit := _MARKS.match(line))]
+    mark = common_beginning(runs)
+    if not mark or len(runs) < _FEWEST:
+        return None
+    return re.compile(rf"{re.escape(mark)}|{re.escape(mark.rstrip())}$" if mark.strip() else re.escape(mark))
+
+
+def _indent(lines: list[str]) -> re.Pattern[str] | None:
+    """-> a regex for the indent of a log that stands in a document, below a heading or a key of YAML; plainly so only
+    where a line of it is such a one as begins at the edge."""
+    edge = next(filter(None, map(_AT_EDGE.match, lines)), None)
+    if edge is None or not edge[1] or sum(line.startswith(edge[1]) for line in lines) < _MOSTLY * len(lines):
+        return None
+    return re.compile(re.escape(edge[1]))
+
+
+def has_markup(lines: Sequence[str]) -> bool:
+    """-> whether a file, of which these are the first lines, went through a page, a mail or an editor."""
+    every = "\n".join(lines)
+    if every.isascii() and "&" not in every and "<" not in every:
+        return False
+    found = 0
+    for line in lines:
+        if (not line.isascii() or "&" in line or "<" in line) and _MARKUP.search(line):
+            found += 1
+            if found >= _FEWEST_MARKED:
+                return True
+    return False
+
+
+def without_markup(line: str) -> str:
+    """-> the line without tags, entities and typographic characters."""
+    if "<" in line:
+        line = _TAG.sub("", line)
+    if "&" in line:
+        line = html.unescape(line)
+    return line if line.isascii() else line.translate(_PLAIN)
