@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from torchtriage.domain.line import Line
 from torchtriage.facts import Environment
-from torchtriage.facts.line_facts import start
+from torchtriage.facts.line_facts import LineSigns, start
+from torchtriage.knowledge.loader import load
 from torchtriage.matching.prefilter import Glance
 
-GLANCE = Glance(lambda data: [])
+SIGNS = LineSigns(load([]).vocabulary)
+GLANCE = Glance(lambda data: [], SIGNS)
 
 
 def collected(*lines: Line) -> Environment:
     """-> what the lines tell."""
-    environment = Environment()
+    environment = Environment(SIGNS)
     starts = [start(line) for line in lines]
     seen = GLANCE.at([*(line.text for line in lines), *starts])
     for line, begin in zip(lines, starts, strict=True):

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.facts import GLANCE
+from tests.facts import GLANCE, SIGNS
 from tests.properties.pieces import LINES
 from torchtriage.domain.line import Line
-from torchtriage.facts.line_facts import ENOUGH, LONGEST, SIGNS
+from torchtriage.facts.line_facts import LONGEST
 from torchtriage.parsing.collectives import Collectives
 from torchtriage.parsing.device_errors import Device
 from torchtriage.parsing.nccl import Nccl
@@ -47,9 +47,9 @@ def test_the_facts_of_a_line_are_those_that_each_sign_finds_by_itself() -> None:
     lines = texts()
     seen = GLANCE.at(lines)
     for line in lines:
-        found = {number for number, sign in enumerate(SIGNS) if sign.shows(line[:LONGEST])}
+        found = {number for number, sign in enumerate(SIGNS.all) if sign.shows(line[:LONGEST])}
         told = set(seen[line].facts) if line in seen else set()
-        assert told - ENOUGH.keys() == found - ENOUGH.keys(), line
+        assert told - SIGNS.enough.keys() == found - SIGNS.enough.keys(), line
         alone = GLANCE.at([line])
         assert (set(alone[line].facts) if line in alone else set()) == found, line
 
@@ -58,11 +58,13 @@ def test_what_nearly_every_line_shows_is_told_of_the_first_ones_and_not_where_it
     lines = [f"a line of no interest {number}" for number in range(100)]
     lines += [f'File "/usr/lib/python3.11/torch/cuda/{number}.py"' for number in range(1000)]
     seen = GLANCE.at(lines)
-    for number, enough in ENOUGH.items():
+    for number, enough in SIGNS.enough.items():
         told = [line for line in lines if line in seen and number in seen[line].facts]
         assert enough <= len(told) < 200
         assert told == lines[100 : 100 + len(told)]
-    assert all(ENOUGH.keys().isdisjoint(told.facts) for told in GLANCE.at(lines, frozenset(ENOUGH)).values())
+    assert all(
+        SIGNS.enough.keys().isdisjoint(told.facts) for told in GLANCE.at(lines, frozenset(SIGNS.enough)).values()
+    )
 
 
 @pytest.mark.parametrize(

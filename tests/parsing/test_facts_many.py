@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tests.facts import GLANCE
+from tests.facts import GLANCE, SIGNS
 from torchtriage.domain.line import Line
 from torchtriage.facts import Environment
-from torchtriage.facts.line_facts import form_of
 
 TEXTS = (
     "step 1 loss 0.5", "rank 1 step 2 loss 0.4", "nothing", "step 3 loss 0.3", "epoch 1", "global_step 40 loss 0.1",
@@ -23,9 +22,9 @@ def signs(line: Line) -> tuple[int, ...]:
 
 
 def test_lines_that_tell_that_the_run_goes_on_are_counted_alike() -> None:
-    single, many = Environment(), Environment()
+    single, many = Environment(SIGNS), Environment(SIGNS)
     for first, rank in ((1, None), (100, 5), (200, None)):
-        told = [line for line in lines(first, rank) if form_of(signs(line)).passes]
+        told = [line for line in lines(first, rank) if SIGNS.form_of(signs(line)).passes]
         assert len(told) == len(TEXTS)
         for line in told:
             single.note(line, signs(line), claimed=False)
@@ -42,7 +41,7 @@ def test_lines_that_tell_that_the_run_goes_on_are_counted_alike() -> None:
 
 
 def test_a_sample_that_stands_behind_lines_read_later_leaves_progress_in_order() -> None:
-    environment = Environment()
+    environment = Environment(SIGNS)
     environment.sample(50, "step 9 loss 0.1")
     told = lines(10, None)
     environment.pass_by(told, list(map(signs, told)))

@@ -12,7 +12,7 @@ from torchtriage.causality.run_reading import RunReading
 from torchtriage.causality.survived import ends_badly, handled, refused_before, stands_still, started_over, survived
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import Line
-from torchtriage.facts.line_origin import ON_GPUS
+from torchtriage.facts.line_facts import LineSigns
 from torchtriage.facts.log_classifier import is_by_a_person
 from torchtriage.reading.lines import FILE_SPAN
 
@@ -106,7 +106,8 @@ def _failed(choice: Choice, reading: RunReading) -> bool:
     if environment.well and (not strong or environment.well[-1] > max(finding.last for finding in strong)):
         return False
     if strong:
-        return not environment.of_another_program or any(map(_fails_any_program, strong))
+        signs = environment.signs
+        return not environment.of_another_program or any(_fails_any_program(each, signs) for each in strong)
     if any(stands_still(finding, environment) for finding in choice.live):
         return True
     # Only warnings: they explain a paste that holds nothing else, never a run that trains.
@@ -127,7 +128,7 @@ def _went_on(warnings: list[Finding], reading: RunReading) -> bool:
     instants = {_instant(line) for line in paste if line.order == last} - {None}
     rest = [line for line in paste if line.order > last and not _OF_A_WARNING.match(line.text)]
     below = [line for line in rest if _instant(line) not in instants]
-    return len(below) > _BELOW and not said and not is_by_a_person(paste)
+    return len(below) > _BELOW and not said and not is_by_a_person(paste, reading.environment.signs)
 
 
 def _instant(line: Line) -> str | None:
@@ -142,12 +143,12 @@ def _of_any_program(finding: Finding) -> bool:
     return finding.event.source in (EventSource.PROCESS_EXIT, EventSource.LAUNCHER)
 
 
-def _fails_any_program(finding: Finding) -> bool:
+def _fails_any_program(finding: Finding, signs: LineSigns) -> bool:
     """-> whether the finding says that a process failed, whatever program it ran; one that uses GPUs for something else
     fails of its own."""
     event = finding.event
     if event.source is EventSource.TRACEBACK:
-        return not any(ON_GPUS.shows(frame.file) for raised in event.chain for frame in raised.frames)
+        return not any(signs.gpu_programs.shows(frame.file) for raised in event.chain for frame in raised.frames)
     return event.source is EventSource.SLURM and bool(_TASK_FAILED.search(event.text))
 
 

@@ -21,7 +21,7 @@ from torchtriage.facts.line_facts import start
 from torchtriage.facts.log_classifier import is_of_training
 from torchtriage.matching.extractors import Extractors
 from torchtriage.matching.matcher import Matcher
-from torchtriage.matching.prefilter import NOTHING, Seen, apart
+from torchtriage.matching.prefilter import NOTHING, Seen
 from torchtriage.parsing.tracebacks import LeftOut
 
 _OF_AGENTS = frozenset({EventSource.ELASTIC_AGENT, EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE})
@@ -35,7 +35,7 @@ class RunReading:
     matcher: Matcher
     left_out: LeftOut = field(default_factory=LeftOut)  # of all runs that the files hold
     findings: Findings = field(init=False)
-    environment: Environment = field(default_factory=Environment)
+    environment: Environment = field(init=False)
     extractors: Extractors = field(init=False)
     last_words: LastWords = field(default_factory=LastWords)
     ranks: set[int] = field(default_factory=set)  # that lines name as their own
@@ -49,6 +49,7 @@ class RunReading:
 
     def __post_init__(self) -> None:
         self.findings = Findings(self.matcher)
+        self.environment = Environment(self.matcher.line_signs)
         self.extractors = Extractors(self.environment, self.left_out)
 
     def feed(self, lines: Sequence[Line]) -> None:
@@ -70,7 +71,7 @@ class RunReading:
     def _looked_at(self, lines: Sequence[Line], shown: list[Seen]) -> list[tuple[Line, bool]]:
         """-> the lines with their attempts, each with whether an extractor or an entry reads it."""
         read: list[tuple[Line, bool]] = []
-        wanted = [*apart(shown), len(lines)][::-1]
+        wanted = [*self.matcher.apart(shown), len(lines)][::-1]
         while (at := len(read)) < len(lines):
             while wanted[-1] < at:
                 wanted.pop()

@@ -11,12 +11,26 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class VocabularyPattern:
-    """A regex of RE2, searched in a text; `name` is what a match stands for, where a list tells its patterns apart."""
+    """A regex of RE2, searched in a text; `unless` is one that must not match at the same place. `name` is what a match
+    stands for, where a list tells its patterns apart."""
 
     regex: str
+    unless: str | None = None
     name: str | None = None
-    examples: tuple[str, ...] = ()
-    no_match: tuple[str, ...] = ()
+    ignore_case: bool = False
+
+    @property
+    def exact(self) -> str:
+        """The regex for Python's re, with what it must not match."""
+        return self._cased(f"(?!{self.unless})(?:{self.regex})" if self.unless else self.regex)
+
+    @property
+    def loose(self) -> str:
+        """The regex without what it must not match, as RE2 and Hyperscan know no look-ahead: it finds no less."""
+        return self._cased(self.regex)
+
+    def _cased(self, regex: str) -> str:
+        return f"(?i:{regex})" if self.ignore_case else regex
 
 
 @dataclass(frozen=True)
@@ -57,9 +71,9 @@ class Vocabulary:
         return self.lists[name].words
 
     def regex(self, name: str) -> str:
-        """-> one regex for all items of a list: its patterns as they are, its words literally."""
+        """-> one regex of Python's re for all items of a list, words literally."""
         found = self.lists[name]
-        return "|".join((*(re.escape(word) for word in found.words), *(item.regex for item in found.patterns)))
+        return "|".join((*(re.escape(word) for word in found.words), *(item.exact for item in found.patterns)))
 
     def patterns(self, name: str) -> tuple[VocabularyPattern, ...]:
         """-> the patterns of a list."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from torchtriage.domain.event import Event
 from torchtriage.domain.host import host_name
 from torchtriage.domain.line import Line
-from torchtriage.facts import launchers, progress, versions
-from torchtriage.facts.line_facts import ENOUGH_OF_FIELD, LONGEST, OF_FIELD, PATH, Told, form_of, told_by
+from torchtriage.facts import progress, versions
+from torchtriage.facts.line_facts import ENOUGH_OF_FIELD, LONGEST, LineSigns, Told
 from torchtriage.facts.line_origin import BEGIN_WORDS, begins
 from torchtriage.facts.phases import Phases, Steps
 from torchtriage.facts.time_range import Span
@@ -33,6 +33,7 @@ class Environment:
     but 0 that a line speaks of.
     """
 
+    signs: LineSigns
     launcher: str | None = None
     world_size: int | None = None
     exit_code: int | None = None
@@ -74,8 +75,8 @@ class Environment:
     def settled(self) -> frozenset[int]:
         """The numbers of the signs of which further lines would tell nothing more."""
         enough = self.of_field - self.of_devices >= ENOUGH_OF_FIELD
-        known = OF_FIELD if enough and self.surely_of_field else frozenset()
-        return known | {PATH} if "python" in self.versions else known
+        known = self.signs.of_field if enough and self.surely_of_field else frozenset()
+        return known | {self.signs.path} if "python" in self.versions else known
 
     @property
     def surely_of_field(self) -> bool:
@@ -116,8 +117,8 @@ class Environment:
 
         `claimed`: the line belongs to a traceback or a report, where `step = 5` is code and no progress.
         """
-        form, text = form_of(signs), line.text[:LONGEST]
-        told = told_by(text, signs) if form.is_read else form.told
+        form, text = self.signs.form_of(signs), line.text[:LONGEST]
+        told = self.signs.told_by(text, signs) if form.is_read else form.told
         if form.says_more and self._lasting.get(id(told)) is not told:
             self._note(line.order, told, claimed)
             self._remember(told)
@@ -135,7 +136,7 @@ class Environment:
         """Takes lines of one file that tell at most that the run goes on; `signs` has the numbers of those of each."""
         counting: set[tuple[int, ...]] = set()
         for numbers, often in Counter(signs).items():
-            form = form_of(numbers)
+            form = self.signs.form_of(numbers)
             self.of_field += often * form.told.of_field
             self.of_devices += often * form.told.of_devices
             self.around += often * form.told.around
@@ -160,7 +161,7 @@ class Environment:
 
     def label(self, signs: tuple[int, ...]) -> None:
         """Takes what the start of a line tells, its label included: the form of a rank's label tells the version too."""
-        self._narrow(form_of(signs).told.bounds)
+        self._narrow(self.signs.form_of(signs).told.bounds)
 
     def at(self, host: str, rank: int | None) -> None:
         """Takes a host of the run, and which rank ran there; what is no host's name is left."""
@@ -206,7 +207,7 @@ class Environment:
 
     def started_by(self, launcher: str) -> None:
         """Of several launchers the one that started the others counts."""
-        self.launcher = launchers.outer(self.launcher, launcher)
+        self.launcher = self.signs.launchers.outer(self.launcher, launcher)
 
     def sample(self, order: int, text: str) -> None:
         """Looks for progress in a piece of the log that goes by unkept; `order` is that of its last line."""

@@ -6,24 +6,18 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from torchtriage.domain.line import Line
+from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.facts import hosts, launchers, progress, versions
-from torchtriage.facts.line_origin import AROUND, DEVICES, FIELD, FOREIGN, HINTS, ON_GPUS
-from torchtriage.facts.patterns import Shown
+from torchtriage.facts.launchers import LauncherSigns
+from torchtriage.facts.patterns import Shown, Sign, sign_of, signs_by_name
 from torchtriage.facts.versions import Bounds
 
-SIGNS = (*launchers.SIGNS, *versions.SIGNS, *progress.SIGNS, *hosts.SIGNS, *FOREIGN, AROUND, FIELD, DEVICES, *HINTS)
-# Most lines of most logs show one of these, and once enough lines did, the others need not be looked at.
-OF_FIELD = frozenset(map(SIGNS.index, (AROUND, FIELD, DEVICES, *HINTS)))
-PATH = SIGNS.index(versions.PATH)
 ENOUGH_OF_FIELD = 10  # lines that speak of training: a log with so many is of this field, whatever else stands in it
-# Lines with these signs that tell all that they can.
-ENOUGH = {SIGNS.index(FIELD): ENOUGH_OF_FIELD, SIGNS.index(DEVICES): ENOUGH_OF_FIELD, PATH: 1}
 LONGEST = 2000  # characters of a text that are looked at
 _START = 80  # characters
-SURE = frozenset(number for number, sign in enumerate(SIGNS) if sign.is_pointed_at)
-# Of these the text around them says more.
-_READ = frozenset((launchers.WORLD, launchers.EXIT, *versions.PRINTED, *FOREIGN, *hosts.SIGNS))
-_CERTAIN = 0b11 << len(HINTS)  # as much as two kinds of hints
+# Several signs: where RE2's automaton of one outgrows its memory, each search says so on stderr and takes many times as
+# long.
+_OTHER_PROGRAMS = ("languages", "builds", "servers", "machines", "services", "simulations")
 
 
 class Told(NamedTuple):
@@ -75,58 +69,96 @@ def start(line: Line) -> str:
     return f"[rank0]{behind}" if numbered else line.raw[:_START]
 
 
-def shown_by(text: str, pointed: tuple[int, ...]) -> tuple[int, ...]:
-    """-> the numbers of the signs that a text shows, of those at which a scan with their pointers points."""
-    whole = len(text) <= LONGEST
-    if whole and SURE.issuperset(pointed):
-        return pointed
-    return tuple(at for at in pointed if (whole and at in SURE) or SIGNS[at].shows(text[:LONGEST]))
+class LineSigns:
+    """The signs that lines are asked for, in their order, which numbers them, and what lines that show some tell. Made
+    once for a vocabulary; thread-safe."""
 
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        def listed(name: str) -> Sign:
+            return sign_of(vocabulary.patterns(name))
 
-@lru_cache(maxsize=1024)
-def form_of(numbers: tuple[int, ...]) -> Form:
-    """-> the form of the lines that show these signs. Most lines of a log show the same ones."""
-    shown = frozenset(SIGNS[number] for number in numbers)
-    by_words = FIELD in shown or not shown.isdisjoint(HINTS)
-    of_field = by_words or DEVICES in shown
-    told = Told(
-        launcher=launchers.launcher(shown),
-        bounds=versions.bounds(shown),
-        phase=progress.phase(shown),
-        well=progress.WELL in shown,
-        wound_up=progress.WOUND_UP in shown,
-        joined=progress.JOINED in shown,
-        refused=progress.REFUSED in shown,
-        serves=progress.SERVES in shown,
-        of_field=of_field,
-        of_devices=of_field and not by_words,
-        around=AROUND in shown and not of_field,
-        kinds=sum(1 << kind for kind, hint in enumerate(HINTS) if hint in shown)
-        | (0 if shown.isdisjoint((FIELD, DEVICES, AROUND)) else _CERTAIN),
-    )
-    is_read = not shown.isdisjoint(_READ)
-    says_more = is_read or told != Told(
-        of_field=told.of_field, of_devices=told.of_devices, around=told.around, kinds=told.kinds
-    )
-    counts, surely = progress.counts(shown)
-    return Form(shown, told, is_read, says_more, counts, surely, not says_more and counts is surely)
+        self.launchers = LauncherSigns(vocabulary)
+        self.phases = signs_by_name(vocabulary.patterns("phases"))
+        self.well, self.wound_up = listed("run-ended-well"), listed("run-wound-up")
+        self.joined, self.refused, self.serves = listed("wait-ended"), listed("request-refused"), listed("server-up")
+        self.training, self.devices = listed("training-words"), listed("device-words")
+        self.around = listed("batch-system-words")
+        self.hints = tuple(sign_of([item]) for item in vocabulary.patterns("training-loop-words"))
+        self.gpu_programs = listed("other-programs-on-gpus")
+        self.other_programs = (self.gpu_programs, *(listed(f"other-programs-{name}") for name in _OTHER_PROGRAMS))
+        self.people_asking, self.other_fields = listed("people-asking"), listed("other-fields")
+        of_course = (self.well, self.wound_up, self.joined, self.refused, self.serves, *self.phases.values())
+        of_field = (self.around, self.training, self.devices, *self.hints)
+        self.all: tuple[Sign, ...] = (
+            *self.launchers.by_name.values(), *launchers.SIGNS, *versions.SIGNS, *progress.SIGNS, *of_course, *hosts.SIGNS,
+            *self.other_programs, *of_field,
+        )  # fmt: skip
+        # Most lines of most logs show one of these, and once enough lines did, the others need not be looked at.
+        self.of_field = frozenset(map(self.all.index, of_field))
+        self.path = self.all.index(versions.PATH)
+        # Lines with these signs that tell all that they can.
+        self.enough = {
+            self.all.index(self.training): ENOUGH_OF_FIELD,
+            self.all.index(self.devices): ENOUGH_OF_FIELD,
+            self.path: 1,
+        }
+        self.sure = frozenset(number for number, sign in enumerate(self.all) if sign.is_pointed_at)
+        # Of these the text around them says more.
+        self._read = frozenset((*launchers.SIGNS, *versions.PRINTED, *self.other_programs, *hosts.SIGNS))
+        self._certain = 0b11 << len(self.hints)  # as much as two kinds of hints
+        # Most lines of a log show the same signs, and ranks print the same lines.
+        self.form_of = lru_cache(maxsize=1024)(self._form_of)
+        self.told_by = lru_cache(maxsize=4096)(self._told_by)
 
+    def shown_by(self, text: str, pointed: tuple[int, ...]) -> tuple[int, ...]:
+        """-> the numbers of the signs that a text shows, of those at which a scan with their pointers points."""
+        whole = len(text) <= LONGEST
+        if whole and self.sure.issuperset(pointed):
+            return pointed
+        return tuple(at for at in pointed if (whole and at in self.sure) or self.all[at].shows(text[:LONGEST]))
 
-@lru_cache(maxsize=4096)
-def told_by(text: str, numbers: tuple[int, ...]) -> Told:
-    """-> what the text of a line tells, which shows these signs. Ranks print the same lines, so it is kept."""
-    shown, told, *_ = form_of(numbers)
-    if ON_GPUS in shown and ON_GPUS.regex.search(text):
-        return Told(foreign=True, on_gpus=True)
-    foreign = any(sign in shown and sign.regex.search(text) for sign in FOREIGN)
-    if foreign and shown.isdisjoint((FIELD, DEVICES)):
-        told = told._replace(of_field=False, around=False, kinds=0)  # Its words of training mean something else.
-    return told._replace(
-        world_size=launchers.world_size(text, shown),
-        exit_code=launchers.exit_code(text, shown),
-        versions=versions.printed(text, shown),
-        foreign=foreign,
-        hosts=hosts.named(text, shown),
-        placed=hosts.placed(text, shown),
-        executed=hosts.executed(text, shown),
-    )
+    def _form_of(self, numbers: tuple[int, ...]) -> Form:
+        """-> the form of the lines that show these signs."""
+        shown = frozenset(self.all[number] for number in numbers)
+        by_words = self.training in shown or not shown.isdisjoint(self.hints)
+        of_field = by_words or self.devices in shown
+        certain = not shown.isdisjoint((self.training, self.devices, self.around))
+        told = Told(
+            launcher=self.launchers.outermost(shown),
+            bounds=versions.bounds(shown),
+            phase=next((name for name, sign in self.phases.items() if sign in shown), None),
+            well=self.well in shown,
+            wound_up=self.wound_up in shown,
+            joined=self.joined in shown,
+            refused=self.refused in shown,
+            serves=self.serves in shown,
+            of_field=of_field,
+            of_devices=of_field and not by_words,
+            around=self.around in shown and not of_field,
+            kinds=sum(1 << kind for kind, hint in enumerate(self.hints) if hint in shown)
+            | (self._certain if certain else 0),
+        )
+        is_read = not shown.isdisjoint(self._read)
+        says_more = is_read or told != Told(
+            of_field=told.of_field, of_devices=told.of_devices, around=told.around, kinds=told.kinds
+        )
+        counts, surely = progress.counts(shown)
+        return Form(shown, told, is_read, says_more, counts, surely, not says_more and counts is surely)
+
+    def _told_by(self, text: str, numbers: tuple[int, ...]) -> Told:
+        """-> what the text of a line tells, which shows these signs."""
+        shown, told, *_ = self.form_of(numbers)
+        if self.gpu_programs in shown and self.gpu_programs.regex.search(text):
+            return Told(foreign=True, on_gpus=True)
+        foreign = any(sign in shown and sign.regex.search(text) for sign in self.other_programs)
+        if foreign and shown.isdisjoint((self.training, self.devices)):
+            told = told._replace(of_field=False, around=False, kinds=0)  # Its words of training mean something else.
+        return told._replace(
+            world_size=launchers.world_size(text, shown),
+            exit_code=launchers.exit_code(text, shown),
+            versions=versions.printed(text, shown),
+            foreign=foreign,
+            hosts=hosts.named(text, shown),
+            placed=hosts.placed(text, shown),
+            executed=hosts.executed(text, shown),
+        )

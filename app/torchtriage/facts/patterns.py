@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
 
 import re2
+
+from torchtriage.domain.vocabulary import VocabularyPattern
 
 _LONG_REPEAT = re.compile(r"\{1,\d{2,}\}")  # an automaton that counts is large
 _PART = re.compile(r"\\[sWD\\\[\]^]|\[\^?|\]|\^")  # of a regex: where a set begins and ends, a line's start, escapes
@@ -18,8 +21,10 @@ _WORD_AT_END = re.compile(r"\\S\*$")
 class Sign:
     """A regex that a set finds at once, as it is its own key: Python hashes a compiled regex by all of its code."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, loose: str | None = None) -> None:
+        """`loose`: a regex without look-around that finds at least what `pattern` does, where it is not made from it."""
         self.pattern = pattern
+        self._given = loose
 
     @cached_property
     def regex(self) -> re.Pattern[str]:
@@ -51,7 +56,28 @@ class Sign:
     @cached_property
     def _loose(self) -> str:
         # It only points: RE2 and Hyperscan know no look-around, and long repeats would need much memory.
-        return re.sub(r"\(\?<?[!=][^)]*\)", "", re.sub(r"\{0,\d+\}", "*", self.pattern))
+        plain = re.sub(r"\(\?<?[!=][^)]*\)", "", self.pattern) if self._given is None else self._given
+        return re.sub(r"\{0,\d+\}", "*", plain)
+
+
+def sign_of(patterns: Iterable[VocabularyPattern]) -> Sign:
+    """-> the sign that any of these patterns shows. The same one for the same patterns, as its regexes take time to
+    compile."""
+    patterns = list(patterns)
+    return _sign("|".join(item.exact for item in patterns), "|".join(item.loose for item in patterns))
+
+
+def signs_by_name(patterns: Iterable[VocabularyPattern]) -> dict[str, Sign]:
+    """-> the sign of each name that the patterns have, in the order of the names."""
+    by_name: dict[str, list[VocabularyPattern]] = {}
+    for item in patterns:
+        by_name.setdefault(item.name or "", []).append(item)
+    return {name: sign_of(items) for name, items in by_name.items()}
+
+
+@lru_cache(maxsize=256)
+def _sign(exact: str, loose: str) -> Sign:
+    return Sign(exact, loose)
 
 
 def _within_lines(pattern: str) -> str:

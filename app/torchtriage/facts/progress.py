@@ -1,4 +1,4 @@
-"""How far a run came: progress, steps, phases and closing words, told by its lines."""
+"""How far a run came: the progress and the steps that its lines count."""
 
 from __future__ import annotations
 
@@ -53,49 +53,9 @@ _WRITER = re.compile(r"(?i)\W{0,3}rank[ =:]{0,2}(\d{1,6})\b")
 _SUMMARY = Sign(r"^wandb: ")
 # A scheduler counts steps too, but those are of the job.
 _SCHEDULER = Sign(r"\*\*\* (?:STEP|JOB) |\bjob step\b|StepId=")
-WELL = Sign(
-    r"(?i)exits successfully|\bsuccessfully (?:installed|completed|finished)\b|training (?:is )?(?:done|finished|complete[d]?)\b|finished training"
-    r"|training completed|'train_runtime'|\"train_runtime\"|COMMAND_EXIT_CODE=\"0\"|exit(?:ed)? (?:with )?(?:code|status) 0\b"
-    r"|ENDING TIMING RUN|Max accuracy:|job (?:finished|completed) successfully|all done\b|completed: true"
-    r"|max_steps.{0,20} reached|\b\d+ epochs completed in [\d.]+ hours|\bresults saved to (?:\S*/)?runs/|训练(?:已经?)?(?:全部)?(?:完成|结束|完毕)"
-)
-# Printed at the end of good runs, and by clean-up code right after a failure as well.
-WOUND_UP = Sign(r"(?i)train(?:ing)? time[: ]|View run .{0,120} at:")
-# The store's barrier was passed: all ranks are there.
-JOINED = Sign(r"[Cc]ompleted store-based barrier for |\bSuccessfully assigned \S+ to \S")
-# A server told one client that it asked for something wrong, and serves the others.
-REFUSED = Sign(r"- \"(?:GET|POST|PUT|PATCH|DELETE) \S{1,200} HTTP/1\.[01]\" 4\d\d\b")
-# A server is up and takes requests. A server with several workers says so before it starts them.
-SERVES = Sign(
-    r"\bUvicorn running on https?://|\bRunning on local URL: |^ \* Running on http|The server is fired up and ready to roll"
-)
-_PHASES = (
-    ("teardown", Sign(
-        r"destroy_process_group|(?i:training (?:is )?(?:done|finished|complete[d]?)\b|finished training)|`Trainer\.fit` stopped")),
-    ("save", Sign(
-        r"(?i)\bsav(?:e|ing)[ _](?:the )?(?:model|checkpoint|state)|\[torch\] saving |torch/serialization\.py\", line \d+, in save")),
-    ("load", Sign(
-        r"(?i)\bloading (?:the )?(?:checkpoint|state|model|weights|pretrained)|load_state_dict|from_pretrained|in torch\.load|\bloaded checkpoint\b"
-        r"|\brestor(?:ing|ed) (?:states|checkpoint|model|all states|from)\b|\bresum(?:e|ing|ed) (?:training )?from\b")),
-    ("init", Sign(
-        r"(?i)ncclCommInit|NCCL INFO (?:Bootstrap|Init)|\b(?:building|initiali[sz]ing|creating|constructing) (?:the )?(?:\w+ )?(?:model|optimizer|datasets?|dataloaders?)\b"
-        r"|building train, |compiling and loading fused kernels|^\W{0,3}number of parameters\b|loading extension module|as PyTorch extensions root")),
-    ("rendezvous", Sign(
-        r"(?i)\brendezvous\b|store_based_barrier|\bTCPStore\b|init_process_group|Initializing distributed: GLOBAL_RANK|\[Gloo\] Rank \d+ is connected"
-        r"|initializing torch distributed|:init_distributed\]|\bdistributed_backend=|\bdistributed init \(rank")),
-    ("evaluate", Sign(
-        r"(?i)\b(?:evaluating|validating)\b|\brunning (?:evaluation|validation|prediction)|\b(?:evaluation|validation) (?:loss|dataloader|step|epoch|batch|started|begins)"
-        r"|\bstart(?:ing)? (?:evaluation|validation)|\bTest: |\bsanity checking\b|\b(?:epoch|iter)\((?:val|test)\)|\b(?:eval|val|validation|evaluation|evaluate|validate|testing):? {1,3}\d+%\|")),
-    ("train", Sign(
-        r"(?i)\*{3,} running training|before the start of training step|^\W{0,3}training \.\.\.|\b(?:start|begin)(?:ing)? training\b|\btraining starts\b")),
-    ("launch", Sign(
-        r"Setting OMP_NUM_THREADS environment|Starting elastic_operator|\[runner\.py:\d+:main\] cmd = |\[launch\.py:\d+:main\] WORLD INFO DICT"
-        r"|^(?:\++ |\$ )?(?:\S*/)?(?:torchrun|deepspeed|accelerate launch) -")),
-)  # fmt: skip
-_SIGNS_OF_PHASES = tuple(sign for _, sign in _PHASES)
 _COUNTING = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _IN_WORDS, _SUMMARY)
 _IN_PART = (_PREPARING, _OF_A_FILE, _IN_WORDS)  # of a line in which something else can show progress
-SIGNS = (*_COUNTING, WELL, WOUND_UP, JOINED, REFUSED, SERVES, *_SIGNS_OF_PHASES)
+SIGNS = _COUNTING
 
 
 def counting(text: str) -> Shown:
@@ -134,8 +94,3 @@ def step(text: str) -> int | None:
     barred = "%|" in text or "% " in text
     bars = [number for label, number in _BAR.findall(text) if not _OTHER_BAR.search(label)] if barred else ()
     return int(bars[-1]) if bars else None
-
-
-def phase(shown: Shown) -> str | None:
-    """-> what the run did when it printed a line: save, load, evaluate …"""
-    return next((name for name, sign in _PHASES if sign in shown), None)

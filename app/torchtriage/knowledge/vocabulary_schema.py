@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from typing import Annotated, Any
 
-import re2
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from torchtriage.domain.vocabulary import VocabularyList, VocabularyPattern
@@ -20,18 +20,21 @@ class _Form(BaseModel):
 
 
 class PatternForm(_Form):
-    """A regex with its proof: each example holds it, no near miss does."""
+    """A regex with its proof: each example holds it, no near miss does. `unless` must not match at the same place."""
 
     name: Filled | None = None
     regex: Annotated[str, Field(min_length=1, max_length=LONGEST_PATTERN)]
+    unless: Annotated[str, Field(min_length=1, max_length=LONGEST_PATTERN)] | None = None
+    ignore_case: bool = False
     examples: Annotated[list[Filled], Field(min_length=1)]
     no_match: list[Filled] = []
 
     @model_validator(mode="after")
     def _proved(self) -> PatternForm:
-        if reason := refused_by_re2(self.regex):
-            raise ValueError(f"RE2 refuses {self.regex!r}: {reason}")
-        pattern = re2.compile(self.regex)
+        for regex in filter(None, (self.regex, self.unless)):
+            if reason := refused_by_re2(regex):
+                raise ValueError(f"RE2 refuses {regex!r}: {reason}")
+        pattern = re.compile(self.build().exact)
         for example in self.examples:
             if not pattern.search(example):
                 raise ValueError(f"{self.regex!r} is not found in its example {example!r}")
@@ -41,20 +44,30 @@ class PatternForm(_Form):
         return self
 
     def build(self) -> VocabularyPattern:
-        return VocabularyPattern(self.regex, self.name, tuple(self.examples), tuple(self.no_match))
+        return VocabularyPattern(self.regex, self.unless, self.name, self.ignore_case)
 
 
 class VocabularyForm(_Form):
     """The whole file: `purpose`, `source` and one of `words`, `patterns` and `groups`.
 
-    A folder of one's own that adds to a list need not repeat the purpose.
+    `ignore_case` holds for all patterns. A folder of one's own that adds to a list need not repeat the purpose.
     """
 
     purpose: Filled | None = None
     source: Filled
+    ignore_case: bool = False
     words: list[Filled] = []
     patterns: list[PatternForm] = []
     groups: dict[GroupName, list[Filled]] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all_cases(cls, data: Any) -> Any:
+        patterns = data.get("patterns") if isinstance(data, dict) and data.get("ignore_case") is True else None
+        if not isinstance(patterns, list):
+            return data
+        cased = [{"ignore_case": True} | item if isinstance(item, dict) else item for item in patterns]
+        return data | {"patterns": cased}
 
     @model_validator(mode="after")
     def _one_form(self) -> VocabularyForm:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from torchtriage.domain.entry import Entry, Kind
 from torchtriage.domain.event import Event, EventSource, Raised, Where
+from torchtriage.facts.line_facts import LineSigns
 from torchtriage.matching.misspelled_exceptions import ExceptionNames
 from torchtriage.matching.near_matches import Near, NearSigns
 from torchtriage.matching.patterns import Patterns
@@ -92,6 +93,15 @@ class Matcher:
     def glance(self, texts: Iterable[str], settled: frozenset[int]) -> dict[str, Seen]:
         """-> what each text may show, but for the facts in `settled`; those that show nothing are left out."""
         return self._patterns.glance.at(texts, settled)
+
+    def apart(self, shown: Sequence[Seen]) -> list[int]:
+        """-> the places of the lines that are to be looked at one by one, of many that show this."""
+        return self._patterns.glance.apart(shown)
+
+    @property
+    def line_signs(self) -> LineSigns:
+        """The signs of facts that lines are asked for."""
+        return self._patterns.glance.signs
 
     def line(self, text: str, pointed: Iterable[int]) -> bool:
         """-> whether a bare line shows any sign at all, of those at which the glance points. Ranks print the same

@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 import re2
 
 from torchtriage.domain.entry import Entry, KnowledgeBase, Sign
+from torchtriage.facts.line_facts import LineSigns
 from torchtriage.matching import required_literals as literals
 from torchtriage.matching.prefilter import Found, Glance
 from torchtriage.matching.required_literals import has_required, required_literals, scan_pattern, unanchored
@@ -83,7 +84,7 @@ class Patterns:
 
     def __init__(self, knowledge: KnowledgeBase, cache: Path | None = None) -> None:
         self._digest, self._cache = knowledge.digest, cache
-        self.glance = Glance(self._pointed, cache)
+        self.glance = Glance(self._pointed, LineSigns(knowledge.vocabulary), cache)
         self.all: list[Pattern] = []
         for entry in knowledge.entries.values():
             for sign in entry.signs:

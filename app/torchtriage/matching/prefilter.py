@@ -13,7 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-from torchtriage.facts.line_facts import ENOUGH, LONGEST, SIGNS, SURE, form_of, shown_by
+from torchtriage.facts.line_facts import LONGEST, LineSigns
 from torchtriage.parsing.collectives import Collectives
 from torchtriage.parsing.device_errors import Device
 from torchtriage.parsing.horovod import Horovod
@@ -45,11 +45,16 @@ _AT_ONCE = 16  # lines in which what nearly every line shows is looked for, and 
 
 
 class Glance:
-    """`pointed` scans bytes for what entries look for in lines; `cache` is a folder for the compiled patterns."""
+    """`pointed` scans bytes for what entries look for in lines, `signs` are those of facts; `cache` is a folder for the
+    compiled patterns."""
 
-    def __init__(self, pointed: Scan, cache: Path | None = None) -> None:
-        self._alike, self._apart, self._common = _scans(cache)
+    def __init__(self, pointed: Scan, signs: LineSigns, cache: Path | None = None) -> None:
+        self._alike, self._apart, self._common = _scans(
+            tuple(sign.pointer for sign in signs.all), tuple(signs.enough), cache
+        )
         self._pointed = pointed
+        self.signs = signs
+        self._seen = lru_cache(maxsize=4096)(self._made_of)
 
     def at(self, texts: Iterable[str], settled: frozenset[int] = _NONE) -> dict[str, Seen]:
         """-> what each text may show; those that show nothing are left out. `settled`: the numbers of signs
@@ -58,21 +63,38 @@ class Glance:
         data = "\n".join(["", *lines]).encode("utf-8", "replace")
         forms = data.translate(_ONE_DIGIT).split(b"\n")[1:]
         alike = self._shown_alike(list(dict.fromkeys(forms)), settled)
-        told_alike = {form: _seen(facts) for form, facts in alike.items() if facts}
+        told_alike = {form: self._seen(facts) for form, facts in alike.items() if facts}
         ends = _ends(forms)
         pointed = _by_line(self._pointed(data), ends)
         facts = _by_line(self._apart(data), ends)
-        for number in ENOUGH.keys() - settled:
-            for at in _first(self._common[number], data.split(b"\n")[1:], ENOUGH[number]):
+        for number in self.signs.enough.keys() - settled:
+            for at in _first(self._common[number], data.split(b"\n")[1:], self.signs.enough[number]):
                 facts.setdefault(at, set()).add(number)
         seen = {line: told for line, told in zip(lines, map(told_alike.get, forms), strict=True) if told is not None}
         for at in {*facts, *pointed, *self._unsure(lines, forms, told_alike)}:
             line, form = lines[at], forms[at]
-            told = _seen(alike.get(form, _NONE).union(facts.get(at, _NONE)))
+            told = self._seen(alike.get(form, _NONE).union(facts.get(at, _NONE)))
             if at in pointed or not told.sure or len(line) > LONGEST:
-                told = Seen(told.begins, shown_by(line, told.facts), tuple(sorted(pointed.get(at, _NONE))))
+                told = Seen(told.begins, self.signs.shown_by(line, told.facts), tuple(sorted(pointed.get(at, _NONE))))
             seen[line] = told
         return seen
+
+    def apart(self, shown: Sequence[Seen]) -> list[int]:
+        """-> the places of the lines that are to be looked at one by one, of many that show this."""
+        kinds = dict(zip(map(id, shown), shown, strict=True))
+        wanted = {
+            at for at, one in kinds.items() if one.begins or one.pointed or not self.signs.form_of(one.facts).passes
+        }
+        return [place for place, at in enumerate(map(id, shown)) if at in wanted] if wanted else []
+
+    def _made_of(self, found: frozenset[int]) -> Seen:
+        """-> what a line may show at which the scans point with these signs and words. Most lines of a log have the
+        same ones."""
+        begins, first = 0, len(self.signs.all)
+        for number in found:
+            begins |= _WORDS[number - first][1] if number >= first else 0
+        signs = tuple(sorted(number for number in found if number < first))
+        return Seen(begins, signs, (), self.signs.sure.issuperset(signs)) if found else NOTHING
 
     def _unsure(self, lines: list[str], forms: list[bytes], told: dict[bytes, Seen]) -> list[int]:
         """-> the places of the lines whose signs RE2 decides on, and of those that are too long."""
@@ -87,13 +109,6 @@ class Glance:
         return {forms[at]: frozenset(facts - settled) for at, facts in found.items()}
 
 
-def apart(shown: Sequence[Seen]) -> list[int]:
-    """-> the places of the lines that are to be looked at one by one, of many that show this."""
-    kinds = dict(zip(map(id, shown), shown, strict=True))
-    wanted = {at for at, one in kinds.items() if one.begins or one.pointed or not form_of(one.facts).passes}
-    return [place for place, at in enumerate(map(id, shown)) if at in wanted] if wanted else []
-
-
 # The extractors' words, each with the bit of its extractor; the order is that in which a run's reading asks them.
 _WORDS = [
     (word, 1 << at)
@@ -106,17 +121,6 @@ _WORDS = [
 _ONE_DIGIT = bytes.maketrans(b"123456789", b"000000000")
 _ANY_DIGIT = re.compile(r"0-9|\{\d+(?:,\d*)?\}|\(\*UTF8\)")  # of a pattern: what is met by any digit or by none
 _DIGIT = re.compile(r"\d")
-
-
-@lru_cache(maxsize=4096)
-def _seen(found: frozenset[int]) -> Seen:
-    """-> what a line may show at which the scans point with these signs and, behind them, words. Most lines of a log
-    have the same ones."""
-    begins = 0
-    for number in found:
-        begins |= _WORDS[number - len(SIGNS)][1] if number >= len(SIGNS) else 0
-    signs = tuple(sorted(number for number in found if number < len(SIGNS)))
-    return Seen(begins, signs, (), SURE.issuperset(signs)) if found else NOTHING
 
 
 def _first(scan: Scan, lines: list[bytes], enough: int) -> Iterator[int]:
@@ -151,11 +155,11 @@ def _by_line(found: Found, ends: list[int]) -> dict[int, set[int]]:
 
 
 @cache
-def _scans(cache: Path | None) -> tuple[Scan, Scan, dict[int, Scan]]:
+def _scans(pointers: tuple[str, ...], often: tuple[int, ...], cache: Path | None) -> tuple[Scan, Scan, dict[int, Scan]]:
     """-> scans for the signs and words that take all digits alike, for those that don't, and for each that nearly every
-    line shows. They are the same for all knowledge."""
-    every = dict(enumerate([*(sign.pointer for sign in SIGNS), *(re.escape(word) for word, _ in _WORDS)]))
-    common = {number: _scan({number: every.pop(number)}, cache) for number in ENOUGH}
+    line shows. They are the same for all knowledge of one vocabulary."""
+    every = dict(enumerate([*pointers, *(re.escape(word) for word, _ in _WORDS)]))
+    common = {number: _scan({number: every.pop(number)}, cache) for number in often}
     apart = {number: pattern for number, pattern in every.items() if _DIGIT.search(_ANY_DIGIT.sub("", pattern))}
     alike = {number: pattern for number, pattern in every.items() if number not in apart}
     return _scan(alike, cache), _scan(apart, cache), common
