@@ -18,7 +18,7 @@ from torchtriage.engine import Engine
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.cache import cache_folder, load
 from torchtriage.reading.sources import from_bytes
-from torchtriage.services.engine_runner import finding_of
+from torchtriage.services.engine_runner import summary_of
 from torchtriage.storage import full_text_search
 from torchtriage.storage.database import Database, connect
 from torchtriage.storage.planner_statistics import refresh
@@ -112,7 +112,7 @@ def _kind(engine: Engine, knowledge: KnowledgeBase, log: str, weight: float) -> 
     told["root_cause"] |= {"host": _HOST} | {
         name: [] for name in ("causes", "fixes", "checks", "prevent", "references")
     }  # the page has them from the entry
-    finding = finding_of(verdict, knowledge)
+    finding = summary_of(verdict, knowledge)
     return Failure(
         json.dumps(told), finding, " ".join(sorted(full_text_search.words(finding.text))), verdict.action.advice, weight
     )

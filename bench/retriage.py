@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from sqlalchemy import update
@@ -28,6 +29,7 @@ from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.services.triage_incident import order_of, triage_incident
 from torchtriage.settings import Settings
 from torchtriage.storage.tables import IncidentRow
+from torchtriage.storage.verdict_json import to_stored
 
 
 def fill(service: Service, count: int, changing: int) -> None:
@@ -39,13 +41,14 @@ def fill(service: Service, count: int, changing: int) -> None:
     triage_incident(service, ids[0])
     known = read_incident(service, ids[0])
     assert known.verdict is not None
-    other = known.verdict | {"root_cause": known.verdict["root_cause"] | {"entry": "python.exception"}}
+    assert known.root_cause is not None
+    other = replace(known.verdict, root_cause=replace(known.root_cause, entry="python.exception"))
     with service.database.transaction() as session:
         for every, verdict in ((1, known.verdict), (changing, other)):
             those = IncidentRow.number % every == 0
-            values = {"state": "triaged", "knowledge": "of old", "verdict": verdict, "outcome": "explained"}
-            values |= {"entry": verdict["root_cause"]["entry"]}
-            fingerprint = {"fingerprint": known.verdict["fingerprint"]}
+            values = {"state": "triaged", "knowledge": "of old", "verdict": to_stored(verdict), "outcome": "explained"}
+            values |= {"entry": verdict.root_cause and verdict.root_cause.entry}
+            fingerprint = {"fingerprint": known.verdict.fingerprint}
             session.execute(update(IncidentRow).where(those).values(values | fingerprint))
 
 

@@ -9,6 +9,7 @@ TriageError                 status 500, internal_error
 │   └── LogTooLarge         413
 ├── NotFound                404
 ├── DamagedLog              500, a stored log is not what was stored
+├── DamagedJson             500, what is stored beside a log is in the form of no version
 └── StorageUnavailable      503, later it can work
 """
 
@@ -74,6 +75,12 @@ class DamagedLog(TriageError):
     """The stored bytes of a log are not those that were stored; the same log sent again puts them right."""
 
     code = "damaged_log"
+
+
+class DamagedJson(TriageError):
+    """Something that is stored as JSON, such as a verdict, is in the form of no version; the message names the part."""
+
+    code = "damaged_json"
 
 
 class StorageUnavailable(TriageError):

@@ -164,7 +164,7 @@ def test_a_traceback_wrapped_at_80_columns_keeps_exception_and_frames(engine: En
     assert root is not None
     assert root.entry == "cuda.oom"
     assert root.exception is not None
-    assert [frame["function"] for frame in root.exception["frames"]] == ["main", "fetch"]
+    assert [frame.function for frame in root.exception.frames] == ["main", "fetch"]
 
 
 def test_an_operation_cut_off_at_the_end_of_its_line_is_no_other_operation(engine: Engine) -> None:

@@ -158,7 +158,7 @@ def test_a_host_is_a_name_wherever_it_comes_from(host: str) -> None:
         root = verdict.root_cause
         hosts = [*verdict.run.hosts, *verdict.action.exclude_hosts, *([root.host] if root and root.host else [])]
         assert all(host_name(each) for each in hosts), hosts
-        for command in (c for fix in (root.fixes if root else ()) for c in fix["commands"]):
+        for command in (c for fix in (root.fixes if root else ()) for c in fix.commands):
             named = re.findall(r"(?:cordon |--exclude=|nodename=)(\S*)", command)
             assert all(host_name(each) for each in named), command
 
@@ -169,7 +169,7 @@ def test_what_is_no_host_is_null_and_never_shortened(host: str) -> None:
     verdict = engine().triage(from_bytes(line.encode()))
     assert verdict.root_cause is not None
     assert (verdict.root_cause.host, verdict.action.exclude_hosts, verdict.run.hosts) == (None, (), ())
-    told = json.dumps([fix["commands"] for fix in verdict.root_cause.fixes])
+    told = json.dumps([fix.commands for fix in verdict.root_cause.fixes])
     assert "kubectl cordon HOST" in told
     assert host not in told
 

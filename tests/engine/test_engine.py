@@ -87,7 +87,7 @@ def test_an_unknown_failure_abstains_and_says_where(engine: Engine) -> None:
     assert root is not None
     assert root.entry is None
     assert root.exception is not None
-    assert root.exception["type"] == "frobnicate.errors.WidgetJammed"
+    assert root.exception.type == "frobnicate.errors.WidgetJammed"
     assert root.rank == 0
     assert root.evidence
 
@@ -195,7 +195,7 @@ def test_what_was_logged_gives_way_to_what_was_not_caught(engine: Engine) -> Non
     )
     assert verdict.root_cause is not None
     assert verdict.root_cause.exception is not None
-    assert verdict.root_cause.exception["type"] == "TypeError"
+    assert verdict.root_cause.exception.type == "TypeError"
 
 
 def test_an_exception_raised_while_a_probe_was_answered_is_the_cause(engine: Engine) -> None:

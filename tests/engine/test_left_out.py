@@ -110,4 +110,4 @@ def test_of_frames_that_differ_and_are_as_many_none_is_taken_for_the_other(engin
     verdict = verdict_of(engine, LOGS["frames that differ, as many"])
     assert verdict.root_cause is not None
     assert verdict.root_cause.exception is not None
-    assert verdict.root_cause.exception["frames"][-1]["line"] == 521
+    assert verdict.root_cause.exception.frames[-1].line == 521

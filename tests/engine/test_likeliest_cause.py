@@ -1,10 +1,12 @@
 """The cause and the step that are told first are those of the message at hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from torchtriage.answer.likeliest_cause import likeliest
 from torchtriage.domain.entry import Cause, Fix, Text
-from torchtriage.domain.verdict import words_of
+from torchtriage.domain.verdict import Evidence, ExceptionFact, RootCause
 from torchtriage.engine import Engine
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.loader import load
@@ -25,8 +27,9 @@ def test_parts_of_the_message_come_first_and_those_of_others_last() -> None:
 
 
 def test_a_failure_says_its_exception_and_the_lines_that_show_it() -> None:
-    assert words_of({"type": "OSError", "message": "full"}, ["[rank1]: no space"]) == "OSError: full\n[rank1]: no space"
-    assert words_of(None, []) == ""
+    root = RootCause(None, "", "likely", 0.5, evidence=(Evidence(1, "[rank1]: no space"),))
+    assert replace(root, exception=ExceptionFact("OSError", "full")).words == "OSError: full\n[rank1]: no space"
+    assert replace(root, evidence=()).words == ""
 
 
 # message, entry, how the first step begins
@@ -118,7 +121,7 @@ def test_the_first_step_fits_the_message(engine: Engine, message: str, entry: st
     root = engine.triage(from_bytes(message.encode())).root_cause
     assert root is not None
     assert root.entry == entry
-    assert root.fixes[0]["title"].startswith(step)
+    assert root.fixes[0].title.startswith(step)
 
 
 # message, entry, advice, retry, hosts to leave out

@@ -57,7 +57,7 @@ def test_an_unknown_message_stays_unexplained_or_a_catch_all(engine: Engine, tex
     root = triage(engine, text).root_cause
     assert root is not None
     assert root.entry in (None, "usage.python-error", "usage.value-range")
-    assert not any(name == "near" for name, _ in root.because)
+    assert not any(reason.name == "near" for reason in root.because)
 
 
 def test_tidying_undoes_what_chats_and_web_pages_do() -> None:
@@ -96,7 +96,7 @@ def test_a_message_that_is_cut_off_is_found(engine: Engine, text: str, entry: st
 @pytest.mark.parametrize("text", ["RuntimeError: unknown error", "RuntimeError: size mismatch", "the size mism"])
 def test_a_few_whole_words_are_no_piece_of_a_message(engine: Engine, text: str) -> None:
     root = triage(engine, text).root_cause
-    assert root is None or not any(name == "near" for name, _ in root.because)
+    assert root is None or not any(reason.name == "near" for reason in root.because)
 
 
 def test_the_misspelt_name_of_an_exception_is_told(engine: Engine) -> None:

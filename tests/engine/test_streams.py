@@ -39,9 +39,7 @@ def test_a_log_means_the_same_in_every_form(engine: Engine, form: str) -> None:
     assert root is not None
     assert (root.entry, root.rank) == ("cuda.oom", 2)
     assert root.exception is not None
-    frames = root.exception["frames"]
-    assert isinstance(frames, list)
-    assert [frame["code"] for frame in frames] == ['x = self.attention(x, "full")']
+    assert [frame.code for frame in root.exception.frames] == ['x = self.attention(x, "full")']
     first = root.evidence[0]
     assert first.line == numbers[CULPRIT]
     assert OUT_OF_MEMORY in first.text
@@ -57,7 +55,7 @@ def test_a_log_means_the_same_whatever_surrounds_its_lines(engine: Engine, form:
     plain = engine.triage(from_bytes(text(LOG)))
     assert plain.root_cause is not None
     assert root.exception is not None
-    assert root.exception["message"] == plain.root_cause.exception["message"]  # type: ignore[index]
+    assert root.exception.message == plain.root_cause.exception.message  # type: ignore[union-attr]
     assert engine.triage(from_bytes(content)).fingerprint == plain.fingerprint
 
 
@@ -125,7 +123,7 @@ def test_powershell_puts_its_own_lines_into_a_traceback(engine: Engine) -> None:
     root = engine.triage(from_bytes(content)).root_cause
     assert root is not None
     assert root.exception is not None
-    assert (root.exception["type"], root.evidence[0].line) == ("KeyError", 11)
+    assert (root.exception.type, root.evidence[0].line) == ("KeyError", 11)
 
 
 def test_a_traceback_behind_two_prefixes_is_one_failure(engine: Engine) -> None:

@@ -51,7 +51,7 @@ def shown(verdict: Verdict) -> list[tuple[str | None, int]]:
 def test_torchruns_tree(engine: Engine, tmp_path: Path) -> None:
     verdict = engine.triage(open_path(spread(tmp_path, TREE)))
     root = root_of(verdict)
-    assert (root.rank, root.local_rank, root.exception and root.exception["type"]) == (1, 1, "KeyError")
+    assert (root.rank, root.local_rank, root.exception and root.exception.type) == (1, 1, "KeyError")
     assert ("none_x1/attempt_0/1/stderr.log", 5) in shown(verdict)
 
 
@@ -63,7 +63,7 @@ def test_an_error_file_alone_tells_the_traceback(engine: Engine, tmp_path: Path)
     )
     assert (root.rank, root.evidence[0].line, root.time) == (1, 1, "2026-05-01T09:00:00Z")
     assert root.exception is not None
-    assert root.exception["frames"]
+    assert root.exception.frames
 
 
 def tarred(files: dict[str, bytes]) -> bytes:

@@ -66,7 +66,7 @@ def test_an_entry_that_is_broken_while_the_service_runs_harms_no_triage(tmp_path
         incident = of(service, OUT_OF_MEMORY, "1")  # the process of this triage starts now
         assert (incident.state, incident.failure) == (State.TRIAGED, None)
         assert incident.verdict is not None
-        assert incident.verdict["knowledge"] == service.knowledge.digest
+        assert incident.verdict.knowledge == service.knowledge.digest
 
 
 def test_all_processes_have_the_knowledge_that_the_service_began_with(tmp_path: Path, overlay: Path) -> None:
@@ -74,8 +74,9 @@ def test_all_processes_have_the_knowledge_that_the_service_began_with(tmp_path: 
         (overlay / "dataloader" / "shm-bus-error.yaml").write_text(MODEL)
         incident = of(service, b"RuntimeError: unable to open shared memory (shm)\n", "1")
         assert incident.verdict is not None
-        assert incident.verdict["root_cause"]["title"] == "A DataLoader worker met our limit of memory"
-        assert incident.verdict["knowledge"] == service.knowledge.digest
+        assert incident.root_cause is not None
+        assert incident.root_cause.title == "A DataLoader worker met our limit of memory"
+        assert incident.verdict.knowledge == service.knowledge.digest
 
 
 def test_folders_that_cannot_be_loaded_are_told_until_they_can(

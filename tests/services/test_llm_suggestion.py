@@ -102,7 +102,7 @@ def test_it_is_asked_once_for_a_group_and_never_changes_the_verdict(service: Ser
     assert said is not None
     assert (said["text"], said["model"]) == ("The layer's frobnicator drifted.", "m-1")
     assert first.verdict is not None
-    assert (first.verdict["outcome"], first.verdict["root_cause"]["entry"]) == ("unexplained", None)
+    assert (first.verdict.outcome, first.entry) == ("unexplained", None)
 
 
 def test_the_question_holds_the_evidence_and_no_secret(service: Service, model: Model) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 from sqlalchemy import text
 
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, upload
+from torchtriage.answer.explain_match import Why
 from torchtriage.domain.access import Change
 from torchtriage.domain.entry import KnowledgeBase
-from torchtriage.domain.incident import Incident, Job, Said, State
+from torchtriage.domain.incident import Job, State, VerdictKey
 from torchtriage.errors import TriageError
 from torchtriage.services import groups, incidents, tokens
 from torchtriage.services.accept import accept
@@ -43,8 +44,9 @@ class Wiser:
         found = self._triager.run(order)
         if found.finding.entry != "cuda.oom":
             return found
-        root = found.verdict["root_cause"] | {"entry": "cuda.illegal-access"}
-        verdict: dict[str, Any] = found.verdict | {"root_cause": root, "fingerprint": "v1:new"}
+        assert found.verdict.root_cause is not None
+        root = dataclasses.replace(found.verdict.root_cause, entry="cuda.illegal-access")
+        verdict = dataclasses.replace(found.verdict, root_cause=root, fingerprint="v1:new")
         return Triaged(verdict, dataclasses.replace(found.finding, entry="cuda.illegal-access", fingerprint="v1:new"))
 
     def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
@@ -55,10 +57,10 @@ class Wiser:
             found = self.run(known.order)
         except StorageUnavailable as error:
             return error
-        said = Said(found.finding.outcome, found.finding.entry, found.finding.fingerprint)
-        return None if said == known.said else found
+        key = VerdictKey(found.finding.outcome, found.finding.entry, found.finding.fingerprint)
+        return None if key == known.key else found
 
-    def why(self, order: Order, entry: str) -> dict[str, Any]:
+    def why(self, order: Order, entry: str) -> Why:
         return self._triager.why(order, entry)
 
     def warm(self) -> None: ...
@@ -75,12 +77,8 @@ def wiser(service: Service, broken: str = "") -> Service:
 
 
 def entries(service: Service, *incident_ids: str) -> list[Any]:
-    found: list[Incident] = [incidents.read_incident(service, incident_id) for incident_id in incident_ids]
-    return [
-        (known.verdict or {}).get("root_cause", {}) and known.verdict["root_cause"]["entry"]
-        for known in found
-        if known.verdict
-    ]
+    found = [incidents.read_incident(service, incident_id) for incident_id in incident_ids]
+    return [known.entry for known in found if known.verdict]
 
 
 def changed(retriage: Retriage) -> int:
@@ -118,7 +116,7 @@ def test_it_shows_then_changes_and_remembers(service: Service) -> None:
     assert group == before.group  # all went to one: it is the same group under another fingerprint
     assert groups.read_group(service, group.id).entry == "cuda.illegal-access"
     trail = tokens.changes(service.database, "incidents", 1).items
-    told = {"changed": 2, "of": 2, "knowledge": later.knows, "whole": True}
+    told = {"changed": 2, "of": 2, "knowledge": later.knowledge_version, "whole": True}
     assert [(change.by, change.action, change.detail) for change in trail] == [("ann", "retriage", told)]
     assert isinstance(trail[0], Change)
 

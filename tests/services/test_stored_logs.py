@@ -357,7 +357,7 @@ def test_a_folder_of_uploads_that_was_taken_away_is_made_again(service: Service,
         incident = accept(service, Job(), [Upload("log", chunks())]).incident
         assert b"".join(service.blobs.chunks(incident.log.sha256)) == OUT_OF_MEMORY
         shutil.rmtree(incoming)
-        assert triage_upload(service, [upload(OUT_OF_MEMORY)], "en")["outcome"] == "explained"
+        assert triage_upload(service, [upload(OUT_OF_MEMORY)], "en").outcome == "explained"
     else:
         with pytest.raises(StorageUnavailable):
             accept(service, Job(), [Upload("log", chunks())])

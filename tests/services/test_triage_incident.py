@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,7 +41,7 @@ def test_a_log_becomes_a_verdict_in_a_group(service: Service) -> None:
     incident = incidents.read_incident(service, incident_id)
     assert incident.state is State.TRIAGED
     assert incident.verdict is not None
-    assert incident.verdict["root_cause"]["entry"] == "cuda.oom"
+    assert incident.entry == "cuda.oom"
     assert incident.group is not None
     assert groups.read_group(service, incident.group.id).count == 1
 
@@ -67,7 +67,8 @@ def test_commands_are_filled_with_the_job_that_was_sent(service: Service, job: d
     triage_incident(service, incident_id)
     verdict = incidents.read_incident(service, incident_id).verdict
     assert verdict is not None
-    assert verdict["root_cause"]["checks"][0].startswith(command)
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.checks[0].startswith(command)
 
 
 def test_a_healthy_run_is_in_no_group(service: Service) -> None:
@@ -75,7 +76,7 @@ def test_a_healthy_run_is_in_no_group(service: Service) -> None:
     triage_incident(service, incident_id)
     incident = incidents.read_incident(service, incident_id)
     assert incident.verdict is not None
-    assert (incident.verdict["outcome"], incident.group) == ("healthy", None)
+    assert (incident.verdict.outcome, incident.group) == ("healthy", None)
 
 
 def test_the_stored_log_has_the_verdict_that_the_sent_one_has(service: Service) -> None:
@@ -85,10 +86,9 @@ def test_the_stored_log_has_the_verdict_that_the_sent_one_has(service: Service) 
     verdict = incidents.read_incident(service, incident_id).verdict
     assert verdict is not None
     direct = triage_upload(service, [upload(bundle)], "en")
-    for known in (verdict, direct):
-        known["stats"].pop("seconds")
-    assert verdict == json.loads(json.dumps(direct))
-    assert verdict["root_cause"]["evidence"][0]["file"] == "attempt_0/1/stderr.log"
+    assert verdict == replace(direct, stats=replace(direct.stats, seconds=verdict.stats.seconds))
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.evidence[0].file == "attempt_0/1/stderr.log"
     assert len(kept(service)) == 2  # of what was only triaged nothing is left
 
 

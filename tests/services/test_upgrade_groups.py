@@ -89,7 +89,7 @@ def retriage(service: Service) -> int:
 def members(service: Service, group: str) -> set[str | None]:
     """-> the entries of a group's incidents."""
     found = list_incidents(service, IncidentFilter(group=group), 100).items
-    return {(incident.verdict or {})["root_cause"]["entry"] for incident in found}
+    return {incident.entry for incident in found}
 
 
 def told(service: Service) -> list[str]:

@@ -31,7 +31,7 @@ def found(dice: random.Random) -> Any:
     fingerprint = f"v1:{dice.randrange(5)}" if outcome != "healthy" else None
     host, hardware = dice.choice(["gpu-1", "gpu-2", None]), dice.random() < 0.3
     hours = dice.choice([None, 0.1, 2.5, 33.3333])
-    return values.finding(fingerprint, entry=entry, outcome=outcome, gpu_hours=hours, host=host, hardware=hardware)
+    return values.summary(fingerprint, entry=entry, outcome=outcome, gpu_hours=hours, host=host, hardware=hardware)
 
 
 def kept(database: Database) -> tuple[dict[Any, Any], dict[Any, Any]]:
@@ -76,7 +76,7 @@ def test_counts_stay_true_while_verdicts_come_change_and_go(database: Database, 
 
     def change(incident: str, finding: Any) -> None:
         with database.transaction() as session:
-            assert verdicts.replace(session, incident, {"outcome": finding.outcome}, finding, values.START)
+            assert verdicts.replace(session, incident, values.verdict(finding.outcome), finding, values.START)
 
     def take_away(incident: str) -> None:
         with database.transaction() as session:
@@ -187,10 +187,10 @@ def test_days_of_the_counts_and_pieces_of_days_add_up(
 
 def test_failures_over_time_and_totals_by_cluster(database: Database) -> None:
     with database.transaction() as session:
-        values.triaged(session, "a", 0, values.finding("v1:a", gpu_hours=1.5), cluster="blue")
-        values.triaged(session, "b", 86_400, values.finding("v1:a", gpu_hours=2.0), cluster="blue")
-        values.triaged(session, "c", 86_400 * 40, values.finding("v1:b", entry=None, outcome="unexplained"))
-        values.triaged(session, "d", 0, values.finding(None, entry=None, outcome="healthy"), cluster="green")
+        values.triaged(session, "a", 0, values.summary("v1:a", gpu_hours=1.5), cluster="blue")
+        values.triaged(session, "b", 86_400, values.summary("v1:a", gpu_hours=2.0), cluster="blue")
+        values.triaged(session, "c", 86_400 * 40, values.summary("v1:b", entry=None, outcome="unexplained"))
+        values.triaged(session, "d", 0, values.summary(None, entry=None, outcome="healthy"), cluster="green")
     with database.reading() as session:
         days = dashboard.over_time(session, YEAR, None, "day")
         assert days == {"cuda.oom": {"2026-05-01": 1, "2026-05-02": 1}, None: {"2026-06-10": 1}}
@@ -215,12 +215,12 @@ def test_what_came_of_the_advice_to_retry(database: Database) -> None:
         job: str, number: int | None, at: int, entry: str | None, advice: str, cluster: str | None = "blue"
     ) -> None:
         healthy = entry is None
-        finding = values.finding(
+        finding = values.summary(
             None if healthy else f"v1:{entry}", entry=entry, outcome="healthy" if healthy else "explained"
         )
         with database.transaction() as session:
             incident = values.added(session, f"{job} {number} {at}", at, job_id=job, attempt=number, cluster=cluster)
-            assert values.save(session, incident, {"action": {"advice": advice}}, finding)
+            assert values.save(session, incident, values.verdict(advice=advice), finding)
 
     attempt("same", 0, 0, "nccl.timeout", "retry")
     attempt("same", 1, 10, "nccl.timeout", "fix-first")

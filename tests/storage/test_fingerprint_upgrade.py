@@ -36,8 +36,8 @@ OPEN, RESOLVED = GroupChange(GroupStatus.OPEN, "bo", "mine"), GroupChange(GroupS
 def come(session: Session, name: str, at: int = 0, settled: bool = True, host: str = "gpu-1") -> str:
     """-> the group of a new incident, of the fingerprint of this name."""
     incident = values.added(session, f"{name} {at} {host}", at)
-    found = values.finding(f"v1:{name}", host=host)
-    assert values.save(session, incident, {}, found, settled)
+    found = values.summary(f"v1:{name}", host=host)
+    assert values.save(session, incident, values.verdict(), found, settled)
     group = incidents.read(session, incident).group
     assert group is not None
     return group.id
@@ -298,11 +298,11 @@ def test_a_group_whose_last_incident_went_elsewhere_leads_there(database: Databa
     with database.transaction() as session:
         a, b = come(session, "a", 1), come(session, "b", 2)
         (one,) = incidents.listed(session, IncidentFilter(group=a), 9, None).items
-        assert verdicts.replace(session, one.id, {}, values.finding("v1:b"), values.START)
+        assert verdicts.replace(session, one.id, values.verdict(), values.summary("v1:b"), values.START)
         assert groups.read(session, a).id == b
         (one, two) = incidents.listed(session, IncidentFilter(group=a), 9, None).items
         for known in (one, two):
-            assert verdicts.replace(session, known.id, {}, values.finding("v1:c"), values.START)
+            assert verdicts.replace(session, known.id, values.verdict(), values.summary("v1:c"), values.START)
         c = incidents.read(session, one.id).group
         assert c is not None
         assert [groups.read(session, gone).id for gone in (a, b)] == [c.id, c.id]

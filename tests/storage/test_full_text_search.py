@@ -26,7 +26,7 @@ def found(database: Database, query: str) -> bool:
 def test_both_databases_find(database: Database, query: str) -> None:
     with database.transaction() as session:
         values.triaged(
-            session, found=values.finding(text=TEXT + " and or not near"), user="ann", labels={"t": "team-x"}
+            session, found=values.summary(text=TEXT + " and or not near"), user="ann", labels={"t": "team-x"}
         )
     assert found(database, query)
 
@@ -36,7 +36,7 @@ def test_both_databases_find(database: Database, query: str) -> None:
 )
 def test_both_databases_do_not_find(database: Database, query: str) -> None:
     with database.transaction() as session:
-        values.triaged(session, found=values.finding(text=TEXT))
+        values.triaged(session, found=values.summary(text=TEXT))
     assert not found(database, query)
 
 
@@ -51,7 +51,7 @@ def test_a_job_is_found_before_its_triage(database: Database) -> None:
 )
 def test_any_text_can_be_put_and_asked(database: Database, text: str) -> None:
     with database.transaction() as session:
-        values.triaged(session, found=values.finding(text=text))
+        values.triaged(session, found=values.summary(text=text))
     found(database, text)
 
 

@@ -18,7 +18,7 @@ from torchtriage.storage.group_merging import CannotRegroup
 
 def seen(session: Session, name: str, at: int = 0) -> str:
     """-> the group of a new incident, of the fingerprint of this name."""
-    incident = values.triaged(session, f"{name} {at}", at, values.finding(f"v1:{name}"))
+    incident = values.triaged(session, f"{name} {at}", at, values.summary(f"v1:{name}"))
     group = incidents.read(session, incident).group
     assert group is not None
     return group.id
@@ -68,7 +68,7 @@ def test_merges_of_merged_groups_come_apart_one_by_one(database: Database) -> No
 def test_a_split_holds_for_later_incidents_and_can_be_undone(database: Database) -> None:
     def come(at: int, host: str) -> str:
         with database.transaction() as session:
-            incident = values.triaged(session, str(at), at, values.finding(host=host))
+            incident = values.triaged(session, str(at), at, values.summary(host=host))
             group = incidents.read(session, incident).group
         assert group is not None
         return group.id
@@ -155,7 +155,7 @@ def test_an_ignored_group_stays_ignored(database: Database) -> None:
 def test_cost_adds_up(database: Database) -> None:
     with database.transaction() as session:
         for number, hours in enumerate((1.5, None, 2.0)):
-            values.triaged(session, str(number), number, values.finding(gpu_hours=hours))
+            values.triaged(session, str(number), number, values.summary(gpu_hours=hours))
         kept, gone = (incident.id for incident in incidents.listed(session, IncidentFilter(), 2, None).items)
         (group,) = groups.listed(session, GroupFilter(), 10, None).items
         assert group.gpu_hours_lost == 3.5
@@ -166,20 +166,20 @@ def test_cost_adds_up(database: Database) -> None:
 
 def test_a_new_verdict_moves_the_incident_and_keeps_the_old_one(database: Database) -> None:
     with database.transaction() as session:
-        first = values.triaged(session, "x", 1, values.finding("v1:aa"))
-        second = values.triaged(session, "y", 2, values.finding("v1:aa"))
-        new = {"outcome": "explained", "engine": "1", "knowledge": "sha256:new"}
-        knowledge = verdicts.of_knowledge(new)
+        first = values.triaged(session, "x", 1, values.summary("v1:aa"))
+        second = values.triaged(session, "y", 2, values.summary("v1:aa"))
+        new = values.verdict(knowledge="sha256:new")
+        knowledge = verdicts.knowledge_version(new.engine, new.knowledge)
 
         def others() -> list[str]:
             return [known.id for known in retriage_reads.of_other_knowledge(session, knowledge, 0, 10)]
 
         assert others() == [first, second]
-        assert verdicts.replace(session, second, new, values.finding("v1:bb", entry="nccl.timeout"), values.START)
+        assert verdicts.replace(session, second, new, values.summary("v1:bb", entry="nccl.timeout"), values.START)
         assert others() == [first]
         incident = incidents.read(session, second)
         assert incident.verdict == new
-        assert [old["outcome"] for old in verdicts.earlier(session, second)] == ["explained"]
+        assert verdicts.earlier(session, second) == [values.verdict()]
         assert incident.group is not None
         assert groups.read(session, incident.group.id).entry == "nccl.timeout"
     assert sorted(counts(database).values()) == [1, 1]
@@ -187,9 +187,9 @@ def test_a_new_verdict_moves_the_incident_and_keeps_the_old_one(database: Databa
 
 def test_a_group_that_all_incidents_left_is_gone(database: Database) -> None:
     with database.transaction() as session:
-        incident = values.triaged(session, "x", 1, values.finding("v1:aa"))
-        healthy = values.finding(None, outcome="healthy", entry=None)
-        assert verdicts.replace(session, incident, {"outcome": "healthy"}, healthy, values.START)
+        incident = values.triaged(session, "x", 1, values.summary("v1:aa"))
+        healthy = values.summary(None, outcome="healthy", entry=None)
+        assert verdicts.replace(session, incident, values.verdict("healthy"), healthy, values.START)
         assert incidents.read(session, incident).group is None
     assert counts(database) == {}
 
@@ -198,8 +198,8 @@ def test_a_new_verdict_within_a_merge_changes_no_count(database: Database) -> No
     with database.transaction() as session:
         a, b = seen(session, "a", 1), seen(session, "b", 5)
         group_merging.merge(session, a, [b])
-        incident = values.triaged(session, "another", 7, values.finding("v1:a"))
-        assert verdicts.replace(session, incident, {}, values.finding("v1:b"), values.START)
+        incident = values.triaged(session, "another", 7, values.summary("v1:a"))
+        assert verdicts.replace(session, incident, values.verdict(), values.summary("v1:b"), values.START)
     assert counts(database) == {a: 3}
 
 
@@ -210,7 +210,7 @@ def test_people_regroup_while_verdicts_change_and_incidents_go(database: Databas
         all_of_them = [seen(session, name) for name in names]
         group = all_of_them[0]
         group_merging.merge(session, group, all_of_them[1:])
-        known = [values.triaged(session, f"log {i}", i, values.finding(f"v1:{names[i % 6]}")) for i in range(48)]
+        known = [values.triaged(session, f"log {i}", i, values.summary(f"v1:{names[i % 6]}")) for i in range(48)]
 
     def act(number: int) -> None:
         with database.transaction() as session:
@@ -221,10 +221,10 @@ def test_people_regroup_while_verdicts_change_and_incidents_go(database: Databas
                 group_merging.unmerge(session, group, [other])
                 group_merging.merge(session, group, [other])
             else:
-                other_cause = values.finding(
+                other_cause = values.summary(
                     f"v1:{names[(number * 5 + 1) % 6]}" if number % 2 else f"v1:new {number % 3}"
                 )
-                assert verdicts.replace(session, known[number], {}, other_cause, values.START)
+                assert verdicts.replace(session, known[number], values.verdict(), other_cause, values.START)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(act, range(len(known))))
@@ -244,9 +244,9 @@ def test_verdicts_kept_together_are_grouped_as_one_by_one(database: Database) ->
         with database.transaction() as session:
             found = []
             for at, name in enumerate(names, 5):
-                told = values.finding(name and f"v1:{name}{suffix}", title=f"{name} at {at}", gpu_hours=at % 3 or None)
+                told = values.summary(name and f"v1:{name}{suffix}", title=f"{name} at {at}", gpu_hours=at % 3 or None)
                 incident = values.added(session, f"{name} {at} {suffix}", at, cluster=suffix)
-                found.append(verdicts.Found(incident, {"at": at}, told))
+                found.append(verdicts.Found(incident, values.verdict(), told))
             for some in [found] if together else [[one] for one in found]:
                 assert all(verdicts.save(session, some, values.START))
             groups_of = [incidents.read(session, one.incident_id).group for one in found]
@@ -273,7 +273,10 @@ def test_verdicts_kept_together_are_grouped_as_one_by_one(database: Database) ->
 def test_of_verdicts_kept_together_one_is_kept_for_each_incident_that_waits(database: Database) -> None:
     with database.transaction() as session:
         waiting, ended = values.added(session, "waits"), values.triaged(session, "ended")
-        told = [verdicts.Found(incident, {}, values.finding()) for incident in (waiting, ended, "999", waiting)]
+        told = [
+            verdicts.Found(incident, values.verdict(), values.summary())
+            for incident in (waiting, ended, "999", waiting)
+        ]
         assert verdicts.save(session, told, values.START) == [True, False, False, False]
         group = incidents.read(session, waiting).group
         assert group is not None

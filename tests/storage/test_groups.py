@@ -20,8 +20,8 @@ def every(database: Database) -> list[Group]:
 def test_one_fingerprint_is_one_group_with_the_latest_words(database: Database) -> None:
     with database.transaction() as session:
         values.triaged(session, "a", 10)
-        values.triaged(session, "b", 30, values.finding(title="said better"))
-        values.triaged(session, "c", 20, values.finding(title="said worse"))
+        values.triaged(session, "b", 30, values.summary(title="said better"))
+        values.triaged(session, "c", 20, values.summary(title="said worse"))
     (group,) = every(database)
     assert (group.count, group.title) == (3, "said better")
     assert group.first_seen == values.START + timedelta(seconds=10)
@@ -32,7 +32,7 @@ def test_one_fingerprint_is_one_group_with_the_latest_words(database: Database) 
 
 def test_a_healthy_run_is_in_no_group(database: Database) -> None:
     with database.transaction() as session:
-        incident = values.triaged(session, found=values.finding(None, outcome="healthy"))
+        incident = values.triaged(session, found=values.summary(None, outcome="healthy"))
         assert incidents.read(session, incident).group is None
     assert every(database) == []
 
@@ -54,7 +54,7 @@ def test_counts_stay_true_while_incidents_come_and_go(database: Database) -> Non
     def come_and_go(step: tuple[str, str, bool]) -> None:
         content, fingerprint, goes = step
         with database.transaction() as session:
-            incident = values.triaged(session, content, found=values.finding(fingerprint))
+            incident = values.triaged(session, content, found=values.summary(fingerprint))
         if goes:
             with database.transaction() as session:
                 incidents.remove(session, incident)
@@ -69,8 +69,8 @@ def test_counts_stay_true_while_incidents_come_and_go(database: Database) -> Non
 
 def test_an_empty_group_goes_unless_somebody_decided_about_it(database: Database) -> None:
     with database.transaction() as session:
-        first = values.triaged(session, "a", found=values.finding("v1:aa"))
-        second = values.triaged(session, "b", found=values.finding("v1:bb"))
+        first = values.triaged(session, "a", found=values.summary("v1:aa"))
+        second = values.triaged(session, "b", found=values.summary("v1:bb"))
         mark = incidents.read(session, second).group
         assert mark is not None
         groups.change(session, mark.id, GroupChange(GroupStatus.IGNORED), values.START)
@@ -78,7 +78,7 @@ def test_an_empty_group_goes_unless_somebody_decided_about_it(database: Database
         incidents.remove(session, second)
     assert [(group.id, group.status, group.count) for group in every(database)] == [(mark.id, GroupStatus.IGNORED, 0)]
     with database.transaction() as session:
-        again = incidents.read(session, values.triaged(session, "c", found=values.finding("v1:bb"))).group
+        again = incidents.read(session, values.triaged(session, "c", found=values.summary("v1:bb"))).group
     assert again is not None
     assert (again.id, again.status, again.count) == (mark.id, GroupStatus.IGNORED, 1)
 
@@ -87,7 +87,7 @@ def test_pages_and_filters(database: Database) -> None:
     with database.transaction() as session:
         for i in range(5):
             # Two pairs of groups were last seen at the same moment.
-            values.triaged(session, str(i), i // 2, values.finding(f"v1:{i}", entry=f"entry.{i % 2}"))
+            values.triaged(session, str(i), i // 2, values.summary(f"v1:{i}", entry=f"entry.{i % 2}"))
         seen: list[str] = []
         cursor: str | None = None
         while True:

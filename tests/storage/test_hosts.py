@@ -15,9 +15,9 @@ def fill(database: Database) -> None:
             ("gpu-2", False, None), ("login_1", False, "d"), ("gpu%3", False, "e")]  # fmt: skip
     with database.transaction() as session:
         for at, (host, hardware, job) in enumerate(plan):
-            finding = values.finding(f"v1:{host}", host=host, hardware=hardware, gpu_hours=1.0)
+            finding = values.summary(f"v1:{host}", host=host, hardware=hardware, gpu_hours=1.0)
             values.triaged(session, str(at), at * 100, finding, job_id=job, cluster="blue" if at < 4 else "green")
-        values.triaged(session, "healthy", 0, values.finding(None, outcome="healthy", host="gpu-9", entry=None))
+        values.triaged(session, "healthy", 0, values.summary(None, outcome="healthy", host="gpu-9", entry=None))
 
 
 def test_hosts_are_counted_those_to_blame_first(database: Database) -> None:
@@ -36,7 +36,7 @@ def test_causes_and_jobs_are_those_of_the_latest_failures(database: Database, mo
     monkeypatch.setattr(hosts, "LATEST", 2)
     with database.transaction() as session:
         for at, (entry, job) in enumerate([("xid.79", "a"), ("cuda.oom", "b"), ("cuda.oom", None)]):
-            finding = values.finding(f"v1:{entry}", host="gpu-1", entry=entry, gpu_hours=0.5)
+            finding = values.summary(f"v1:{entry}", host="gpu-1", entry=entry, gpu_hours=0.5)
             values.triaged(session, str(at), at * 86_400, finding, job_id=job)
     with database.reading() as session:
         (found,) = hosts.hosts(session, StatsFilter(), 9)

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from tests.storage import values
-from torchtriage.domain.incident import Incident, IncidentFilter, State
+from torchtriage.domain.incident import Incident, IncidentFilter, State, VerdictSummary
 from torchtriage.storage import full_text_search, incident_list, incidents
 from torchtriage.storage.database import Database
 from torchtriage.storage.new_incidents import job_text
@@ -96,13 +96,12 @@ QUESTIONS = [
 ]  # fmt: skip
 
 
-def fits(wanted: IncidentFilter, one: Incident) -> bool:
-    finding = one.verdict or {}
-    words = full_text_search.words(f"{job_text(one.job)}\n{finding['text']}")
+def fits(wanted: IncidentFilter, one: Incident, summary: VerdictSummary) -> bool:
+    words = full_text_search.words(f"{job_text(one.job)}\n{summary.text}")
     return (
         all(any(word.startswith(asked) for word in words) for asked in full_text_search.asked(wanted.q or ""))
         and all(getattr(wanted, name) in (None, getattr(one.job, name)) for name in ("user", "cluster"))
-        and all(getattr(wanted, name) in (None, finding[name]) for name in ("entry", "outcome", "host"))
+        and all(getattr(wanted, name) in (None, getattr(summary, name)) for name in ("entry", "outcome", "host"))
         and wanted.state in (None, one.state)
         and (wanted.group is None or (one.group is not None and one.group.id == wanted.group))
         and (wanted.since is None or one.received_at >= wanted.since)
@@ -116,25 +115,26 @@ def test_whatever_is_looked_at_first_the_same_is_found(
 ) -> None:
     """Each question, page by page in both directions, against all incidents asked one by one."""
     dice = random.Random(5)
+    summaries: dict[str, VerdictSummary] = {}
     with database.transaction() as session:
         for i in range(60):
             entry = dice.choice(["cuda.oom", "cuda.oom", "xid.79", None])
             text = dice.choice(["CUDA out of memory", "GPU 显存不足", "stuck"])
-            found = values.finding(
+            found = values.summary(
                 f"v1:{entry}", entry=entry, outcome="explained" if entry else "unexplained", text=text,
                 host=dice.choice(["gpu-1", "gpu-2"]),
             )  # fmt: skip
             incident = values.added(
                 session, str(i), i * 86_400, user=dice.choice(["ann", "bob"]), cluster=dice.choice(["blue", "green"])
             )
-            told = {"text": text, "entry": entry, "outcome": found.outcome, "host": found.host}
-            assert values.save(session, incident, told, found)
+            summaries[incident] = found
+            assert values.save(session, incident, values.verdict(found.outcome), found)
         every = incidents.listed(session, IncidentFilter(), 99, None).items
     for name, most in zip(("AT_FIRST", "LOOKED_AT", "FEW"), looked_at, strict=True):
         monkeypatch.setattr(incident_list, name, most)
     with database.reading() as session:
         for wanted in QUESTIONS:
-            expected = [one.id for one in every if fits(wanted, one)]
+            expected = [one.id for one in every if fits(wanted, one, summaries[one.id])]
             forth, pages = [], [incidents.listed(session, wanted, 4, None)]
             while pages[-1].next is not None:
                 pages.append(incidents.listed(session, wanted, 4, pages[-1].next))

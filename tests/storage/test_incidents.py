@@ -39,7 +39,7 @@ def test_a_verdict_is_read_as_it_was_kept_whatever_it_holds(database: Database) 
     with database.reading() as session:
         incident = incidents.read(session, incident_id)
     assert incident.state is State.TRIAGED
-    assert incident.verdict == {"outcome": "explained", "text": "nul \0 and half a pair \ud800"}
+    assert incident.verdict == values.verdict()
     assert incident.group is not None
     assert incident.group.count == 1
 
@@ -87,7 +87,7 @@ def test_the_same_request_at_the_same_moment_makes_one_incident(database: Databa
 def test_a_verdict_is_kept_once(database: Database) -> None:
     with database.transaction() as session:
         incident = values.triaged(session)
-        assert not values.save(session, incident, {}, values.finding())
+        assert not values.save(session, incident, values.verdict(), values.summary())
         assert not verdicts.save_failure(session, incident, "too late", values.START)
         assert not triage_claims.claim(session, [incident], values.START)
     with database.reading() as session:
@@ -99,8 +99,8 @@ def test_a_verdict_is_kept_once(database: Database) -> None:
 def test_filters(database: Database) -> None:
     with database.transaction() as session:
         a = values.triaged(session, "a", 0, cluster="blue", user="ann")
-        b = values.triaged(session, "b", 10, values.finding("v1:bb", entry="nccl.timeout", host="gpu-1"), user="bob")
-        c = values.triaged(session, "c", 20, values.finding(None, outcome="healthy", entry=None), cluster="blue")
+        b = values.triaged(session, "b", 10, values.summary("v1:bb", entry="nccl.timeout", host="gpu-1"), user="bob")
+        c = values.triaged(session, "c", 20, values.summary(None, outcome="healthy", entry=None), cluster="blue")
         d = values.added(session, "d", 30, user="ann")
         group = incidents.read(session, b).group
     assert group is not None

@@ -46,9 +46,9 @@ def test_counts_are_those_of_the_incidents_whichever_way_the_tables_came(empty_d
     database = Database(empty_database_url)
     with database.transaction() as session:
         for at in range(6):
-            found = values.finding(f"v1:{at}", entry="xid.79" if at % 2 else None, gpu_hours=1.25 * at, hardware=at > 3)
+            found = values.summary(f"v1:{at}", entry="xid.79" if at % 2 else None, gpu_hours=1.25 * at, hardware=at > 3)
             values.triaged(session, str(at), at * 500_000, found, cluster="blue" if at < 4 else None)
-        values.triaged(session, "healthy", 9, values.finding(None, outcome="healthy", entry=None))
+        values.triaged(session, "healthy", 9, values.summary(None, outcome="healthy", entry=None))
         values.added(session, "waits")
     kept = [rows(database, "counts"), rows(database, "host_counts")]
     database.close()

@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from torchtriage.domain.incident import Finding, Job, StoredFile, StoredLog
+from torchtriage.domain.incident import Job, StoredFile, StoredLog, VerdictSummary
+from torchtriage.domain.verdict import Action, RunFacts, Stats, Verdict
 from torchtriage.storage import new_incidents, verdicts
 
 START = datetime(2026, 5, 1, 9, 5, 11, 123456, tzinfo=UTC)
@@ -20,7 +21,7 @@ def stored(content: str = "a log", *more: str) -> StoredLog:
     return StoredLog("-".join(digests), files)
 
 
-def finding(fingerprint: str | None = "v1:aa", **other: Any) -> Finding:
+def summary(fingerprint: str | None = "v1:aa", **other: Any) -> VerdictSummary:
     known: dict[str, Any] = {
         "outcome": "explained",
         "signature": "torch.OutOfMemoryError in forward",
@@ -29,7 +30,28 @@ def finding(fingerprint: str | None = "v1:aa", **other: Any) -> Finding:
         "host": "gpu-021",
         "text": "torch.OutOfMemoryError: CUDA out of memory\nGPU 显存不足",
     }
-    return Finding(fingerprint=fingerprint, **(known | other))
+    return VerdictSummary(fingerprint=fingerprint, **(known | other))
+
+
+def verdict(outcome: str = "explained", advice: str = "none", knowledge: str = "sha256:old") -> Verdict:
+    """-> a verdict that says no more than its outcome, and holds what not every database takes."""
+    return Verdict(
+        source="run.log",
+        outcome=outcome,
+        signature=None,
+        fingerprint=None,
+        root_cause=None,
+        candidates=(),
+        cascades=(),
+        action=Action("no", advice, (), ""),
+        run=RunFacts(),
+        attempts=(),
+        earlier_runs=(),
+        warnings=("nul \0 and half a pair \ud800",),
+        stats=Stats(),
+        engine="1",
+        knowledge=knowledge,
+    )
 
 
 def added(session: Session, content: str = "a log", at: int = 0, **job: Any) -> str:
@@ -42,13 +64,14 @@ def add(session: Session, job: Job, log: StoredLog, at: datetime = START) -> tup
     return new_incidents.add(session, [new_incidents.Received(job, log, at)])[0]
 
 
-def triaged(session: Session, content: str = "a log", at: int = 0, found: Finding | None = None, **job: Any) -> str:
+def triaged(
+    session: Session, content: str = "a log", at: int = 0, found: VerdictSummary | None = None, **job: Any
+) -> str:
     incident = added(session, content, at, **job)
-    verdict = {"outcome": "explained", "text": "nul \0 and half a pair \ud800"}
-    assert save(session, incident, verdict, found or finding())
+    assert save(session, incident, verdict(), found or summary())
     return incident
 
 
-def save(session: Session, incident: str, verdict: dict[str, Any], found: Finding, settled: bool = True) -> bool:
+def save(session: Session, incident: str, verdict: Verdict, found: VerdictSummary, settled: bool = True) -> bool:
     """-> whether a verdict of START was kept."""
     return verdicts.save(session, [verdicts.Found(incident, verdict, found)], START, settled) == [True]

@@ -22,7 +22,7 @@ from torchtriage.services.service import Service
 from torchtriage.settings import Settings
 from torchtriage.storage import verdicts
 from torchtriage.web.app import create_app
-from torchtriage.web.pages.localized_verdict import told_verdict
+from torchtriage.web.pages.localized_verdict import localized
 from torchtriage.web.pages.log_window import Wanted, log_piece
 from torchtriage.web.pages.sanitize import size, visible
 from torchtriage.web.pages.translations import catalogue
@@ -237,10 +237,11 @@ def test_what_the_knowledge_base_forgot_is_told_as_it_was_stored(client: TestCli
     found = read_incident(service, handed_in(client, OOM).rsplit("/", 1)[1])
     assert found.verdict is not None
     less = replace(service.knowledge, entries={})
-    verdict = told_verdict(found.verdict | {"from_the_future": 1}, less, "zh")
+    verdict = localized(found.verdict, less, "zh")
     assert verdict.root_cause is not None
-    assert verdict.root_cause.title == found.verdict["root_cause"]["title"]
-    assert verdict.action.reason == found.verdict["action"]["reason"]
+    assert found.root_cause is not None
+    assert verdict.root_cause.title == found.root_cause.title
+    assert verdict.action.reason == found.verdict.action.reason
 
 
 def test_an_incident_without_a_verdict_says_so(client: TestClient, service: Service) -> None:

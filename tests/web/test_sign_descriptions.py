@@ -31,8 +31,7 @@ def test_every_sign_of_the_knowledge_base_has_words() -> None:
 
 
 def marked(sign: Sign, text: str) -> list[Mark]:
-    tokens = align(sign, text).tokens
-    return marks({"sign": token.sign, "state": token.state, "instead": token.instead} for token in tokens)
+    return marks(align(sign, text).tokens)
 
 
 def test_what_stands_between_and_what_is_missing_is_marked() -> None:

@@ -1,4 +1,4 @@
-"""What a machine should do about a verdict, and how ranks and versions are told to people."""
+"""What a machine should do about a verdict, and which fixes its entry suggests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torchtriage.answer.likeliest_cause import likeliest, shows
 from torchtriage.answer.version_ranges import shown
 from torchtriage.domain.entry import Entry, Fix, Language
 from torchtriage.domain.host import host_name
-from torchtriage.domain.verdict import Action, RootCause
+from torchtriage.domain.verdict import Action, RootCause, SuggestedFix
 
 _REASONS: dict[str, tuple[str, str]] = {
     "retry": ("The cause is passing; the same job can succeed as it is.", "原因是暂时性的，原样重试即可成功。"),
@@ -67,17 +67,6 @@ def nothing_failed(lang: Language) -> Action:
     return Action("no", "none", (), _NOTHING[lang == "zh"])
 
 
-def ranges(ranks: Iterable[int]) -> str:
-    """-> ranks folded to ranges: {0, 1, 2, 5} gives `0-2,5`."""
-    parts: list[list[int]] = []
-    for rank in sorted(set(ranks)):
-        if parts and rank == parts[-1][1] + 1:
-            parts[-1][1] = rank
-        else:
-            parts.append([rank, rank])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
-
-
 def explained(root: RootCause, entry: Entry, versions: dict[str, str], lang: Language) -> RootCause:
     """-> the root cause with what its entry says of it in one language: the causes and fixes first that the failure's
     words mean, commands filled with what was captured."""
@@ -96,20 +85,20 @@ def explained(root: RootCause, entry: Entry, versions: dict[str, str], lang: Lan
 
 def told_fixes(
     entry: Entry, words: str, values: Mapping[str, str], versions: dict[str, str], lang: Language
-) -> tuple[dict[str, object], ...]:
+) -> tuple[SuggestedFix, ...]:
     """-> an entry's fixes in the verdict's form, those first that the failure's words mean; those for other versions
     than the log shows come last."""
     fixes = [_told_fix(fix, values, versions, lang) for fix in likeliest(entry.fixes, words)]
-    return tuple(sorted(fixes, key=lambda fix: fix["fits"] is False))
+    return tuple(sorted(fixes, key=lambda fix: fix.fits is False))
 
 
-def _told_fix(fix: Fix, values: Mapping[str, str], versions: dict[str, str], lang: Language) -> dict[str, object]:
+def _told_fix(fix: Fix, values: Mapping[str, str], versions: dict[str, str], lang: Language) -> SuggestedFix:
     version, fits = shown(fix.applies, versions)
-    return {
-        "title": filled(fix.title.in_(lang), values),
-        "detail": filled(fix.detail.in_(lang), values) if fix.detail else "",
-        "commands": list(commands(fix.commands, values)),
-        "applies": fix.applies,
-        "shown": version,
-        "fits": fits,
-    }
+    return SuggestedFix(
+        title=filled(fix.title.in_(lang), values),
+        detail=filled(fix.detail.in_(lang), values) if fix.detail else "",
+        commands=commands(fix.commands, values),
+        applies=fix.applies,
+        shown=version,
+        fits=fits,
+    )

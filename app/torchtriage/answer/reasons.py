@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from torchtriage.answer.action import ranges
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.missing_ranks import awaited
 from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.run_reading import RunReading
 from torchtriage.domain.entry import Kind, Language
 from torchtriage.domain.event import EventSource, Where
-from torchtriage.domain.verdict import RootCause
+from torchtriage.domain.json_form import Scalar
+from torchtriage.domain.rank_set import RankSet
+from torchtriage.domain.verdict import Reason, RootCause
 from torchtriage.reading.redaction.redact import redact
 
-_Reason = tuple[str, Mapping[str, object]]
 _SAID: dict[str, tuple[str, str]] = {
     "sign": ("line {line} shows the message of {entry}", "第 {line} 行出现了 {entry} 的报错信息"),
     "exit": ("line {line} says how the process ended: {text}", "第 {line} 行说明了进程的结束方式：{text}"),
@@ -69,10 +69,12 @@ _SAID: dict[str, tuple[str, str]] = {
 _WHY = {"named": "missing", "absent": "missing", "torn": "few", "behind": "behind"}
 
 
-def tell(because: Iterable[tuple[str, Mapping[str, object]]], lang: Language) -> tuple[str, ...]:
+def tell(because: Iterable[Reason], lang: Language) -> tuple[str, ...]:
     """-> the sentences of the reasons that `because_of` found; names that this version does not know are left out."""
     return tuple(
-        _SAID[key][lang == "zh"].format(**values, noun=_noun(values)) for key, values in because if key in _SAID
+        _SAID[reason.name][lang == "zh"].format(**reason.values, noun=_noun(reason.values))
+        for reason in because
+        if reason.name in _SAID
     )
 
 
@@ -80,39 +82,46 @@ def _noun(values: Mapping[str, object]) -> str:
     return "rank" if str(values.get("ranks", "")).isdecimal() else "ranks"
 
 
-def because_of(choice: Choice, reading: RunReading, root: RootCause) -> tuple[tuple[str, dict[str, object]], ...]:
+def because_of(choice: Choice, reading: RunReading, root: RootCause) -> tuple[Reason, ...]:
     """-> why the verdict is what it is, as names and values, the weightiest first."""
     told = [*_shown(choice, root), *_placed(choice, reading, root), *_missing(reading)]
     alone = awaited(choice.root, choice.live, reading) if choice.root is not None else None
     if alone is not None and alone == root.rank:
-        told.append(("missing", {"ranks": str(alone)}))
+        told.append(Reason("missing", {"ranks": str(alone)}))
     if len(choice.roots) > 1:
-        told.append(("attempts", {"count": len(choice.roots)}))
+        told.append(Reason("attempts", {"count": len(choice.roots)}))
     if choice.survived:
-        told.append(("survived", {"count": len(choice.survived)}))
-    return tuple((key, dict(values)) for key, values in told)
+        told.append(Reason("survived", {"count": len(choice.survived)}))
+    return tuple(told)
 
 
-def _shown(choice: Choice, root: RootCause) -> Iterator[_Reason]:
+def _shown(choice: Choice, root: RootCause) -> Iterator[Reason]:
     """Yields what showed the failure."""
     finding = choice.root
     assert finding is not None
     match, line = finding.match, root.evidence[0].line
     if match is None:
-        yield "unknown", {}
+        yield Reason("unknown")
     elif match.near:
         near = match.near
         said = _part(near.log, finding)
-        told = {"similarity": round(near.similarity), "log": said, "expected": near.expected}
-        yield ("near" if near.log or near.expected else "tidied"), {"entry": match.entry.id, **told}
+        name = "near" if near.log or near.expected else "tidied"
+        similarity = round(near.similarity)
+        values: dict[str, Scalar] = {
+            "entry": match.entry.id,
+            "similarity": similarity,
+            "log": said,
+            "expected": near.expected,
+        }
+        yield Reason(name, values)
     elif finding.event.where is Where.EXIT:
-        yield "exit", {"line": line, "text": finding.event.text}
+        yield Reason("exit", {"line": line, "text": finding.event.text})
     elif match.entry.catch_all:
-        yield "catch_all", {}
+        yield Reason("catch_all")
     else:
-        yield "sign", {"line": line, "entry": match.entry.id}
+        yield Reason("sign", {"line": line, "entry": match.entry.id})
     if match is not None and match.entry.kind is Kind.CONSEQUENCE:
-        yield "echo", {}
+        yield Reason("echo")
 
 
 def _part(words: str, finding: Finding) -> str:
@@ -121,35 +130,35 @@ def _part(words: str, finding: Finding) -> str:
     return words if redact(whole) == whole else "…"
 
 
-def _placed(choice: Choice, reading: RunReading, root: RootCause) -> Iterator[_Reason]:
+def _placed(choice: Choice, reading: RunReading, root: RootCause) -> Iterator[Reason]:
     """Yields how the failure stands to the others of the run."""
     finding = choice.root
     assert finding is not None
     if len(finding.ranks) > 1:
-        yield "ranks", {"ranks": ranges(finding.ranks)}
+        yield Reason("ranks", {"ranks": str(RankSet.of(finding.ranks))})
     reported = [other.event for other in reading.findings if other.event.source is EventSource.FIRST_FAILURE]
     others = [other for other in choice.live if other is not finding and other.order > finding.order]
     if others:
-        yield "first", {"count": len(others)}
+        yield Reason("first", {"count": len(others)})
     if choice.gave_way and finding.entry not in choice.gave_way:
-        yield "gave_way", {"entry": choice.gave_way[0]}
+        yield Reason("gave_way", {"entry": choice.gave_way[0]})
     named = next((event.rank for event in reported if event.attempt == finding.attempt), None)
     if named is not None and root.rank is not None and named != root.rank and named not in finding.ranks:
-        yield "overruled", {"named": named, "rank": root.rank}
+        yield Reason("overruled", {"named": named, "rank": root.rank})
 
 
-def _missing(reading: RunReading) -> Iterator[_Reason]:
+def _missing(reading: RunReading) -> Iterator[Reason]:
     """Yields on what ranks disagreed, and the ranks at which the waiting of the others points."""
     sides = reading.extractors.collectives.sides()
     if len(sides) > 1:
-        told = (f"{what.replace(' of ', ' ')} (rank {ranges(ranks)})" for what, ranks in sides)
-        yield "torn", {"sides": ", ".join(told)}
+        told = (f"{what.replace(' of ', ' ')} (rank {RankSet.of(ranks)})" for what, ranks in sides)
+        yield Reason("torn", {"sides": ", ".join(told)})
     suspects = reading.extractors.collectives.suspects(reading.environment.world_size)
     if suspects is not None:
-        yield (
+        yield Reason(
             _WHY[suspects.why],
             {
-                "ranks": ranges(suspects.ranks),
+                "ranks": str(RankSet.of(suspects.ranks)),
                 "sequence": suspects.sequence,
                 "others": suspects.others,
             },

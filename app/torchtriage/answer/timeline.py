@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from torchtriage.answer.action import ranges
 from torchtriage.causality.cascade import ECHO_AREAS
 from torchtriage.causality.findings import Finding, Place
 from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.run_reading import RunReading
 from torchtriage.domain.entry import Kind
 from torchtriage.domain.event import EventSource, Where
+from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import RankMark, RootCause
 
 MOST_ALONE = 64  # ranks that have a mark each; of more, those of one kind share one
@@ -46,7 +46,7 @@ def timeline(choice: Choice, reading: RunReading, root: RootCause | None) -> tup
     shared = len(marks) > MOST_ALONE
     told = list(_shared(marks, reading) if shared else (_told([mark], reading) for mark in marks))
     if silent := reading.ranks - best.keys():
-        told.append(RankMark(ranges(silent), "silent", None))
+        told.append(RankMark(RankSet.of(silent), "silent", None))
     return tuple(told)
 
 
@@ -101,7 +101,7 @@ def _told(marks: list[_Mark], reading: RunReading) -> RankMark:
     first = marks[0]
     times = sorted(filter(None, (reading.environment.span.dated(mark.place.time) for mark in marks)))
     told = RankMark(
-        ranges(mark.rank for mark in marks),
+        RankSet.of(mark.rank for mark in marks),
         first.kind,
         first.place.number,
         first.place.file,

@@ -8,7 +8,6 @@ from itertools import islice
 
 import re2
 
-from torchtriage.answer.action import ranges
 from torchtriage.answer.run_facts import dated, told_at
 from torchtriage.causality.cascade import causes, explained_by
 from torchtriage.causality.findings import Finding
@@ -20,7 +19,8 @@ from torchtriage.domain.entry import Entry, Language
 from torchtriage.domain.event import EventSource, Raised, Where
 from torchtriage.domain.host import host_name
 from torchtriage.domain.line import Line
-from torchtriage.domain.verdict import Attempt, Candidate, Cascade, Evidence, RootCause
+from torchtriage.domain.rank_set import RankSet
+from torchtriage.domain.verdict import Attempt, Candidate, Cascade, Evidence, ExceptionFact, RootCause, StackFrame
 from torchtriage.reading.redaction.redact import redact
 
 _MOST_EVIDENCE = 10
@@ -129,12 +129,10 @@ def cascades(choice: Choice, shown: Callable[[str], str]) -> tuple[Cascade, ...]
         ranks = finding.ranks or {rank for rank in (finding.event.rank,) if rank is not None}
         key = (finding.entry, "" if finding.entry else text)
         if key in told:
-            known = told[key]
-            ranks = ranks | set(_unfold(known.ranks))
-            told[key] = replace(known, ranks=ranges(ranks))
+            told[key] = replace(told[key], ranks=told[key].ranks | ranks)
         elif finding.entry is None or finding.entry != chosen.entry:
             line = finding.event.line
-            told[key] = Cascade(finding.entry, ranges(ranks), line.number, cause.entry, text, line.file)
+            told[key] = Cascade(finding.entry, RankSet.of(ranks), line.number, cause.entry, text, line.file)
     return tuple(told.values())
 
 
@@ -144,11 +142,6 @@ def attempts(choice: Choice) -> tuple[Attempt, ...]:
         Attempt(number, root.entry, root.event.line.number, root.event.line.file)
         for number, root in choice.roots.items()
     )
-
-
-def _unfold(text: str) -> list[int]:
-    parts = [part.split("-") for part in text.split(",") if part]
-    return [rank for part in parts for rank in range(int(part[0]), int(part[-1]) + 1)]
 
 
 def _captured(entry: Entry | None, findings: list[Finding]) -> dict[str, str]:
@@ -165,11 +158,8 @@ def _captured(entry: Entry | None, findings: list[Finding]) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def _exception(raised: Raised | None) -> dict[str, object] | None:
+def _exception(raised: Raised | None) -> ExceptionFact | None:
     if raised is None:
         return None
-    frames = [
-        {"file": at.file, "line": at.line, "function": at.function, "code": at.code, "user_code": at.user_code}
-        for at in raised.frames
-    ]
-    return {"type": raised.type, "message": raised.message, "frames": frames}
+    frames = (StackFrame(at.file, at.line, at.function, at.code, at.user_code) for at in raised.frames)
+    return ExceptionFact(raised.type, raised.message, tuple(frames))

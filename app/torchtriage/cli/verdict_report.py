@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchtriage.domain.entry import Language
-from torchtriage.domain.verdict import Verdict
+from torchtriage.domain.verdict import SuggestedFix, Verdict
 from torchtriage.reading.prefixes.strip import ANSI
 
 _BOLD, _DIM, _RED, _GREEN, _YELLOW, _CYAN, _OFF = (
@@ -102,12 +102,11 @@ def _host_and_rank(verdict: Verdict) -> str:
     return " @ ".join(part for part in (rank, root.host or "") if part)
 
 
-def _fix(fix: dict[str, object], shown: str) -> str:
-    commands = fix["commands"] if isinstance(fix["commands"], list) else []
-    version = f"; {shown} {fix['shown']}" if fix.get("shown") else ""
-    applies = f" [{fix['applies']}{version}]" if fix["applies"] not in ("any", "") else ""
-    detail = f"\n{fix['detail']}" if fix["detail"] else ""
-    return f"{fix['title']}{applies}{detail}" + "".join(f"\n$ {command}" for command in commands)
+def _fix(fix: SuggestedFix, shown: str) -> str:
+    version = f"; {shown} {fix.shown}" if fix.shown else ""
+    applies = f" [{fix.applies}{version}]" if fix.applies not in ("any", "") else ""
+    detail = f"\n{fix.detail}" if fix.detail else ""
+    return f"{fix.title}{applies}{detail}" + "".join(f"\n$ {command}" for command in fix.commands)
 
 
 def _cascade(verdict: Verdict, number: int) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from torchtriage.domain.timestamps import iso
+from torchtriage.domain.json_form import fields_form, json_form
 
 
 class Scope(StrEnum):
@@ -51,15 +51,10 @@ class Token:
     begun_with: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "name": self.name,
-            "scopes": sorted(self.scopes),
-            "created_at": iso(self.created_at),
-            "expires_at": iso(self.expires_at),
-            "last_used_at": iso(self.last_used_at),
-            "revoked_at": iso(self.revoked_at),
-        }
+        """The form that outsiders rely on."""
+        known = {"id": self.id, "name": self.name, "scopes": sorted(self.scopes)}
+        times = ("created_at", "expires_at", "last_used_at", "revoked_at")
+        return known | {name: json_form(getattr(self, name)) for name in times}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +70,5 @@ class Change:
     id: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "at": iso(self.at),
-            "by": self.by,
-            "action": self.action,
-            "subject": self.subject,
-            "detail": self.detail,
-        }
+        """The form that outsiders rely on."""
+        return fields_form(self)

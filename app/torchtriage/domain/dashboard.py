@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from torchtriage.domain.json_form import fields_form
 from torchtriage.domain.stats import BadHost, Precision, RetrySuccess
 
 OTHERS = "others"  # the name of what is too little to be drawn by itself
@@ -83,7 +84,7 @@ class Dashboard:
             "cluster": self.cluster,
             "count": self.count,
             "gpu_hours_lost": self.gpu_hours_lost,
-            "retries": asdict(self.retries) | {"unknown": self.retries.unknown},
+            "retries": fields_form(self.retries) | {"unknown": self.retries.unknown},
         } | {name: [dict(zip(rows[0], row, strict=True)) for row in rows[1:]] for name, rows in self.tables().items()}
 
     def tables(self) -> dict[str, list[list[Any]]]:
@@ -95,7 +96,7 @@ class Dashboard:
             "by_area": list(_chart(self.by_area)),
             "by_owner": list(_chart(self.by_owner)),
             "causes": _rows(("entry", "count", "gpu_hours_lost"), costs),
-            "clusters": _rows(ClusterRecord.__slots__, (asdict(row).values() for row in self.clusters)),
+            "clusters": _rows(ClusterRecord.__slots__, (fields_form(row).values() for row in self.clusters)),
             "hosts": _rows(("host", "hardware", "last_seen"), hosts),
             "precision": _rows(("entry", "right", "wrong"), said),
         }

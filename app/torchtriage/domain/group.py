@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from torchtriage.domain.json_form import fields_form
 from torchtriage.domain.suggestion import Suggestion
-from torchtriage.domain.timestamps import iso
 
 
 class GroupStatus(StrEnum):
@@ -54,7 +54,9 @@ class Group:
     first_seen: datetime
     last_seen: datetime
     resolved_at: datetime | None = None
-    regressed_at: datetime | None = None
+    regressed_at: datetime | None = field(
+        default=None, metadata={"description": "When an incident came after the group had been resolved"}
+    )
     owner: str | None = None
     note: str | None = None
     muted_until: datetime | None = None
@@ -63,34 +65,16 @@ class Group:
     merged: tuple[str, ...] = ()
     fingerprints: tuple[str, ...] = ()
     suggestion: Suggestion | None = None
-    came_from: str | None = None
+    came_from: str | None = field(
+        default=None, metadata={"description": "The group out of which later knowledge took this one"}
+    )
     provisional: bool = False
 
     def as_dict(self, base_url: str) -> dict[str, Any]:
         """The form that outsiders rely on; `url` is the group's page."""
-        return {
-            "id": self.id,
-            "url": f"{base_url}/groups/{self.id}",
-            "status": self.status.value,
-            "count": self.count,
-            "signature": self.signature,
-            "title": self.title,
-            "entry": self.entry,
-            "outcome": self.outcome,
-            "first_seen": iso(self.first_seen),
-            "last_seen": iso(self.last_seen),
-            "resolved_at": iso(self.resolved_at),
-            "regressed_at": iso(self.regressed_at),
-            "owner": self.owner,
-            "note": self.note,
-            "muted_until": iso(self.muted_until),
-            "gpu_hours_lost": self.gpu_hours_lost,
-            "merged_into": self.merged_into,
-            "merged": list(self.merged),
-            "came_from": self.came_from,
-            "fingerprints": list(self.fingerprints),
-            "generated": self.suggestion.as_dict() if self.suggestion else None,
-        }
+        known = {"id": self.id, "url": f"{base_url}/groups/{self.id}"} | fields_form(self)
+        del known["provisional"]
+        return known | {"generated": known.pop("suggestion")}
 
 
 @dataclass(frozen=True, slots=True)

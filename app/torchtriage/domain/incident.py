@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from torchtriage.domain.group import GroupMark
-from torchtriage.domain.timestamps import iso
+from torchtriage.domain.json_form import fields_form
+from torchtriage.domain.verdict import RootCause, Verdict
+
+FeedbackVerdict = Literal["right", "wrong"]
 
 
 class State(StrEnum):
@@ -46,10 +49,10 @@ class Job:
     url: str | None = None
     labels: dict[str, str] = field(default_factory=dict)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Only what was given."""
-        given = {known.name: getattr(self, known.name) for known in fields(self)}
-        return {name: value for name, value in given.items() if value is not None and value != {}}
+        given = ((name, getattr(self, name)) for name in self.__slots__)
+        return {name: value for name, value in given if value is not None and value != {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +80,8 @@ class StoredLog:
     def lines(self) -> int:
         return sum(file.lines for file in self.files)
 
-    def as_dict(self) -> dict[str, Any]:
-        files = [{"name": f.name, "sha256": f.sha256, "bytes": f.bytes, "lines": f.lines} for f in self.files]
-        return {"sha256": self.sha256, "bytes": self.bytes, "lines": self.lines, "files": files}
+    def to_json(self) -> dict[str, Any]:
+        return fields_form(self) | {"bytes": self.bytes, "lines": self.lines}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +90,18 @@ class StoredLine:
 
     line: int
     text: str
-    cut: bool = False
+    cut: bool = field(default=False, metadata={"description": "The line goes on, but is too long to be shown whole"})
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
     """What somebody said of a verdict; `entry` is what it should have been where they know."""
 
-    verdict: str  # right or wrong
+    verdict: FeedbackVerdict
     by: str
     at: datetime
     entry: str | None = None
     note: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"verdict": self.verdict, "entry": self.entry, "note": self.note, "by": self.by, "at": iso(self.at)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,35 +113,29 @@ class Incident:
     received_at: datetime
     job: Job
     log: StoredLog
-    verdict: dict[str, Any] | None = None
+    verdict: Verdict | None = None
     group: GroupMark | None = None
     triaged_at: datetime | None = None
     failure: str | None = None
     gpu_hours_lost: float | None = None
     feedback: tuple[Feedback, ...] = ()
 
+    @property
+    def root_cause(self) -> RootCause | None:
+        return self.verdict.root_cause if self.verdict else None
+
+    @property
+    def entry(self) -> str | None:
+        """The entry that names its root cause."""
+        return self.root_cause.entry if self.root_cause else None
+
     def as_dict(self, base_url: str) -> dict[str, Any]:
         """The form that outsiders rely on; `url` is the incident's page."""
-        group = self.group
-        mark = {"id": group.id, "status": group.status.value, "count": group.count} if group else None
-        return {
-            "id": self.id,
-            "url": f"{base_url}/incidents/{self.id}",
-            "state": self.state.value,
-            "failure": self.failure,
-            "received_at": iso(self.received_at),
-            "triaged_at": iso(self.triaged_at),
-            "job": self.job.as_dict(),
-            "group": mark,
-            "verdict": self.verdict,
-            "log": self.log.as_dict(),
-            "gpu_hours_lost": self.gpu_hours_lost,
-            "feedback": [feedback.as_dict() for feedback in self.feedback],
-        }
+        return {"id": self.id, "url": f"{base_url}/incidents/{self.id}"} | fields_form(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class VerdictSummary:
     """What of a verdict is filtered, searched and grouped by."""
 
     outcome: str
@@ -157,8 +150,8 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A verdict in short: where two differ in this, they say something else."""
+class VerdictKey:
+    """What tells two verdicts apart: where they differ in this, they name another cause."""
 
     outcome: str
     entry: str | None

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
-
-from torchtriage.domain.timestamps import iso
+from typing import Literal
 
 Bucket = Literal["hour", "day"]
 
@@ -30,9 +28,6 @@ class Stat:
     count: int
     gpu_hours_lost: float | None
 
-    def as_dict(self) -> dict[str, Any]:
-        return {"at": self.at, "value": self.value, "count": self.count, "gpu_hours_lost": self.gpu_hours_lost}
-
 
 @dataclass(frozen=True, slots=True)
 class HostRecord:
@@ -48,19 +43,6 @@ class HostRecord:
     gpu_hours_lost: float | None
     entries: dict[str, int] = field(default_factory=dict)
     looked_at: int = 0
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "host": self.host,
-            "count": self.count,
-            "hardware": self.hardware,
-            "jobs": self.jobs,
-            "first_seen": iso(self.first_seen),
-            "last_seen": iso(self.last_seen),
-            "gpu_hours_lost": self.gpu_hours_lost,
-            "entries": self.entries,
-            "looked_at": self.looked_at,
-        }
 
 
 @dataclass(frozen=True, slots=True)

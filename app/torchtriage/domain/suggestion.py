@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
-
-from torchtriage.domain.timestamps import iso
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +13,3 @@ class Suggestion:
     text: str
     model: str
     made_at: datetime
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"text": self.text, "model": self.model, "made_at": iso(self.made_at)}

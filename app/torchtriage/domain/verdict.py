@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from torchtriage.domain.host import exclusion
+from torchtriage.domain.json_form import Scalar, fields_form
+from torchtriage.domain.rank_set import RankSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +18,73 @@ class Evidence:
     text: str
     file: str | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        known = {"line": self.line, "text": self.text}
+    def to_json(self) -> dict[str, Any]:
+        known: dict[str, Any] = {"line": self.line, "text": self.text}
         return known if self.file is None else known | {"file": self.file}
 
 
-_SOUGHT = frozenset({"missing", "few", "behind"})  # reasons that name ranks
+@dataclass(frozen=True, slots=True)
+class StackFrame:
+    """One frame of the exception's traceback; `user_code` is False for installed packages and the standard library."""
+
+    file: str
+    line: int
+    function: str
+    code: str = ""
+    user_code: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ExceptionFact:
+    """The exception that the run failed of: dotted type, whole message, frames with the outermost first."""
+
+    type: str
+    message: str
+    frames: tuple[StackFrame, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestedFix:
+    """A fix of the entry, for this run: commands are filled with what the log tells.
+
+    `applies` names the versions that it is for; `shown` is the version of this run that decides, and `fits` whether it
+    is one of them, None where the log tells none.
+    """
+
+    title: str
+    detail: str
+    commands: tuple[str, ...]
+    applies: str
+    shown: str | None = None
+    fits: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why the verdict is what it is: the name of a reason and the values of its sentence, for any language."""
+
+    name: str
+    values: dict[str, Scalar] = field(default_factory=dict)
+
+    def to_json(self) -> list[Any]:
+        return [self.name, self.values]
+
+    @classmethod
+    def from_json(cls, data: Any) -> Reason:
+        """Raises ValueError, TypeError."""
+        name, values = data
+        if not isinstance(name, str) or not isinstance(values, dict):
+            raise TypeError("is no pair of a name and its values")
+        return cls(name, values)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, *_: Any) -> dict[str, Any]:
+        """-> what the OpenAPI document says of it."""
+        pair = [{"type": "string"}, {"additionalProperties": True, "type": "object"}]
+        return {"type": "array", "prefixItems": pair, "minItems": 2, "maxItems": 2}
+
+
+_OF_SUSPECTS = frozenset({"missing", "few", "behind"})  # reasons that name ranks
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,35 +101,28 @@ class RootCause:
     attempt: int = 0
     time: str | None = None
     evidence: tuple[Evidence, ...] = ()
-    exception: dict[str, Any] | None = None
+    exception: ExceptionFact | None = None
     causes: tuple[str, ...] = ()
-    fixes: tuple[dict[str, Any], ...] = ()
+    fixes: tuple[SuggestedFix, ...] = ()
     checks: tuple[str, ...] = ()
     prevent: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     owner: str | None = None
     captured: dict[str, str] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
-    because: tuple[tuple[str, dict[str, Any]], ...] = ()  # the reasons as names and values, to be told in any language
+    because: tuple[Reason, ...] = ()  # the same reasons, to be put into sentences of any language
 
     @property
     def words(self) -> str:
-        return words_of(self.exception, (line.text for line in self.evidence))
+        """What the failure says of itself: its exception's type and message, and the lines that show it."""
+        raised = [f"{self.exception.type}: {self.exception.message}"] if self.exception else []
+        return "\n".join((*raised, *(line.text for line in self.evidence)))
 
     @property
-    def sought(self) -> str | None:
+    def suspects(self) -> str | None:
         """The ranks to look at first where none is named: those that the others waited for, or that stand apart."""
-        told = (str(values["ranks"]) for name, values in self.because if name in _SOUGHT)
-        return next(told, None) if self.rank is None else None
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"evidence": [line.as_dict() for line in self.evidence]}
-
-
-def words_of(exception: dict[str, Any] | None, evidence: Iterable[str]) -> str:
-    """-> what a failure says of itself: its exception's type and message, and the lines that show it."""
-    raised = [f"{exception.get('type')}: {exception.get('message')}"] if exception else []
-    return "\n".join((*raised, *evidence))
+        named = (str(reason.values.get("ranks")) for reason in self.because if reason.name in _OF_SUSPECTS)
+        return next(named, None) if self.rank is None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +136,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
-    """Something that happened because of another; `ranks` are folded to ranges ("0-169,171-511")."""
+    """Something that happened because of another, on these ranks."""
 
     entry: str | None
-    ranks: str
+    ranks: RankSet
     line: int
     because_of: str | None
     text: str
@@ -93,7 +148,7 @@ class Cascade:
 
 @dataclass(frozen=True, slots=True)
 class RankMark:
-    """What became of some ranks (folded to ranges) in the root cause's attempt, and the line that shows it.
+    """What became of some ranks in the root cause's attempt, and the line that shows it.
 
     `kind`: first (failed first), missing (the others waited for it in vain), failed (on its own, later), waited (for
     ranks that were gone), stopped (by the launcher), ended (only its exit status is told), silent (it shows no
@@ -101,7 +156,7 @@ class RankMark:
     how many seconds it had waited by then.
     """
 
-    ranks: str
+    ranks: RankSet
     kind: str
     line: int | None
     file: str | None = None
@@ -200,4 +255,4 @@ class Verdict:
 
     def as_dict(self) -> dict[str, Any]:
         """The verdict as plain lists, dicts and scalars."""
-        return asdict(self) | {"root_cause": self.root_cause.as_dict() if self.root_cause else None}
+        return fields_form(self)

@@ -48,8 +48,8 @@ def failure(verdict: Verdict) -> str:
     if root is None:
         raise BadInput(f"nothing failed in {verdict.source}")
     if root.exception:
-        message = str(root.exception["message"]).strip()
-        return f"{root.exception['type']}: {message}" if message else str(root.exception["type"])
+        message = root.exception.message.strip()
+        return f"{root.exception.type}: {message}" if message else root.exception.type
     if root.evidence:
         return root.evidence[0].text.strip()
     return root.title

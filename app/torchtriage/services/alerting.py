@@ -83,17 +83,16 @@ def _put(
 
 def _facts(service: Service, incident: Incident) -> dict[str, str | None]:
     """-> what rules can ask for."""
-    verdict, job = incident.verdict or {}, incident.job
-    root = verdict.get("root_cause") or {}
-    entry = service.knowledge.entries.get(root.get("entry") or "")
+    job, root = incident.job, incident.root_cause
+    entry = service.knowledge.entries.get(incident.entry or "")
     labels: dict[str, str | None] = {f"label.{name}": value for name, value in job.labels.items()}
     return labels | {
-        "entry": root.get("entry"),
+        "entry": incident.entry,
         "owner": entry.owner if entry else None,
-        "outcome": verdict.get("outcome"),
+        "outcome": incident.verdict.outcome if incident.verdict else None,
         "cluster": job.cluster,
         "queue": job.queue,
         "user": job.user,
-        "host": root.get("host"),
+        "host": root.host if root else None,
         "job_name": job.job_name,
     }

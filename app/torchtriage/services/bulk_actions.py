@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from torchtriage.domain.incident import Feedback, Incident
+from torchtriage.domain.incident import Feedback, FeedbackVerdict, Incident
 from torchtriage.errors import NotFound
 from torchtriage.services.incidents import forget_incident, say
 from torchtriage.services.service import Service
@@ -32,7 +32,7 @@ def forget_some(service: Service, incident_ids: Sequence[str], by: str) -> int:
     return done
 
 
-def say_of_some(service: Service, incident_ids: Sequence[str], verdict: str, by: str) -> int:
+def say_of_some(service: Service, incident_ids: Sequence[str], verdict: FeedbackVerdict, by: str) -> int:
     """Keeps that the verdicts are right, or wrong -> of how many incidents."""
     known = [incident.id for incident in read_some(service, incident_ids) if incident.verdict is not None]
     for incident_id in known:

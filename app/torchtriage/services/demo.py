@@ -124,7 +124,7 @@ def _failure(launch: Launch, entry: Entry, chance: Random, job: Job) -> _Failure
         "gpus": launch.world,
         "exit_code": int(not healthy),
     }
-    return _Failure(log, Job(**(job.as_dict() | told)), ended)
+    return _Failure(log, Job(**(job.to_json() | told)), ended)
 
 
 def _unknown(entry: Entry, chance: Random) -> Entry:
@@ -144,8 +144,7 @@ def _decide(service: Service, chance: Random, now: datetime) -> None:
         change = GroupChange(status, chance.choice(_PEOPLE), chance.choice(_notes(service, group.entry)))
         groups.change_group(service, group.id, change, "demo")
     for incident in incidents.list_incidents(service, IncidentFilter(), 60).items[::2]:
-        root = (incident.verdict or {}).get("root_cause") or {}
-        note = chance.choice((*_notes(service, root.get("entry")), None))
+        note = chance.choice((*_notes(service, incident.entry), None))
         said = Feedback("right" if chance.random() < 0.9 else "wrong", chance.choice(_PEOPLE), now, None, note)
         incidents.say(service, incident.id, said)
 

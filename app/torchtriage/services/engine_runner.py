@@ -14,8 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from torchtriage.answer.explain_match import Why
 from torchtriage.domain.entry import KnowledgeBase, Language
-from torchtriage.domain.incident import Finding, Said
+from torchtriage.domain.incident import VerdictKey, VerdictSummary
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
 from torchtriage.errors import TriageError
@@ -42,18 +43,18 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Triaged:
-    """A verdict, as JSON, and what of it is filtered, grouped and searched by."""
+    """A verdict, and what of it is filtered, grouped and searched by."""
 
-    verdict: dict[str, Any]
-    finding: Finding
+    verdict: Verdict
+    finding: VerdictSummary
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A run that has been triaged, and what was said of it; None where that failed."""
+    """A run that has been triaged, and what its verdict was; None where that failed."""
 
     order: Order
-    said: Said | None
+    key: VerdictKey | None
 
 
 class Triager(Protocol):
@@ -64,11 +65,11 @@ class Triager(Protocol):
         ...
 
     def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
-        """-> what is said of each now: None where that is the same, and an error where nothing can be said."""
+        """-> the verdict of each now: None where it is the same, and an error where there can be none."""
         ...
 
-    def why(self, order: Order, entry: str) -> dict[str, Any]:
-        """-> why an entry did or did not match, as `kb why --json` has it. Raises what `run` does."""
+    def why(self, order: Order, entry: str) -> Why:
+        """-> why an entry did or did not match. Raises what `run` does."""
         ...
 
     def warm(self) -> None:
@@ -94,7 +95,7 @@ class InProcess:
 
     def run(self, order: Order) -> Triaged:
         verdict = self._engine.triage(_run(self._blobs, order), order.lang, dict(order.known))
-        return Triaged(verdict.as_dict(), finding_of(verdict, self._knowledge))
+        return Triaged(verdict, summary_of(verdict, self._knowledge))
 
     def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
         return [tried(self._changed, (one,), self._memory) for one in known]
@@ -103,12 +104,12 @@ class InProcess:
         order = known.order
         verdict = self._engine.triage(_run(self._blobs, order), order.lang, dict(order.known))
         root = verdict.root_cause
-        if Said(verdict.outcome, root.entry if root else None, verdict.fingerprint) == known.said:
+        if VerdictKey(verdict.outcome, root.entry if root else None, verdict.fingerprint) == known.key:
             return None  # most are, and all that is made of a verdict takes a while
-        return Triaged(verdict.as_dict(), finding_of(verdict, self._knowledge))
+        return Triaged(verdict, summary_of(verdict, self._knowledge))
 
-    def why(self, order: Order, entry: str) -> dict[str, Any]:
-        return self._engine.why(_run(self._blobs, order), entry).as_dict(order.lang)
+    def why(self, order: Order, entry: str) -> Why:
+        return self._engine.why(_run(self._blobs, order), entry)
 
     def warm(self) -> None:
         pass  # it is ready
@@ -146,8 +147,8 @@ class InProcesses:
             # One of them took the process down, or all together took too long: the one that is it does it again alone.
             return [error] if len(known) == 1 else [answer for one in known for answer in self.changed([one])]
 
-    def why(self, order: Order, entry: str) -> dict[str, Any]:
-        return cast(dict[str, Any], self._call("why", order, entry))
+    def why(self, order: Order, entry: str) -> Why:
+        return cast(Why, self._call("why", order, entry))
 
     def _call(self, *arguments: Any) -> Any:
         """Calls once more, alone, where the process was killed: what took the memory may have been another's log."""
@@ -170,15 +171,15 @@ class InProcesses:
         self._processes.close()
 
 
-def finding_of(verdict: Verdict, knowledge: KnowledgeBase) -> Finding:
+def summary_of(verdict: Verdict, knowledge: KnowledgeBase) -> VerdictSummary:
     """-> what of a verdict is filtered, grouped and searched by, in both languages."""
     root = verdict.root_cause
     entry = knowledge.entries.get(root.entry) if root and root.entry else None
     texts = [verdict.signature, entry and f"{entry.id}\n{entry.title.en}\n{entry.title.zh}", *verdict.run.hosts]
     if root:
         texts += [root.title, root.host, *(line.text for line in root.evidence)]
-        texts += [str(value) for key, value in (root.exception or {}).items() if key in ("type", "message")]
-    return Finding(
+        texts += [root.exception.type, root.exception.message] if root.exception else []
+    return VerdictSummary(
         outcome=verdict.outcome,
         fingerprint=verdict.fingerprint,
         signature=verdict.signature,

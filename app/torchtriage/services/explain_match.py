@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from torchtriage.answer.explain_match import Why
 from torchtriage.domain.entry import Language
 from torchtriage.domain.incident import Incident
 from torchtriage.errors import BadInput, NotFound
@@ -15,8 +14,8 @@ MOST_BYTES = 64 << 20  # of a log that is read while somebody waits for a page
 MOST_TEXT = 200_000  # characters of a text that is tried
 
 
-def why_not(service: Service, incident: Incident, entry: str, lang: Language) -> dict[str, Any] | None:
-    """-> what `kb why --json` prints; None where the log is too long to be read at once.
+def why_not(service: Service, incident: Incident, entry: str, lang: Language) -> Why | None:
+    """-> why; None where the log is too long to be read at once.
 
     Raises NotFound, and what a triage raises.
     """
@@ -25,7 +24,7 @@ def why_not(service: Service, incident: Incident, entry: str, lang: Language) ->
     return _why(service, Order(files, log.bytes, lang), entry) if log.bytes <= MOST_BYTES else None
 
 
-def why_text(service: Service, text: str, entry: str, lang: Language) -> dict[str, Any]:
+def why_text(service: Service, text: str, entry: str, lang: Language) -> Why:
     """-> the same of a text, which is not kept.
 
     Raises NotFound, BadInput where there is no text or too much of it, StorageUnavailable, and what a triage raises.
@@ -40,7 +39,7 @@ def why_text(service: Service, text: str, entry: str, lang: Language) -> dict[st
         return _why(service, Order((("text", path),), spool([source], path), lang), entry)
 
 
-def _why(service: Service, order: Order, entry: str) -> dict[str, Any]:
+def _why(service: Service, order: Order, entry: str) -> Why:
     if entry not in service.knowledge.entries:
         raise NotFound("there is no such entry", entry=entry[:100])
     return service.triager.why(order, entry)

@@ -60,7 +60,7 @@ class Succession:
         Raises StorageUnavailable, Interrupted.
         """
         with self._service.database.reading() as session:
-            wanted = fingerprint_upgrade.unlooked(session, self._service.knows)
+            wanted = fingerprint_upgrade.unlooked(session, self._service.knowledge_version)
         if not wanted and self._service.settled.is_set():
             return
         log.info("%d fingerprints of groups are looked at with today's knowledge", len(wanted))
@@ -106,10 +106,10 @@ class Succession:
         """-> False where its logs can't be read now."""
         service = self._service
         with service.database.reading() as session:
-            if not fingerprint_upgrade.is_left(session, fingerprint, service.knows):
+            if not fingerprint_upgrade.is_left(session, fingerprint, service.knowledge_version):
                 return True
             newest = _bounded(fingerprint_upgrade.sample(session, fingerprint, LOOKED_AT))
-        answers = service.triager.changed([Known(order_of(kept.log, kept.job), kept.said) for kept in newest])
+        answers = service.triager.changed([Known(order_of(kept.log, kept.job), kept.key) for kept in newest])
         away = sum(isinstance(answer, StorageUnavailable) for answer in answers)
         if away and (not last or away == len(answers)):
             return False
@@ -122,7 +122,7 @@ class Succession:
             else:
                 log.info("incident %s tells nothing of its group: %s", kept.id, answer.message)
         with service.database.transaction() as session:
-            for incident_id in fingerprint_upgrade.carry(session, fingerprint, seen, service.knows):
+            for incident_id in fingerprint_upgrade.carry(session, fingerprint, seen, service.knowledge_version):
                 put_notices(session, service, incident_id)
         return True
 

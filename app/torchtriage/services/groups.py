@@ -42,7 +42,7 @@ def unsettled(service: Service) -> int:
     if service.settled.is_set():
         return 0
     with service.database.reading() as session:
-        return fingerprint_upgrade.left(session, service.knows)
+        return fingerprint_upgrade.left(session, service.knowledge_version)
 
 
 def notes_beside(service: Service, incident: Incident, most: int) -> list[tuple[str, Feedback]]:

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from torchtriage.domain.incident import Job
+from torchtriage.domain.verdict import RunFacts, Verdict
 
 
-def gpu_hours_lost(job: Job, verdict: dict[str, Any]) -> float | None:
-    """-> GPUs × hours from the start of the run, or from its last checkpoint, to its end; None where that isn't known.
+def gpu_hours_lost(job: Job, verdict: Verdict) -> float | None:
+    """-> GPUs × hours from the start of the run to its end; None where that isn't known.
 
     Start and end are taken from one clock: both as the sender said them, or both as the log has them.
     """
-    run = verdict["run"]
+    run = verdict.run
     gpus = job.gpus if job.gpus is not None else _gpus(run)
     seconds = _seconds(job.started_at, job.ended_at)
     if seconds is None:
-        seconds = _seconds(run.get("started"), run.get("ended"))
-    since_checkpoint = _seconds(run.get("checkpoint"), run.get("ended"))
-    if since_checkpoint is not None and (seconds is None or since_checkpoint < seconds):
-        seconds = since_checkpoint
-    if verdict["outcome"] == "healthy" or gpus is None or seconds is None:
+        seconds = _seconds(run.started, run.ended)
+    if verdict.outcome == "healthy" or gpus is None or seconds is None:
         return None
     return round(gpus * seconds / 3600, 4)
 
 
-def _gpus(run: dict[str, Any]) -> int | None:
+def _gpus(run: RunFacts) -> int | None:
     """-> one GPU a rank, where the log shows that the ranks had some."""
-    versions = run.get("versions") or {}
-    return run.get("world_size") if versions.get("cuda") or versions.get("nccl") else None
+    return run.world_size if run.versions.get("cuda") or run.versions.get("nccl") else None
 
 
 def _seconds(start: str | None, end: str | None) -> float | None:

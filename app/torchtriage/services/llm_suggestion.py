@@ -16,6 +16,7 @@ from torchtriage.chat.delivery_errors import Undelivered
 from torchtriage.chat.outbound_http import Outgoing, refuse
 from torchtriage.domain.group import Group
 from torchtriage.domain.incident import Incident
+from torchtriage.domain.json_form import json_form
 from torchtriage.domain.notice import OutboxItem
 from torchtriage.domain.suggestion import Suggestion
 from torchtriage.reading.redaction.redact import redact
@@ -70,15 +71,17 @@ def suggest(service: Service, item: OutboxItem) -> Keep:
 
 def _question(service: Service, incident: Incident) -> str:
     """-> what the log tells; secrets are looked for once more before anything is cut, as none is known by its half."""
-    verdict = incident.verdict or {}
-    root = verdict.get("root_cause") or {}
-    evidence = root.get("evidence") or []
-    known = {"run": verdict.get("run"), "exception": root.get("exception"), "rank": root.get("rank")}
-    first = evidence[0]["line"] if evidence else 1
-    file = evidence[0].get("file") if evidence else None
-    _, lines = read_log(service, incident, max(1, first - _AROUND), 2 * _AROUND, file)
+    verdict, root = incident.verdict, incident.root_cause
+    known = {
+        "run": verdict.run if verdict else None,
+        "exception": root.exception if root else None,
+        "rank": root.rank if root else None,
+    }
+    shown = root.evidence[0] if root and root.evidence else None
+    first = shown.line if shown else 1
+    _, lines = read_log(service, incident, max(1, first - _AROUND), 2 * _AROUND, shown.file if shown else None)
     log = "\n".join(line[:500] for line in redact("\n".join(line.text for line in lines)).split("\n"))
-    told = json.dumps(without_secrets(known), ensure_ascii=False)[: _MOST_SHOWN // 3]
+    told = json.dumps(json_form(without_secrets(known)), ensure_ascii=False)[: _MOST_SHOWN // 3]
     return f"{told}\n\nThe log around line {first}:\n{log}"[:_MOST_SHOWN]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import cast
 
 from sqlalchemy.orm import Session
 
@@ -11,10 +11,9 @@ from torchtriage.answer.action import advise, told_fixes
 from torchtriage.chat.wording import word
 from torchtriage.domain.entry import Entry, Language
 from torchtriage.domain.group import Group
-from torchtriage.domain.host import exclusion
 from torchtriage.domain.incident import Incident
 from torchtriage.domain.notice import Notice, NoticeKind
-from torchtriage.domain.verdict import words_of
+from torchtriage.domain.verdict import SuggestedFix, Verdict
 from torchtriage.errors import NotFound
 from torchtriage.reading.redaction.redact_values import without_secrets
 from torchtriage.services.service import Service
@@ -43,30 +42,30 @@ def notice_of(
 ) -> Notice:
     """-> the notice; `recent` is how many incidents the group had in 7 days."""
     lang, base = language(service), service.settings.base_url
-    verdict = incident.verdict or {}
-    root = verdict.get("root_cause") or {}
-    entry = service.knowledge.entries.get(root.get("entry") or "")
-    evidence = (root.get("evidence") or [{}])[0]
+    verdict, root = incident.verdict, incident.root_cause
+    entry = service.knowledge.entries.get(incident.entry or "")
+    evidence = root.evidence[0] if root and root.evidence else None
+    fix = _fix(verdict, entry, lang)
     return Notice(
         kind=kind,
         lang=lang,
-        title=_title(incident, root, entry, lang),
-        outcome=verdict.get("outcome", "failed"),
+        title=_title(incident, entry, lang),
+        outcome=verdict.outcome if verdict else "failed",
         url=f"{base}/incidents/{incident.id}",
         incident=incident.id,
         group=group.id if group else None,
         group_url=f"{base}/groups/{group.id}" if group else None,
-        entry=root.get("entry"),
-        confidence=root.get("confidence"),
-        rank=root.get("rank"),
-        host=root.get("host"),
+        entry=incident.entry,
+        confidence=root.confidence if root else None,
+        rank=root.rank if root else None,
+        host=root.host if root else None,
         job_name=incident.job.job_name,
         job_id=incident.job.job_id,
         user=incident.job.user,
         cluster=incident.job.cluster,
-        evidence=evidence.get("text") or incident.failure,
-        line=evidence.get("line"),
-        advice=_advice(verdict, root, entry, lang),
+        evidence=evidence.text if evidence else incident.failure,
+        line=evidence.line if evidence else None,
+        advice=_advice(verdict, entry, lang),
         count=group.count if group else 0,
         recent=recent,
         gpu_hours=group.gpu_hours_lost if group else incident.gpu_hours_lost,
@@ -74,7 +73,8 @@ def notice_of(
         muted_until=_still(group.muted_until) if group else None,
         over=over,
         document=without_secrets({"incident": incident.as_dict(base), "group": group.as_dict(base) if group else None}),
-        **_fix(verdict, root, entry, lang),
+        fix=fix.title if fix else None,
+        command=fix.commands[0] if fix and fix.commands else None,
     )
 
 
@@ -88,42 +88,32 @@ def language(service: Service) -> Language:
     return cast(Language, service.settings.alert_language)
 
 
-def _title(incident: Incident, root: dict[str, Any], entry: Entry | None, lang: Language) -> str:
+def _title(incident: Incident, entry: Entry | None, lang: Language) -> str:
     if entry:
         return entry.title.in_(lang)
-    if root:
-        return str(root.get("title") or "")
+    if incident.root_cause:
+        return incident.root_cause.title
     return word(lang, "healthy" if incident.verdict else "failed")
 
 
-def _advice(verdict: dict[str, Any], root: dict[str, Any], entry: Entry | None, lang: Language) -> str | None:
+def _advice(verdict: Verdict | None, entry: Entry | None, lang: Language) -> str | None:
     """-> whether a retry helps; in the words that were stored where the knowledge of then said something else."""
-    if not root:
+    if verdict is None or verdict.root_cause is None:
         return None
-    stored = verdict.get("action") or {}
-    hosts = tuple(stored.get("exclude_hosts") or ())
-    if root.get("entry") and entry is None:
-        reason = str(stored.get("reason") or "")
-    else:
-        today = advise(entry, _words(root), hosts, lang)
-        reason = today.reason if today.advice == stored.get("advice") else str(stored.get("reason") or "")
-    return f"{reason} {exclusion(hosts)}".rstrip()
+    stored, root = verdict.action, verdict.root_cause
+    reason = stored.reason
+    if entry is not None or root.entry is None:
+        today = advise(entry, root.words, stored.exclude_hosts, lang)
+        reason = today.reason if today.advice == stored.advice else stored.reason
+    return f"{reason} {stored.exclusion}".rstrip()
 
 
-def _fix(verdict: dict[str, Any], root: dict[str, Any], entry: Entry | None, lang: Language) -> dict[str, str | None]:
-    if entry is None:
-        return {}
-    run = verdict.get("run") or {}
-    versions = (run.get("versions_inferred") or {}) | (run.get("versions") or {})
-    fixes = told_fixes(entry, _words(root), root.get("captured") or {}, versions, lang)
-    if not fixes:
-        return {}
-    commands = cast(list[str], fixes[0]["commands"])
-    return {"fix": str(fixes[0]["title"]), "command": commands[0] if commands else None}
-
-
-def _words(root: dict[str, Any]) -> str:
-    return words_of(root.get("exception"), (str(line.get("text")) for line in root.get("evidence") or ()))
+def _fix(verdict: Verdict | None, entry: Entry | None, lang: Language) -> SuggestedFix | None:
+    """-> the first fix of today's knowledge."""
+    if verdict is None or verdict.root_cause is None or entry is None:
+        return None
+    root, versions = verdict.root_cause, verdict.run.versions_inferred | verdict.run.versions
+    return next(iter(told_fixes(entry, root.words, root.captured, versions, lang)), None)
 
 
 def _still(moment: datetime | None) -> datetime | None:

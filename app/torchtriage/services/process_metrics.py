@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
-from torchtriage.domain.incident import Finding
+from torchtriage.domain.incident import VerdictSummary
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300)
 
@@ -70,6 +70,6 @@ class Counters:
         if count:
             self.held_back[what] = why
 
-    def triaged(self, finding: Finding, seconds: float) -> None:
-        self._triaged.labels(finding.outcome, finding.entry or "").inc()
+    def triaged(self, summary: VerdictSummary, seconds: float) -> None:
+        self._triaged.labels(summary.outcome, summary.entry or "").inc()
         self._seconds.observe(seconds)

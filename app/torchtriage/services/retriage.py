@@ -59,7 +59,7 @@ class Retriage:
     ) -> None:
         self._service = service
         self._chosen = sorted(set(map(number_of, chosen)))
-        self._knowledge = service.knows
+        self._knowledge = service.knowledge_version
         self._succession = Succession(service)
         self._on_progress = on_progress
         self.looked_at = 0
@@ -121,7 +121,7 @@ class Retriage:
             pool.shutdown(cancel_futures=True)
 
     def _triaged(self, part: _Part) -> _Answers:
-        return self._service.triager.changed([Known(order_of(kept.log, kept.job), kept.said) for kept in part])
+        return self._service.triager.changed([Known(order_of(kept.log, kept.job), kept.key) for kept in part])
 
     def _compared(self, part: _Part, answers: Future[_Answers]) -> Iterator[tuple[Kept, Triaged | TriageError]]:
         same = []
@@ -171,7 +171,7 @@ def _parts(wanted: Iterator[Kept]) -> Iterator[_Part]:
 
 
 def _difference(kept: Kept, triaged: Triaged | TriageError) -> Difference:
-    before = (kept.said.outcome, kept.said.entry) if kept.said else (State.FAILED.value, None)
+    before = (kept.key.outcome, kept.key.entry) if kept.key else (State.FAILED.value, None)
     if isinstance(triaged, TriageError):
         return Difference(kept.id, before, None, triaged.message)
     return Difference(kept.id, before, (triaged.finding.outcome, triaged.finding.entry))

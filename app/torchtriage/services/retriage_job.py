@@ -10,11 +10,12 @@ import threading
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
 
+from torchtriage.domain.json_form import fields_form, from_json_form
 from torchtriage.errors import BadInput, TriageError
 from torchtriage.services.retriage import Difference, Retriage
 from torchtriage.services.service import Service
@@ -188,22 +189,13 @@ def _not_busy(noted: Noted | None) -> Progress:
 
 
 def _noted(run: str, progress: Progress) -> Noted:
-    told = asdict(progress)
-    stage = told.pop("stage")
-    return Noted(run, stage, datetime.now(UTC), told)
+    return Noted(run, progress.stage, datetime.now(UTC), fields_form(progress))
 
 
 def _progress(noted: Noted | None) -> Progress:
     if noted is None:
         return Progress()
-    told = dict(noted.told)
-    told["differences"] = tuple(_difference(**known) for known in told["differences"])
-    told |= {name: tuple(told[name]) for name in ("chosen", "ids")}
-    progress = Progress(stage=Stage(noted.stage), **told)
+    progress = from_json_form(Progress, noted.told | {"stage": noted.stage})
     if progress.stage.under_way and abs(datetime.now(UTC) - noted.seen_at) > _GONE:
         return replace(progress, stage=Stage.BROKEN, problem="the process that did it is gone")
     return progress
-
-
-def _difference(incident_id: str, before: list[str], after: list[str] | None, problem: str | None) -> Difference:
-    return Difference(incident_id, (before[0], before[1]), (after[0], after[1]) if after else None, problem)

@@ -90,9 +90,9 @@ class Service:
     settled: threading.Event = field(default_factory=threading.Event)
 
     @property
-    def knows(self) -> str:
+    def knowledge_version(self) -> str:
         """What tells verdicts of today's engine and knowledge from older ones."""
-        return verdicts.of_knowledge({"engine": VERSION, "knowledge": self.knowledge.digest})
+        return verdicts.knowledge_version(VERSION, self.knowledge.digest)
 
 
 def open_service(settings: Settings, work: Callable[[Service, str], None], working: bool = True) -> Service:
@@ -126,7 +126,7 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     service.counters.registry.register(heartbeats)
     holder.append(service)
     with database.reading() as session:
-        if not fingerprint_upgrade.left(session, service.knows):
+        if not fingerprint_upgrade.left(session, service.knowledge_version):
             service.settled.set()
     if working:
         put_what_waits(service)

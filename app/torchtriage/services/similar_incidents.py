@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from torchtriage.domain.incident import Incident, IncidentFilter
 from torchtriage.services.incidents import list_incidents
 from torchtriage.services.service import Service
@@ -12,10 +10,9 @@ from torchtriage.services.service import Service
 def similar(service: Service, incident: Incident, limit: int) -> list[Incident]:
     """-> at most `limit` others: first those of the incident's group, then those that the same entry explains; of each
     those with feedback first, then the newest."""
-    entry = ((incident.verdict or {}).get("root_cause") or {}).get("entry")
     questions = [IncidentFilter(group=incident.group.id)] if incident.group else []
-    if entry:
-        questions.append(replace(IncidentFilter(), entry=entry))
+    if incident.entry:
+        questions.append(IncidentFilter(entry=incident.entry))
     found: dict[str, Incident] = {}
     for wanted in questions:
         others = list_incidents(service, wanted, limit + 1).items

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ from torchtriage.chat.outbound_http import refuse
 from torchtriage.chat.slack_api import SlackApi, is_slacks
 from torchtriage.chat.wording import word
 from torchtriage.domain.incident import Job
+from torchtriage.domain.json_form import fields_form, from_json_form
 from torchtriage.domain.notice import NoticeKind, OutboxItem
 from torchtriage.errors import BadInput
 from torchtriage.reading.unpack import Upload
@@ -61,17 +62,10 @@ class Given:
     dropped: bool = False
     labels: dict[str, str] = field(default_factory=dict)
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def of(cls, detail: dict[str, Any]) -> Given:
-        return cls(**(detail | {"where": Where(**detail["where"]), "files": tuple(detail["files"])}))
-
 
 def take(service: Service, item: OutboxItem) -> Keep:
     """Takes a log in, as any other incident; its answer waits for the verdict."""
-    given = Given.of(item.detail)
+    given = from_json_form(Given, item.detail)
     where = given.where
     try:
         files = [_file(service, file, where.channel) for file in given.files]
@@ -99,7 +93,7 @@ def answer(service: Service, item: OutboxItem) -> Keep:
     with service.database.reading() as session:
         notice = read_notice(session, service, NoticeKind.ANSWER, item.incident, {})
     buttons = bool(service.settings.slack_signing_secret)
-    _post(service, Where(**item.detail["where"]), message(notice, buttons), open_to_all=True)
+    _post(service, from_json_form(Where, item.detail["where"]), message(notice, buttons), open_to_all=True)
     return _nothing
 
 
@@ -107,12 +101,12 @@ def reply(service: Service, item: OutboxItem) -> Keep:
     """Says something to one person."""
     from torchtriage.chat.slack_blocks import note  # as above
 
-    _post(service, Where(**item.detail["where"]), note(item.detail["text"]), open_to_all=False)
+    _post(service, from_json_form(Where, item.detail["where"]), note(item.detail["text"]), open_to_all=False)
     return _nothing
 
 
 def put_reply(session: Session, key: str, where: Where, text: str) -> None:
-    wanted = Wanted(f"{key} reply", REPLY, CHANNEL, detail={"where": asdict(where), "text": text})
+    wanted = Wanted(f"{key} reply", REPLY, CHANNEL, detail={"where": fields_form(where), "text": text})
     outbox.put(session, wanted, datetime.now(UTC))
 
 
@@ -127,7 +121,7 @@ def _replying(key: str, where: Where, text: str) -> Keep:
 def _answering(key: str, where: Where, incident: str) -> Keep:
     # Two messages can tell of the same file; in a thread it is answered once.
     place = f"{incident} {where.channel} {where.thread}" if where.thread else key
-    wanted = Wanted(f"slack answer {place}", ANSWER, CHANNEL, incident, detail={"where": asdict(where)})
+    wanted = Wanted(f"slack answer {place}", ANSWER, CHANNEL, incident, detail={"where": fields_form(where)})
     return lambda session: outbox.put_for_verdict(session, wanted, datetime.now(UTC))
 
 

@@ -6,6 +6,7 @@ All of it is quick, as Slack waits for three seconds; what was put into the outb
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,6 +17,7 @@ from torchtriage.chat.slack_text import log_in
 from torchtriage.chat.wording import word
 from torchtriage.domain.group import GroupChange, GroupStatus
 from torchtriage.domain.incident import Feedback
+from torchtriage.domain.json_form import fields_form
 from torchtriage.errors import NotFound
 from torchtriage.reading.redaction.encoded_secrets import without_spelled_secrets
 from torchtriage.reading.redaction.redact import redacted
@@ -132,9 +134,10 @@ def _do(service: Service, action: str, about: str, by: str) -> str | None:
         change = GroupChange(mute=MUTED_FOR) if action == "mute" else GroupChange(status=GroupStatus.RESOLVED)
         group = groups.change_group(service, about, change, by)
         return word(lang, f"done_{action}", title=group.title or group.signature or group.id)
-    if action in ("right", "wrong"):
-        incidents.say(service, about, Feedback(action, by, datetime.now(UTC)))
-        return word(lang, f"done_{action}", url=f"{service.settings.base_url}/incidents/{about}")
+    match action:
+        case "right" | "wrong":
+            incidents.say(service, about, Feedback(action, by, datetime.now(UTC)))
+            return word(lang, f"done_{action}", url=f"{service.settings.base_url}/incidents/{about}")
     return None  # a link that opens a page
 
 
@@ -157,7 +160,7 @@ def _put(service: Service, key: str, given: Given) -> None:
     now = datetime.now(UTC)
     text = given.text[:_LONGEST].encode("utf-8", "replace")
     clean = b"".join(without_spelled_secrets(redacted([text]))).decode("utf-8", "replace")
-    detail = given.as_dict() | {"text": clean.replace("\0", ""), "files": list(given.files)}
+    detail = fields_form(replace(given, text=clean.replace("\0", "")))
     with service.database.transaction() as session:
         if slack.is_first(session, key, now):
             outbox.put(session, Wanted(f"{key} log", TAKE, CHANNEL, detail=detail), now)

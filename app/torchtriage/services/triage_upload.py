@@ -9,6 +9,7 @@ from typing import Any
 
 from torchtriage.domain.entry import Language
 from torchtriage.domain.incident import StoredFile
+from torchtriage.domain.verdict import Verdict
 from torchtriage.reading.unpack import Upload
 from torchtriage.services.accept import logs, refuse_empty
 from torchtriage.services.engine_runner import Order
@@ -16,8 +17,8 @@ from torchtriage.services.service import Service
 from torchtriage.storage import blob_writer
 
 
-def triage_upload(service: Service, uploads: Iterable[Upload], lang: Language) -> dict[str, Any]:
-    """-> the verdict as JSON; nothing is left of the logs. Raises what `spool` and `triage_spooled` do."""
+def triage_upload(service: Service, uploads: Iterable[Upload], lang: Language) -> Verdict:
+    """-> the verdict; nothing is left of the logs. Raises what `spool` and `triage_spooled` do."""
     return triage_spooled(service, *spool(service, uploads, lang))
 
 
@@ -37,7 +38,7 @@ def spool(service: Service, uploads: Iterable[Upload], lang: Language) -> tuple[
         return Order(tuple(paths.items()), sum(file.bytes for file in files), lang), stack.pop_all()
 
 
-def triage_spooled(service: Service, order: Order, folder: AbstractContextManager[Any]) -> dict[str, Any]:
-    """-> the verdict as JSON; removes the folder. Raises UnreadableLog, CallFailed, Interrupted."""
+def triage_spooled(service: Service, order: Order, folder: AbstractContextManager[Any]) -> Verdict:
+    """-> the verdict; removes the folder. Raises UnreadableLog, CallFailed, Interrupted."""
     with folder:
         return service.triager.run(order).verdict

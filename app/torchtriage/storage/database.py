@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import threading
 import time
@@ -130,19 +131,40 @@ def connect(url: str, foreign_keys: bool = True, durable: bool = True) -> Engine
     if make_url(url).get_backend_name() != "sqlite":
         require("postgres", "a TRIAGE_DATABASE_URL of Postgres")
         address = postgres_address(url)
-        engine = create_engine(url, pool_pre_ping=durable, pool_size=10, max_overflow=30, connect_args=address)
+        engine = create_engine(
+            url,
+            pool_pre_ping=durable,
+            pool_size=10,
+            max_overflow=30,
+            connect_args=address,
+            json_deserializer=_json,
+        )
         event.listen(engine, "connect", partial(_prepare_postgres, durable))
         event.listen(engine, "handle_error", _leave_read_only)
         return engine
     several = {"timeout": _BUSY, "check_same_thread": False}
     # The connection that was used last is taken first: its cache is the warmest.
     engine = create_engine(
-        url, poolclass=QueuePool, pool_size=10, max_overflow=40, pool_use_lifo=True, connect_args=several
+        url,
+        poolclass=QueuePool,
+        pool_size=10,
+        max_overflow=40,
+        pool_use_lifo=True,
+        connect_args=several,
+        json_deserializer=_json,
     )
     event.listen(engine, "connect", partial(_prepare_sqlite, foreign_keys, make_url(url).database))
     event.listen(engine, "begin", _begin_sqlite)
     event.listen(engine, "commit", _refuse_moved)
     return engine
+
+
+def _json(text: str) -> Any:
+    """-> the value; what is no JSON stays a text, so that one damaged row does not hide the others."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def postgres_address(url: str) -> dict[str, Any]:

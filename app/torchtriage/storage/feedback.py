@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from sqlalchemy import Select, case, func, select
 from sqlalchemy.orm import Session
 
-from torchtriage.domain.incident import Feedback
+from torchtriage.domain.incident import Feedback, FeedbackVerdict
 from torchtriage.errors import NotFound
 from torchtriage.storage.incidents import is_id
 from torchtriage.storage.pagination import number_of
@@ -59,4 +61,7 @@ def notes_of_group(session: Session, group: str, but: str, most: int) -> list[tu
 def _notes(session: Session, query: Select[FeedbackRow], most: int) -> list[tuple[str, Feedback]]:
     query = query.where(FeedbackRow.note.is_not(None)).order_by(FeedbackRow.number.desc()).limit(most)
     rows = session.execute(query).scalars()
-    return [(str(row.incident_number), Feedback(row.verdict, row.by, row.at, row.entry, row.note)) for row in rows]
+    return [
+        (str(row.incident_number), Feedback(cast(FeedbackVerdict, row.verdict), row.by, row.at, row.entry, row.note))
+        for row in rows
+    ]

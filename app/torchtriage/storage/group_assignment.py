@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from torchtriage.domain.access import Change
 from torchtriage.domain.group import GroupStatus
-from torchtriage.domain.incident import Finding, Job
+from torchtriage.domain.incident import Job, VerdictSummary
 from torchtriage.storage import audit_log
 from torchtriage.storage.database import lock
 from torchtriage.storage.tables import FingerprintRow, GroupRow, SplitRow, SuccessionRow
@@ -35,10 +35,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """An incident that belongs to a group: its fingerprint, what was found, and when it was received."""
+    """An incident that belongs to a group: its fingerprint, its verdict in short, and when it was received."""
 
     fingerprint: str
-    finding: Finding
+    summary: VerdictSummary
     seen: datetime
     origin: Origin
 
@@ -70,7 +70,7 @@ def join(session: Session, incidents: Sequence[Joining]) -> list[int]:
             known[one.fingerprint] = numbers[-1], None
     # Groups are held in an order that is the same for everyone, and each gets its incidents in theirs.
     more.sort(key=lambda joining: joining[0])
-    for costs, some in groupby(more, lambda joining: joining[1].finding.gpu_hours is not None):
+    for costs, some in groupby(more, lambda joining: joining[1].summary.gpu_hours is not None):
         connection.execute(_JOIN[costs], [_more(number, one) for number, one in some])
     resolved = {number: at for number, at in known.values() if at is not None}
     for number, one in more:
@@ -85,19 +85,19 @@ def _make_for(session: Session, one: Joining) -> int:
     before = session.connection().execute(_BEFORE, {"of": one.fingerprint})
     came_from = one.origin.came_from or before.scalar()
     origin = replace(one.origin, came_from=came_from, provisional=one.origin.provisional and came_from is None)
-    return make(session, [one.fingerprint], one.finding, one.seen, origin)
+    return make(session, [one.fingerprint], one.summary, one.seen, origin)
 
 
 def _more(number: int, one: Joining) -> dict[str, Any]:
-    finding = one.finding
+    summary = one.summary
     return {
         "of": number,
         "seen": one.seen,
-        "its_title": finding.title,
-        "its_signature": finding.signature,
-        "its_entry": finding.entry,
-        "its_outcome": finding.outcome,
-        "its_hours": finding.gpu_hours,
+        "its_title": summary.title,
+        "its_signature": summary.signature,
+        "its_entry": summary.entry,
+        "its_outcome": summary.outcome,
+        "its_hours": summary.gpu_hours,
     }
 
 
@@ -107,18 +107,18 @@ def tell_regress(session: Session, number: int) -> None:
     audit_log.add(session, Change(datetime.now(UTC), BY_ITSELF, "regress", f"group {number}", detail))
 
 
-def told_apart(session: Session, findings: Sequence[tuple[Finding, Job]]) -> list[Finding]:
-    """-> the findings with the fingerprints that they have after what people split."""
-    wanted = list({finding.fingerprint for finding, _ in findings if finding.fingerprint})
+def told_apart(session: Session, summaries: Sequence[tuple[VerdictSummary, Job]]) -> list[VerdictSummary]:
+    """-> the summaries with the fingerprints that they have after what people split."""
+    wanted = list({summary.fingerprint for summary, _ in summaries if summary.fingerprint})
     rules = session.connection().execute(_SPLITS, {"these": wanted}).all() if wanted else []
     found = []
-    for finding, job in findings:
-        values = {"cluster": job.cluster, "user": job.user, "host": finding.host}
-        own = next((r for r in rules if r.fingerprint == finding.fingerprint and values[r.field] == r.value), None)
+    for summary, job in summaries:
+        values = {"cluster": job.cluster, "user": job.user, "host": summary.host}
+        own = next((r for r in rules if r.fingerprint == summary.fingerprint and values[r.field] == r.value), None)
         if own is not None:
-            finding = replace(finding, fingerprint=apart(own.fingerprint, own.field, own.value))
-            (finding,) = told_apart(session, [(finding, job)])
-        found.append(finding)
+            summary = replace(summary, fingerprint=apart(own.fingerprint, own.field, own.value))
+            (summary,) = told_apart(session, [(summary, job)])
+        found.append(summary)
     return found
 
 
@@ -140,18 +140,20 @@ def root_of(session: Session, number: int) -> int:
     return number
 
 
-def make(session: Session, fingerprints: list[str], finding: Finding, seen: datetime, origin: Origin = Origin()) -> int:
+def make(
+    session: Session, fingerprints: list[str], summary: VerdictSummary, seen: datetime, origin: Origin = Origin()
+) -> int:
     """-> the number of a new group, which these fingerprints lead to."""
     row = GroupRow(
         status=GroupStatus.OPEN,
         count=1,
-        signature=finding.signature,
-        title=finding.title,
-        entry=finding.entry,
-        outcome=finding.outcome,
+        signature=summary.signature,
+        title=summary.title,
+        entry=summary.entry,
+        outcome=summary.outcome,
         first_seen=seen,
         last_seen=seen,
-        gpu_hours=finding.gpu_hours,
+        gpu_hours=summary.gpu_hours,
         came_from=origin.came_from,
         provisional=origin.provisional,
     )

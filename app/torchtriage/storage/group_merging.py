@@ -15,7 +15,7 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from torchtriage.domain.group import GroupStatus
-from torchtriage.domain.incident import Finding
+from torchtriage.domain.incident import VerdictSummary
 from torchtriage.errors import BadInput
 from torchtriage.storage.database import lock
 from torchtriage.storage.group_assignment import Origin, apart, hold, make, root_of
@@ -134,7 +134,7 @@ def split(session: Session, group_id: str, field: str, value: str) -> int:
         raise CannotRegroup(f"no incident of the group has the {field} {value}")
     if not session.execute(select(IncidentRow.number).where(member, SPLIT_BY[field] != value).limit(1)).scalar():
         raise CannotRegroup(f"all incidents of the group have the {field} {value}")
-    words = Finding(row.outcome, None, row.signature, row.entry, row.title, None, "")
+    words = VerdictSummary(row.outcome, None, row.signature, row.entry, row.title, None, "")
     number = make(session, sorted(moved.values()), words, row.last_seen)
     for whole, part in moved.items():
         session.add(SplitRow(fingerprint=whole, field=field, value=value))
@@ -160,7 +160,7 @@ def split_off(session: Session, group_id: str, fingerprint: str) -> int:
         raise CannotRegroup(f"the group has no fingerprint {fingerprint[:100]}")
     if len(own) == 1:
         raise CannotRegroup("the group has no other fingerprint")
-    words = Finding(row.outcome, None, row.signature, row.entry, row.title, None, "")
+    words = VerdictSummary(row.outcome, None, row.signature, row.entry, row.title, None, "")
     number = make(session, [], words, row.last_seen, Origin(came_from=row.number))
     leads = update(FingerprintRow).where(FingerprintRow.fingerprint == fingerprint).values(group_number=number)
     session.execute(leads, execution_options=_UNSYNCHRONIZED)

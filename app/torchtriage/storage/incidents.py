@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.orm import Session, joinedload, selectinload
 
 from torchtriage.domain.group import GroupMark, GroupStatus
-from torchtriage.domain.incident import Feedback, Incident, IncidentFilter, Job, State, StoredFile, StoredLog
+from torchtriage.domain.incident import (
+    Feedback,
+    FeedbackVerdict,
+    Incident,
+    IncidentFilter,
+    Job,
+    State,
+    StoredFile,
+    StoredLog,
+)
+from torchtriage.domain.json_form import from_json_form
 from torchtriage.domain.timestamps import iso
-from torchtriage.errors import NotFound
+from torchtriage.errors import DamagedJson, NotFound
 from torchtriage.storage import daily_counts, full_text_search, group_merging, incident_list
 from torchtriage.storage.database import lock
 from torchtriage.storage.pagination import Page, number_of
 from torchtriage.storage.tables import FileRow, IncidentRow
+from torchtriage.storage.verdict_json import from_stored
 
+_DAMAGED = "what is stored of it is damaged ({}); its log is kept: delete the incident and send that again"
 OPEN = [State.RECEIVED, State.TRIAGING]
 # What an incident holds of other tables.
 _PARTS = (
@@ -167,16 +180,20 @@ def _told(row: IncidentRow) -> dict[str, Any]:
 
 def _incident(row: IncidentRow, files: tuple[StoredFile, ...]) -> Incident:
     group = row.group
-    return Incident(
+    known = Incident(
         id=str(row.number),
         state=State(row.state),
         received_at=row.received_at,
-        job=Job(**row.job),
+        job=Job(),
         log=StoredLog(row.log_sha256, files),
-        verdict=row.verdict,
         group=GroupMark(str(group.number), GroupStatus(group.status), group.count) if group else None,
         triaged_at=row.triaged_at,
         failure=row.failure,
         gpu_hours_lost=row.gpu_hours,
-        feedback=tuple(Feedback(f.verdict, f.by, f.at, f.entry, f.note) for f in row.feedback),
+        feedback=tuple(Feedback(cast(FeedbackVerdict, f.verdict), f.by, f.at, f.entry, f.note) for f in row.feedback),
     )
+    try:
+        job = from_json_form(Job, row.job)
+        return replace(known, job=job, verdict=from_stored(row.verdict) if row.verdict is not None else None)
+    except DamagedJson as error:  # the others of a list are shown, and of this one its log
+        return replace(known, state=State.FAILED, failure=_DAMAGED.format(error.message))

@@ -68,7 +68,7 @@ def add(session: Session, received: Sequence[Received]) -> list[tuple[str, bool]
 
 def job_text(job: Job) -> str:
     """-> what of a job is searched."""
-    return "\n".join(str(value) for value in [*job.as_dict().values(), *job.labels.values()])
+    return "\n".join(str(value) for value in [*job.to_json().values(), *job.labels.values()])
 
 
 def _row(request: str, received: Received) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def _row(request: str, received: Received) -> dict[str, Any]:
         "received_at": received.at,
         "state": State.RECEIVED,
         "tries": 0,
-        "job": job.as_dict(),
+        "job": job.to_json(),
         "job_id": job.job_id[:LONGEST_JOB_ID] if job.job_id else None,
         "attempt": job.attempt,
         "cluster": job.cluster,

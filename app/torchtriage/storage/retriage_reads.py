@@ -11,7 +11,7 @@ from typing import cast
 from sqlalchemy import Table, bindparam, select
 from sqlalchemy.orm import Session
 
-from torchtriage.domain.incident import Job, Said, State, StoredFile, StoredLog
+from torchtriage.domain.incident import Job, State, StoredFile, StoredLog, VerdictKey
 from torchtriage.storage.tables import FileRow, IncidentRow
 
 _ENDED = [State.TRIAGED, State.FAILED]
@@ -43,12 +43,12 @@ _FILES = (
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An incident whose triage has ended; `said` is None where it failed."""
+    """An incident whose triage has ended; `key` is None where it failed."""
 
     id: str
     job: Job
     log: StoredLog
-    said: Said | None
+    key: VerdictKey | None
 
 
 def of_other_knowledge(session: Session, knowledge: str, after: int, most: int) -> list[Kept]:
@@ -72,12 +72,12 @@ def _kept(session: Session, query: object, asked: dict[str, object]) -> list[Kep
             str(row.number),
             Job(**row.job),
             StoredLog(row.log_sha256, tuple(files[row.number])),
-            _said(row.outcome, row.entry, row.fingerprint) if row.state == State.TRIAGED else None,
+            _key(row.outcome, row.entry, row.fingerprint) if row.state == State.TRIAGED else None,
         )
         for row in rows
     ]
 
 
-def _said(outcome: str, entry: str | None, fingerprint: str | None) -> Said:
+def _key(outcome: str, entry: str | None, fingerprint: str | None) -> VerdictKey:
     # What stands behind a blank was added where people split a group.
-    return Said(outcome, entry, fingerprint and fingerprint.partition(" ")[0])
+    return VerdictKey(outcome, entry, fingerprint and fingerprint.partition(" ")[0])

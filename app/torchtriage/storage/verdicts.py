@@ -12,12 +12,14 @@ from sqlalchemy import Table, bindparam, insert, select, update
 from sqlalchemy.orm import Session
 
 from torchtriage.causality import fingerprint
-from torchtriage.domain.incident import Finding, Job, State
+from torchtriage.domain.incident import Job, State, VerdictSummary
+from torchtriage.domain.verdict import Verdict
 from torchtriage.storage import daily_counts, full_text_search, group_assignment, group_merging
 from torchtriage.storage.incidents import OPEN, change, is_id
 from torchtriage.storage.new_incidents import job_text
 from torchtriage.storage.pagination import number_of
 from torchtriage.storage.tables import EarlierVerdictRow, FingerprintRow, IncidentRow
+from torchtriage.storage.verdict_json import from_stored, to_stored
 
 _ENDED = [State.TRIAGED, State.FAILED]
 
@@ -40,11 +42,11 @@ _REMEMBER = insert(_EARLIER).from_select(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a triage said of an incident, as JSON, and what of that is filtered, grouped and searched by."""
+    """What a triage said of an incident, and what of that is filtered, grouped and searched by."""
 
     incident_id: str
-    verdict: dict[str, Any]
-    finding: Finding
+    verdict: Verdict
+    summary: VerdictSummary
 
 
 def save(session: Session, found: Sequence[Found], triaged_at: datetime, settled: bool = True) -> list[bool]:
@@ -58,13 +60,13 @@ def save(session: Session, found: Sequence[Found], triaged_at: datetime, settled
     rows = {row.number: row for row in _found(session, _LOCKED, list(first), OPEN)}
     kept = [first[number] for number in rows]
     jobs = [Job(**row.job) for row in rows.values()]
-    findings = group_assignment.told_apart(session, [(one.finding, job) for one, job in zip(kept, jobs, strict=True)])
-    saved = [_Saved(*each) for each in zip(rows.values(), jobs, (one.verdict for one in kept), findings, strict=True)]
-    grouped = [one for one in saved if one.finding.fingerprint]
+    summaries = group_assignment.told_apart(session, [(one.summary, job) for one, job in zip(kept, jobs, strict=True)])
+    saved = [_Saved(*each) for each in zip(rows.values(), jobs, (one.verdict for one in kept), summaries, strict=True)]
+    grouped = [one for one in saved if one.summary.fingerprint]
     groups = group_assignment.join(session, [one.as_joining(provisional=not settled) for one in grouped])
     group_of = {one.row.number: group for one, group in zip(grouped, groups, strict=True)}
     _set(session, [(one, group_of.get(one.row.number)) for one in saved], triaged_at)
-    daily_counts.move_all(session, ((None, daily_counts.of(_after(one.row, one.finding))) for one in saved))
+    daily_counts.move_all(session, ((None, daily_counts.of(_after(one.row, one.summary))) for one in saved))
     return [number_of(one.incident_id) in rows and first[number_of(one.incident_id)] is one for one in found]
 
 
@@ -74,19 +76,21 @@ class _Saved:
 
     row: Any
     job: Job
-    verdict: dict[str, Any]
-    finding: Finding
+    verdict: Verdict
+    summary: VerdictSummary
 
     def as_joining(self, was: int | None = None, provisional: bool = False) -> group_assignment.Joining:
         """-> what puts it into its group, it having been in the group `was`, if any."""
-        origin = group_assignment.Origin(of_knowledge(self.verdict), was, provisional)
-        assert self.finding.fingerprint is not None
-        return group_assignment.Joining(self.finding.fingerprint, self.finding, self.row.received_at, origin)
+        origin = group_assignment.Origin(
+            knowledge_version(self.verdict.engine, self.verdict.knowledge), was, provisional
+        )
+        assert self.summary.fingerprint is not None
+        return group_assignment.Joining(self.summary.fingerprint, self.summary, self.row.received_at, origin)
 
 
-def of_knowledge(verdict: dict[str, Any]) -> str:
+def knowledge_version(engine: str, knowledge: str) -> str:
     """-> what tells verdicts of today's engine, knowledge and rules of fingerprints from older ones."""
-    return f"{verdict.get('engine')} {verdict.get('knowledge')} {fingerprint.VERSION}"
+    return f"{engine} {knowledge} {fingerprint.VERSION}"
 
 
 def confirm(session: Session, incident_ids: list[str], knowledge: str) -> None:
@@ -95,39 +99,40 @@ def confirm(session: Session, incident_ids: list[str], knowledge: str) -> None:
     change(session, [IncidentRow.number.in_(numbers), IncidentRow.state.in_(_ENDED)], {"knowledge": knowledge})
 
 
-def replace(session: Session, incident_id: str, verdict: dict[str, Any], finding: Finding, now: datetime) -> bool:
+def replace(session: Session, incident_id: str, verdict: Verdict, summary: VerdictSummary, now: datetime) -> bool:
     """Keeps a verdict of other knowledge, and the one before it too -> True; False where there is none to replace."""
     number = number_of(incident_id)
     before = next(iter(_found(session, _KNOWN_IN, [number], _ENDED)), None)
     if before is None:
         return False
     job = Job(**before.job)
-    (finding,) = group_assignment.told_apart(session, [(finding, job)])
-    if finding.fingerprint != before.fingerprint:
-        group_merging.begin_leaving(session, before.group_number, [finding.fingerprint] if finding.fingerprint else [])
+    (summary,) = group_assignment.told_apart(session, [(summary, job)])
+    if summary.fingerprint != before.fingerprint:
+        group_merging.begin_leaving(session, before.group_number, [summary.fingerprint] if summary.fingerprint else [])
     row = next(iter(_found(session, _LOCKED, [number], _ENDED)), None)
     if row is None:
         return False
-    saved = _Saved(row, job, verdict, finding)
+    saved = _Saved(row, job, verdict, summary)
     session.connection().execute(_REMEMBER, {"of": row.number, "now": now})
     group = row.group_number
-    if finding.fingerprint != row.fingerprint:
+    if summary.fingerprint != row.fingerprint:
         was = session.get(FingerprintRow, row.fingerprint) if row.fingerprint else None
         group = None
-        if finding.fingerprint:
+        if summary.fingerprint:
             (group,) = group_assignment.join(session, [saved.as_joining(was.group_number if was else None)])
     _set(session, [(saved, group)], now)
-    if finding.fingerprint != row.fingerprint and row.group_number is not None:
+    if summary.fingerprint != row.fingerprint and row.group_number is not None:
         # Which may be where it went: under another fingerprint of the group, or of a merge.
         group_merging.leave(session, row.group_number, group if isinstance(group, int) else None)
-    daily_counts.move(session, daily_counts.of(row), daily_counts.of(_after(row, finding)))
+    daily_counts.move(session, daily_counts.of(row), daily_counts.of(_after(row, summary)))
     return True
 
 
-def earlier(session: Session, incident_id: str) -> list[dict[str, Any]]:
-    """-> the verdicts that were replaced, the latest first."""
+def earlier(session: Session, incident_id: str) -> list[Verdict]:
+    """-> the verdicts that were replaced, the latest first. Raises DamagedJson."""
     query = select(EarlierVerdictRow.verdict).where(EarlierVerdictRow.incident_number == number_of(incident_id))
-    return list(session.execute(query.order_by(EarlierVerdictRow.number.desc())).scalars())
+    stored = session.execute(query.order_by(EarlierVerdictRow.number.desc())).scalars()
+    return [from_stored(verdict) for verdict in stored]
 
 
 def save_failure(session: Session, incident_id: str, failure: str, at: datetime) -> bool:
@@ -159,24 +164,24 @@ def _set(session: Session, saved: Sequence[tuple[_Saved, int | None]], at: datet
             "state": State.TRIAGED,
             "triaged_at": at,
             "failure": None,
-            "verdict": one.verdict,
-            "outcome": one.finding.outcome,
-            "entry": one.finding.entry,
-            "host": one.finding.host,
-            "hardware": one.finding.hardware,
-            "gpu_hours": one.finding.gpu_hours,
-            "advice": (one.verdict.get("action") or {}).get("advice"),
-            "knowledge": of_knowledge(one.verdict),
-            "fingerprint": one.finding.fingerprint,
+            "verdict": to_stored(one.verdict),
+            "outcome": one.summary.outcome,
+            "entry": one.summary.entry,
+            "host": one.summary.host,
+            "hardware": one.summary.hardware,
+            "gpu_hours": one.summary.gpu_hours,
+            "advice": one.verdict.action.advice,
+            "knowledge": knowledge_version(one.verdict.engine, one.verdict.knowledge),
+            "fingerprint": one.summary.fingerprint,
             "group_number": group,
         }
         for one, group in saved
     ]
     session.connection().execute(_SET, columns)
-    full_text_search.replace(session, {one.row.number: f"{job_text(one.job)}\n{one.finding.text}" for one, _ in saved})
+    full_text_search.replace(session, {one.row.number: f"{job_text(one.job)}\n{one.summary.text}" for one, _ in saved})
 
 
-def _after(row: Any, finding: Finding) -> Any:
+def _after(row: Any, summary: VerdictSummary) -> Any:
     """-> what is counted of an incident that has this verdict now."""
-    told = {name: getattr(finding, name) for name in ("outcome", "entry", "host", "hardware", "gpu_hours")}
-    return SimpleNamespace(received_at=row.received_at, cluster=row.cluster, **told)
+    counted = {name: getattr(summary, name) for name in ("outcome", "entry", "host", "hardware", "gpu_hours")}
+    return SimpleNamespace(received_at=row.received_at, cluster=row.cluster, **counted)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from torchtriage.services import tokens
 from torchtriage.web.api.request_models import PageQuery, Word
+from torchtriage.web.api.response_models import ChangesForm
 from torchtriage.web.authentication import Admin
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.errors import told
@@ -21,22 +21,6 @@ router = APIRouter(prefix="/api/v1", tags=["changes"])
 class ChangesQuery(PageQuery):
     subject: Word = Field(None, description="What was changed, as in `group 7`, `incident 12` or `token 3`")
     by: Word = Field(None, description="Who changed it")
-
-
-class ChangeForm(BaseModel):
-    """Who did what to which thing, when; `detail` tells what was otherwise, under `before` and `after`."""
-
-    id: str
-    at: datetime
-    by: str
-    action: str
-    subject: str
-    detail: dict[str, Any]
-
-
-class ChangesForm(BaseModel):
-    items: list[ChangeForm]
-    next: str | None
 
 
 @router.get("/changes", responses={200: {"model": ChangesForm}, **told(400, 422)})

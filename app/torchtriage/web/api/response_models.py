@@ -1,61 +1,66 @@
-"""What answers look like, for the OpenAPI document."""
+"""What answers look like, for the OpenAPI document: models made of the dataclasses that are answered."""
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any, Literal
+from collections.abc import Collection
+from dataclasses import fields
+from datetime import date, datetime
+from types import GenericAlias
+from typing import Any, get_type_hints
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
-from torchtriage.domain.group import GroupStatus
-from torchtriage.domain.incident import State
-from torchtriage.domain.verdict import Verdict
+from torchtriage.domain.access import Change
+from torchtriage.domain.dashboard import ClusterRecord, Cost, Dashboard
+from torchtriage.domain.group import Group, GroupMark
+from torchtriage.domain.incident import Feedback, Incident, State, StoredFile, StoredLine, StoredLog
+from torchtriage.domain.stats import BadHost, HostRecord, Precision, RetrySuccess, Stat
+from torchtriage.domain.suggestion import Suggestion
 from torchtriage.storage.pagination import Page
 
 
-class FileForm(BaseModel):
-    name: str
-    sha256: str
-    bytes: int
-    lines: int
+def model_of(name: str, kind: Any, doc: str | None = None, leave_out: Collection[str] = (), **other: Any) -> Any:
+    """-> the model of a dataclass, each field of which is always there. `other` are fields that the answer has besides,
+    or in another form."""
+    hints = get_type_hints(kind)
+    known = {
+        field.name: (hints[field.name], Field(description=field.metadata.get("description")))
+        for field in fields(kind)
+        if field.name not in leave_out
+    }
+    return _model(name, doc or kind.__doc__, known | other)
 
 
-class LogForm(BaseModel):
-    sha256: str
-    bytes: int
-    lines: int
-    files: list[FileForm]
+def page_model(name: str, item: Any, **cursors: Any) -> Any:
+    """-> the model of a piece of a list."""
+    return _model(name, None, {"items": _several(item), "next": str | None, **cursors})
 
 
-class GroupMarkForm(BaseModel):
-    id: str
-    status: GroupStatus
-    count: int
+def _model(name: str, doc: str | None, forms: dict[str, Any]) -> Any:
+    """-> a model of these fields; a form may have a description beside it."""
+    whole: dict[str, Any] = {field: form if isinstance(form, tuple) else (form, ...) for field, form in forms.items()}
+    return create_model(name, __doc__=doc, __module__=__name__, **whole)
 
 
-class FeedbackForm(BaseModel):
-    verdict: Literal["right", "wrong"]
-    entry: str | None
-    note: str | None
-    by: str
-    at: datetime
+def _several(item: Any) -> GenericAlias:
+    return GenericAlias(list, (item,))
 
 
-class IncidentForm(BaseModel):
-    """One failed run. `verdict` is null until `state` is `triaged`; `failure` says why where it is `failed`."""
-
-    id: str
-    url: str
-    state: State
-    failure: str | None
-    received_at: datetime
-    triaged_at: datetime | None
-    job: dict[str, Any]
-    group: GroupMarkForm | None
-    verdict: Verdict | None
-    log: LogForm
-    gpu_hours_lost: float | None
-    feedback: list[FeedbackForm]
+FileForm = model_of("FileForm", StoredFile)
+LogForm = model_of("LogForm", StoredLog, bytes=int, lines=int, files=_several(FileForm))
+GroupMarkForm = model_of("GroupMarkForm", GroupMark)
+FeedbackForm = model_of("FeedbackForm", Feedback)
+IncidentForm = model_of(
+    "IncidentForm",
+    Incident,
+    "One failed run. `verdict` is null until `state` is `triaged`; `failure` says why where it is `failed`.",
+    url=str,
+    job=dict[str, Any],
+    log=LogForm,
+    group=GroupMarkForm | None,
+    feedback=_several(FeedbackForm),
+)
+IncidentsForm = page_model("IncidentsForm", IncidentForm, previous=str | None)
 
 
 class RepeatForm(BaseModel):
@@ -65,63 +70,53 @@ class RepeatForm(BaseModel):
     state: State
 
 
-class IncidentsForm(BaseModel):
-    items: list[IncidentForm]
-    next: str | None
-    previous: str | None
-
-
-class LineForm(BaseModel):
-    line: int
-    text: str
-    cut: bool = Field(description="The line goes on, but is too long to be shown whole")
-
-
-class LinesForm(BaseModel):
-    """Lines of one file of the log, secrets taken out; `next` is the `from` of those after, null at the end."""
-
-    file: str
-    total: int
-    lines: list[LineForm]
-    next: int | None
-
-
-class SuggestionForm(BaseModel):
-    """What a language model said; nothing of it was checked, and it never changes a verdict."""
-
-    text: str
-    model: str
-    made_at: datetime
-
-
-class GroupForm(BaseModel):
-    id: str
-    url: str
-    status: GroupStatus
-    count: int
-    signature: str | None
-    title: str | None
-    entry: str | None
-    outcome: str
-    first_seen: datetime
-    last_seen: datetime
-    resolved_at: datetime | None
-    regressed_at: datetime | None = Field(description="When an incident came after the group had been resolved")
-    owner: str | None
-    note: str | None
-    muted_until: datetime | None
-    gpu_hours_lost: float | None
-    merged_into: str | None
-    merged: list[str]
-    came_from: str | None = Field(description="The group out of which later knowledge took this one")
-    fingerprints: list[str]
-    generated: SuggestionForm | None = Field(description="Only when one group is read, and where a model is set")
-
-
-class GroupsForm(BaseModel):
-    items: list[GroupForm]
-    next: str | None
-    previous: str | None
+LineForm = model_of("LineForm", StoredLine)
+LinesForm = _model(
+    "LinesForm",
+    "Lines of one file of the log, secrets taken out; `next` is the `from` of those after, null at the end.",
+    {"file": str, "total": int, "lines": _several(LineForm), "next": int | None},
+)
+SuggestionForm = model_of(
+    "SuggestionForm",
+    Suggestion,
+    "What a language model said; nothing of it was checked, and it never changes a verdict.",
+)
+GroupForm = model_of(
+    "GroupForm",
+    Group,
+    "Incidents that count as one. `title` and `signature` are the latest incident's.",
+    leave_out=("suggestion", "provisional"),
+    url=str,
+    generated=(SuggestionForm | None, Field(description="Only when one group is read, and where a model is set")),
+)
+GroupsForm = page_model("GroupsForm", GroupForm, previous=str | None)
+StatForm = model_of(
+    "StatForm",
+    Stat,
+    "`value` is that of what was asked for by `by`, null for incidents that have none; `at` is in UTC.",
+    at=datetime,
+)
+StatsForm = page_model("StatsForm", StatForm)
+HostForm = model_of("HostForm", HostRecord)
+HostsForm = page_model("HostsForm", HostForm)
+RetriesForm = model_of("RetriesForm", RetrySuccess, unknown=int)
+DashboardForm = model_of(
+    "DashboardForm",
+    Dashboard,
+    "The tables have a row for each time, entry, cluster or host, as the page `/dashboard` shows them.",
+    leave_out=("range", "hours", "bad_hosts"),
+    since=date,
+    until=date,
+    retries=RetriesForm,
+    by_area=list[dict[str, str | int]],
+    by_owner=list[dict[str, str | int]],
+    causes=_several(model_of("CauseForm", Cost, leave_out=("name",), entry=str | None)),
+    clusters=list[ClusterRecord],
+    hosts=list[BadHost],
+    precision=list[Precision],
+)
+ChangeForm = model_of("ChangeForm", Change)
+ChangesForm = page_model("ChangesForm", ChangeForm)
 
 
 def page_of(page: Page[Any], base_url: str) -> dict[str, Any]:

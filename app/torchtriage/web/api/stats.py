@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from torchtriage.domain.dashboard import Range
+from torchtriage.domain.json_form import json_form
 from torchtriage.domain.stats import StatsFilter
 from torchtriage.services import stats
 from torchtriage.services.dashboard import dashboard
 from torchtriage.web.api.request_models import Moment, Word
+from torchtriage.web.api.response_models import DashboardForm, HostsForm, StatsForm
 from torchtriage.web.authentication import Reader
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.errors import told
@@ -62,68 +64,6 @@ class DashboardQuery(BaseModel):
         return Range(max(first, last - timedelta(days=1100)), last)
 
 
-class StatForm(BaseModel):
-    """`value` is that of what was asked for by `by`, null for incidents that have none; `at` is in UTC."""
-
-    at: datetime
-    value: str | None
-    count: int
-    gpu_hours_lost: float | None
-
-
-class StatsForm(BaseModel):
-    items: list[StatForm]
-    next: str | None
-
-
-class HostForm(BaseModel):
-    """`hardware` of `count` failures were the host's own. `jobs` and `entries`, how often which cause, are those of its
-    latest `looked_at` failures: of all where those are as many as `count`."""
-
-    host: str
-    count: int
-    hardware: int
-    jobs: int
-    first_seen: datetime
-    last_seen: datetime
-    gpu_hours_lost: float | None
-    entries: dict[str, int]
-    looked_at: int
-
-
-class HostsForm(BaseModel):
-    items: list[HostForm]
-    next: str | None
-
-
-class RetriesForm(BaseModel):
-    """What came of `looked_at` incidents whose advice was a retry: the job's next attempt failed of the `same` entry or
-    of an`other`, or its log was `healthy`, or nothing was heard of it again."""
-
-    looked_at: int
-    healthy: int
-    same: int
-    other: int
-    unknown: int
-
-
-class DashboardForm(BaseModel):
-    """The tables have a row for each time, entry, cluster or host, as the page `/dashboard` shows them."""
-
-    since: date
-    until: date
-    cluster: str | None
-    count: int
-    gpu_hours_lost: float
-    retries: RetriesForm
-    by_area: list[dict[str, str | int]]
-    by_owner: list[dict[str, str | int]]
-    causes: list[dict[str, Any]]
-    clusters: list[dict[str, Any]]
-    hosts: list[dict[str, Any]]
-    precision: list[dict[str, Any]]
-
-
 @router.get("/dashboard", responses={200: {"model": DashboardForm}, **told(422)})
 def told_dashboard(query: Annotated[DashboardQuery, Query()], service: ServiceDep, _: Reader) -> Response:
     """All that the dashboard shows of whole days (UTC): failures over time, cost, hosts, retries, precision."""
@@ -137,11 +77,11 @@ def count(query: Annotated[StatsQuery, Query()], service: ServiceDep, _: Reader)
     One answer holds as many whole days as it takes; where there are more, `next` leads on.
     """
     page = stats.count(service, query.wanted(), query.by, query.bucket, query.cursor)
-    return Answer({"items": [item.as_dict() for item in page.items], "next": page.next})
+    return Answer({"items": json_form(page.items), "next": page.next})
 
 
 @router.get("/hosts", responses={200: {"model": HostsForm}, **told(422)})
 def hosts(query: Annotated[HostsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
     """Hosts on which runs failed first, over all jobs; those with the most failures of their own come first."""
     items = stats.hosts(service, query.wanted(), query.limit)
-    return Answer({"items": [item.as_dict() for item in items], "next": None})
+    return Answer({"items": json_form(items), "next": None})

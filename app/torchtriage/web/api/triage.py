@@ -33,4 +33,4 @@ async def triage(
     spooling = partial(spool, service, lang=lang)
     order, folder = await with_uploads(request, intake, service.settings.max_log_bytes, spooling)
     # In another thread than those that take logs in, as this one waits for a process to be free.
-    return Answer(await asyncio.to_thread(triage_spooled, service, order, folder))
+    return Answer((await asyncio.to_thread(triage_spooled, service, order, folder)).as_dict())

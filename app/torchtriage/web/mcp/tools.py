@@ -37,13 +37,13 @@ class Tools:
 
         Give the whole log, or as much of it as there is: the cause often stands far above the last error.
         """
-        return triage_upload(self.service, [Upload("log", iter([log.encode("utf-8", "replace")]))], lang)
+        return triage_upload(self.service, [Upload("log", iter([log.encode("utf-8", "replace")]))], lang).as_dict()
 
     def triage_path(self, path: str, lang: Language = "en") -> dict[str, Any]:
         """Find what failed first in a log on this machine (text, .gz, .zst, .tar.gz or a folder with a file per rank),
         and what to do about it. Nothing is stored. Logs of gigabytes are fine.
         """
-        return triage_upload(self.service, list(_uploads(Path(path).expanduser())), lang)
+        return triage_upload(self.service, list(_uploads(Path(path).expanduser())), lang).as_dict()
 
     def search_knowledge(self, query: str, lang: Language = "en", limit: int = 5) -> list[dict[str, Any]]:
         """Find entries of the knowledge base by what is seen ("loss is nan after a while"), best first. English,
@@ -106,11 +106,10 @@ class Tools:
 
     def _short(self, incident: Incident) -> dict[str, Any]:
         whole = incident.as_dict(self.service.settings.base_url)
-        verdict = incident.verdict or {}
-        root = verdict.get("root_cause") or {}
+        verdict, root = incident.verdict, incident.root_cause
         kept = {name: whole[name] for name in ("id", "url", "state", "received_at", "job", "group", "gpu_hours_lost")}
-        kept |= {"outcome": verdict.get("outcome"), "signature": verdict.get("signature")}
-        kept |= {name: root.get(name) for name in ("entry", "title", "confidence", "rank", "host")}
+        kept |= {name: getattr(verdict, name, None) for name in ("outcome", "signature")}
+        kept |= {name: getattr(root, name, None) for name in ("entry", "title", "confidence", "rank", "host")}
         return kept | {"feedback": whole["feedback"]}
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
+
+from torchtriage.matching.sign_alignment import Token
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,13 +17,13 @@ class Mark:
     text: str
 
 
-def marks(tokens: Iterable[Mapping[str, str]]) -> list[Mark]:
+def marks(tokens: Iterable[Token]) -> list[Mark]:
     """-> the tokens as few pieces in the sign's order; spaces between differences are missing too."""
     pieces: list[Mark] = []
     for token in tokens:
-        there = Mark("same" if token["state"] in ("matched", "found") else "missing", token["sign"])
-        instead = [Mark("instead", token["instead"])] if token["instead"] else []
-        if token["state"] == "found":
+        there = Mark("same" if token.state in ("matched", "found") else "missing", token.sign)
+        instead = [Mark("instead", token.instead)] if token.instead else []
+        if token.state == "found":
             pieces += [*instead, *([Mark("same", " ")] if instead else []), there]
         else:
             pieces += [there, *instead]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 
+from torchtriage.answer.explain_match import Why
 from torchtriage.domain.entry import Entry
 from torchtriage.domain.entry_history import EntryHistory
 from torchtriage.errors import BadInput, NotFound
@@ -68,7 +68,7 @@ class TryPage:
 
     entry: Entry
     text: str
-    why: dict[str, Any] | None
+    why: Why | None
     root: str | None
     problem: str | None
     most_text: int
@@ -112,7 +112,7 @@ async def try_text(request: Request, service: ServiceDep, entry_id: str) -> Resp
         if not wants_page(request):
             raise
         problem, status = error.message, error.status
-    root = service.knowledge.entries.get(why["root_cause"] or "") if why else None
+    root = service.knowledge.entries.get(why.root_cause or "") if why else None
     title = root.title.in_(lang) if root and root.id != found.id else None
     page = TryPage(found, text[:MOST_TEXT], why, title, problem, MOST_TEXT)
     return await to_thread.run_sync(render, request, "entry_try.html", page, status)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, time, timedelta
 from fastapi import APIRouter, Request, Response
 
 from torchtriage.domain.incident import IncidentFilter
+from torchtriage.domain.json_form import fields_form
 from torchtriage.domain.stats import HostRecord, StatsFilter
 from torchtriage.services import stats
 from torchtriage.services.dashboard import cluster_names
@@ -126,6 +127,6 @@ def _rows(records: list[HostRecord]) -> Iterator[list[object]]:
     names = ("host", "count", "hardware", "jobs", "first_seen", "last_seen", "gpu_hours_lost")
     yield [*names, "entries"]
     for record in records:
-        told = record.as_dict()
+        told = fields_form(record)
         entries = "; ".join(f"{entry} {count}" for entry, count in record.entries.items())
         yield [*(told[name] for name in names), entries]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any
+from typing import Literal
 
 from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
+from torchtriage.answer.explain_match import Why
 from torchtriage.domain.entry import KnowledgeBase, Language
 from torchtriage.domain.group import Group, GroupChange
 from torchtriage.domain.incident import Feedback, Incident, IncidentFilter
@@ -27,7 +28,7 @@ from torchtriage.web.pages.cascade_tree import Branch, cascade_tree
 from torchtriage.web.pages.form_data import read_form
 from torchtriage.web.pages.language import language
 from torchtriage.web.pages.list_items import IncidentItem, incident_items
-from torchtriage.web.pages.localized_verdict import title_of, told_verdict
+from torchtriage.web.pages.localized_verdict import localized, title_of
 from torchtriage.web.pages.log_window import LogPiece, excerpt
 from torchtriage.web.pages.markdown import markdown
 from torchtriage.web.pages.rank_timeline import RanksPicture, ranks_picture
@@ -68,7 +69,7 @@ class WhyPage:
     log: LogPiece
     entry: str
     title: str
-    why: dict[str, Any] | None
+    why: Why | None
 
 
 @router.get("/incidents/{incident_id}.md")
@@ -97,9 +98,12 @@ def why(request: Request, service: ServiceDep, incident_id: str) -> Response:
 async def feedback(request: Request, service: ServiceDep, incident_id: str, caller: Writer) -> Response:
     """Keeps what somebody says of the verdict."""
     given = await read_form(request)
-    said = given.get("verdict", "")
-    if said not in ("right", "wrong"):
-        raise BadInput("the verdict is right or wrong")
+    said: Literal["right", "wrong"]
+    match given.get("verdict"):
+        case "right" | "wrong" as said:
+            pass
+        case _:
+            raise BadInput("the verdict is right or wrong")
     note = given.get("note", "")[:_LONGEST_NOTE] or None
     kept = Feedback(said, caller.name, datetime.now(UTC), given.get("entry") or None, note)
     await to_thread.run_sync(say, service, incident_id, kept)
@@ -125,7 +129,7 @@ def forget(service: ServiceDep, incident_id: str, caller: Writer) -> Response:
 def incident_page(service: Service, incident_id: str, lang: Language, said: bool = False) -> IncidentPage:
     """Raises NotFound."""
     found = read_incident(service, incident_id)
-    verdict = told_verdict(found.verdict, service.knowledge, lang) if found.verdict else None
+    verdict = localized(found.verdict, service.knowledge, lang) if found.verdict else None
     group = read_group(service, found.group.id) if found.group else None
     url = found.job.url
     return IncidentPage(
@@ -133,7 +137,7 @@ def incident_page(service: Service, incident_id: str, lang: Language, said: bool
         verdict=verdict,
         log=excerpt(service, found, verdict),
         titles=_titles(verdict, service.knowledge, lang) if verdict else {},
-        job={name: str(value) for name, value in found.job.as_dict().items() if name not in ("labels", "url")},
+        job={name: str(value) for name, value in found.job.to_json().items() if name not in ("labels", "url")},
         job_url=url if url and url.startswith(("https://", "http://")) else None,
         address=f"{service.settings.base_url}/incidents/{found.id}",
         picture=ranks_picture(verdict.timeline) if verdict else None,

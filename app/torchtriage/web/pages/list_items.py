@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from torchtriage.domain.entry import KnowledgeBase, Language
 from torchtriage.domain.group import Group
@@ -54,18 +53,16 @@ def group_item(group: Group, knowledge: KnowledgeBase, lang: Language) -> GroupI
 
 
 def _incident(incident: Incident, knowledge: KnowledgeBase, lang: Language) -> IncidentItem:
-    verdict: dict[str, Any] = incident.verdict or {}
-    root: dict[str, Any] = verdict.get("root_cause") or {}
-    job = incident.job
-    evidence = root.get("evidence") or [{}]
+    verdict, root, job = incident.verdict, incident.root_cause, incident.job
+    shown = root.evidence[0].text if root and root.evidence else None
     return IncidentItem(
         id=incident.id,
-        kind=verdict.get("outcome") or incident.state.value,
-        title=title_of(root.get("entry"), knowledge, lang, root.get("title")),
-        detail=incident.failure or evidence[0].get("text"),
-        rank=root.get("rank"),
-        host=root.get("host"),
-        confidence=root.get("confidence"),
+        kind=verdict.outcome if verdict else incident.state.value,
+        title=title_of(incident.entry, knowledge, lang, root.title if root else None),
+        detail=incident.failure or shown,
+        rank=root.rank if root else None,
+        host=root.host if root else None,
+        confidence=root.confidence if root else None,
         job=job.job_name or job.job_id,
         user=job.user,
         cluster=job.cluster,

@@ -19,7 +19,7 @@ from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.json_responses import Answer
 from torchtriage.web.pages.language import language
 from torchtriage.web.pages.line_range import lines_asked
-from torchtriage.web.pages.localized_verdict import title_of, told_verdict
+from torchtriage.web.pages.localized_verdict import localized, title_of
 from torchtriage.web.pages.log_rows import marked
 from torchtriage.web.pages.log_window import LogPiece, Wanted, log_piece
 from torchtriage.web.pages.rendering import render
@@ -58,7 +58,7 @@ class LogPage:
 @router.get("/incidents/{incident_id}/log")
 def log(request: Request, service: ServiceDep, incident_id: str) -> Response:
     found = read_incident(service, incident_id)
-    verdict = told_verdict(found.verdict, service.knowledge, language(request)) if found.verdict else None
+    verdict = localized(found.verdict, service.knowledge, language(request)) if found.verdict else None
     wanted = wanted_of(request)
     piece = log_piece(service, found, verdict, wanted)
     go = request.query_params.get("go", "")
@@ -75,7 +75,7 @@ def log(request: Request, service: ServiceDep, incident_id: str) -> Response:
 def piece(request: Request, service: ServiceDep, incident_id: str) -> Response:
     """A piece as HTML without a page around it, for the page's script."""
     found = read_incident(service, incident_id)
-    verdict = told_verdict(found.verdict, service.knowledge, language(request)) if found.verdict else None
+    verdict = localized(found.verdict, service.knowledge, language(request)) if found.verdict else None
     return render(request, "log_piece.html", log_piece(service, found, verdict, wanted_of(request)))
 
 

@@ -68,8 +68,8 @@ def rows(
 
 def widest_rank(verdict: Verdict | None, made: Iterable[Row]) -> int:
     """-> how many digits ranks have, of those that the verdict knows and those of the lines."""
-    known = [number for mark in (verdict.timeline if verdict else ()) for number in _NUMBER.findall(mark.ranks)]
-    return max(map(len, [*known, *(str(row.rank) for row in made if row.rank is not None)]), default=1)
+    known = [last for mark in (verdict.timeline if verdict else ()) for _, last in mark.ranks.ranges[-1:]]
+    return len(str(max([*known, *(row.rank for row in made if row.rank is not None)], default=0)))
 
 
 def folded(made: Sequence[Row], known: Writers) -> tuple[Row, ...]:

@@ -29,9 +29,10 @@ def markdown(incident: Incident, verdict: Verdict | None, address: str, lang: La
             parts += [f"**{word(lang, 'causes')}**", "\n".join(f"- {_plain(cause)}" for cause in root.causes[:_MOST])]
         for number, fix in enumerate(root.fixes[:_MOST], 1):
             head = f"**{word(lang, 'do')}**\n\n" if number == 1 else ""
-            detail = f": {_plain(str(fix['detail']))}" if fix["detail"] else ""
-            parts.append(f"{head}{number}. {_plain(str(fix['title']))}{detail}")
-            parts += [_fenced("\n".join(commands)) for commands in [list(fix["commands"])] if commands]
+            detail = f": {_plain(fix.detail)}" if fix.detail else ""
+            parts.append(f"{head}{number}. {_plain(fix.title)}{detail}")
+            if fix.commands:
+                parts.append(_fenced("\n".join(fix.commands)))
         if verdict.cascades:
             followed = [f"- {_code(cascade.entry or cascade.text)}" for cascade in verdict.cascades[:_MOST]]
             parts += [f"**{word(lang, 'cascade')}**", "\n".join(followed)]
@@ -41,8 +42,10 @@ def markdown(incident: Incident, verdict: Verdict | None, address: str, lang: La
 def _facts(incident: Incident, verdict: Verdict, root: RootCause, lang: Language) -> str:
     where = [f"rank {root.rank}"] if root.rank is not None else []
     where += [_code(root.host)] if root.host else []
-    if root.sought:
-        where.append(word(lang, "look_first" if root.sought.isdecimal() else "look_first_several", ranks=root.sought))
+    if root.suspects:
+        where.append(
+            word(lang, "look_first" if root.suspects.isdecimal() else "look_first_several", ranks=root.suspects)
+        )
     retry = "retry_elsewhere" if verdict.action.advice == "retry-elsewhere" else f"retry_{verdict.action.retry}"
     without = f" ({_code(verdict.action.exclusion)})" if verdict.action.exclusion else ""
     job = incident.job

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from torchtriage.answer.action import ranges
+from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import RankMark
 from torchtriage.reading.prefixes import times
 
@@ -32,12 +32,12 @@ class Lane:
     @property
     def label(self) -> str:
         """-> the ranks, cut where they are many ranges."""
-        ranks = self.mark.ranks
+        ranks = str(self.mark.ranks)
         return ranks if len(ranks) <= _MOST_LABEL else ranks[:_MOST_LABEL].rsplit(",", 1)[0] + ", …"
 
     @property
     def single(self) -> bool:
-        return self.mark.ranks.isdecimal()
+        return len(self.mark.ranks) == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,10 @@ class RanksPicture:
 
 def ranks_picture(marks: Sequence[RankMark]) -> RanksPicture | None:
     """-> one lane a mark, or a kind, where there are many; None where there is nothing to compare."""
-    if sum(map(_count, marks)) < 2 or all(mark.kind == "silent" for mark in marks):
+    if sum(len(mark.ranks) for mark in marks) < 2 or all(mark.kind == "silent" for mark in marks):
         return None
     drawn = _drawn(marks if len(marks) <= _MOST_LANES else _shared(marks))
-    return replace(drawn, marks=tuple(sorted(marks, key=lambda mark: (mark.kind == "silent", _ranges(mark)[0]))))
+    return replace(drawn, marks=tuple(sorted(marks, key=lambda mark: (mark.kind == "silent", _first_range(mark)))))
 
 
 def _drawn(marks: Sequence[RankMark]) -> RanksPicture:
@@ -81,7 +81,7 @@ def _drawn(marks: Sequence[RankMark]) -> RanksPicture:
         return _by_time(marks, [mark for mark in shown if mark.time])
     step = (_RIGHT - _LEFT) / max(len(shown) - 1, 1)
     places = {id(mark): round(_LEFT + step * number, 2) for number, mark in enumerate(shown)}
-    return RanksPicture(_sorted([Lane(mark, _count(mark), places.get(id(mark))) for mark in marks]))
+    return RanksPicture(_sorted([Lane(mark, len(mark.ranks), places.get(id(mark))) for mark in marks]))
 
 
 def _shared(marks: Sequence[RankMark]) -> list[RankMark]:
@@ -93,9 +93,9 @@ def _shared(marks: Sequence[RankMark]) -> list[RankMark]:
 
 
 def _as_one(marks: list[RankMark]) -> RankMark:
-    told = ranges(rank for mark in marks for first, last in _ranges(mark) for rank in range(first, last + 1))
+    ranks = RankSet.of(rank for mark in marks for rank in mark.ranks)
     times = [time for mark in marks for time in (mark.time, mark.until) if time]
-    return replace(marks[0], ranks=told, until=max(times, key=_seconds) if len(times) > 1 else marks[0].until)
+    return replace(marks[0], ranks=ranks, until=max(times, key=_seconds) if len(times) > 1 else marks[0].until)
 
 
 def _by_time(marks: Sequence[RankMark], shown: Sequence[RankMark]) -> RanksPicture:
@@ -107,10 +107,10 @@ def _by_time(marks: Sequence[RankMark], shown: Sequence[RankMark]) -> RanksPictu
 
     def lane(mark: RankMark) -> Lane:
         if mark.time is None:
-            return Lane(mark, _count(mark), _LEFT if mark.kind == "missing" else None)
+            return Lane(mark, len(mark.ranks), _LEFT if mark.kind == "missing" else None)
         at = _seconds(mark.time)
         since = place(at - mark.waited) if mark.waited else None
-        return Lane(mark, _count(mark), place(at), since, place(_seconds(mark.until)) if mark.until else None)
+        return Lane(mark, len(mark.ranks), place(at), since, place(_seconds(mark.until)) if mark.until else None)
 
     zoned = "Z" if any(moment and moment.tzinfo for moment in (_moment(mark.time) for mark in shown)) else ""
     year = slice(5, None) if any(str(mark.time).startswith("--") for mark in shown) else slice(None)
@@ -127,18 +127,13 @@ def _sorted(lanes: list[Lane]) -> tuple[Lane, ...]:
 
     def order(lane: Lane) -> tuple[int, tuple[int, int]]:
         kind = KINDS.index(lane.mark.kind) if several else lane.mark.kind == "silent"
-        return int(kind), _ranges(lane.mark)[0]
+        return int(kind), _first_range(lane.mark)
 
     return tuple(sorted(lanes, key=order))
 
 
-def _ranges(mark: RankMark) -> list[tuple[int, int]]:
-    parts = [part.split("-") for part in mark.ranks.split(",") if part]
-    return [(int(part[0]), int(part[-1])) for part in parts] or [(0, -1)]
-
-
-def _count(mark: RankMark) -> int:
-    return sum(last - first + 1 for first, last in _ranges(mark))
+def _first_range(mark: RankMark) -> tuple[int, int]:
+    return next(iter(mark.ranks.ranges), (0, -1))
 
 
 def _moment(time: str | None) -> datetime | None:

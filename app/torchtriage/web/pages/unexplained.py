@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
 from torchtriage.domain.group import Group, GroupFilter, GroupOrder, GroupStatus
+from torchtriage.domain.incident import Incident
 from torchtriage.errors import NotFound
 from torchtriage.knowledge.new_entry import draft, name_for
 from torchtriage.services.groups import latest_incidents, list_groups, read_group
@@ -90,21 +90,20 @@ def entry_for(request: Request, service: ServiceDep, group_id: str) -> Response:
 
 def _failed(service: ServiceDep, group: Group) -> str:
     known = latest_incidents(service, [group.id]).get(group.id)
-    root: dict[str, Any] = (known.verdict or {}).get("root_cause") or {} if known else {}
-    raised = root.get("exception")
-    if raised:
-        message = str(raised["message"]).strip()
-        return f"{raised['type']}: {message}" if message else str(raised["type"])
-    lines = root.get("evidence") or []
-    if not lines and not group.signature:
+    root = known.root_cause if known else None
+    if root and root.exception:
+        message = root.exception.message.strip()
+        return f"{root.exception.type}: {message}" if message else root.exception.type
+    words = root.evidence[0].text if root and root.evidence else group.signature
+    if not words:
         raise NotFound("the group has no incident to draft an entry from", group=group.id)
-    return str(lines[0]["text"]).strip() if lines else str(group.signature)
+    return words.strip()
 
 
-def _unknown(item: GroupItem, latest: Any) -> Unknown:
-    root: dict[str, Any] = (latest.verdict or {}).get("root_cause") or {} if latest else {}
-    line = (root.get("evidence") or [{}])[0]
-    frames = (root.get("exception") or {}).get("frames") or []
-    own = [frame for frame in frames if frame.get("user_code")] or frames
-    frame = f"{own[-1]['file']}:{own[-1]['line']} {own[-1]['function']}" if own else None
-    return Unknown(item, latest.id if latest else None, line.get("line"), line.get("text"), frame)
+def _unknown(item: GroupItem, latest: Incident | None) -> Unknown:
+    root = latest.root_cause if latest else None
+    line = root.evidence[0] if root and root.evidence else None
+    frames = root.exception.frames if root and root.exception else ()
+    own = [frame for frame in frames if frame.user_code] or frames
+    frame = f"{own[-1].file}:{own[-1].line} {own[-1].function}" if own else None
+    return Unknown(item, latest.id if latest else None, line.line if line else None, line.text if line else None, frame)
