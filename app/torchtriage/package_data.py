@@ -5,13 +5,14 @@ In a wheel they lie inside of the package; in a checkout they are top-level fold
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal
+
+# As importlib.resources says, which a start of the command line would wait 5 ms for.
+_PACKAGE = Path(__file__).resolve().parent
 
 
 def data_folder(name: Literal["knowledge_base", "migrations"]) -> Path:
     """-> the folder. The package must be unpacked on a disk, as pip does it."""
-    package = Path(str(files("torchtriage")))
-    packaged = package / name
-    return packaged if packaged.is_dir() else package.parents[1] / name
+    packaged = _PACKAGE / name
+    return packaged if packaged.is_dir() else _PACKAGE.parents[1] / name

@@ -36,7 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _check(options: argparse.Namespace) -> int:
-    from torchtriage.cli.triage import folders
+    from torchtriage.cli.start_engine import folders
     from torchtriage.knowledge import checks, loader
 
     knowledge = loader.load(folders())
@@ -52,10 +52,9 @@ def _check(options: argparse.Namespace) -> int:
 
 def _show(options: argparse.Namespace) -> int:
     from torchtriage.cli.entry_report import entry_report
-    from torchtriage.cli.triage import folders
-    from torchtriage.knowledge import loader
+    from torchtriage.cli.start_engine import load_knowledge
 
-    entries = loader.load(folders()).entries
+    entries = load_knowledge().entries
     if options.entry not in entries:
         near = [name for name in entries if options.entry.split(".")[-1] in name][:5]
         raise NotFound(f"no entry {options.entry}" + (f"; near: {', '.join(near)}" if near else ""))
@@ -69,10 +68,10 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _search(options: argparse.Namespace) -> int:
-    from torchtriage.cli.triage import folders
-    from torchtriage.knowledge.cache import cache_folder, load, load_index
+    from torchtriage.cli.start_engine import load_knowledge
+    from torchtriage.knowledge.cache import cache_folder, load_index
 
-    knowledge = load(folders(), cache_folder())
+    knowledge = load_knowledge()
     hits = load_index(knowledge, cache_folder()).search(" ".join(options.query), _MOST_HITS)
     titles = {hit.entry: knowledge.entries[hit.entry].title.in_(options.lang) for hit in hits}
     if options.json:

@@ -22,7 +22,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(options: argparse.Namespace) -> int:
     """Writes to the last knowledge folder. Raises BadInput for a bad name, one that exists, and an unreadable LOG."""
-    from torchtriage.cli.triage import folders
+    from torchtriage.cli.start_engine import folders
     from torchtriage.knowledge.new_entry import draft, path_of
 
     path = path_of(options.entry, folders())
@@ -40,13 +40,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _failed_in(log: str) -> str:
-    from torchtriage.cli.triage import folders
-    from torchtriage.engine import Engine
-    from torchtriage.knowledge.cache import cache_folder, load
+    from torchtriage.cli.start_engine import start_engine
     from torchtriage.knowledge.new_entry import failure
     from torchtriage.reading.sources import open_path
 
-    verdict = Engine(load(folders(), cache_folder()), cache_folder()).triage(open_path(Path(log)))
+    verdict = start_engine().triage(open_path(Path(log)))
     failed = failure(verdict)
     if verdict.root_cause and verdict.root_cause.entry:
         print(f"torchtriage: {log} is already explained by {verdict.root_cause.entry}", file=sys.stderr)

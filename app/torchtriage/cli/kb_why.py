@@ -29,15 +29,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(options: argparse.Namespace) -> int:
     """Raises NotFound for an unknown entry and UnreadableLog for a log that can't be read."""
-    from torchtriage.cli.triage import folders
-    from torchtriage.engine import Engine
-    from torchtriage.knowledge.cache import cache_folder, load
+    from torchtriage.cli.start_engine import start_engine
     from torchtriage.reading.sources import open_path
 
-    knowledge = load(folders(), cache_folder())
-    if options.entry not in knowledge.entries:
-        raise NotFound(f"no entry {options.entry}{_nearest(options.entry, knowledge)}")
-    why = Engine(knowledge, cache_folder()).why(open_path(options.log), options.entry)
+    engine = start_engine()
+    if options.entry not in engine.knowledge.entries:
+        raise NotFound(f"no entry {options.entry}{_nearest(options.entry, engine.knowledge)}")
+    why = engine.why(open_path(options.log), options.entry)
     print(json.dumps(why.as_dict(options.lang), ensure_ascii=False) if options.json else page(why, options.lang))
     return 0
 

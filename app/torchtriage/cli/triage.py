@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchtriage.cli.progress import Progress, add_quiet, counted, plain_size
+from torchtriage.cli.start_engine import start_engine
 from torchtriage.errors import BadInput
-from torchtriage.knowledge import BUILT_IN
 
 if TYPE_CHECKING:
     from torchtriage.domain.verdict import Verdict
@@ -47,13 +47,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(options: argparse.Namespace) -> int:
     """Triages each PATH in turn; an unreadable one is reported on standard error, and the others are still triaged."""
-    from torchtriage.engine import Engine
-    from torchtriage.knowledge.cache import cache_folder, load
-
     paths = options.paths or (["-"] if sys.stdin is None or not sys.stdin.isatty() else [])
     if not paths:
         raise BadInput("no PATH given and standard input is a terminal")
-    engine = Engine(load(folders(), cache_folder()), cache_folder())
+    engine = start_engine()
     if options.no_redact:
         print(UNREDACTED, file=sys.stderr)
     status = 0
@@ -89,9 +86,3 @@ def _print(verdict: Verdict, options: argparse.Namespace) -> None:
     from torchtriage.cli.verdict_report import report
 
     print(report(verdict, options.lang, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
-
-
-def folders() -> list[Path]:
-    """-> the knowledge base that is shipped, then the folders of TRIAGE_KNOWLEDGE_DIRS."""
-    own = os.environ.get("TRIAGE_KNOWLEDGE_DIRS", "")
-    return [BUILT_IN, *(Path(folder) for folder in own.split(os.pathsep) if folder)]

@@ -7,17 +7,18 @@ comes out of few bytes (decisions/0025).
 from __future__ import annotations
 
 import gzip
-import tarfile
 import tempfile
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import IO, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 from torchtriage.errors import LogTooLarge, StorageUnavailable, UnreadableLog
 from torchtriage.reading.zstd import DecompressionParameter, ZstdError, ZstdFile
+
+if TYPE_CHECKING:
+    import zipfile
 
 _FIRST, _CHUNK = 64 << 10, 1 << 20  # bytes that are unpacked at once: few at first, so that who watches is asked soon
 _DEPTH = 3  # a .gz in a .tar.gz that was sent with Content-Encoding is three
@@ -34,12 +35,9 @@ _FILE = (
 )  # bytes of work that a file in an archive counts for, besides its own: each is looked at and kept by itself
 _HEADERS = 1 << 20  # bytes of a tar archive between two files; long headers would be read into memory
 _CONTENTS = 4 << 20  # bytes of a zip archive's list of contents, which is read into memory: 25,000 names of 100 letters
-_ZIP_WAYS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others unpack without any bound on memory
 _ZSTD_OPTIONS = {int(DecompressionParameter.window_log_max): 26}  # what a frame may make us allocate: 64 MiB
 _GZIP, _ZSTD, _TAR = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"ustar"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-# RuntimeError: a zip that wants a password; NotImplementedError, which is one too: packed in a way that is not known.
-_BROKEN = (OSError, EOFError, zlib.error, ZstdError, tarfile.TarError, zipfile.BadZipFile, RuntimeError, UnicodeError)
 
 
 def _unwatched(_: int) -> None:
@@ -194,6 +192,8 @@ def _pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
 
 def _members(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]:
     """Yields the files of a tar archive; each must be read before the next is asked for."""
+    import tarfile  # here, as few logs lie in an archive and a start need not wait for it
+
     found = False
     source.headers_left = _HEADERS
     with _naming(upload.name), tarfile.open(fileobj=cast(IO[bytes], source), mode="r|") as archive:
@@ -220,6 +220,9 @@ def _members(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload
 
 def _zipped(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]:
     """Yields what a zip archive holds, in the order of a folder; its list of contents stands at its end, so it is kept on disk."""
+    import zipfile  # as above
+
+    ways = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others unpack without any bound on memory
     with (
         _naming(upload.name),
         _on_disk(source.all()) as kept,
@@ -230,7 +233,7 @@ def _zipped(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]
             raise UnreadableLog(f"{clean_name(upload.name)}: an archive without files")
         for member in members:
             budget.member(upload, is_file=True)
-            if member.compress_type not in _ZIP_WAYS:
+            if member.compress_type not in ways:
                 raise UnreadableLog(f"{clean_name(member.filename)}: of zip archives only deflated files are taken")
             with archive.open(member) as content:
                 chunks = budget.unpacked(_pieces(content.read), upload.watch)
@@ -295,11 +298,23 @@ def _naming(name: str) -> Iterator[None]:
     """Turns the many ways in which reading fails into one error that names the file and the reason."""
     try:
         yield
-    except _BROKEN as error:
+    except _reading_errors() as error:
         raise UnreadableLog(f"{clean_name(name)}: {_reason(error)}", reason=_reason(error)) from error
 
 
+def _reading_errors() -> tuple[type[Exception], ...]:
+    """-> what a broken archive raises."""
+    import tarfile
+    import zipfile
+
+    # RuntimeError: a zip that wants a password; NotImplementedError, which is one too: packed in a way that is not known.
+    known = (OSError, EOFError, zlib.error, ZstdError, RuntimeError, UnicodeError)
+    return (*known, tarfile.TarError, zipfile.BadZipFile)
+
+
 def _reason(error: Exception) -> str:
+    import tarfile
+
     if isinstance(error, EOFError | tarfile.ReadError):
         return "a broken archive: it ends in the middle"
     if isinstance(error, OSError) and error.strerror:
