@@ -21,6 +21,7 @@ Kind = TypeVar("Kind")
 _Read = Callable[[Any], Any]
 _NAMES: dict[Any, tuple[str, ...]] = {}  # of fields, by type; asked once
 _READERS: dict[Any, _Read] = {}  # by type; made once
+_CALLED = {str: "a string", int: "a whole number", float: "a number", bool: "true or false", NoneType: "null"}
 _PLAIN = frozenset((str, int, float, bool, NoneType))
 
 
@@ -89,7 +90,7 @@ def _new_reader(kind: Any) -> _Read:
     if origin is dict:
         return _dict_reader(_reader(inner[1]))
     if origin is Literal:
-        return _checked(lambda data: data in inner, f"is none of {', '.join(map(str, inner))}")
+        return _literal_reader(inner)
     if hasattr(kind, "from_json"):
         return _converter(kind.from_json)
     if is_dataclass(kind):
@@ -102,16 +103,22 @@ def _new_reader(kind: Any) -> _Read:
 
 
 def _scalar_reader(kind: type) -> _Read:
-    if kind is float:
-        return _checked(lambda data: type(data) in (float, int), "is no number")
-    return _checked(lambda data: type(data) is kind, "is no null" if kind is NoneType else f"is no {kind.__name__}")
+    kinds = (float, int) if kind is float else (kind,)  # a whole number is written without its point
+    problem = f"is not {_CALLED.get(kind, kind.__name__)}"
 
-
-def _checked(fits: Callable[[Any], bool], problem: str) -> _Read:
     def read(data: Any) -> Any:
-        if not fits(data):
-            raise _Misfit(problem)
-        return data
+        if type(data) in kinds:
+            return data
+        raise _Misfit(problem)
+
+    return read
+
+
+def _literal_reader(values: tuple[Any, ...]) -> _Read:
+    def read(data: Any) -> Any:
+        if data in values:
+            return data
+        raise _Misfit(f"is not one of {', '.join(map(str, values))}")
 
     return read
 
@@ -137,7 +144,7 @@ def _union_reader(kinds: tuple[Any, ...]) -> _Read:
         if type(data) in scalars:
             return data
         if not others:
-            raise _Misfit(f"is a {type(data).__name__}")
+            raise _Misfit(f"is not {' or '.join(sorted(_CALLED.get(kind, kind.__name__) for kind in kinds))}")
         return others[0](data)
 
     return read
@@ -146,7 +153,7 @@ def _union_reader(kinds: tuple[Any, ...]) -> _Read:
 def _list_reader(item: _Read) -> _Read:
     def read(data: Any) -> tuple[Any, ...]:
         if type(data) is not list and type(data) is not tuple:
-            raise _Misfit("is no list")
+            raise _Misfit("is not a list")
         found: list[Any] = []
         try:
             found.extend(map(item, data))  # what came before a misfit is kept, so its place is known
@@ -161,7 +168,7 @@ def _list_reader(item: _Read) -> _Read:
 def _tuple_reader(items: list[_Read]) -> _Read:
     def read(data: Any) -> tuple[Any, ...]:
         if type(data) not in (list, tuple) or len(data) != len(items):
-            raise _Misfit(f"is no list of {len(items)}")
+            raise _Misfit(f"is not a list of {len(items)}")
         return tuple(item(inner) for item, inner in zip(items, data, strict=True))
 
     return read
@@ -170,7 +177,7 @@ def _tuple_reader(items: list[_Read]) -> _Read:
 def _dict_reader(value: _Read) -> _Read:
     def read(data: Any) -> dict[str, Any]:
         if type(data) is not dict:
-            raise _Misfit("is no object")
+            raise _Misfit("is not an object")
         name = ""
         found = {}
         try:
@@ -191,7 +198,7 @@ def _dataclass_reader(kind: Any) -> _Read:
 
     def read(data: Any) -> Any:
         if type(data) is not dict:
-            raise _Misfit("is no object")
+            raise _Misfit("is not an object")
         if missing := required - data.keys():
             raise _Misfit(f"has no {min(missing)}")
         name = ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RankSet:
     """Ranks as ranges, each with its first and last one, in their order. A run can have thousands."""
 
@@ -28,9 +28,9 @@ class RankSet:
     def from_json(cls, text: str) -> RankSet:
         """-> the set that `str` gave this text for. Raises ValueError."""
         if type(text) is not str:
-            raise ValueError("is no text of ranges")
+            raise ValueError("is not a text of ranges")
         parts = [part.partition("-") for part in text.split(",") if part]
-        return cls(tuple((int(first), int(last or first)) for first, _, last in parts))
+        return cls(tuple((int(first), int(last) if dash else int(first)) for first, dash, last in parts))
 
     def to_json(self) -> str:
         return str(self)

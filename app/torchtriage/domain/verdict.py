@@ -1,4 +1,7 @@
-"""What the engine answers about one run; `as_dict` gives the JSON form that outsiders rely on."""
+"""What the engine answers about one run; `as_dict` gives the JSON form that outsiders rely on.
+
+No slots here: each verdict goes from one process to another, which takes several times as long where there are.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from torchtriage.domain.json_form import Scalar, fields_form
 from torchtriage.domain.rank_set import RankSet
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Evidence:
     """A verbatim line of the log, redacted; `line` counts from 1 in `file` (None where the run is one file)."""
 
@@ -23,7 +26,7 @@ class Evidence:
         return known if self.file is None else known | {"file": self.file}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StackFrame:
     """One frame of the exception's traceback; `user_code` is False for installed packages and the standard library."""
 
@@ -34,7 +37,7 @@ class StackFrame:
     user_code: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ExceptionFact:
     """The exception that the run failed of: dotted type, whole message, frames with the outermost first."""
 
@@ -43,7 +46,7 @@ class ExceptionFact:
     frames: tuple[StackFrame, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SuggestedFix:
     """A fix of the entry, for this run: commands are filled with what the log tells.
 
@@ -59,7 +62,7 @@ class SuggestedFix:
     fits: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reason:
     """Why the verdict is what it is: the name of a reason and the values of its sentence, for any language."""
 
@@ -74,7 +77,7 @@ class Reason:
         """Raises ValueError, TypeError."""
         name, values = data
         if not isinstance(name, str) or not isinstance(values, dict):
-            raise TypeError("is no pair of a name and its values")
+            raise TypeError("is not a name with its values")
         return cls(name, values)
 
     @classmethod
@@ -87,7 +90,7 @@ class Reason:
 _OF_SUSPECTS = frozenset({"missing", "few", "behind"})  # reasons that name ranks
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RootCause:
     """What explains the other events of the run and is explained by none. `entry` is None where no entry names it."""
 
@@ -125,7 +128,7 @@ class RootCause:
         return next(named, None) if self.rank is None else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidate:
     """A guess below `possible`, or an entry that lost to the root cause."""
 
@@ -134,7 +137,7 @@ class Candidate:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cascade:
     """Something that happened because of another, on these ranks."""
 
@@ -146,7 +149,7 @@ class Cascade:
     file: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RankMark:
     """What became of some ranks in the root cause's attempt, and the line that shows it.
 
@@ -166,7 +169,7 @@ class RankMark:
     waited: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Action:
     """What a machine should do: `advice` is retry, retry-elsewhere, fix-first or none; `retry` yes, no or once."""
 
@@ -181,7 +184,7 @@ class Action:
         return exclusion(self.exclude_hosts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Attempt:
     """What one attempt of a launch failed of: the entry, None where none names it, and the line that says so."""
 
@@ -191,7 +194,7 @@ class Attempt:
     file: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EarlierRun:
     """A run that stands before the last one in the same file."""
 
@@ -200,7 +203,7 @@ class EarlierRun:
     line: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunFacts:
     """What the log tells of the run itself; None where it does not.
 
@@ -223,7 +226,7 @@ class RunFacts:
     seconds_after_failure: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stats:
     """How much was read: bytes and lines after decompression, and wall-clock seconds."""
 
@@ -232,7 +235,7 @@ class Stats:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Verdict:
     """The engine's answer. `outcome` is explained, unexplained or healthy."""
 

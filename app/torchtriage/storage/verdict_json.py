@@ -24,10 +24,10 @@ def to_stored(verdict: Verdict) -> _Stored:
 def from_stored(stored: object) -> Verdict:
     """Raises DamagedJson, whose message names the part that is in the form of no version."""
     if not isinstance(stored, dict):
-        raise DamagedJson("Verdict: is no object")
+        raise DamagedJson("Verdict: is not an object")
     form = stored.get("form", 1)
     if type(form) is not int or form < 1:
-        raise DamagedJson("form: is no number of one")
+        raise DamagedJson("form: is not the number of one")
     for upcast in _UPCASTS[form - 1 :]:
         stored = upcast(stored)
     return from_json_form(Verdict, stored)
