@@ -49,9 +49,11 @@ def test_a_sound_entry_has_no_problem(sound: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "problem", "at"),
     [
-        ("zh: DataLoader 工作进程用尽了共享内存（/dev/shm）", "zh: no shm", "no Chinese in", "zh: DataLoader 工作进程用尽了"),
+        ("zh: DataLoader worker 的共享内存（/dev/shm）不足", "zh: no shm", "no Chinese in", "zh: DataLoader worker 的共享内存"),
         ("en: A DataLoader worker ran", "en: A DataLoader 进程 ran", "Chinese in", "en: A DataLoader worker ran"),
         ("en: A DataLoader worker ran", "en: TODO A worker ran", "left to do", "en: A DataLoader worker ran"),
+        ("en: A DataLoader worker ran", "en: A DataLoader worker on one of the hosts ran", "the title has 13 words",
+         "en: A DataLoader worker ran"),
         ("explains: [dataloader.worker-killed", "explains: [dataloader.nothing", "which no entry has", "explains: ["),
         ("explains: [dataloader.worker-killed", "explains: ['nothing.*'", "which no entry has", "explains: ["),
         (SIGN, "  - regex: 'shared (?=memory)'\n", "RE2 refuses", SIGN.strip()),
@@ -63,9 +65,9 @@ def test_a_sound_entry_has_no_problem(sound: Path) -> None:
          "    - 'RuntimeError: something else entirely'", "its example is won by", "torch_4410_2087"),
         (SIGN, SIGN + SIGN, "has this sign twice", "unable to (write to|allocate shared memory\\(shm"),
         (SIGN, "  - regex: 'INFO|NCCL'\n", "fires on a healthy line", SIGN.strip()),
-        ("  - en: Many workers with large", "  - shown_by: 'ancdata'\n    en: Many workers with large",
+        ("  - en: Many workers with large", "  - when_message_has: 'ancdata'\n    en: Many workers with large",
          "no example of this entry shows 'ancdata'", "en: Many workers with large"),
-        ("  - en: Many workers with large", "  - shown_by: '(?=x)'\n    en: Many workers with large",
+        ("  - en: Many workers with large", "  - when_message_has: '(?=x)'\n    en: Many workers with large",
          "RE2 refuses '(?=x)'", "en: Many workers with large"),
     ],
 )  # fmt: skip

@@ -89,3 +89,52 @@ def test_a_pattern_that_no_engine_takes_is_refused_when_it_is_loaded(tmp_path: P
     line = broken.split("\n").index(f"  - regex: '{pattern}'") + 1
     with pytest.raises(KnowledgeError, match=f"^dataloader/shm-bus-error.yaml:{line}: .*{told}"):
         load_cached([tmp_path / "kb"], tmp_path / "cache")
+
+
+OLD = """\
+id: custom.old
+kind: cause
+title: {en: An old entry, zh: 旧条目}
+area: custom
+owner: user
+general: true
+signs:
+  - {regex: 'first', in: line, weak: true}
+  - {text: second, broad: true}
+  - all: [{text: third, in: exception}, {text: fourth}]
+action: {advice: retry, retry: once}
+other_actions:
+  - {advice: none, retry: no, shown_by: gone}
+causes:
+  - {en: Why., zh: 原因, shown_by: first}
+fixes:
+  - title: {en: Do., zh: 做}
+    shown_by: second
+examples: {match: [first second]}
+"""
+NEW = (
+    OLD.replace("general:", "needs_training_log:")
+    .replace("in: ", "search_in: ")
+    .replace("weak: true", "severity: warning")
+    .replace("broad:", "last_resort:")
+    .replace("other_actions:", "action_when:")
+    .replace("shown_by:", "when_message_has:")
+)
+
+
+def test_an_entry_in_the_words_of_earlier_versions_loads_with_warnings(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    today = load([write(tmp_path / "new", "custom/old.yaml", NEW)])
+    assert not caplog.messages
+    assert load([write(tmp_path / "old", "custom/old.yaml", OLD)]).entries == today.entries
+    assert len(caplog.messages) == 9
+    assert "custom/old.yaml:6: 'general' is now written 'needs_training_log'" in caplog.messages
+    assert "custom/old.yaml:8: 'weak' is now written 'severity: warning'" in caplog.messages
+    assert "custom/old.yaml:13: 'shown_by' is now written 'when_message_has'" in caplog.messages
+
+
+def test_an_old_word_beside_the_new_one_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, "custom/old.yaml", NEW.replace("owner: user\n", "owner: user\ngeneral: true\n"))
+    with pytest.raises(KnowledgeError, match=r"^custom/old\.yaml:6: general: Extra inputs"):
+        load([tmp_path])

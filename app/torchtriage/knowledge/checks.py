@@ -23,6 +23,7 @@ from torchtriage.reading.sources import from_bytes
 
 HEALTHY = BUILT_IN / "healthy.log"
 LEFT = "TODO"  # what a new entry still has to say
+_TITLE_WORDS = 10  # the most that an English title has
 _PROOFS, _NEAR_MISSES = 2, 1  # the fewest examples of a cause or consequence
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _GROUP = re.compile(r"(?<!\\)\((?!\?[^P])(?:\?P<\w+>)?")  # the first that captures
@@ -72,6 +73,8 @@ def _of_one(entry: Entry, entries: dict[str, Entry]) -> Iterator[_Problem]:
     for number, name in enumerate(entry.explains):
         if not any(fnmatchcase(other, name) for other in entries):
             yield entry, ("explains", number), f"explains {name!r}, which no entry has"
+    if (words := len(entry.title.en.split())) > _TITLE_WORDS:
+        yield entry, ("title", "en"), f"the title has {words} words, more than {_TITLE_WORDS}: {entry.title.en!r}"
     yield from _languages(entry)
     yield from _free_captures(entry)
     for number, sign in enumerate(entry.signs):
@@ -116,8 +119,8 @@ def _patterns(entry: Entry) -> Iterator[tuple[Place, str]]:
 def _shown_by(entry: Entry) -> Iterator[tuple[Place, str]]:
     parts: list[tuple[str, int, Cause | Fix | Advice]] = [("causes", *cause) for cause in enumerate(entry.causes)]
     parts += [("fixes", *fix) for fix in enumerate(entry.fixes)]
-    parts += [("other_actions", *action) for action in enumerate(entry.other_actions)]
-    yield from (((name, number, "shown_by"), part.shown_by) for name, number, part in parts if part.shown_by)
+    parts += [("action_when", *action) for action in enumerate(entry.other_actions)]
+    yield from (((name, number, "when_message_has"), part.shown_by) for name, number, part in parts if part.shown_by)
 
 
 def _signs(entry: Entry) -> Iterator[tuple[Place, Sign]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,10 +16,12 @@ from torchtriage.domain.vocabulary import Vocabulary, VocabularyList
 from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.folders import VOCABULARY, files
+from torchtriage.knowledge.renamed_keys import renewed
 from torchtriage.knowledge.schema import EntryForm
 from torchtriage.knowledge.vocabulary_schema import VocabularyForm
 from torchtriage.knowledge.yaml_positions import Loader, line_of
 
+log = logging.getLogger(__name__)
 AREA_ROLES = "area-roles"  # the list that says which roles all entries of an area have
 F = TypeVar("F", bound=BaseModel)
 
@@ -100,6 +103,10 @@ def _form(kind: type[F], path: Path, source: bytes, problems: list[str]) -> F | 
         mark = getattr(error, "problem_mark", None)
         problems.append(f"{name}:{mark.line + 1 if mark else 1}: {getattr(error, 'problem', error)}")
         return None
+    if kind is EntryForm:
+        data, renamed = renewed(data)
+        for place, new in renamed:
+            log.warning("%s:%d: %r is now written %r", name, line_of(source, place), place[-1], new)
     try:
         return kind.model_validate(data)
     except ValidationError as error:

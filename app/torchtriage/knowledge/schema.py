@@ -37,26 +37,29 @@ class TextForm(_Form):
 
 
 class CauseForm(_Form):
-    """`shown_by`: a regex; where the failure's own words hold it, this cause comes first, elsewhere last."""
+    """`when_message_has`: a regex; where the failure's own words hold it, this cause comes first, elsewhere last."""
 
     en: Filled
     zh: Filled
-    shown_by: Filled | None = None
+    when_message_has: Filled | None = None
 
     def build(self) -> Cause:
-        return Cause(self.en.strip(), self.zh.strip(), self.shown_by)
+        return Cause(self.en.strip(), self.zh.strip(), self.when_message_has)
 
 
 class SignForm(_Form):
-    """One of `regex`, `text`, `all`; where to look (`in`); what must not be in the same text (`unless`)."""
+    """One of `regex`, `text`, `all`; where to look (`search_in`); what must not be in the same text (`unless`).
+
+    `severity: warning`: runs that go on print it too. `last_resort`: counts where no other sign matches the same event.
+    """
 
     regex: Filled | None = None
     text: Filled | None = None
     all: list[SignForm] = []
-    where: Literal["any", "exception", "line", "exit", "frame"] = Field("any", alias="in")
+    where: Literal["any", "exception", "line", "exit", "frame"] = Field("any", alias="search_in")
     unless: Filled | None = None
-    weak: bool = False
-    broad: bool = False
+    severity: Literal["error", "warning"] = "error"
+    last_resort: bool = False
 
     @model_validator(mode="after")
     def _one_pattern(self) -> SignForm:
@@ -71,8 +74,8 @@ class SignForm(_Form):
             all=tuple(part.build() for part in self.all),
             where=self.where,
             unless=self.unless,
-            weak=self.weak,
-            broad=self.broad,
+            weak=self.severity == "warning",
+            broad=self.last_resort,
         )
 
 
@@ -81,11 +84,11 @@ class FixForm(_Form):
     detail: TextForm | None = None
     commands: list[Filled] = []
     applies: Filled = "any"
-    shown_by: Filled | None = None
+    when_message_has: Filled | None = None
 
     def build(self) -> Fix:
         detail = self.detail.build() if self.detail else None
-        return Fix(self.title.build(), detail, tuple(self.commands), self.applies, self.shown_by)
+        return Fix(self.title.build(), detail, tuple(self.commands), self.applies, self.when_message_has)
 
 
 class ActionForm(_Form):
@@ -98,12 +101,12 @@ class ActionForm(_Form):
 
 
 class OtherActionForm(ActionForm):
-    """What is advised instead where the failure's own words hold the regex `shown_by`."""
+    """What is advised instead where the failure's own words hold the regex `when_message_has`."""
 
-    shown_by: Filled
+    when_message_has: Filled
 
     def build(self) -> Advice:
-        return Advice(self.advice, self.retry, self.exclude_hosts, self.shown_by)
+        return Advice(self.advice, self.retry, self.exclude_hosts, self.when_message_has)
 
 
 class VersionsForm(_Form):
@@ -136,13 +139,13 @@ class EntryForm(_Form):
     area: Filled
     owner: Literal["user", "framework", "platform", "hardware"]
     signs: list[SignForm] = []
-    catch_all: bool = False
-    general: bool = False
+    fallback: bool = False
+    needs_training_log: bool = False
     roles: list[Role] = []
     capture: dict[Annotated[str, Field(pattern=r"^[a-z_]+$")], Filled] = {}
     explains: list[Glob] = []
     action: ActionForm
-    other_actions: list[OtherActionForm] = []
+    action_when: list[OtherActionForm] = []
     causes: Annotated[list[CauseForm], Field(min_length=1)]
     fixes: Annotated[list[FixForm], Field(min_length=1)]
     checks: list[Filled] = []
@@ -177,7 +180,7 @@ class EntryForm(_Form):
             title=self.title.build(),
             signs=tuple(sign.build() for sign in self.signs),
             action=self.action.build(),
-            other_actions=tuple(action.build() for action in self.other_actions),
+            other_actions=tuple(action.build() for action in self.action_when),
             causes=tuple(cause.build() for cause in self.causes),
             fixes=tuple(fix.build() for fix in self.fixes),
             explains=tuple(self.explains),
@@ -190,8 +193,8 @@ class EntryForm(_Form):
             asks=tuple(asks),  # type: ignore[arg-type]
             match_examples=tuple(self.examples.match),
             no_match_examples=tuple(self.examples.no_match),
-            catch_all=self.catch_all,
-            general=self.general,
+            catch_all=self.fallback,
+            general=self.needs_training_log,
             roles=frozenset((*self.roles, *area_roles)),
             file=file,
         )
