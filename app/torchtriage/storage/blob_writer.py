@@ -42,37 +42,42 @@ class BlobWriter:
         self._last = data[-1:] or self._last
         self._waiting += data
         while len(self._waiting) >= zstd_frames.FRAME:
-            self._frame(bytes(self._waiting[: zstd_frames.FRAME]))
+            frame = self._framed(bytes(self._waiting[: zstd_frames.FRAME]))
+            with told():
+                _write(self._file, frame)
             del self._waiting[: zstd_frames.FRAME]
 
-    def flush(self) -> None:
-        """Writes what waits for its frame to be full."""
+    def flush(self, behind: Callable[[], bytes] = bytes) -> None:
+        """Writes what waits for its frame to be full, and what is to stand `behind` it."""
+        last = b""
         if self._waiting:
-            self._frame(bytes(self._waiting))
+            last = self._framed(bytes(self._waiting))
             self._waiting.clear()
+        with told():
+            _write(self._file, last + behind())
 
     def finish(self) -> tuple[str, int, int]:
         """Ends the file -> (sha256, bytes, lines) of what was written. Raises StorageUnavailable."""
-        self.flush()
-        index = zstd_frames.Index(
-            self._entries, self._last not in (b"", b"\n"), self._marks if len(self._marks) > 1 else ()
-        )
+        self.flush(lambda: self._index().dump())  # in one go, as most files are small
         with told():
-            _write(self._file, index.dump())
             self._file.close()
-        return self.sha256, self.bytes, index.lines
+        return self.sha256, self.bytes, self._index().lines
 
     @property
     def sha256(self) -> str:
         """-> the digest of what was written, under which the file is kept."""
         return self._digest.hexdigest()
 
-    def _frame(self, data: bytes) -> None:
+    def _index(self) -> zstd_frames.Index:
+        marks = self._marks if len(self._marks) > 1 else ()
+        return zstd_frames.Index(self._entries, self._last not in (b"", b"\n"), marks)
+
+    def _framed(self, data: bytes) -> bytes:
+        """-> a frame that holds the data, which the index tells of from here on."""
         compressed = compress(data, options=_OPTIONS)
-        with told():
-            _write(self._file, compressed)
         self._entries.append(zstd_frames.Entry(len(compressed), len(data), data.count(b"\n")))
         self._mark(data)
+        return compressed
 
     def _mark(self, data: bytes) -> None:
         """Keeps what the frame is remembered by. A small log is one frame, and nobody needs to find one there."""

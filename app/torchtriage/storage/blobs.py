@@ -106,11 +106,13 @@ class BlobStore:
     def _named(self, sha256: str, path: Path, root: Path) -> Path:
         """Gives a settled file its name -> the folder that holds it, which is to be settled too."""
         place = root / _key(sha256)
-        if not place.parent.exists():
-            place.parent.mkdir(exist_ok=True)
-            settle_one(root)
         try:
-            os.link(path, place)
+            try:
+                os.link(path, place)
+            except FileNotFoundError:  # the first of its folder, unless the file under way is gone
+                place.parent.mkdir(exist_ok=True)
+                settle_one(root)
+                os.link(path, place)
         except FileExistsError:
             if not self._is_whole(sha256):
                 _replace(place, path)

@@ -35,6 +35,7 @@ _REPLACE = update(_search).where(_search.c.rowid == bindparam("of")).values(word
 _REMOVE = delete(_search).where(_search.c.rowid == bindparam("of"))
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 _RUN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+_IS_CJK = re.compile(f"[{_CJK}]")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LONGEST_WORD = 64
 
@@ -42,7 +43,7 @@ _LONGEST_WORD = 64
 def words(content: str) -> set[str]:
     """-> the words of a text: runs of letters and digits, the parts of camelCase, pairs of Chinese characters."""
     found: set[str] = set()
-    for run in _runs(content[:LONGEST]):
+    for run in set(_runs(content[:LONGEST])):
         if _is_cjk(run):
             found.update(run[i : i + 2] for i in range(len(run)))
         else:
@@ -107,10 +108,13 @@ def _row_words(content: str) -> str:
 
 
 def _runs(content: str) -> Iterator[str]:
-    plain = unicodedata.normalize("NFKD", content)
-    bare = "".join(char for char in plain if not unicodedata.combining(char))
-    yield from _RUN.findall(unicodedata.normalize("NFKC", bare))
+    for line in content.split("\n"):
+        if not line.isascii():  # most lines are, and stay as they are
+            plain = unicodedata.normalize("NFKD", line)
+            bare = "".join(char for char in plain if not unicodedata.combining(char))
+            line = unicodedata.normalize("NFKC", bare)
+        yield from _RUN.findall(line)
 
 
 def _is_cjk(run: str) -> bool:
-    return re.match(f"[{_CJK}]", run) is not None
+    return not run.isascii() and _IS_CJK.match(run) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -30,6 +31,10 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _RAW = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+_ADDRESSES = re.compile(
+    r"(?:localhost|(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3})(?::\d{1,5})?",
+    re.ASCII,
+)
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -60,6 +65,8 @@ def refuse_foreign_name(request: Request, public_url: str) -> None:
     """Raises CrossSite where a browser believes that we are another site: its page made its own name lead here, to read
     what is open to this machine only. Addresses, names without a dot and the one in the settings can't be such a name.
     """
+    if _ADDRESSES.fullmatch(request.headers.get("host", "")):
+        return  # most programs ask so; to take a whole URL apart takes longer
     name = request.url.hostname or ""
     if "." not in name or name.endswith(".localhost") or name == urlsplit(public_url).hostname:
         return

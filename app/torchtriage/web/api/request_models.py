@@ -93,7 +93,7 @@ class SubmitQuery(BaseModel):
         return cls.model_validate(given)
 
     def job(self) -> Job:
-        given = {name: value for name, value in self if name not in _NOT_OF_JOB}
+        given = {name: getattr(self, name) for name in self.model_fields_set - _NOT_OF_JOB}
         labels = dict(label.split(":", 1) for label in self.label)
         return Job(**given, started_at=_iso(self.started_at), ended_at=_iso(self.ended_at), labels=labels)
 
