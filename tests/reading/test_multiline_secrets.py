@@ -120,3 +120,42 @@ def test_a_block_of_yaml_goes(prefix: str, sign: str) -> None:
     assert _clean(lines) == expected
     text = "\n".join(lines)
     assert _clean(lines, text.index("    correct") - len(prefix)) == expected
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank0]: ", "2026-05-01 09:00:00 INFO  "])
+@pytest.mark.parametrize(
+    "label", ["password:", "  The root password:", "password\uff1a", "<apiToken>", "client_secret ="]
+)
+def test_the_value_on_the_line_behind_its_name_goes(prefix: str, label: str) -> None:
+    value = "aB3dE5gH7jK9mN1p"
+    lines = [f"{prefix}{label}", f"{prefix}  {value}", f"{prefix}{value} is no more"]
+    assert _clean(lines) == [lines[0], f"{prefix}  [redacted:secret]", lines[2]]
+    assert _clean(lines, len("\n".join(lines[:1]).encode()) + 1) == _clean(lines)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["password:", "Permission denied, please try again."],
+        ["Enter password:", "Traceback (most recent call last):"],
+        ["secret:", "  secretName: wandb-key-7f"],
+        ["token:", "128009"],
+        ["</password>", "aB3dE5gH7jK9mN1p"],
+        ["token,count", "the,1820"],
+        ["step,loss,token", "1,2.3,run_20260301"],
+        ["it asked for user,password", "Killed"],
+    ],
+)
+def test_a_name_alone_takes_nothing_else(lines: list[str]) -> None:
+    assert _clean(lines) == lines
+
+
+@pytest.mark.parametrize("parted", [",", ";", "\t"])
+def test_the_column_of_a_table_goes(parted: str) -> None:
+    rows = [
+        ["user", "password", "Secret access key"],
+        ["ann", "hunter22", "aB3dE5gH7jK9mN1pQ2sT"],
+        ["bob", "none", "-"],
+    ]
+    expected = [rows[0], ["ann", "[redacted:secret]", "[redacted:secret]"], rows[2]]
+    assert _clean([parted.join(row) for row in rows]) == [parted.join(row) for row in expected]

@@ -31,6 +31,7 @@ AROUND: dict[str, Callable[[str], str]] = {
     "shell trace": lambda line: f"++ {line}",
     "long line": lambda line: f"{'loss 0.1 ' * 400_000}{line} {'loss 0.1 ' * 10}",
 }
+_BEHIND = {"piped": " | docker login --password-stdin", "login": "@data.internal", "before": " is the password"}
 # What stands right before a secret, part of another word or of an escape.
 BEFORE = {
     "colour": "\x1b[31m",
@@ -65,7 +66,7 @@ def _value(named: Named) -> str:
         return f"Bearer {_LOT[:32]}"
     if named.reach == "line":
         return f"session={_LOT[:32]}"
-    return ("Hunter2x", "s3cr3tV4lue9", _LOT[: max(32, named.least)])[named.doubt]
+    return ("Hunter2x", "s3cr3tV4lue9", *[_LOT[: max(32, named.least)]] * 2)[named.doubt]
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.kind} {form.begins[:12]}")
@@ -92,7 +93,7 @@ def test_each_form_goes_right_behind_letters_and_escapes(form: Form) -> None:
 @pytest.mark.parametrize("named", NAMED, ids=lambda named: f"{named.kind} {named.example.strip()}")
 def test_each_name_gives_its_value_away_in_every_surrounding(named: Named) -> None:
     value = _value(named)
-    behind = " | docker login --password-stdin" if named.reach == "piped" else ""
+    behind = _BEHIND.get(named.reach, "")
     secret = value.removeprefix("Bearer ").removeprefix("session=")
     for name, around in AROUND.items():
         cleaned = _both(around(f"{named.example}{value}{behind}"))
@@ -138,7 +139,7 @@ def test_what_is_redacted_stays_as_it_is() -> None:
         once = redact("".join(_secret(form)))
         assert redact(once) == once
     for named in NAMED:
-        once = redact(f"{named.example}{_value(named)}")
+        once = redact(f"{named.example}{_value(named)}{_BEHIND.get(named.reach, '')}")
         assert redact(once) == once
     old = "password=[redacted] Authorization: Bearer [redacted] postgres://ann:[redacted]@db/x"  # as releases before wrote it
     assert redact(old) == old

@@ -1,4 +1,5 @@
-"""Follows what goes on over lines: the body of a private key, and the block of YAML that holds a secret's value.
+"""Follows what goes on over lines: the body of a private key, the block of YAML that holds a secret's value, the line behind
+a name that stands alone, the columns of a table.
 
 Only lines that look like such a body are taken, under whatever stands before all lines; what other ranks print between
 stays.
@@ -7,10 +8,9 @@ stays.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 
-from torchtriage.reading.redaction.secret_patterns import KEY_ENDS
+from torchtriage.reading.redaction.secret_patterns import CELL, KEY_ENDS
 from torchtriage.reading.redaction.secret_values import drawn_by_lot, is_secret
 
 _Span = tuple[int, int, str]
@@ -24,55 +24,63 @@ _BODY = re.compile(rb"[ \t\"'|>*#]{0,40}([A-Za-z0-9+/]+={0,3})((?:\\+[nr])*[\"',
 _RUN = re.compile(rb"[A-Za-z0-9+/=]{24,}")
 _LAST_RUN = re.compile(rb"([A-Za-z0-9+/]{60,80}={0,2})((?:\\+n)?[\"',]{0,3})$")
 _FULL = 40  # characters of a line of a key's body; the last one is shorter
+_NAME = 60  # bytes of a column's name that are looked at
+_CELL = re.compile(CELL.encode())
+_LAST_WORD = re.compile(rb"[ \t]*([^\s]+)[ \t\r]*\Z")
 
 
-@dataclass(slots=True)
-class _Body:
-    """What was begun. `prefix`: what its lines begin with, its digits as zeros. `key`: a private key, else a block of YAML."""
+class _Begun:
+    """What was begun. `left`: lines after which it is over. `prefix`: what its lines begin with, its digits as zeros."""
 
+    __slots__ = ("left", "prefix")
+    left: int
     prefix: bytes
-    key: bool
-    left: int = _PATIENCE
-    full: bool = False  # a whole line of it was seen, so that a shorter one may be its last
+
+    def part(self, line: bytes, plain: bytes) -> Sequence[_Span]:
+        """-> what a line holds of it. `plain`: the line, its digits as zeros."""
+        raise NotImplementedError
 
 
 class Following:
     """What was begun and has not ended. True while there is something."""
 
     def __init__(self) -> None:
-        self._bodies: list[_Body] = []
+        self._begun: dict[bytes, _Begun] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._bodies)
+        return bool(self._begun)
 
-    def spans(self, data: bytes, begins: list[tuple[int, bool]]) -> Iterator[_Span]:
+    def spans(self, data: bytes, begins: list[tuple[int, str]]) -> Iterator[_Span]:
         """Yields (first byte, byte after, kind) of what is secret in `data`. `begins`: where something begins, up to the byte
-        after its sign, and whether it is a key; what goes on beyond `data` is found in what comes next."""
+        after its sign, and what; what goes on beyond `data` is found in what comes next."""
         waiting = iter(begins)
         begin = next(waiting, None)
         at = 0
         while at < len(data):
-            if not self._bodies:
+            if not self._begun:
                 if begin is None:
                     return
                 at = data.rfind(b"\n", 0, begin[0] - 1) + 1
             end = data.find(b"\n", at)
             end = len(data) if end < 0 else end
             line = data[at:end]
-            if self._bodies:
-                for start, length, kind in self._parts(line):
-                    yield at + start, at + start + length, kind
+            if self._begun:
+                for start, after, kind in self._part(line):
+                    yield at + start, at + after, kind
             while begin is not None and begin[0] <= end + 1:
-                if begin[1]:
+                if begin[1] == "key":
                     yield from self._key(data, at, begin[0], end)
                 else:
-                    self._open(_Body(_indented(line), False, left=20))
+                    self._open(_OPENED[begin[1]](line))
                 begin = next(waiting, None)
             at = end + 1
 
-    def _open(self, body: _Body) -> None:
-        others = [one for one in self._bodies if one.prefix != body.prefix]
-        self._bodies = [*others[1 - _MOST :], body]
+    def _open(self, begun: _Begun) -> None:
+        if begun.left:
+            self._begun.pop(begun.prefix, None)
+            self._begun[begun.prefix] = begun
+            if len(self._begun) > _MOST:
+                del self._begun[next(iter(self._begun))]
 
     def _key(self, data: bytes, line: int, at: int, end: int) -> Iterator[_Span]:
         """Yields what stands of a key in the line of its begin; opens its body where it does not end there."""
@@ -82,56 +90,131 @@ class Following:
         if runs:
             yield (at, dashes, "private-key") if ends else (runs[0].start(), runs[-1].end(), "private-key")
         if not ends:
-            self._open(_Body(data[line : data.rfind(_BEGIN, line, at)].translate(_DIGITS), True))
+            self._open(_Key(data[line : data.rfind(_BEGIN, line, at)].translate(_DIGITS)))
 
-    def _parts(self, line: bytes) -> Iterator[_Span]:
-        """Yields (start, length, kind) of what a line holds of what was begun, and forgets what has ended."""
+    def _part(self, line: bytes) -> Sequence[_Span]:
+        """-> what a line holds of what was begun, of which it forgets what has ended."""
         plain = line.translate(_DIGITS)
-        ends = b"-----END " in line and _ENDS.search(line) is not None
-        found: _Span | None = None
-        for body in self._bodies:
-            body.left -= 1
-            mine = plain.startswith(body.prefix)
-            if body.key and ends and mine:
-                body.left = 0
-            elif found is None:
-                found = _key_part(body, line, mine) if body.key else _block_part(body, line, mine)
-        self._bodies = [body for body in self._bodies if body.left > 0]
-        if found:
-            yield found
+        found: Sequence[_Span] = ()
+        over = []
+        for prefix, begun in self._begun.items():
+            begun.left -= 1
+            if not found:
+                found = begun.part(line, plain)
+            if begun.left <= 0:
+                over.append(prefix)
+        for prefix in over:
+            del self._begun[prefix]
+        return found
 
 
-def _key_part(body: _Body, line: bytes, mine: bool) -> _Span | None:
-    """-> what a line holds of a key. `mine`: it begins as the line did in which the key began."""
-    run = _BODY.match(line, len(body.prefix)) if mine else None
-    if run is None:
-        run = _LAST_RUN.search(line.rstrip()) if len(line) >= _FULL else None
-    if run is None:
-        return None
-    whole = len(run[1]) >= _FULL and drawn_by_lot(run[1])
-    last = (
-        body.full and len(run[1]) < _FULL and (run[1].endswith(b"=") or (run[2] is not None and drawn_by_lot(run[1])))
-    )
-    if not whole and not last:
-        return None
-    body.left, body.full = _PATIENCE, whole
-    return run.start(1), len(run[1]), "private-key"
+class _Key(_Begun):
+    """The body of a private key."""
+
+    __slots__ = ("_full",)
+
+    def __init__(self, prefix: bytes) -> None:
+        self.prefix, self.left = prefix, _PATIENCE
+        self._full = False  # a whole line of it was seen, so that a shorter one may be its last
+
+    def part(self, line: bytes, plain: bytes) -> Sequence[_Span]:
+        mine = plain.startswith(self.prefix)
+        if mine and b"-----END " in line and _ENDS.search(line):
+            self.left = 0
+            return ()
+        run = _BODY.match(line, len(self.prefix)) if mine else None
+        if run is None:
+            run = _LAST_RUN.search(line.rstrip()) if len(line) >= _FULL else None
+        if run is None:
+            return ()
+        whole = len(run[1]) >= _FULL and drawn_by_lot(run[1])
+        shorter = self._full and len(run[1]) < _FULL
+        last = shorter and (run[1].endswith(b"=") or (run[2] is not None and drawn_by_lot(run[1])))
+        if not whole and not last:
+            return ()
+        self.left, self._full = _PATIENCE, whole
+        return ((run.start(1), run.end(1), "private-key"),)
 
 
-def _indented(line: bytes) -> bytes:
-    """-> what stands before the name in the line of a block, a dash of a list being blank."""
-    name = max(line.rfind(blank, 0, line.rstrip().rfind(b":")) for blank in (b" ", b"\t", b'"')) + 1
-    before = line[:name]
-    return (before[:-2] + b"  " if before.endswith(b"- ") else before).translate(_DIGITS)
+class _Block(_Begun):
+    """A block of YAML, which stands deeper than its name."""
+
+    __slots__ = ()
+
+    def __init__(self, line: bytes) -> None:
+        name = line.rfind(b":")
+        name = max(line.rfind(b" ", 0, name), line.rfind(b"\t", 0, name), line.rfind(b'"', 0, name)) + 1
+        before = line[:name]  # a dash of a list being blank
+        self.prefix = (before[:-2] + b"  " if before.endswith(b"- ") else before).translate(_DIGITS)
+        self.left = 20
+
+    def part(self, line: bytes, plain: bytes) -> Sequence[_Span]:
+        mine = plain.startswith(self.prefix)
+        rest = line[len(self.prefix) :] if mine else b""
+        if not rest[:1].isspace():
+            if (mine or not self.prefix.strip()) and line.strip():
+                self.left = 0
+            return ()
+        value = rest.strip()
+        if not value or not is_secret(value, 0, True):
+            return ()
+        start = line.index(value, len(self.prefix))
+        return ((start, start + len(value), "secret"),)
 
 
-def _block_part(body: _Body, line: bytes, mine: bool) -> _Span | None:
-    rest = line[len(body.prefix) :] if mine else b""
-    if not rest[:1].isspace():
-        if line.strip() and (mine or not body.prefix.strip()):
-            body.left = 0
-        return None
-    value = rest.strip()
-    if not value or not is_secret(value, 0, True):
-        return None
-    return line.index(value, len(body.prefix)), len(value), "secret"
+class _Label(_Begun):
+    """A name alone on its line: its value is the one word of the next, or the last behind what begins both lines."""
+
+    __slots__ = ("_doubt", "_line")
+
+    def __init__(self, line: bytes, doubt: int = 1) -> None:
+        self._line = self.prefix = line.translate(_DIGITS)
+        self._doubt, self.left = doubt, 0 if b"</" in line else 3
+
+    def part(self, line: bytes, plain: bytes) -> Sequence[_Span]:
+        word = _LAST_WORD.search(line)
+        if word is None or not self._line.startswith(plain[: word.start()].rstrip()):
+            return ()
+        self.left = 0
+        value = word[1].strip(b"\"',;")
+        start = line.index(value, word.start(1))
+        drawn = len(value) >= 8 and value[-1:] != b":" and is_secret(value, self._doubt, False)
+        return ((start, start + len(value), "secret"),) if drawn else ()
+
+
+class _Table(_Begun):
+    """The columns of a table whose names tell of secrets."""
+
+    __slots__ = ("_columns", "_count", "_parted")
+
+    def __init__(self, line: bytes) -> None:
+        self._parted = max(b",;\t", key=line.count).to_bytes(1, "big")
+        cells = line.split(self._parted)
+        self._count = len(cells)
+        names = cells if self._count > 1 else []
+        self._columns = [
+            (at, 1 if found[1] else 2) for at, cell in enumerate(names) if (found := _CELL.search(cell[-_NAME:]))
+        ]
+        self.prefix = line.translate(_DIGITS)
+        self.left = 20 if self._columns else 0
+
+    def part(self, line: bytes, plain: bytes) -> Sequence[_Span]:
+        cells = line.split(self._parted, self._count)
+        if len(cells) != self._count:
+            return ()
+        self.left = 20
+        spans = []
+        for column, doubt in self._columns:
+            value = cells[column].strip(b" \r\"'")
+            if is_secret(value, doubt, False):
+                start = line.index(value, sum(map(len, cells[:column])) + column)
+                spans.append((start, start + len(value), "secret"))
+        return spans
+
+
+_OPENED: dict[str, Callable[[bytes], _Begun]] = {
+    "block": _Block,
+    "label": _Label,
+    "label of lot": lambda line: _Label(line, 2),
+    "table": _Table,
+}

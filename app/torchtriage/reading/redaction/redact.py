@@ -13,7 +13,17 @@ from functools import cache
 from pathlib import Path
 
 from torchtriage.reading.redaction.multiline_secrets import Following
-from torchtriage.reading.redaction.secret_patterns import ADDRESS, APART, BLOCK, FORMS, KEY_BEGINS, NAMED, Form, Named
+from torchtriage.reading.redaction.secret_patterns import (
+    ADDRESS,
+    APART,
+    FORMS,
+    KEY_BEGINS,
+    NAMED,
+    OPENING,
+    OPENS,
+    Form,
+    Named,
+)
 from torchtriage.reading.redaction.secret_values import (
     at_once,
     behind_name,
@@ -62,19 +72,24 @@ def _clean(block: bytes, following: Following) -> bytes:
     rules = _rules()
     looked_at = [0] * len(rules)  # up to where each rule has nothing more to find
     spans: list[_Span] = []
-    begins: list[tuple[int, bool]] = []
+    begins: list[tuple[int, str]] = []
     for index, at in hits:
         if at <= looked_at[index]:
             continue
         rule = rules[index]
         if isinstance(rule, str):
-            begins.append((at, rule == "key"))
+            begins.append((at, rule if rule == "key" else _opened_by(_token_before(block, at), "")))
             continue
         found = rule.find(block, at)
         if found:
             looked_at[index] = found[1]
             if found[2]:
                 spans.append(found)
+        elif isinstance(rule, _Behind) and rule.opens:
+            opens = _OPENS.match(block, at - 1)
+            if opens:
+                begins.append((at, _opened_by(opens, rule.kind)))
+    begins.sort()
     spans += following.spans(block, begins)
     return _marked(block, spans) if spans else block
 
@@ -126,12 +141,14 @@ class _Behind:
 
     def __init__(self, named: Named) -> None:
         self.pattern = named.pattern
+        self.kind = named.kind
+        self.opens = named.assigned and named.doubt < 2
         self._named = named
 
     def find(self, data: bytes, at: int) -> _Span | None:
         named = self._named
         doubt = named.doubt
-        if doubt == 2:
+        if doubt >= 2:
             start = at - named.least
             quote = quote_before(data, start)
         elif named.assigned:
@@ -141,10 +158,12 @@ class _Behind:
             start, quote, least_doubt = found
             doubt = max(doubt, least_doubt)
         else:
-            start, quote = at_once(data, at)
+            start, quote = (at, b"") if named.reach in ("login", "before") else at_once(data, at)
         if named.reach != "value":
             return _REACHES[named.reach](data, start, quote, named.kind)
         end = end_of(data, start, quote)
+        if named.assigned and not quote and _is_count(data, at, start, end):
+            return None
         if end - start >= named.least and is_secret(data[start:end], doubt, bool(quote)):
             return None if doubt == 2 and named.assigned and is_open(data, start) else (start, end, named.kind)
         return (start, end - _LONG, "") if end - start > _LONG else None
@@ -180,6 +199,13 @@ _PORT = re.compile(rb"\d{1,5}(?:[/?#]|$)")
 _AT_HOST = re.compile(rb"@(?:[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:[/,?]|$)|[\w-]+:\d{2,5}(?:[/,?]|$))")
 _SCHEME = re.compile(rb"([A-Za-z][\w-]{1,30})[ \t]+(?=[^\s])")
 _WHOLE = re.compile(rb"(?i)digest|aws4|oauth$|hawk|mac$|sharedkey|credential|goog4|oss4|tc3|hmac|sdk-|v4")
+_OPENS = re.compile(OPENS.encode(), re.MULTILINE)
+_OPENING = re.compile(OPENING.encode(), re.MULTILINE)
+_MARK = b"[redacted:"
+_TO_HOST = re.compile(rb"[^\s\"'<>/?]{1,200}")
+_WORD_BEFORE = re.compile(
+    rb"(?:\[[0-9;]{0,12}m)?([^\s\"'`/*#;(\[]{6,120})[\"'`]? (?:is|as) (?:the|your|my|our) [\w ]{5,12}\Z"
+)
 _PIPED = re.compile(rb"[\"']?[ \t]*\|[^\n]{0,200}?(?:stdin\b|sudo -\w*S|passwd|kinit|login)")
 
 
@@ -215,7 +241,50 @@ def _quoted(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     return (start, end, kind) if quote and is_secret(data[start:end], 0, True) else None
 
 
-_REACHES = {"quoted": _quoted, "attached": _attached, "header": _header, "line": _line, "piped": _piped}
+def _login(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
+    begin = max(data.rfind(sign, max(0, start - 100), data.rfind(b"@", 0, start)) for sign in (b":", b"/")) + 1
+    word = None if data.endswith(_MARK, 0, begin) else _TO_HOST.match(data, begin)
+    value = word[0].rpartition(b"@")[0] if word else b""
+    return (begin, begin + len(value), kind) if is_secret(value, 0, True) else None
+
+
+def _before(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
+    word = _WORD_BEFORE.search(data, max(0, start - 200), start)
+    return (
+        (word.start(1), word.end(1), kind) if word and is_secret(word[1], 1, False) and not word[1].isdigit() else None
+    )
+
+
+def _token_before(data: bytes, at: int) -> re.Match[bytes]:
+    """-> the match of the pattern that Hyperscan saw end at `at`."""
+    found = _OPENING.search(data, max(0, at - 40))
+    while found and found.end() < at:
+        found = _OPENING.search(data, found.end())
+    assert found is not None
+    return found
+
+
+def _opened_by(found: re.Match[bytes], kind: str) -> str:
+    """-> what begins with a name that has nothing more on its line, as `secret_lines` calls it."""
+    if found["cell"] is not None:
+        return "table"
+    return "block" if found["block"] else "label" if kind == "password" else "label of lot"
+
+
+_REACHES = {
+    "login": _login,
+    "before": _before,
+    "quoted": _quoted,
+    "attached": _attached,
+    "header": _header,
+    "line": _line,
+    "piped": _piped,
+}
+
+
+def _is_count(data: bytes, name: int, start: int, end: int) -> bool:
+    """-> whether a name in quotes has a number that is in none, as the words of a vocabulary have."""
+    return end - start <= 6 and data[name - 1 : name] in (b'"', b"'") and data[start:end].isdigit()
 
 
 def _random(value: bytes) -> bool:
@@ -235,13 +304,16 @@ def _word_start(data: bytes, at: int) -> int:
 def _rules() -> list[_Formed | _Behind | _Address | str]:
     """-> what finds the secrets of each pattern. The names come first: a form that stands behind one tells more."""
     forms = [_Formed(form, opening) for form in FORMS for opening in form.begins.split() or [""]]
-    return [*(_Behind(named) for named in NAMED), _Address(), *forms, "key", "block"]
+    return [*(_Behind(named) for named in NAMED), _Address(), *forms, "key", "opening"]
 
 
 @cache
 def _patterns() -> list[bytes]:
     forms = [rule.pattern for rule in _rules() if not isinstance(rule, str)]
-    return [pattern.encode() for pattern in (*forms, KEY_BEGINS, BLOCK)]
+    return [
+        pattern.encode()
+        for pattern in (*forms, KEY_BEGINS, OPENING.replace("?P<cell>", "?:").replace("?P<block>", "?:"))
+    ]
 
 
 @cache

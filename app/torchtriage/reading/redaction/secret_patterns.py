@@ -119,15 +119,21 @@ FORMS = (
     Form("openshift-token", "sha256~", _WORD, 40),
     Form("airtable-token", ".", _HEX, 40, before=r"pat[A-Za-z0-9]{14}", part=True, example="pataB3dE5gH7jK9mN."),
     Form("figma-token", "figd_ figo_ figu_", _WORD, 20, random=True),
+    Form("conda-token", "", _WORD, 12, before=r"conda[\w.:/-]{0,80}/t/", example="https://conda.anaconda.org/t/"),
+    Form("serverchan-key", "", _ALNUM, 20, before=r"sc(?:tapi)?\.ftqq\.com/", example="sctapi.ftqq.com/"),
+    Form("password-hash", "$1$ $5$ $6$ $y$ $apr1$ $2a$ $2b$ $2y$ $argon2i$ $argon2d$ $argon2id$", r"[\w./$=,+-]", 20, random=True),
+    Form("password-hash", "{SSHA} {SSHA256} {SSHA512} {CRYPT} pbkdf2_sha256$ pbkdf2:sha256: scrypt:", r"[\w./$=,:+-]", 20, random=True),
     Form("torchtriage-token", "tt_", _WORD, 43, random=True),
 )  # fmt: skip
 
 
 # What Hyperscan takes for what parts a name from its value, and a value that is drawn by lot; `secret_values` looks closer.
 _MARKS = r"(?:[^\w\n]|quot;|#x27;|#3[49];)*"  # quotes, escaped or not, and whatever else is no letter
+_SIGN = r"(?:[=:>|,(]|\.{3} |%3[ad]|\xef\xbc[\x9a\x9d]|#(?:61|58);|\xe2\x94[\x82\x83])"
+# It begins with what is no letter, so that `tokens_per_second` costs Hyperscan nothing.
 _PARTED = (
-    r"(?::? ?(?:str|string|SecretStr|Optional\[str\]))?[^\w\n=:]*(?:quot;|#x27;|#3[49];|[0-9;]*m|2[27])?[^\w\n=:]*"
-    r"(?:[=:>|]|%3[ad]|\xef\xbc[\x9a\x9d]|#(?:61|58);|\xe2\x94[\x82\x83])"
+    rf"(?:{_SIGN}|[^\w\n=:]+(?:(?:quot;|#x27;|#3[49];|[0-9;]*m|2[27])[^\w\n=:]*)?{_SIGN}"
+    rf"|(?:: ?| )(?:str|string|SecretStr|Optional\[str\])[^\w\n=:]*{_SIGN})"
     r"[^\w\n]*(?:(?:u001b|x1b|033)\[)?(?:[0-9;]+m|quot;|#x27;|#3[49];|2[27])?[^\w\n]*"
 )
 _LOT = r"\w[\w.~+/=%-]"
@@ -137,10 +143,11 @@ _LOT = r"\w[\w.~+/=%-]"
 class Named:
     """A secret that is known by what stands before it, which stays.
 
-    `doubt`: what a value must look like, 0 anything but a placeholder, 1 no words, 2 drawn by lot. `least`: how many
+    `doubt`: what a value must look like, 0 anything but a placeholder, 1 no words, 2 drawn by lot, 3 also of small and
+    capital letters. `least`: how many
     bytes it has. `assigned`: `before` is a name, and what parts it from its value comes behind it; else the value or its
     quote follows at once. `reach`: how far it goes: one `value`, a `header`, the rest of the `line`; a value `attached` to
-    its option, `piped` into a program, or `quoted`.
+    its option, `piped` into a program, or `quoted`; a `login` with a host behind it; or the word `before` the pattern.
     """
 
     kind: str
@@ -157,9 +164,9 @@ class Named:
         byte after another's name, else where the value or its quote begins."""
         lot = f"{_LOT}{{{self.least - 1}}}"
         if not self.assigned:
-            return rf"{self.before}[\"'\\ \t]{{0,12}}{lot}" if self.doubt == 2 else self.before
+            return rf"{self.before}[\"'\\ \t]{{0,12}}{lot}" if self.doubt >= 2 else self.before
         if self.doubt < 2:
-            return rf"(?i)(?:{self.before}){_STAGE}[^\w\n-]"
+            return rf"(?i)(?:{self.before}){_STAGE}[^\w-]"
         return rf"(?i)(?:(?:{self.before})(?:{_PARTED})|-[\w.-]*(?:{self.before})[\"',]{{0,2}}[ \t][\"']?){lot}"
 
 
@@ -174,7 +181,7 @@ _SECRET = (
 )
 _KEY = (
     r"(?:api|app|access|account|auth|encryption|encrypt|fernet|master|subscription|service|license|admin|private"
-    r"|signing|storage|deploy)[ ._-]?key(?:[ ._-]?id)?|client-key-data"
+    r"|signing|storage|deploy|pre-?shared)[ ._-]?key(?:[ ._-]?id)?|(?:unseal|recovery)[ ._-]?key(?: \d{1,2})?|client-key-data"
 )
 _TOKEN = (
     r"(?:access|auth|refresh|session|security|private|hub|hf|bot|api|id|bearer|identity|registry|personal|csrf|xsrf"
@@ -192,6 +199,12 @@ def _in_json(*names: str) -> str:
     return "|".join([*names, *escaped])
 
 
+def _wide(*names: str) -> list[str]:
+    """-> the names in letters of full width, small and capital."""
+    every = [cased for name in names for cased in (name, name.title(), name.upper())]
+    return ["".join(chr(ord(char) + 0xFEE0) for char in name) for name in every]
+
+
 NAMED = (
     Named("password", _PASSWORD, "db_password=", assigned=True),
     Named("secret", _SECRET, "client_secret=", 1, assigned=True),
@@ -201,10 +214,14 @@ NAMED = (
     Named("credentials", r"credentials?|creds|[\"'_;]auth|_auth_?token|dockerconfigjson|dockercfg", '"auth": ', 2, 12, assigned=True),
     Named("secret", r"(?:token[_.-]|(?:secret|password)[_.-]?)[a-z0-9_.-]{1,24}", "TOKEN_FOO=", 2, 16, assigned=True),
     Named("key", r"[a-z0-9][_-]key", "KAGGLE_KEY=", 2, 16, assigned=True),
-    Named("key", r"[^\w][as]k[\"']?[=:]", " sk=", 2, 16),
+    Named("key", r"[^\w-]key", " key = ", 3, 20, assigned=True),
+    Named("token", r"[a-z0-9]_pat", "GITHUB_PAT=", 2, 16, assigned=True),
+    Named("key", r"[^\w](?:[as]k|[AS]K)[\"']?(?:[=:]|：)", " sk=", 2, 16),
+    Named("secret", r"Credentials?\([^()\n]{0,200}[ ,(]", "ClientSecretCredential(tenant, client, ", 2, 20),
     Named("password", rf"{APART}(?:pw|pass)|[_.-]pass", "pw=", 1, assigned=True),
     Named("password", r"[a-z]Pass[\"']?[:=]", "dbPass=", 1),
     Named("password", _in_json("密码", "密碼", "口令"), "密码：", assigned=True),
+    Named("password", _in_json("提取码", "访问码", "授权码"), "提取码: ", assigned=True),
     Named("key", _in_json("密钥", "秘钥", "私钥", "金鑰", "令牌", "凭证"), "访问密钥：", 1, assigned=True),
     # A name in one field and its value in the next, on the next line too.
     Named(
@@ -215,11 +232,16 @@ NAMED = (
         1,
     ),
     Named("kaggle-key", rf"username{_MARKS}[\w.@-]+{_MARKS}key{_MARKS}:", '"username": "ann", "key": ', 2, 16),
+    # Letters of full width, as they come out of an input method that was left on.
+    Named("password", _in_json(*_wide("password", "passwd", "pwd", "token", "secret")), "\uff50\uff41\uff53\uff53\uff57\uff44\uff1a", assigned=True),
     # .netrc, and properties that are parted from their value by a blank.
     Named("password", r"login[ \t]{1,4}\S{1,80}[ \t]{1,4}password[ \t]", "machine a.org login ann password "),
+    Named("password", r"(?i)(?:login|user(?:name)?|account)[\"']?[:= ][ \t]{0,3}\S{1,80}[ \t]{1,4}(?:and )?pass(?:word|wd)?[ \t]", "login: ann password ", 1),
+    # What was asked for, with what was typed.
+    Named("password", r"(?i)pass(?:word|phrase) (?:[a-z]{1,12} ){0,3}for (?:key |user )?[^\s:]{1,80}:[ \t]", "Enter passphrase for key '/root/.ssh/id_rsa': ", 1),
     Named("password", r"(?:^[ \t]?|[\]|:>][ \t]?|[ \t]{2})password[ \t]", "  password ", 1, 6),
     Named("password", r"[a-z][._-](?:password|secret|token)(?:\t|[ ]{2})|[a-z][.](?:password|secret|token)[ ]", "hive.metastore.password ", 1, 6),
-    Named("token", r"(?i)(?:token|api[ _-]?key) ", "auth failed for token ", 2, 24),
+    Named("token", r"(?i)(?:token|secret|password|(?:api|access|signing)[ _-]?key) ", "auth failed for token ", 2, 24),
     Named("api-key", r"(?i)api key provided:", "Incorrect API key provided: ", 1),
     # What is asked of a server, and what is answered.
     Named("authorization", r"(?:proxy-)?authorization", "Authorization: ", assigned=True, reach="header"),
@@ -231,9 +253,14 @@ NAMED = (
     Named("token", r"(?i)[?&](?:access_token|api_?key|auth|token|key|code)=", "?key=", 2, 16),
     # What stands on command lines.
     Named("password", rf"mysql[\w.-]*{_OPTIONS}-p", "mysql -u root -p", reach="attached"),
-    Named("password", rf"(?:sshpass|unzip|twine|mongosh?|cqlsh){_OPTIONS}-[pP]{_NEXT}", "sshpass -p "),
+    Named("password", rf"(?:sshpass|(?:un)?zip|twine|mongosh?|cqlsh|ipmi[\w-]+|racadm|sqlcmd|beeline){_OPTIONS}-[pP]{_NEXT}", "sshpass -p "),
+    Named("secret", rf"[ \t]login{_OPTIONS}-[kp]{_NEXT}", "swanlab login -k ", 1),
+    # Whatever the command: an option of one letter, and what nobody would make up.
+    Named("secret", rf"[ \t\"']-(?:[kpsPKT]|-key)(?:=|{_NEXT})", "obsutil config -k=", 3, 20),
     Named("password", rf"(?:docker|podman|skopeo|helm|nerdctl|crane|oras|az|oc)[\w -]*login{_OPTIONS}-p{_NEXT}", "docker login -u ann -p "),
-    Named("password", rf"sshpass{_OPTIONS}-p", "sshpass -p", reach="attached"),
+    Named("password", rf"(?:sshpass|7z\w?|rar){_OPTIONS}-p", "sshpass -p", reach="attached"),
+    Named("password", rf"openssl [\w-]+{_OPTIONS}-[kK]{_NEXT}|snmp[a-z]+{_OPTIONS}-[cAX]{_NEXT}", "openssl enc -k "),
+    Named("token", rf"curl{_OPTIONS}-u{_NEXT}", "curl -u ", 2, 20),
     Named("password", rf"redis-cli{_OPTIONS}-a{_NEXT}", "redis-cli -h cache -a "),
     Named("password", rf"ldap[a-z]+{_OPTIONS}-w{_NEXT}", "ldapsearch -w "),
     Named("password", rf"ssh-keygen{_OPTIONS}-[NP]{_NEXT}", "ssh-keygen -N "),
@@ -245,28 +272,57 @@ NAMED = (
     Named("password", r"--(?:user|auth|creds?)[ =][\"']?[^\s:\"']{1,80}:", "--user ann:", 1),
     Named("password", rf"smbclient{_OPTIONS}(?:-U|--user)[ =]?[^\s%]+%", "smbclient -U ann%"),
     Named("password", r"(?:requirepass|masterauth|auth-pass \S+) ", "requirepass "),
-    Named("password", r"(?i)(?:identified by|with password) ", "IDENTIFIED BY '", reach="quoted"),
+    Named("password", r"(?i)(?:identified (?:with \S{1,80} )?(?:by|as)|with password) ", "IDENTIFIED BY '", reach="quoted"),
+    Named("password", r"(?i)securestring(?: -string)? ", 'ConvertTo-SecureString "', reach="quoted"),
+    Named("password", rf"{APART}AUTH (?:default )?", "AUTH ", 1, 6),
+    # A user's name and a password before a host, without a scheme.
+    Named("password", r"(?i)(?:ftp|sqlplus|[ei]mpdp|prox(?:y|ies)|:thin)[\"']?[ :=][^\n|;&@]{0,80}[:/][^\s@\"'<>/]{1,80}@[a-z0-9]", "sftp bob:", reach="login"),
     Named("password", rf"{APART}lftp{_OPTIONS}-u {{0,3}}[^\s,]+,", "lftp -u ann,"),
     Named("secret", r"Secret(?:Str|Bytes)\(", "SecretStr("),
     Named("secret", rf"{APART}set(?:env|x)? (?:-\w+ )?\w*(?:PASSWORD|PASSWD|TOKEN|SECRET|_KEY) ", "set -x PGPASSWORD ", 1),
     Named("api-key", r"(?:login|init)\((?:[^()\n]*, ?)?key=", "wandb.login(key=", 2, 16),
+    Named("token", r"login\((?:&#x27;|&#39;|&quot;)?", "HubApi().login('", 2, 16),
+    # Both in one: `id/pw: ann/…`.
+    Named(
+        "password",
+        r"(?i)(?:basic auth|credentials|登录|(?:id|user(?:name)?|login|account|账号|账户|用户名) ?[/(] ?(?:pw|pwd|pass(?:word|wd)?|密码|口令))\)?"
+        r"(?:[ ]?(?:[:=(-]>?|is|are|为|是|：)[ ]?|[ ])[\w.@$-]{1,60}[ ]?(?:[/:,(]|//)[ ]?",
+        "ID/PW: ann/",
+        1,
+    ),
     Named("api-key", r"(?i)\bkey for [\w.-]+:", "Appending key for api.wandb.ai: ", 2, 16),
     Named("password", r"-pass(?:in|out)?[\"' ,=]{1,4}pass:", "openssl -passin pass:"),
     Named("password", rf"rclone{_NEXT}[\"']?obscure{_NEXT}", "rclone obscure "),
     Named("password", rf"{APART}echo (?:-n )?", "echo ", 1, 6, reach="piped"),
     Named("wandb-key", r"wandb[\"',]{0,2} [\"']?login(?:[\"',]{0,2} [\"']?--?[\w=:/.-]{1,80}){0,3}[\"']?,? ", "wandb login ", 2, 30),
-    Named("password", rf"{APART}mc alias set \S+ \S+ \S+ ", "mc alias set minio http://m:9000 admin "),
+    Named(
+        "password",
+        rf"{APART}(?:mc (?:alias set|(?:config )?host add) \S+ \S+ \S+|net use \S+ \S+|weka user login \S+|htpasswd -\w*b\w* \S+ \S+"
+        r"|rabbitmqctl (?:add_user|change_password) \S+|poetry config http-basic\S+ \S+) ",
+        "mc alias set minio http://m:9000 admin ",
+    ),
+    Named("secret", rf"(?:config(?:ure)?|remote modify| set)(?: [\w./:@=-]{{1,60}}){{0,5}} [\w.-]*(?:passw(?:or)?d|secret)[\w.-]*{_NEXT}", "dvc remote modify store password ", 1),
+    # The secret that belongs to an id of known form.
+    Named("secret", rf"(?:AKIA|ASIA|LTAI|AKID|AKLT)\w{{12,60}}{_MARKS}", "ODPS('LTAI5tabcdefghijkl', '", 2, 30),
     Named("secret", r"--from-literal=[\w.-]{1,80}=", "--from-literal=api=", 1),
     Named("secret", rf"configure{_NEXT}[\"']?set{_NEXT}[\"']?\w*(?:secret|key|token)\w*{_NEXT}", "aws configure set aws_secret_access_key ", 1),
-    Named("secret", rf"ossutil\w*{_OPTIONS}-k{_NEXT}", "ossutil config -k ", 1),
-    Named("password", r"(?:auth=|BasicAuth|DigestAuth|[.]login)\([^,()\n]+,", "auth=('ann', ", 1),
+    Named("secret", rf"(?:oss|obs|tos|odps)(?:util|cmd)\w*{_OPTIONS}-[kp](?:=|{_NEXT})", "ossutil config -k ", 1),
+    Named("password", r"(?:auth=|BasicAuth|DigestAuth|[.]login)\([^,()\n]+,", "auth=('ann', '", reach="quoted"),
+    # Prose.
+    Named("password", r"(?i) (?:is|as) (?:the|your|my|our) (?:password|passphrase|secret|token|api key)", "", 1, reach="before"),
     # An address in percent signs.
     Named("password", r"(?i)%3a%2f%2f[\w.-]{0,80}%3a", "url=https%3A%2F%2Fann%3A", 2, 12),
 )  # fmt: skip
 
 # A password, or a token in its place, in an address: from its scheme to an @.
 ADDRESS = r"://[^\s/@\"'<>`]{0,120}(?::[^\s\"'<>`]{0,250})?@"
-# A name whose value stands on the following lines, deeper than the name: a block of YAML.
-BLOCK = rf"(?i)(?:{_PASSWORD}|{_SECRET}|{_KEY}|token|dockercfg|dockerconfigjson)[\"']?:[ \t]{{1,4}}[|>][-+]?\d?[ \t\r]{{0,4}}(?:\n|\z)"
 KEY_BEGINS = r"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
 KEY_ENDS = r"-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
+# Behind a name with nothing more on its line: of a block of YAML, of a value on the next line, of a table's column.
+OPENS = (
+    r"[\"']?(?:(?P<cell>[,;\t]|[ \r]{0,2}$)"
+    r"|[ \t]{0,4}(?:[:=>]|\xef\xbc\x9a)[ \t]{0,4}(?P<block>[|>][-+]?\d?)?[ \t\r]{0,4}$)"
+)
+# The names of that kind which Hyperscan otherwise finds only with a value drawn by lot behind them.
+OPENING = rf"(?i)(?:token|dockercfg|dockerconfigjson){OPENS}"
+CELL = rf"(?i)(?:({_PASSWORD})|{_SECRET}|{_KEY}|token)[\"' \r]*\Z"

@@ -13,19 +13,21 @@ _LONGEST = 16 << 10  # bytes of a value that are looked at
 
 # Between a name and its value stand colours, spelled in whichever way, blanks, and characters that nobody sees.
 _COLOUR = rb"(?:\x1b|\\x1b|\\u001[bB]|\\033|\\e|\^\[|#033)\[[0-9;]{0,12}m"
-_GAP = rb"(?:" + _COLOUR + rb"|\xe2\x80[\x8b-\x8d]|\xef\xbb\xbf|\xe2\x81\xa0|[ \t]){0,9}"
+_GAP = rb"(?:" + _COLOUR + rb"|\xe2\x80[\x8b-\x8d]|\xef\xbb\xbf|\xe2\x81\xa0|[ \t]){0,60}"
 _QUOTE = rb"(?:\\{0,15}(?:\"{3}|'{3}|[\"'`])|&quot;|&#(?:x27|3[49]);|%2[27]|\xe2\x80[\x98-\x9d]|\xe3\x80[\x8c-\x91])"
 # What parts them: a sign, in a web address or HTML spelled otherwise, a word of Chinese, tags, a type; or a table's line.
 _IS = (
     rb"(?:(?::[ \t]?| )(?:str(?:ing)?|SecretStr|Optional\[str\]|str \| None)[ \t]?=|[:=]=|[=-]>|:{2,3}=|[?+.]=|::?|[=>]"
     rb"|%3[AaDd]|\xef\xbc[\x9a\x9d]|&#(?:61|58);|(?:\xe4\xb8\xba|\xe6\x98\xaf)(?:\xef\xbc\x9a|:)?|\xef\xbc\x88[^\n\xef:]{1,60}\xef\xbc\x89(?:\xef\xbc\x9a|:)|\xe3\x80\x91|\\{1,8}u(?:ff1[ad]|4e3a|662f|3011|003[aAdD])|,(?=[ \t]?b?[\"'])"
-    rb"|(?:</?[A-Za-z]{1,8}>){1,3})"
+    rb"|(?P<comma>,)|(?:</?[A-Za-z]{1,8}>){1,3})"
 )
-_CLOSES = rb"(?:" + _QUOTE + rb"?(?:\[?\])?\)?|\*\*)"  # what a name may stand in
+_CLOSES = (
+    rb"(?:" + _QUOTE + rb"?(?:\[?\])?\)?|\*\*|[ \t]\[[^\]\n]{0,24}\])"
+)  # what a name may stand in, or a prompt's default
 _OPENS = rb"(?:[bBuUrRfF@]{0,2}(?P<quote>" + _QUOTE + rb"))?"
-_COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83])"
+_COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\.{3,80}(?=[ \t]))"
 _ASSIGNED = re.compile(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")" + _GAP + _OPENS)
-_SAID = re.compile(rb"[ \t]+(?:(?:is|was|set to):?[ \t]+)?(?P<quote>[\"'`])|[ \t]+(?:is|was):?[ \t]+(?P<none>)")
+_SAID = re.compile(rb"[ \t]+(?:(?:is|was|set to):?[ \t]+)?(?P<quote>[\"'`])|[ \t]+(?:is|was|set to):?[ \t]+(?P<none>)")
 _BLANKS_ONLY = re.compile(rb"[ \t]+(?P<quote>[\"'`]?)")  # behind a name in Chinese
 _NEXT_WORD = re.compile(rb"(?:[\"'],[ \t]*|[ \t]+)" + _OPENS)
 _AT_ONCE = re.compile(_GAP + _OPENS)
@@ -49,7 +51,7 @@ def behind_name(data: bytes, at: int) -> tuple[int, bytes, int] | None:
     """-> where the value of the name that ends at `at` begins, the quote before it, and the least doubt about it."""
     found = _ASSIGNED.match(data, at)
     if found:
-        return found.end(), found["quote"] or b"", 1 if found["column"] else 0
+        return found.end(), found["quote"] or b"", 2 if found["comma"] else 1 if found["column"] else 0
     found = _NEXT_WORD.match(data, at)
     if found and _is_option(data, at):
         return found.end(), found["quote"] or b"", 0
@@ -120,12 +122,13 @@ _CODE = re.compile(
 )
 _PATH = re.compile(
     rb"(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[A-Za-z][A-Za-z.]{0,20}|\.[\w-]+)(?:[/\\][\w.@+=,-]*)+|(?:[a-z][a-z0-9+]{1,8}:)?/?/[a-z][\w.:-]*(?:/\S*)?"
-    rb"|(?:/[a-z_][a-z0-9_.-]*)+/?|[\w./-]+\.(?:json|ya?ml|txt|pem|crt|key|toml|ini|cfg|py|pt|bin|safetensors|log|sock|db)"
+    rb"|(?:/[a-z_][a-z0-9_.-]*)+/?|[\w./-]+\.(?:json|ya?ml|txt|pem|crt|key|toml|ini|cfg|py|pt|bin|safetensors|log|sock|db|jsonl|csv|tsv|tar|t?gz|zst|zip"
+    rb"|parquet|arrow|mds|np[yz]|h5|ckpt|jpe?g|png|whl|so|html|lock)|[a-z][a-z_-]{1,20}(?:/[\w.=+-]+){2,}"
 )
 # Names that end so, or are so called, tell of something that anybody may see.
 _OPEN_NAME = re.compile(
     rb"(?i)(?:pub(?:lic)?|primary|foreign|partition|cache|sort|bucket|schema|sequence|host|group|dedup\w*|idempotency|routing"
-    rb"|object|store|hash|lookup|index|lock|commit|content|file|blob|node|shard|graph|state|job|run|rdzv|session|dict|data)[_-]?"
+    rb"|object|store|experiment|trial|study|artifact|hash|lookup|index|lock|commit|content|file|blob|node|shard|graph|state|job|run|rdzv|session|dict|data)[_-]?"
     rb"(?:key|token)$|(?:ids?|name|ur[il]|path|file|hash|type|audience|event|size|length|version|alias|endpoint|dir|count|sha"
     rb"|digest|revision|prefix|format|model|class|expiry|expires)$"
 )
@@ -136,6 +139,7 @@ _SEPARATED = re.compile(rb"\w[-_./: ]\w")
 # Letters and digits with nothing between, or with what nobody writes words with.
 _SURE = re.compile(rb"(?=[^\d]{0,40}\d)(?=[^A-Za-z]{0,40}[A-Za-z])[A-Za-z0-9+=!@~^]{7,200}")
 _LONG_WORD = re.compile(rb"(?=[^\d]{0,60}\d[^\d]{0,60}\d)(?=[^A-Za-z]{0,60}[A-Za-z])[A-Za-z0-9+=]{16,200}")
+_BOTH_CASES = re.compile(rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^\d]*\d)")
 _HEX = re.compile(rb"(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{32,400}")
 _CLASSES = bytes(
     ord("a")
@@ -163,8 +167,11 @@ def _is_open_name(name: bytes) -> bool:
 
 @lru_cache(maxsize=4096)  # what one rank prints, many print
 def is_secret(value: bytes, doubt: int, quoted: bool) -> bool:
-    """-> whether the value of a name is a secret. `doubt`: 0 anything but a placeholder, 1 no words, 2 drawn by lot."""
+    """-> whether the value of a name is a secret. `doubt`: 0 anything but a placeholder, 1 no words, 2 drawn by lot,
+    3 also of small and capital letters."""
     if not value or (doubt == 2 and not drawn_by_lot(value) and not _LONG_WORD.fullmatch(value)):
+        return False
+    if doubt == 3 and not (drawn_by_lot(value) and _BOTH_CASES.search(value)):
         return False
     if _SURE.fullmatch(value):
         return True
@@ -172,9 +179,13 @@ def is_secret(value: bytes, doubt: int, quoted: bool) -> bool:
         return False
     if quoted and b" " in value and _PLACEHOLDER.fullmatch(value.split(b" ", 1)[0]):
         return False
-    if _PATH.fullmatch(value):
+    if _PATH.fullmatch(value) and not (value.rfind(b"/") == 0 and _mixed(value[1:])):
         return False
     return doubt != 1 or (len(value) >= 6 and _is_no_word(value))
+
+
+def _mixed(value: bytes) -> bool:
+    return _SURE.fullmatch(value) is not None and drawn_by_lot(value)
 
 
 def _is_no_word(value: bytes) -> bool:
