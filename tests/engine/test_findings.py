@@ -1,6 +1,6 @@
 from torchtriage.causality.findings import MOST, Findings
 from torchtriage.domain.event import Event, EventSource
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.loader import load
 from torchtriage.matching.matcher import Matcher
@@ -8,14 +8,14 @@ from torchtriage.matching.patterns import Patterns
 
 
 def at(number: int, text: str, rank: int | None = None) -> Event:
-    return Event.at(Line(number, text, text, number, rank=rank), text, EventSource.PROCESS_EXIT)
+    return Event.at(Line(number, text, text, Position(1, number), rank=rank), text, EventSource.PROCESS_EXIT)
 
 
 def test_equal_events_of_many_ranks_are_one_finding_and_too_many_lose_the_middle() -> None:
     findings = Findings(Matcher(Patterns(load([BUILT_IN]))))
     findings.add(at(rank, f"worker {rank} of 8 died", rank) for rank in range(8))
     (only,) = findings
-    assert (only.count, only.ranks, only.last) == (8, set(range(8)), 7)
+    assert (only.count, only.ranks, only.last) == (8, set(range(8)), Position(1, 7))
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = [a + b + c for a in letters for b in letters for c in letters][: MOST + 100]
     findings.add(at(number, f"died of {word}") for number, word in enumerate(words, 10))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from torchtriage.domain.event import Frame
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.domain.verdict import Stats, Verdict
 from torchtriage.engine import Engine
 from torchtriage.parsing.tracebacks import LeftOut
@@ -87,22 +87,22 @@ def test_nothing_changes_where_frames_are_left_out(engine: Engine, log: str, mon
 
 def test_what_was_left_out_stands_behind_the_label_of_its_own_rank() -> None:
     head, code = (
-        Line(number, f"[rank0]: {text}", text, number, rank=0)
+        Line(number, f"[rank0]: {text}", text, Position(1, number), rank=0)
         for number, text in ((4, "Traceback"), (10, "    main()"))
     )
-    error = Line(11, "[rank0]: ValueError", "ValueError", 11, rank=0)
+    error = Line(11, "[rank0]: ValueError", "ValueError", Position(1, 11), rank=0)
     frames = [Frame("train.py", 31, "<module>", "main()", user_code=True)]
     left_out = LeftOut()
     left_out.meet([head, code, error])
     left_out.between(head, error, frames, [code])
 
-    later, its_error = (one._replace(number=one.number + 90, order=one.order + 90, raw=f"[rank7]: {one.text}", rank=7)
+    later, its_error = (one._replace(number=one.number + 90, position=one.position.down(90), raw=f"[rank7]: {one.text}", rank=7)
                         for one in (head, error))  # fmt: skip
     left_out.meet([later, its_error])
 
     assert left_out.between(later, its_error, [], []) == (
         frames,
-        [Line(100, "[rank7]:     main()", "    main()", 100, rank=7)],
+        [Line(100, "[rank7]:     main()", "    main()", Position(1, 100), rank=7)],
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.facts import GLANCE, SIGNS
 from tests.properties.pieces import LINES
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.facts.line_facts import LONGEST
 from torchtriage.parsing.collectives import Collectives
 from torchtriage.parsing.device_errors import Device
@@ -86,6 +86,6 @@ def test_no_extractor_would_read_a_line_at_which_it_does_not_begin() -> None:
             if line in seen and seen[line].begins & 1 << at:
                 continue
             alone = extractor()
-            assert not alone.feed(Line(1, line, line, 1)), line
+            assert not alone.feed(Line(1, line, line, Position(1, 1))), line
             assert not alone.events, line
             assert not alone.waits(""), line

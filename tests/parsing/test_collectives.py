@@ -1,11 +1,11 @@
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.parsing.collectives import Collectives
 
 
 def read(*texts: str) -> Collectives:
     collectives = Collectives()
     for number, text in enumerate(texts, 1):
-        collectives.feed(Line(number, text, text, number))
+        collectives.feed(Line(number, text, text, Position(1, number)))
     collectives.close()
     return collectives
 

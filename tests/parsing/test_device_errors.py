@@ -1,11 +1,11 @@
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.parsing.device_errors import Device
 
 
 def texts(*lines: str) -> list[str]:
     extractor = Device()
     for number, text in enumerate(lines, 1):
-        extractor.feed(Line(number, text, text, number, host="gpu-7"))
+        extractor.feed(Line(number, text, text, Position(1, number), host="gpu-7"))
     return [event.text for event in extractor.events]
 
 

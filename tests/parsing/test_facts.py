@@ -1,12 +1,12 @@
 import pytest
 
 from tests.facts import collected
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.facts import Environment
 
 
 def read(*texts: str) -> Environment:
-    return collected(*(Line(number, text, text, number) for number, text in enumerate(texts, 1)))
+    return collected(*(Line(number, text, text, Position(1, number)) for number, text in enumerate(texts, 1)))
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,13 @@ def test_the_world_size_is_read(text: str) -> None:
 
 def test_the_phase_is_that_of_a_place_in_the_log() -> None:
     environment = read("Loading checkpoint from last.ckpt", "step 1 loss 2.0", "Saving model to out", "step 2 loss 1.9")
-    assert [environment.phase_at(order) for order in range(5)] == [None, "load", "train", "save", "train"]
+    assert [environment.phase_at(Position(1, number)) for number in range(5)] == [
+        None,
+        "load",
+        "train",
+        "save",
+        "train",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +156,9 @@ def test_exit_statuses_in_lines(text: str, code: int | None) -> None:
 def test_start_and_end_are_the_earliest_and_the_latest_time_of_one_clock(
     times: list[str], like: str | None, span: tuple[str | None, str | None]
 ) -> None:
-    environment = collected(*(Line(number, "x", "x", number, time=time) for number, time in enumerate(times, 1)))
+    environment = collected(
+        *(Line(number, "x", "x", Position(1, number), time=time) for number, time in enumerate(times, 1))
+    )
     assert environment.span.of(like) == span
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.facts import GLANCE, SIGNS
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.facts import Environment
 
 TEXTS = (
@@ -13,7 +13,7 @@ TEXTS = (
 
 
 def lines(first: int, rank: int | None) -> list[Line]:
-    return [Line(at, text, text, at, rank=rank) for at, text in enumerate(TEXTS, first)]
+    return [Line(at, text, text, Position(1, at), rank=rank) for at, text in enumerate(TEXTS, first)]
 
 
 def signs(line: Line) -> tuple[int, ...]:
@@ -32,18 +32,18 @@ def test_lines_that_tell_that_the_run_goes_on_are_counted_alike() -> None:
         single.feed(told)
         many.feed(told)
     assert many.progress_of == single.progress_of
-    assert single.progress_of == {1: 201, 2: 206, 5: 108}
+    assert single.progress_of == {1: Position(1, 201), 2: Position(1, 206), 5: Position(1, 108)}
     assert (many.progress, many.of_field, many.around, many.kinds) == (
         single.progress, single.of_field, single.around, single.kinds
     )  # fmt: skip
-    assert (many.step, many.phase_at(250)) == (single.step, single.phase_at(250))
-    assert (many.step, many.phase_at(250)) == (4, "train")
+    assert (many.step, many.phase_at(Position(1, 250))) == (single.step, single.phase_at(Position(1, 250)))
+    assert (many.step, many.phase_at(Position(1, 250))) == (4, "train")
 
 
 def test_a_sample_that_stands_behind_lines_read_later_leaves_progress_in_order() -> None:
     environment = Environment(SIGNS)
-    environment.sample(50, "step 9 loss 0.1")
+    environment.sample(Position(1, 50), "step 9 loss 0.1")
     told = lines(10, None)
     environment.pass_by(told, list(map(signs, told)))
     assert environment.progress == sorted(environment.progress)
-    assert environment.progress[-1] == 50
+    assert environment.progress[-1] == Position(1, 50)

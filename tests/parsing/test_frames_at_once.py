@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.logs import traceback
 from torchtriage.domain.event import Event
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.parsing.tracebacks import Tracebacks
 
 FRAMES = [
@@ -39,24 +39,24 @@ FRAMES = [
 
 def lines(texts: list[str], gaps: list[int]) -> list[Line]:
     """-> the lines of one writer; each gap is of so many lines that were left out."""
-    order, told = 0, []
+    number, told = 0, []
     for text, gap in zip(texts, gaps, strict=True):
-        order += 1 + gap
-        told.append(Line(order, text, text, order))
+        number += 1 + gap
+        told.append(Line(number, text, text, Position(1, number)))
     return told
 
 
-def read(kept: list[Line], at_once: bool) -> tuple[list[Event], set[int], bool]:
-    """-> the events, the orders of lines that were claimed, and whether frames were left out."""
-    extractor, claimed, at = Tracebacks(), set[int](), 0
+def read(kept: list[Line], at_once: bool) -> tuple[list[Event], set[Position], bool]:
+    """-> the events, the positions of lines that were claimed, and whether frames were left out."""
+    extractor, claimed, at = Tracebacks(), set[Position](), 0
     if kept:
         extractor.meet(kept)
     while at < len(kept):
         taken = extractor.go_on("", iter(kept[at:])) if at_once else 0
-        claimed |= {line.order for line in kept[at : at + taken]}
+        claimed |= {line.position for line in kept[at : at + taken]}
         if not taken:
             extractor.above = kept[at - 1].text if at else ""
-            claimed |= {kept[at].order} if extractor.feed(kept[at]) else set()
+            claimed |= {kept[at].position} if extractor.feed(kept[at]) else set()
         at += taken or 1
     extractor.close()
     return extractor.events, claimed, extractor.deep

@@ -1,6 +1,6 @@
 import pytest
 
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.parsing.horovod import Horovod
 
 STALLED = (
@@ -12,7 +12,7 @@ STALLED = (
 def read(*texts: str) -> Horovod:
     horovod = Horovod(set(), set())
     for number, text in enumerate(texts, 1):
-        horovod.feed(Line(number, text, text, number, rank=0))
+        horovod.feed(Line(number, text, text, Position(1, number), rank=0))
     return horovod
 
 
@@ -28,7 +28,7 @@ def read(*texts: str) -> Horovod:
 def test_the_ranks_that_others_wait_for(told: list[str], missing: set[int]) -> None:
     horovod = Horovod(found := set[int](), set())
     for number, text in enumerate([STALLED, *told], 1):
-        horovod.feed(Line(number, text, text, number, rank=0))
+        horovod.feed(Line(number, text, text, Position(1, number), rank=0))
     assert found == missing
     assert {event.text for event in horovod.events} == {STALLED}
 
@@ -43,5 +43,5 @@ def test_who_says_that_horovod_was_shut_down_lost_the_others() -> None:
     text = (
         "RuntimeError: Horovod has been shut down. This was caused by an exception on one of the ranks or an attempt to"
     )
-    Horovod(set(), waited).feed(Line(1, text, text, 1, rank=5))
+    Horovod(set(), waited).feed(Line(1, text, text, Position(1, 1), rank=5))
     assert waited == {5}

@@ -7,7 +7,7 @@ import re2
 import yaml
 
 from tests.facts import SIGNS, collected
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.loader import load
 from torchtriage.matching.patterns import Patterns, regex_of
@@ -35,7 +35,7 @@ def test_each_line_is_another_programs_by_all_that_look_for_it(line: str) -> Non
     shown = [sign for sign in SIGNS.other_programs if sign.regex.search(line)]
     assert shown
     assert all(sign.shows(line) for sign in shown)
-    assert collected(Line(1, line, line, 1)).foreign == 1
+    assert collected(Line(1, line, line, Position(1, 1))).foreign == 1
 
 
 def test_no_sign_is_near_the_memory_of_its_automaton() -> None:

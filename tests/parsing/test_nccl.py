@@ -1,13 +1,13 @@
 import pytest
 
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.parsing.nccl import Nccl
 
 
 def read(*texts: str) -> Nccl:
     nccl = Nccl()
     for number, text in enumerate(texts, 1):
-        nccl.feed(Line(number, text, text, number))
+        nccl.feed(Line(number, text, text, Position(1, number)))
     return nccl
 
 

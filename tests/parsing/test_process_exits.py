@@ -1,14 +1,14 @@
 import pytest
 
 from torchtriage.domain.event import Where
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.parsing.process_exits import Processes
 
 
 def read(*texts: str) -> Processes:
     processes = Processes()
     for number, text in enumerate(texts, 1):
-        processes.feed(Line(number, text, text, number))
+        processes.feed(Line(number, text, text, Position(1, number)))
     processes.close()
     return processes
 

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.facts import collected
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.facts import Environment
 from torchtriage.reading.prefixes.learned import Labels
 from torchtriage.reading.prefixes.strip import strip_prefixes
@@ -9,7 +9,7 @@ from torchtriage.reading.prefixes.strip import strip_prefixes
 
 def read(text: str) -> Environment:
     """-> what one line tells, its prefixes taken off as in a log."""
-    return collected(Line(1, text, strip_prefixes(text, Labels()).text, 1))
+    return collected(Line(1, text, strip_prefixes(text, Labels()).text, Position(1, 1)))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_the_last_step_in_the_forms_of_trainers(text: str, step: int | None) -> 
     ],
 )  # fmt: skip
 def test_the_phase_in_the_forms_of_launchers_and_trainers(text: str, phase: str | None) -> None:
-    assert read(text).phase_at(1) == phase
+    assert read(text).phase_at(Position(1, 1)) == phase
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.facts import collected
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.facts import Environment
 from torchtriage.reading.prefixes.learned import Labels
 from torchtriage.reading.prefixes.strip import strip_prefixes
@@ -9,7 +9,7 @@ from torchtriage.reading.prefixes.strip import strip_prefixes
 
 def read(text: str) -> Environment:
     """-> what one line tells, its prefixes taken off as in a log."""
-    return collected(Line(1, text, strip_prefixes(text, Labels()).text, 1))
+    return collected(Line(1, text, strip_prefixes(text, Labels()).text, Position(1, 1)))
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+from torchtriage.domain.line import Position
 from torchtriage.reading.blocks import blocks
 from torchtriage.reading.lines import lines
 from torchtriage.reading.prefixes.paths import FileOrigin
@@ -23,7 +24,11 @@ def test_a_message_with_line_feeds_is_whole() -> None:
     content = entry(b"MESSAGE=step 1\n", 1) + entry(sized(TRACE), 2) + entry(b"MESSAGE=bye\n", 3)
     found = unwrap(blocks(iter((content,)), "log"))
     kept = enumerate(b"".join(found.blocks).removesuffix(b"\n").split(b"\n"), 1)
-    read = [line for many in lines(kept, FileOrigin(None), 0, found.numbers, not found.rewritten) for line in many]
+    read = [
+        line
+        for many in lines(kept, FileOrigin(None), Position(1, 0), found.numbers, not found.rewritten)
+        for line in many
+    ]
     assert [line.text for line in read] == ["step 1", *TRACE.split("\n"), "bye"]
     assert {line.host for line in read} == {"gpu-7"}
     assert [line.number for line in read] == [4, 9, 9, 9, 9, 18]

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.logs import traceback
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.reading.lines import lines
 from torchtriage.reading.prefixes.paths import FileOrigin
 
@@ -12,7 +12,7 @@ PLAIN = [f"step {step} loss 0.5" for step in range(40)]
 
 def read(log: list[str]) -> list[Line]:
     kept = [(1, "\n".join(log).encode() + b"\n")]
-    return [line for many in lines(kept, FileOrigin(None), 0) for line in many]
+    return [line for many in lines(kept, FileOrigin(None), Position(1, 0)) for line in many]
 
 
 @pytest.mark.parametrize(

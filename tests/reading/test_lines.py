@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.reading import lines as reading
 from torchtriage.reading.prefixes.paths import FileOrigin
 
@@ -14,7 +14,7 @@ CORPUS = Path(__file__).parents[1] / "corpus"
 
 
 def read(data: bytes) -> list[Line]:
-    return [line for many in reading.lines([(1, data)], FileOrigin(None), 0) for line in many]
+    return [line for many in reading.lines([(1, data)], FileOrigin(None), Position(1, 0)) for line in many]
 
 
 def test_lines_that_differ_in_digits_are_read_alike(monkeypatch: pytest.MonkeyPatch) -> None:

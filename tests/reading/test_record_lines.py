@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.reading.lines import lines
 from torchtriage.reading.prefixes.paths import FileOrigin
 
@@ -21,7 +21,7 @@ TRACEBACK = [HEAD, '  File "/job/train.py", line 30, in <module>', "    main()",
 
 def read(*raw: str | bytes) -> list[Line]:
     encoded = (line.encode() if isinstance(line, str) else line for line in raw)
-    return [line for many in lines(enumerate(encoded, 1), FileOrigin(None), 0) for line in many]
+    return [line for many in lines(enumerate(encoded, 1), FileOrigin(None), Position(1, 0)) for line in many]
 
 
 @pytest.mark.parametrize(

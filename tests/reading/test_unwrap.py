@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wrappings import NEWEST_FIRST, WRAPPINGS, stamp
+from torchtriage.domain.line import Position
 from torchtriage.reading.blocks import blocks
 from torchtriage.reading.lines import lines
 from torchtriage.reading.prefixes.paths import FileOrigin
@@ -19,7 +20,7 @@ def read(content: bytes) -> list[tuple[int, str]]:
     """-> number in the file and text of each line, in the order of reading."""
     found = unwrap(blocks(iter((content,)), "log"))
     kept = enumerate(b"".join(found.blocks).removesuffix(b"\n").split(b"\n"), 1)
-    read = lines(kept, FileOrigin(None), 0, found.numbers, not found.rewritten)
+    read = lines(kept, FileOrigin(None), Position(1, 0), found.numbers, not found.rewritten)
     return [(line.number, line.text) for many in read for line in many]
 
 

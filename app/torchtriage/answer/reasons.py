@@ -137,7 +137,7 @@ def _placed(choice: Choice, reading: RunReading, root: RootCause) -> Iterator[Re
     if len(finding.ranks) > 1:
         yield Reason("ranks", {"ranks": str(RankSet.of(finding.ranks))})
     reported = [other.event for other in reading.findings if other.event.source is EventSource.FIRST_FAILURE]
-    others = [other for other in choice.live if other is not finding and other.order > finding.order]
+    others = [other for other in choice.live if other is not finding and other.position > finding.position]
     if others:
         yield Reason("first", {"count": len(others)})
     if choice.gave_way and finding.entry not in choice.gave_way:

@@ -54,7 +54,7 @@ def run_facts(reading: RunReading, choice: Choice) -> RunFacts:
         world_size=env.world_size,
         hosts=sorted_hosts(hosts),
         attempts=max([1, reading.extractors.elastic.attempt, *(number + 1 for number in choice.roots)]),
-        phase=_phase(choice.root, reading) if choice.root else env.phase_at(reading.last_order),
+        phase=_phase(choice.root, reading) if choice.root else env.phase_at(reading.last_position),
         step=env.step,
         versions=dict(env.versions),
         versions_inferred=guessed,

@@ -12,6 +12,7 @@ from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.run_reading import RunReading
 from torchtriage.domain.entry import Kind
 from torchtriage.domain.event import EventSource, Where
+from torchtriage.domain.line import Position
 from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import RankMark, RootCause
 
@@ -42,7 +43,7 @@ def timeline(choice: Choice, reading: RunReading, root: RootCause | None) -> tup
         known = best.get(mark.rank)
         if known is None or _strength(mark) < _strength(known):
             best[mark.rank] = mark
-    marks = sorted(best.values(), key=lambda mark: (mark.kind not in _ROOT, mark.place.order))
+    marks = sorted(best.values(), key=lambda mark: (mark.kind not in _ROOT, mark.place.position))
     shared = len(marks) > MOST_ALONE
     told = list(_shared(marks, reading) if shared else (_told([mark], reading) for mark in marks))
     if silent := reading.ranks - best.keys():
@@ -59,7 +60,7 @@ def _marks(choice: Choice, reading: RunReading, root: RootCause) -> Iterable[_Ma
         line = chosen.event.line
         # What only others showed is about one that was not there: no line is its own, and no time is.
         missing = bool(chosen.places) and root.rank not in chosen.places
-        shown = Place(line.order, line.number, line.file, None if missing else chosen.event.time)
+        shown = Place(line.position, line.number, line.file, None if missing else chosen.event.time)
         place = chosen.places.get(root.rank, shown)
         yield _Mark(root.rank, "missing" if missing else "first", place, chosen.entry, None, False)
     for finding in reading.findings:
@@ -84,8 +85,8 @@ def _kind(finding: Finding) -> str:
     return "waited" if echo else "failed"
 
 
-def _strength(mark: _Mark) -> tuple[bool, bool, int]:
-    return mark.kind not in _ROOT, mark.exit, mark.place.order
+def _strength(mark: _Mark) -> tuple[bool, bool, Position]:
+    return mark.kind not in _ROOT, mark.exit, mark.place.position
 
 
 def _shared(marks: list[_Mark], reading: RunReading) -> Iterable[RankMark]:

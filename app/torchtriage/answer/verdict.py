@@ -18,7 +18,7 @@ from torchtriage.causality.run_reading import RunReading
 from torchtriage.domain.entry import Entry, Language
 from torchtriage.domain.event import EventSource, Raised, Where
 from torchtriage.domain.host import host_name
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import Attempt, Candidate, Cascade, Evidence, ExceptionFact, RootCause, StackFrame
 from torchtriage.reading.redaction.redact import redact
@@ -57,9 +57,9 @@ def evidence(
         lines += [other.event.line for other in choice.live if other.event.source is EventSource.SLURM]
     if waited is not None and finding.event.source in (EventSource.COLLECTIVE, EventSource.COLLECTIVE_MISMATCH):
         lines.insert(1, waited)
-    different: dict[tuple[int, str], Line] = {}
+    different: dict[tuple[Position, str], Line] = {}
     for line in lines:
-        different.setdefault((line.order, line.raw), line)
+        different.setdefault((line.position, line.raw), line)
     shown = islice(different.values(), _MOST_EVIDENCE)
     return tuple(Evidence(line.number, line.raw, line.file) for line in shown)
 

@@ -101,7 +101,7 @@ class _Ends:
         self.by_agent = any(
             finding.event.source in (EventSource.FIRST_FAILURE, EventSource.ELASTIC_AGENT) for finding in exits
         )
-        self.itself = [finding.order for finding in findings if _ENDS_ITSELF.search(finding.event.text)]
+        self.itself = [finding.position for finding in findings if _ENDS_ITSELF.search(finding.event.text)]
         self._first: dict[tuple[str | None, int], str] = {}  # when the first one of a host failed, as its report says
         for finding in exits:
             event, place = finding.event, (finding.event.host, finding.attempt)
@@ -132,7 +132,7 @@ def _is_clean_up(finding: Finding, ends: _Ends) -> bool:
     the shell says of a program that killed itself."""
     event = finding.event
     if _SHELLS_WORD.fullmatch(event.text):
-        return any(0 < finding.order - order <= _SOON for order in ends.itself)
+        return any(0 < finding.position.lines_below(end) <= _SOON for end in ends.itself)
     if event.where is not Where.EXIT or event.exit_code is None:
         return False
     if event.exit_code == 0:
@@ -149,7 +149,9 @@ def _announces(finding: Finding, others: list[Finding]) -> bool:
     if finding.event.source is not EventSource.MATCHED_LINE or not _SPAWNED.match(finding.event.text):
         return False
     below = (
-        other.order - finding.order for other in others if other.event.source is EventSource.TRACEBACK and other.match
+        other.position.lines_below(finding.position)
+        for other in others
+        if other.event.source is EventSource.TRACEBACK and other.match
     )
     return any(0 < distance < _BELOW_SPAWNED for distance in below)
 
@@ -162,7 +164,7 @@ def causes(findings: Iterable[Finding]) -> dict[int, list[Finding]]:
         if match is not None and not (match.weak or match.broad) and (match.entry.explains or _threw(finding)):
             key = finding.attempt, match.entry.id, min(finding.ranks, default=-1) if _threw(finding) else None
             known = earliest.setdefault(key, finding)
-            if finding.order < known.order:
+            if finding.position < known.position:
                 earliest[key] = finding
     found: dict[int, list[Finding]] = {}
     for (attempt, *_), finding in earliest.items():
@@ -191,7 +193,10 @@ def _explains(first: Finding, second: Finding) -> bool:
     if not _named(cause.entry.explains, effect.entry.id):
         return False
     return (
-        first.order <= second.order or effect.weak or effect.broad or not _named(effect.entry.explains, cause.entry.id)
+        first.position <= second.position
+        or effect.weak
+        or effect.broad
+        or not _named(effect.entry.explains, cause.entry.id)
     )
 
 

@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.run_reading import RunReading
 from torchtriage.domain.event import Event, Where
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.matching.matcher import Found
-from torchtriage.reading.lines import FILE_SPAN
 
 _MOST_TIMES = 100_000  # kept of a run
 
@@ -21,7 +20,7 @@ _MOST_TIMES = 100_000  # kept of a run
 class Clock:
     """What time it was where, by the lines that tell it. Feed it the kept lines in order, many of one file at once."""
 
-    _orders: list[int] = field(default_factory=list)
+    _positions: list[Position] = field(default_factory=list)
     _times: list[str] = field(default_factory=list)
 
     def feed(self, lines: list[Line]) -> None:
@@ -29,22 +28,22 @@ class Clock:
             return
         for line in lines:
             if line.time and (not self._times or self._times[-1] != line.time):
-                self._orders.append(line.order)
+                self._positions.append(line.position)
                 self._times.append(line.time)
 
-    def at(self, order: int) -> str | None:
-        """-> the time of the last line up to `order` that tells one, of the same file."""
-        place = bisect_right(self._orders, order) - 1
-        same = place >= 0 and self._orders[place] // FILE_SPAN == order // FILE_SPAN
+    def at(self, position: Position) -> str | None:
+        """-> the time of the last line up to `position` that tells one, of the same file."""
+        place = bisect_right(self._positions, position) - 1
+        same = place >= 0 and self._positions[place].file == position.file
         return self._times[place] if same else None
 
     def tell(self, findings: Iterable[Finding]) -> None:
         """Gives findings that tell no time of their own those of the lines around."""
         for finding in findings:
             if finding.event.time is None:
-                place = bisect_right(self._orders, finding.order)
-                below = place < len(self._orders) and self._orders[place] // FILE_SPAN == finding.order // FILE_SPAN
-                finding.around = self.at(finding.order), self._times[place] if below else None
+                place = bisect_right(self._positions, finding.position)
+                below = place < len(self._positions) and self._positions[place].file == finding.position.file
+                finding.around = self.at(finding.position), self._times[place] if below else None
 
     @property
     def year(self) -> int:
@@ -59,22 +58,22 @@ def merge(reading: RunReading, clock: Clock) -> None:
     for finding in reading.findings:
         if finding.event.where is not Where.LINE:
             for event in (finding.event, *finding.samples):
-                failed.setdefault(event.line.order // FILE_SPAN, []).append(_moment(event, clock))
+                failed.setdefault(event.line.position.file, []).append(_moment(event, clock))
     told = {file: known for file, times in failed.items() if (known := [time for time in times if time])}
     if len(told) < len(failed) or len({time.tzinfo is None for times in told.values() for time in times}) > 1:
         return
     first = {file: min(times) for file, times in told.items()}
     files = sorted(first)
     moved = dict(zip(sorted(files, key=lambda file: first[file]), files, strict=True))
-    shifts = {file: (to - file) * FILE_SPAN for file, to in moved.items() if to != file}
-    if shifts:
+    moved = {file: to for file, to in moved.items() if to != file}
+    if moved:
         for finding in reading.findings:
-            _shift(finding, shifts)
-        reading.environment.move(shifts)
+            _move(finding, moved)
+        reading.environment.move(moved)
 
 
 def _moment(event: Event, clock: Clock) -> datetime | None:
-    told = clock.at(event.line.order) or event.time  # The lines' clock is one for all; a report has its own.
+    told = clock.at(event.line.position) or event.time  # The lines' clock is one for all; a report has its own.
     if told is None:
         return None
     try:
@@ -84,9 +83,9 @@ def _moment(event: Event, clock: Clock) -> datetime | None:
         return None
 
 
-def _shift(finding: Finding, shifts: dict[int, int]) -> None:
-    events = [_shifted(event, shifts) for event in (finding.event, *finding.samples)]
-    events.sort(key=lambda event: event.line.order)
+def _move(finding: Finding, files: dict[int, int]) -> None:
+    events = [_moved(event, files) for event in (finding.event, *finding.samples)]
+    events.sort(key=lambda event: event.line.position)
     first, *finding.samples = events
     chain = first.chain
     finding.found = Found(
@@ -97,15 +96,18 @@ def _shift(finding: Finding, shifts: dict[int, int]) -> None:
         ),
     )
     finding.places = {
-        rank: place._replace(order=place.order + shifts.get(place.order // FILE_SPAN, 0))
-        for rank, place in finding.places.items()
+        rank: place._replace(position=_to(place.position, files)) for rank, place in finding.places.items()
     }
-    finding.last += shifts.get(finding.last // FILE_SPAN, 0)
+    finding.last = _to(finding.last, files)
 
 
-def _shifted(event: Event, shifts: dict[int, int]) -> Event:
+def _to(position: Position, files: dict[int, int]) -> Position:
+    return position._replace(file=files.get(position.file, position.file))
+
+
+def _moved(event: Event, files: dict[int, int]) -> Event:
     def moved(lines: tuple[Line, ...]) -> tuple[Line, ...]:
-        return tuple(line._replace(order=line.order + shifts.get(line.order // FILE_SPAN, 0)) for line in lines)
+        return tuple(line._replace(position=_to(line.position, files)) for line in lines)
 
     chain = tuple(replace(raised, lines=moved(raised.lines)) for raised in event.chain)
     return replace(event, lines=moved(event.lines), chain=chain)

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from torchtriage.domain.event import Event, EventSource, Where
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import START, Line, Position
 from torchtriage.matching.masking import mask
 from torchtriage.matching.matcher import Found, Match, Matcher
 
@@ -23,9 +23,9 @@ _SAMPLES = 7  # equal events of other ranks kept for evidence
 
 
 class Place(NamedTuple):
-    """Where one rank showed a finding first: `order` in the whole run, and line, file and time as the log has them."""
+    """Where one rank showed a finding first: its position in the run, and line, file and time as the log has them."""
 
-    order: int
+    position: Position
     number: int
     file: str | None
     time: str | None
@@ -46,7 +46,7 @@ class Finding:
     places: dict[int, Place] = field(default_factory=dict)  # of each rank
     hosts: dict[str, None] = field(default_factory=dict)
     count: int = 0
-    last: int = 0
+    last: Position = START
     matches: list[Match] = field(default_factory=list)
     around: tuple[str | None, str | None] = None, None  # times that lines above and below tell, if it tells none
 
@@ -55,8 +55,8 @@ class Finding:
         return self.found.event
 
     @property
-    def order(self) -> int:
-        return self.event.line.order
+    def position(self) -> Position:
+        return self.event.line.position
 
     @property
     def match(self) -> Match | None:
@@ -88,7 +88,7 @@ class Findings:
         finding = self._first.get(key) or self._newest.get(key)
         if finding is None:
             finding = self._keep(key, Finding(self._matcher.look(event), event.attempt))
-        elif event.line.order < finding.order:
+        elif event.line.position < finding.position:
             # A stream that was closed later had begun earlier.
             finding.samples = [finding.event, *finding.samples][:_SAMPLES]
             finding.found = self._matcher.look(event)
@@ -96,12 +96,12 @@ class Findings:
             finding.samples.append(event)
         finding.count += 1
         finding.fatal = finding.fatal or event.fatal
-        finding.last = max(finding.last, event.line.order)
+        finding.last = max(finding.last, event.line.position)
         if event.rank is not None:
             finding.ranks.add(event.rank)
             known, line = finding.places.get(event.rank), event.line
-            if known is None or line.order < known.order:
-                finding.places[event.rank] = Place(line.order, line.number, line.file, event.time)
+            if known is None or line.position < known.position:
+                finding.places[event.rank] = Place(line.position, line.number, line.file, event.time)
             elif known.time is None and event.time is not None:
                 finding.places[event.rank] = known._replace(time=event.time)  # Its copy in error.json is dated.
         if event.host is not None:
@@ -141,7 +141,7 @@ class Findings:
                 counted = "slurm" if _is_of_the_job(finding.event) and not of_another else None
                 finding.matches = [m for m in finding.matches if not m.general or m.entry.area == counted]
         told = (finding for finding in self if finding.matches or _tells(finding.event))
-        return sorted(told, key=lambda finding: finding.order)
+        return sorted(told, key=lambda finding: finding.position)
 
     def leave_out(self, line: Line) -> None:
         """Takes out what one line told."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from torchtriage.domain.event import Event, EventSource
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.matching.masking import essence
 from torchtriage.reading.prefixes.times import seconds_between
 
@@ -15,13 +15,13 @@ _BEATS = 3  # times that a monitor says the same
 _MOST_FORMS = 3  # of a monitor's lines
 
 
-def standstill(tail: Sequence[Line], progress: Collection[int]) -> Event | None:
+def standstill(tail: Sequence[Line], progress: Collection[Position]) -> Event | None:
     """-> the event of a run whose last step is followed by nothing but a monitor's lines, again and again for an hour
-    or more. `tail` is the end of a file, `progress` holds the orders of the lines that show steps."""
-    since = max((order for order in progress if order <= tail[-1].order), default=None) if tail else None
-    if since is None or since < tail[0].order:
+    or more. `tail` is the end of a file, `progress` holds the positions of the lines that show steps."""
+    since = max((position for position in progress if position <= tail[-1].position), default=None) if tail else None
+    if since is None or since < tail[0].position:
         return None
-    beats = [line for line in tail if line.order > since and any(map(str.isalpha, line.text))]
+    beats = [line for line in tail if line.position > since and any(map(str.isalpha, line.text))]
     forms = Counter(essence(line.text) for line in beats)
     if not forms or len(forms) > _MOST_FORMS or min(forms.values()) < _BEATS:
         return None

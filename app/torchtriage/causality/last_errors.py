@@ -9,9 +9,8 @@ from itertools import islice
 
 from torchtriage.causality.hang_detection import standstill
 from torchtriage.domain.event import Event, EventSource
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import START, Line
 from torchtriage.facts import Environment
-from torchtriage.reading.lines import FILE_SPAN
 
 _TAIL = 40  # lines of a file's end in which a run that is known to have failed says why
 _VERY_END = 5  # lines; where nothing else tells of a failure, an error stands no further from the end
@@ -48,7 +47,7 @@ class LastWords:
         told = list(islice((each for each in reversed(read) if each[0].text.strip()), _TAIL))
         if not told:
             return
-        file = told[0][0].order // FILE_SPAN
+        file = told[0][0].position.file
         tail = self._tails.get(file)
         if tail is None:
             if len(self._tails) >= _MOST_FILES:
@@ -76,8 +75,8 @@ class LastWords:
         for tail in self._tails.values():
             lines = [line for line, claimed in tail if not claimed]
             if not failed:
-                since = max((place for place in environment.progress if place <= tail[-1][0].order), default=-1)
-                lines = [line for line in lines[-_VERY_END:] if line.order > since]
+                since = max((place for place in environment.progress if place <= tail[-1][0].position), default=START)
+                lines = [line for line in lines[-_VERY_END:] if line.position > since]
             told = (line for line in lines if _is_error(line))
             for line in islice(told, _MOST):
                 yield Event.at(line, line.text.strip(), EventSource.TRAILING_ERROR)

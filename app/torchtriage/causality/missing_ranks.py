@@ -10,7 +10,6 @@ from torchtriage.causality.findings import Finding
 from torchtriage.causality.run_reading import RunReading
 from torchtriage.domain.entry import Kind
 from torchtriage.domain.event import EventSource, Where
-from torchtriage.reading.lines import FILE_SPAN
 
 TIMED_OUT = frozenset({"nccl.timeout", "gloo.timeout"})
 _FEWEST = 3  # ranks that lost the same one, where nothing tells how many there are
@@ -47,9 +46,9 @@ def told_before(waited: Finding, live: list[Finding], reading: RunReading) -> Fi
     rank = awaited(waited, live, reading) if rank is None else rank
     if rank is None:
         return None
-    file, told = waited.order // FILE_SPAN, (other for other in live if other.ranks == {rank} and _is_cause(other))
-    before = [other for other in told if other.order < waited.order and other.order // FILE_SPAN == file]
-    return max(before, key=lambda finding: (grade(finding), finding.order), default=None)
+    file, told = waited.position.file, (other for other in live if other.ranks == {rank} and _is_cause(other))
+    before = [other for other in told if other.position < waited.position and other.position.file == file]
+    return max(before, key=lambda finding: (grade(finding), finding.position), default=None)
 
 
 def _is_cause(finding: Finding) -> bool:

@@ -101,7 +101,7 @@ def _task(choice: Choice, finding: Finding) -> Event | None:
     """-> what srun says of the task that left first; its rank is None where several left as one."""
     same = [other for other in choice.live if other.attempt == finding.attempt]
     left = (other.event for other in same if other.event.source is EventSource.SLURM and _LEFT.search(other.event.text))
-    return min(left, key=lambda event: event.line.order, default=None)
+    return min(left, key=lambda event: event.line.position, default=None)
 
 
 def _of_agent(reading: RunReading) -> bool:
@@ -199,7 +199,7 @@ def _first_to_leave(finding: Finding, choice: Choice, reading: RunReading) -> in
     """-> the rank that a parent saw leave first, unless it waited for others itself."""
     exits = [other for other in choice.live if other.attempt == finding.attempt and other.event.where is Where.EXIT]
     told = [other for other in exits if other.event.source is EventSource.PROCESS_EXIT and other.event.rank is not None]
-    first = min(told, key=lambda other: other.order).event.rank if told else None
+    first = min(told, key=lambda other: other.position).event.rank if told else None
     return None if first in reading.extractors.collectives.timed_out else first
 
 
@@ -209,8 +209,8 @@ def _carried_from(finding: Finding, choice: Choice) -> str | None:
     if event.exception is None:
         return None
     carried = f"({event.exception.type.rpartition('.')[2]}): ray::"
-    above = (other.event for other in choice.live if other.event.line.order <= event.line.order)
-    nearest = max((e for e in above if carried in e.text), key=lambda e: e.line.order, default=event)
+    above = (other.event for other in choice.live if other.event.line.position <= event.line.position)
+    nearest = max((e for e in above if carried in e.text), key=lambda e: e.line.position, default=event)
     told = _CARRIED_FROM.search(nearest.text)
     return told[1] if told else None
 

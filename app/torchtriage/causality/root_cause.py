@@ -14,7 +14,6 @@ from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import Line
 from torchtriage.facts.line_facts import LineSigns
 from torchtriage.facts.log_classifier import is_by_a_person
-from torchtriage.reading.lines import FILE_SPAN
 
 # srun: error: c12: tasks 0-63: Exited with exit code 1 · slurmstepd: error: *** JOB 31 ON c12 CANCELLED AT …
 _TASK_FAILED = re.compile(r"^srun: error: \S+: tasks? \S+: |\*\*\* (?:JOB|STEP) \S+ ON \S+ (?:CANCELLED|FAILED)")
@@ -52,7 +51,7 @@ def choose(reading: RunReading) -> Choice:
     findings = reading.matched()
     _clamp_attempts(findings, reading)
     findings = without_clean_up(findings)
-    terminal = sorted(finding.order for finding in findings if ends_badly(finding))
+    terminal = sorted(finding.position for finding in findings if ends_badly(finding))
     choice = Choice()
     for finding in findings:
         lived = survived(finding, reading.environment, terminal)
@@ -114,7 +113,7 @@ def _failed(choice: Choice, reading: RunReading) -> bool:
     return (
         bool(choice.live)
         and not environment.progress
-        and reading.last_order % FILE_SPAN <= _PASTE
+        and reading.last_position.line <= _PASTE
         and not _went_on(choice.live, reading)
         and not environment.foreign
     )
@@ -125,8 +124,8 @@ def _went_on(warnings: list[Finding], reading: RunReading) -> bool:
     a log below words that the run hangs, which no program can say of itself."""
     said = any(finding.match is not None and finding.match.entry.area in ("perf", "hang") for finding in warnings)
     last, paste = max(finding.last for finding in warnings), reading.paste or ()
-    instants = {_instant(line) for line in paste if line.order == last} - {None}
-    rest = [line for line in paste if line.order > last and not _OF_A_WARNING.match(line.text)]
+    instants = {_instant(line) for line in paste if line.position == last} - {None}
+    rest = [line for line in paste if line.position > last and not _OF_A_WARNING.match(line.text)]
     below = [line for line in rest if _instant(line) not in instants]
     return len(below) > _BELOW and not said and not is_by_a_person(paste, reading.environment.signs)
 
@@ -165,24 +164,24 @@ def _clamp_attempts(findings: list[Finding], reading: RunReading) -> None:
 def _root_of(findings: list[Finding], gave_way: list[str]) -> Finding | None:
     """-> the root cause of one attempt; the entry of a stronger finding that it came before goes to `gave_way`."""
     free = unexplained(findings) or findings
-    best = max(free, key=lambda finding: (grade(finding), -finding.order), default=None)
+    best = min(free, key=lambda finding: (-grade(finding), finding.position), default=None)
     if best is None:
         return None
     match = best.match
     if match is not None and grade(best) >= Grade.UNNAMED:
         earlier = [finding for finding in free if _came_first(finding, best)]
         if earlier:
-            best = min(earlier, key=lambda finding: finding.order)
+            best = min(earlier, key=lambda finding: finding.position)
             gave_way.append(match.entry.id)
     behind = [finding for finding in free if _printed_later(finding, best)]
-    best = min(behind, key=lambda finding: finding.order, default=best)
+    best = min(behind, key=lambda finding: finding.position, default=best)
     return _most_telling(best, findings)
 
 
 def _came_first(finding: Finding, best: Finding) -> bool:
     """-> whether a worker's own uncaught exception before `best` is the better answer: where `best` speaks of peers,
     or where both are mistakes of the program, on different ranks."""
-    if finding.order >= best.order:
+    if finding.position >= best.position:
         return False
     if finding.entry in TIMED_OUT and best.entry == "elastic.sigterm":
         return finding.fatal  # What others waited for was missing before somebody ended it all.
@@ -202,7 +201,7 @@ def _printed_later(finding: Finding, best: Finding) -> bool:
         or best.event.source not in (EventSource.TRACEBACK, EventSource.COLLECTIVE)
     ):
         return False
-    if not 0 < finding.order - best.order < _LATE or not _of_others(finding, best):
+    if not 0 < finding.position.lines_below(best.position) < _LATE or not _of_others(finding, best):
         return False
     if finding.event.where is Where.EXIT:
         return finding.event.exit_code in _OWN_SIGNALS
@@ -229,7 +228,7 @@ def _most_telling(best: Finding, findings: list[Finding]) -> Finding:
     else:
         first = best.event.source is EventSource.OTHER_FAILURE
         told = [other for other in alike if first and other.event.source is EventSource.FIRST_FAILURE]
-        told.sort(key=lambda other: (reported(other.event), other.order))
+        told.sort(key=lambda other: (reported(other.event), other.position))
     return told[0] if told else best
 
 

@@ -15,7 +15,7 @@ from torchtriage.causality.quoted_errors import LONGEST, alarming, passages, sec
 from torchtriage.causality.survived import ends_badly
 from torchtriage.causality.titles import HEAD, heading, title
 from torchtriage.domain.event import Event, EventSource
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import START, Line, Position
 from torchtriage.facts import Environment
 from torchtriage.facts.line_facts import start
 from torchtriage.facts.log_classifier import is_of_training
@@ -40,11 +40,11 @@ class RunReading:
     last_words: LastWords = field(default_factory=LastWords)
     ranks: set[int] = field(default_factory=set)  # that lines name as their own
     head: list[Line] = field(default_factory=list)  # the first lines, from the first one that has text
-    last_order: int = 0
+    last_position: Position = START
     ended: bool = False
     warnings: list[str] = field(default_factory=list)
     paste: list[Line] | None = field(default_factory=list)  # all lines, as long as they are few
-    _claimed: set[int] = field(default_factory=set)  # orders of those that an extractor read
+    _claimed: set[Position] = field(default_factory=set)  # of those that an extractor read
     _above: str = ""  # the text of the last line
 
     def __post_init__(self) -> None:
@@ -93,7 +93,7 @@ class RunReading:
     def _claim(self, lines: Sequence[Line], shown: Sequence[Seen]) -> Sequence[Line]:
         """-> the lines, known from now on as an extractor's."""
         if self.paste is not None:
-            self._claimed.update(line.order for line in lines)
+            self._claimed.update(line.position for line in lines)
         for line, seen in zip(lines, shown, strict=True):
             if seen.facts:
                 self.environment.note(line, seen.facts, True)
@@ -125,7 +125,7 @@ class RunReading:
         if len(self.head) < HEAD:
             told = lines if self.head else dropwhile(lambda line: not line.text.strip("\0 \t"), lines)
             self.head += islice(told, HEAD - len(self.head))
-        self.last_order = lines[-1].order
+        self.last_position = lines[-1].position
         self.ranks.update(line.rank for line in lines if line.rank is not None)
         if self.paste is not None:
             self.paste += lines
@@ -172,12 +172,12 @@ class RunReading:
     def _look_again(self, paste: list[Line]) -> None:
         """Reads a short paste again, all but what launchers said; of a run that trained only what stands behind."""
         left = self.extractors.scheduler.left
-        paste, progress = that_count([line for line in paste if line.order not in left]), self.environment.progress
-        since = progress[-1] if progress else -1
+        paste, progress = that_count([line for line in paste if line.position not in left]), self.environment.progress
+        since = progress[-1] if progress else START
         launchers = (finding.event for finding in self.findings if finding.event.source not in REREAD)
-        known = {line.order for event in launchers for line in event.lines}
+        known = {line.position for event in launchers for line in event.lines}
         known |= self._claimed if known else set()  # A launcher's traceback quotes its own code.
-        rest = [line for line in paste if line.order > since and line.order not in known]
+        rest = [line for line in paste if line.position > since and line.position not in known]
         again = (event for event in second_look(rest) if self.matcher.names(event))
         self.findings.add(event for event in again if not self.matcher.warns(event))
         if not progress and not self.environment.foreign and not self.findings.matched():

@@ -8,9 +8,9 @@ from bisect import bisect_left, bisect_right
 from torchtriage.causality.cascade import ECHO_AREAS
 from torchtriage.causality.findings import Finding
 from torchtriage.domain.event import EventSource, Where
+from torchtriage.domain.line import Position
 from torchtriage.facts import Environment
 from torchtriage.parsing.horovod import STALLED
-from torchtriage.reading.lines import FILE_SPAN
 
 _FAR = 100  # lines; progress further behind than this is no late output of the failing step
 _CLEAN_UP = 25  # lines; closing words this near behind a failure come from its clean-up
@@ -45,41 +45,41 @@ def ends_badly(finding: Finding) -> bool:
     )
 
 
-def survived(finding: Finding, environment: Environment, terminal: list[int]) -> bool:
+def survived(finding: Finding, environment: Environment, terminal: list[Position]) -> bool:
     """-> whether progress went on long after the finding, up to the next failure that ended a process.
 
-    `terminal` holds the orders of the findings that did, sorted.
+    `terminal` holds the positions of the findings that did, sorted.
     """
-    order = finding.last
-    end = (order // FILE_SPAN + 1) * FILE_SPAN  # Only lines of the same file tell what came after.
+    last = finding.last
+    end = last.file_end  # Only lines of the same file tell what came after.
     if ends_badly(finding):
-        late = _between(environment.progress, order, end) if finding.entry in _NOT_STARTED else []
-        return len(late) >= _MANY and late[-1] - order > _FAR
+        late = _between(environment.progress, last, end) if finding.entry in _NOT_STARTED else []
+        return len(late) >= _MANY and late[-1].lines_below(last) > _FAR
     if _fell_silent(finding, environment):
         return False
     if _done_without(finding, environment, end) or _got_over(finding, environment, end):
         return True
-    after = bisect_right(terminal, order)
+    after = bisect_right(terminal, last)
     until = terminal[after] if after < len(terminal) and terminal[after] < end else None
-    late = _between(environment.progress, order, until or end)
+    late = _between(environment.progress, last, until or end)
     if _ended_a_program(finding):
-        done = any(order < place < end for place in (*environment.well, *environment.serves))
-        return done or (len(late) >= 3 and late[-1] - order > _BUFFERED)
+        done = any(last < place < end for place in (*environment.well, *environment.serves))
+        return done or (len(late) >= 3 and late[-1].lines_below(last) > _BUFFERED)
     if until is not None:
-        return bool(late) and (late[-1] - order > _FAR or _among_steps(finding, late, environment))
+        return bool(late) and (late[-1].lines_below(last) > _FAR or _among_steps(finding, late, environment))
     if not finding.fatal and finding.event.where is Where.EXCEPTION:
         # It was caught and logged, perhaps again and again: what counts is that the run went on after the first time.
-        return len(_between(environment.progress, finding.order, end)) >= 2
-    if any(order < place < end for place in environment.well):
+        return len(_between(environment.progress, finding.position, end)) >= 2
+    if any(last < place < end for place in environment.well):
         return True
-    if any(order + _CLEAN_UP < place < end for place in environment.wound_up):
+    if any(last.down(_CLEAN_UP) < place < end for place in environment.wound_up):
         return True
     if finding.event.where is Where.LINE and finding.event.source is EventSource.MATCHED_LINE:
         return len(late) >= 2
-    return len(late) >= 3 and (late[-1] - order > _FAR or len(late) > 30)
+    return len(late) >= 3 and (late[-1].lines_below(last) > _FAR or len(late) > 30)
 
 
-def _among_steps(finding: Finding, late: list[int], environment: Environment) -> bool:
+def _among_steps(finding: Finding, late: list[Position], environment: Environment) -> bool:
     """-> whether a bare line stands among many that show progress, as the warning of a step that is done again."""
     if (
         finding.event.where is not Where.LINE
@@ -87,28 +87,27 @@ def _among_steps(finding: Finding, late: list[int], environment: Environment) ->
         or len(late) < _MANY
     ):
         return False
-    file = finding.order // FILE_SPAN * FILE_SPAN
-    return bool(_between(environment.progress, file - 1, finding.order))
+    return bool(_between(environment.progress, finding.position.file_start, finding.position))
 
 
-def _done_without(finding: Finding, environment: Environment, end: int) -> bool:
+def _done_without(finding: Finding, environment: Environment, end: Position) -> bool:
     """-> whether the run or its pod got what it waited for, or went on without a module that it could not import, or
     without the one request that was wrong."""
-    order = finding.last
+    last = finding.last
     if _WAITED in finding.event.text:
-        return any(order < place < end for place in environment.joined)
-    if any(order < place <= order + _ANSWER for place in environment.refused):
+        return any(last < place < end for place in environment.joined)
+    if any(last < place <= last.down(_ANSWER) for place in environment.refused):
         return finding.event.where is Where.EXCEPTION and not _begins_at_an_entrance(finding)
     if _QUEUED.search(finding.event.text):
-        return any(order < place <= order + _EVENTS for place in environment.joined)
-    return _failed_import(finding) and len(_between(environment.progress, order, end)) >= 2
+        return any(last < place <= last.down(_EVENTS) for place in environment.joined)
+    return _failed_import(finding) and len(_between(environment.progress, last, end)) >= 2
 
 
-def _got_over(finding: Finding, environment: Environment, end: int) -> bool:
+def _got_over(finding: Finding, environment: Environment, end: Position) -> bool:
     """-> whether it is a warning of NCCL's that came again between steps: it took another way each time."""
     if finding.event.source is not EventSource.COLLECTIVE or "NCCL WARN" not in finding.event.text:
         return False
-    steps = _between(environment.progress, finding.order, end)
+    steps = _between(environment.progress, finding.position, end)
     return len(steps) >= _FEW and steps[0] < finding.last
 
 
@@ -118,13 +117,13 @@ def handled(finding: Finding, later: list[Finding], environment: Environment) ->
     """
     if not _is_whole(finding) or _begins_at_an_entrance(finding) or _fell_silent(finding, environment):
         return False
-    file, last = finding.order // FILE_SPAN, finding.last
-    places = _between(environment.progress, file * FILE_SPAN - 1, (file + 1) * FILE_SPAN)
-    after = [other for other in later if other.order > last]
-    until = min((other.order for other in after), default=last)
+    last, start, end = finding.last, finding.position.file_start, finding.position.file_end
+    places = _between(environment.progress, start, end)
+    after = [other for other in later if other.position > last]
+    until = min((other.position for other in after), default=last)
     if len(_between(places, last, until)) >= 2:
-        return places[0] < finding.order or any(map(_begins_at_an_entrance, after))
-    return len(_between(places, last, (file + 1) * FILE_SPAN)) >= _MANY and places[0] < finding.order
+        return places[0] < finding.position or any(map(_begins_at_an_entrance, after))
+    return len(_between(places, last, end)) >= _MANY and places[0] < finding.position
 
 
 def refused_before(finding: Finding, others: list[Finding]) -> bool:
@@ -133,7 +132,7 @@ def refused_before(finding: Finding, others: list[Finding]) -> bool:
     refused = _REFUSED.match(finding.event.text) if finding.event.where is Where.LINE else None
     if refused is None:
         return False
-    later = (other for other in others if other.order > finding.last and _ended_a_program(other))
+    later = (other for other in others if other.position > finding.last and _ended_a_program(other))
     return any(_script(other) == refused[1] for other in later)
 
 
@@ -146,7 +145,7 @@ def started_over(finding: Finding, others: list[Finding], alone: bool) -> bool:
     later = [
         other
         for other in others
-        if other.order > finding.last
+        if other.position > finding.last
         and _script(other) == _script(finding)
         and not other.ranks - finding.ranks
         and other.event.line.file == finding.event.line.file
@@ -155,7 +154,7 @@ def started_over(finding: Finding, others: list[Finding], alone: bool) -> bool:
     return unloaded or (alone and any(_failed_anew(other, finding.last) for other in later))
 
 
-def _failed_anew(finding: Finding, since: int) -> bool:
+def _failed_anew(finding: Finding, since: Position) -> bool:
     """-> whether the script failed of its own, in a way that an entry knows, with more between that failure and the
     line `since` than a traceback: what it printed before."""
     if not _ended_a_program(finding) or not _is_whole(finding) or finding.entry == "user.cancelled":
@@ -163,7 +162,7 @@ def _failed_anew(finding: Finding, since: int) -> bool:
     if finding.match is None or finding.match.entry.area in ECHO_AREAS:
         return False
     frames = sum(len(raised.frames) for raised in finding.event.chain)
-    return finding.order - since > frames * _FRAME + len(finding.event.chain) * _AROUND
+    return finding.position.lines_below(since) > frames * _FRAME + len(finding.event.chain) * _AROUND
 
 
 def _script(finding: Finding) -> str:
@@ -176,7 +175,7 @@ def stands_still(finding: Finding, environment: Environment) -> bool:
     return STALLED in finding.event.text and all(place < finding.last for place in environment.progress)
 
 
-def _between(places: list[int], low: int, high: int) -> list[int]:
+def _between(places: list[Position], low: Position, high: Position) -> list[Position]:
     """-> the places behind `low` and before `high`; they are in order."""
     return places[bisect_right(places, low) : bisect_left(places, high)]
 

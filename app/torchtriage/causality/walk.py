@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from torchtriage.causality.file_order import Clock, merge
 from torchtriage.causality.run_reading import RunReading
 from torchtriage.causality.word_scan import Said, said
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import START, Line, Position
 from torchtriage.domain.verdict import Stats
 from torchtriage.errors import UnreadableLog
 from torchtriage.facts import Environment
 from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.patterns import Patterns
 from torchtriage.reading.blocks import blocks
-from torchtriage.reading.lines import FILE_SPAN, lines
+from torchtriage.reading.lines import lines
 from torchtriage.reading.nearby_times import Stamps
 from torchtriage.reading.prefixes.paths import FileOrigins
 from torchtriage.reading.rank_numbering import Ranks
@@ -42,7 +42,7 @@ class Walk:
     _by_lines: bool = False  # whether the lines of a file were set or ordered otherwise
     _warnings: list[str] = field(default_factory=list)
     _last_log: str | None = None
-    _end_of_last: int = 0
+    _end_of_last: Position = START
 
     def read(self) -> None:
         """Raises UnreadableLog where no file can be read or all are empty."""
@@ -76,7 +76,7 @@ class Walk:
 
     def _batches(self, file: LogFile, number: int, places: FileOrigins) -> Iterator[list[Line]]:
         """Yields the kept lines of one file, many at once; what goes by unkept is sampled for progress."""
-        order = self._order(file, number)
+        above = self._above(file, number)
         several = self.run.several or file.member
         name = f"{self.run.name}/{file.name}" if several else self.run.name
         windows = Windows(self.patterns.blocks, self.patterns.wide, self.patterns.confirms, number)
@@ -91,11 +91,11 @@ class Walk:
         sampled = 0
         batch: list[Line] = []
         try:
-            for more in lines(windows.read(source.blocks), where, order, source.numbers, not source.rewritten):
+            for more in lines(windows.read(source.blocks), where, above, source.numbers, not source.rewritten):
                 if len(batch) >= _BATCH or len(windows.sampled) > sampled:
                     yield batch
                     for at, text in windows.sampled[sampled:]:
-                        self.readings[-1].environment.sample(order + at, text.decode("utf-8", "replace"))
+                        self.readings[-1].environment.sample(above.down(at), text.decode("utf-8", "replace"))
                     batch, sampled = [], len(windows.sampled)
                 batch += more
         except UnreadableLog:
@@ -103,15 +103,15 @@ class Walk:
             raise
         yield batch
         self.stats = Stats(self.stats.bytes + windows.size, self.stats.lines + windows.lines)
-        self._end_of_last = order + windows.lines
+        self._end_of_last = above.down(windows.lines)
         self._skimmed += windows.skimmed
         self._long += windows.long
 
-    def _order(self, file: LogFile, number: int) -> int:
-        """-> what is added to the places of a file's lines; a piece of a rotated log goes on where the last ended."""
+    def _above(self, file: LogFile, number: int) -> Position:
+        """-> the position above a file's first line; a piece of a rotated log goes on where the last ended."""
         goes_on = file.part_of is not None and file.part_of == self._last_log
         self._last_log = file.part_of
-        return self._end_of_last if goes_on else number * FILE_SPAN
+        return self._end_of_last if goes_on else Position(number, 0)
 
     def _feed(self, lines: list[Line], words: Said) -> None:
         start = 0

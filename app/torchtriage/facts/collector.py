@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from torchtriage.domain.event import Event
 from torchtriage.domain.host import host_name
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import START, Line, Position
 from torchtriage.facts import progress, versions
 from torchtriage.facts.line_facts import ENOUGH_OF_FIELD, LONGEST, LineSigns, Told
 from torchtriage.facts.line_origin import BEGIN_WORDS, begins
 from torchtriage.facts.phases import Phases, Steps
 from torchtriage.facts.time_range import Span
 from torchtriage.facts.versions import Bounds
-from torchtriage.reading.lines import FILE_SPAN
 from torchtriage.reading.prefixes.paths import FileOrigin, writer_of
 
 MOST_HOSTS = 4096
@@ -26,7 +26,7 @@ _MOST_LASTING = 4096
 class Environment:
     """Feed it every kept line, `note` the signs that lines show, and `sample` now and then; it never claims a line.
 
-    `progress` and `well` hold the orders of lines that show progress, and that say the run ended well; `wound_up` those
+    `progress` and `well` hold the positions of lines that show progress, and that say the run ended well; `wound_up` those
     of lines that clean-up code prints after a failure as well; `joined` those of a passed barrier or a placed pod;
     `refused` those of a server's answer to a request that it could not take, `serves` those in which one says that it
     is up; `progress_of` the last progress of each rank that labels its lines. `step` is the last one of the file that came furthest. `exit_code` is the last status
@@ -43,13 +43,13 @@ class Environment:
     files: dict[int, FileOrigin] = field(default_factory=dict)  # of a run of several, by their number
     versions: dict[str, str] = field(default_factory=dict)
     span: Span = field(default_factory=Span)
-    progress: list[int] = field(default_factory=list)
-    progress_of: dict[int, int] = field(default_factory=dict)
-    well: list[int] = field(default_factory=list)
-    wound_up: list[int] = field(default_factory=list)
-    joined: list[int] = field(default_factory=list)
-    refused: list[int] = field(default_factory=list)
-    serves: list[int] = field(default_factory=list)
+    progress: list[Position] = field(default_factory=list)
+    progress_of: dict[int, Position] = field(default_factory=dict)
+    well: list[Position] = field(default_factory=list)
+    wound_up: list[Position] = field(default_factory=list)
+    joined: list[Position] = field(default_factory=list)
+    refused: list[Position] = field(default_factory=list)
+    serves: list[Position] = field(default_factory=list)
     foreign: int = 0
     on_gpus: int = 0  # foreign lines, of programs that use GPUs
     of_field: int = 0
@@ -89,13 +89,13 @@ class Environment:
         by_python = versions.bounds_by_python(self.versions.get("python"))
         return versions.told(versions.narrowed([self._bounds, by_python])) or versions.told(self._bounds)
 
-    def phase_at(self, order: int) -> str | None:
-        """-> what the same file showed last that the run did, up to the line at `order`."""
-        return self._phases.at(order)
+    def phase_at(self, position: Position) -> str | None:
+        """-> what the same file showed last that the run did, up to the line at `position`."""
+        return self._phases.at(position)
 
     def phase_before(self, event: Event) -> str | None:
         """-> the same for what went wrong; else what its process showed last in other files, as stdout.log."""
-        phase, file = self.phase_at(event.line.order), event.line.order // FILE_SPAN
+        phase, file = self.phase_at(event.line.position), event.line.position.file
         if phase is not None or file not in self.files:
             return phase
         writer, rank, local = writer_of(self.files[file].file or ""), event.rank, event.local_rank
@@ -120,7 +120,7 @@ class Environment:
         form, text = self.signs.form_of(signs), line.text[:LONGEST]
         told = self.signs.told_by(text, signs) if form.is_read else form.told
         if form.says_more and self._lasting.get(id(told)) is not told:
-            self._note(line.order, told, claimed)
+            self._note(line.position, told, claimed)
             self._remember(told)
         self.of_field += told.of_field
         self.of_devices += told.of_devices
@@ -130,7 +130,7 @@ class Environment:
             self._progressed(line, told.phase)
             rank = line.rank if line.rank is not None else progress.writer(text)
             if rank is not None:
-                self.progress_of[rank] = line.order
+                self.progress_of[rank] = line.position
 
     def pass_by(self, lines: Sequence[Line], signs: Sequence[tuple[int, ...]]) -> None:
         """Takes lines of one file that tell at most that the run goes on; `signs` has the numbers of those of each."""
@@ -148,16 +148,16 @@ class Environment:
 
     def _count(self, lines: list[Line]) -> None:
         """Takes lines of progress."""
-        self._advance([line.order for line in lines])
+        self._advance([line.position for line in lines])
         self._steps.add(lines)
         for line in lines:
             if self._phases.go_on(line):
                 break
         if "rank" in "\n".join([line.text[:7] for line in lines]).lower():
-            told = [(progress.writer(line.text) if line.rank is None else line.rank, line.order) for line in lines]
+            told = [(progress.writer(line.text) if line.rank is None else line.rank, line.position) for line in lines]
         else:
-            told = [(line.rank, line.order) for line in lines]
-        self.progress_of |= {rank: order for rank, order in told if rank is not None}
+            told = [(line.rank, line.position) for line in lines]
+        self.progress_of |= {rank: position for rank, position in told if rank is not None}
 
     def label(self, signs: tuple[int, ...]) -> None:
         """Takes what the start of a line tells, its label included: the form of a rank's label tells the version too."""
@@ -172,7 +172,7 @@ class Environment:
         if rank is not None and rank not in self.host_of:
             self.host_of[rank] = host
 
-    def _note(self, order: int, told: Told, claimed: bool) -> None:
+    def _note(self, position: Position, told: Told, claimed: bool) -> None:
         if told.launcher:
             self.started_by(told.launcher)
         self.world_size = self.world_size or told.world_size
@@ -188,11 +188,11 @@ class Environment:
         self.executed_on.update(filter(host_name, told.executed))
         self._narrow(told.bounds)
         if told.phase and not claimed:
-            self._phases.enter(order, told.phase)
+            self._phases.enter(position, told.phase)
         shown = ((self.well, told.well), (self.wound_up, told.wound_up), (self.joined, told.joined))
-        for orders, shows in (*shown, (self.refused, told.refused), (self.serves, told.serves)):
+        for positions, shows in (*shown, (self.refused, told.refused), (self.serves, told.serves)):
             if shows:
-                orders.append(order)
+                positions.append(position)
         self.foreign += told.foreign
         self.on_gpus += told.on_gpus
 
@@ -209,23 +209,23 @@ class Environment:
         """Of several launchers the one that started the others counts."""
         self.launcher = self.signs.launchers.outer(self.launcher, launcher)
 
-    def sample(self, order: int, text: str) -> None:
-        """Looks for progress in a piece of the log that goes by unkept; `order` is that of its last line."""
+    def sample(self, position: Position, text: str) -> None:
+        """Looks for progress in a piece of the log that goes by unkept; `position` is that of its last line."""
         can, surely = progress.counts(progress.counting(text))
         if can and (surely or progress.progressed(text)):
-            self._progressed(Line(0, text, text, order))
+            self._progressed(Line(0, text, text, position))
 
-    def move(self, shifts: dict[int, int]) -> None:
-        """Moves whole files in the order of the run: number of the file -> lines by which it moves."""
+    def move(self, files: dict[int, int]) -> None:
+        """Moves whole files in the order of the run: number of the file -> its new number."""
 
-        def moved(order: int) -> int:
-            return order + shifts.get(order // FILE_SPAN, 0)
+        def moved(position: Position) -> Position:
+            return position._replace(file=files.get(position.file, position.file))
 
-        for orders in (self.progress, self.well, self.wound_up, self.joined, self.refused, self.serves):
-            orders[:] = sorted(map(moved, orders))
-        self.progress_of = {rank: moved(order) for rank, order in self.progress_of.items()}
+        for positions in (self.progress, self.well, self.wound_up, self.joined, self.refused, self.serves):
+            positions[:] = sorted(map(moved, positions))
+        self.progress_of = {rank: moved(position) for rank, position in self.progress_of.items()}
         self._phases.move(moved)
-        self.files = {moved(file * FILE_SPAN) // FILE_SPAN: name for file, name in self.files.items()}
+        self.files = {files.get(file, file): name for file, name in self.files.items()}
 
     @staticmethod
     def begins_at(lines: Sequence[Line], said: Set[str]) -> list[int]:
@@ -241,14 +241,14 @@ class Environment:
 
     def _progressed(self, line: Line, phase: str | None = None) -> None:
         """`phase`: what the line itself says that the run did, as in `saving checkpoint at iteration 100`."""
-        self._advance([line.order])
+        self._advance([line.position])
         self._steps.add([line])
         if phase is None:
             self._phases.go_on(line)
 
-    def _advance(self, orders: list[int]) -> None:
-        """Takes the orders of lines of progress, which come in order, but for samples."""
-        last = self.progress[-1] if self.progress else -1
-        self.progress += [order for order in dict.fromkeys(orders) if order != last]
-        if orders[0] < last:
+    def _advance(self, positions: list[Position]) -> None:
+        """Takes the positions of lines of progress, which come in order, but for samples."""
+        last = self.progress[-1] if self.progress else START
+        self.progress += [position for above, position in pairwise([last, *positions]) if position != above]
+        if positions[0] < last:
             self.progress.sort()

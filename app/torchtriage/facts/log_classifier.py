@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.facts import Environment
 from torchtriage.facts.line_facts import LineSigns
 
@@ -16,16 +16,16 @@ _WORDS = re.compile(r"[^\W\d_]{3}")
 _FEWEST = 2  # lines that only a person writes
 
 
-def is_of_training(environment: Environment, paste: Sequence[Line] | None, claimed: Collection[int]) -> bool:
+def is_of_training(environment: Environment, paste: Sequence[Line] | None, claimed: Collection[Position]) -> bool:
     """-> whether the log is one of a training run, or a paste that may well be: so short that it need not say so, or
-    what somebody wrote who asks for help. `paste` holds the lines of a short text, `claimed` the orders of those that
+    what somebody wrote who asks for help. `paste` holds the lines of a short text, `claimed` the positions of those that
     belong to tracebacks and reports."""
     sure = environment.surely_of_field
     if environment.foreign or (sure and environment.of_field + environment.around >= _PLAIN):
         return sure and not environment.of_another_program
     if paste is None:
         return False
-    told = [line.text for line in paste if line.order not in claimed and _WORDS.search(line.text)]
+    told = [line.text for line in paste if line.position not in claimed and _WORDS.search(line.text)]
     return len(told) <= (_HINTED if sure else _UNTOLD) or _asks_for_help(told, sure, environment.signs)
 
 

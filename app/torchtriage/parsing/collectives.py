@@ -111,7 +111,7 @@ class Collectives:
         if len(sides) > 1:
             torn = {rank for _, ranks in sides for rank in ranks}
             waits = sorted(
-                (wait for wait in self._waits.values() if wait.rank in torn), key=lambda wait: wait.line.order
+                (wait for wait in self._waits.values() if wait.rank in torn), key=lambda wait: wait.line.position
             )
             shown = [
                 next(wait for wait in waits if wait.rank in ranks) for _, ranks in sides

@@ -81,7 +81,7 @@ class Processes:
         if begun is not None and (what := _WHAT.match(text)):
             self._cpp(begun, line, what[1])
             return True
-        if begun is not None and line.order > begun.order + _OPEN_FOR:
+        if begun is not None and line.position.lines_below(begun.position) > _OPEN_FOR:
             self._cpp(begun, None, "")
         if "terminate called" in text and _TERMINATE.search(text):
             self._terminated[line.stream] = line
@@ -104,7 +104,12 @@ class Processes:
         """-> whether an event was made of a line and of the one before it: one names a process, the other its status."""
         told = _NAMED.search(text) or _ITS_STATUS.search(text)
         before, self._left_first = self._left_first, (line, told) if told else None
-        if told is None or before is None or line.order > before[0].order + 1 or told.re is before[1].re:
+        if (
+            told is None
+            or before is None
+            or line.position.lines_below(before[0].position) > 1
+            or told.re is before[1].re
+        ):
             return False
         name, status = (told, before[1]) if told.re is _NAMED else (before[1], told)
         code, rank = int(status[1]), name["rank"]

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from torchtriage.domain.event import Event, EventSource
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.reading.slurm_nodelist import LIST
 from torchtriage.reading.slurm_nodelist import hosts as expanded
 
@@ -54,7 +54,7 @@ class Scheduler:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.above = ""  # the text of the line before the one to be read
-        self.left: set[int] = set()  # the orders of the lines that tell of a shell's end, or of what srun ended itself
+        self.left: set[Position] = set()  # of the lines that tell of a shell's end, or of what srun ended itself
         self._failed = False  # whether srun told of a task that did
         self._held: list[Event] = []  # of what could not be started, until srun says where
 
@@ -69,7 +69,7 @@ class Scheduler:
         if stepd is None or _NOISE.search(text):
             return False
         if self._left(text):
-            self.left.add(line.order)
+            self.left.add(line.position)
             return True
         rank, time = line.rank, line.time
         named = stepd[1]

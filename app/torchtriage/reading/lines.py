@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import repeat
 
 from torchtriage.domain.host import host_name
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.reading.log_records import LOGFMT
 from torchtriage.reading.prefixes.custom_labels import MOST_CUSTOM_LABELS, label_before_traceback
 from torchtriage.reading.prefixes.learned import Labels
@@ -17,32 +19,32 @@ from torchtriage.reading.record_lines import LONGEST_TEXT, RecordLines
 from torchtriage.reading.template_cache import PLAIN, Template, read_by, template_of, without_digits
 from torchtriage.reading.text_encoding import decoded_lines
 
-FILE_SPAN = 1 << 40  # lines; the distance between two files of a run in the order of its lines
 _SAMPLE = 200  # lines looked at to learn a file's labels
 _BELOW = 20  # lines below a traceback's head in which its first frame stands
 _MANY = 512  # lines that go on together
+_POSITION = partial(tuple.__new__, Position)  # Position's own way to make one takes three times as long.
 
 
 def lines(
     kept: Iterable[tuple[int, bytes]],
     where: FileOrigin,
-    order: int,
+    above: Position,
     numbers: Sequence[int] | None = None,
     verbatim: bool = True,
 ) -> Iterator[list[Line]]:
     """Yields the lines of one file, many at once; `kept` are its pieces, each with the place of its first line.
 
-    `order` is added to each place to give that in the run. `numbers` holds the lines' numbers in the file, where they
-    were moved; `verbatim` is False where they are none of the file's own.
+    `above` is the position in the run above the file's first line. `numbers` holds the lines' numbers in the file,
+    where they were moved; `verbatim` is False where they are none of the file's own.
     """
     pieces = _pieces(kept)
     head, rest = _head(pieces)
-    reader = _Reader(where, order, numbers, Labels(learning=True), verbatim, learns=False)
+    reader = _Reader(where, above, numbers, Labels(learning=True), verbatim, learns=False)
     plain = list(reader.lines(head))
     texts = [line.text for many in plain for line in many]
     known = learn_labels(texts)
     if any(known) or _show_custom_label(texts) or any(map(_holds_more, texts)):
-        reader = _Reader(where, order, numbers, known, verbatim, learns=True)
+        reader = _Reader(where, above, numbers, known, verbatim, learns=True)
         plain = list(reader.lines(head))
     yield from plain
     reader.learns = True
@@ -94,14 +96,15 @@ class _Reader:
     def __init__(
         self,
         where: FileOrigin,
-        order: int,
+        above: Position,
         numbers: Sequence[int] | None,
         known: Labels,
         verbatim: bool,
         *,
         learns: bool,
     ) -> None:
-        self._where, self._order, self._numbers, self._known = where, order, numbers, known
+        self._where, self._numbers, self._known = where, numbers, known
+        self._file, self._above = above
         self.learns = learns
         self._records = RecordLines(known, verbatim)
         self._custom = [known.custom.pattern] if known.custom else []
@@ -133,10 +136,11 @@ class _Reader:
         made: list[Line] = []
         templates, keys = self._templates, without_digits(texts)
         often = Counter(keys)
-        for place, (text, key) in enumerate(zip(texts, keys, strict=True), first):
+        for position, text, key in zip(self._positions(first, len(texts)), texts, keys, strict=True):
             if key in templates:
-                made.append(self._by_template(place, text, templates[key]))
+                made.append(self._by_template(position, text, templates[key]))
                 continue
+            place = position[1] - self._above
             # Most lines are what one writer printed in one line.
             if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text or LOGFMT in text:
                 if self.learns and "Traceback (" in text:
@@ -169,15 +173,22 @@ class _Reader:
     def _number(self, place: int) -> int:
         return place if self._numbers is None else self._numbers[place - 1]
 
-    def _by_template(self, place: int, raw: str, template: Template) -> Line:
+    def _positions(self, first: int, many: int) -> Iterator[Position]:
+        """Yields the positions of so many lines; made all at once, as lines are many."""
+        above = self._above + first
+        return map(_POSITION, zip(repeat(self._file), range(above, above + many), strict=False))
+
+    def _by_template(self, position: Position, raw: str, template: Template) -> Line:
         """-> a line whose template is known. Lines are many, and a tuple's own way to make one takes twice as long."""
-        number = place if self._numbers is None else self._number(place)
+        number = position[1] - self._above
+        if self._numbers is not None:
+            number = self._numbers[number - 1]
         if template is PLAIN:
-            return tuple.__new__(Line, (number, raw, raw, self._order + place, *self._of_file))
+            return tuple.__new__(Line, (number, raw, raw, position, *self._of_file))
         text, rank, time, stream = read_by(template, raw)
         file, its_rank, local_rank, host, _, prefix, *rest = self._of_file
         rank = its_rank if rank is None else rank
-        fields = (number, raw, text, self._order + place, file, rank, local_rank, host, time, prefix + stream, *rest)
+        fields = (number, raw, text, position, file, rank, local_rank, host, time, prefix + stream, *rest)
         return tuple.__new__(Line, fields)
 
     def _line(self, place: int, number: int, raw: str, origin: Origin) -> Line:
@@ -187,7 +198,7 @@ class _Reader:
             self._number(number),
             raw,
             text,
-            self._order + place,
+            _POSITION((self._file, self._above + place)),
             where.file,
             where.rank if rank is None else rank,
             where.local_rank if local_rank is None else local_rank,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import START, Line, Position
 
 _NEAR = 3  # lines; farther above, too much may have happened since
 
@@ -15,8 +15,8 @@ _NEAR = 3  # lines; farther above, too much may have happened since
 class Stamps:
     """Feed it every kept line of a run in order."""
 
-    _last: dict[str, tuple[int, str]] = field(default_factory=dict)  # of a stream: order and time
-    _head: int = 0  # the order of the last line, if it is a traceback's head: frames known before are left out below it
+    _last: dict[str, tuple[Position, str]] = field(default_factory=dict)  # of a stream: position and time
+    _head: Position = START  # of the last line, if it is a traceback's head: frames known before are left out below it
 
     def settled(self, lines: Sequence[Line]) -> list[Line]:
         """-> the lines, each with the time of the one that its writer dated last, if that stands close above.
@@ -28,20 +28,20 @@ class Stamps:
         settled: list[Line] = []
         for line in lines:
             if line.time is not None:
-                self._last[line.stream] = line.order, line.time
+                self._last[line.stream] = line.position, line.time
             elif self._last:
                 line = self._near(line)
             settled.append(line)
         return settled
 
     def _near(self, line: Line) -> Line:
-        head, self._head = self._head, 0
+        head, self._head = self._head, START
         last = self._last.get(line.stream)
-        if last is None or not (0 < line.order - last[0] <= _NEAR or last[0] == head):
+        if last is None or not (0 < line.position.lines_below(last[0]) <= _NEAR or last[0] == head):
             return line
         if line.text[:2] == "  ":
-            self._last[line.stream] = line.order, last[1]
+            self._last[line.stream] = line.position, last[1]
         elif line.text.startswith("Traceback ("):
-            self._last[line.stream] = line.order, last[1]
-            self._head = line.order
+            self._last[line.stream] = line.position, last[1]
+            self._head = line.position
         return tuple.__new__(Line, (*line[:8], last[1], *line[9:]))  # `_replace` takes three times as long

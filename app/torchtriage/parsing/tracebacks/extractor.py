@@ -46,7 +46,11 @@ class Tracebacks:
         if stream.reading == "nothing" and not grammar.may_begin(text):
             stream.quotes(text)  # The line above it was cut off.
             return text.startswith(grammar.IGNORED) and self._ignore(stream, line)
-        if stream.ignored is not None and stream.reading == "nothing" and line.order > stream.ignored + IGNORED_FOR:
+        if (
+            stream.ignored is not None
+            and stream.reading == "nothing"
+            and line.position.lines_below(stream.ignored) > IGNORED_FOR
+        ):
             stream.ignored = None
         if stream.reading == "nothing" and not stream.chain:
             logged = bool(grammar.LOGGED.search(self.above))
@@ -54,7 +58,7 @@ class Tracebacks:
             stream.teller = grammar.teller(self.above) if logged else None
         if stream.lost(line):
             self._end(stream)
-        stream.order = line.order
+        stream.position = line.position
         barred = text.lstrip()[:1] in ("|", "+") and not (stream.reading == "message" and grammar.SHELL.match(text))
         return self._step(stream, line, grammar.GROUP.sub("", text, count=1) if barred else text)
 
@@ -94,7 +98,7 @@ class Tracebacks:
         return head.number + _NEAR_END > self._ends.get(head.file, 0)
 
     def _ignore(self, stream: Stream, line: Line) -> bool:
-        stream.ignored = line.order
+        stream.ignored = line.position
         return True
 
     def _step(self, stream: Stream, line: Line, text: str) -> bool:
@@ -137,7 +141,7 @@ class Tracebacks:
 
     def _frame(self, stream: Stream, text: str, frame: Frame) -> bool:
         headed = self._headed
-        if stream.reading == "nothing" and headed is not None and stream.place[0].order == headed.order + 1:
+        if stream.reading == "nothing" and headed is not None and stream.place[0].position == headed.position.down(1):
             stream.teller = headed.rank  # A logger's label stands on the first line alone.
         if stream.reading == "message":
             self._keep(stream)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from torchtriage.domain.event import Frame, Raised
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.parsing.tracebacks import grammar
 from torchtriage.parsing.tracebacks.events import labelled
 
@@ -33,13 +33,13 @@ class Stream:
     logged: bool = False
     teller: int | None = None  # the rank that the logger's line above names
     inner: bool = False
-    ignored: int | None = None  # the order of the line that says so
+    ignored: Position | None = None  # of the line that says so
     head: Line | None = None
     cut: bool = False
     cut_type: str = ""
     spawned: int | None = None
     missed: int = 0
-    order: int | None = None  # of the last line that was read
+    position: Position | None = None  # of the last line that was read
     summed: bool = False  # between an exception's name and its summary
 
     def summary(self, line: Line, text: str) -> bool:
@@ -68,7 +68,7 @@ class Stream:
                 self.describe(code, line)
             else:
                 break
-            self.order = line.order
+            self.position = line.position
             taken += 1
         return taken
 
@@ -104,7 +104,7 @@ class Stream:
 
     def lost(self, line: Line) -> bool:
         """-> whether too many lines are missing above this one to go on with what was read."""
-        return self.order is not None and line.order > self.order + GAP
+        return self.position is not None and line.position.lines_below(self.position) > GAP
 
     def continues(self, line: Line, text: str) -> bool:
         """-> whether a line goes on with the exception's message."""
@@ -125,4 +125,4 @@ class Stream:
 
     def forget(self) -> None:
         """Makes the stream as it was before anything was read."""
-        Stream.__init__(self, order=self.order)
+        Stream.__init__(self, position=self.position)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from torchtriage.domain.event import Frame
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import START, Line, Position
 
 Frames = tuple[list[Frame], list[Line]]  # and the innermost one's own lines
 
@@ -20,29 +20,31 @@ class LeftOut:
     they were is all that is left of them; where frames that differ had as many, it is not known which ones they were.
     """
 
-    _read: dict[tuple[str | None, int], tuple[Line, list[Frame], list[Line]] | None] = field(default_factory=dict)
-    _last: int = 0  # the order of the last line that was kept
-    _gaps: frozenset[int] = frozenset()  # the orders of lines behind which lines are missing
+    _read: dict[tuple[str | None, float], tuple[Line, list[Frame], list[Line]] | None] = field(default_factory=dict)
+    _last: Position = START  # of the last line that was kept
+    _gaps: frozenset[Position] = frozenset()  # of lines behind which lines are missing
 
     def meet(self, lines: Sequence[Line]) -> None:
         """Takes the next kept lines, before the traceback that they go on with."""
-        orders = [self._last, *(line.order for line in lines)]
-        whole = orders[-1] - orders[0] < len(orders)
+        positions = [self._last, *(line.position for line in lines)]
+        whole = positions[-1].lines_below(positions[0]) < len(positions)
         self._gaps = (
-            frozenset() if whole else frozenset(above for above, order in pairwise(orders) if order > above + 1)
+            frozenset()
+            if whole
+            else frozenset(above for above, below in pairwise(positions) if below.lines_below(above) > 1)
         )
-        self._last = orders[-1]
+        self._last = positions[-1]
 
     def between(self, head: Line, line: Line, frames: list[Frame], place: list[Line]) -> Frames:
         """-> the frames between the head of a traceback and the line of its exception: those that were read, else those
         that were left out, as lines of this traceback."""
-        key = (head.file, line.order - head.order)
+        key = (head.file, line.position.lines_below(head.position))
         if frames:
             known = self._read.setdefault(key, (head, frames, place))
             if known is not None and known[1] != frames:
                 self._read[key] = None
             return frames, place
-        known = self._read.get(key) if head.order in self._gaps else None
+        known = self._read.get(key) if head.position in self._gaps else None
         if known is None:
             return frames, place
         first, frames, place = known
@@ -53,6 +55,7 @@ def _moved(line: Line, first: Line, head: Line) -> Line:
     """-> a line below the head `first`, as it stands below the head of an equal traceback, behind that one's label."""
     label = head.raw.removesuffix(head.text)
     return head._replace(
-        number=head.number + line.number - first.number, order=head.order + line.order - first.order,
+        number=head.number + line.number - first.number,
+        position=head.position.down(line.position.line - first.position.line),
         text=line.text, raw=label + line.text,
     )  # fmt: skip
