@@ -22,6 +22,7 @@ from torchtriage.domain.entry import KnowledgeBase, Language
 from torchtriage.domain.verdict import EarlierRun, Stats, Verdict
 from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.patterns import Patterns
+from torchtriage.parsing.registry import EXTRACTORS, Kinds
 from torchtriage.reading.redaction.redact import keep_compiled, redact
 from torchtriage.reading.redaction.redact_values import without_secrets
 from torchtriage.reading.sources import Run
@@ -36,12 +37,13 @@ _NOTHING_KNOWN: Mapping[str, str] = MappingProxyType({})
 class Engine:
     """Patterns compiled once, then any number of runs; safe to use from several threads."""
 
-    def __init__(self, knowledge: KnowledgeBase, cache: Path | None = None) -> None:
-        """`cache` is a folder in which the compiled patterns are kept from one start to the next."""
+    def __init__(self, knowledge: KnowledgeBase, cache: Path | None = None, extractors: Kinds = EXTRACTORS) -> None:
+        """`cache` is a folder in which the compiled patterns are kept from one start to the next; `extractors` read
+        what went wrong, in their order."""
         self.knowledge = knowledge
         if cache:
             keep_compiled(cache)
-        self._patterns = Patterns(knowledge, cache)
+        self._patterns = Patterns(knowledge, cache, extractors)
         self._matcher = Matcher(self._patterns)
 
     def triage(

@@ -1,8 +1,6 @@
 """What the glance leaves out must tell nothing: held against asking every sign and every extractor about every line."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,17 +8,11 @@ from tests.facts import GLANCE, SIGNS
 from tests.properties.pieces import LINES
 from torchtriage.domain.line import Line, Position
 from torchtriage.facts.line_facts import LONGEST
-from torchtriage.parsing.collectives import Collectives
-from torchtriage.parsing.device_errors import Device
-from torchtriage.parsing.nccl import Nccl
-from torchtriage.parsing.process_exits import Processes
-from torchtriage.parsing.slurm import Scheduler
-from torchtriage.parsing.torchelastic import Elastic
-from torchtriage.parsing.tracebacks import Tracebacks
+from torchtriage.parsing.extractor import NOTHING, SharedState
+from torchtriage.parsing.registry import EXTRACTORS
 from torchtriage.reading.prefixes.learned import Labels
 from torchtriage.reading.prefixes.strip import strip_prefixes
 
-EXTRACTORS: tuple[Callable[[], Any], ...] = (Elastic, Tracebacks, Device, Collectives, Nccl, Processes, Scheduler)
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 TOLD = (
     "训练已完成",
@@ -85,7 +77,6 @@ def test_no_extractor_would_read_a_line_at_which_it_does_not_begin() -> None:
         for line in lines:
             if line in seen and seen[line].begins & 1 << at:
                 continue
-            alone = extractor()
-            assert not alone.feed(Line(1, line, line, Position(1, 1))), line
-            assert not alone.events, line
-            assert not alone.waits(""), line
+            alone = extractor.for_run(SharedState())
+            assert alone.feed(Line(1, line, line, Position(1, 1))) == NOTHING, line
+            assert not alone.continues(""), line

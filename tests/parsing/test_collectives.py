@@ -1,9 +1,10 @@
+from tests.collected import Collected
 from torchtriage.domain.line import Line, Position
 from torchtriage.parsing.collectives import Collectives
 
 
-def read(*texts: str) -> Collectives:
-    collectives = Collectives()
+def read(*texts: str) -> Collected:
+    collectives = Collected(Collectives())
     for number, text in enumerate(texts, 1):
         collectives.feed(Line(number, text, text, Position(1, number)))
     collectives.close()
@@ -17,7 +18,7 @@ def waiting(rank: int, sequence: int, operation: str = "ALLREDUCE", size: int = 
     )
 
 
-def suspected(collectives: Collectives, world_size: int | None = None) -> tuple[set[int], str] | None:
+def suspected(collectives: Collected, world_size: int | None = None) -> tuple[set[int], str] | None:
     suspects = collectives.suspects(world_size)
     return (set(suspects.ranks), suspects.why) if suspects else None
 

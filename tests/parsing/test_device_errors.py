@@ -1,9 +1,10 @@
+from tests.collected import Collected
 from torchtriage.domain.line import Line, Position
-from torchtriage.parsing.device_errors import Device
+from torchtriage.parsing.device_errors import DeviceErrors
 
 
 def texts(*lines: str) -> list[str]:
-    extractor = Device()
+    extractor = Collected(DeviceErrors())
     for number, text in enumerate(lines, 1):
         extractor.feed(Line(number, text, text, Position(1, number), host="gpu-7"))
     return [event.text for event in extractor.events]

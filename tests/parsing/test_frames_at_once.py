@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.collected import Collected
 from tests.logs import traceback
 from torchtriage.domain.event import Event
 from torchtriage.domain.line import Line, Position
@@ -48,15 +49,15 @@ def lines(texts: list[str], gaps: list[int]) -> list[Line]:
 
 def read(kept: list[Line], at_once: bool) -> tuple[list[Event], set[Position], bool]:
     """-> the events, the positions of lines that were claimed, and whether frames were left out."""
-    extractor, claimed, at = Tracebacks(), set[Position](), 0
+    extractor, claimed, at = Collected(Tracebacks()), set[Position](), 0
     if kept:
-        extractor.meet(kept)
+        extractor.expect(kept)
     while at < len(kept):
-        taken = extractor.go_on("", iter(kept[at:])) if at_once else 0
+        taken = extractor.read_ahead("", iter(kept[at:])) if at_once else 0
         claimed |= {line.position for line in kept[at : at + taken]}
         if not taken:
-            extractor.above = kept[at - 1].text if at else ""
-            claimed |= {kept[at].position} if extractor.feed(kept[at]) else set()
+            above = kept[at - 1].text if at else ""
+            claimed |= {kept[at].position} if extractor.feed(kept[at], above) else set()
         at += taken or 1
     extractor.close()
     return extractor.events, claimed, extractor.deep
@@ -89,4 +90,4 @@ def test_frames_are_taken_together() -> None:
     extractor = Tracebacks()
     extractor.feed(kept[0])
 
-    assert extractor.go_on("", iter(kept[1:])) == 10
+    assert extractor.read_ahead("", iter(kept[1:])) == 10

@@ -1,6 +1,8 @@
 import pytest
 
-from torchtriage.domain.line import Line, Position
+from tests.collected import Collected
+from torchtriage.domain.event import Event
+from torchtriage.parsing.extractor import SharedState
 from torchtriage.parsing.horovod import Horovod
 
 STALLED = (
@@ -9,11 +11,9 @@ STALLED = (
 )
 
 
-def read(*texts: str) -> Horovod:
-    horovod = Horovod(set(), set())
-    for number, text in enumerate(texts, 1):
-        horovod.feed(Line(number, text, text, Position(1, number), rank=0))
-    return horovod
+def read(*texts: str, rank: int = 0) -> tuple[list[Event], SharedState]:
+    shared = SharedState()
+    return Collected(Horovod.for_run(shared)).texts(texts, rank=rank).events, shared
 
 
 @pytest.mark.parametrize(
@@ -26,22 +26,18 @@ def read(*texts: str) -> Horovod:
     ],
 )
 def test_the_ranks_that_others_wait_for(told: list[str], missing: set[int]) -> None:
-    horovod = Horovod(found := set[int](), set())
-    for number, text in enumerate([STALLED, *told], 1):
-        horovod.feed(Line(number, text, text, Position(1, number), rank=0))
-    assert found == missing
-    assert {event.text for event in horovod.events} == {STALLED}
+    events, shared = read(STALLED, *told)
+    assert shared.missing == missing
+    assert {event.text for event in events} == {STALLED}
 
 
 def test_the_coordinators_own_rank_is_none_of_the_stall() -> None:
-    event = read(STALLED).events[0]
+    event = read(STALLED)[0][0]
     assert (event.rank, event.fatal) == (None, False)
 
 
 def test_who_says_that_horovod_was_shut_down_lost_the_others() -> None:
-    waited = set[int]()
     text = (
         "RuntimeError: Horovod has been shut down. This was caused by an exception on one of the ranks or an attempt to"
     )
-    Horovod(set(), waited).feed(Line(1, text, text, Position(1, 1), rank=5))
-    assert waited == {5}
+    assert read(text, rank=5)[1].timed_out == {5}

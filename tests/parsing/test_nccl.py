@@ -1,11 +1,12 @@
 import pytest
 
+from tests.collected import Collected
 from torchtriage.domain.line import Line, Position
 from torchtriage.parsing.nccl import Nccl
 
 
-def read(*texts: str) -> Nccl:
-    nccl = Nccl()
+def read(*texts: str) -> Collected:
+    nccl = Collected(Nccl())
     for number, text in enumerate(texts, 1):
         nccl.feed(Line(number, text, text, Position(1, number)))
     return nccl

@@ -1,12 +1,13 @@
 import pytest
 
+from tests.collected import Collected
 from torchtriage.domain.event import Where
 from torchtriage.domain.line import Line, Position
-from torchtriage.parsing.process_exits import Processes
+from torchtriage.parsing.process_exits import ProcessExits
 
 
-def read(*texts: str) -> Processes:
-    processes = Processes()
+def read(*texts: str) -> Collected:
+    processes = Collected(ProcessExits())
     for number, text in enumerate(texts, 1):
         processes.feed(Line(number, text, text, Position(1, number)))
     processes.close()

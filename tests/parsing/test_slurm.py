@@ -1,7 +1,8 @@
 import pytest
 
+from tests.collected import Collected
 from torchtriage.domain.line import Line, Position
-from torchtriage.parsing.slurm import Scheduler
+from torchtriage.parsing.slurm import Slurm
 
 BAR = " ".join(f"{done:3}%|{'#' * 10}| {done}/100 [00:40<10:00,  6.38s/it]" for done in range(4))
 
@@ -25,7 +26,7 @@ BAR = " ".join(f"{done:3}%|{'#' * 10}| {done}/100 [00:40<10:00,  6.38s/it]" for 
     ],
 )  # fmt: skip
 def test_slurms_lines_name_host_and_task(text: str, host: str | None, rank: int | None) -> None:
-    scheduler = Scheduler()
+    scheduler = Collected(Slurm())
     assert scheduler.feed(Line(1, text, text, Position(1, 1)))
     assert (scheduler.events[0].host, scheduler.events[0].rank) == (host, rank)
 
@@ -48,7 +49,7 @@ def test_slurms_lines_name_host_and_task(text: str, host: str | None, rank: int 
     ],
 )
 def test_what_good_jobs_print_too_is_no_event(line: str) -> None:
-    assert not Scheduler().feed(Line(1, line, line, Position(1, 1)))
+    assert not Collected(Slurm()).feed(Line(1, line, line, Position(1, 1)))
 
 
 @pytest.mark.parametrize(
@@ -60,14 +61,14 @@ def test_what_good_jobs_print_too_is_no_event(line: str) -> None:
     ],
 )
 def test_a_daemons_last_words_say_whose_they_are(raw: str) -> None:
-    scheduler = Scheduler()
+    scheduler = Collected(Slurm())
     assert scheduler.feed(Line(1, raw, raw[raw.index("fatal") :], Position(1, 1)))
     assert scheduler.events[0].text == "slurm daemon: fatal: CLUSTER NAME MISMATCH."
 
 
 def test_other_programs_are_fatal_too() -> None:
     line = "fatal: not a git repository (or any of the parent directories): .git"
-    assert not Scheduler().feed(Line(1, line, line, Position(1, 1)))
+    assert not Collected(Slurm()).feed(Line(1, line, line, Position(1, 1)))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_other_programs_are_fatal_too() -> None:
 def test_what_did_not_start_is_placed_where_its_task_left(
     lines: list[str], placed: list[tuple[str | None, int | None]]
 ) -> None:
-    scheduler = Scheduler()
+    scheduler = Collected(Slurm())
     for text in [f"slurmstepd: error: {line}" for line in lines] + [
         "srun: error: gpu-2: task 3: Exited with exit code 2"
     ]:
@@ -91,7 +92,7 @@ def test_what_did_not_start_is_placed_where_its_task_left(
 
 
 def test_what_did_not_start_is_told_though_nobody_says_where() -> None:
-    scheduler = Scheduler()
+    scheduler = Collected(Slurm())
     text = "slurmstepd: error: execve(): python: No such file or directory"
     assert scheduler.feed(Line(1, text, text, Position(1, 1)))
     scheduler.close()
@@ -115,9 +116,8 @@ _REVOKED = "salloc: Job allocation 411 has been revoked."
     ],
 )
 def test_a_shell_that_somebody_left_is_no_failed_task(above: str, text: str, told: int) -> None:
-    scheduler = Scheduler()
-    scheduler.above = above
-    assert scheduler.feed(Line(2, text, text, Position(1, 2)))
+    scheduler = Collected(Slurm())
+    assert scheduler.feed(Line(2, text, text, Position(1, 2)), above)
     assert len(scheduler.events) == told
 
 
@@ -125,14 +125,14 @@ def test_a_shell_that_somebody_left_is_no_failed_task(above: str, text: str, tol
     "before", ["", " 22%|██▏       | 11/50 [1:57:05<6:54:42, 638.01s/it]", '$ srun hostname || echo "failed"']
 )
 def test_sruns_word_behind_a_line_that_had_not_ended(before: str) -> None:
-    scheduler = Scheduler()
+    scheduler = Collected(Slurm())
     text = f"{before}srun: error: n006: task 3: Exited with exit code 123"
     assert scheduler.feed(Line(2, text, text, Position(1, 2)))
     assert [(event.rank, event.host) for event in scheduler.events] == [(3, "n006")]
 
 
 def test_what_srun_ended_because_another_task_failed_is_no_failure() -> None:
-    scheduler = Scheduler()
+    scheduler = Collected(Slurm())
     ended = "srun: error: n007: task 0: Terminated"
     for number, text in enumerate([ended, "srun: error: n006: task 3: Exited with exit code 1", ended], 1):
         assert scheduler.feed(Line(number, text, text, Position(1, number)))
@@ -140,7 +140,7 @@ def test_what_srun_ended_because_another_task_failed_is_no_failure() -> None:
 
 
 def test_tasks_that_all_got_the_signal_are_told() -> None:
-    scheduler = Scheduler()
+    scheduler = Collected(Slurm())
     for number, said in enumerate(["Exited with exit code 143", "Terminated"]):
         text = f"srun: error: n007: task {number}: {said}"
         assert scheduler.feed(Line(number + 1, text, text, Position(1, number + 1)))

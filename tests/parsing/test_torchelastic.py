@@ -1,11 +1,12 @@
+from tests.collected import Collected
 from tests.logs import agent, report
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import Line, Position
-from torchtriage.parsing.torchelastic import Elastic, exit_text
+from torchtriage.parsing.torchelastic import TorchElastic, exit_text
 
 
-def read(lines: list[str]) -> Elastic:
-    extractor = Elastic()
+def read(lines: list[str]) -> Collected:
+    extractor = Collected(TorchElastic())
     for number, text in enumerate(lines, 1):
         extractor.feed(Line(number, text, text, Position(1, number)))
     extractor.close()
@@ -39,7 +40,7 @@ def test_a_report_that_the_log_cuts_off_still_counts() -> None:
 
 
 def test_what_follows_a_report_is_not_swallowed() -> None:
-    elastic = Elastic()
+    elastic = Collected(TorchElastic())
     for number, text in enumerate(report((0, 1)), 1):
         elastic.feed(Line(number, text, text, Position(1, number)))
     assert not elastic.feed(Line(99, "step 1", "step 1", Position(1, 99)))
@@ -52,13 +53,13 @@ def test_exit_codes_have_one_form() -> None:
 
 
 def test_a_traceback_inside_of_a_report_is_that_of_the_items_rank() -> None:
-    elastic = Elastic()
+    elastic = Collected(TorchElastic())
     open_report = [agent(1), "Root Cause (first observed failure):", "[0]:", "  rank      : 3 (local_rank: 1)"]
     for number, text in enumerate(open_report, 1):
         elastic.feed(Line(number, text, text, Position(1, number)))
     line = Line(9, "x", "x", Position(1, 9))
-    assert (elastic.placed(line).rank, elastic.placed(line).attempt) == (3, 0)
-    assert elastic.placed(Line(9, "x", "x", Position(1, 9), stream="other")) == Line(
+    assert (elastic.with_attempt(line).rank, elastic.with_attempt(line).attempt) == (3, 0)
+    assert elastic.with_attempt(Line(9, "x", "x", Position(1, 9), stream="other")) == Line(
         9, "x", "x", Position(1, 9), stream="other", attempt=1
     )
 

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.collected import Collected
 from tests.logs import traceback
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line, Position
@@ -7,12 +8,12 @@ from torchtriage.parsing.tracebacks import Tracebacks
 
 
 def read(lines: list[str], streams: list[str] | None = None) -> list[Event]:
-    extractor = Tracebacks()
+    extractor, above = Collected(Tracebacks()), ""
     for number, text in enumerate(lines, 1):
         line = Line(number, text, text, Position(1, number), stream=streams[number - 1] if streams else "")
-        extractor.meet([line])
-        extractor.feed(line)
-        extractor.above = text
+        extractor.expect([line])
+        extractor.feed(line, above)
+        above = text
     extractor.close()
     return extractor.events
 
@@ -142,7 +143,7 @@ def test_of_a_spawned_process_whose_words_were_cut_off_the_frames_remain() -> No
 
 
 def test_healthy_lines_are_not_claimed() -> None:
-    extractor = Tracebacks()
+    extractor = Collected(Tracebacks())
     lines = ["epoch 1 error rate 0.3", "WARNING: Error in config ignored", "File saved", "UserWarning: careful"]
     assert [extractor.feed(Line(n, text, text, Position(1, n))) for n, text in enumerate(lines)] == [False] * 4
     extractor.close()
@@ -265,7 +266,7 @@ def test_what_ends_a_process_is_no_part_of_its_exception(line: str) -> None:
 
 def test_lines_of_a_rank_without_torchs_own_label_are_no_part_of_its_exception() -> None:
     told = traceback("RuntimeError: bad value", prefix="[rank1]: ")
-    extractor = Tracebacks()
+    extractor = Collected(Tracebacks())
     for number, raw in enumerate([*told, "[rank: 1] leaving with code 1"], 1):
         text = raw.removeprefix("[rank1]: ").removeprefix("[rank: 1] ")
         extractor.feed(Line(number, raw, text, Position(1, number), rank=1, stream="1/"))

@@ -8,11 +8,13 @@ import pytest
 
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, upload
 from tests.storage import values
+from torchtriage.domain.dashboard import Range
 from torchtriage.domain.incident import Job
 from torchtriage.domain.stats import StatsFilter
-from torchtriage.domain.verdict import RunFacts, Verdict
+from torchtriage.domain.verdict import Checkpoint, RunFacts, Verdict
 from torchtriage.services import stats
 from torchtriage.services.accept import accept
+from torchtriage.services.dashboard import dashboard
 from torchtriage.services.job_cost import gpu_hours_lost
 from torchtriage.services.service import Service
 from torchtriage.services.triage_incident import triage_incident
@@ -22,6 +24,10 @@ ECC = b"Nov 16 10:00:00 gpu-7 kernel: NVRM: Xid (PCI:0000:3b:00): 48, pid=4711, 
 
 def run(outcome: str = "explained", **facts: Any) -> Verdict:
     return replace(values.verdict(outcome), run=RunFacts(**facts))
+
+
+def saved(time: str | None) -> Checkpoint:
+    return Checkpoint("ckpt/step7.pt", 7, time, 4)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +41,13 @@ def run(outcome: str = "explained", **facts: Any) -> Verdict:
             4.0,
         ),
         (Job(), run(world_size=4, started="2026-05-01T09:00:00", ended="2026-05-01T10:00:00"), None),  # CPUs perhaps
+        (Job(gpus=8), run(checkpoint=saved("2026-05-01T09:50:00"), ended="2026-05-01T10:20:00"), 4.0),
+        (
+            Job(gpus=2, started_at="2026-05-01T00:00:00Z", ended_at="2026-05-01T10:20:00Z"),
+            run(checkpoint=saved("2026-05-01T09:50:00"), ended="2026-05-01T10:20:00"),
+            1.0,
+        ),
+        (Job(gpus=8), run(checkpoint=saved(None), started="2026-05-01T09:00:00", ended="2026-05-01T10:00:00"), 8.0),
         (Job(gpus=8, started_at="2026-05-01T09:00:00Z"), run(ended="2026-05-01T10:00:00"), None),  # two clocks
         (Job(gpus=8), run(started="2026-05-01T09:00:00", ended="2026-05-01T08:00:00"), None),
         (Job(gpus=8, started_at="soon", ended_at="2026-05-01T10:30:00Z"), run(), None),
@@ -80,3 +93,27 @@ def test_counts_over_time(service: Service) -> None:
     }
     by_entry = stats.count(service, StatsFilter(cluster="green"), "entry", "hour").items
     assert {(stat.value, stat.count) for stat in by_entry} == {("cuda.oom", 1), (None, 1)}
+
+
+CHECKPOINTED = b"""\
+2026-05-01 09:00:00 world_size: 8, NCCL version 2.21.5+cuda12.4
+2026-05-01 09:00:10 step 1 loss 2.0
+2026-05-01 09:29:58 step 500 loss 1.5
+2026-05-01 09:30:00 Saving model checkpoint to out/checkpoint-500
+2026-05-01 09:30:20 step 501 loss 1.5
+2026-05-01 09:45:00 step 700 loss 1.4
+2026-05-01 09:45:00 [rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 79.15 GiB
+2026-05-01 10:30:00 the launcher gives up
+"""  # fmt: skip
+
+
+def test_the_dashboard_counts_from_the_last_checkpoint_to_the_failure(service: Service) -> None:
+    job = {"started_at": None, "ended_at": None, "gpus": None}
+    triaged(service, CHECKPOINTED, job_id="with", **job)
+    without = CHECKPOINTED.replace(b"Saving model checkpoint to", b"Loading model from")
+    triaged(service, without, job_id="without", **job)
+    today = datetime.now(UTC).date()
+    shown = dashboard(service, Range(today, today))
+    from_checkpoint, from_start = 8 * 15 / 60, 8 * 90 / 60
+    assert (shown.count, shown.gpu_hours_lost) == (2, from_checkpoint + from_start)
+    assert [cost.gpu_hours_lost for cost in shown.causes] == [14.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of
@@ -10,7 +11,8 @@ from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.run_reading import RunReading
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.host import host_name
-from torchtriage.domain.verdict import RunFacts
+from torchtriage.domain.verdict import Checkpoint, RunFacts
+from torchtriage.facts import checkpoints
 from torchtriage.reading.prefixes.times import seconds_between
 from torchtriage.reading.slurm_nodelist import sorted_hosts
 
@@ -49,12 +51,14 @@ def run_facts(reading: RunReading, choice: Choice) -> RunFacts:
     started, ended = env.span.of(failed)
     after = seconds_between(failed, ended)
     guessed = {"torch": env.torch_range} if env.torch_range and "torch" not in env.versions else {}
+    phase = _phase(choice.root, reading) if choice.root else env.phase_at(reading.last_position)
+    saved = _checkpoints(choice, reading, phase == "save")
     return RunFacts(
         launcher=env.launcher,
         world_size=env.world_size,
         hosts=sorted_hosts(hosts),
         attempts=max([1, reading.extractors.elastic.attempt, *(number + 1 for number in choice.roots)]),
-        phase=_phase(choice.root, reading) if choice.root else env.phase_at(reading.last_position),
+        phase=phase,
         step=env.step,
         versions=dict(env.versions),
         versions_inferred=guessed,
@@ -62,7 +66,18 @@ def run_facts(reading: RunReading, choice: Choice) -> RunFacts:
         ended=dated(ended, reading),
         exit_code=_exit_code(choice, reading),
         seconds_after_failure=round(after, 3) if after is not None and after >= 0 else None,
+        checkpoints=saved,
+        checkpoint=saved[-1] if saved else None,
     )
+
+
+def _checkpoints(choice: Choice, reading: RunReading, failed_saving: bool) -> tuple[Checkpoint, ...]:
+    """-> the newest checkpoints that were written before the root cause."""
+    values = reading.environment.values.get(checkpoints.NAME, ())
+    told = list({value.line.position: (value.line, value.value) for value in values}.values())
+    failed_at = choice.root.position if choice.root else None
+    found = checkpoints.written(told, reading.environment.progress, failed_at, failed_saving)
+    return tuple(replace(checkpoint, time=dated(checkpoint.time, reading)) for checkpoint in found)
 
 
 def dated(time: str | None, reading: RunReading) -> str | None:

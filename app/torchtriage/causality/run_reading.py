@@ -19,10 +19,11 @@ from torchtriage.domain.line import START, Line, Position
 from torchtriage.facts import Environment
 from torchtriage.facts.line_facts import start
 from torchtriage.facts.log_classifier import is_of_training
-from torchtriage.matching.extractors import Extractors
 from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.prefilter import NOTHING, Seen
-from torchtriage.parsing.tracebacks import LeftOut
+from torchtriage.parsing.extractor import SharedState
+from torchtriage.parsing.repeated_frames import RepeatedFrames
+from torchtriage.parsing.run_extractors import RunExtractors
 
 _OF_AGENTS = frozenset({EventSource.ELASTIC_AGENT, EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE})
 _CUT = EventSource.CUT_TRACEBACK
@@ -33,10 +34,10 @@ class RunReading:
     """What was read of one run so far. Feed the lines in order, many at once, then `close`."""
 
     matcher: Matcher
-    left_out: LeftOut = field(default_factory=LeftOut)  # of all runs that the files hold
+    repeated_frames: RepeatedFrames = field(default_factory=RepeatedFrames)  # of all runs that the files hold
     findings: Findings = field(init=False)
     environment: Environment = field(init=False)
-    extractors: Extractors = field(init=False)
+    extractors: RunExtractors = field(init=False)
     last_words: LastWords = field(default_factory=LastWords)
     ranks: set[int] = field(default_factory=set)  # that lines name as their own
     head: list[Line] = field(default_factory=list)  # the first lines, from the first one that has text
@@ -50,14 +51,14 @@ class RunReading:
     def __post_init__(self) -> None:
         self.findings = Findings(self.matcher)
         self.environment = Environment(self.matcher.line_signs)
-        self.extractors = Extractors(self.environment, self.left_out)
+        self.extractors = RunExtractors(SharedState(self.repeated_frames), self.matcher.extractors)
 
     def feed(self, lines: Sequence[Line]) -> None:
         """Most lines show nothing: they are kept for what may need them later, and go no further."""
         if not lines:
             return
         self._keep(lines)
-        self.extractors.tracebacks.meet(lines)
+        self.extractors.expect(lines)
         texts = [line.text for line in lines]
         starts = {start(line) for line in lines if line.raw is not line.text}
         seen = self.matcher.glance([*texts, *starts], self.environment.settled)
@@ -68,16 +69,28 @@ class RunReading:
         self.environment.feed(lines)
         self.ended = self.ended or bool(self.environment.well)
 
+    def read_facts(self, lines: Sequence[Line]) -> None:
+        """Takes the line facts of lines that go by unkept, and nothing else. Where a line has no time, that of the line
+        above counts."""
+        seen = self.matcher.glance([line.text for line in lines], self.environment.settled)
+        time = None
+        for line in lines:
+            time = line.time or time
+            bits = seen.get(line.text, NOTHING).line_facts
+            if bits and self.head and line.position >= self.head[0].position:
+                self.environment.read(line._replace(time=time), bits)
+
     def _looked_at(self, lines: Sequence[Line], shown: list[Seen]) -> list[tuple[Line, bool]]:
         """-> the lines with their attempts, each with whether an extractor or an entry reads it."""
         read: list[tuple[Line, bool]] = []
         wanted = [*self.matcher.apart(shown), len(lines)][::-1]
+        begins = [seen.begins for seen in shown]
         while (at := len(read)) < len(lines):
             while wanted[-1] < at:
                 wanted.pop()
-            if at < wanted[-1] and not self.extractors.waiting:
+            if at < wanted[-1] and not self.extractors.open:
                 read += zip(self._pass_by(lines[at : wanted[-1]], shown[at : wanted[-1]]), repeat(False))
-            elif frames := self.extractors.frames(lines, shown, at):
+            elif frames := self.extractors.read_ahead(lines, begins, at):
                 read += zip(self._claim(lines[at : at + frames], shown[at : at + frames]), repeat(True))
             else:
                 read.append(self._look(lines[at], shown[at], lines[at - 1].text if at else self._above))
@@ -86,9 +99,16 @@ class RunReading:
     def _pass_by(self, lines: Sequence[Line], shown: list[Seen]) -> Sequence[Line]:
         """-> the lines with their attempts; they show no more than that the run goes on."""
         if self.extractors.elastic.attempt or any(map(attrgetter("host"), lines)):
-            lines = [self.extractors.placed(line) for line in lines]
+            lines = [self._with_attempt(line) for line in lines]
         self.environment.pass_by(lines, list(map(attrgetter("facts"), shown)))
         return lines
+
+    def _with_attempt(self, line: Line) -> Line:
+        """-> the line with its attempt; its host is one of the run's."""
+        line = self.extractors.with_attempt(line)
+        if line.host is not None:
+            self.environment.at(line.host, line.rank)
+        return line
 
     def _claim(self, lines: Sequence[Line], shown: Sequence[Seen]) -> Sequence[Line]:
         """-> the lines, known from now on as an extractor's."""
@@ -102,13 +122,16 @@ class RunReading:
     def _look(self, line: Line, seen: Seen, above: str) -> tuple[Line, bool]:
         """-> the line with its attempt, and whether an extractor or an entry reads it. `above`: the text of the line
         before it."""
-        wanted, known = self.extractors.wanted(line, seen), False
+        wanted, known = self.extractors.wanted(line, seen.begins), False
         events: list[Event] = []
         if wanted:
-            self.extractors.tracebacks.above = self.extractors.scheduler.above = above
-            line, known, events = self.extractors.feed(line, wanted)
+            line, known, events = self.extractors.feed(line, above, wanted)
+            if line.host is not None:
+                self.environment.at(line.host, line.rank)
         else:
-            line = self.extractors.placed(line)
+            line = self._with_attempt(line)
+        if seen.line_facts and not known:
+            self.environment.read(line, seen.line_facts)
         if known:
             self._claim([line], [seen])
         elif seen.facts:
@@ -171,7 +194,7 @@ class RunReading:
 
     def _look_again(self, paste: list[Line]) -> None:
         """Reads a short paste again, all but what launchers said; of a run that trained only what stands behind."""
-        left = self.extractors.scheduler.left
+        left = self.extractors.slurm.left
         paste, progress = that_count([line for line in paste if line.position not in left]), self.environment.progress
         since = progress[-1] if progress else START
         launchers = (finding.event for finding in self.findings if finding.event.source not in REREAD)

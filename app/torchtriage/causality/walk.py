@@ -79,7 +79,9 @@ class Walk:
         above = self._above(file, number)
         several = self.run.several or file.member
         name = f"{self.run.name}/{file.name}" if several else self.run.name
-        windows = Windows(self.patterns.blocks, self.patterns.wide, self.patterns.confirms, number)
+        windows = Windows(
+            self.patterns.blocks, self.patterns.wide, self.patterns.confirms, number, latest=self.patterns.latest
+        )
         # Of thousands of files, which one program wrote, the first ones show whether their lines were set otherwise.
         source = unwrap(blocks(file.chunks(), name), self._by_lines or number <= WHOLE)
         self._by_lines = self._by_lines or source.by_lines
@@ -102,6 +104,9 @@ class Walk:
             yield batch  # What stands before the place where a file is broken can still be read.
             raise
         yield batch
+        for place, piece in windows.passing:
+            for more in lines([(place, piece)], where, above, source.numbers, not source.rewritten):
+                self.readings[-1].read_facts(more)
         self.stats = Stats(self.stats.bytes + windows.size, self.stats.lines + windows.lines)
         self._end_of_last = above.down(windows.lines)
         self._skimmed += windows.skimmed
@@ -120,7 +125,7 @@ class Walk:
             start = at
             if self.readings[-1].ended:
                 self.readings[-1].close()
-                self.readings.append(RunReading(self.matcher, self.readings[0].left_out))
+                self.readings.append(RunReading(self.matcher, self.readings[0].repeated_frames))
         self.readings[-1].feed(lines[start:])
 
     def _end(self) -> None:

@@ -204,12 +204,24 @@ class EarlierRun:
 
 
 @dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint that the run wrote to its end: where, at which step and when, and the line that says so."""
+
+    path: str | None
+    step: int | None
+    time: str | None
+    line: int
+    file: str | None = None
+
+
+@dataclass(frozen=True)
 class RunFacts:
     """What the log tells of the run itself; None where it does not.
 
     `versions` are printed ones; `versions_inferred` holds ranges (`>=2.3,<2.5`) that the forms of lines leave open.
     `phase` is what the run did when its root cause happened; `seconds_after_failure` is the time from there to the
-    last line that tells one.
+    last line that tells one. `checkpoints` are the newest that were written before the root cause, `checkpoint` is the
+    last of them.
     """
 
     launcher: str | None = None
@@ -224,6 +236,8 @@ class RunFacts:
     ended: str | None = None
     exit_code: int | None = None
     seconds_after_failure: float | None = None
+    checkpoints: tuple[Checkpoint, ...] = ()
+    checkpoint: Checkpoint | None = None
 
 
 @dataclass(frozen=True)

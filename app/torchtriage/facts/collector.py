@@ -14,12 +14,14 @@ from torchtriage.facts import progress, versions
 from torchtriage.facts.line_facts import ENOUGH_OF_FIELD, LONGEST, LineSigns, Told
 from torchtriage.facts.line_origin import BEGIN_WORDS, begins
 from torchtriage.facts.phases import Phases, Steps
+from torchtriage.facts.registry import FactValue
 from torchtriage.facts.time_range import Span
 from torchtriage.facts.versions import Bounds
 from torchtriage.reading.prefixes.paths import FileOrigin, writer_of
 
 MOST_HOSTS = 4096
 _MOST_LASTING = 4096
+NEWEST = 256  # values kept of one line fact
 
 
 @dataclass(slots=True)
@@ -56,6 +58,7 @@ class Environment:
     of_devices: int = 0  # of these the ones that speak of devices alone
     around: int = 0  # lines that tell of no more than what stands around training
     kinds: int = 0  # of words of this field, a bit each
+    values: dict[str, list[FactValue]] = field(default_factory=dict)  # of each line fact the newest, by its name
     _steps: Steps = field(default_factory=Steps)
     _phases: Phases = field(default_factory=Phases)
     _bounds: Bounds = (None, None)
@@ -131,6 +134,15 @@ class Environment:
             rank = line.rank if line.rank is not None else progress.writer(text)
             if rank is not None:
                 self.progress_of[rank] = line.position
+
+    def read(self, line: Line, bits: int) -> None:
+        """Takes what a line tells of the line facts with these bits."""
+        for number, fact in enumerate(self.signs.line_facts):
+            value = fact.read(line.text[:LONGEST]) if bits >> number & 1 else None
+            if value is not None:
+                known = self.values.setdefault(fact.name, [])
+                known.append(FactValue(line, value))
+                del known[:-NEWEST]
 
     def pass_by(self, lines: Sequence[Line], signs: Sequence[tuple[int, ...]]) -> None:
         """Takes lines of one file that tell at most that the run goes on; `signs` has the numbers of those of each."""
@@ -225,6 +237,9 @@ class Environment:
             positions[:] = sorted(map(moved, positions))
         self.progress_of = {rank: moved(position) for rank, position in self.progress_of.items()}
         self._phases.move(moved)
+        for name, known in self.values.items():
+            placed = [value._replace(line=value.line._replace(position=moved(value.line.position))) for value in known]
+            self.values[name] = sorted(placed, key=lambda value: value.line.position)
         self.files = {files.get(file, file): name for file, name in self.files.items()}
 
     @staticmethod

@@ -10,6 +10,7 @@ from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.facts import hosts, launchers, progress, versions
 from torchtriage.facts.launchers import LauncherSigns
 from torchtriage.facts.patterns import Shown, Sign, sign_of, signs_by_name
+from torchtriage.facts.registry import line_facts
 from torchtriage.facts.versions import Bounds
 
 ENOUGH_OF_FIELD = 10  # lines that speak of training: a log with so many is of this field, whatever else stands in it
@@ -77,6 +78,7 @@ class LineSigns:
         def listed(name: str) -> Sign:
             return sign_of(vocabulary.patterns(name))
 
+        self.line_facts = line_facts(vocabulary)
         self.launchers = LauncherSigns(vocabulary)
         self.phases = signs_by_name(vocabulary.patterns("phases"))
         self.well, self.wound_up = listed("run-ended-well"), listed("run-wound-up")

@@ -13,6 +13,7 @@ from torchtriage.matching.misspelled_exceptions import ExceptionNames
 from torchtriage.matching.near_matches import Near, NearSigns
 from torchtriage.matching.patterns import Patterns
 from torchtriage.matching.prefilter import Seen
+from torchtriage.parsing.registry import Kinds
 
 EXACT, TITLE, CATCH_ALL, ECHO, NEAR, WEAK = 0.96, 0.8, 0.72, 0.6, 0.55, 0.42
 _LOOKUP_ERRORS = frozenset(
@@ -89,6 +90,11 @@ class Matcher:
             for text, where in texts:
                 hits += [(index, depth, raised) for index in self._patterns.found(text, where)]
         return Found(event, tuple(hits))
+
+    @property
+    def extractors(self) -> Kinds:
+        """All kinds of extractors."""
+        return self._patterns.extractors
 
     def glance(self, texts: Iterable[str], settled: frozenset[int]) -> dict[str, Seen]:
         """-> what each text may show, but for the facts in `settled`; those that show nothing are left out."""

@@ -21,29 +21,15 @@ from torchtriage.facts.line_facts import LineSigns
 from torchtriage.matching import required_literals as literals
 from torchtriage.matching.prefilter import Found, Glance
 from torchtriage.matching.required_literals import has_required, required_literals, scan_pattern, unanchored
+from torchtriage.parsing.registry import EXTRACTORS, Kinds
 from torchtriage.reading.disk_cache import keep, read
 from torchtriage.reading.scan import Scanner
 from torchtriage.reading.sections import HEADINGS
 
-# Lines that matter whatever the entries say, and what they open: a wide window or a narrow one. None begins with `^`,
-# for beside others that do Hyperscan can lose its match.
-WIDE_ANCHORS = (
-    r"Traceback \((most|innermost) (recent|last)",
-    r"\bRoot Cause( \(first observed failure\))?:",
-    r"\bFailures:$",
-    r"terminate called",
-    r"Fatal Python error",
-)
+# Lines that matter whatever entries and extractors say, and what they open: a wide window or a narrow one. No anchor
+# begins with `^`, for beside others that do Hyperscan can lose its match.
+WIDE_ANCHORS = (r"Fatal Python error",)
 ANCHORS = (
-    r"failed \(exitcode",
-    r"Watchdog caught",
-    r"NCCL WARN",
-    r"\b(slurmstepd|srun|slurmd)(: |\[)",
-    r"slurmstepd: error",
-    r"(\b|\\[nrt])[A-Z]\w{2,40}(Error|Exception)\b: ",  # also behind a line feed as JSON spells it
-    r"\bKeyboardInterrupt\b",
-    r"died with <Signals",
-    r"terminated with (signal|exit code)",
     r"Setting OMP_NUM_THREADS environment",
     r"nohup: ignoring input",
     r"exits successfully",
@@ -82,18 +68,23 @@ class Patterns:
     those in `wide` open something long, then the signs that look at lines. `confirms` takes such an id.
     """
 
-    def __init__(self, knowledge: KnowledgeBase, cache: Path | None = None) -> None:
+    def __init__(self, knowledge: KnowledgeBase, cache: Path | None = None, extractors: Kinds = EXTRACTORS) -> None:
         self._digest, self._cache = knowledge.digest, cache
-        self.glance = Glance(self._pointed, LineSigns(knowledge.vocabulary), cache)
+        self.extractors = extractors
+        self.glance = Glance(self._pointed, LineSigns(knowledge.vocabulary), cache, extractors)
         self.all: list[Pattern] = []
         for entry in knowledge.entries.values():
             for sign in entry.signs:
                 self._add(entry, sign)
         # Exceptions are found by their form, so signs that look only there need no place in the raw scan.
         self._in_blocks = [index for index, pattern in enumerate(self.all) if pattern.sign.where in ("any", "line")]
-        anchors = [*WIDE_ANCHORS, *ANCHORS]
+        wide = [*WIDE_ANCHORS, *(anchor for kind in extractors for anchor in kind.wide_anchors)]
+        narrow = [*ANCHORS, *(anchor for kind in extractors for anchor in kind.anchors)]
+        latest = [pointer for fact in self.glance.signs.line_facts for pointer in fact.pointers]
+        anchors = [*wide, *narrow, *latest]
         self._anchors = len(anchors)
-        self.wide = frozenset(range(len(WIDE_ANCHORS)))
+        self.wide = frozenset(range(len(wide)))
+        self.latest = frozenset(range(len(wide) + len(narrow), len(anchors)))
         signs = [regex_of(pattern.sign) for pattern in self.all]
         # Scan patterns are made from signs by code: the compiled form depends on both.
         key = "\0".join([Path(literals.__file__).read_text(encoding="utf-8"), *anchors, *signs])

@@ -1,4 +1,4 @@
-"""A glance at many lines at once: which extractors may read each of them, and which facts and entries it may show.
+"""Looks at many lines at once: which extractors may read each of them, and which facts and entries it may show.
 
 A few scans over all of their texts, whatever their number; most lines show nothing, and go no further.
 Each match costs a call, and lines of progress have several: of lines that differ in digits only, one is scanned.
@@ -14,14 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchtriage.facts.line_facts import LONGEST, LineSigns
-from torchtriage.parsing.collectives import Collectives
-from torchtriage.parsing.device_errors import Device
-from torchtriage.parsing.horovod import Horovod
-from torchtriage.parsing.nccl import Nccl
-from torchtriage.parsing.process_exits import Processes
-from torchtriage.parsing.slurm import Scheduler
-from torchtriage.parsing.torchelastic import Elastic
-from torchtriage.parsing.tracebacks import Tracebacks
+from torchtriage.parsing.registry import EXTRACTORS, Kinds
 from torchtriage.reading.scan import Scanner
 
 Found = list[tuple[int, int]]  # patterns, with the places behind their matches, in the order of these
@@ -30,13 +23,15 @@ Scan = Callable[[bytes], Found]
 
 class Seen(NamedTuple):
     """What one line may show. `begins`: which extractors may begin to read here, a bit each in their order; `facts`:
-    the numbers of the environment's signs; `pointed`: the entries' patterns that may be there; `sure`: the signs are.
+    the numbers of the environment's signs; `pointed`: the entries' patterns that may be there; `sure`: the signs are;
+    `line_facts`: which facts the line may tell, a bit each in their order.
     """
 
     begins: int
     facts: tuple[int, ...]
     pointed: tuple[int, ...]
     sure: bool = True
+    line_facts: int = 0
 
 
 NOTHING = Seen(0, (), ())
@@ -48,12 +43,17 @@ class Glance:
     """`pointed` scans bytes for what entries look for in lines, `signs` are those of facts; `cache` is a folder for the
     compiled patterns."""
 
-    def __init__(self, pointed: Scan, signs: LineSigns, cache: Path | None = None) -> None:
-        self._alike, self._apart, self._common = _scans(
-            tuple(sign.pointer for sign in signs.all), tuple(signs.enough), cache
-        )
+    def __init__(
+        self, pointed: Scan, signs: LineSigns, cache: Path | None = None, extractors: Kinds = EXTRACTORS
+    ) -> None:
+        words = [(re.escape(word), 1 << bit) for bit, kind in enumerate(extractors) for word in kind.words]
+        pointers = [(pointer, 1 << bit) for bit, fact in enumerate(signs.line_facts) for pointer in fact.pointers]
+        every = (*(sign.pointer for sign in signs.all), *(pattern for pattern, _ in (*words, *pointers)))
+        self._alike, self._apart, self._common = _scans(every, tuple(signs.enough), cache)
         self._pointed = pointed
         self.signs = signs
+        self._begins = [bit for _, bit in words]  # of the patterns behind the signs, as those below
+        self._tells = [0] * len(words) + [bit for _, bit in pointers]
         self._seen = lru_cache(maxsize=4096)(self._made_of)
 
     def at(self, texts: Iterable[str], settled: frozenset[int] = _NONE) -> dict[str, Seen]:
@@ -75,7 +75,8 @@ class Glance:
             line, form = lines[at], forms[at]
             told = self._seen(alike.get(form, _NONE).union(facts.get(at, _NONE)))
             if at in pointed or not told.sure or len(line) > LONGEST:
-                told = Seen(told.begins, self.signs.shown_by(line, told.facts), tuple(sorted(pointed.get(at, _NONE))))
+                shown = self.signs.shown_by(line, told.facts)
+                told = Seen(told.begins, shown, tuple(sorted(pointed.get(at, _NONE))), line_facts=told.line_facts)
             seen[line] = told
         return seen
 
@@ -83,18 +84,23 @@ class Glance:
         """-> the places of the lines that are to be looked at one by one, of many that show this."""
         kinds = dict(zip(map(id, shown), shown, strict=True))
         wanted = {
-            at for at, one in kinds.items() if one.begins or one.pointed or not self.signs.form_of(one.facts).passes
+            at
+            for at, one in kinds.items()
+            if one.begins or one.pointed or one.line_facts or not self.signs.form_of(one.facts).passes
         }
         return [place for place, at in enumerate(map(id, shown)) if at in wanted] if wanted else []
 
     def _made_of(self, found: frozenset[int]) -> Seen:
         """-> what a line may show at which the scans point with these signs and words. Most lines of a log have the
         same ones."""
-        begins, first = 0, len(self.signs.all)
+        begins = line_facts = 0
+        first = len(self.signs.all)
         for number in found:
-            begins |= _WORDS[number - first][1] if number >= first else 0
+            at = number - first
+            begins |= self._begins[at] if 0 <= at < len(self._begins) else 0
+            line_facts |= self._tells[at] if at >= 0 else 0
         signs = tuple(sorted(number for number in found if number < first))
-        return Seen(begins, signs, (), self.signs.sure.issuperset(signs)) if found else NOTHING
+        return Seen(begins, signs, (), self.signs.sure.issuperset(signs), line_facts) if found else NOTHING
 
     def _unsure(self, lines: list[str], forms: list[bytes], told: dict[bytes, Seen]) -> list[int]:
         """-> the places of the lines whose signs RE2 decides on, and of those that are too long."""
@@ -109,15 +115,6 @@ class Glance:
         return {forms[at]: frozenset(facts - settled) for at, facts in found.items()}
 
 
-# The extractors' words, each with the bit of its extractor; the order is that in which a run's reading asks them.
-_WORDS = [
-    (word, 1 << at)
-    for at, words in enumerate(
-        (Elastic.WORDS, Tracebacks.WORDS, Device.WORDS, Collectives.WORDS, Nccl.WORDS, Processes.WORDS,
-         Scheduler.WORDS, Horovod.WORDS)
-    )
-    for word in words
-]  # fmt: skip
 _ONE_DIGIT = bytes.maketrans(b"123456789", b"000000000")
 _ANY_DIGIT = re.compile(r"0-9|\{\d+(?:,\d*)?\}|\(\*UTF8\)")  # of a pattern: what is met by any digit or by none
 _DIGIT = re.compile(r"\d")
@@ -155,10 +152,10 @@ def _by_line(found: Found, ends: list[int]) -> dict[int, set[int]]:
 
 
 @cache
-def _scans(pointers: tuple[str, ...], often: tuple[int, ...], cache: Path | None) -> tuple[Scan, Scan, dict[int, Scan]]:
-    """-> scans for the signs and words that take all digits alike, for those that don't, and for each that nearly every
-    line shows. They are the same for all knowledge of one vocabulary."""
-    every = dict(enumerate([*pointers, *(re.escape(word) for word, _ in _WORDS)]))
+def _scans(patterns: tuple[str, ...], often: tuple[int, ...], cache: Path | None) -> tuple[Scan, Scan, dict[int, Scan]]:
+    """-> scans for the patterns that take all digits alike, for those that don't, and for each that nearly every line
+    shows. They are the same for all knowledge of one vocabulary."""
+    every = dict(enumerate(patterns))
     common = {number: _scan({number: every.pop(number)}, cache) for number in often}
     apart = {number: pattern for number, pattern in every.items() if _DIGIT.search(_ANY_DIGIT.sub("", pattern))}
     alike = {number: pattern for number, pattern in every.items() if number not in apart}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
+from torchtriage.parsing.extractor import NOTHING, Extractor, SharedState, Taken
 
 # [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=8, NumelOut=8, …
 _WATCHDOG = re.compile(
@@ -60,10 +61,12 @@ class Suspects(NamedTuple):
     others: int | None = None
 
 
-class Collectives:
-    """Feed it every kept line that holds one of the words; it keeps who waited where, and who was named as missing."""
+class Collectives(Extractor):
+    """One event for each watchdog timeout, and one at the end where ranks disagree. Keeps who waited where, and who was
+    named as missing."""
 
-    WORDS = (
+    name: ClassVar = "collectives"
+    words: ClassVar = (
         "Watchdog",
         "at NCCL work",
         "watchdog",
@@ -73,40 +76,43 @@ class Collectives:
         "collective #",
         "] started ",
     )
+    sources: ClassVar = frozenset({EventSource.COLLECTIVE, EventSource.COLLECTIVE_MISMATCH})
+    anchors: ClassVar = (r"Watchdog caught",)
 
-    def __init__(self) -> None:
-        self.events: list[Event] = []
+    def __init__(self, shared: SharedState | None = None) -> None:
+        shared = shared or SharedState()
         self._waits: dict[int, Wait] = {}  # of each rank the one with the lowest number: what is behind it never began
-        self.missing: set[int] = set()
-        self.timed_out: set[int] = set()  # ranks of which a watchdog said that they waited in vain
+        self.missing, self.timed_out = (
+            shared.missing,
+            shared.timed_out,
+        )  # ranks of which a watchdog said that they waited in vain
         self._faulty: set[int] = set()  # that others could not reach at a barrier
         self._groups: set[str] = set()
         self._barrier: set[int] = set()
         self._barrier_sizes: tuple[int, int] = (0, 0)  # of the world, and of those who came
 
-    def feed(self, line: Line) -> bool:
+    @classmethod
+    def for_run(cls, shared: SharedState) -> Self:
+        return cls(shared)
+
+    def feed(self, line: Line, above: str = "") -> Taken:
         text = line.text
-        for word in self.WORDS:
+        for word in self.words:
             if word in text:
                 break
         else:
-            return False
+            return NOTHING
         if "Watchdog caught" in text and (found := _WATCHDOG.search(text)):
             rank, sequence = int(found[1]), int(found[2]) if found[2] else None
             self._wait(Wait(rank, sequence, found[3], found[4], line))
             self.timed_out.add(rank)
             event = Event.at(line, text[found.start() :], EventSource.COLLECTIVE)
-            self.events.append(replace(event, rank=rank))
-            return True
+            return Taken((replace(event, rank=rank),), True)
         self._note(line, text)
-        return False
+        return NOTHING
 
-    def waits(self, stream: str) -> bool:
-        """-> False: what is read of a line ends with it."""
-        return False
-
-    def close(self) -> None:
-        """Where ranks waited in different collectives under the same number, that becomes an event of its own."""
+    def close(self) -> tuple[Event, ...]:
+        """-> an event where ranks waited in different collectives under the same number."""
         sides = self.sides()
         if len(sides) > 1:
             torn = {rank for _, ranks in sides for rank in ranks}
@@ -122,7 +128,8 @@ class Collectives:
                 f"ranks disagree on a collective: {', '.join(what for what, _ in sides)}",
                 EventSource.COLLECTIVE_MISMATCH,
             )
-            self.events.append(replace(event, lines=lines, rank=None, local_rank=None))
+            return (replace(event, lines=lines, rank=None, local_rank=None),)
+        return ()
 
     def wait_of(self, rank: int | None) -> Line | None:
         """-> the line that tells where a rank waited in vain; None where nothing does."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
+from torchtriage.parsing.extractor import NOTHING, Extractor, Taken
 
 # …/aten/src/ATen/native/cuda/Loss.cu:186: nll_loss_forward: block: [3,0,0], thread: [17,0,0] Assertion `t >= 0 && t < n_classes` failed.
 _ASSERTION = re.compile(
@@ -15,29 +17,18 @@ _ASSERTION = re.compile(
 _XID = re.compile(r"NVRM: (?:GPU at .{0,80}|Xid \(.{0,40}\): \d+.*)")
 
 
-class Device:
-    """Feed it every kept line that holds one of the words; threads of one failed assertion become equal events, whatever
-    their numbers."""
+class DeviceErrors(Extractor):
+    """One event a line. Threads of one failed assertion give equal events, whatever their numbers."""
 
-    WORDS = ("Assertion", "NVRM: ")
+    name: ClassVar = "device errors"
+    words: ClassVar = ("Assertion", "NVRM: ")
+    sources: ClassVar = frozenset({EventSource.DEVICE_ERROR})
 
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    def feed(self, line: Line) -> bool:
+    def feed(self, line: Line, above: str = "") -> Taken:
         text = line.text
         if "Assertion" in text and (found := _ASSERTION.search(text)):
             file = found[1].replace("\\", "/").rpartition("/")[2]
-            self.events.append(Event.at(line, f"{file}: {found[3]}: {found[4]}", EventSource.DEVICE_ERROR))
-            return True
+            return Taken((Event.at(line, f"{file}: {found[3]}: {found[4]}", EventSource.DEVICE_ERROR),), True)
         if "NVRM: " in text and (message := _XID.search(text)):
-            self.events.append(Event.at(line, message[0], EventSource.DEVICE_ERROR))
-            return True
-        return False
-
-    def waits(self, stream: str) -> bool:
-        """-> False: what is read of a line ends with it."""
-        return False
-
-    def close(self) -> None:
-        """Nothing stays open."""
+            return Taken((Event.at(line, message[0], EventSource.DEVICE_ERROR),), True)
+        return NOTHING

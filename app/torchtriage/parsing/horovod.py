@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import ClassVar, Self
 
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
+from torchtriage.parsing.extractor import Extractor, SharedState, Taken, taken
 
 # One or more tensors were submitted … by subset of ranks and are waiting for remainder of ranks for more than 60 seconds.
 STALLED = "waiting for remainder of ranks for more than"
@@ -16,48 +18,48 @@ _LISTED = re.compile(r"^(\d{1,6}): \[")
 _SHUT_DOWN = "Horovod has been shut down. This was caused by an exception on one of the ranks"  # of others
 
 
-class Horovod:
-    """Feed it every kept line that holds one of the words or whose stream it `waits` for. It adds the ranks that others
-    wait for to `missing`, and those that waited themselves to `waited`."""
+class Horovod(Extractor):
+    """One event for each stall. Ranks that others wait for are shared as `missing`, those that waited as `timed_out`."""
 
-    WORDS = (STALLED, "issing ranks:", _SHUT_DOWN)
+    name: ClassVar = "horovod"
+    words: ClassVar = (STALLED, "issing ranks:", _SHUT_DOWN)
+    sources: ClassVar = frozenset({EventSource.COLLECTIVE})
 
-    def __init__(self, missing: set[int], waited: set[int]) -> None:
-        self.events: list[Event] = []
-        self._missing = missing
-        self._waited = waited
+    def __init__(self, shared: SharedState | None = None) -> None:
+        self._shared = shared or SharedState()
+        self._finished: list[Event] = []
         self._listing: set[str] = set()  # streams in which the missing ranks are told, one a line
         self._stalled: Event | None = None
 
-    def feed(self, line: Line) -> bool:
+    @classmethod
+    def for_run(cls, shared: SharedState) -> Self:
+        return cls(shared)
+
+    def feed(self, line: Line, above: str = "") -> Taken:
         text = line.text
         if line.stream in self._listing and (listed := _LISTED.match(text)):
             self._lacks(line, listed[1])
-            return False
+            return taken(False, self._finished)
         self._listing.discard(line.stream)
         if STALLED in text:  # The coordinator's line tells nothing of its own rank.
             self._stalled = replace(
                 Event.at(line, text, EventSource.COLLECTIVE), rank=None, local_rank=None, fatal=False
             )
-            self.events.append(self._stalled)
-            return True
+            return Taken((self._stalled,), True)
         if text.startswith("Missing ranks:"):
             self._listing.add(line.stream)
         elif lacking := _OF_TENSOR.search(text):
             self._lacks(line, lacking[1])
         elif _SHUT_DOWN in text and line.rank is not None:
-            self._waited.add(line.rank)
-        return False
+            self._shared.timed_out.add(line.rank)
+        return taken(False, self._finished)
 
-    def waits(self, stream: str) -> bool:
+    def continues(self, stream: str) -> bool:
         """-> whether the next line of a stream may name a rank that is missing."""
         return stream in self._listing
 
-    def close(self) -> None:
-        """Nothing stays open."""
-
     def _lacks(self, line: Line, ranks: str) -> None:
         """A tensor waits for these ranks: the stall goes on up to this line."""
-        self._missing.update(int(rank) for rank in re.findall(r"\d{1,6}", ranks))
+        self._shared.missing.update(int(rank) for rank in re.findall(r"\d{1,6}", ranks))
         if self._stalled is not None:
-            self.events.append(replace(self._stalled, lines=(line,)))
+            self._finished.append(replace(self._stalled, lines=(line,)))

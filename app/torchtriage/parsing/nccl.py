@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import ClassVar
 
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
+from torchtriage.parsing.extractor import NOTHING, Extractor, Taken
 
 # gpu-3:812:1200 [2] init.cc:340 NCCL WARN … · since NCCL 2.24 with its time before it
 _WARNED = re.compile(r"^(?:\[[\d :.,T+-]{8,40}\] )?([\w.-]+):([\dX]+):[\dX]+ \[\d+\] .{0,200}?NCCL WARN ")
@@ -14,30 +16,27 @@ _WARNED = re.compile(r"^(?:\[[\d :.,T+-]{8,40}\] )?([\w.-]+):([\dX]+):[\dX]+ \[\
 _JOINED = re.compile(r"([\w.-]+):(\d+):\d+ \[\d+\] NCCL INFO .{0,60}\bcomm 0x\w+ rank (\d{1,6}) n[rR]anks (\d{1,6})\b")
 
 
-class Nccl:
-    """Feed it every kept line that holds one of the words; it keeps which process has which rank in the communicators
-    of each size."""
+class Nccl(Extractor):
+    """One event for each warning. Keeps which process has which rank in the communicators of each size."""
 
-    WORDS = ("NCCL WARN", " nranks ", " nRanks ")
+    name: ClassVar = "nccl"
+    words: ClassVar = ("NCCL WARN", " nranks ", " nRanks ")
+    sources: ClassVar = frozenset({EventSource.COLLECTIVE})
+    anchors: ClassVar = (r"NCCL WARN",)
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
         self._members: dict[int, dict[tuple[str, str], int]] = {}
 
-    def feed(self, line: Line) -> bool:
+    def feed(self, line: Line, above: str = "") -> Taken:
         text = line.text
         if "NCCL WARN" in text:
             warned = _WARNED.match(text)
-            if warned is not None:
-                self.events.append(replace(Event.at(line, text, EventSource.COLLECTIVE), host=line.host or warned[1]))
-            return warned is not None
+            if warned is None:
+                return NOTHING
+            return Taken((replace(Event.at(line, text, EventSource.COLLECTIVE), host=line.host or warned[1]),), True)
         if " n" in text and (joined := _JOINED.search(text)):
             self._members.setdefault(int(joined[4]), {}).setdefault((joined[1], joined[2]), int(joined[3]))
-        return False
-
-    def waits(self, stream: str) -> bool:
-        """-> False: what is read of a line ends with it."""
-        return False
+        return NOTHING
 
     def rank_of(self, text: str, world_size: int | None) -> int | None:
         """-> the rank of the process that wrote a warning, by the communicator of all ranks; None where the log does

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from signal import Signals
+from typing import ClassVar
 
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.line import Line
+from torchtriage.parsing.extractor import Extractor, Taken, taken
 
 _TERMINATE = re.compile(r"terminate called (?:after throwing an instance of '([^']+)'|recursively|without an active)")
 # clang's: libc++abi: terminating due to uncaught exception of type std::runtime_error: no such stage
@@ -59,23 +61,29 @@ _NAMES = {int(signal): signal.name for signal in Signals}
 _OPEN_FOR = 4  # lines in which what() must follow terminate
 
 
-class Processes:
-    """Feed it every kept line that holds one of the words or whose stream it `waits` for; C++ exceptions become events of
-    their own, signals get the canonical form."""
+class ProcessExits(Extractor):
+    """One event for each C++ exception that nobody caught and for each exit status or signal, in the canonical form."""
 
-    WORDS = ("terminate called", "died with <Signals.", "terminated with", "exit with status", "crashed with exit",
+    name: ClassVar = "process exits"
+    words: ClassVar = ("terminate called", "died with <Signals.", "terminated with", "exit with status", "crashed with exit",
              "Container rank", "xit code", "xitcode", "exited", "Exited with", "CalledProcessError",
              "trainer process with rank", "non-zero exit", "completed with exit", "Exit Code: ", "Process name: ",
              "terminated by ", "terminated abnormally", "libc++abi", "FAILED  ",
              "Abnormal termination", "via signal [", " Signal: ")  # fmt: skip
+    sources: ClassVar = frozenset({EventSource.PROCESS_EXIT})
+    anchors: ClassVar = (r"died with <Signals", r"terminated with (signal|exit code)")
+    wide_anchors: ClassVar = (r"terminate called",)
 
     def __init__(self) -> None:
         self._terminated: dict[str, Line] = {}
         self._left_first: tuple[Line, re.Match[str]] | None = None  # the name or the status that was told last
-        self.events: list[Event] = []
+        self._finished: list[Event] = []
         self.workers: int | None = None  # of one host, where a launcher tells
 
-    def feed(self, line: Line) -> bool:
+    def feed(self, line: Line, above: str = "") -> Taken:
+        return taken(self._read(line), self._finished)
+
+    def _read(self, line: Line) -> bool:
         text = line.text
         begun = self._terminated.get(line.stream)
         if begun is not None and (what := _WHAT.match(text)):
@@ -117,7 +125,7 @@ class Processes:
         self._exited(line, f"{128 - code} {signal}" if signal else str(code), 128 - code if signal else code,
                      int(rank) if rank else None)  # fmt: skip
         if rank is None:
-            self.events[-1] = replace(self.events[-1], host=name["host"], local_rank=int(name["local"]))
+            self._finished[-1] = replace(self._finished[-1], host=name["host"], local_rank=int(name["local"]))
         return True
 
     def _told(self, line: Line, text: str) -> None:
@@ -141,7 +149,7 @@ class Processes:
         """A signal that who waited for a process names or numbers, apart from any exit code; clang's word of an exception."""
         if thrown := _LIBCXX.search(text):
             told_of = f"terminate called: {thrown[1]}: {thrown[2] or ''}"
-            self.events.append(Event.at(line, told_of, EventSource.PROCESS_EXIT))
+            self._finished.append(Event.at(line, told_of, EventSource.PROCESS_EXIT))
         if not (told := _BY_SIGNAL.search(text)):
             return
         number, name = told[1] or told[4] or told[5] or told[6], told[2] or told[3]
@@ -150,20 +158,20 @@ class Processes:
         elif name not in ("SIGTERM", "SIGINT"):
             self._signal(line, name, None)
 
-    def waits(self, stream: str) -> bool:
-        """-> whether the next line of a stream belongs to what was begun."""
+    def continues(self, stream: str) -> bool:
         return stream in self._terminated
 
-    def close(self) -> None:
-        """Ends a terminate without its what()."""
+    def close(self) -> tuple[Event, ...]:
+        """-> the C++ exceptions whose what() the log lacks."""
         for line in list(self._terminated.values()):
             self._cpp(line, None, "")
+        return taken(False, self._finished).events
 
     def _cpp(self, begun: Line, what: Line | None, message: str) -> None:
         del self._terminated[begun.stream]
         found = _TERMINATE.search(begun.text)
         text = f"terminate called: {found[1] if found and found[1] else 'std::exception'}: {message}"
-        self.events.append(
+        self._finished.append(
             replace(Event.at(begun, text, EventSource.PROCESS_EXIT), lines=(what, begun) if what else (begun,))
         )
 
@@ -186,4 +194,4 @@ class Processes:
     def _exited(self, line: Line, told: str, code: int, rank: int | None) -> None:
         text = f"exitcode {told}" + (f" rank {rank}" if rank is not None else "")
         event = Event.at(line, text, EventSource.PROCESS_EXIT, Where.EXIT)
-        self.events.append(replace(event, rank=rank if line.rank is None else line.rank, exit_code=code))
+        self._finished.append(replace(event, rank=rank if line.rank is None else line.rank, exit_code=code))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import ClassVar
 
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line, Position
+from torchtriage.parsing.extractor import CLAIMED, NOTHING, Extractor, Taken, taken
 from torchtriage.reading.slurm_nodelist import LIST
 from torchtriage.reading.slurm_nodelist import hosts as expanded
 
@@ -46,31 +48,35 @@ _NOISE = re.compile(
 )
 
 
-class Scheduler:
-    """Feed it every kept line that holds one of the words; each line of Slurm's that tells of a failure becomes an event."""
+class Slurm(Extractor):
+    """One event for each of Slurm's lines that tells of a failure. Task launches that failed are held back until srun
+    tells of which task."""
 
-    WORDS = ("slurm", "srun", "salloc", "sbatch", "error: *** ", "fatal: ")
+    name: ClassVar = "slurm"
+    words: ClassVar = ("slurm", "srun", "salloc", "sbatch", "error: *** ", "fatal: ")
+    sources: ClassVar = frozenset({EventSource.SLURM})
+    anchors: ClassVar = (r"\b(slurmstepd|srun|slurmd)(: |\[)", r"slurmstepd: error")
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
-        self.above = ""  # the text of the line before the one to be read
-        self.left: set[Position] = set()  # of the lines that tell of a shell's end, or of what srun ended itself
+        self._finished: list[Event] = []
+        self.left: set[Position] = (
+            set()
+        )  # the positions of the lines that tell of a shell's end, or of what srun ended itself
         self._failed = False  # whether srun told of a task that did
         self._held: list[Event] = []  # of what could not be started, until srun says where
 
-    def feed(self, line: Line) -> bool:
+    def feed(self, line: Line, above: str = "") -> Taken:
         text = _BAR.sub("", line.text)
-        if not any(map(text.__contains__, self.WORDS)):
-            return False
+        if not any(map(text.__contains__, self.words)):
+            return NOTHING
         if "fatal: " in text and (told := _DAEMON.search(line.raw[:400])):
-            self.events.append(Event.at(line, f"slurm daemon: {told[1]}", EventSource.SLURM))
-            return True
+            return Taken((Event.at(line, f"slurm daemon: {told[1]}", EventSource.SLURM),), True)
         stepd = _STEPD.search(text[:120])
         if stepd is None or _NOISE.search(text):
-            return False
-        if self._left(text):
+            return NOTHING
+        if self._left(text, above):
             self.left.add(line.position)
-            return True
+            return CLAIMED
         rank, time = line.rank, line.time
         named = stepd[1]
         if found := _SRUN.match(text):
@@ -85,18 +91,18 @@ class Scheduler:
         event = replace(Event.at(line, text, EventSource.SLURM), host=host, rank=rank, time=time)
         if _NOT_STARTED.search(text):
             self._held.append(event)
-            return True
+            return CLAIMED
         if found and _LEFT_WITH.match(found[3]):
             self._release(event)
-        self.events.append(event)
-        return True
+        self._finished.append(event)
+        return taken(True, self._finished)
 
-    def _left(self, text: str) -> bool:
+    def _left(self, text: str, above: str) -> bool:
         """-> whether the line tells that somebody left a shell that Slurm had started, or gave an allocation back, or
         that srun ended a task because another one had failed."""
         if text.endswith("has been revoked."):
-            return self.above.startswith("salloc") and "Relinquishing job allocation" in self.above
-        if ": Exited with exit code" in text and _LEFT_SHELL.search(self.above):
+            return above.startswith("salloc") and "Relinquishing job allocation" in above
+        if ": Exited with exit code" in text and _LEFT_SHELL.search(above):
             return True
         found = _SRUN.match(text)
         if found and found[3] == "Terminated":
@@ -111,13 +117,9 @@ class Scheduler:
             told = _NOT_STARTED.search(held.text)
             own = left.rank if told and not told[1].endswith(_AGENTS) else None
             self._held = [replace(held, host=held.host or left.host, rank=own if held.rank is None else held.rank)]
-        self.close()
+        self._finished += self.close()
 
-    def waits(self, stream: str) -> bool:
-        """-> False: what is read of a line ends with it."""
-        return False
-
-    def close(self) -> None:
-        """What was held stays where its lines say."""
-        self.events += self._held
-        self._held.clear()
+    def close(self) -> list[Event]:
+        """-> the failed launches that were held back, where their own lines place them."""
+        held, self._held = self._held, []
+        return held

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from signal import Signals
+from typing import ClassVar
 
 from torchtriage.domain.event import Event, EventSource, Raised, Where
 from torchtriage.domain.host import host_name
 from torchtriage.domain.line import Line
+from torchtriage.parsing.extractor import Extractor, Taken, taken
 
 # E1120 15:09:16.037000 1001 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1) local_rank: 0 (pid: 7) of binary: …
 _FAILED = re.compile(r"failed \(exitcode: (-?\d{1,10})\) .{0,400}?\blocal_rank: (\d{1,6})\b")
@@ -54,21 +56,30 @@ def exit_text(code: int, rank: int | None) -> str:
     return f"exitcode {code}{name}" + (f" rank {rank}" if rank is not None else "")
 
 
-class Elastic:
-    """Feed it, in order, every kept line that holds one of the words or whose stream it `waits` for. `attempt` counts the
-    attempts that ended; `given_up` the reports seen."""
+class TorchElastic(Extractor):
+    """One event for each worker that an agent's line or a report names. `attempt` counts the attempts that ended,
+    `given_up` the reports seen."""
 
-    WORDS = ("failed (exitcode", "Root Cause", "Failures:", " (local_rank: ")
+    name: ClassVar = "torchelastic"
+    words: ClassVar = ("failed (exitcode", "Root Cause", "Failures:", " (local_rank: ")
+    sources: ClassVar = frozenset(
+        {EventSource.ELASTIC_AGENT, EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE, EventSource.EXCEPTION_LINE}
+    )
+    anchors: ClassVar = (r"failed \(exitcode",)
+    wide_anchors: ClassVar = (r"\bRoot Cause( \(first observed failure\))?:", r"\bFailures:$")
 
     def __init__(self) -> None:
         self._reports: dict[str, _Report] = {}
         self._ended: dict[str, int] = {}  # attempts of each agent
         self._ended_at: dict[tuple[str | None, str | None], int] = {}  # and of those in each file and on each host
-        self.events: list[Event] = []
+        self._finished: list[Event] = []
         self.attempt = 0
         self.given_up = 0
 
-    def feed(self, line: Line) -> bool:
+    def feed(self, line: Line, above: str = "") -> Taken:
+        return taken(self._read(line), self._finished)
+
+    def _read(self, line: Line) -> bool:
         text = line.text
         report = self._reports.get(line.stream)
         if report is not None:
@@ -84,11 +95,10 @@ class Elastic:
             return True
         return False
 
-    def waits(self, stream: str) -> bool:
-        """-> whether a report is open in a stream."""
+    def continues(self, stream: str) -> bool:
         return stream in self._reports
 
-    def placed(self, line: Line) -> Line:
+    def with_attempt(self, line: Line) -> Line:
         """-> the line with its attempt; with its rank too, where it belongs to a worker's traceback inside of a report."""
         report = self._reports.get(line.stream)
         if report is None and (line.attempt or not self.attempt):
@@ -97,10 +107,11 @@ class Elastic:
         rank = report.rank() if report is not None and line.rank is None else line.rank
         return line if (attempt, rank) == (line.attempt, line.rank) else line._replace(attempt=attempt, rank=rank)
 
-    def close(self) -> None:
-        """Ends reports that the log cuts off."""
+    def close(self) -> tuple[Event, ...]:
+        """-> the events of reports that the log cuts off."""
         for stream, report in list(self._reports.items()):
             self._end(stream, report)
+        return taken(False, self._finished).events
 
     def _agent(self, line: Line, code: int, local_rank: int) -> None:
         pid = _AGENT_PID.search(line.text)
@@ -115,7 +126,7 @@ class Elastic:
         event = Event(
             Where.EXIT, text, (line,), EventSource.ELASTIC_AGENT, None, local_rank, host, attempt, time, exit_code=code
         )
-        self.events.append(event)
+        self._finished.append(event)
 
     def _in_report(self, report: _Report, line: Line) -> bool:
         text = line.text
@@ -166,7 +177,7 @@ class Elastic:
 
     def _end(self, stream: str, report: _Report) -> None:
         self._item(report)
-        self.events += report.events
+        self._finished += report.events
         self.given_up += any(event.source is EventSource.FIRST_FAILURE for event in report.events)
         del self._reports[stream]
 

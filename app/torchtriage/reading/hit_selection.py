@@ -42,12 +42,15 @@ class Hit(NamedTuple):
 
 @dataclass(slots=True)
 class Hits:
-    """The hits of one file, block by block. `skimmed` counts the lines that were passed over."""
+    """The hits of one file, block by block. `skimmed` counts the lines that were passed over. A line that shows patterns
+    in `latest` alone is none; `newest` is where the last one of them stands in the block."""
 
     scanner: Scanner
     wide: frozenset[int]
     confirms: Callable[[int, bytes], bool]
+    latest: frozenset[int] = frozenset()
     skimmed: int = 0
+    newest: tuple[int, int] | None = None
     _hits: Counter[int] = field(default_factory=Counter)
     _misses: Counter[int] = field(default_factory=Counter)
     _seen: Counter[int] = field(default_factory=Counter)
@@ -61,6 +64,7 @@ class Hits:
     def of(self, block: bytes, kept: int = 0) -> Iterator[Hit]:
         """Yields the lines of `block` to read, in order, each once; of those before the byte `kept`, which are read
         anyway with what stands around them, only where something long begins."""
+        self.newest = None
         passed = 0  # up to here stand the frames of a known traceback
         for start, end, indexes in self._lines(block, kept):
             if start < passed:
@@ -103,6 +107,11 @@ class Hits:
             counts = Counter(map(itemgetter(0), found))
             self._seen.update(counts)
             self._deaf.update(index for index in counts if self._seen[index] >= MOST_SEEN)
+            if not self.latest.isdisjoint(counts):
+                place = next(end for index, end in reversed(found) if index in self.latest)
+                end = block.find(b"\n", place - 1)
+                self.newest = block.rfind(b"\n", 0, place - 1) + 1, len(block) if end < 0 else end
+                found = [hit for hit in found if hit[0] not in self.latest]
         if self._ignored > MOST_IGNORED:
             self.scanner, self._ignored = self.scanner.without(self._deaf), 0
         return found

@@ -5,6 +5,7 @@ Lines that follow one another go on together, as bytes: what is done with many a
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -16,6 +17,7 @@ BEFORE = 3  # lines kept before a hit
 AFTER = 12  # lines kept after a hit
 AFTER_BRIEF = 4  # lines kept after a line like many before it: its message goes on there
 AFTER_WIDE = 160  # lines kept after the head of a traceback or a table, whose body has no hits of its own
+MOST_PASSING = 64  # lines that only show a pattern in `latest`, of one file
 SAMPLE = 400  # bytes at the end of a block
 SAMPLE_EVERY = 64  # a sample is taken whenever the file has grown by a 64th, and in its first megabytes of every block
 SAMPLE_ALL = 16 << 20  # bytes
@@ -36,6 +38,8 @@ class Windows:
     `wide` are the scanner's patterns that open something long; `confirms` says whether what the scanner points at,
     a pattern in a line, is really there. `sampled` collects the last bytes of blocks that went by, as (number of the
     last line, bytes), for a look at how the run progressed; the longer the file, the rarer.
+    Lines that show a pattern in `latest` open no window; `passing` collects the last ones of them, one a block, each
+    as (number of the first line, bytes) with the lines close above it.
     After the iteration `size` (bytes) and `lines` are the size of the file, and `skimmed` counts the hits that were
     passed over because there were too many like them, `long` the kept lines that are longer than what is looked at.
     """
@@ -44,10 +48,12 @@ class Windows:
     wide: frozenset[int]
     confirms: Callable[[int, bytes], bool]
     number: int = 1  # of the file in its run
+    latest: frozenset[int] = frozenset()
     size: int = 0
     lines: int = 0
     long: int = 0
     sampled: list[tuple[int, bytes]] = field(default_factory=list)
+    passing: deque[tuple[int, bytes]] = field(default_factory=lambda: deque(maxlen=MOST_PASSING))
     _sampled_at: int = 0
     _kept: int = 0  # the last line that was yielded
     _hits: Hits = field(init=False)
@@ -55,7 +61,7 @@ class Windows:
     _tail: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self._hits = Hits(self.scanner, self.wide, self.confirms)
+        self._hits = Hits(self.scanner, self.wide, self.confirms, self.latest)
         part = min(max(self.number / WHOLE, 1), LEAST)
         self._head, self._tail = int(HEAD / part), int(TAIL / part)
 
@@ -68,6 +74,10 @@ class Windows:
         tail = b""
         for block in blocks:
             spans, owed = self._spans(block, owed, self.size < self._head)
+            if self._hits.newest is not None:
+                start, end = self._hits.newest
+                start = _back(block, start, BEFORE)
+                self.passing.append((self.lines + 1 + _line_feeds(block, 0, start), block[start:end]))
             self.lines = yield from self._cut(block, spans, self.lines)
             self.size += len(block)
             if self.size < SAMPLE_ALL or self.size - self._sampled_at > self.size // SAMPLE_EVERY:

@@ -9,7 +9,8 @@ from torchtriage.domain.verdict import RunFacts, Verdict
 
 
 def gpu_hours_lost(job: Job, verdict: Verdict) -> float | None:
-    """-> GPUs × hours from the start of the run to its end; None where that isn't known.
+    """-> GPUs × hours whose work is lost: from the last checkpoint to the failure, else from the start of the run to
+    its end; None where that isn't known.
 
     Start and end are taken from one clock: both as the sender said them, or both as the log has them.
     """
@@ -18,9 +19,19 @@ def gpu_hours_lost(job: Job, verdict: Verdict) -> float | None:
     seconds = _seconds(job.started_at, job.ended_at)
     if seconds is None:
         seconds = _seconds(run.started, run.ended)
+    since_checkpoint = _since_checkpoint(verdict)
+    if since_checkpoint is not None and (seconds is None or since_checkpoint < seconds):
+        seconds = since_checkpoint
     if verdict.outcome == "healthy" or gpus is None or seconds is None:
         return None
     return round(gpus * seconds / 3600, 4)
+
+
+def _since_checkpoint(verdict: Verdict) -> float | None:
+    """-> the seconds from the run's last checkpoint to its failure, both as the log has them."""
+    checkpoint, root = verdict.run.checkpoint, verdict.root_cause
+    failed_at = (root.time if root else None) or verdict.run.ended
+    return _seconds(checkpoint.time, failed_at) if checkpoint else None
 
 
 def _gpus(run: RunFacts) -> int | None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import ClassVar, Self
 
 from torchtriage.domain.event import Event, EventSource, Frame, Raised
 from torchtriage.domain.line import Line
+from torchtriage.parsing.extractor import Extractor, SharedState, Taken, taken
+from torchtriage.parsing.repeated_frames import RepeatedFrames
 from torchtriage.parsing.tracebacks import grammar
 from torchtriage.parsing.tracebacks.events import event_of, unraisable
 from torchtriage.parsing.tracebacks.open_traceback import Stream
-from torchtriage.parsing.tracebacks.restored_frames import LeftOut
 
 LONGEST_MESSAGE = 40  # lines
 IGNORED_FOR = 3  # lines in which the traceback that Python ignored must begin
@@ -19,26 +21,42 @@ MOST_FRAMES = 60  # frames kept of one traceback, the innermost
 _NEAR_END = 2000  # lines; a traceback that is open so near the end of its file was cut off by that end
 
 
-class Tracebacks:
-    """Feed it, in order, every kept line that holds one of the words or whose stream it `waits` for; `feed` says whether
-    the line belongs to a traceback.
+class Tracebacks(Extractor):
+    """One event for each traceback, and for each exception that is printed without one.
 
-    `deep`: a traceback had more frames than are kept. `above`, set before, is the text of the kept line above the one
-    that is fed, which need not be fed itself. `left_out` knows the frames of other runs in the same files.
+    `deep`: a traceback had more frames than are kept. `repeated_frames` knows the frames of other runs in the same files.
     """
 
-    WORDS = grammar.WORDS
+    name: ClassVar = "tracebacks"
+    words: ClassVar = grammar.WORDS
+    sources: ClassVar = frozenset(
+        {EventSource.TRACEBACK, EventSource.CUT_TRACEBACK, EventSource.EXCEPTION_LINE, EventSource.LAUNCHER}
+    )
+    anchors: ClassVar = (
+        r"(\b|\\[nrt])[A-Z]\w{2,40}(Error|Exception)\b: ",  # also behind a line feed as JSON spells it
+        r"\bKeyboardInterrupt\b",
+    )
+    wide_anchors: ClassVar = (r"Traceback \((most|innermost) (recent|last)",)
+    skips_claimed: ClassVar = True  # what torchelastic's report quotes of a traceback is the report's
 
-    def __init__(self, left_out: LeftOut | None = None) -> None:
+    def __init__(self, repeated_frames: RepeatedFrames | None = None) -> None:
         self._streams: dict[str, Stream] = {}
         self._ends: dict[str | None, int] = {}
-        self._left_out = left_out or LeftOut()
+        self._repeated_frames = repeated_frames or RepeatedFrames()
         self._headed: Line | None = None  # the last line that began a traceback
-        self.above = ""
+        self._above = ""
         self.deep = False
-        self.events: list[Event] = []
+        self._finished: list[Event] = []
 
-    def feed(self, line: Line) -> bool:
+    @classmethod
+    def for_run(cls, shared: SharedState) -> Self:
+        return cls(shared.repeated_frames)
+
+    def feed(self, line: Line, above: str = "") -> Taken:
+        self._above = above
+        return taken(self._read(line), self._finished)
+
+    def _read(self, line: Line) -> bool:
         stream = self._streams.get(line.stream)
         if stream is None:
             stream = self._streams[line.stream] = Stream()
@@ -53,39 +71,38 @@ class Tracebacks:
         ):
             stream.ignored = None
         if stream.reading == "nothing" and not stream.chain:
-            logged = bool(grammar.LOGGED.search(self.above))
-            stream.logged = bool(grammar.UNCOMPILED.search(line.raw)) or (logged and "torch" not in self.above)
-            stream.teller = grammar.teller(self.above) if logged else None
+            logged = bool(grammar.LOGGED.search(self._above))
+            stream.logged = bool(grammar.UNCOMPILED.search(line.raw)) or (logged and "torch" not in self._above)
+            stream.teller = grammar.teller(self._above) if logged else None
         if stream.lost(line):
             self._end(stream)
         stream.position = line.position
         barred = text.lstrip()[:1] in ("|", "+") and not (stream.reading == "message" and grammar.SHELL.match(text))
         return self._step(stream, line, grammar.GROUP.sub("", text, count=1) if barred else text)
 
-    def go_on(self, name: str, lines: Iterable[Line]) -> int:
-        """-> of how many lines of a stream, from the first on, it took the frames of the traceback that is open there."""
-        stream = self._streams.get(name)
-        if stream is None or stream.reading != "frames" or stream.half:
+    def read_ahead(self, stream: str, lines: Iterable[Line]) -> int:
+        """-> of how many lines, from the first on, it read the frames of the traceback that is open in their stream."""
+        known = self._streams.get(stream)
+        if known is None or known.reading != "frames" or known.half:
             return 0
-        taken = stream.take_frames(lines)
-        stream.heads = max(stream.heads, 1)
-        self._cut(stream)
-        return taken
+        read = known.take_frames(lines)
+        known.heads = max(known.heads, 1)
+        self._cut(known)
+        return read
 
-    def waits(self, stream: str) -> bool:
-        """-> whether a traceback is open in a stream."""
+    def continues(self, stream: str) -> bool:
         return stream in self._streams and self._streams[stream].reading != "nothing"
 
-    def meet(self, lines: Sequence[Line]) -> None:
-        """Takes the next kept lines of a file, before any of them is fed: their writers, and how far the file goes."""
+    def expect(self, lines: Sequence[Line]) -> None:
+        """Takes note of the writers of the next lines, and of how far the file goes."""
         for stream in dict.fromkeys([line.stream for line in lines]):
             if stream not in self._streams:
                 self._streams[stream] = Stream()
         self._ends[lines[-1].file] = lines[-1].number
-        self._left_out.meet(lines)
+        self._repeated_frames.expect(lines)
 
-    def close(self) -> None:
-        """Ends every traceback that is still open; where the log was cut before the last line, its frames remain."""
+    def close(self) -> tuple[Event, ...]:
+        """-> the tracebacks that are still open; where the log was cut before the last line, their frames remain."""
         for stream in self._streams.values():
             head = stream.head or (stream.place[0] if len(stream.frames) > 2 and stream.missed < 3 else None)
             if head and stream.reading == "frames" and not stream.told and self._at_end(head):
@@ -93,6 +110,7 @@ class Tracebacks:
                 stream.type, stream.message = (raised[1], [raised[2] or ""]) if raised else (stream.cut_type, [""])
                 stream.lines, stream.cut = [head], raised is None
             self._end(stream)
+        return taken(False, self._finished).events
 
     def _at_end(self, head: Line) -> bool:
         return head.number + _NEAR_END > self._ends.get(head.file, 0)
@@ -180,7 +198,7 @@ class Tracebacks:
             return False
         stream.type, stream.message, stream.lines = raised[0], [raised[1]], [line]
         if stream.head is not None:
-            stream.frames, stream.place = self._left_out.between(stream.head, line, stream.frames, stream.place)
+            stream.frames, stream.place = self._repeated_frames.between(stream.head, line, stream.frames, stream.place)
         stream.reading, stream.blank = "message", False
         stream.heads = max(stream.heads - 1, 0)
         return True
@@ -219,7 +237,7 @@ class Tracebacks:
     def _bare(self, stream: Stream, line: Line, text: str) -> bool:
         text = grammar.MARKS.sub("", text)
         found = grammar.BARE.match(text) or grammar.TWICE.match(text)
-        passed = not found or found[1].endswith("Warning") or self.above.endswith(grammar.REFUSED)
+        passed = not found or found[1].endswith("Warning") or self._above.endswith(grammar.REFUSED)
         raised = None if passed else grammar.raised_of(text)
         if raised is None:
             return False
@@ -251,4 +269,4 @@ class Tracebacks:
         if chain and ignored is None and not unraisable(chain):
             event = event_of(chain, spawned, teller, logged)
             text = event.text if spawned is None else f"-- Process {spawned} terminated with the following error:"
-            self.events.append(replace(event, source=EventSource.CUT_TRACEBACK, text=text) if cut else event)
+            self._finished.append(replace(event, source=EventSource.CUT_TRACEBACK, text=text) if cut else event)

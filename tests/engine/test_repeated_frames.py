@@ -10,7 +10,7 @@ from torchtriage.domain.event import Frame
 from torchtriage.domain.line import Line, Position
 from torchtriage.domain.verdict import Stats, Verdict
 from torchtriage.engine import Engine
-from torchtriage.parsing.tracebacks import LeftOut
+from torchtriage.parsing.repeated_frames import RepeatedFrames
 from torchtriage.reading.sources import from_bytes
 from torchtriage.reading.traceback_dedup import Bodies
 
@@ -92,15 +92,15 @@ def test_what_was_left_out_stands_behind_the_label_of_its_own_rank() -> None:
     )
     error = Line(11, "[rank0]: ValueError", "ValueError", Position(1, 11), rank=0)
     frames = [Frame("train.py", 31, "<module>", "main()", user_code=True)]
-    left_out = LeftOut()
-    left_out.meet([head, code, error])
-    left_out.between(head, error, frames, [code])
+    repeated = RepeatedFrames()
+    repeated.expect([head, code, error])
+    repeated.between(head, error, frames, [code])
 
     later, its_error = (one._replace(number=one.number + 90, position=one.position.down(90), raw=f"[rank7]: {one.text}", rank=7)
                         for one in (head, error))  # fmt: skip
-    left_out.meet([later, its_error])
+    repeated.expect([later, its_error])
 
-    assert left_out.between(later, its_error, [], []) == (
+    assert repeated.between(later, its_error, [], []) == (
         frames,
         [Line(100, "[rank7]:     main()", "    main()", Position(1, 100), rank=7)],
     )

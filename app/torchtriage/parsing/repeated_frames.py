@@ -13,7 +13,7 @@ Frames = tuple[list[Frame], list[Line]]  # and the innermost one's own lines
 
 
 @dataclass(slots=True)
-class LeftOut:
+class RepeatedFrames:
     """The frames that were read, by how many lines of a file stood between a traceback's head and its exception.
 
     The reader (app/torchtriage/reading/traceback_dedup.py) leaves frames out where it has read equal ones of the same file. Of how many lines
@@ -24,7 +24,7 @@ class LeftOut:
     _last: Position = START  # of the last line that was kept
     _gaps: frozenset[Position] = frozenset()  # of lines behind which lines are missing
 
-    def meet(self, lines: Sequence[Line]) -> None:
+    def expect(self, lines: Sequence[Line]) -> None:
         """Takes the next kept lines, before the traceback that they go on with."""
         positions = [self._last, *(line.position for line in lines)]
         whole = positions[-1].lines_below(positions[0]) < len(positions)

@@ -1,0 +1,39 @@
+"""The facts that single lines tell: for each its name, what points at its lines, and the function that reads one.
+
+A new one is a function in a file of its own and one line here. The prefilter and the scan of blocks take the pointers
+from this tuple, so nothing runs for a line at which none points. `Environment.values` holds what was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from torchtriage.domain.line import Line
+from torchtriage.domain.vocabulary import Vocabulary
+from torchtriage.facts import checkpoints
+
+
+@dataclass(frozen=True, slots=True)
+class LineFact:
+    """`pointers` are regexes without look-around, one of which every line that tells the fact holds; none begins with
+    `^`. In the middle of a big log only the last such line of each block is read. `read`: the text of a line -> the
+    fact's value, or None."""
+
+    name: str
+    pointers: tuple[str, ...]
+    read: Callable[[str], Any]
+
+
+class FactValue(NamedTuple):
+    """What one line told."""
+
+    line: Line
+    value: Any
+
+
+def line_facts(vocabulary: Vocabulary) -> tuple[LineFact, ...]:
+    """-> all line facts, in the order of their bits."""
+    messages = checkpoints.Messages(vocabulary.patterns(checkpoints.LIST))
+    return (LineFact(checkpoints.NAME, messages.pointers, messages.read),)

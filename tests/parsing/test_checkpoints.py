@@ -1,0 +1,118 @@
+"""Checkpoints that a run wrote, from the messages of libraries to the verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.logs import traceback
+from torchtriage.domain.line import Line, Position
+from torchtriage.domain.verdict import Checkpoint
+from torchtriage.engine import Engine
+from torchtriage.facts.checkpoints import FAILED, LIST, STARTED, WRITTEN, Message, Messages, written
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.loader import load
+from torchtriage.reading.sources import from_bytes
+
+OOM = [*traceback("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", [("/job/train.py", 9, "main", "step()")])]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return Engine(load([BUILT_IN]))
+
+
+@pytest.fixture(scope="module")
+def messages(engine: Engine) -> Messages:
+    return Messages(engine.knowledge.vocabulary.patterns(LIST))
+
+
+def saved(engine: Engine, *lines: str) -> list[tuple[str | None, int | None, str | None, int]]:
+    """-> path, step, time and line of each checkpoint of a log."""
+    verdict = engine.triage(from_bytes("\n".join([*lines, ""]).encode()))
+    assert verdict.run.checkpoint == (verdict.run.checkpoints[-1] if verdict.run.checkpoints else None)
+    return [(one.path, one.step, one.time, one.line) for one in verdict.run.checkpoints]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("saving checkpoint at iteration     500 to /ckpt/gpt in torch_dist format", Message(STARTED, "/ckpt/gpt", 500)),
+        ("  successfully saved checkpoint from iteration     500 to /ckpt/gpt", Message(WRITTEN, "/ckpt/gpt", 500)),
+        ("Saving model checkpoint to out/checkpoint-500", Message(STARTED, "out/checkpoint-500", 500)),
+        ("[Rank 0] Saving model checkpoint: /c/global_step7/mp_rank_00_model_states.pt",
+         Message(STARTED, "/c/global_step7", 7)),
+        ("[Torch] Saved /c/global_step7/zero_pp_rank_0_mp_rank_00_optim_states.pt.", Message(STARTED, "/c/global_step7", 7)),
+        ("[Torch] Checkpoint global_step7 is ready now!", Message(WRITTEN, "global_step7", 7)),
+        ("Epoch 1, global step 99: 'val_loss' reached 1.2 (best 1.2), saving model to '/o/epoch=1-step=99.ckpt' as top 1",
+         Message(STARTED, "/o/epoch=1-step=99.ckpt", 99)),
+        ("Async checkpoint save for step 40 (/r/gpt-step=40.ckpt) finalized successfully.",
+         Message(WRITTEN, "/r/gpt-step=40.ckpt", 40)),
+        ("Saved checkpoint checkpoints/checkpoint_6_4000.pt (epoch 6 @ 4000 updates, score 2.1)",
+         Message(WRITTEN, "checkpoints/checkpoint_6_4000.pt", 4000)),
+        ("Saving checkpoint to ./output/model_final.pth", Message(STARTED, "./output/model_final.pth")),
+        ("Finished saving the checkpoint (or staging if async is enabled)in 5.53 seconds.", Message(WRITTEN)),
+        ("saved ckpt/step20.pt", Message(WRITTEN, "ckpt/step20.pt", 20)),
+        ("Failed to save checkpoint: No space left on device", Message(FAILED)),
+        ("Loading checkpoint from out/checkpoint-500", None),
+        ("saved figure.png", None),
+        ("    torch.save(model.state_dict(), 'last.pt')", None),
+    ],
+)  # fmt: skip
+def test_what_a_line_says(messages: Messages, text: str, message: Message | None) -> None:
+    assert messages.read(text) == message
+
+
+def test_each_pointer_tells_something_and_ends_before_the_path(messages: Messages) -> None:
+    for pointer in messages.pointers:
+        assert "(?P<path>" not in pointer
+        assert sum(map(str.isalpha, pointer)) >= 8, pointer
+
+
+def test_a_checkpoint_has_the_time_of_its_line_or_of_one_close_above(engine: Engine) -> None:
+    lines = ["2026-05-01 09:00:00 step 499 loss 2.0", "Saving model checkpoint to out/checkpoint-500",
+             "2026-05-01 09:05:00 step 501 loss 2.0", *OOM]  # fmt: skip
+    assert saved(engine, *lines) == [("out/checkpoint-500", 500, "2026-05-01T09:00:00", 2)]
+
+
+def test_what_began_to_be_saved_counts_only_where_the_run_went_on(engine: Engine) -> None:
+    begun = ["step 499 loss 2.0", "Saving model checkpoint to out/checkpoint-500"]
+    assert saved(engine, *begun, *OOM) == []
+    assert len(saved(engine, *begun, "step 501 loss 2.0", *OOM)) == 1
+
+
+def test_what_could_not_be_written_is_no_checkpoint(engine: Engine) -> None:
+    full = traceback("OSError: [Errno 28] No space left on device",
+                     [("/env/lib/python3.11/site-packages/torch/serialization.py", 628, "save", "_save(obj)")])  # fmt: skip
+    first = ["step 1 loss 2.0", "Saving model checkpoint to out/checkpoint-1", "step 2 loss 2.0"]
+    second = ["Saving model checkpoint to out/checkpoint-2", "[rank 1] step 3 loss 2.0"]
+    assert [step for _, step, _, _ in saved(engine, *first, *second, *full)] == [1]
+    caught = "WARNING Failed to save checkpoint: disk quota exceeded"
+    assert [step for _, step, _, _ in saved(engine, *first, *second, caught, "step 4 loss 1.0", *OOM)] == [1]
+
+
+def test_a_checkpoint_of_many_files_is_one_and_the_newest_few_are_told(engine: Engine) -> None:
+    lines: list[str] = []
+    for step in range(1, 9):
+        lines += [f"[Torch] Saved /c/global_step{step}/zero_pp_rank_{rank}_states.pt." for rank in range(4)]
+        lines += [f"[Torch] Checkpoint global_step{step} is ready now!", f"step {step} loss 1.0"]
+    told = saved(engine, *lines, *OOM)
+    assert [(path, step) for path, step, _, _ in told] == [(f"/c/global_step{step}", step) for step in range(4, 9)]
+
+
+def test_what_was_written_after_the_failure_does_not_count(engine: Engine) -> None:
+    lines = ["step 1 loss 2.0", "saved ckpt/step1.pt", *OOM, "saved ckpt/step2.pt"]
+    assert [step for _, step, _, _ in saved(engine, *lines)] == [1]
+
+
+def test_the_last_one_is_found_in_the_middle_of_a_big_log(engine: Engine) -> None:
+    filling = [f"[rank 0] a line of no interest {number % 1000}" for number in range(12_000)]
+    made = ["2026-05-01 09:00:00 step 10", "  successfully saved checkpoint from iteration     10 to /ckpt/gpt"]
+    lines = [*filling, *made, *filling, *OOM]
+    assert saved(engine, *lines) == [("/ckpt/gpt", 10, "2026-05-01T09:00:00", 12_002)]
+
+
+def test_progress_of_others_shows_nothing_where_saving_failed() -> None:
+    told = [(Line(1, "", "", Position(1, 1)), Message(STARTED, "a", 1))]
+    assert written(told, [Position(1, 2)], Position(1, 3), failed_saving=True) == ()
+    assert written(told, [Position(1, 2)], Position(1, 3), failed_saving=False) == (Checkpoint("a", 1, None, 1),)
+    assert written(told, [Position(1, 4)], Position(1, 3), failed_saving=False) == ()
