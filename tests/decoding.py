@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchtriage.reading.unwrap.protocol import Decoder, Head
+from torchtriage.reading.unwrap.decoder_interface import Decoder, Head
 
 
 def decoded(decoder: Decoder, content: bytes) -> list[tuple[int, str]] | None:

@@ -12,7 +12,7 @@ from torchtriage.domain.verdict import Stats, Verdict
 from torchtriage.engine import Engine
 from torchtriage.parsing.repeated_frames import RepeatedFrames
 from torchtriage.reading.sources import from_bytes
-from torchtriage.reading.traceback_dedup import Bodies
+from torchtriage.reading.traceback_dedup import KnownTracebacks
 
 FRAMES = [
     'File "/job/train.py", line 31, in <module>',
@@ -72,15 +72,15 @@ def verdict_of(engine: Engine, log: str) -> Verdict:
 @pytest.mark.parametrize("log", LOGS.values(), ids=LOGS)
 def test_nothing_changes_where_frames_are_left_out(engine: Engine, log: str, monkeypatch: pytest.MonkeyPatch) -> None:
     left_out: list[int] = []
-    of = Bodies.repeated
+    of = KnownTracebacks.end_of_repeated
 
-    def counted(self: Bodies, block: bytes, start: int, end: int) -> int:
+    def counted(self: KnownTracebacks, block: bytes, start: int, end: int) -> int:
         left_out.append(of(self, block, start, end))
         return left_out[-1]
 
-    monkeypatch.setattr(Bodies, "repeated", counted)
+    monkeypatch.setattr(KnownTracebacks, "end_of_repeated", counted)
     short = verdict_of(engine, log)
-    monkeypatch.setattr(Bodies, "repeated", lambda *_: 0)
+    monkeypatch.setattr(KnownTracebacks, "end_of_repeated", lambda *_: 0)
     assert any(left_out)
     assert short == verdict_of(engine, log)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchtriage.reading.block_features import SIZE, Landmarks, load, look
+from torchtriage.reading.block_features import SIZE, BlockFeatures, features_of, load
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from torchtriage.reading.block_features import SIZE, Landmarks, load, look
     ],
 )
 def test_a_rank_is_told_by_its_label(line: bytes, rank: int) -> None:
-    found = look(b"nothing\n" + line + b"\nnothing\n")
+    found = features_of(b"nothing\n" + line + b"\nnothing\n")
     assert found.may_hold(rank)
     assert not found.may_hold(rank + 1)
     assert not found.error
@@ -26,21 +26,21 @@ def test_a_rank_is_told_by_its_label(line: bytes, rank: int) -> None:
 
 @pytest.mark.parametrize("line", [b"[1,3]<stdout>:step", b"[gpu-01:3] step"])
 def test_a_bare_number_in_brackets_may_be_any_rank(line: bytes) -> None:
-    assert look(line).may_hold(3)
-    assert look(line).may_hold(88)
+    assert features_of(line).may_hold(3)
+    assert features_of(line).may_hold(88)
 
 
 def test_nothing_is_seen_in_plain_progress() -> None:
-    assert look(b"step 3 | loss 2.11 | lr 3e-4\n" * 1000) == Landmarks()
+    assert features_of(b"step 3 | loss 2.11 | lr 3e-4\n" * 1000) == BlockFeatures()
 
 
 @pytest.mark.parametrize("line", [b"ValueError: x", b"Traceback (most recent call last):", b"[rank0]: Killed"])
 def test_an_error_is_seen(line: bytes) -> None:
-    assert look(b"a\n" + line + b"\nb\n").error
+    assert features_of(b"a\n" + line + b"\nb\n").error
 
 
 def test_what_is_kept_comes_back() -> None:
-    marks = Landmarks(True, False, 1 << 99 | 1)
+    marks = BlockFeatures(True, False, 1 << 99 | 1)
     assert len(marks.dump()) == SIZE
     assert load(marks.dump()) == marks
-    assert marks | Landmarks(brackets=True, ranks=2) == Landmarks(True, True, 1 << 99 | 3)
+    assert marks | BlockFeatures(brackets=True, ranks=2) == BlockFeatures(True, True, 1 << 99 | 3)

@@ -1,7 +1,7 @@
 import pytest
 
 from torchtriage.reading.unwrap.collector_output import FLUENT_BIT, GCLOUD_YAML, fluent_bit_entries, yaml_entries
-from torchtriage.reading.unwrap.protocol import Head
+from torchtriage.reading.unwrap.decoder_interface import Head
 
 
 @pytest.mark.parametrize(

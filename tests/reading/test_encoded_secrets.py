@@ -14,7 +14,7 @@ from torchtriage.reading.blocks import blocks
 from torchtriage.reading.redaction import encoded_secrets
 from torchtriage.reading.redaction.encoded_secrets import unspelled, without_spelled_secrets
 from torchtriage.reading.redaction.redact import redacted
-from torchtriage.reading.unwrap.protocol import LARGEST
+from torchtriage.reading.unwrap.decoder_interface import LARGEST
 
 SECRET = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
 LOG = f"step 41 loss 2.1\nValueError: denied with token {SECRET} and no more\n" * 3

@@ -42,19 +42,19 @@ def test_frames_that_were_read_before_are_passed_over_and_every_last_line_is_kep
 @pytest.mark.parametrize("label", ["", "[default3]:", "12: "])
 def test_frames_are_known_again_behind_any_label(label: str) -> None:
     data = text(*(traceback("WidgetError: spindle", FRAMES, label) for _ in range(9)))
-    assert [bool(hit.over) for hit in hits().of(data) if hit.wide] == [False] + [True] * 8
+    assert [bool(hit.frames_end) for hit in hits().of(data) if hit.wide] == [False] + [True] * 8
 
 
 def test_one_frame_more_is_another_traceback() -> None:
     longer = [*FRAMES, ("/job/train.py", 7, "main", "step()")]
     data = many(6) + text(traceback("WidgetError: spindle", longer, "[rank9]: "))
     *_, last = (hit for hit in hits().of(data) if hit.wide)
-    assert last.over == 0
+    assert last.frames_end == 0
 
 
 def test_a_launchers_own_traceback_is_always_read() -> None:
     data = many(9, [("/env/torch/distributed/launcher/api.py", 7, "launch_agent", "raise"), *FRAMES])
-    assert not any(hit.over for hit in hits().of(data))
+    assert not any(hit.frames_end for hit in hits().of(data))
 
 
 def test_alike_lines_end_but_each_rank_is_heard() -> None:
@@ -96,6 +96,6 @@ def boxed(label: str, frames: int) -> str:
 def test_the_frames_in_a_box_are_known_again_up_to_its_end(label: str) -> None:
     data = (boxed(label, 40) * 6 + boxed(label, 41)).encode()
     *alike, other = (hit for hit in hits().of(data) if hit.wide)
-    assert [bool(hit.over) for hit in alike] == [False] + [True] * 5
-    assert data[alike[-1].over :].decode().startswith(f"{label}╰")
-    assert other.over == 0
+    assert [bool(hit.frames_end) for hit in alike] == [False] + [True] * 5
+    assert data[alike[-1].frames_end :].decode().startswith(f"{label}╰")
+    assert other.frames_end == 0

@@ -1,6 +1,6 @@
 import pytest
 
-from torchtriage.reading.log_rotation import age, parts
+from torchtriage.reading.log_rotation import pieces_of_logs, sort_key
 
 
 @pytest.mark.parametrize(
@@ -13,8 +13,8 @@ from torchtriage.reading.log_rotation import age, parts
     ],
 )  # fmt: skip
 def test_pieces_of_one_log_from_the_oldest_on(names: list[str], log: str, oldest_first: list[str]) -> None:
-    assert parts(names) == dict.fromkeys(names, log)
-    assert sorted(names, key=age) == oldest_first
+    assert pieces_of_logs(names) == dict.fromkeys(names, log)
+    assert sorted(names, key=sort_key) == oldest_first
 
 
 @pytest.mark.parametrize(
@@ -28,4 +28,4 @@ def test_pieces_of_one_log_from_the_oldest_on(names: list[str], log: str, oldest
     ],
 )
 def test_numbered_files_that_no_rotation_made(names: list[str]) -> None:
-    assert parts(names) == {}
+    assert pieces_of_logs(names) == {}

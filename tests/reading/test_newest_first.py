@@ -1,8 +1,8 @@
 import pytest
 
 from tests.logs import steps, traceback
+from torchtriage.reading.unwrap.decoder_interface import Head
 from torchtriage.reading.unwrap.newest_first import is_newest_first, oldest_first, order_written
-from torchtriage.reading.unwrap.protocol import Head
 
 
 def as_bytes(lines: list[str]) -> list[bytes]:

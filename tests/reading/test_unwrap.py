@@ -10,8 +10,8 @@ from torchtriage.domain.line import Position
 from torchtriage.reading.blocks import blocks
 from torchtriage.reading.lines import lines
 from torchtriage.reading.prefixes.paths import FileOrigin
-from torchtriage.reading.unwrap import Unwrapped, unwrap
-from torchtriage.reading.unwrap.protocol import LARGEST
+from torchtriage.reading.unwrap import Unwrapped, decoders, unwrap
+from torchtriage.reading.unwrap.decoder_interface import LARGEST, Decoded, Decoder, from_lines, numbered_lines
 
 LOG = [f"step {at} loss 0.5" for at in range(12)]
 
@@ -112,3 +112,19 @@ def test_any_bytes_are_unwrapped(rest: bytes, begin: bytes) -> None:
     found = unwrap(iter((begin + rest,)))
     count = b"".join(found.blocks).count(b"\n")
     assert found.numbers is None or len(found.numbers) in (count, count + 1)
+
+
+def test_a_decoder_needs_no_more_than_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    def decode(content: bytes) -> Decoded:
+        return from_lines((number, line.removeprefix("%")) for number, line in numbered_lines(content))
+
+    toy = Decoder("a toy", lambda head: decode if head.sample.startswith(b"%") else None)
+    content = "".join(f"%{line}\n" for line in LOG).encode()
+    assert b"".join(unwrap(iter((content,))).blocks) == content
+    monkeypatch.setattr(decoders, "DECODERS", (toy, *decoders.DECODERS))
+    assert [text for _, text in read(content)] == LOG
+
+
+def test_each_decoder_has_a_name_of_its_own() -> None:
+    names = [decoder.name for decoder in decoders.DECODERS]
+    assert len(set(names)) == len(names)

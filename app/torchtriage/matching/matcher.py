@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+
+import re2
 
 from torchtriage.domain.entry import Entry, Kind
 from torchtriage.domain.event import Event, EventSource, Raised, Where
@@ -21,16 +22,8 @@ _LOOKUP_ERRORS = frozenset(
 )
 _MESSAGES = frozenset({"any", "exception", "line"})  # where signs look that see no frames
 _LINES_KEPT = 4096
-# What ended nothing: …/distributed_c10d.py:93: UserWarning: … of Python's warnings module; what says that it goes on.
-_WARNING = re.compile(
-    r"\.pyx?:\d{1,6}: (?:[\w.]*Warning): "
-    r"|(?i:\bcontinuing (?:without|anyway|training)\b|\bwill retry (?:at|in|on|next)\b|, skipp(?:ed|ing)\b)"
-)
-# What a library prints before it retries: urllib3 (of pip, of a tracker), tenacity, backoff, huggingface_hub.
-_RETRIES = re.compile(
-    r"\bRetrying (?:\(Retry\(total=\d|request to /|(?:[\w.<>]{1,80} )?in \d[\d.]{0,9} ?s)"
-    r"|\bBacking off [\w.]{1,80}\(|\bthrown while requesting (?:GET|HEAD|POST|PUT)\b"
-)
+# …/distributed_c10d.py:93: UserWarning: … of Python's warnings module
+_WARNING = r"\.pyx?:\d{1,6}: (?:[\w.]*Warning): "
 _OF_LINES = frozenset({"line", "any"})
 _NAME_WITHIN = 200  # characters of a text, in which its exception's name stands
 
@@ -75,6 +68,9 @@ class Matcher:
         self._patterns = patterns
         self._near = NearSigns(patterns)
         self._exception_names = ExceptionNames(patterns)
+        vocabulary = patterns.vocabulary
+        self._warning = re2.compile(f"{_WARNING}|{vocabulary.regex('run-goes-on')}")
+        self._retry = re2.compile(vocabulary.regex("retry-messages"))
         self._lines: dict[str, bool] = {}
 
     def look(self, event: Event) -> Found:
@@ -134,7 +130,7 @@ class Matcher:
     def matches(self, found: Found, everywhere: set[int]) -> list[Match]:
         """-> the entries that the event shows, strongest first; `everywhere` holds the patterns seen in the run."""
         best: dict[str, Match] = {}
-        warned = _is_warning(found.event)
+        warned = self._is_warning(found.event)
         for index, depth, raised in found.hits:
             pattern = self._patterns.all[index]
             if pattern.group and (index != pattern.group[0] or not everywhere.issuperset(pattern.group)):
@@ -150,6 +146,13 @@ class Matcher:
             if entry.id not in best or match.strength > best[entry.id].strength:
                 best[entry.id] = match
         return sorted(best.values(), key=lambda match: match.strength, reverse=True)
+
+    def _is_warning(self, event: Event) -> bool:
+        """-> whether the line says that nothing ended: a warning of Python, or an exception that is met by a retry."""
+        if event.where is Where.LINE and self._warning.search(event.text):
+            return True
+        of_line = event.source in (EventSource.MATCHED_LINE, EventSource.QUOTED_ERROR)
+        return of_line and bool(self._retry.search(event.line.text))
 
     def _with_spelling(self, match: Match, text: str) -> Match:
         """-> the match; only near where the exception's name is misspelled: somebody retyped the text."""
@@ -179,15 +182,6 @@ def _is_failed_lookup(chain: tuple[Raised, ...], depth: int) -> bool:
         return False
     frames = chain[depth + 1].frames
     return bool(frames) and bool(frames[-1].code) and not frames[-1].code.startswith("raise")
-
-
-def _is_warning(event: Event) -> bool:
-    """-> whether the line says that nothing ended: a warning of Python, or an exception that is met by a retry."""
-    if event.where is Where.LINE and _WARNING.search(event.text):
-        return True
-    return event.source in (EventSource.MATCHED_LINE, EventSource.QUOTED_ERROR) and bool(
-        _RETRIES.search(event.line.text)
-    )
 
 
 def frames_text(raised: Raised) -> str:

@@ -70,7 +70,7 @@ class Patterns:
 
     def __init__(self, knowledge: KnowledgeBase, cache: Path | None = None, extractors: Kinds = EXTRACTORS) -> None:
         self._digest, self._cache = knowledge.digest, cache
-        self.extractors = extractors
+        self.vocabulary, self.extractors = knowledge.vocabulary, extractors
         self.glance = Glance(self._pointed, LineSigns(knowledge.vocabulary), cache, extractors)
         self.all: list[Pattern] = []
         for entry in knowledge.entries.values():

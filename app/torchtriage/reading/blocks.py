@@ -6,10 +6,10 @@ import codecs
 from collections.abc import Iterable, Iterator
 
 from torchtriage.errors import UnreadableLog
-from torchtriage.reading.text_encoding import wide
+from torchtriage.reading.text_encoding import utf16_or_32
 
 LONGEST_LINE = 4 << 20  # bytes; a longer line is cut here
-_SAMPLE = 64 << 10  # bytes looked at to tell text from binary
+_SAMPLE = 64 << 10  # bytes by which text differs from binary data
 _BINARY_SHARE = 0.05  # control bytes above this share of the sample mean that it is no text
 _TEXT_BYTES = bytes(range(32, 256)) + b"\t\n\r\x0b\x0c\x1b\x08\x07"
 
@@ -22,7 +22,7 @@ def blocks(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
     """Yields blocks that end with a line feed (the last may not), pieces of lines too long among them. Raises UnreadableLog for binary and empty input."""
     stream = iter(chunks)
     first = next(stream, b"")
-    if encoded := wide(first):
+    if encoded := utf16_or_32(first):
         encoding, mark = encoded
         first, stream = _recoded(first[mark:], stream, encoding)
     _refuse_binary(first[:_SAMPLE], name)
@@ -47,7 +47,7 @@ def _recoded(first: bytes, stream: Iterator[bytes], encoding: str) -> tuple[byte
 
 
 def _refuse_binary(sample: bytes, name: str) -> None:
-    holes = sample.replace(b"\0", b"")  # A file that was cut while it was open for writing starts with nul bytes.
+    holes = sample.replace(b"\0", b"")  # A file that was truncated while it was open for writing starts with nul bytes.
     text = holes if len(holes) * 2 > len(sample) or not holes.translate(None, _TEXT_BYTES) else sample
     if len(text.translate(None, _TEXT_BYTES)) > len(text) * _BINARY_SHARE:
         raise UnreadableLog(f"{name}: binary data, not a log")

@@ -69,7 +69,7 @@ def _write(folder: int, name: str, content: bytes) -> None:
 
 def _forget_old(folder: int, kind: str) -> None:
     """Removes what older knowledge and versions left in the cache; the newest of each kind stay."""
-    alike = [name for name in os.listdir(folder) if name.startswith(f"{kind}-")]
-    newest = sorted(alike, key=lambda name: os.stat(name, dir_fd=folder).st_mtime, reverse=True)
+    same_kind = [name for name in os.listdir(folder) if name.startswith(f"{kind}-")]
+    newest = sorted(same_kind, key=lambda name: os.stat(name, dir_fd=folder).st_mtime, reverse=True)
     for name in newest[_MOST_KEPT:]:
         os.unlink(name, dir_fd=folder)

@@ -1,4 +1,4 @@
-"""Chooses which of the lines that the scan points at are worth reading: alike ones not endlessly, but every rank's."""
+"""Selects the lines to read among those that the scan points at: similar ones not endlessly, but every rank's."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from torchtriage.reading.scan import Scanner
-from torchtriage.reading.traceback_dedup import Bodies
+from torchtriage.reading.traceback_dedup import KnownTracebacks
 
 MOST_HITS = 3000  # of one pattern in one file, in lines that are not alike
-MOST_ALIKE = 1000  # lines that differ in nothing but numbers; the tail and ranks not heard yet are read all the same
-MOST_MISSES = 20_000  # places that a pattern's pointer led to in vain, before it is given up for this file
-MOST_SEEN = 100_000  # matches of one pattern, before it is no longer listened to
-MOST_IGNORED = 1_000_000  # matches; telling of them takes as long as making a scanner that looks for the others only
+MOST_ALIKE = 1000  # lines that differ in nothing but numbers; the tail and ranks not read yet are read all the same
+MOST_MISSES = 20_000  # lines where the scan pointed at a pattern in vain, before the pattern is given up for this file
+MOST_SEEN = 100_000  # matches of one pattern, before it is ignored
+MOST_IGNORED = 1_000_000  # matches; reporting them takes as long as making a scanner for the other patterns only
 BRIEFLY = 50  # alike lines that are read with all that stands around them
-LONGEST_LOOK = 64 << 10  # bytes of a line in which a pattern is looked for
+LONGEST_SEARCHED = 64 << 10  # bytes of a line in which a pattern is searched
 _COMPARED = 160  # bytes of two lines that are alike
 _MOST_KNOWN = 1 << 16  # kinds of lines, and ranks that wrote them, which are remembered
 _DIGITS = b"0123456789"
-# Letters of both kinds and not (?i), so that it begins with what can be looked for quickly.
+# Letters of both kinds and not (?i), so that it begins with a literal.
 _RANK = re.compile(rb"[rR][aA][nN][kK][ =:_]?\d{1,6}\b")
 _LABEL = re.compile(rb"(?i)\s*\[?(?:default)?\d{1,6}\]?:")
 
@@ -30,14 +30,14 @@ _LABEL = re.compile(rb"(?i)\s*\[?(?:default)?\d{1,6}\]?:")
 class Hit(NamedTuple):
     """A line to read, from byte `start` to its line feed at `end`. `brief`: what is around it was read often enough.
 
-    `wide`: a traceback or a table begins here; `over`: where the frames of a known traceback end, else 0.
+    `wide`: a traceback or a table begins here; `frames_end`: where the frames of a known traceback end, else 0.
     """
 
     start: int
     end: int
     wide: bool
     brief: bool
-    over: int = 0
+    frames_end: int = 0
 
 
 @dataclass(slots=True)
@@ -55,11 +55,11 @@ class Hits:
     _misses: Counter[int] = field(default_factory=Counter)
     _seen: Counter[int] = field(default_factory=Counter)
     _alike: dict[int, tuple[int, int]] = field(default_factory=dict)
-    _heard: set[tuple[int, bytes]] = field(default_factory=set)
+    _ranks_read: set[tuple[int, bytes]] = field(default_factory=set)
     _deaf: set[int] = field(default_factory=set)
     _ignored: int = 0
     _vain: set[int] = field(default_factory=set)
-    _bodies: Bodies = field(default_factory=Bodies)
+    _tracebacks: KnownTracebacks = field(default_factory=KnownTracebacks)
 
     def of(self, block: bytes, kept: int = 0) -> Iterator[Hit]:
         """Yields the lines of `block` to read, in order, each once; of those before the byte `kept`, which are read
@@ -69,7 +69,7 @@ class Hits:
         for start, end, indexes in self._lines(block, kept):
             if start < passed:
                 continue
-            line = block[start : min(end, start + LONGEST_LOOK)]
+            line = block[start : min(end, start + LONGEST_SEARCHED)]
             kind = hash(line[:_COMPARED].translate(None, _DIGITS))
             times, index = self._alike.get(kind) or (0, self._shown(indexes, line))
             if times >= MOST_ALIKE and not self._new_rank(kind, line):
@@ -77,7 +77,7 @@ class Hits:
             elif index is not None:
                 self._remember(kind, times, index, line)
                 wide = index in self.wide
-                passed = self._bodies.repeated(block, start, end) if wide else 0
+                passed = self._tracebacks.end_of_repeated(block, start, end) if wide else 0
                 yield Hit(start, end, wide, times >= BRIEFLY, passed)
 
     def _lines(self, block: bytes, kept: int) -> Iterator[tuple[int, int, list[int]]]:
@@ -138,13 +138,13 @@ class Hits:
 
     def _new_rank(self, kind: int, line: bytes) -> bool:
         rank = _rank(line)
-        return rank is not None and len(self._heard) < _MOST_KNOWN and (kind, rank) not in self._heard
+        return rank is not None and len(self._ranks_read) < _MOST_KNOWN and (kind, rank) not in self._ranks_read
 
     def _remember(self, kind: int, times: int, index: int, line: bytes) -> None:
         if times or len(self._alike) < _MOST_KNOWN:
             self._alike[kind] = times + 1, index
-        if len(self._heard) < _MOST_KNOWN and (rank := _rank(line)):
-            self._heard.add((kind, rank))
+        if len(self._ranks_read) < _MOST_KNOWN and (rank := _rank(line)):
+            self._ranks_read.add((kind, rank))
 
 
 def _rank(line: bytes) -> bytes | None:

@@ -17,7 +17,7 @@ from torchtriage.reading.prefixes.paths import FileOrigin
 from torchtriage.reading.prefixes.strip import Origin, learn_labels, may_be_passed_on, strip_prefixes
 from torchtriage.reading.record_lines import LONGEST_TEXT, RecordLines
 from torchtriage.reading.template_cache import PLAIN, Template, read_by, template_of, without_digits
-from torchtriage.reading.text_encoding import decoded_lines
+from torchtriage.reading.text_encoding import decode_lines
 
 _SAMPLE = 200  # lines looked at to learn a file's labels
 _BELOW = 20  # lines below a traceback's head in which its first frame stands
@@ -43,21 +43,21 @@ def lines(
     plain = list(reader.lines(head))
     texts = [line.text for many in plain for line in many]
     known = learn_labels(texts)
-    if any(known) or _show_custom_label(texts) or any(map(_holds_more, texts)):
+    if any(known) or _show_custom_label(texts) or any(map(_may_hold_more, texts)):
         reader = _Reader(where, above, numbers, known, verbatim, learns=True)
         plain = list(reader.lines(head))
     yield from plain
     reader.learns = True
-    reader.knows(known)
+    reader.use_labels(known)
     yield from reader.lines(rest)
     yield from reader.lines(pieces)
-    yield reader.held()
+    yield reader.held_back()
 
 
 def _pieces(kept: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]]:
     """Yields (place of the first line, lines), not too many at once."""
     for place, piece in kept:
-        texts = decoded_lines(piece)
+        texts = decode_lines(piece)
         for start in range(0, len(texts), _MANY):
             yield place + start, texts[start : start + _MANY]
 
@@ -76,7 +76,7 @@ def _head(
     return head, []
 
 
-def _holds_more(text: str) -> bool:
+def _may_hold_more(text: str) -> bool:
     """-> whether a line can be what a logger passed on, or of two writers, which shows once labels are known."""
     return ("Traceback (" in text and not text.startswith("Traceback (")) or may_be_passed_on(text)
 
@@ -119,20 +119,20 @@ class _Reader:
     def lines(self, pieces: Iterable[tuple[int, list[str]]]) -> Iterator[list[Line]]:
         """Yields the lines of each piece."""
         for first, texts in pieces:
-            if first != self._last + 1 and (held := self.held()):
+            if first != self._last + 1 and (held := self.held_back()):
                 yield held
             self._last = first + len(texts) - 1
-            yield self._made(first, texts)
+            yield self._lines_of(first, texts)
 
-    def knows(self, known: Labels) -> None:
+    def use_labels(self, known: Labels) -> None:
         """Reads what follows by these labels."""
         self._known = self._records.known = known
 
-    def held(self) -> list[Line]:
+    def held_back(self) -> list[Line]:
         """-> what was held back: the lines that follow are no neighbours of the last one."""
         return [self._line(line.number, *line) for line in self._records.held_back()]
 
-    def _made(self, first: int, texts: list[str]) -> list[Line]:
+    def _lines_of(self, first: int, texts: list[str]) -> list[Line]:
         made: list[Line] = []
         templates, keys = self._templates, without_digits(texts)
         often = Counter(keys)
@@ -144,7 +144,7 @@ class _Reader:
             # Most lines are what one writer printed in one line.
             if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text or LOGFMT in text:
                 if self.learns and "Traceback (" in text:
-                    self._learn(
+                    self._learn_label(
                         strip_prefixes(text, self._known).text, texts[place - first + 1 : place - first + 1 + _BELOW]
                     )
                 made += [self._line(place, *line) for line in self._records.lines(place, text)]
@@ -154,20 +154,20 @@ class _Reader:
             if ' File "' in shown and not origin.text.lstrip().startswith('File "'):
                 # Behind a label that is not known yet a frame can begin one that is learned later.
                 if self.learns:
-                    self._learn(origin.text, texts[place - first + 1 : place - first + 1 + _BELOW])
+                    self._learn_label(origin.text, texts[place - first + 1 : place - first + 1 + _BELOW])
                     origin = strip_prefixes(shown, self._known)
             elif often[key] > 1 and (template := template_of(text, origin)) is not None:
                 templates[key] = template
             made.append(self._line(place, place, shown, origin))
         return made
 
-    def _learn(self, head: str, below: Sequence[str]) -> None:
+    def _learn_label(self, head: str, below: Sequence[str]) -> None:
         """Learns the label of a traceback's first line, if no table knows it; `head` is bare of all others."""
         form = label_before_traceback(head, (strip_prefixes(text, self._known).text for text in below))
         if form is None or len(self._custom) >= MOST_CUSTOM_LABELS:
             return
         self._custom.append(form)
-        self.knows(self._known._replace(custom=re.compile("|".join(self._custom))))
+        self.use_labels(self._known._replace(custom=re.compile("|".join(self._custom))))
         self._templates.clear()
 
     def _number(self, place: int) -> int:

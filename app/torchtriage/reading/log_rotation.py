@@ -11,20 +11,20 @@ _CUT = re.compile(
 )
 
 
-def parts(names: Iterable[str]) -> dict[str, str]:
+def pieces_of_logs(names: Iterable[str]) -> dict[str, str]:
     """-> of each name that is a piece of a rotated log, the log it was cut from; that one is among its own pieces.
 
     Numbered names are pieces only where the log itself lies beside them and none is numbered 0, as files that are
     numbered by rank are.
     """
     known = set(names)
-    cut = {name: found for name in known if (found := _CUT.match(name))}
-    ranked = {found["log"] for found in cut.values() if found["number"] and not int(found["number"])}
-    belongs = {name: found["log"] for name, found in cut.items() if found["log"] in known - ranked}
-    return belongs | {log: log for log in belongs.values()}
+    matches = {name: found for name in known if (found := _CUT.match(name))}
+    ranked = {found["log"] for found in matches.values() if found["number"] and not int(found["number"])}
+    pieces = {name: found["log"] for name, found in matches.items() if found["log"] in known - ranked}
+    return pieces | {log: log for log in pieces.values()}
 
 
-def age(name: str) -> tuple[int, int, str]:
+def sort_key(name: str) -> tuple[int, int, str]:
     """-> what sorts the pieces of one log from the oldest to the newest."""
     found = _CUT.match(name)
     if found is None:

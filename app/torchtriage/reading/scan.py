@@ -1,4 +1,4 @@
-"""One multi-pattern scan over raw bytes with Hyperscan: patterns in, the places where they end out."""
+"""One multi-pattern scan over raw bytes with Hyperscan: patterns and bytes in, the ends of their matches out."""
 
 from __future__ import annotations
 
@@ -38,23 +38,25 @@ class Scanner:
         self._database = _cached(compiled, cache, key) if cache else compiled()
         self._threads = threading.local()
 
-    def without(self, deaf: Collection[int]) -> Scanner:
+    def without(self, ignored_patterns: Collection[int]) -> Scanner:
         """-> a scanner for the other patterns, of the same indexes."""
         patterns = self._patterns()
         fewer = Scanner.__new__(Scanner)
         fewer._patterns, fewer._threads = self._patterns, threading.local()
-        fewer._database = _compiled(patterns, [index for index in range(len(patterns)) if index not in deaf])
+        fewer._database = _compiled(
+            patterns, [index for index in range(len(patterns)) if index not in ignored_patterns]
+        )
         return fewer
 
-    def ends(self, data: bytes, deaf: Collection[int] = ()) -> tuple[list[tuple[int, int]], int]:
+    def ends(self, data: bytes, ignored_patterns: Collection[int] = ()) -> tuple[list[tuple[int, int]], int]:
         """-> (pattern's index, byte after the match) for each match in `data`, in order of the end, but for the
-        patterns in `deaf`; and how many matches of those there were."""
+        `ignored_patterns`; and how many matches of those there were."""
         found: list[tuple[int, int]] = []
         ignored = 0
 
         def on_match(index: int, start: int, end: int, flags: int, context: object) -> None:
             nonlocal ignored
-            if index in deaf:
+            if index in ignored_patterns:
                 ignored += 1
             else:
                 found.append((index, end))

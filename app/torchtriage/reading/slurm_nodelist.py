@@ -12,10 +12,10 @@ LIST = r"[A-Za-z][\w.-]*(?:\[[\d,-]+\][\w.-]*)?(?:,[A-Za-z][\w.-]*(?:\[[\d,-]+\]
 _PART = re.compile(r"([\w.-]+)(?:\[([\d,-]+)\]([\w.-]*))?", re.ASCII)
 
 
-def hosts(told: str) -> tuple[str, ...]:
+def hosts(text: str) -> tuple[str, ...]:
     """-> the hosts of a node list, in its order, without repeats; the first 4096 of them."""
     names: dict[str, None] = {}
-    for name, span, behind in _PART.findall(told):
+    for name, span, behind in _PART.findall(text):
         if host_name(name) is None:
             continue
         for number in _counted(span) if span else ("",):
@@ -26,9 +26,9 @@ def hosts(told: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def numbers(told: str) -> tuple[int, ...]:
+def numbers(text: str) -> tuple[int, ...]:
     """-> the numbers of a list like `0-3,7`; the first 4096 of them."""
-    return tuple(int(number) for number in _counted(told))[:MOST]
+    return tuple(int(number) for number in _counted(text))[:MOST]
 
 
 def sorted_hosts(names: Iterable[str]) -> tuple[str, ...]:
@@ -40,8 +40,8 @@ def sorted_hosts(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=key))
 
 
-def _counted(told: str) -> Iterator[str]:
-    for span in told.split(","):
+def _counted(text: str) -> Iterator[str]:
+    for span in text.split(","):
         first, _, last = span.partition("-")
         if not first.isdecimal() or len(first) > 9 or len(last) > 9:
             continue

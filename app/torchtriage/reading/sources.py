@@ -1,4 +1,4 @@
-"""What a run's log is read from: a path, standard input or stored files in, named streams of bytes out."""
+"""Where the log of a run is read from: a path, standard input or stored files in, named streams of bytes out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, TypeVar
 
 from torchtriage.errors import UnreadableLog
-from torchtriage.reading.log_rotation import age, parts
+from torchtriage.reading.log_rotation import pieces_of_logs, sort_key
 from torchtriage.reading.unpack import Budget, Upload, clean_name, unpack
 
 CHUNK = 1 << 20
@@ -21,7 +21,7 @@ _LOG_NAMES = re.compile(
     r"(?:\.gz|\.zst)?$",
     re.I,
 )
-_ERROR_FILE = "error.json"  # torchelastic's copy of what a worker's log tells with its lines: read behind the logs
+_ERROR_FILE = "error.json"  # torchelastic's copy of a worker's error: read behind the logs, which have its lines
 _MAGIC = {".zip": b"PK", ".gz": b"\x1f\x8b", ".tgz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
 _ARCHIVE = re.compile(r"\.(?:tar(?:\.gz|\.zst)?|tgz|zip)$")
 Item = TypeVar("Item")
@@ -67,16 +67,16 @@ def _open_folder(path: Path, name: str) -> Run:
     if not inside:
         raise UnreadableLog(f"{name}: a folder without logs")
     names = {file.relative_to(path).as_posix(): file for file in inside}
-    part_of = parts(names)
+    part_of = pieces_of_logs(names)
 
-    def place(each: str) -> tuple[bool, PurePosixPath, tuple[int, int, str]]:
-        return names[each].name == _ERROR_FILE, PurePosixPath(part_of.get(each, each)), age(each)
+    def order(each: str) -> tuple[bool, PurePosixPath, tuple[int, int, str]]:
+        return names[each].name == _ERROR_FILE, PurePosixPath(part_of.get(each, each)), sort_key(each)
 
-    found = sorted(names, key=place)
+    found = sorted(names, key=order)
 
     def files() -> Iterator[LogFile]:
         for each in found:
-            for log in _each(names[each], each):
+            for log in _files_or_error(names[each], each):
                 yield replace(log, part_of=part_of.get(each))
 
     return Run(name, files, several=True, names=tuple(found))
@@ -90,8 +90,8 @@ def open_stdin() -> Run:
 
 
 def _stream(chunks: Iterator[bytes]) -> Iterator[LogFile]:
-    for inside in _told("-", unpack(Upload("-", chunks), Budget(None))):
-        yield LogFile(inside.name, partial(_told, "-", inside.chunks), inside.member)
+    for inside in _named_errors("-", unpack(Upload("-", chunks), Budget(None))):
+        yield LogFile(inside.name, partial(_named_errors, "-", inside.chunks), inside.member)
 
 
 def from_bytes(data: bytes, name: str = "log") -> Run:
@@ -99,8 +99,8 @@ def from_bytes(data: bytes, name: str = "log") -> Run:
     return Run(name, lambda: iter((LogFile(name, lambda: iter((data,))),)))
 
 
-def _each(path: Path, name: str) -> Iterator[LogFile]:
-    """Yields the same as `_files`; one that can't be read at all is told by its bytes, as the others still can be."""
+def _files_or_error(path: Path, name: str) -> Iterator[LogFile]:
+    """Yields the same as `_files`. A file that can't be read raises once its bytes are asked for, as others may be readable."""
     try:
         yield from _files(path, name)
     except UnreadableLog as error:
@@ -114,19 +114,19 @@ def _raise(error: UnreadableLog) -> Iterator[bytes]:
 def _files(path: Path, name: str) -> Iterator[LogFile]:
     """Yields the log files inside of one file on disk; each must be read before the next is asked for."""
     found = False
-    _refuse_false_name(path)
-    for inside in _told(str(path), unpack(Upload(name, _read(path)), Budget(None))):
+    _refuse_wrong_ending(path)
+    for inside in _named_errors(str(path), unpack(Upload(name, _read(path)), Budget(None))):
         if not clean_name(name).startswith(inside.name) and not _LOG_NAMES.search(PurePosixPath(inside.name).name):
             deque(inside.chunks, maxlen=0)
             continue
         found = True
-        yield LogFile(inside.name, partial(_told, str(path), inside.chunks), inside.member)
+        yield LogFile(inside.name, partial(_named_errors, str(path), inside.chunks), inside.member)
     if not found:
         raise UnreadableLog(f"{path}: an archive without logs")
 
 
-def _refuse_false_name(path: Path) -> None:
-    """Raises UnreadableLog where a name promises an archive and the content is none: a broken download, most often."""
+def _refuse_wrong_ending(path: Path) -> None:
+    """Raises UnreadableLog where a name names an archive and the content is none: a broken download, most often."""
     wanted = next((magic for ending, magic in _MAGIC.items() if path.name.endswith(ending)), None)
     try:
         with path.open("rb") as file:
@@ -147,8 +147,8 @@ def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
         yield chunk
 
 
-def _told(name: str, items: Iterator[Item]) -> Iterator[Item]:
-    """Yields the same; what goes wrong on the way is told under the path that was given."""
+def _named_errors(name: str, items: Iterator[Item]) -> Iterator[Item]:
+    """Yields the same; an error on the way names the path that was given."""
     try:
         yield from items
     except UnreadableLog as error:

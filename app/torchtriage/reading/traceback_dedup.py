@@ -1,51 +1,54 @@
-"""Recognises a traceback whose frames were read before, whatever rank wrote it: 512 ranks print one 512 times."""
+"""Recognises a traceback whose frames were read before, whatever rank wrote it: 512 ranks print one 512 times.
+
+A block and the line of a traceback's head in, where its known frames end out.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 _MOST = 256  # different tracebacks known of one file
-_MOST_ALIKE = 8  # of these, with the same outermost frame
+_MOST_SAME_FRAME = 8  # of these, with the same outermost frame
 _LONGEST = 64 << 10  # bytes of frames that are compared
 _LONGEST_LABEL = 64  # bytes that a rank's label has at most
 _LABEL = b"\0"  # stands for the label before each line of a body
-_CORNER, _SIDE = "╭".encode(), "│".encode()  # rich draws a box around the frames
+_BOX_CORNER, _BOX_SIDE = "╭".encode(), "│".encode()  # rich draws a box around the frames
 
 
 @dataclass(slots=True)
-class Bodies:
+class KnownTracebacks:
     """The frames of the tracebacks of one file, by the outermost one, with `_LABEL` where a rank's label stood before
     each line. Comparing is done by memcmp, not by the line."""
 
     _known: dict[bytes, list[bytes]] = field(default_factory=dict)
     _count: int = 0
 
-    def repeated(self, block: bytes, start: int, end: int) -> int:
-        """-> where the frames of the traceback, whose head is the line from `start` to `end`, are over, where equal
-        ones were read before; else 0. Frames that `block` cuts off are not known again."""
+    def end_of_repeated(self, block: bytes, start: int, end: int) -> int:
+        """-> where the frames of the traceback end whose head is the line from `start` to `end`, if equal ones were read
+        before; else 0. Frames that `block` cuts off are not recognised."""
         head = block.find(b"Traceback", start, end)
         if head < 0:
             return 0  # the head of a launcher's report
-        label, boxed, _ = block[start:head].partition(_CORNER)
-        inside = label + (_SIDE if boxed else b"  ")  # so begin the lines of the frames
+        label, boxed, _ = block[start:head].partition(_BOX_CORNER)
+        inside = label + (_BOX_SIDE if boxed else b"  ")  # so begin the lines of the frames
         begin, first_end = end + 1, block.find(b"\n", end + 1)
         if first_end < 0 or len(label) > _LONGEST_LABEL or not block.startswith(inside[: len(label) + 1], begin):
             return 0
         known = self._known.setdefault(block[begin + len(label) : first_end], [])
         for frames in known:
-            over = begin + len(frames) + frames.count(_LABEL) * (len(label) - 1)
-            if block.startswith(frames.replace(_LABEL, label), begin) and not block.startswith(inside, over):
-                return over
-        if self._count < _MOST and len(known) < _MOST_ALIKE:
+            frames_end = begin + len(frames) + frames.count(_LABEL) * (len(label) - 1)
+            if block.startswith(frames.replace(_LABEL, label), begin) and not block.startswith(inside, frames_end):
+                return frames_end
+        if self._count < _MOST and len(known) < _MOST_SAME_FRAME:
             self._learn(known, block, begin, label, inside)
         return 0
 
     def _learn(self, known: list[bytes], block: bytes, begin: int, label: bytes, inside: bytes) -> None:
-        over = begin
-        while over and over - begin < _LONGEST and block.startswith(inside, over):
-            over = block.find(b"\n", over) + 1
-        frames = block[begin:over]
-        # A launcher's own traceback is told from a worker's by its frames, so it is always read.
+        end = begin
+        while end and end - begin < _LONGEST and block.startswith(inside, end):
+            end = block.find(b"\n", end) + 1
+        frames = block[begin:end]
+        # A launcher's own traceback differs from a worker's by its frames, so it is always read.
         if frames and len(frames) < _LONGEST and _LABEL not in frames and b"launch" not in frames:
             known.append((b"\n" + frames).replace(b"\n" + label, b"\n" + _LABEL)[1:] if label else frames)
             self._count += 1

@@ -1,6 +1,6 @@
 """Takes a file or an upload apart: its bytes in, the log files inside out, decompressed, a piece at a time.
 
-What it holds is told by its first bytes, as names and content types are often wrong. Memory is bounded, and so is what
+Its first bytes decide what it holds, as names and content types are often wrong. Memory is bounded, and so is what
 comes out of few bytes (decisions/0025).
 """
 
@@ -20,7 +20,7 @@ from torchtriage.reading.zstd import DecompressionParameter, ZstdError, ZstdFile
 if TYPE_CHECKING:
     import zipfile
 
-_FIRST, _CHUNK = 64 << 10, 1 << 20  # bytes that are unpacked at once: few at first, so that who watches is asked soon
+_FIRST, _CHUNK = 64 << 10, 1 << 20  # bytes that are unpacked at once: few at first, so that `watch` is called soon
 _DEPTH = 3  # a .gz in a .tar.gz that was sent with Content-Encoding is three
 _MOST_FILES = 25_000  # two of each of 10,000 ranks, and what stands beside them
 _MOST_MEMBERS = 4 * _MOST_FILES  # of archives: folders and links too
@@ -86,8 +86,8 @@ class Budget:
             self._unpacked += len(chunk)
             self._bound(self._unpacked, _OVERHEAD)
             if self._limit is not None and self._unpacked > max(_FREELY, self._came * _RATIO):
-                told = f"more than {_RATIO} times as many bytes came out of the packed log as went in"
-                raise LogTooLarge(told, unpacked=self._unpacked)
+                message = f"more than {_RATIO} times as many bytes came out of the packed log as went in"
+                raise LogTooLarge(message, unpacked=self._unpacked)
             watch(len(chunk))
             yield chunk
 
@@ -114,7 +114,7 @@ def unpack(upload: Upload, budget: Budget) -> Iterator[Upload]:
     that is not taken, LogTooLarge, StorageUnavailable, and what the upload's `watch` raises.
     """
     for file in _unwrapped(upload._replace(chunks=budget.came(upload.chunks, upload.watch)), budget, _DEPTH):
-        yield Upload(clean_name(file.name), budget.spend(_told(file.chunks, file.name)), file.member)
+        yield Upload(clean_name(file.name), budget.spend(_named_errors(file.chunks, file.name)), file.member)
 
 
 def clean_name(name: str) -> str:
@@ -129,21 +129,21 @@ class _Source:
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
-        self._waiting, self._at = b"", 0
+        self._buffer, self._at = b"", 0
         self.headers_left: int | None = None
 
     def peek(self, size: int) -> bytes:
         """-> the next `size` bytes, or all there are."""
-        while len(self._waiting) - self._at < size:
+        while len(self._buffer) - self._at < size:
             chunk = next(self._chunks, None)
             if chunk is None:
                 break
-            self._waiting, self._at = self._waiting[self._at :] + chunk, 0
-        return self._waiting[self._at : self._at + size]
+            self._buffer, self._at = self._buffer[self._at :] + chunk, 0
+        return self._buffer[self._at : self._at + size]
 
     def read(self, size: int) -> bytes:
         self.peek(1)
-        found = self._waiting[self._at : self._at + size]
+        found = self._buffer[self._at : self._at + size]
         self._at += len(found)
         if self.headers_left is not None:
             self.headers_left -= len(found)
@@ -157,7 +157,7 @@ class _Source:
 
 
 def _unwrapped(upload: Upload, budget: Budget, depth: int) -> Iterator[Upload]:
-    source = _Source(_told(upload.chunks, upload.name))
+    source = _Source(_named_errors(upload.chunks, upload.name))
     begin = source.peek(262)
     opened = _gunzipped if begin[:2] == _GZIP else _unzstd if begin[:4] == _ZSTD else None
     archive = _members if begin[257:262] == _TAR else _zipped if begin[:4] in _ZIP else None
@@ -175,15 +175,15 @@ def _unwrapped(upload: Upload, budget: Budget, depth: int) -> Iterator[Upload]:
 
 def _gunzipped(source: _Source) -> Iterator[bytes]:
     with gzip.GzipFile(fileobj=cast(IO[bytes], source)) as file:
-        yield from _pieces(file.read)
+        yield from _growing_chunks(file.read)
 
 
 def _unzstd(source: _Source) -> Iterator[bytes]:
     with ZstdFile(cast(IO[bytes], source), options=_ZSTD_OPTIONS) as file:
-        yield from _pieces(file.read)
+        yield from _growing_chunks(file.read)
 
 
-def _pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
+def _growing_chunks(read: Callable[[int], bytes]) -> Iterator[bytes]:
     size = _FIRST
     while chunk := read(size):
         yield chunk
@@ -226,9 +226,9 @@ def _zipped(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]
     with (
         _naming(upload.name),
         _on_disk(source.all()) as kept,
-        zipfile.ZipFile(cast(IO[bytes], _Kept(kept))) as archive,
+        zipfile.ZipFile(cast(IO[bytes], _ZipOnDisk(kept))) as archive,
     ):
-        members = sorted((each for each in archive.infolist() if not each.is_dir()), key=_place)
+        members = sorted((each for each in archive.infolist() if not each.is_dir()), key=_reading_order)
         if not members:
             raise UnreadableLog(f"{clean_name(upload.name)}: an archive without files")
         for member in members:
@@ -236,20 +236,20 @@ def _zipped(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]
             if member.compress_type not in ways:
                 raise UnreadableLog(f"{clean_name(member.filename)}: of zip archives only deflated files are taken")
             with archive.open(member) as content:
-                chunks = budget.unpacked(_pieces(content.read), upload.watch)
+                chunks = budget.unpacked(_growing_chunks(content.read), upload.watch)
                 yield upload._replace(name=member.filename, chunks=chunks, member=True)
 
 
 def _on_disk(chunks: Iterator[bytes]) -> IO[bytes]:
     """-> a file without a name that holds them. Raises StorageUnavailable."""
-    with _keeping():
+    with _storage_errors():
         # Unbuffered, as a full buffer on a full disk would fail once more when the file is closed.
         file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  the caller closes it
     try:
         for chunk in chunks:
             left = memoryview(chunk)
             while left:
-                with _keeping():
+                with _storage_errors():
                     left = left[file.write(left) :]
     except BaseException:
         file.close()
@@ -258,14 +258,14 @@ def _on_disk(chunks: Iterator[bytes]) -> IO[bytes]:
 
 
 @contextmanager
-def _keeping() -> Iterator[None]:
+def _storage_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise StorageUnavailable(f"a zip archive can't be kept on disk: {error.strerror}") from error
 
 
-class _Kept:
+class _ZipOnDisk:
     """A zip archive on disk, of which no list of contents is read that would fill the memory."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -278,7 +278,7 @@ class _Kept:
         return self._file.read(size)
 
 
-def _place(member: zipfile.ZipInfo) -> tuple[bool, str]:
+def _reading_order(member: zipfile.ZipInfo) -> tuple[bool, str]:
     return member.filename.endswith("error.json"), member.filename
 
 
@@ -288,7 +288,7 @@ def _without_ending(name: str) -> str:
     return name.removesuffix(".tgz")
 
 
-def _told(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
+def _named_errors(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
     with _naming(name):
         yield from chunks
 

@@ -107,9 +107,9 @@ class Windows:
             joined = bool(spans) and hit.end <= spans[-1][1] and not hit.wide
             before = spans[-1][0] if joined else hit.start if hit.brief else _back(block, hit.start, BEFORE)
             last, after = hit.end, AFTER_BRIEF if hit.brief and not hit.wide else AFTER_WIDE if hit.wide else AFTER
-            if hit.over:
-                known.append((hit.end + 1, hit.over))
-                last, after = block.find(b"\n", hit.over), AFTER_BRIEF
+            if hit.frames_end:
+                known.append((hit.end + 1, hit.frames_end))
+                last, after = block.find(b"\n", hit.frames_end), AFTER_BRIEF
             end, lacking = _forward(block, last if last >= 0 else len(block), after, spans[-1][1] if spans else 0)
             short = max(short, lacking)
             _add(spans, before, end)
@@ -138,7 +138,7 @@ class Windows:
 
 
 def _line_end(block: bytes, start: int, end: int) -> int:
-    """-> the end of the last line that ends between two places, else of the line that begins at the first one."""
+    """-> the end of the last line that ends between two bytes, else of the line that begins at the first one."""
     if end == len(block):
         return end
     return block.rfind(b"\n", start, end) + 1 or block.find(b"\n", end) + 1 or len(block)
@@ -150,7 +150,7 @@ def _long_lines(piece: bytes) -> int:
 
 
 def _line_feeds(block: bytes, start: int, end: int) -> int:
-    """-> how many line feeds there are. Rapidfuzz counts equal places, vectorised: three times as fast as bytes.count,
+    """-> how many line feeds there are. Rapidfuzz counts equal bytes, vectorised: three times as fast as bytes.count,
     which in a healthy log took as long as the scan."""
     if not 4096 < end - start <= len(_LINE_FEEDS):
         return block.count(b"\n", start, end)
@@ -187,21 +187,21 @@ def _without(spans: list[tuple[int, int]], known: list[tuple[int, int]]) -> list
     return left
 
 
-def _back(block: bytes, place: int, lines: int) -> int:
-    """-> the start of the line that stands `lines` above the one that begins at `place`."""
-    start = place
+def _back(block: bytes, at: int, lines: int) -> int:
+    """-> the start of the line that stands `lines` above the one that begins at byte `at`."""
+    start = at
     for _ in range(lines):
         start = block.rfind(b"\n", 0, max(start - 1, 0)) + 1
     return start
 
 
-def _forward(block: bytes, place: int, lines: int, kept: int = 0) -> tuple[int, int]:
-    """-> the end of the line that stands `lines` below the one at `place`, or of the block, where all of it is `kept`;
+def _forward(block: bytes, at: int, lines: int, kept: int = 0) -> tuple[int, int]:
+    """-> the end of the line that stands `lines` below the one at byte `at`, or of the block, where all of it is `kept`;
     and how many of them the block lacks."""
     if kept == len(block):
-        near = block.count(b"\n", place, place + _LINE * (lines + 1))  # Most often so many lines stand right below.
-        return kept, 0 if near > lines else max(lines + 1 - block.count(b"\n", place), 0)
-    end = place
+        near = block.count(b"\n", at, at + _LINE * (lines + 1))  # Most often so many lines stand right below.
+        return kept, 0 if near > lines else max(lines + 1 - block.count(b"\n", at), 0)
+    end = at
     for done in range(lines + 1):
         end = block.find(b"\n", end) + 1
         if not end:

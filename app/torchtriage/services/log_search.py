@@ -10,7 +10,7 @@ from functools import lru_cache
 import re2
 
 from torchtriage.domain.incident import Incident, StoredFile, StoredLine
-from torchtriage.reading.block_features import ERRORS, OF_RANK, Landmarks
+from torchtriage.reading.block_features import ERRORS, OF_RANK, BlockFeatures
 from torchtriage.reading.prefixes.learned import Labels
 from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
 from torchtriage.reading.prefixes.strip import learn_labels, strip_prefixes
@@ -75,7 +75,7 @@ class Writers:
         bare = rf"|(?:^|[\s\[(])(?i:r|gpu|local[_ ]?rank|cuda|device)?[ =:_]?{number}[\]:|) ]" if self._bare else ""
         return rf"{OF_RANK.format(number)}|[\[:,]{rank}[\],]{bare}"
 
-    def may_hold(self, rank: int, marks: Landmarks) -> bool:
+    def may_hold(self, rank: int, marks: BlockFeatures) -> bool:
         """-> whether lines of the rank can be in a piece of the file that has these landmarks."""
         return self._of_file == rank or self._bare or marks.may_hold(rank)
 
@@ -160,7 +160,7 @@ def _fits(service: Service, incident: Incident, file: StoredFile, sought: Sought
 
 def _wanted(
     service: Service, incident: Incident, file: StoredFile, sought: Sought
-) -> Callable[[Landmarks], bool] | None:
+) -> Callable[[BlockFeatures], bool] | None:
     """-> whether what is sought can be in a piece of the file, by its landmarks; None where anything can."""
     if sought.rank is None:
         return (lambda marks: marks.error) if sought.error and not sought.words else None

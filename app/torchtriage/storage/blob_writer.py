@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from torchtriage.errors import DamagedLog, NotFound, StorageUnavailable
-from torchtriage.reading.block_features import Landmarks, look
+from torchtriage.reading.block_features import BlockFeatures, features_of
 from torchtriage.reading.zstd import CompressionParameter, ZstdError, compress
 from torchtriage.storage import zstd_frames
 
@@ -31,7 +31,7 @@ class BlobWriter:
         self._digest = hashlib.sha256()
         self._waiting = bytearray()
         self._entries: list[zstd_frames.Entry] = []
-        self._marks: list[Landmarks] = []
+        self._marks: list[BlockFeatures] = []
         self._cut = b""  # the line that the last frame ends in
         self.bytes = 0
         self._last = b""
@@ -80,13 +80,13 @@ class BlobWriter:
         return compressed
 
     def _mark(self, data: bytes) -> None:
-        """Keeps what the frame is remembered by. A small log is one frame, and nobody needs to find one there."""
+        """Keeps the features of a frame. A small log is one frame, and nobody needs to find one there."""
         if not self._marks and len(data) < zstd_frames.FRAME:
             return
         if self._marks:  # the line that goes on here, or begins right here, counts among those of the frame before
             rest = data[: data.find(b"\n", 0, _LONGEST_LINE) + 1 or _LONGEST_LINE]
-            self._marks[-1] |= look(self._cut + rest)
-        self._marks.append(look(data))
+            self._marks[-1] |= features_of(self._cut + rest)
+        self._marks.append(features_of(data))
         self._cut = data[data.rfind(b"\n") + 1 :][-_LONGEST_LINE:]
 
 

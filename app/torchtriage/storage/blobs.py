@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 from torchtriage.domain.incident import StoredLine
 from torchtriage.errors import DamagedLog, NotFound, StorageUnavailable
-from torchtriage.reading.block_features import Landmarks
+from torchtriage.reading.block_features import BlockFeatures
 from torchtriage.storage import zstd_frames
 from torchtriage.storage.blob_writer import BlobWriter, beside, told
 from torchtriage.storage.frame_reader import FrameReader
@@ -189,7 +189,7 @@ class BlobStore:
             return found
 
     def segments(
-        self, sha256: str, line: int, back: bool = False, wanted: Callable[[Landmarks], bool] | None = None
+        self, sha256: str, line: int, back: bool = False, wanted: Callable[[BlockFeatures], bool] | None = None
     ) -> Iterator[tuple[int, bytes]]:
         """Yields the file in whole lines, frame by frame, each with the number of its first line: from the frame that
         holds `line` on, or from there back to the beginning. Frames whose landmarks are known and not `wanted` are left

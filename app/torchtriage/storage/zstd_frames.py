@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from torchtriage.reading import block_features
-from torchtriage.reading.block_features import Landmarks
+from torchtriage.reading.block_features import BlockFeatures
 
 FRAME = 4 << 20  # bytes of the log in one frame
 _SKIPPABLE = struct.Struct("<II")  # magic, bytes that follow
@@ -41,7 +41,7 @@ class Entry:
 class Index:
     """Where the frames of a stored file are, and which lines they hold."""
 
-    def __init__(self, entries: Sequence[Entry], open_end: bool, marks: Sequence[Landmarks] = ()) -> None:
+    def __init__(self, entries: Sequence[Entry], open_end: bool, marks: Sequence[BlockFeatures] = ()) -> None:
         """`marks` are those of each frame, of the lines that begin in it, or none."""
         self.entries = tuple(entries)
         self.marks = tuple(marks)

@@ -73,7 +73,7 @@ def custom_label(lines: Sequence[str]) -> str | None:
     filled = [line[:_LONGEST] for line in lines if line.strip()]
     if len(filled) < _FEWEST or not _begin_alike(filled) or not _FOREIGN_BEHIND.search("\n".join(filled)):
         return None
-    label = _cut("".join(_common(filled)))
+    label = _label_part("".join(_common_tokens(filled)))
     if not label:
         return None
     hits = [*filter(None, map(re.compile(_regex(label, frozenset())).match, filled))]
@@ -81,10 +81,10 @@ def custom_label(lines: Sequence[str]) -> str | None:
     if len(rests) < _enough(filled) or not any(_FOREIGN_THERE.match(_without_known(rest)) for rest in rests):
         return None
     numbers = zip(*(_DIGITS.findall(CLOCK.sub("", hit[0])) for hit in hits), strict=False)
-    return _regex(label, frozenset(at for at, values in enumerate(numbers) if _counts(values)))
+    return _regex(label, frozenset(at for at, values in enumerate(numbers) if _is_counter(values)))
 
 
-def _counts(values: Sequence[str]) -> bool:
+def _is_counter(values: Sequence[str]) -> bool:
     """-> whether a number counts lines or seconds, and names no writer: it never falls, and takes many values."""
     numbers = [int(value[:_MOST_DIGITS]) for value in values]
     return len(set(numbers)) > max(_MOST_WRITERS, len(numbers) // 8) and all(a <= b for a, b in pairwise(numbers))
@@ -111,13 +111,13 @@ def _enough(lines: Sequence[object]) -> float:
     return min(_NEARLY_ALL * len(lines), len(lines) - _HEADINGS) if len(lines) > 4 * _HEADINGS else len(lines)
 
 
-def _common(lines: list[str]) -> list[str]:
+def _common_tokens(lines: list[str]) -> list[str]:
     """-> the tokens with which enough lines begin. Numbers are `0`; one that changes ends them, if it stands free."""
     every, enough = len(lines), _NEARLY_ALL * len(lines)
     tokens = [_tokens(line) for line in lines]
     common: list[str] = []
     for _ in range(_FAR):
-        # Most lines differ at their second or third token: no more are read than are alike.
+        # Most lines differ at their second or third token: no more are read than agree.
         here = [(token, line) for line in tokens if (token := next(line, ""))]
         if not here:
             break
@@ -126,11 +126,11 @@ def _common(lines: list[str]) -> list[str]:
         if often + every - len(here) < enough:
             break
         every -= len(here) - often
-        alike = [other for other, _ in here if _masked(other) == token]
+        agreeing = [other for other, _ in here if _masked(other) == token]
         tokens = [line for other, line in here if _masked(other) == token]
-        if token == "0" and len(set(alike)) > 1 and not _open("".join(common)):
+        if token == "0" and len(set(agreeing)) > 1 and not _open("".join(common)):
             break
-        common.append(common_beginning(alike) if token == " " else token)
+        common.append(common_beginning(agreeing) if token == " " else token)
     return common
 
 
@@ -155,7 +155,7 @@ def _open(text: str) -> bool:
     return bool(_OPEN.search(text))
 
 
-def _cut(label: str) -> str:
+def _label_part(label: str) -> str:
     """-> the label up to where its writer's own words begin, or a record."""
     label = label.partition('{"')[0]
     bare = _ENCLOSED.sub(

@@ -107,15 +107,15 @@ def writer_of(name: str) -> str:
 
 def _numbered(names: Iterable[str]) -> dict[str, int]:
     """-> of files whose names differ in one number only, which counts them from 0 on, that number."""
-    alike: dict[tuple[str, ...], dict[str, list[int]]] = {}
+    same_but_numbers: dict[tuple[str, ...], dict[str, list[int]]] = {}
     for name in names:
         if name.rpartition("/")[2].startswith("slurm-"):
             continue  # Tasks of an array, most often.
-        alike.setdefault(tuple(_DIGITS.split(name)), {})[name] = [
+        same_but_numbers.setdefault(tuple(_DIGITS.split(name)), {})[name] = [
             int(number[:_MOST_DIGITS]) for number in _DIGITS.findall(name)
         ]
     found: dict[str, int] = {}
-    for parts, files in alike.items():
+    for parts, files in same_but_numbers.items():
         columns = [at for at, column in enumerate(zip(*files.values(), strict=True)) if len(set(column)) > 1]
         if len(columns) == 1 and not _NO_TASK.search(parts[columns[0]]):
             numbers = {name: values[columns[0]] for name, values in files.items()}

@@ -92,10 +92,10 @@ def strip_prefixes(raw: str, known: Labels, outer: Origin = UNKNOWN) -> Origin:
         or ("]:" in origin.text and not known.learning and _take_passed_on(origin))
     ):
         origin = found
-    return _with_own(origin)
+    return _with_own_words(origin)
 
 
-def _with_own(origin: Origin) -> Origin:
+def _with_own_words(origin: Origin) -> Origin:
     """-> the origin with what the line's own text says of rank, host and time."""
     text = origin.text
     rank, host = origin.rank, origin.host
@@ -119,7 +119,7 @@ def _take_label(origin: Origin, left: list[str]) -> Origin | None:
         if found is None or not found.end():
             continue
         del left[at]
-        return _behind(origin, found, name)
+        return _with_label(origin, found, name)
     return None
 
 
@@ -137,17 +137,17 @@ def _take_custom(origin: Origin, form: re.Pattern[str]) -> Origin | None:
         label = label.replace(number, "", 1) if name.startswith("count") and number else label
     writer = writer_in(label)
     if writer is not None:
-        return _behind(origin, writer[1], writer[0])._replace(text=text)
+        return _with_label(origin, writer[1], writer[0])._replace(text=text)
     return origin._replace(text=text, stream=f"{origin.stream}{label.strip()}/")
 
 
-def _behind(origin: Origin, found: re.Match[str], name: str) -> Origin:
+def _with_label(origin: Origin, found: re.Match[str], name: str) -> Origin:
     """-> the origin without the label that was found."""
     part = found.groupdict()
     task = part.get("task")
     rank, local, pod, time = part.get("rank") or task, part.get("local_rank"), part.get("pod"), part.get("time")
     if "file" in part or "line" in part:
-        return _of_file(origin._replace(text=origin.text[found.end() :]), part.get("file"))
+        return _with_path(origin._replace(text=origin.text[found.end() :]), part.get("file"))
     writer = "" if time else pod or part.get("host") or part.get("stream") or f"r{rank or local}"
     return origin._replace(
         text=origin.text[found.end() :],
@@ -161,7 +161,7 @@ def _behind(origin: Origin, found: re.Match[str], name: str) -> Origin:
     )
 
 
-def _of_file(origin: Origin, name: str | None) -> Origin:
+def _with_path(origin: Origin, name: str | None) -> Origin:
     """-> the origin with what the path says that grep put before a line."""
     if name is None:
         return origin

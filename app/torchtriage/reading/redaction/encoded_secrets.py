@@ -19,7 +19,7 @@ import re2
 
 from torchtriage.reading.redaction.redact import redacted
 from torchtriage.reading.scan import Scanner
-from torchtriage.reading.unwrap.protocol import LARGEST
+from torchtriage.reading.unwrap.decoder_interface import LARGEST
 from torchtriage.reading.unwrap.transport_encoding import decoded_text, decoded_word
 
 _SAMPLE = 64 << 10  # bytes by which a file's form is told

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from itertools import zip_longest
 
+from torchtriage.reading.unwrap.decoder_interface import Decode, Decoded, Decoder, Head, numbered_lines, untouched
 from torchtriage.reading.unwrap.newest_first import from_records
-from torchtriage.reading.unwrap.protocol import Decode, Decoded, Decoder, Head, numbered_lines, untouched
 from torchtriage.reading.unwrap.quoted_strings import unescaped
 
 _YAML = re.compile(

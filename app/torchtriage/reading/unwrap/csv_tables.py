@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from torchtriage.reading.log_records import is_context_field, is_message_field
 from torchtriage.reading.prefixes.times import iso
+from torchtriage.reading.unwrap.decoder_interface import LARGEST, Decode, Decoded, Decoder, Head, untouched
 from torchtriage.reading.unwrap.newest_first import from_records
-from torchtriage.reading.unwrap.protocol import LARGEST, Decode, Decoded, Decoder, Head, untouched
 
 _SEPARATORS = ",;\t"
 _SOME = 8  # rows by which a table without names is recognised
@@ -47,10 +47,10 @@ def is_table(sample: bytes) -> bool:
     """-> whether a file that begins with `sample` is a table: its first line names columns, one of which holds messages, or
     its rows begin with a time and have as many cells."""
     head = sample[:2000].partition(b"\n")[0].decode("utf-8", "replace")
-    return _columns(head) is not None or (bool(_FIRST_CELL.match(head)) and _shape(sample) is not None)
+    return _named_columns(head) is not None or (bool(_FIRST_CELL.match(head)) and _unnamed_columns(sample) is not None)
 
 
-def _shape(sample: bytes) -> tuple[str, list[str]] | None:
+def _unnamed_columns(sample: bytes) -> tuple[str, list[str]] | None:
     """-> the separator of a table without names, and names for its columns; None where it is none."""
     text = sample[:_SAMPLE].decode("utf-8", "replace")
     begins = _FIRST_CELL.match(text)
@@ -85,17 +85,17 @@ def _rows(text: str, separator: str) -> Iterator[list[str]]:
         return
 
 
-def _columns(header: str) -> tuple[str, list[str]] | None:
+def _named_columns(header: str) -> tuple[str, list[str]] | None:
     """-> the separator of the columns, and their names; None where the line is no header of a log."""
     separator = max(",;\t", key=header.count)
     names = [name.strip().strip('"').strip() for name in header.strip().split(separator)]
-    if len(names) < 2 or not all(name and _CELL.fullmatch(name) for name in names) or _message(names) is None:
+    if len(names) < 2 or not all(name and _CELL.fullmatch(name) for name in names) or _message_column(names) is None:
         return None
     return separator, names
 
 
-def _message(names: list[str]) -> int | None:
-    """-> the place of the column that holds messages."""
+def _message_column(names: list[str]) -> int | None:
+    """-> the index of the column that holds messages."""
     known = (at for at, name in enumerate(names) if name.lower() in _OF_TABLES)
     named = (
         at for at, name in enumerate(names) if is_message_field(name.rpartition(".")[2]) and not is_context_field(name)
@@ -106,9 +106,9 @@ def _message(names: list[str]) -> int | None:
 def rows(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
     """Yields (line number, record) for each row of a table, in its order."""
     text = content.decode("utf-8", "replace")
-    named = _columns(text.partition("\n")[0])
-    separator, names = named or _shape(content) or (",", [])
-    message = _message(names)
+    named = _named_columns(text.partition("\n")[0])
+    separator, names = named or _unnamed_columns(content) or (",", [])
+    message = _message_column(names)
     names = ["message" if at == message else _TABLE_NAMES.get(name.lower(), name) for at, name in enumerate(names)]
     number, time = 1, ""
     for at, row in enumerate(_rows(text, separator)):

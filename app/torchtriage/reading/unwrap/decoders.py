@@ -27,7 +27,7 @@ from torchtriage.reading.unwrap import (
     transport_encoding,
     wrapped_behind_labels,
 )
-from torchtriage.reading.unwrap.protocol import Decoded, Decoder, Head, too_large
+from torchtriage.reading.unwrap.decoder_interface import Decoded, Decoder, Head, too_large
 
 _SAMPLE = 64 << 10  # bytes
 _DEEPEST = 4  # decoders in one another

@@ -6,7 +6,15 @@ import html
 import re
 from collections.abc import Iterator
 
-from torchtriage.reading.unwrap.protocol import LARGEST, Decode, Decoded, Decoder, Head, from_lines, numbered_lines
+from torchtriage.reading.unwrap.decoder_interface import (
+    LARGEST,
+    Decode,
+    Decoded,
+    Decoder,
+    Head,
+    from_lines,
+    numbered_lines,
+)
 
 _PAGE = re.compile(
     rb"\s*(?:<\?xml[^<]*)?<(?:!DOCTYPE|html|head|body|table|pre|div|p|ul|ol|span|tr|testsuites?)\b", re.I

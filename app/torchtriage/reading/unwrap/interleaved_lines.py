@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from torchtriage.reading.unwrap.protocol import (
+from torchtriage.reading.unwrap.decoder_interface import (
     LARGEST,
     Decode,
     Decoded,

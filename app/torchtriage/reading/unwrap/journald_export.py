@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchtriage.reading.unwrap.decoder_interface import Decode, Decoded, Decoder, Head, untouched
 from torchtriage.reading.unwrap.newest_first import from_records
-from torchtriage.reading.unwrap.protocol import Decode, Decoded, Decoder, Head, untouched
 
 _HEADER = re.compile(rb"[A-Z][a-z]{2} (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S*) [^\n]{0,40}\[s=[^\n\]]*\]")  # of `verbose`
 _JOURNAL = re.compile(rb"(?:__CURSOR|__REALTIME_TIMESTAMP)=|" + _HEADER.pattern + rb"\r?\n +_?[A-Z]")

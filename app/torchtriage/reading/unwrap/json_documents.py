@@ -9,8 +9,8 @@ from itertools import chain, tee
 from typing import Any
 
 from torchtriage.reading.log_records import WHOLE_LOG, record_in, records_in
+from torchtriage.reading.unwrap.decoder_interface import LARGEST, Decode, Decoded, Decoder, Head, from_lines, untouched
 from torchtriage.reading.unwrap.newest_first import from_records
-from torchtriage.reading.unwrap.protocol import LARGEST, Decode, Decoded, Decoder, Head, from_lines, untouched
 from torchtriage.reading.unwrap.quoted_strings import lines_in_strings, may_be_encoded
 
 _SAMPLE = 64 << 10  # characters

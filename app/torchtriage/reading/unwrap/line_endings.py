@@ -9,7 +9,15 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from torchtriage.reading.unwrap.protocol import LARGEST, Decode, Decoded, Decoder, Head, from_lines, numbered_lines
+from torchtriage.reading.unwrap.decoder_interface import (
+    LARGEST,
+    Decode,
+    Decoded,
+    Decoder,
+    Head,
+    from_lines,
+    numbered_lines,
+)
 
 _FEWEST = 4  # line ends
 _LONG = 400  # bytes of a line into which several were joined

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import pairwise
 
 from torchtriage.reading.prefixes.margins_and_markup import without_margins
-from torchtriage.reading.unwrap.protocol import Decode, Decoder, Head, Rejoin, from_layout
+from torchtriage.reading.unwrap.decoder_interface import Decode, Decoder, Head, Rejoin, from_layout
 
 _FEWEST = 3  # lines of the full width
 _NARROWEST, _WIDEST = 60, 260  # characters of lines that were cut at one width

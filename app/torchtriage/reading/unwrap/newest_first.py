@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from torchtriage.reading.unwrap.protocol import Decode, Decoded, Decoder, Head, cut_into_blocks
+from torchtriage.reading.unwrap.decoder_interface import Decode, Decoded, Decoder, Head, cut_into_blocks
 
 _FIRST = 40  # lines that decide for most files
 _HARDLY_ANY = 20  # times as many fall as rise where the newest stand first
@@ -42,7 +42,7 @@ def _recognise(head: Head) -> Decode | None:
 def is_newest_first(head: Head) -> bool:
     """-> whether a file is to be read from its end."""
     some = head.lines[:_FIRST]  # They decide for most files.
-    if _fall(some) and _fall(head.lines):
+    if _times_fall(some) and _times_fall(head.lines):
         return True
     if _TRACEBACK in head.sample:
         return _upside_down(head.lines)
@@ -61,7 +61,7 @@ def order_written(lines: Sequence[bytes]) -> list[int]:
     """-> the indexes of the lines of a file that begins with the newest, the oldest first; lines without a time stay with
     the one above."""
     times = [time_in(line) for line in lines]
-    if not any(times) or not _fall(lines):
+    if not any(times) or not _times_fall(lines):
         return [*range(len(lines))][::-1]
     starts = [at for at, time in enumerate(times) if at == 0 or time]
     groups = [range(start, end) for start, end in pairwise([*starts, len(lines)])]
@@ -97,7 +97,7 @@ def oldest_first(lines: Sequence[bytes], times: Sequence[bytes]) -> list[int] | 
     known = [time for time in times if time]
     down = _reads_down(lines)
     backwards = not down and known[:1] >= known[-1:] and (_upside_down(lines) or _counts_down(b"\n".join(lines)))
-    if not backwards and not _falls(known, len(lines)):
+    if not backwards and not _mostly_falls(known, len(lines)):
         return None
     return sorted(range(len(lines)), key=lambda at: (times[at], at if down else -at))
 
@@ -112,7 +112,7 @@ def time_in(line: bytes) -> bytes:
     return found[0] if found else b""
 
 
-def _fall(lines: Sequence[bytes]) -> bool:
+def _times_fall(lines: Sequence[bytes]) -> bool:
     """-> whether nearly all lines have times, which fall. In most logs they rise or are missing: a few lines decide."""
     times: list[bytes] = []
     missing = rises = 0
@@ -124,10 +124,10 @@ def _fall(lines: Sequence[bytes]) -> bool:
             return False
         if time:
             times.append(time)
-    return _falls(times, len(lines))
+    return _mostly_falls(times, len(lines))
 
 
-def _falls(times: list[bytes], lines: int) -> bool:
+def _mostly_falls(times: list[bytes], lines: int) -> bool:
     """-> whether nearly all times are earlier than the one above."""
     falls = sum(above > below for above, below in pairwise(times))
     rises = sum(above < below for above, below in pairwise(times))
@@ -148,17 +148,17 @@ def _counts_down(data: bytes, most: int = -1) -> bool:
 
 def _reads_down(lines: Sequence[bytes]) -> bool:
     """-> whether lines of one instant stand in the order of writing: tracebacks' heads above their first frames."""
-    above, below = _frames(lines)
+    above, below = _frames_beside_heads(lines)
     return below > above
 
 
 def _upside_down(lines: Sequence[bytes]) -> bool:
     """-> whether the first frames of tracebacks stand above their heads, and hardly ever one below."""
-    above, below = _frames(lines)
+    above, below = _frames_beside_heads(lines)
     return above > 2 * below
 
 
-def _frames(lines: Sequence[bytes]) -> tuple[int, int]:
+def _frames_beside_heads(lines: Sequence[bytes]) -> tuple[int, int]:
     """-> how many heads of tracebacks have a frame right above, and how many one below."""
     above = below = 0
     for start in range(0, len(lines), _MANY):

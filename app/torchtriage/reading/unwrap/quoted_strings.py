@@ -10,7 +10,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from torchtriage.reading.unwrap.protocol import LARGEST, Decode, Decoded, Decoder, Head, from_lines, numbered_lines
+from torchtriage.reading.unwrap.decoder_interface import (
+    LARGEST,
+    Decode,
+    Decoded,
+    Decoder,
+    Head,
+    from_lines,
+    numbered_lines,
+)
 
 _FEWEST = 4  # escaped line ends, or strings of a list
 _DEEPEST = 8  # levels of a document

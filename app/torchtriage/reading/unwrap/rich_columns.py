@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from torchtriage.reading.unwrap.protocol import Decode, Decoder, Head, Rejoin, from_layout
+from torchtriage.reading.unwrap.decoder_interface import Decode, Decoder, Head, Rejoin, from_layout
 
 _FEWEST = 3  # rows
 _FIRST = 40  # lines that decide for most files

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
+from torchtriage.reading.unwrap.decoder_interface import Decode, Decoder, Head, Rejoin, from_layout
 from torchtriage.reading.unwrap.line_wrapping import LINE_BEGINS, cut_width, rejoin_cut
-from torchtriage.reading.unwrap.protocol import Decode, Decoder, Head, Rejoin, from_layout
 
 _BARS = "│┃"
 _BAR_BYTES = tuple(bar.encode() for bar in _BARS)

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from urllib.parse import unquote_to_bytes
 
-from torchtriage.reading.unwrap.protocol import (
+from torchtriage.reading.unwrap.decoder_interface import (
     LARGEST,
     Decode,
     Decoded,

@@ -15,8 +15,8 @@ from torchtriage.reading.log_records import record_of
 from torchtriage.reading.prefixes.custom_labels import CLOCK
 from torchtriage.reading.prefixes.known import is_own, prefix_of
 from torchtriage.reading.prefixes.learned import FORMS, learned_label
+from torchtriage.reading.unwrap.decoder_interface import Decode, Decoder, Head, Rejoin, from_layout
 from torchtriage.reading.unwrap.line_wrapping import find_cuts
-from torchtriage.reading.unwrap.protocol import Decode, Decoder, Head, Rejoin, from_layout
 from torchtriage.reading.unwrap.rich_columns import find_columns
 from torchtriage.reading.unwrap.tmux_panes import find_panes
 
