@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bench.big_logs import failed, healthy
 from torchtriage.domain.incident import Incident, Job, State, StoredFile, StoredLog
-from torchtriage.services.log_search import Found, Sought, find
+from torchtriage.services.log_search import Found, LineQuery, find
 from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.settings import Settings
 from torchtriage.web.pages.log_window import Wanted, log_piece
@@ -81,7 +81,7 @@ def questions(service: Service, incident: Incident) -> dict[str, Callable[[], As
         return lambda: _timed([lambda: len(log_piece(service, incident, None, Wanted(**wanted)).rows)])
 
     def look(start: int, back: bool = False, **sought: object) -> Callable[[], Asked]:
-        return lambda: _looked(service, incident, Sought(**sought), start, back)  # type: ignore[arg-type]
+        return lambda: _looked(service, incident, LineQuery(**sought), start, back)  # type: ignore[arg-type]
 
     def anywhere() -> Asked:
         lines = [dice.randint(1, file.lines) for _ in range(100)]
@@ -105,7 +105,7 @@ def questions(service: Service, incident: Incident) -> dict[str, Callable[[], As
     }
 
 
-def _looked(service: Service, incident: Incident, sought: Sought, start: int, back: bool) -> Asked:
+def _looked(service: Service, incident: Incident, sought: LineQuery, start: int, back: bool) -> Asked:
     answers: list[Asked] = []
     found = Found(None, start, False)
     while found.line is None and not found.ended:

@@ -37,7 +37,7 @@ class Failure:
     """One kind of failure: a verdict in which the host is _HOST, and the groups that it leads to."""
 
     verdict: str
-    finding: Any
+    summary: Any
     words: str
     advice: str
     weight: float
@@ -112,9 +112,9 @@ def _kind(engine: Engine, knowledge: KnowledgeBase, log: str, weight: float) -> 
     told["root_cause"] |= {"host": _HOST} | {
         name: [] for name in ("causes", "fixes", "checks", "prevent", "references")
     }  # the page has them from the entry
-    finding = summary_of(verdict, knowledge)
+    summary = summary_of(verdict, knowledge)
     return Failure(
-        json.dumps(told), finding, " ".join(sorted(full_text_search.words(finding.text))), verdict.action.advice, weight
+        json.dumps(told), summary, " ".join(sorted(full_text_search.words(summary.text))), verdict.action.advice, weight
     )
 
 
@@ -124,7 +124,7 @@ def _groups(kinds: list[Failure], count: int) -> list[dict[str, Any]]:
     for number in range(1, count + 1):
         kind = kinds[number % len(kinds)]
         kind.groups.append(number)
-        found = kind.finding
+        found = kind.summary
         rows.append({
             "number": number, "status": "open" if number % 7 else "resolved", "signature": f"{found.signature} in step_{number}",
             "title": found.title, "entry": found.entry, "outcome": found.outcome,
@@ -163,7 +163,7 @@ class _Incidents:
     def _one(self, number: int, at: datetime) -> tuple[dict[str, Any], str, str]:
         dice = self._dice
         (kind,) = dice.choices(self._kinds, self._weights)
-        found = kind.finding
+        found = kind.summary
         (cluster,) = dice.choices(list(CLUSTERS), list(CLUSTERS.values()))
         hosts = self._hosts[cluster]
         # A few hosts are worse than the others, where it is the host.

@@ -53,7 +53,7 @@ MESSAGES = {
 }
 
 
-def root_of(engine: Engine, *parts: str | list[str]) -> RootCause:
+def final_group(engine: Engine, *parts: str | list[str]) -> RootCause:
     root = engine.triage(from_bytes(text("step 3 loss 2.1", *parts))).root_cause
     assert root is not None
     return root
@@ -78,23 +78,23 @@ def root_of(engine: Engine, *parts: str | list[str]) -> RootCause:
 @pytest.mark.parametrize("raised", [REFUSED, "ValueError: no such plan", "AssertionError"])
 def test_a_framework_that_refuses_tells_where_to_look(engine: Engine, file: str, expected: str, raised: str) -> None:
     code = "assert plan.fits(room)" if raised == "AssertionError" else "raise refused(plan)"
-    root = root_of(engine, traceback(raised, [MAIN, (f"{SITE}/{file}", 70, "plan", code)]))
+    root = final_group(engine, traceback(raised, [MAIN, (f"{SITE}/{file}", 70, "plan", code)]))
     assert (root.entry, root.confidence) == (expected, "likely")
 
 
 def test_an_error_that_a_framework_only_passes_on_is_no_refusal(engine: Engine) -> None:
     frames = [MAIN, (f"{SITE}/verl/workers/fsdp_workers.py", 70, "plan", "return rooms[plan]")]
-    assert root_of(engine, traceback("KeyError: 'plan'", frames)).entry == "usage.python-error"
+    assert final_group(engine, traceback("KeyError: 'plan'", frames)).entry == "usage.python-error"
 
 
 @pytest.mark.parametrize(("message", "entry"), MESSAGES.items())
 def test_the_message_of_a_framework_is_known(engine: Engine, message: str, entry: str) -> None:
-    assert root_of(engine, traceback(message)).entry == entry
+    assert final_group(engine, traceback(message)).entry == entry
 
 
 def test_a_run_that_ends_in_an_uncaught_error_is_not_healthy_because_its_message_is_an_echo(engine: Engine) -> None:
     raised = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"
-    assert root_of(engine, traceback(raised, [MAIN])).entry == "vllm.engine"
+    assert final_group(engine, traceback(raised, [MAIN])).entry == "vllm.engine"
 
 
 def test_the_error_in_an_envelope_of_ray_is_the_cause(engine: Engine) -> None:
@@ -102,7 +102,7 @@ def test_the_error_in_an_envelope_of_ray_is_the_cause(engine: Engine) -> None:
         "ray.exceptions.UnserializableException: Failed to deserialize exception. Refer to the documentation.", [MAIN]
     )
     inner = "httpx.HTTPStatusError: Server error '503 Service Unavailable' for url 'http://10.2.1.5:3201/generate'"
-    assert root_of(engine, envelope, "Original exception:", inner).entry in ("vllm.engine", "network.http-service")
+    assert final_group(engine, envelope, "Original exception:", inner).entry in ("vllm.engine", "network.http-service")
 
 
 @pytest.mark.parametrize(
@@ -115,13 +115,13 @@ def test_the_error_in_an_envelope_of_ray_is_the_cause(engine: Engine) -> None:
 )
 def test_ray_tells_which_rank_a_process_is(engine: Engine, told: str) -> None:
     label = "(Worker pid=3124, ip=10.9.101.240) "
-    root = root_of(engine, told, traceback("NameError: name 'nett' is not defined", [MAIN], label))
+    root = final_group(engine, told, traceback("NameError: name 'nett' is not defined", [MAIN], label))
     assert (root.entry, root.rank) == ("usage.python-error", 5)
 
 
 def test_two_processes_of_one_number_are_no_rank(engine: Engine) -> None:
     told = [f"- (node_id=f{rank}, ip=10.9.1.{rank}, pid=3124) world_rank={rank}, local_rank=0" for rank in (5, 6)]
-    root = root_of(engine, told, traceback("NameError: name 'nett' is not defined", [MAIN], "(Worker pid=3124) "))
+    root = final_group(engine, told, traceback("NameError: name 'nett' is not defined", [MAIN], "(Worker pid=3124) "))
     assert root.rank is None
 
 
@@ -130,7 +130,7 @@ def test_the_label_of_a_logger_is_that_of_the_traceback_below_it(engine: Engine)
     first, *rest = traceback(
         "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)", [MAIN]
     )
-    root = root_of(engine, others, f"[2026-02-26 12:01:56 TP2] Scheduler hit an exception: {first}", rest)
+    root = final_group(engine, others, f"[2026-02-26 12:01:56 TP2] Scheduler hit an exception: {first}", rest)
     assert (root.entry, root.rank) == ("nccl.unhandled-system-error", 2)
 
 
@@ -167,6 +167,6 @@ def test_a_watchdogs_line_comes_before_what_somebody_said_of_the_hang(engine: En
 @pytest.mark.parametrize("function", ["__post_init__", "check_sizes", "_validate"])
 def test_a_programs_own_check_of_its_settings_is_one_of_the_settings(engine: Engine, function: str) -> None:
     frames = [MAIN, ("/job/options.py", 12, function, "assert sizes")]
-    assert root_of(engine, traceback("AssertionError: sizes must be even", frames)).entry == "usage.config"
+    assert final_group(engine, traceback("AssertionError: sizes must be even", frames)).entry == "usage.config"
     refused = "train.py: error: argument --bf16: Truthy value expected: got 7"
-    assert root_of(engine, "usage: train.py [-h]", refused).entry == "usage.config"
+    assert final_group(engine, "usage: train.py [-h]", refused).entry == "usage.config"

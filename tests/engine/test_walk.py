@@ -38,25 +38,25 @@ def spread(folder: Path, files: dict[str, bytes]) -> Path:
     return folder
 
 
-def root_of(verdict: Verdict) -> RootCause:
+def final_group(verdict: Verdict) -> RootCause:
     assert verdict.root_cause is not None
     return verdict.root_cause
 
 
 def shown(verdict: Verdict) -> list[tuple[str | None, int]]:
     """-> file and number of each line of evidence that names the exception."""
-    return [(line.file, line.line) for line in root_of(verdict).evidence if "KeyError" in line.text]
+    return [(line.file, line.line) for line in final_group(verdict).evidence if "KeyError" in line.text]
 
 
 def test_torchruns_tree(engine: Engine, tmp_path: Path) -> None:
     verdict = engine.triage(open_path(spread(tmp_path, TREE)))
-    root = root_of(verdict)
+    root = final_group(verdict)
     assert (root.rank, root.local_rank, root.exception and root.exception.type) == (1, 1, "KeyError")
     assert ("none_x1/attempt_0/1/stderr.log", 5) in shown(verdict)
 
 
 def test_an_error_file_alone_tells_the_traceback(engine: Engine, tmp_path: Path) -> None:
-    root = root_of(
+    root = final_group(
         engine.triage(
             open_path(spread(tmp_path, {"none_x1/attempt_0/1/error.json": TREE["none_x1/attempt_0/1/error.json"]}))
         )
@@ -92,7 +92,7 @@ def test_an_archive_of_the_tree_means_the_same(
 ) -> None:
     (tmp_path / name).write_bytes(pack(TREE))
     verdict = engine.triage(open_path(tmp_path / name))
-    assert root_of(verdict).rank == 1
+    assert final_group(verdict).rank == 1
     assert ("none_x1/attempt_0/1/stderr.log", 5) in shown(verdict)
 
 
@@ -121,7 +121,7 @@ def test_folders_with_a_file_for_each_writer(
     files[names[-1]] += text(traceback(RAISED))
     spread(tmp_path, {name: packed.get(Path(name).suffix, bytes)(content) for name, content in files.items()})
     verdict = engine.triage(open_path(tmp_path))
-    root = root_of(verdict)
+    root = final_group(verdict)
     assert (root.rank, root.host) == (rank, host)
     assert (names[-1].removesuffix(".gz").removesuffix(".zst"), 6) in shown(verdict)
 
@@ -135,7 +135,7 @@ def test_pods_of_a_node(engine: Engine, tmp_path: Path) -> None:
         pod("train-master-0", "[default1]:[rank1]: x", *steps([0])),
         pod("train-worker-0", "torchrun --nproc_per_node=2", *traceback(RAISED, prefix="[default1]:")),
     ])  # fmt: skip
-    root = root_of(engine.triage(open_path(spread(tmp_path, files))))
+    root = final_group(engine.triage(open_path(spread(tmp_path, files))))
     assert (root.rank, root.local_rank, root.host) == (3, 1, "train-worker-0")
 
 
@@ -145,7 +145,7 @@ def test_node_rank_and_local_rank_make_the_rank_where_the_agents_told_them(engin
         "gpu-7.log": text(told.format(group=0, ranks="0, 1"), steps([0])),
         "gpu-8.log": text(told.format(group=1, ranks="2, 3"), traceback(RAISED, prefix="[default1]:")),
     }
-    root = root_of(engine.triage(open_path(spread(tmp_path, files))))
+    root = final_group(engine.triage(open_path(spread(tmp_path, files))))
     assert (root.rank, root.local_rank, root.host) == (3, 1, "gpu-8")
 
 
@@ -184,5 +184,5 @@ def test_of_two_hosts_the_one_that_failed_first_counts(engine: Engine, tmp_path:
         "node-2.log": log(10, *traceback(RAISED)),
     }
     verdict = engine.triage(open_path(spread(tmp_path, files)))
-    assert root_of(verdict).host == "node-2"
+    assert final_group(verdict).host == "node-2"
     assert shown(verdict) == [("node-2.log", 4)]

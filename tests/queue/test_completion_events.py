@@ -4,19 +4,19 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from torchtriage.queue.completion_events import Answers
+from torchtriage.queue.completion_events import CompletionEvents
 from torchtriage.storage.database import StorageUnavailable
 
 
 @contextmanager
-def answers(known: set[str], away: threading.Event | None = None) -> Iterator[Answers]:
+def answers(known: set[str], away: threading.Event | None = None) -> Iterator[CompletionEvents]:
     def ended(ids: list[str]) -> list[str]:
         if away is not None and not away.is_set():
             away.set()
             raise StorageUnavailable("away")
         return [known_id for known_id in ids if known_id in known]
 
-    made = Answers(ended)
+    made = CompletionEvents(ended)
     yield made
     made.close()
 

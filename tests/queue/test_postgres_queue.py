@@ -12,7 +12,7 @@ import pytest
 
 from tests import postgres as servers
 from tests.postgres import PostgresServer
-from torchtriage.queue.postgres_queue import SharedQueue
+from torchtriage.queue.postgres_queue import PostgresQueue
 from torchtriage.storage.database import Database, postgres_address
 from torchtriage.storage.schema_upgrade import upgrade
 
@@ -27,8 +27,8 @@ def url(postgres: PostgresServer) -> Iterator[str]:
 
 
 @contextmanager
-def working(url: str, work: Callable[[str], None], started: bool = True) -> Iterator[SharedQueue]:
-    queue = SharedQueue(postgres_address(url), work, lambda _: [], 2)
+def working(url: str, work: Callable[[str], None], started: bool = True) -> Iterator[PostgresQueue]:
+    queue = PostgresQueue(postgres_address(url), work, lambda _: [], 2)
     if started:
         queue.start()
     try:
@@ -37,7 +37,7 @@ def working(url: str, work: Callable[[str], None], started: bool = True) -> Iter
         queue.stop()
 
 
-def put(url: str, queue: SharedQueue, *ids: str, size: int = 1) -> None:
+def put(url: str, queue: PostgresQueue, *ids: str, size: int = 1) -> None:
     database = Database(url)
     with database.transaction() as session:
         queue.put(session, [(known, size) for known in ids])

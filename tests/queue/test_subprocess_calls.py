@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from torchtriage.errors import UnreadableLog
-from torchtriage.queue.subprocess_calls import CallFailed, Killed, NotStarted, Processes
+from torchtriage.queue.subprocess_calls import CallFailed, Killed, NotStarted, SubprocessPool
 
 MIB = 1 << 20
 
@@ -51,20 +51,20 @@ def refuse_to_start() -> Callable[..., Any]:
 
 
 @pytest.fixture
-def processes() -> Iterator[Processes]:
-    opened = Processes(make, (1,), 2, 60, 512 * MIB)
+def processes() -> Iterator[SubprocessPool]:
+    opened = SubprocessPool(make, (1,), 2, 60, 512 * MIB)
     yield opened
     opened.close()
 
 
-def test_a_call_has_its_result_from_another_process_which_is_used_again(processes: Processes) -> None:
+def test_a_call_has_its_result_from_another_process_which_is_used_again(processes: SubprocessPool) -> None:
     assert processes.call("add", 2) == 3
     pid = processes.call("pid")
     assert pid != os.getpid()
     assert processes.call("pid") == pid
 
 
-def test_what_the_function_raises_arrives(processes: Processes) -> None:
+def test_what_the_function_raises_arrives(processes: SubprocessPool) -> None:
     with pytest.raises(UnreadableLog) as raised:
         processes.call("refuse")
     assert (raised.value.message, raised.value.detail) == ("it can't be read", {"where": "here"})
@@ -80,13 +80,15 @@ def test_what_the_function_raises_arrives(processes: Processes) -> None:
         (("fill", 1 << 30), "the triage needed more memory than its 512 MiB"),
     ],
 )
-def test_a_call_that_does_not_come_back_fails_alone(processes: Processes, asked: tuple[Any, ...], told: str) -> None:
+def test_a_call_that_does_not_come_back_fails_alone(
+    processes: SubprocessPool, asked: tuple[Any, ...], told: str
+) -> None:
     with pytest.raises(CallFailed, match=told):
         processes.call(*asked)
     assert processes.call("add", 2) == 3
 
 
-def test_one_that_was_killed_is_told_from_one_that_broke(processes: Processes) -> None:
+def test_one_that_was_killed_is_told_from_one_that_broke(processes: SubprocessPool) -> None:
     with pytest.raises(Killed):
         processes.call("die", signal.SIGKILL)
     with pytest.raises(CallFailed) as raised:
@@ -95,14 +97,14 @@ def test_one_that_was_killed_is_told_from_one_that_broke(processes: Processes) -
 
 
 def test_a_call_that_takes_too_long_is_ended() -> None:
-    processes = Processes(make, (1,), 1, 0.3, 512 * MIB)
+    processes = SubprocessPool(make, (1,), 1, 0.3, 512 * MIB)
     with pytest.raises(CallFailed, match=r"longer than 0.3 seconds"):
         processes.call("sleep", 60)
     assert processes.call("add", 2) == 3
     processes.close()
 
 
-def test_a_process_that_died_between_two_calls_is_replaced(processes: Processes) -> None:
+def test_a_process_that_died_between_two_calls_is_replaced(processes: SubprocessPool) -> None:
     pid = processes.call("pid")
     os.kill(pid, signal.SIGKILL)
     while alive(pid):
@@ -110,13 +112,13 @@ def test_a_process_that_died_between_two_calls_is_replaced(processes: Processes)
     assert processes.call("pid") != pid
 
 
-def test_many_threads_share_the_processes(processes: Processes) -> None:
+def test_many_threads_share_the_processes(processes: SubprocessPool) -> None:
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda number: processes.call("add", number), range(100))) == list(range(1, 101))
 
 
 def test_one_that_cannot_start_says_why() -> None:
-    processes = Processes(refuse_to_start, (), 1, 60, 512 * MIB)
+    processes = SubprocessPool(refuse_to_start, (), 1, 60, 512 * MIB)
     for _ in range(2):
         with pytest.raises(UnreadableLog, match="no knowledge"):
             processes.call()
@@ -149,7 +151,7 @@ def test_a_process_that_does_not_come_up_is_no_fault_of_the_call(
     make: Callable[..., Any], told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("torchtriage.queue.subprocess_calls._START", 2 if make is asleep_at_the_start else 120)
-    processes = Processes(make, (), 1, 60, 512 * MIB)
+    processes = SubprocessPool(make, (), 1, 60, 512 * MIB)
     with pytest.raises(NotStarted, match=f"^no process came up for the triage: {told}$"):
         processes.call()
     processes.close()
@@ -172,13 +174,13 @@ def stop_here() -> StopsItsReader:
 
 def test_a_process_that_stops_before_it_took_its_arguments_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torchtriage.queue.subprocess_calls._START", 2)
-    processes = Processes(StopsItsReader(), (bytes(8 * MIB),), 1, 60, 512 * MIB)
+    processes = SubprocessPool(StopsItsReader(), (bytes(8 * MIB),), 1, 60, 512 * MIB)
     with pytest.raises(NotStarted):
         processes.call()
     processes.close()
 
 
-def test_a_call_alone_waits_for_the_others_and_they_for_it(processes: Processes) -> None:
+def test_a_call_alone_waits_for_the_others_and_they_for_it(processes: SubprocessPool) -> None:
     with ThreadPoolExecutor(8) as pool:
         calls = [
             pool.submit(processes.call if number % 5 else processes.call_alone, "add", number) for number in range(60)
@@ -189,10 +191,10 @@ def test_a_call_alone_waits_for_the_others_and_they_for_it(processes: Processes)
 def test_it_ends_with_the_process_that_started_it() -> None:
     program = (
         "import os, signal\n"
-        "from torchtriage.queue.subprocess_calls import Processes\n"
+        "from torchtriage.queue.subprocess_calls import SubprocessPool\n"
         "from tests.queue.test_subprocess_calls import make\n"
         "if __name__ == '__main__':\n"
-        "    print(Processes(make, (1,), 1, 60, 512 << 20).call('pid'), flush=True)\n"
+        "    print(SubprocessPool(make, (1,), 1, 60, 512 << 20).call('pid'), flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -211,7 +213,7 @@ def alive(pid: int) -> bool:
 
 
 def test_a_warmed_process_is_the_one_that_answers(tmp_path: Path) -> None:
-    processes = Processes(make_noting, (tmp_path / "made",), 2, 60, 2**30)
+    processes = SubprocessPool(make_noting, (tmp_path / "made",), 2, 60, 2**30)
     processes.warm()
     assert (tmp_path / "made").read_text() == "made\n"
     processes.warm()

@@ -31,7 +31,7 @@ from torchtriage.services.accept import accept
 from torchtriage.services.groups import change_group, list_groups
 from torchtriage.services.incidents import forget_incident
 from torchtriage.services.llm_suggestion import SUGGEST
-from torchtriage.services.outbox_worker import Postman
+from torchtriage.services.outbox_worker import OutboxWorker
 from torchtriage.services.retriage import Retriage
 from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.services.slack_jobs import TAKE
@@ -369,19 +369,19 @@ def test_without_channels_nothing_is_put_in(tmp_path: Path, database_url: str) -
     service = opened(Settings(data_dir=tmp_path, database_url=database_url, workers=0))
     failed(service)
     assert outbox.list_outbox(service).items == ()
-    postman = Postman(service)
-    postman.start()
-    postman.stop()
+    outbox_worker = OutboxWorker(service)
+    outbox_worker.start()
+    outbox_worker.stop()
     close_service(service)
 
 
 def test_the_postman_sends_by_himself_and_stops(service: Service, slack: FakeSlack) -> None:
-    postman = Postman(service)
-    postman.start()
+    outbox_worker = OutboxWorker(service)
+    outbox_worker.start()
     failed(service)
     while not slack.messages or outbox.list_outbox(service, SendState.READY).items:
         assert threading.active_count()
-    postman.stop()
+    outbox_worker.stop()
     assert states(service) == [("new", "sent")]
 
 
@@ -417,13 +417,13 @@ def receivers() -> Iterator[Receivers]:
 
 
 @contextmanager
-def posting(service: Service) -> Iterator[Postman]:
-    postman = Postman(service)
-    postman.start()
+def posting(service: Service) -> Iterator[OutboxWorker]:
+    outbox_worker = OutboxWorker(service)
+    outbox_worker.start()
     try:
-        yield postman
+        yield outbox_worker
     finally:
-        postman.stop()
+        outbox_worker.stop()
 
 
 def wait_until(true: Callable[[], object]) -> None:
@@ -474,9 +474,9 @@ def test_what_takes_longer_than_a_lease_is_left_to_who_does_it(
     monkeypatch.setattr("torchtriage.services.outbox_worker._PAUSE", 0.05)
     service = opened(settings(tmp_path, database_url, slack, **receivers.routes(tmp_path, "hang/1")))
     failed(service)
-    with posting(service) as postman:
+    with posting(service) as outbox_worker:
         wait_until(lambda: receivers.asked)
-        stopping = threading.Thread(target=postman.stop)
+        stopping = threading.Thread(target=outbox_worker.stop)
         for ending in (False, True):  # also while it waits for it to end
             if ending:
                 stopping.start()
@@ -509,7 +509,7 @@ def test_a_clock_that_goes_back_silences_no_channel(
     monkeypatch: pytest.MonkeyPatch,
     back: timedelta,
 ) -> None:
-    for module in ("postman", "outbox", "notify"):
+    for module in ("outbox_worker", "outbox", "notify"):
         monkeypatch.setattr(f"torchtriage.services.{module}.datetime", Clock)
     service = opened(settings(tmp_path, database_url, slack, **receivers.routes(tmp_path, "hang/1", "well")))
     service.channels.senders["well"].pace = 3.0

@@ -24,7 +24,7 @@ from torchtriage.queue.subprocess_calls import CallFailed, NotStarted
 from torchtriage.services.accept import accept
 from torchtriage.services.engine_runner import InProcess, InProcesses, Order
 from torchtriage.services.incidents import read_incident
-from torchtriage.services.maintenance import Upkeep
+from torchtriage.services.maintenance import Maintenance
 from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
@@ -89,7 +89,7 @@ def test_folders_that_cannot_be_loaded_are_told_until_they_can(
     caplog.set_level(logging.INFO, "torchtriage.services.knowledge_reload")
     broken = overlay / "custom" / "broken.yaml"
     with opened(tmp_path, overlay, workers=0) as service:
-        upkeep = Upkeep(service)
+        upkeep = Maintenance(service)
         upkeep.turn()
         assert (metric(service), caplog.messages) == (0, [])
         broken.write_text(BROKEN)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, triaged
 from torchtriage.domain.incident import Feedback
 from torchtriage.services.entry_history import entry_history
-from torchtriage.services.incidents import forget_incident, say
+from torchtriage.services.incidents import forget_incident, give_feedback
 from torchtriage.services.service import Service
 
 
@@ -13,9 +13,9 @@ def test_an_entry_knows_its_incidents_groups_and_what_people_said(service: Servi
     first, second = (triaged(service, OUT_OF_MEMORY, job) for job in ("1", "2"))
     triaged(service, HEALTHY, "3")
     now = datetime.now(UTC)
-    say(service, first, Feedback("wrong", "ann", now, "data.missing-file", "it was the disk"))
-    say(service, second, Feedback("right", "bo", now))
-    say(service, second, Feedback("right", "chen", now, None, "a smaller batch"))
+    give_feedback(service, first, Feedback("wrong", "ann", now, "data.missing-file", "it was the disk"))
+    give_feedback(service, second, Feedback("right", "bo", now))
+    give_feedback(service, second, Feedback("right", "chen", now, None, "a smaller batch"))
     found = entry_history(service, "cuda.oom", 7)
     assert (found.count, len(found.by_day), sum(found.by_day)) == (2, 7, 2)
     assert [incident.id for incident in found.incidents] == [second, first]

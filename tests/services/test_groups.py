@@ -9,7 +9,7 @@ import pytest
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, triaged
 from torchtriage.domain.incident import Feedback
 from torchtriage.services.groups import notes_beside
-from torchtriage.services.incidents import read_incident, say
+from torchtriage.services.incidents import give_feedback, read_incident
 from torchtriage.services.service import Service
 from torchtriage.storage import feedback
 
@@ -23,8 +23,8 @@ def test_notes_are_those_of_the_groups_other_incidents(service: Service) -> None
     other = triaged(service, OUT_OF_MEMORY.replace(b"model.py", b"head.py"), "4")
     now = datetime.now(UTC)
     for incident_id, note in ((second, "a smaller batch"), (first, "another card"), (third, "own"), (other, "else")):
-        say(service, incident_id, Feedback("right", "ann", now, None, note))
-    say(service, first, Feedback("right", "bo", now))
+        give_feedback(service, incident_id, Feedback("right", "ann", now, None, note))
+    give_feedback(service, first, Feedback("right", "bo", now))
     assert beside(service, third) == [(first, "another card"), (second, "a smaller batch")]
     assert beside(service, third, 1) == [(first, "another card")]
     assert beside(service, other) == beside(service, triaged(service, HEALTHY, "5")) == []
@@ -33,6 +33,6 @@ def test_notes_are_those_of_the_groups_other_incidents(service: Service) -> None
 def test_only_the_latest_incidents_are_looked_through(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second, third = (triaged(service, OUT_OF_MEMORY, job) for job in "123")
     for incident_id in (first, second):
-        say(service, incident_id, Feedback("right", "ann", datetime.now(UTC), None, "a note"))
+        give_feedback(service, incident_id, Feedback("right", "ann", datetime.now(UTC), None, "a note"))
     monkeypatch.setattr(feedback, "LOOKED_AT", 1)
     assert beside(service, third) == [(second, "a note")]

@@ -7,9 +7,9 @@ from torchtriage.domain.incident import Incident, Job, StoredFile
 from torchtriage.services import log_search
 from torchtriage.services.accept import accept
 from torchtriage.services.incidents import read_incident
-from torchtriage.services.log_search import Found, Sought, find, stream
+from torchtriage.services.log_search import Found, LineQuery, find, stream
 from torchtriage.services.service import Service
-from torchtriage.storage import frame_reader, zstd_frames
+from torchtriage.storage import zstd_frames
 from torchtriage.storage.blob_writer import BlobWriter
 
 LINES = [
@@ -34,7 +34,7 @@ def line_of(words: str) -> int:
 
 
 def test_words_are_found_from_either_side(service: Service, kept: tuple[Incident, StoredFile]) -> None:
-    wanted, place = Sought("STEP 17"), line_of("step 17")
+    wanted, place = LineQuery("STEP 17"), line_of("step 17")
     assert find(service, *kept, wanted, 1).line == place
     assert find(service, *kept, wanted, place).line == place
     assert find(service, *kept, wanted, place, back=True).line == place
@@ -45,8 +45,8 @@ def test_words_are_found_from_either_side(service: Service, kept: tuple[Incident
 
 
 def test_an_error_and_one_rank_are_found(service: Service, kept: tuple[Incident, StoredFile]) -> None:
-    assert find(service, *kept, Sought(error=True), 1).line == line_of("Traceback")
-    assert find(service, *kept, Sought("step", rank=2), 10).line == 12
+    assert find(service, *kept, LineQuery(error=True), 1).line == line_of("Traceback")
+    assert find(service, *kept, LineQuery("step", rank=2), 10).line == 12
 
 
 def test_a_look_ends_in_time_and_says_how_far_it_came(
@@ -54,7 +54,7 @@ def test_a_look_ends_in_time_and_says_how_far_it_came(
 ) -> None:
     monkeypatch.setattr(log_search, "SECONDS", -1.0)
     start, looks = 1, 0
-    while not (found := find(service, *kept, Sought("nowhere"), start)).ended:
+    while not (found := find(service, *kept, LineQuery("nowhere"), start)).ended:
         assert found.line is None
         assert found.looked >= start
         start, looks = found.looked + 1, looks + 1
@@ -80,18 +80,18 @@ def test_frames_without_what_is_sought_are_not_read(
 ) -> None:
     read: list[int] = []
 
-    def counted(reader: frame_reader.FrameReader, frame: int) -> bytes:
+    def counted(reader: zstd_frames.FrameReader, frame: int) -> bytes:
         read.append(frame)
         return get(reader, frame)
 
-    get = frame_reader.FrameReader.get
-    monkeypatch.setattr(frame_reader.FrameReader, "get", counted)
-    assert find(service, *kept, Sought(error=True), 1).line == line_of("Traceback")
+    get = zstd_frames.FrameReader.get
+    monkeypatch.setattr(zstd_frames.FrameReader, "get", counted)
+    assert find(service, *kept, LineQuery(error=True), 1).line == line_of("Traceback")
     assert len(set(read)) <= 2  # the line's own frame, and the one that it can go on in
-    find(service, *kept, Sought(rank=77), 1)  # reads the first lines, by which labels are known
+    find(service, *kept, LineQuery(rank=77), 1)  # reads the first lines, by which labels are known
     read.clear()
-    assert find(service, *kept, Sought(rank=77), 1) == Found(None, len(LINES), True)
-    assert find(service, *kept, Sought(rank=77), len(LINES), back=True) == Found(None, 1, True)
+    assert find(service, *kept, LineQuery(rank=77), 1) == Found(None, len(LINES), True)
+    assert find(service, *kept, LineQuery(rank=77), len(LINES), back=True) == Found(None, 1, True)
     assert read == []
 
 
@@ -102,5 +102,5 @@ def test_logs_stored_before_there_were_landmarks_are_read_whole(
     monkeypatch.setattr(BlobWriter, "_mark", lambda writer, data: None)
     taken = accept(service, Job(), [upload(("\n".join(LINES) + "\n").encode())])
     incident = read_incident(service, taken.incident_id)
-    assert find(service, incident, incident.log.files[0], Sought(error=True), 1).line == line_of("Traceback")
+    assert find(service, incident, incident.log.files[0], LineQuery(error=True), 1).line == line_of("Traceback")
     assert stream(service, incident, incident.log.files[0], 2, 1, 3, 1000).next is not None

@@ -10,7 +10,7 @@ from tests.services.logs import OUT_OF_MEMORY, upload
 from torchtriage.domain.incident import Job, State
 from torchtriage.services.accept import accept
 from torchtriage.services.incidents import read_incident
-from torchtriage.services.maintenance import Upkeep
+from torchtriage.services.maintenance import Maintenance
 from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
@@ -24,7 +24,7 @@ def test_the_database_comes_to_know_how_its_tables_are_filled(service: Service) 
         if service.database.is_sqlite
         else "SELECT count(*) FROM pg_stats WHERE tablename = 'incidents'"
     )
-    Upkeep(service).turn()
+    Maintenance(service).turn()
     with service.database.reading() as session:
         assert session.execute(text(known)).scalar_one() > 5
 
@@ -38,7 +38,7 @@ def test_an_incident_in_triaging_that_nobody_has_in_hand_is_triaged(tmp_path: Pa
         triage_claims.claim(session, [arrived], datetime.now(UTC))
     close_service(lost)
     service = open_service(settings, triage_incident, working=False)
-    upkeep = Upkeep(service)
+    upkeep = Maintenance(service)
     upkeep.start()
     until(lambda: read_incident(service, arrived).state is State.TRIAGED)
     assert service.heartbeats.ages().keys() == {"upkeep"}

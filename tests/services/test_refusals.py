@@ -24,7 +24,7 @@ from tests.services.logs import OUT_OF_MEMORY, upload
 from torchtriage.domain.incident import Job
 from torchtriage.errors import StorageUnavailable
 from torchtriage.services.accept import accept
-from torchtriage.services.outbox_worker import Postman
+from torchtriage.services.outbox_worker import OutboxWorker
 from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
@@ -115,8 +115,8 @@ def test_an_alert_whose_end_the_database_missed_is_sent_once_and_holds_up_no_oth
                 data_dir=tmp_path, database_url=database, workers=0, webhook_url=f"{url}/hook", allow_private_calls=True
             )
             service = open_service(settings, triage_incident)
-            postman = Postman(service)
-            postman.start()
+            outbox_worker = OutboxWorker(service)
+            outbox_worker.start()
             accept(service, Job(), [upload(OUT_OF_MEMORY)])
             until(lambda: alerts)
             time.sleep(1)
@@ -124,7 +124,7 @@ def test_an_alert_whose_end_the_database_missed_is_sent_once_and_holds_up_no_oth
             until(partial(writable, service))
             accept(service, Job(), [upload(OTHER)])
             until(lambda: len(alerts) > 1)
-            postman.stop()
+            outbox_worker.stop()
             close_service(service)
     assert [b"dataloader" in alert.body for alert in alerts] == [False, True]
 

@@ -17,7 +17,7 @@ from torchtriage.domain.incident import Job, State, VerdictKey
 from torchtriage.errors import TriageError
 from torchtriage.services import groups, incidents, tokens
 from torchtriage.services.accept import accept
-from torchtriage.services.engine_runner import InProcess, InProcesses, Known, Order, Triaged
+from torchtriage.services.engine_runner import InProcess, InProcesses, KnownRun, Order, Triaged
 from torchtriage.services.retriage import Difference, Retriage
 from torchtriage.services.service import Service
 from torchtriage.services.triage_incident import triage_incident
@@ -42,22 +42,22 @@ class Wiser:
         if order.files[0][1] == self._broken:
             raise StorageUnavailable("not now")
         found = self._triager.run(order)
-        if found.finding.entry != "cuda.oom":
+        if found.summary.entry != "cuda.oom":
             return found
         assert found.verdict.root_cause is not None
         root = dataclasses.replace(found.verdict.root_cause, entry="cuda.illegal-access")
         verdict = dataclasses.replace(found.verdict, root_cause=root, fingerprint="v1:new")
-        return Triaged(verdict, dataclasses.replace(found.finding, entry="cuda.illegal-access", fingerprint="v1:new"))
+        return Triaged(verdict, dataclasses.replace(found.summary, entry="cuda.illegal-access", fingerprint="v1:new"))
 
-    def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
+    def changed(self, known: list[KnownRun]) -> list[Triaged | TriageError | None]:
         return [self._changed(one) for one in known]
 
-    def _changed(self, known: Known) -> Triaged | TriageError | None:
+    def _changed(self, known: KnownRun) -> Triaged | TriageError | None:
         try:
             found = self.run(known.order)
         except StorageUnavailable as error:
             return error
-        key = VerdictKey(found.finding.outcome, found.finding.entry, found.finding.fingerprint)
+        key = VerdictKey(found.summary.outcome, found.summary.entry, found.summary.fingerprint)
         return None if key == known.key else found
 
     def why(self, order: Order, entry: str) -> Why:
@@ -90,7 +90,7 @@ def changed(retriage: Retriage) -> int:
 def test_nothing_is_looked_at_twice_under_the_same_knowledge(service: Service) -> None:
     triaged(service, OUT_OF_MEMORY, "1")
     retriage = Retriage(service)
-    assert list(retriage.look()) == []
+    assert list(retriage.preview()) == []
     assert retriage.looked_at == 0
 
 
@@ -102,7 +102,7 @@ def test_it_shows_then_changes_and_remembers(service: Service) -> None:
     later = wiser(service)
     shown = Retriage(later)
     after = ("explained", "cuda.illegal-access")
-    assert list(shown.look()) == [Difference(known, ("explained", "cuda.oom"), after) for known in (one, two)]
+    assert list(shown.preview()) == [Difference(known, ("explained", "cuda.oom"), after) for known in (one, two)]
     assert (shown.looked_at, shown.found) == (3, [one, two])
     assert entries(service, one, two) == ["cuda.oom", "cuda.oom"]
     assert changed(Retriage(later, shown.found)) == 2
@@ -141,7 +141,7 @@ def test_what_was_the_same_is_not_looked_at_again(service: Service) -> None:
     triaged(service, HEALTHY, "2")
     for looked_at in (2, 1):  # the healthy one only once
         retriage = Retriage(wiser(service))
-        list(retriage.look())
+        list(retriage.preview())
         assert retriage.looked_at == looked_at
 
 
@@ -153,7 +153,7 @@ def test_what_was_out_of_reach_is_told_and_found_again(service: Service) -> None
     assert [(difference.incident_id, difference.problem) for difference in told] == [(one, None), (two, "not now")]
     assert (first.failed, first.changed, first.found) == (1, 1, [one])
     second = Retriage(wiser(service))
-    assert [difference.incident_id for difference in second.look()] == [two]
+    assert [difference.incident_id for difference in second.preview()] == [two]
 
 
 def test_incidents_of_a_split_group_say_the_same(service: Service) -> None:
@@ -164,7 +164,7 @@ def test_incidents_of_a_split_group_say_the_same(service: Service) -> None:
     with service.database.transaction() as session:
         session.execute(text("UPDATE incidents SET knowledge = 'older'"))
     retriage = Retriage(service)
-    assert list(retriage.look()) == []
+    assert list(retriage.preview()) == []
     assert retriage.looked_at == 2
 
 
@@ -172,8 +172,8 @@ def test_one_that_is_stopped_ends_and_the_next_goes_on(service: Service) -> None
     triaged(service, OUT_OF_MEMORY, "1")
     retriage = Retriage(wiser(service))
     retriage.stop()
-    assert list(retriage.look()) == []
-    assert len(list(Retriage(wiser(service)).look())) == 1
+    assert list(retriage.preview()) == []
+    assert len(list(Retriage(wiser(service)).preview())) == 1
 
 
 DEADLY = b"this log ends whatever reads it\n"
@@ -184,7 +184,7 @@ def deadly(settings: Settings, knowledge: KnowledgeBase) -> Callable[..., Any]:
     triager = InProcess(settings, knowledge)
     triage = triager._changed
 
-    def changed(known: Known) -> Triaged | None:
+    def changed(known: KnownRun) -> Triaged | None:
         if known.order.bytes == len(DEADLY):
             os.kill(os.getpid(), signal.SIGSEGV)
         return triage(known)
@@ -203,7 +203,7 @@ def test_a_log_that_kills_its_process_keeps_its_verdict_and_is_told_apart(servic
         session.execute(text("UPDATE incidents SET entry = NULL WHERE number = :of").bindparams(of=int(after)))
     with closing(InProcesses(dataclasses.replace(service.settings, workers=1), service.knowledge, deadly)) as triager:
         broken = dataclasses.replace(service, triager=triager)
-        told = list(Retriage(broken).look())
+        told = list(Retriage(broken).preview())
         assert [difference.incident_id for difference in told] == [killer, after]
         assert "SIGSEGV" in (told[0].problem or "")
         assert (told[0].after, told[1].problem) == (None, None)

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY
 from tests.services.test_retriage import entries, triaged, wiser
 from torchtriage.errors import BadInput
-from torchtriage.services.retriage_job import Busy, Rework, Stage
+from torchtriage.services.retriage_job import Busy, RetriageJobs, Stage
 from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.settings import Settings
 from torchtriage.storage import retriage_job
@@ -22,20 +22,22 @@ TOLD = COUNTED | {"by": "ann", "chosen": [], "differences": [], "ids": [], "prob
 
 
 @pytest.fixture
-def servers(service: Service, settings: Settings) -> Iterator[tuple[Rework, Rework]]:
+def servers(service: Service, settings: Settings) -> Iterator[tuple[RetriageJobs, RetriageJobs]]:
     """Two servers of one database, of other knowledge than its verdicts."""
     other = open_service(settings, lambda *_: None, working=False)
-    both = Rework(wiser(service)), Rework(wiser(other))
+    both = RetriageJobs(wiser(service)), RetriageJobs(wiser(other))
     yield both
     for one in both:
         one.close()
     close_service(other)
 
 
-def test_what_one_server_found_another_tells_and_applies(servers: tuple[Rework, Rework], service: Service) -> None:
+def test_what_one_server_found_another_tells_and_applies(
+    servers: tuple[RetriageJobs, RetriageJobs], service: Service
+) -> None:
     one, other = servers
     incident, _ = triaged(service, OUT_OF_MEMORY, "1"), triaged(service, HEALTHY, "2")
-    one.look("ann")
+    one.start_preview("ann")
     one.wait()
     told = other.progress
     assert told == one.progress
@@ -47,13 +49,13 @@ def test_what_one_server_found_another_tells_and_applies(servers: tuple[Rework, 
     assert entries(service, incident) == ["cuda.illegal-access"]
 
 
-def test_one_at_a_time_for_all_servers(servers: tuple[Rework, Rework], service: Service) -> None:
+def test_one_at_a_time_for_all_servers(servers: tuple[RetriageJobs, RetriageJobs], service: Service) -> None:
     one, other = servers
     under_way = Noted("another's", Stage.LOOKING, datetime.now(UTC), TOLD)
     with service.database.transaction() as session:
         retriage_job.begin(session, under_way)
     with pytest.raises(Busy):
-        one.look("ann")
+        one.start_preview("ann")
     with pytest.raises(Busy):
         other.apply("ann")
     with pytest.raises(Busy):
@@ -62,7 +64,7 @@ def test_one_at_a_time_for_all_servers(servers: tuple[Rework, Rework], service: 
 
 
 def test_one_whose_process_died_is_told_and_stands_in_nobodys_way(
-    servers: tuple[Rework, Rework], service: Service
+    servers: tuple[RetriageJobs, RetriageJobs], service: Service
 ) -> None:
     long_ago = Noted("dead", Stage.APPLYING, datetime.now(UTC) - timedelta(minutes=1), TOLD)
     with service.database.transaction() as session:
@@ -70,17 +72,17 @@ def test_one_whose_process_died_is_told_and_stands_in_nobodys_way(
     one, other = servers
     assert (one.progress.stage, one.progress.looked_at) == (Stage.BROKEN, 5)
     assert "is gone" in (one.progress.problem or "")
-    other.look("ann")
+    other.start_preview("ann")
     with service.database.transaction() as session:  # it was not dead, only slow
         assert not retriage_job.note(session, dataclasses.replace(long_ago, stage=Stage.APPLIED))
     other.wait()
     assert one.progress.stage is Stage.FOUND
 
 
-def test_what_was_discarded_cannot_be_applied(servers: tuple[Rework, Rework], service: Service) -> None:
+def test_what_was_discarded_cannot_be_applied(servers: tuple[RetriageJobs, RetriageJobs], service: Service) -> None:
     one, other = servers
     triaged(service, OUT_OF_MEMORY, "1")
-    one.look("ann")
+    one.start_preview("ann")
     one.wait()
     other.discard()
     assert one.progress.stage is Stage.NONE
@@ -88,13 +90,13 @@ def test_what_was_discarded_cannot_be_applied(servers: tuple[Rework, Rework], se
         one.apply("ann")
 
 
-def test_a_server_that_is_stopped_says_so(servers: tuple[Rework, Rework], service: Service) -> None:
+def test_a_server_that_is_stopped_says_so(servers: tuple[RetriageJobs, RetriageJobs], service: Service) -> None:
     one, other = servers
     with service.database.transaction() as session:
         session.execute(text("UPDATE incidents SET knowledge = 'older'"))
-    one.look("ann")
+    one.start_preview("ann")
     one.close()
     assert other.progress.stage in (Stage.BROKEN, Stage.FOUND)  # it may have been done by then
-    other.look("bob")
+    other.start_preview("bob")
     other.wait()
     assert other.progress.stage is Stage.FOUND

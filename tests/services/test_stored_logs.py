@@ -247,7 +247,7 @@ def test_logs_that_no_incident_names_are_swept(service: Service) -> None:
 
 def test_the_sweep_takes_no_log_of_an_upload_under_way(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log is there and its row is not yet, when all that is old is removed."""
-    record, swept = service.arrivals.put, []
+    record, swept = service.upload_commits.put, []
 
     def put(*arguments: Any) -> Any:
         (place,) = kept_names(service)
@@ -255,7 +255,7 @@ def test_the_sweep_takes_no_log_of_an_upload_under_way(service: Service, monkeyp
         swept.append(stored_logs.sweep(service))
         return record(*arguments)
 
-    monkeypatch.setattr(service.arrivals, "put", put)
+    monkeypatch.setattr(service.upload_commits, "put", put)
     incident = sent(service, "1")
     assert swept == [1]
     assert b"".join(service.blobs.chunks(incident.log.sha256)) == OUT_OF_MEMORY

@@ -19,7 +19,7 @@ from torchtriage.engine import Engine
 from torchtriage.errors import BadInput, TriageError
 from torchtriage.queue.process_pool import ProcessPool, process_pool
 from torchtriage.reading.redaction.redact import redact
-from torchtriage.services.triage_archive import Shard, Told, Work, triage_archive
+from torchtriage.services.triage_archive import ArchiveProgress, Shard, Work, triage_archive
 from torchtriage.storage.archive_results import ShardFolder
 from torchtriage.storage.database import StorageUnavailable
 from torchtriage.storage.log_archive import Archive
@@ -61,7 +61,7 @@ def done(work: Work) -> dict[str, dict[str, Any]]:
     return {line["key"]: line for line in lines}
 
 
-def triage(work: Work, executor: Executor | None = None) -> Told:
+def triage(work: Work, executor: Executor | None = None) -> ArchiveProgress:
     return [*triage_archive(work, executor or Here(), 4)][-1]
 
 
@@ -260,7 +260,7 @@ def test_at_most_so_many_shards_wait(work: Work, threads: ThreadPoolExecutor) ->
 
 
 class Deadly(Executor):
-    """Processes of which each that meets the log of day-1/4 dies, as of a fault in what is no Python."""
+    """SubprocessPool of which each that meets the log of day-1/4 dies, as of a fault in what is no Python."""
 
     def __init__(self, pool: ProcessPool) -> None:
         self._pool = pool

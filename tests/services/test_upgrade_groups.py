@@ -23,8 +23,8 @@ from torchtriage.errors import TriageError
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.services import outbox
 from torchtriage.services.accept import accept
-from torchtriage.services.engine_runner import Known, Triaged
-from torchtriage.services.fingerprint_upgrade import Succession
+from torchtriage.services.engine_runner import KnownRun, Triaged
+from torchtriage.services.fingerprint_upgrade import FingerprintUpgrade
 from torchtriage.services.groups import list_groups, read_group, unsettled
 from torchtriage.services.incidents import list_incidents, read_incident
 from torchtriage.services.retriage import Retriage
@@ -115,7 +115,7 @@ def test_the_release_is_what_it_says(tmp_path: Path, database_url: str) -> None:
         assert not service.settled.is_set()
         assert unsettled(service) > 0
         assert len(list_incidents(service, IncidentFilter(), 100).items) == 33
-        Succession(service).run()
+        FingerprintUpgrade(service).run()
         assert service.settled.is_set()
         assert unsettled(service) == 0
         check_decisions(service, more=3)
@@ -125,7 +125,7 @@ def test_the_release_is_what_it_says(tmp_path: Path, database_url: str) -> None:
 def test_decisions_outlive_an_entry_that_is_renamed_and_split(tmp_path: Path, database_url: str, renamed: Path) -> None:
     unpack("0.1.0", tmp_path, database_url)
     with opened(tmp_path, database_url, knowledge_dirs=(renamed,)) as service:
-        Succession(service).run()
+        FingerprintUpgrade(service).run()
         check_decisions(service)
         assert come(service, 100, "model.py forward").id == NIGHTLY
         assert come(service, 101, "text.py decode").id == ENCODE
@@ -151,7 +151,7 @@ def test_decisions_outlive_new_rules_of_fingerprints(
 ) -> None:
     unpack("0.1.0", tmp_path, database_url)
     with opened(tmp_path, database_url) as service:
-        Succession(service).run()
+        FingerprintUpgrade(service).run()
     monkeypatch.setattr(fingerprint, "VERSION", "v2")
     with opened(tmp_path, database_url) as service:
         groups = {group.id for group in list_groups(service, GroupFilter()).items}
@@ -178,7 +178,7 @@ def test_what_comes_before_it_is_known_finds_its_group_too(tmp_path: Path, datab
         assert {group.id for group in (early, blue, new)}.isdisjoint({NIGHTLY, BLUE, STEP})
         assert told(service) == ["new"] * 4
         assert not outbox.send_one(service)  # nobody is told yet
-        Succession(service).run()
+        FingerprintUpgrade(service).run()
         assert read_group(service, early.id).id == NIGHTLY
         check_decisions(service, more=2 + 3)
         assert read_group(service, BLUE).count == 3
@@ -194,9 +194,9 @@ class Stopping:
 
     def __init__(self, service: Service) -> None:
         self.triager, self.asked = service.triager, 0
-        self.looking = Succession(dataclasses.replace(service, triager=self))  # type: ignore[arg-type]
+        self.looking = FingerprintUpgrade(dataclasses.replace(service, triager=self))  # type: ignore[arg-type]
 
-    def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
+    def changed(self, known: list[KnownRun]) -> list[Triaged | TriageError | None]:
         self.asked += 1
         if self.asked == 2:
             self.looking.stop()
@@ -212,7 +212,7 @@ def test_a_look_at_groups_that_is_stopped_goes_on_where_it_was(tmp_path: Path, d
         assert (first.asked, unsettled(service)) == (2, every - 2)
         assert not service.settled.is_set()
     with opened(tmp_path, database_url) as service:
-        second = Succession(service)
+        second = FingerprintUpgrade(service)
         second.start()
         assert service.settled.wait(DEADLINE)
         second.stop()

@@ -3,37 +3,37 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 
-from torchtriage.services.upload_progress import Accepting
+from torchtriage.services.upload_progress import UploadCounter
 
 
-def waited(accepting: Accepting, seconds: float) -> float:
+def waited(counter: UploadCounter, seconds: float) -> float:
     """-> for how long work that can wait gave way."""
     began = time.monotonic()
-    accepting.give_way(seconds)
+    counter.wait_until_few(seconds)
     return time.monotonic() - began
 
 
 def test_nobody_waits_while_few_logs_are_taken_in() -> None:
-    accepting = Accepting()
-    assert waited(accepting, 60) < 30
-    with accepting.one(), accepting.one():
-        assert waited(accepting, 60) < 30
+    counter = UploadCounter()
+    assert waited(counter, 60) < 30
+    with counter.counted(), counter.counted():
+        assert waited(counter, 60) < 30
 
 
 def test_work_that_can_wait_does_so_for_a_while_in_a_storm() -> None:
-    accepting = Accepting()
+    counter = UploadCounter()
     with ExitStack() as storm:
         for _ in range(8):
-            storm.enter_context(accepting.one())
+            storm.enter_context(counter.counted())
         time.sleep(0.3)  # they are what there was lately
-        assert waited(accepting, 0.3) >= 0.3
-    assert waited(accepting, 60) < 30
+        assert waited(counter, 0.3) >= 0.3
+    assert waited(counter, 60) < 30
 
 
 def test_a_moment_without_any_is_no_end_of_a_storm() -> None:
-    accepting = Accepting()
+    counter = UploadCounter()
     with ExitStack() as storm:
         for _ in range(1000):
-            storm.enter_context(accepting.one())
+            storm.enter_context(counter.counted())
         time.sleep(0.3)
-    assert waited(accepting, 0.02) >= 0.02
+    assert waited(counter, 0.02) >= 0.02

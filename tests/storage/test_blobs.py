@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from torchtriage.errors import DamagedLog, NotFound
 from torchtriage.reading.zstd import decompress
-from torchtriage.storage import frame_reader, zstd_frames
 from torchtriage.storage import fsync as settling
+from torchtriage.storage import zstd_frames
 from torchtriage.storage.blob_writer import beside
 from torchtriage.storage.blobs import BlobStore
 from torchtriage.storage.database import StorageUnavailable
@@ -92,7 +92,7 @@ def test_any_lines_are_found_however_the_frames_fall(
     folder = tmp_path_factory.mktemp("blobs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(zstd_frames, "FRAME", frame)
-        patch.setattr(frame_reader, "MOST", 3 * frame)
+        patch.setattr("MOST", 3 * frame)
         store = BlobStore(str(folder), folder)
         sha256, _, told = keep(store, [content])
         expected = content.split(b"\n")
@@ -116,7 +116,7 @@ def test_only_the_frames_that_are_needed_are_read(blobs: BlobStore, monkeypatch:
         read.append(len(data))
         return decompress(data)
 
-    monkeypatch.setattr(frame_reader, "decompress", counted)
+    monkeypatch.setattr("decompress", counted)
     for line in (1, lines // 2, lines):
         read.clear()
         assert blobs.lines(sha256, line, 1)[0].text.startswith(f"{(line - 1) % 20_000} step")

@@ -78,7 +78,7 @@ def test_counts_stay_true_while_verdicts_come_change_and_go(database: Database, 
         with database.transaction() as session:
             assert verdicts.replace(session, incident, values.verdict(finding.outcome), finding, values.START)
 
-    def take_away(incident: str) -> None:
+    def remove_group(incident: str) -> None:
         with database.transaction() as session:
             incidents.remove(session, incident)
 
@@ -89,7 +89,7 @@ def test_counts_stay_true_while_verdicts_come_change_and_go(database: Database, 
         for incident, (_, finding, _) in zip(made[::5], plan[::5], strict=True):
             change(incident, finding)
         decide(database, dice)
-        list(pool.map(take_away, made[::3]))
+        list(pool.map(remove_group, made[::3]))
     with database.transaction() as session:  # as the retention does
         for incident in incidents.received_before(session, values.START + timedelta(days=3), 99):
             incidents.remove(session, incident)
@@ -121,7 +121,7 @@ def test_counts_of_several_verdicts_change_at_once(database: Database) -> None:
         before = [daily_counts.of(row) for row in rows]
         for row in rows[:3]:
             row.entry, row.outcome, row.host = "xid.79", "explained", "gpu-9"
-        daily_counts.move_all(session, [(old, daily_counts.of(row)) for old, row in zip(before, rows, strict=True)])
+        daily_counts.update_all(session, [(old, daily_counts.of(row)) for old, row in zip(before, rows, strict=True)])
     assert kept(database) == true(database)
 
 

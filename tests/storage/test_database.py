@@ -95,9 +95,9 @@ def with_its_folder(file: Path) -> None:
     file.parent.rename(file.parent.with_name("elsewhere"))
 
 
-@pytest.mark.parametrize("take_away", [replaced, moved, without_its_log, with_its_folder])
+@pytest.mark.parametrize("remove_group", [replaced, moved, without_its_log, with_its_folder])
 def test_a_file_that_is_taken_away_below_it_is_written_no_more(
-    tmp_path: Path, take_away: Callable[[Path], None]
+    tmp_path: Path, remove_group: Callable[[Path], None]
 ) -> None:
     file = tmp_path / "data" / "a.db"
     upgrade(f"sqlite:///{file}")
@@ -113,7 +113,7 @@ def test_a_file_that_is_taken_away_below_it_is_written_no_more(
             first()
 
     with pytest.raises(DatabaseMoved, match="moved or replaced"):  # at the latest when it is committed
-        write(lambda: take_away(file))
+        write(lambda: remove_group(file))
     with pytest.raises(DatabaseMoved):
         write(lambda: None)
     with pytest.raises(DatabaseMoved), database.reading() as session:

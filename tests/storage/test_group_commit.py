@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 from torchtriage.storage.database import StorageUnavailable
-from torchtriage.storage.group_commit import Together
+from torchtriage.storage.group_commit import GroupCommit
 
 
 class Desk:
@@ -33,7 +33,7 @@ class Desk:
 
 def asked(desk: Desk, count: int) -> list[int | Exception]:
     """-> what each of `count` threads got, of which the first alone is worked on at once."""
-    together = Together[int, int]()
+    together = GroupCommit[int, int]()
 
     def ask(item: int) -> int | Exception:
         try:
@@ -79,7 +79,7 @@ def test_a_database_that_is_away_is_asked_once_for_all(count: int) -> None:
 def test_one_alone_fails_by_itself(error: Exception) -> None:
     desk = Desk(0, error)
     desk.go_on.set()
-    together = Together[int, int]()
+    together = GroupCommit[int, int]()
     with pytest.raises(type(error)):
         together.put(0, desk.work, desk.after).result()
     assert together.put(1, desk.work, desk.after).result() == 10
@@ -88,7 +88,7 @@ def test_one_alone_fails_by_itself(error: Exception) -> None:
 def test_who_is_alone_waits_for_nobody() -> None:
     desk = Desk()
     desk.go_on.set()
-    together = Together[int, int](patience=60)
+    together = GroupCommit[int, int](patience=60)
     with together.coming():
         assert together.put(0, desk.work).result(timeout=30) == 0
 
@@ -96,7 +96,7 @@ def test_who_is_alone_waits_for_nobody() -> None:
 def test_the_first_waits_until_half_of_those_that_are_coming_are_there() -> None:
     desk = Desk()
     desk.go_on.set()
-    together = Together[int, int](patience=60)
+    together = GroupCommit[int, int](patience=60)
     with ExitStack() as stack:
         for _ in range(6):
             stack.enter_context(together.coming())
@@ -110,6 +110,6 @@ def test_the_first_waits_until_half_of_those_that_are_coming_are_there() -> None
 def test_nobody_waits_for_those_that_do_not_come() -> None:
     desk = Desk()
     desk.go_on.set()
-    together = Together[int, int](patience=0.2)
+    together = GroupCommit[int, int](patience=0.2)
     with together.coming(), together.coming(), together.coming():
         assert together.put(0, desk.work).result(timeout=30) == 0

@@ -246,7 +246,7 @@ def test_verdicts_kept_together_are_grouped_as_one_by_one(database: Database) ->
             for at, name in enumerate(names, 5):
                 told = values.summary(name and f"v1:{name}{suffix}", title=f"{name} at {at}", gpu_hours=at % 3 or None)
                 incident = values.added(session, f"{name} {at} {suffix}", at, cluster=suffix)
-                found.append(verdicts.Found(incident, values.verdict(), told))
+                found.append(verdicts.NewVerdict(incident, values.verdict(), told))
             for some in [found] if together else [[one] for one in found]:
                 assert all(verdicts.save(session, some, values.START))
             groups_of = [incidents.read(session, one.incident_id).group for one in found]
@@ -274,7 +274,7 @@ def test_of_verdicts_kept_together_one_is_kept_for_each_incident_that_waits(data
     with database.transaction() as session:
         waiting, ended = values.added(session, "waits"), values.triaged(session, "ended")
         told = [
-            verdicts.Found(incident, values.verdict(), values.summary())
+            verdicts.NewVerdict(incident, values.verdict(), values.summary())
             for incident in (waiting, ended, "999", waiting)
         ]
         assert verdicts.save(session, told, values.START) == [True, False, False, False]

@@ -170,9 +170,9 @@ def test_old_incidents_are_found(database: Database) -> None:
 def test_a_log_may_have_more_files_than_a_database_holds_names(database: Database) -> None:
     digests = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(20_000)]
     with database.transaction() as one, database.reading() as other:
-        incidents.hold_files(one, digests, shared=True)
+        incidents.lock_files(one, digests, shared=True)
         if not database.is_sqlite:  # there a transaction that writes is alone
-            incidents.hold_files(other, digests, shared=True)
+            incidents.lock_files(other, digests, shared=True)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -181,11 +181,11 @@ def test_nobody_counts_on_a_file_that_is_about_to_go(database: Database, shared:
 
     def count_on_it() -> None:
         with database.transaction() as session:
-            incidents.hold_files(session, ["ab12"], shared=shared)
+            incidents.lock_files(session, ["ab12"], shared=shared)
             happened.append("counted on")
 
     with database.transaction() as session:
-        incidents.hold_files(session, ["cd34", "ab12"])
+        incidents.lock_files(session, ["cd34", "ab12"])
         thread = threading.Thread(target=count_on_it)
         thread.start()
         thread.join(0.3)  # long enough to fail where nothing is held

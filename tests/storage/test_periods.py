@@ -15,12 +15,12 @@ DAYS = st.dates(date(1970, 1, 1), date(2100, 12, 31))
 def test_the_periods_of_days_are_those_days_and_no_others(first: date, more: int) -> None:
     last = first + timedelta(days=more)
     found: list[date] = []
-    for period in periods.covering(first, last):
+    for period in periods.covering_periods(first, last):
         if period > periods.FIRST_DAY:
             found.append(periods.day_of(period))
         else:
             day = date(period // 100, period % 100, 1)
-            while periods.of_month(day) == period:
+            while periods.month_period(day) == period:
                 found.append(day)
                 day += timedelta(days=1)
     assert found == [first + timedelta(days=at) for at in range(more + 1)]
@@ -28,10 +28,14 @@ def test_the_periods_of_days_are_those_days_and_no_others(first: date, more: int
 
 @given(DAYS)
 def test_numbers_stand_for_days_and_months(day: date) -> None:
-    assert periods.day_of(periods.of_day(day)) == day
-    assert periods.named(periods.of_day(day)) == day.isoformat()
-    assert periods.named(periods.of_month(day)) == day.isoformat()[:7]
-    assert periods.month_of(periods.of_day(day)) == periods.of_month(day) == periods.month_of(periods.of_month(day))
+    assert periods.day_of(periods.day_period(day)) == day
+    assert periods.period_name(periods.day_period(day)) == day.isoformat()
+    assert periods.period_name(periods.month_period(day)) == day.isoformat()[:7]
+    assert (
+        periods.month_of(periods.day_period(day))
+        == periods.month_period(day)
+        == periods.month_of(periods.month_period(day))
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,4 +48,4 @@ def test_numbers_stand_for_days_and_months(day: date) -> None:
     ],
 )
 def test_whole_months_are_taken_as_such(first: date, last: date, expected: list[int]) -> None:
-    assert periods.covering(first, last) == expected
+    assert periods.covering_periods(first, last) == expected

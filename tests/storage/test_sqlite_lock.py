@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 
 from torchtriage.errors import TriageError
-from torchtriage.storage.sqlite_lock import DatabaseInUse, alone
+from torchtriage.storage.sqlite_lock import DatabaseInUse, exclusive_use
 
 
 def test_one_at_a_time_for_a_sqlite_database_and_any_number_on_postgres(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'deep' / 'triage.db'}"
-    with alone(url):
+    with exclusive_use(url):
         with (
             pytest.raises(DatabaseInUse, match=r"triage\.db is in use by another server \(process \d+ on "),
-            alone(url),
+            exclusive_use(url),
         ):
             pass
-        with alone(f"sqlite:///{tmp_path / 'other.db'}"):
+        with exclusive_use(f"sqlite:///{tmp_path / 'other.db'}"):
             pass
-    with alone(url):
+    with exclusive_use(url):
         pass
-    with alone("postgresql://h/d"), alone("postgresql://h/d"):
+    with exclusive_use("postgresql://h/d"), exclusive_use("postgresql://h/d"):
         pass
 
 
@@ -31,7 +31,7 @@ def test_a_folder_that_can_not_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with (
         pytest.raises(TriageError, match=r"triage\.db\.lock can't be written: Not a directory"),
-        alone(f"sqlite:///{tmp_path / 'file' / 'deep' / 'triage.db'}"),
+        exclusive_use(f"sqlite:///{tmp_path / 'file' / 'deep' / 'triage.db'}"),
     ):
         pass
 
@@ -43,5 +43,5 @@ def test_a_file_system_without_locks_is_said_and_served(
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with caplog.at_level(logging.WARNING), alone(f"sqlite:///{tmp_path / 'triage.db'}"):
+    with caplog.at_level(logging.WARNING), exclusive_use(f"sqlite:///{tmp_path / 'triage.db'}"):
         assert "can't be locked (No locks available)" in caplog.text

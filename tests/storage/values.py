@@ -74,4 +74,4 @@ def triaged(
 
 def save(session: Session, incident: str, verdict: Verdict, found: VerdictSummary, settled: bool = True) -> bool:
     """-> whether a verdict of START was kept."""
-    return verdicts.save(session, [verdicts.Found(incident, verdict, found)], START, settled) == [True]
+    return verdicts.save(session, [verdicts.NewVerdict(incident, verdict, found)], START, settled) == [True]

@@ -12,8 +12,8 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from torchtriage.services.outbox_worker import Postman
-from torchtriage.services.retriage_job import Rework
+from torchtriage.services.outbox_worker import OutboxWorker
+from torchtriage.services.retriage_job import RetriageJobs
 from torchtriage.services.service import Service
 from torchtriage.web.api.request_spool import Spools
 from torchtriage.web.api.upload_lanes import Intake
@@ -31,24 +31,24 @@ def serving(service: Service, posting: bool = True) -> Iterator[str]:
         app.state.service = service  # without what ends with closing it
         app.state.rate_limit = RateLimit(service.settings.rate_limit, service.settings.wrong_logins)
         app.state.provider = None
-        app.state.rework = Rework(service)
+        app.state.retriage_jobs = RetriageJobs(service)
         app.state.intake = Intake(Spools(lambda: service.blobs.incoming.folder))
         yield
 
     app.router.lifespan_context = lifespan
-    postman = Postman(service)
+    outbox_worker = OutboxWorker(service)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, proxy_headers=False))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         if posting:
-            postman.start()
+            outbox_worker.start()
         try:
             while not server.started:
                 assert thread.is_alive()
                 time.sleep(0.01)
             yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         finally:
-            postman.stop()
+            outbox_worker.stop()
             server.should_exit = True
             thread.join()

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 import torchtriage
 from torchtriage.settings import Settings
 from torchtriage.settings.options import PREFIX
-from torchtriage.web.pages.error_texts import told_problem
+from torchtriage.web.pages.error_texts import problem_text
 from torchtriage.web.pages.option_descriptions import option_sentences
 
 ROOT = Path(torchtriage.__file__).parent
@@ -23,7 +23,7 @@ SHOWN = ("web/pages", "web/authentication.py", "web/security.py", "web/rate_limi
          "services/stats.py", "services/saved_views.py", "services/explain_match.py", "storage/blob_writer.py", "storage/blobs.py",
          "storage/database.py",
          "storage/feedback.py", "storage/group_merging.py", "storage/groups.py", "storage/incidents.py", "storage/tokens.py",
-         "storage/saved_views.py", "storage/pagination.py", "storage/time_numbers.py", "reading/unpack.py", "reading/blocks.py",
+         "storage/saved_views.py", "storage/pagination.py", "reading/unpack.py", "reading/blocks.py",
          "queue/subprocess_calls.py")  # fmt: skip
 ERRORS = {"BadInput", "Busy", "NotFound", "UnreadableLog", "LogTooLarge", "StorageUnavailable", "BadCursor", "CannotRegroup",
           "DamagedLog", "Forbidden", "Unauthorized", "TooMany", "TooSlow", "UnsupportedBody", "BadForm", "CrossSite",
@@ -55,18 +55,18 @@ def messages() -> list[str]:
 
 @pytest.mark.parametrize("message", sorted(set(messages()) - {"7: 7"}))  # a file's name and the system's own words
 def test_a_message_has_its_sentence_in_chinese(message: str) -> None:
-    assert told_problem("en", message) == message
-    assert told_problem("zh", message) != message, f"{message!r} does not stand in problems.toml"
+    assert problem_text("en", message) == message
+    assert problem_text("zh", message) != message, f"{message!r} does not stand in problems.toml"
 
 
 def test_what_differs_is_filled_in() -> None:
-    assert told_problem("zh", "group 4 is merged into group 17") == "分组 4 已并入分组 17"
-    assert told_problem("zh", "run.gz: a broken archive: it ends in the middle") == "run.gz：压缩包不完整，中途结束"
-    assert told_problem("zh", "weights.bin: binary data, not a log") == "weights.bin：是二进制数据，不是日志"
+    assert problem_text("zh", "group 4 is merged into group 17") == "分组 4 已并入分组 17"
+    assert problem_text("zh", "run.gz: a broken archive: it ends in the middle") == "run.gz：压缩包不完整，中途结束"
+    assert problem_text("zh", "weights.bin: binary data, not a log") == "weights.bin：是二进制数据，不是日志"
 
 
 def test_an_unknown_message_stays_as_it_is() -> None:
-    assert told_problem("zh", "the moon is full") == "the moon is full"
+    assert problem_text("zh", "the moon is full") == "the moon is full"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_an_unknown_message_stays_as_it_is() -> None:
     ],
 )
 def test_what_chats_answer_and_verdicts_leave_out_is_told_in_chinese(told: str, expected: str) -> None:
-    assert told_problem("zh", told) == expected
+    assert problem_text("zh", told) == expected
 
 
 def test_pages_tell_errors_in_the_readers_language(client: TestClient) -> None:

@@ -20,7 +20,7 @@ from torchtriage.domain.incident import IncidentFilter, Job
 from torchtriage.reading.unpack import Upload
 from torchtriage.services import tokens
 from torchtriage.services.accept import accept
-from torchtriage.services.incident_export import every_incident
+from torchtriage.services.incidents import every_incident
 from torchtriage.services.retention import forget_old
 from torchtriage.services.service import Service
 from torchtriage.services.triage_incident import triage_incident
@@ -177,7 +177,7 @@ def test_a_list_that_ended_early_leads_on(
         monkeypatch.setattr(incident_list, name, 2)
     monkeypatch.setattr(incident_list, "FEW", 0)
     page = client.get("/incidents?q=ann").text
-    assert "older ones may" in page
+    assert "older incidents may match" in page
     for _ in range(2):
         older = re.search(r'href="([^"]+)" rel="next"', page)
         assert older is not None
@@ -190,27 +190,27 @@ def test_a_list_that_is_not_full_though_there_is_more_says_so(
 ) -> None:
     for number, user in enumerate(("ann", "bob", "bob", "ann")):
         given(service, OOM + str(number), job_id=str(number), user=user)
-    assert "looks further" not in client.get("/incidents?q=ann").text
+    assert "keeps searching" not in client.get("/incidents?q=ann").text
     for name in ("AT_FIRST", "LOOKED_AT"):
         monkeypatch.setattr(incident_list, name, 2)
     monkeypatch.setattr(incident_list, "FEW", 0)
     page = client.get("/incidents?q=ann").text
     assert len(rows(page)) == 1
-    assert "looks further" in page
+    assert "keeps searching" in page
 
 
 def test_a_view_is_saved_used_removed_and_brought_back(client: TestClient, service: Service) -> None:
     some(service)
     saved = client.post("/incidents/views", data={"name": " my  cluster ", "query": "cluster=green&evil=1"})
     assert saved.status_code == 200
-    assert "The view is saved" in saved.text
+    assert "View saved" in saved.text
     assert str(saved.url).endswith("/incidents?cluster=green&said=saved")
     page = client.get("/incidents").text
     assert re.search(r'href="/incidents\?cluster=green"[^>]*>my cluster<', page)
     address = re.search(r'action="(/incidents/views/\d+/remove)"', client.get("/incidents?cluster=green").text)
     assert address is not None
     removed = client.post(address[1])
-    assert "The view my cluster is deleted" in removed.text
+    assert "View my cluster deleted" in removed.text
     assert 'name="query" value="cluster=green"' in removed.text
     assert ">my cluster</a>" not in client.get("/incidents").text
     assert client.post(address[1]).status_code == 404
@@ -230,7 +230,7 @@ def test_deleting_several_asks_first(client: TestClient, service: Service) -> No
     assert "Deleted: 2." in done.text
     assert rows(done.text) == [made[2]]
     assert "Deleted: 0." in client.post("/incidents/bulk", data=chosen | {"action": "forget"}).text
-    assert "Nothing was chosen" in client.post("/incidents/bulk", data={"action": "delete"}).text
+    assert "Nothing selected" in client.post("/incidents/bulk", data={"action": "delete"}).text
     assert client.post("/incidents/bulk", data={"incident": made[2], "action": "sell"}).status_code == 400
 
 
@@ -247,21 +247,21 @@ def test_several_verdicts_are_said_to_be_right_or_wrong(client: TestClient, serv
 
 def test_a_retriage_looks_first_and_changes_when_it_is_told_to(client: TestClient, service: Service) -> None:
     made = some(service)
-    rework = client.app.state.rework  # type: ignore[attr-defined]
+    retriage_jobs = client.app.state.retriage_jobs  # type: ignore[attr-defined]
     page = client.post("/incidents/bulk", data={"incident": made[:2], "action": "retriage"})
     assert str(page.url).endswith("/retriage")
-    rework.wait()
-    assert rework.progress.stage == "found"
-    assert (rework.progress.looked_at, rework.progress.found) == (2, 0)
+    retriage_jobs.wait()
+    assert retriage_jobs.progress.stage == "found"
+    assert (retriage_jobs.progress.looked_at, retriage_jobs.progress.found) == (2, 0)
     assert "2 incidents checked: 0 would change" in client.get("/retriage").text
     assert client.post("/retriage", data={"action": "discard"}).status_code == 200
     assert client.get("/retriage").text.count("No retriage is under way") == 1
     assert client.post("/retriage", data={"action": "apply"}).status_code == 400
     assert client.post("/retriage", data={"action": "sing"}).status_code == 400
     client.post("/retriage/all")
-    rework.wait()
+    retriage_jobs.wait()
     assert client.post("/retriage", data={"action": "apply"}).status_code == 200
-    rework.wait()
+    retriage_jobs.wait()
     assert "Changed: 0." in client.get("/retriage").text
 
 

@@ -134,7 +134,7 @@ def test_filters_live_in_the_address(client: TestClient) -> None:
     assert f'href="{oom}"' not in listed
     assert 'href="/incidents?outcome=unexplained"' in listed
     assert f'href="{oom}"' in client.get("/incidents?entry=cuda.oom").text
-    assert "No incident fits" in client.get("/incidents?host=nowhere&state=nonsense&cluster=%00").text
+    assert "No incident matches" in client.get("/incidents?host=nowhere&state=nonsense&cluster=%00").text
 
 
 def test_the_list_is_paged(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,7 +321,7 @@ def test_the_log_that_is_gone_leaves_the_verdict(client: TestClient, service: Se
     service.blobs.remove(read_incident(service, address.rsplit("/", 1)[1]).log.files[0].sha256)
     page = client.get(address)
     assert page.status_code == 200
-    assert "The verdict with its evidence stays on the incident" in page.text
+    assert "The verdict and its evidence stay on the incident" in page.text
 
 
 @pytest.mark.parametrize("address", ["/nothing", "/incidents/999999", "/groups/x", "/knowledge/no.entry"])

@@ -117,7 +117,9 @@ def test_who_may_only_read_is_asked_nothing_and_sees_what_others_said(guarded: T
     page = guarded.get(f"/incidents/{incident}", headers=reader).text
     assert "Is this verdict right?" not in page
     assert "Is this verdict right?" in guarded.get(f"/incidents/{incident}", headers=writer).text
-    incidents.say(service, incident, Feedback("right", "bob", datetime.now(UTC), note="halving the batch helped"))
+    incidents.give_feedback(
+        service, incident, Feedback("right", "bob", datetime.now(UTC), note="halving the batch helped")
+    )
     assert "halving the batch helped" in guarded.get(f"/incidents/{incident}", headers=reader).text
 
 

@@ -11,7 +11,7 @@ from torchtriage.causality.findings import Finding
 from torchtriage.causality.run_reading import RunReading
 from torchtriage.domain.event import Event, Where
 from torchtriage.domain.line import Line, Position
-from torchtriage.matching.matcher import Found
+from torchtriage.matching.matcher import EventPatterns
 
 _MOST_TIMES = 100_000  # kept of a run
 
@@ -88,7 +88,7 @@ def _move(finding: Finding, files: dict[int, int]) -> None:
     events.sort(key=lambda event: event.line.position)
     first, *finding.samples = events
     chain = first.chain
-    finding.found = Found(
+    finding.found = EventPatterns(
         first,
         tuple(
             (index, depth, chain[depth] if raised and depth < len(chain) else raised)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.matching.masking import mask
-from torchtriage.matching.matcher import Found, Match, Matcher
+from torchtriage.matching.matcher import EventPatterns, Match, Matcher
 
 MOST = 4000  # different findings kept of one run: the first half of them, and the newest
 MOST_NEAR_LOOKS = 100  # findings of one run that no entry knows and that are compared with the messages of all
@@ -38,7 +38,7 @@ class Finding:
     `samples` are the equal events of a few other ranks, for evidence.
     """
 
-    found: Found
+    found: EventPatterns
     attempt: int = 0
     fatal: bool = False  # one of the equal events at least ended its process, as far as the text tells
     samples: list[Event] = field(default_factory=list)
@@ -87,11 +87,11 @@ class Findings:
         key = (event.where, event.attempt, event.source if event.source in _APART else "", mask(text[:400]), *who)
         finding = self._first.get(key) or self._newest.get(key)
         if finding is None:
-            finding = self._keep(key, Finding(self._matcher.look(event), event.attempt))
+            finding = self._keep(key, Finding(self._matcher.patterns_of(event), event.attempt))
         elif event.line.position < finding.position:
             # A stream that was closed later had begun earlier.
             finding.samples = [finding.event, *finding.samples][:_SAMPLES]
-            finding.found = self._matcher.look(event)
+            finding.found = self._matcher.patterns_of(event)
         elif len(finding.samples) < _SAMPLES and event.rank not in finding.ranks:
             finding.samples.append(event)
         finding.count += 1
@@ -132,7 +132,7 @@ class Findings:
             own = any(not (match.broad or match.weak) for match in finding.matches)
             if not own and finding.event.where is Where.EXCEPTION and looks < MOST_NEAR_LOOKS:
                 looks += 1
-                near = self._matcher.nearly(finding.event)
+                near = self._matcher.near_match(finding.event)
                 weak = {match.entry.id for match in finding.matches if match.weak}
                 # What a sign calls weak is so, whatever it is near to.
                 if near is not None and near.entry.id not in weak:

@@ -136,7 +136,7 @@ class RunReading:
             self._claim([line], [seen])
         elif seen.facts:
             self.environment.note(line, seen.facts, False)
-        if seen.pointed and not known and self.matcher.line(line.text, seen.pointed):
+        if seen.pointed and not known and self.matcher.shows_sign(line.text, seen.pointed):
             known = True
             self.findings.add([replace(Event.at(line, line.text, EventSource.MATCHED_LINE), fatal=False)])
         if events:
@@ -180,7 +180,7 @@ class RunReading:
         cut = any(found.event.source == _CUT for found in self.findings)
         told = heading(self.head, self.paste is not None) if cut else None
         below = (found.event for found in self.findings if told is None or found.event.lines != told.lines)
-        if told is not None and all(map(tells_no_cause, below)) and self.matcher.names(told):
+        if told is not None and all(map(tells_no_cause, below)) and self.matcher.shows_whole_sign(told):
             self.findings.leave_out(told.line)
             self.findings.add([told])
 
@@ -201,10 +201,10 @@ class RunReading:
         known = {line.position for event in launchers for line in event.lines}
         known |= self._claimed if known else set()  # A launcher's traceback quotes its own code.
         rest = [line for line in paste if line.position > since and line.position not in known]
-        again = (event for event in second_look(rest) if self.matcher.names(event))
-        self.findings.add(event for event in again if not self.matcher.warns(event))
+        again = (event for event in second_look(rest) if self.matcher.shows_whole_sign(event))
+        self.findings.add(event for event in again if not self.matcher.only_warns(event))
         if not progress and not self.environment.foreign and not self.findings.matched():
-            near = [event for event in passages(paste) if self.matcher.nearly(event)]
+            near = [event for event in passages(paste) if self.matcher.near_match(event)]
             self.findings.add(near or alarming(paste))
 
     def is_blank(self) -> bool:

@@ -46,13 +46,13 @@ def message(notice: Notice, buttons: bool = True) -> dict[str, Any]:
     if said.facts:
         blocks.append(ContextBlock(elements=[_plain(fact) for fact in said.facts]))
     blocks.append(ActionsBlock(elements=_buttons(notice, buttons)))
-    return {"text": escaped(" · ".join(filter(None, (said.headline, said.place)))), "blocks": told(blocks)}
+    return {"text": escaped(" · ".join(filter(None, (said.headline, said.place)))), "blocks": block_dicts(blocks)}
 
 
 def note(text: str) -> dict[str, Any]:
     """-> a short text as a message; it may hold text of others."""
     shown = plain(text, 600) or "torchtriage"
-    return {"text": escaped(shown), "blocks": told([RichTextBlock(elements=[_section(_Text(text=shown))])])}
+    return {"text": escaped(shown), "blocks": block_dicts([RichTextBlock(elements=[_section(_Text(text=shown))])])}
 
 
 def escaped(text: str) -> str:
@@ -60,7 +60,7 @@ def escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "@\u2060")
 
 
-def told(blocks: list[Block]) -> list[dict[str, Any]]:
+def block_dicts(blocks: list[Block]) -> list[dict[str, Any]]:
     """-> the blocks as JSON. Raises SlackObjectFormationError where one is not within the limits."""
     return [block.to_dict() for block in blocks]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Self
@@ -9,6 +10,11 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
 
 from torchtriage.errors import BadInput
+
+_BLOCK = re.compile(r"```\n?(.*?)\n?```", re.DOTALL)
+_LINK = re.compile(r"<((?:https?|mailto|ftp)[^|>]*)(?:\|([^>]*))?>")
+_MENTION = re.compile(r"<([@#!])([^|>]*)(?:\|([^>]*))?>")
+_ADDRESSED = re.compile(r"^\s*<@[^>]*>\s*")
 
 
 def _writable(text: str) -> str:
@@ -157,3 +163,17 @@ def _told() -> Iterator[None]:
         problem = error.errors()[0]
         place = ".".join(map(str, problem["loc"])) or "it"
         raise BadInput(f"the body is not as Slack sends it: {place[:100]}: {problem['msg']}") from None
+
+
+def log_in(text: str) -> str:
+    """-> the code blocks of a message, one after the other; the whole message where there is none."""
+    text = _ADDRESSED.sub("", text)
+    blocks = _BLOCK.findall(text)
+    return "\n".join(map(unescaped, blocks)) if any(map(str.strip, blocks)) else unescaped(text).strip()
+
+
+def unescaped(text: str) -> str:
+    """-> a text as it was typed."""
+    text = _LINK.sub(lambda found: found[2] if found[1].startswith("mailto:") and found[2] else found[1], text)
+    text = _MENTION.sub(lambda found: found[1] + (found[3] or found[2]), text)
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         with Progress(options.quiet) as progress:
             retriage = Retriage(service, on_progress=lambda done: progress.show(f"{done} incidents checked"))
             asks = options.dry_run or (_is_terminal() and not options.yes)
-            kinds = _print_differences(retriage.look() if asks else retriage.change(me()), progress)
+            kinds = _print_differences(retriage.preview() if asks else retriage.change(me()), progress)
         _print_summary(retriage, kinds)
         if asks:
             if options.dry_run or not retriage.found or not _agreed():

@@ -41,14 +41,14 @@ def run(options: argparse.Namespace) -> int:
     from torchtriage.services.service import open_service
     from torchtriage.services.triage_incident import triage_incident
     from torchtriage.settings import Settings
-    from torchtriage.storage.sqlite_lock import alone
+    from torchtriage.storage.sqlite_lock import exclusive_use
     from torchtriage.web.app import create_app
     from torchtriage.web.http_protocol import BoundedHead
 
     given = {"TRIAGE_HOST": options.host, "TRIAGE_PORT": options.port}
     settings = Settings.from_environment(os.environ | {name: value for name, value in given.items() if value})
     start_logging(settings)
-    with _listening(settings) as listening, alone(settings.database):
+    with _listening(settings) as listening, exclusive_use(settings.database):
         settings = replace(settings, port=listening.getsockname()[1])
         service = open_service(settings, triage_incident, settings.serve_triages)
         app = create_app(settings, service)

@@ -16,7 +16,7 @@ from torchtriage.errors import BadInput
 from torchtriage.extras import require
 
 if TYPE_CHECKING:
-    from torchtriage.services.triage_archive import Lost, Told
+    from torchtriage.services.triage_archive import ArchiveProgress, Lost
 
 _REPORT_EVERY = 10  # seconds, where standard error is no terminal
 _AHEAD = 4  # shards that are given out for each that is worked on
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     Raises BadInput, SettingError, KnowledgeError, StorageUnavailable: run it again to go on.
     """
     from torchtriage.cli.triage import UNREDACTED
-    from torchtriage.services.triage_archive import Told, Work, triage_archive
+    from torchtriage.services.triage_archive import ArchiveProgress, Work, triage_archive
     from torchtriage.settings import Settings
 
     settings = Settings.from_environment(os.environ)
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
         print(UNREDACTED, file=sys.stderr, flush=True)
     jobs = options.jobs or os.cpu_count() or 1
     executing = _cluster(options.dask) if options.dask else _processes(jobs, settings.triage_memory)
-    done = Told()
+    done = ArchiveProgress()
     with Progress(options.quiet) as progress, executing as (executor, ahead, lost):
         show = _lines() if not (options.quiet or sys.stderr.isatty()) else progress.show
         for done in triage_archive(work, executor, ahead, lost):
@@ -94,7 +94,7 @@ def _lines() -> Callable[[str], None]:
     return show
 
 
-def _print_summary(done: Told) -> None:
+def _print_summary(done: ArchiveProgress) -> None:
     for kind, count in done.kinds.most_common():
         print(f"{count:>9} × {kind}")
     print(f"{done.logs} logs triaged in {done.shards} shards; {done.done_before} were done before")

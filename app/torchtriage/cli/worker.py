@@ -31,9 +31,9 @@ def run(options: argparse.Namespace) -> int:
     from torchtriage.cli.logging_setup import start_logging
     from torchtriage.cli.shutdown import end_at_the_latest
     from torchtriage.errors import SettingError, TriageError
-    from torchtriage.services.fingerprint_upgrade import Succession
-    from torchtriage.services.maintenance import Upkeep
-    from torchtriage.services.outbox_worker import Postman
+    from torchtriage.services.fingerprint_upgrade import FingerprintUpgrade
+    from torchtriage.services.maintenance import Maintenance
+    from torchtriage.services.outbox_worker import OutboxWorker
     from torchtriage.services.service import close_service, open_service
     from torchtriage.services.triage_incident import triage_incident
     from torchtriage.settings import Settings
@@ -52,17 +52,17 @@ def run(options: argparse.Namespace) -> int:
         signal.signal(number, stop)
     service = open_service(settings, triage_incident)
     print(f"torchtriage works the queue, {max(1, settings.workers)} logs at a time", flush=True)
-    upkeep, postman, succession = Upkeep(service), Postman(service), Succession(service)
+    upkeep, outbox_worker, succession = Maintenance(service), OutboxWorker(service), FingerprintUpgrade(service)
     try:
         stop_showing = _show(service, settings)
         upkeep.start()
-        postman.start()
+        outbox_worker.start()
         succession.start()
         while not stopped.wait(_LOOK) and not service.queue.is_dead():
             pass
         succession.stop()
         upkeep.stop()
-        postman.stop()
+        outbox_worker.stop()
         stop_showing()
     finally:
         dead = service.queue.is_dead()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,9 +36,9 @@ class RankSet:
         return str(self)
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, *_: Any) -> dict[str, Any]:
+    def __get_pydantic_core_schema__(cls, _: Any, schema_of: Callable[[Any], Any]) -> Any:
         """-> what the OpenAPI document says of it."""
-        return {"type": "string"}
+        return schema_of(str)
 
     def __str__(self) -> str:
         return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in self.ranges)

@@ -5,6 +5,7 @@ No slots here: each verdict goes from one process to another, which takes severa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,10 +82,9 @@ class Reason:
         return cls(name, values)
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, *_: Any) -> dict[str, Any]:
+    def __get_pydantic_core_schema__(cls, _: Any, schema_of: Callable[[Any], Any]) -> Any:
         """-> what the OpenAPI document says of it."""
-        pair = [{"type": "string"}, {"additionalProperties": True, "type": "object"}]
-        return {"type": "array", "prefixItems": pair, "minItems": 2, "maxItems": 2}
+        return schema_of(tuple[str, dict[str, Any]])
 
 
 _OF_SUSPECTS = frozenset({"missing", "few", "behind"})  # reasons that name ranks

@@ -54,7 +54,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class EventPatterns:
     """An event with the patterns that its texts show: (pattern's number, depth in the chain, exception)."""
 
     event: Event
@@ -62,7 +62,7 @@ class Found:
 
 
 class Matcher:
-    """Finds the entries of events. `look` reads one event's texts, `matches` decides when the whole run was read."""
+    """Finds the entries of events. `patterns_of` reads one event's texts, `matches` decides when the whole run was read."""
 
     def __init__(self, patterns: Patterns) -> None:
         self._patterns = patterns
@@ -73,11 +73,11 @@ class Matcher:
         self._retry = re2.compile(vocabulary.regex("retry-messages"))
         self._lines: dict[str, bool] = {}
 
-    def look(self, event: Event) -> Found:
+    def patterns_of(self, event: Event) -> EventPatterns:
         """-> the event with every pattern that its texts show."""
         if event.where is not Where.EXCEPTION:
             where = frozenset({"exit"}) if event.where is Where.EXIT else _OF_LINES
-            return Found(event, tuple((index, 0, None) for index in self._patterns.found(event.text, where)))
+            return EventPatterns(event, tuple((index, 0, None) for index in self._patterns.found(event.text, where)))
         hits: list[tuple[int, int, Raised | None]] = []
         for depth, raised in enumerate(event.chain):
             if _is_failed_lookup(event.chain, depth):
@@ -85,7 +85,7 @@ class Matcher:
             texts = ((raised.text, frozenset({"exception", "any"})), (frames_text(raised), frozenset({"frame"})))
             for text, where in texts:
                 hits += [(index, depth, raised) for index in self._patterns.found(text, where)]
-        return Found(event, tuple(hits))
+        return EventPatterns(event, tuple(hits))
 
     @property
     def extractors(self) -> Kinds:
@@ -105,8 +105,8 @@ class Matcher:
         """The signs of facts that lines are asked for."""
         return self._patterns.glance.signs
 
-    def line(self, text: str, pointed: Iterable[int]) -> bool:
-        """-> whether a bare line shows any sign at all, of those at which the glance points. Ranks print the same
+    def shows_sign(self, text: str, pointed: Iterable[int]) -> bool:
+        """-> whether a bare line shows any sign at all, of those at which the prefilter points. Ranks print the same
         lines, so the answers are kept."""
         shows = self._lines.get(text)
         if shows is None:
@@ -115,19 +115,19 @@ class Matcher:
             shows = self._lines[text] = self._patterns.shows_one(text, pointed)
         return shows
 
-    def warns(self, event: Event) -> bool:
+    def only_warns(self, event: Event) -> bool:
         """-> whether the event's line by itself shows signs of warnings, and no other, of every entry that the event
         names."""
         shown = [self._patterns.all[index] for index in self._patterns.found(event.line.text, _OF_LINES)]
-        named = {self._patterns.all[index].entry.id for index, _, _ in self.look(event).hits}
+        named = {self._patterns.all[index].entry.id for index, _, _ in self.patterns_of(event).hits}
         return all(pattern.sign.weak for pattern in shown) and named <= {pattern.entry.id for pattern in shown}
 
-    def names(self, event: Event) -> bool:
+    def shows_whole_sign(self, event: Event) -> bool:
         """-> whether the event's texts show a whole sign, and not only a part of one."""
-        shown = {index for index, _, _ in self.look(event).hits}
+        shown = {index for index, _, _ in self.patterns_of(event).hits}
         return any(shown.issuperset(self._patterns.all[index].group) for index in shown)
 
-    def matches(self, found: Found, everywhere: set[int]) -> list[Match]:
+    def matches(self, found: EventPatterns, everywhere: set[int]) -> list[Match]:
         """-> the entries that the event shows, strongest first; `everywhere` holds the patterns seen in the run."""
         best: dict[str, Match] = {}
         warned = self._is_warning(found.event)
@@ -161,7 +161,7 @@ class Matcher:
             return match
         return replace(match, score=min(match.score, NEAR), near=Near(match.entry, 100.0, *typo))
 
-    def nearly(self, event: Event) -> Match | None:
+    def near_match(self, event: Event) -> Match | None:
         """-> the entry whose message is nearly that of the event: wrapped, escaped, mistyped, reworded, cut."""
         for depth, raised in enumerate(event.chain):
             near = (

@@ -14,7 +14,7 @@ _PAUSE = 0.1  # seconds
 _AGAIN = 1.0  # seconds before the next question where one could not be answered
 
 
-class Answers:
+class CompletionEvents:
     """One question to the database at a time, for all that wait together; none while nobody does."""
 
     def __init__(self, ended: Callable[[list[str]], Iterable[str]]) -> None:

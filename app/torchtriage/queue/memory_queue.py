@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from torchtriage.queue.subprocess_calls import LARGE, places_of_large
 
 
-class LocalQueue:
+class MemoryQueue:
     """Give it what to do with an id; `work` says itself what went wrong. Large logs do not hold up the others."""
 
     def __init__(self, work: Callable[[str], None], threads: int) -> None:

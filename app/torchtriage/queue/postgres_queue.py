@@ -19,7 +19,7 @@ from procrastinate.exceptions import ConnectorException
 from sqlalchemy.orm import Session
 
 from torchtriage.errors import StorageUnavailable
-from torchtriage.queue.completion_events import Answers
+from torchtriage.queue.completion_events import CompletionEvents
 from torchtriage.queue.postgres_worker import LARGE_LOGS, SMALL_LOGS, Worker
 from torchtriage.queue.subprocess_calls import LARGE
 
@@ -28,7 +28,7 @@ _TASK = "triage"
 _ENDING = 20  # seconds for the jobs under way to end
 
 
-class SharedQueue:
+class PostgresQueue:
     """Put ids in at once; they are worked here from `start` to `stop`, and by whoever else works this database."""
 
     def __init__(
@@ -45,7 +45,7 @@ class SharedQueue:
         logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it tells of every job, and services do too
         self._jobs = procrastinate.App(connector=procrastinate.SyncPsycopgConnector())  # never opened: see `put`
         self._working = (address, work, threads, beat)
-        self._answers = Answers(ended)
+        self._answers = CompletionEvents(ended)
         self._running: tuple[threading.Thread, asyncio.AbstractEventLoop, Worker] | None = None
 
     def put(self, session: Session, waiting: Sequence[tuple[str, int]]) -> None:

@@ -13,7 +13,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from torchtriage.queue.subprocess_calls import Processes
+from torchtriage.queue.subprocess_calls import SubprocessPool
 
 
 class ProcessPool(Executor):
@@ -21,7 +21,7 @@ class ProcessPool(Executor):
 
     def __init__(self, count: int, memory: int) -> None:
         """`memory` is in bytes, of each process."""
-        self._processes = Processes(_caller, (), count, None, memory)
+        self._processes = SubprocessPool(_caller, (), count, None, memory)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="pool")
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:

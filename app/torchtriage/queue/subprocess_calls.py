@@ -57,7 +57,7 @@ class NotStarted(Interrupted):
     code = "not_started"
 
 
-class Processes:
+class SubprocessPool:
     """At most `count` processes, started when they are needed. Safe to call from many threads."""
 
     def __init__(self, make: Make, arguments: tuple[Any, ...], count: int, seconds: float | None, memory: int) -> None:
@@ -235,17 +235,17 @@ def _serve(line: Connection, make: Make, memory: int) -> None:
         arguments = line.recv()
     except EOFError:
         return
-    function = tried(make, arguments, memory)
+    function = result_or_error(make, arguments, memory)
     if isinstance(function, Exception):
         line.send(function)
         return
     with suppress(EOFError, ConnectionError):
         line.send(None)
         while True:
-            line.send(tried(function, line.recv(), memory))
+            line.send(result_or_error(function, line.recv(), memory))
 
 
-def tried(function: Callable[..., Any], arguments: tuple[Any, ...], memory: int) -> Any:
+def result_or_error(function: Callable[..., Any], arguments: tuple[Any, ...], memory: int) -> Any:
     """-> what the function returns, or an exception that can travel to another process."""
     try:
         return function(*arguments)

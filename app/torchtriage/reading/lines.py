@@ -1,4 +1,4 @@
-"""Turns the kept pieces of a file into lines: decoded, unfolded, prefixes off, rank and host known."""
+"""Turns the kept pieces of a file into lines: decoded, taken out of records, without prefixes, rank and host known."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ _POSITION = partial(tuple.__new__, Position)  # Position's own way to make one t
 
 def lines(
     kept: Iterable[tuple[int, bytes]],
-    where: FileOrigin,
+    file_origin: FileOrigin,
     above: Position,
     numbers: Sequence[int] | None = None,
     verbatim: bool = True,
 ) -> Iterator[list[Line]]:
-    """Yields the lines of one file, many at once; `kept` are its pieces, each with the place of its first line.
+    """Yields the lines of one file, many at once; `kept` are its pieces, each with the index (from 1) of its first line.
 
     `above` is the position in the run above the file's first line. `numbers` holds the lines' numbers in the file,
     where they were moved; `verbatim` is False where they are none of the file's own.
     """
     pieces = _pieces(kept)
     head, rest = _head(pieces)
-    reader = _Reader(where, above, numbers, Labels(learning=True), verbatim, learns=False)
+    reader = _Reader(file_origin, above, numbers, Labels(learning=True), verbatim, learns=False)
     plain = list(reader.lines(head))
     texts = [line.text for many in plain for line in many]
     known = learn_labels(texts)
     if any(known) or _show_custom_label(texts) or any(map(_may_hold_more, texts)):
-        reader = _Reader(where, above, numbers, known, verbatim, learns=True)
+        reader = _Reader(file_origin, above, numbers, known, verbatim, learns=True)
         plain = list(reader.lines(head))
     yield from plain
     reader.learns = True
@@ -55,11 +55,11 @@ def lines(
 
 
 def _pieces(kept: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]]:
-    """Yields (place of the first line, lines), not too many at once."""
-    for place, piece in kept:
+    """Yields (index of the first line, lines), not too many at once."""
+    for index, piece in kept:
         texts = decode_lines(piece)
         for start in range(0, len(texts), _MANY):
-            yield place + start, texts[start : start + _MANY]
+            yield index + start, texts[start : start + _MANY]
 
 
 def _head(
@@ -68,10 +68,10 @@ def _head(
     """-> the first lines of a file, and what else was read with them."""
     head: list[tuple[int, list[str]]] = []
     wanted = _SAMPLE
-    for place, texts in pieces:
-        head.append((place, texts[:wanted]))
+    for index, texts in pieces:
+        head.append((index, texts[:wanted]))
         if len(texts) >= wanted:
-            return head, [(place + wanted, texts[wanted:])] if texts[wanted:] else []
+            return head, [(index + wanted, texts[wanted:])] if texts[wanted:] else []
         wanted -= len(texts)
     return head, []
 
@@ -95,7 +95,7 @@ class _Reader:
 
     def __init__(
         self,
-        where: FileOrigin,
+        file_origin: FileOrigin,
         above: Position,
         numbers: Sequence[int] | None,
         known: Labels,
@@ -103,15 +103,15 @@ class _Reader:
         *,
         learns: bool,
     ) -> None:
-        self._where, self._numbers, self._known = where, numbers, known
+        self._file_origin, self._numbers, self._known = file_origin, numbers, known
         self._file, self._above = above
         self.learns = learns
         self._records = RecordLines(known, verbatim)
         self._custom = [known.custom.pattern] if known.custom else []
-        self._prefix = f"{where.log or where.file or ''}|"
+        self._prefix = f"{file_origin.log or file_origin.file or ''}|"
         # What the file says of a line that says nothing itself.
         self._of_file = (
-            where.file, where.rank, where.local_rank, where.host, None, self._prefix, where.attempt, where.pod, where.node
+            file_origin.file, file_origin.rank, file_origin.local_rank, file_origin.host, None, self._prefix, file_origin.attempt, file_origin.pod, file_origin.node
         )  # fmt: skip
         self._last = 0
         self._templates: dict[bytes, Template] = {}  # by the lines without digits
@@ -140,25 +140,25 @@ class _Reader:
             if key in templates:
                 made.append(self._by_template(position, text, templates[key]))
                 continue
-            place = position[1] - self._above
+            index = position[1] - self._above
             # Most lines are what one writer printed in one line.
             if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text or LOGFMT in text:
                 if self.learns and "Traceback (" in text:
                     self._learn_label(
-                        strip_prefixes(text, self._known).text, texts[place - first + 1 : place - first + 1 + _BELOW]
+                        strip_prefixes(text, self._known).text, texts[index - first + 1 : index - first + 1 + _BELOW]
                     )
-                made += [self._line(place, *line) for line in self._records.lines(place, text)]
+                made += [self._line(index, *line) for line in self._records.lines(index, text)]
                 continue
             shown = text[:LONGEST_TEXT]
             origin = strip_prefixes(shown, self._known)
             if ' File "' in shown and not origin.text.lstrip().startswith('File "'):
                 # Behind a label that is not known yet a frame can begin one that is learned later.
                 if self.learns:
-                    self._learn_label(origin.text, texts[place - first + 1 : place - first + 1 + _BELOW])
+                    self._learn_label(origin.text, texts[index - first + 1 : index - first + 1 + _BELOW])
                     origin = strip_prefixes(shown, self._known)
             elif often[key] > 1 and (template := template_of(text, origin)) is not None:
                 templates[key] = template
-            made.append(self._line(place, place, shown, origin))
+            made.append(self._line(index, index, shown, origin))
         return made
 
     def _learn_label(self, head: str, below: Sequence[str]) -> None:
@@ -170,8 +170,8 @@ class _Reader:
         self.use_labels(self._known._replace(custom=re.compile("|".join(self._custom))))
         self._templates.clear()
 
-    def _number(self, place: int) -> int:
-        return place if self._numbers is None else self._numbers[place - 1]
+    def _number(self, index: int) -> int:
+        return index if self._numbers is None else self._numbers[index - 1]
 
     def _positions(self, first: int, many: int) -> Iterator[Position]:
         """Yields the positions of so many lines; made all at once, as lines are many."""
@@ -191,22 +191,22 @@ class _Reader:
         fields = (number, raw, text, position, file, rank, local_rank, host, time, prefix + stream, *rest)
         return tuple.__new__(Line, fields)
 
-    def _line(self, place: int, number: int, raw: str, origin: Origin) -> Line:
-        where = self._where
+    def _line(self, index: int, number: int, raw: str, origin: Origin) -> Line:
+        file_origin = self._file_origin
         text, rank, local_rank, host, time, stream, pod, node = origin
         fields = (
             self._number(number),
             raw,
             text,
-            _POSITION((self._file, self._above + place)),
-            where.file,
-            where.rank if rank is None else rank,
-            where.local_rank if local_rank is None else local_rank,
-            host_name(host) or where.host,
+            _POSITION((self._file, self._above + index)),
+            file_origin.file,
+            file_origin.rank if rank is None else rank,
+            file_origin.local_rank if local_rank is None else local_rank,
+            host_name(host) or file_origin.host,
             time,
             self._prefix + stream,
-            where.attempt,
-            pod or where.pod,
-            where.node if node is None else node,
+            file_origin.attempt,
+            pod or file_origin.pod,
+            file_origin.node if node is None else node,
         )
         return tuple.__new__(Line, fields)

@@ -20,7 +20,7 @@ from torchtriage.reading.redaction.encoded_secrets import unspelled, without_spe
 from torchtriage.reading.redaction.redact import redact, redacted
 from torchtriage.reading.unpack import Budget, Upload, unpack
 from torchtriage.services.service import Service
-from torchtriage.services.upload_progress import Accepted, Arrival
+from torchtriage.services.upload_progress import Accepted, UploadedLog
 from torchtriage.storage import incidents, new_incidents, triage_claims
 from torchtriage.storage.blob_writer import BlobWriter
 from torchtriage.storage.new_incidents import Received
@@ -39,7 +39,7 @@ def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime 
     there the row is too.
     """
     with ExitStack() as stack:
-        stack.enter_context(service.accepting.one())
+        stack.enter_context(service.uploads.counted())
         files: list[StoredFile] = []
         writers: list[BlobWriter] = []
         for file in logs(uploads, service.settings.max_log_bytes):
@@ -51,8 +51,8 @@ def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime 
         refuse_empty(files)
         service.blobs.keep(writers)
         kept = Received(_clean(job), StoredLog(_digest(files), tuple(files)), at or datetime.now(UTC))
-        arrival = Arrival(kept, tuple(writers), stack.pop_all().close)
-    return service.arrivals.put(arrival, partial(_record, service), lambda arrival: arrival.close())
+        arrival = UploadedLog(kept, tuple(writers), stack.pop_all().close)
+    return service.upload_commits.put(arrival, partial(_record, service), lambda arrival: arrival.close())
 
 
 def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
@@ -103,11 +103,11 @@ def _digest(files: list[StoredFile]) -> str:
     return hashlib.sha256("".join(listed).encode()).hexdigest()
 
 
-def _record(service: Service, arrivals: list[Arrival]) -> list[Accepted]:
+def _record(service: Service, arrivals: list[UploadedLog]) -> list[Accepted]:
     """One durable transaction for all of them."""
     with service.database.transaction() as session:
         added = new_incidents.add(session, [arrival.received for arrival in arrivals])
-        digests = _hold_files(service, session, arrivals)
+        digests = _lock_files(service, session, arrivals)
         again = triage_claims.take_up(session, digests)
         accepted = [
             Accepted(_incident(session, arrival.received, known, new), new)
@@ -121,7 +121,7 @@ def _record(service: Service, arrivals: list[Arrival]) -> list[Accepted]:
     return accepted
 
 
-def _hold_files(service: Service, session: Session, arrivals: list[Arrival]) -> list[str]:
+def _lock_files(service: Service, session: Session, arrivals: list[UploadedLog]) -> list[str]:
     """Nobody takes a file away from here on; one that was taken away since it was written is put in place again -> the
     digests of all."""
     written = {
@@ -129,7 +129,7 @@ def _hold_files(service: Service, session: Session, arrivals: list[Arrival]) -> 
         for arrival in arrivals
         for file, writer in zip(arrival.received.log.files, arrival.writers, strict=True)
     }
-    incidents.hold_files(session, written, shared=True)
+    incidents.lock_files(session, written, shared=True)
     # An incident with the same bytes may have been forgotten meanwhile, and its file with it.
     service.blobs.keep([written[digest] for digest in service.blobs.missing(list(written))])
     return list(written)

@@ -146,7 +146,7 @@ def _decide(service: Service, chance: Random, now: datetime) -> None:
     for incident in incidents.list_incidents(service, IncidentFilter(), 60).items[::2]:
         note = chance.choice((*_notes(service, incident.entry), None))
         said = Feedback("right" if chance.random() < 0.9 else "wrong", chance.choice(_PEOPLE), now, None, note)
-        incidents.say(service, incident.id, said)
+        incidents.give_feedback(service, incident.id, said)
 
 
 def _notes(service: Service, entry: str | None) -> tuple[str, ...]:

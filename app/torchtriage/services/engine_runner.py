@@ -1,4 +1,4 @@
-"""Runs the engine for the service: an order for a run's files in, verdict and finding out.
+"""Runs the engine for the service: an order for a run's files in, verdict and summary out.
 
 In processes of their own, as pages must be quick while a log of gigabytes is read, and no log may end the service.
 """
@@ -21,7 +21,7 @@ from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
 from torchtriage.errors import TriageError
 from torchtriage.knowledge.cache import cache_folder
-from torchtriage.queue.subprocess_calls import LARGE, CallFailed, Killed, Make, Processes, tried
+from torchtriage.queue.subprocess_calls import LARGE, CallFailed, Killed, Make, SubprocessPool, result_or_error
 from torchtriage.reading.sources import LogFile, Run
 from torchtriage.settings import Settings
 from torchtriage.storage.blobs import BlobStore
@@ -46,11 +46,11 @@ class Triaged:
     """A verdict, and what of it is filtered, grouped and searched by."""
 
     verdict: Verdict
-    finding: VerdictSummary
+    summary: VerdictSummary
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownRun:
     """A run that has been triaged, and what its verdict was; None where that failed."""
 
     order: Order
@@ -64,7 +64,7 @@ class Triager(Protocol):
         """Raises UnreadableLog, NotFound, StorageUnavailable, CallFailed, Interrupted."""
         ...
 
-    def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
+    def changed(self, known: list[KnownRun]) -> list[Triaged | TriageError | None]:
         """-> the verdict of each now: None where it is the same, and an error where there can be none."""
         ...
 
@@ -97,10 +97,10 @@ class InProcess:
         verdict = self._engine.triage(_run(self._blobs, order), order.lang, dict(order.known))
         return Triaged(verdict, summary_of(verdict, self._knowledge))
 
-    def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
-        return [tried(self._changed, (one,), self._memory) for one in known]
+    def changed(self, known: list[KnownRun]) -> list[Triaged | TriageError | None]:
+        return [result_or_error(self._changed, (one,), self._memory) for one in known]
 
-    def _changed(self, known: Known) -> Triaged | None:
+    def _changed(self, known: KnownRun) -> Triaged | None:
         order = known.order
         verdict = self._engine.triage(_run(self._blobs, order), order.lang, dict(order.known))
         root = verdict.root_cause
@@ -129,7 +129,7 @@ class InProcesses:
 
     def __init__(self, settings: Settings, knowledge: KnowledgeBase, make: Make | None = None) -> None:
         """`make` is what makes the function of each process, if not ours."""
-        self._processes = Processes(
+        self._processes = SubprocessPool(
             make or _triager, (settings, knowledge), settings.workers, settings.triage_seconds, settings.triage_memory
         )
         self._large = threading.BoundedSemaphore(max(1, settings.workers - 1))
@@ -138,7 +138,7 @@ class InProcesses:
         with self._large if order.bytes >= LARGE else nullcontext():
             return cast(Triaged, self._call("run", order))
 
-    def changed(self, known: list[Known]) -> list[Triaged | TriageError | None]:
+    def changed(self, known: list[KnownRun]) -> list[Triaged | TriageError | None]:
         try:
             with self._large if any(one.order.bytes >= LARGE for one in known) else nullcontext():
                 call = self._call if len(known) == 1 else self._processes.call

@@ -16,12 +16,12 @@ from datetime import UTC, datetime
 from torchtriage.errors import TriageError
 from torchtriage.queue.subprocess_calls import Interrupted
 from torchtriage.services.alerting import put_notices
-from torchtriage.services.engine_runner import Known, Triaged
+from torchtriage.services.engine_runner import KnownRun, Triaged
 from torchtriage.services.service import Service
 from torchtriage.services.triage_incident import order_of
 from torchtriage.storage import fingerprint_upgrade
 from torchtriage.storage.database import StorageUnavailable
-from torchtriage.storage.retriage_reads import Kept
+from torchtriage.storage.retriage_reads import TriagedIncident
 
 log = logging.getLogger(__name__)
 LOOKED_AT = 10  # logs of a fingerprint, the newest ones
@@ -32,7 +32,7 @@ _PATIENCE = 5.0  # seconds that a triage under way has when the service stops
 _TOLD = 60.0  # seconds between two messages of how far it is
 
 
-class Succession:
+class FingerprintUpgrade:
     """One look at all fingerprints that were not looked at with today's knowledge."""
 
     def __init__(self, service: Service) -> None:
@@ -109,7 +109,7 @@ class Succession:
             if not fingerprint_upgrade.is_left(session, fingerprint, service.knowledge_version):
                 return True
             newest = _bounded(fingerprint_upgrade.sample(session, fingerprint, LOOKED_AT))
-        answers = service.triager.changed([Known(order_of(kept.log, kept.job), kept.key) for kept in newest])
+        answers = service.triager.changed([KnownRun(order_of(kept.log, kept.job), kept.key) for kept in newest])
         away = sum(isinstance(answer, StorageUnavailable) for answer in answers)
         if away and (not last or away == len(answers)):
             return False
@@ -118,7 +118,7 @@ class Succession:
             if answer is None:
                 seen[fingerprint] += 1
             elif isinstance(answer, Triaged):
-                seen[answer.finding.fingerprint or ""] += 1
+                seen[answer.summary.fingerprint or ""] += 1
             else:
                 log.info("incident %s tells nothing of its group: %s", kept.id, answer.message)
         with service.database.transaction() as session:
@@ -133,9 +133,9 @@ class Succession:
         log.info("groups are known by today's fingerprints; %d that came meanwhile are new", new)
 
 
-def _bounded(newest: list[Kept]) -> list[Kept]:
+def _bounded(newest: list[TriagedIncident]) -> list[TriagedIncident]:
     """-> the first, and as many more as are not too large to be read for this."""
-    total, some = 0, list[Kept]()
+    total, some = 0, list[TriagedIncident]()
     for kept in newest:
         total += kept.log.bytes
         if some and total > _BYTES:

@@ -16,7 +16,7 @@ from torchtriage.domain.incident import Feedback, Incident
 from torchtriage.domain.timestamps import iso
 from torchtriage.services.alerting import put_repeats
 from torchtriage.services.service import Service
-from torchtriage.services.user_text import written
+from torchtriage.services.user_text import cleaned
 from torchtriage.storage import audit_log, feedback, fingerprint_upgrade, group_merging, groups, incidents
 from torchtriage.storage.pagination import Page
 
@@ -106,7 +106,7 @@ def change_groups(service: Service, group_ids: Sequence[str], status: GroupStatu
 def change_group(service: Service, group_id: str, change: GroupChange, by: str) -> Group:
     """-> the group as it is now; where it was like that before, nothing is told or written down. Raises NotFound."""
     now = datetime.now(UTC)
-    clean = replace(change, owner=written(change.owner), note=written(change.note))
+    clean = replace(change, owner=cleaned(change.owner), note=cleaned(change.note))
     with service.database.transaction() as session:
         before, after = groups.change(session, group_id, clean, now)
         group_id = after.id

@@ -1,19 +1,24 @@
-"""Reads, lists and forgets incidents, reads pieces of their logs, and takes what people say of their verdicts."""
+"""Reads, lists, exports and deletes incidents, reads pieces of their logs, and takes people's feedback."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 
 from torchtriage.domain.access import Change
-from torchtriage.domain.incident import Feedback, Incident, IncidentFilter, StoredFile, StoredLine
+from torchtriage.domain.incident import Feedback, FeedbackVerdict, Incident, IncidentFilter, StoredFile, StoredLine
 from torchtriage.errors import NotFound, StorageUnavailable
 from torchtriage.services.service import Service
 from torchtriage.services.stored_logs import remove_unused
-from torchtriage.services.user_text import written
+from torchtriage.services.user_text import cleaned
 from torchtriage.storage import audit_log, feedback, incidents
 from torchtriage.storage.pagination import Page
+
+_AT_ONCE = 200  # incidents, each piece in a transaction of its own
+MOST = 200  # at once
 
 log = logging.getLogger(__name__)
 
@@ -46,11 +51,11 @@ def read_log(
     return found, service.blobs.lines(found.sha256, first, count)
 
 
-def say(service: Service, incident_id: str, said: Feedback) -> Incident:
+def give_feedback(service: Service, incident_id: str, said: Feedback) -> Incident:
     """Keeps what somebody says of an incident's verdict -> the incident. Raises NotFound."""
     if said.entry is not None and said.entry not in service.knowledge.entries:
         raise NotFound("there is no such entry", entry=said.entry[:100])
-    said = replace(said, note=written(said.note))
+    said = replace(said, note=cleaned(said.note))
     told = {"verdict": said.verdict, "entry": said.entry, "note": said.note}
     with service.database.transaction() as session:
         feedback.add(session, incident_id, said)
@@ -66,9 +71,66 @@ def forget_incident(service: Service, incident_id: str, by: str) -> None:
     with service.database.transaction() as session:
         gone = incidents.remove(session, incident_id)
         audit_log.add(
-            session, Change(datetime.now(UTC), by, "forget", f"incident {incident_id}", {"before": gone.told})
+            session, Change(datetime.now(UTC), by, "forget", f"incident {incident_id}", {"before": gone.audit_detail})
         )
     try:
         remove_unused(service, gone.digests)
     except StorageUnavailable as error:
         log.warning("incident %s is forgotten, its log stays until it is swept: %s", incident_id, error.message)
+
+
+def read_incidents(service: Service, incident_ids: Sequence[str]) -> list[Incident]:
+    """-> those of the incidents that are there, MOST at most."""
+    with service.database.reading() as session:
+        return incidents.many(session, list(incident_ids[:MOST]))
+
+
+def forget_incidents(service: Service, incident_ids: Sequence[str], by: str) -> int:
+    """-> how many there were; what somebody else forgot meanwhile does not count."""
+    done = 0
+    for incident_id in incident_ids[:MOST]:
+        try:
+            forget_incident(service, incident_id, by)
+        except NotFound:
+            continue
+        done += 1
+    return done
+
+
+def give_feedback_to(service: Service, incident_ids: Sequence[str], verdict: FeedbackVerdict, by: str) -> int:
+    """Keeps that the verdicts are right, or wrong -> of how many incidents."""
+    known = [incident.id for incident in read_incidents(service, incident_ids) if incident.verdict is not None]
+    for incident_id in known:
+        give_feedback(service, incident_id, Feedback(verdict, by, datetime.now(UTC)))
+    return len(known)
+
+
+def every_incident(service: Service, wanted: IncidentFilter) -> Iterator[Incident]:
+    """-> the newest first; what is received meanwhile is not among them. The first piece is read at once.
+
+    Raises StorageUnavailable, also later, while they are taken.
+    """
+    first = list_incidents(service, wanted, _AT_ONCE)
+    return chain(first.items, _following(service, wanted, first.next))
+
+
+def _following(service: Service, wanted: IncidentFilter, cursor: str | None) -> Iterator[Incident]:
+    while cursor is not None:
+        page = list_incidents(service, wanted, _AT_ONCE, cursor)
+        yield from page.items
+        cursor = page.next
+
+
+def similar_to(service: Service, incident: Incident, limit: int) -> list[Incident]:
+    """-> at most `limit` others: first those of the incident's group, then those that the same entry explains; of each
+    those with feedback first, then the newest."""
+    questions = [IncidentFilter(group=incident.group.id)] if incident.group else []
+    if incident.entry:
+        questions.append(IncidentFilter(entry=incident.entry))
+    found: dict[str, Incident] = {}
+    for wanted in questions:
+        others = list_incidents(service, wanted, limit + 1).items
+        for other in sorted(others, key=lambda other: not other.feedback):
+            found.setdefault(other.id, other)
+    found.pop(incident.id, None)
+    return list(found.values())[:limit]

@@ -25,7 +25,7 @@ _BARE = frozenset({"short", "local", "number", "pals", "bracket"})  # labels wit
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class LineQuery:
     """What a line must have: words (any case), the look of an error, a rank. None and False leave it open."""
 
     words: str | None = None
@@ -99,7 +99,7 @@ def _labels(lines: Callable[[str, int, int], list[StoredLine]], sha256: str) -> 
 
 
 def find(
-    service: Service, incident: Incident, file: StoredFile, sought: Sought, start: int, back: bool = False
+    service: Service, incident: Incident, file: StoredFile, sought: LineQuery, start: int, back: bool = False
 ) -> Found:
     """-> the next line from `start` on that is sought, or the one before it. Raises NotFound, StorageUnavailable."""
     until = time.monotonic() + SECONDS
@@ -135,7 +135,7 @@ def stream(
     if start < 1 or start > file.lines:
         return Stream((), None)
     until = time.monotonic() + SECONDS
-    sought = Sought(rank=rank)
+    sought = LineQuery(rank=rank)
     fits, pattern = _fits(service, incident, file, sought), _pattern(service, incident, file, sought)
     for first, text in service.blobs.segments(file.sha256, start, back, _wanted(service, incident, file, sought)):
         for number, raw in (_backwards if back else _forwards)(pattern, first, text, start):
@@ -151,7 +151,7 @@ def stream(
     return Stream(tuple(lines), None)
 
 
-def _fits(service: Service, incident: Incident, file: StoredFile, sought: Sought) -> Callable[[bytes], bool]:
+def _fits(service: Service, incident: Incident, file: StoredFile, sought: LineQuery) -> Callable[[bytes], bool]:
     if sought.rank is None:
         return lambda raw: True
     known = writers(service, incident, file)
@@ -159,7 +159,7 @@ def _fits(service: Service, incident: Incident, file: StoredFile, sought: Sought
 
 
 def _wanted(
-    service: Service, incident: Incident, file: StoredFile, sought: Sought
+    service: Service, incident: Incident, file: StoredFile, sought: LineQuery
 ) -> Callable[[BlockFeatures], bool] | None:
     """-> whether what is sought can be in a piece of the file, by its landmarks; None where anything can."""
     if sought.rank is None:
@@ -168,7 +168,7 @@ def _wanted(
     return lambda marks: known.may_hold(rank, marks) and (marks.error or not sought.error)
 
 
-def _pattern(service: Service, incident: Incident, file: StoredFile, sought: Sought) -> re2._Regexp:
+def _pattern(service: Service, incident: Incident, file: StoredFile, sought: LineQuery) -> re2._Regexp:
     """-> what any line that is sought has at least."""
     if sought.words:
         return re2.compile(b"(?i)" + re2.escape(sought.words.encode("utf-8", "replace")))

@@ -23,7 +23,7 @@ _LOOKING = 24 * 3600
 _ENDING = 20  # seconds that a turn has for ending when the service stops
 
 
-class Upkeep:
+class Maintenance:
     """Takes a turn every minute from start to stop, in a thread of its own."""
 
     def __init__(self, service: Service) -> None:

@@ -135,7 +135,7 @@ def _sent(service: Service, item: OutboxItem, keep: Keep) -> None:
         if outbox.end(session, item, SendState.SENT, now):
             keep(session)
         if sender and item.kind not in NO_LANE:
-            outbox.hold_lane(session, item.channel, now, sender.pace)
+            outbox.pause_channel(session, item.channel, now, sender.pace)
 
 
 def _notify(service: Service, item: OutboxItem) -> Keep:
@@ -182,7 +182,7 @@ def _not_sent(service: Service, item: OutboxItem, problem: Undelivered) -> None:
             outbox.put_off(session, item, now + timedelta(seconds=wait), problem.message)
         if item.kind not in NO_LANE:
             pause = 0.0 if not problem.passing else problem.wait if problem.wait is not None else min(wait, _PAUSE)
-            outbox.hold_lane(session, item.channel, now, pause)
+            outbox.pause_channel(session, item.channel, now, pause)
     log.log(
         logging.ERROR if over else logging.WARNING,
         "%s to %s %s: %s",

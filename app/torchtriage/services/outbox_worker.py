@@ -27,7 +27,7 @@ _PAUSE = 1.0  # seconds between two looks at what is due
 _AWAY = 10.0  # seconds before the next look where one failed
 
 
-class Postman:
+class OutboxWorker:
     """Does nothing where no channel and no model is set and nothing comes from Slack."""
 
     def __init__(self, service: Service) -> None:

@@ -16,21 +16,21 @@ from torchtriage.domain.access import Change
 from torchtriage.domain.incident import State
 from torchtriage.errors import TriageError
 from torchtriage.queue.subprocess_calls import LARGE
-from torchtriage.services.engine_runner import Known, Triaged
-from torchtriage.services.fingerprint_upgrade import Succession
+from torchtriage.services.engine_runner import KnownRun, Triaged
+from torchtriage.services.fingerprint_upgrade import FingerprintUpgrade
 from torchtriage.services.job_cost import gpu_hours_lost
 from torchtriage.services.service import Service
 from torchtriage.services.triage_incident import order_of
 from torchtriage.storage import audit_log, retriage_reads, verdicts
 from torchtriage.storage.pagination import number_of
-from torchtriage.storage.retriage_reads import Kept
+from torchtriage.storage.retriage_reads import TriagedIncident
 
 log = logging.getLogger(__name__)
 _AT_ONCE = 200  # incidents read at a time
 _TOGETHER, _BYTES = 20, 4 << 20  # incidents that a process is given at a time, and of how many bytes at most
 _AHEAD = 4  # such parts for each process, so that none waits for the database
 
-_Part = list[Kept]
+_Part = list[TriagedIncident]
 _Answers = list[Triaged | TriageError | None]
 
 
@@ -60,7 +60,7 @@ class Retriage:
         self._service = service
         self._chosen = sorted(set(map(number_of, chosen)))
         self._knowledge = service.knowledge_version
-        self._succession = Succession(service)
+        self._fingerprint_upgrade = FingerprintUpgrade(service)
         self._on_progress = on_progress
         self.looked_at = 0
         self.failed = 0
@@ -71,9 +71,9 @@ class Retriage:
     def stop(self) -> None:
         """Has it end soon: what was done by then stays, and the next one goes on from there."""
         self.stopped = True
-        self._succession.stop()
+        self._fingerprint_upgrade.stop()
 
-    def look(self) -> Iterator[Difference]:
+    def preview(self) -> Iterator[Difference]:
         """Yields what would change, and what can't be triaged now. Raises StorageUnavailable."""
         for kept, triaged in self._differing():
             yield _difference(kept, triaged)
@@ -81,7 +81,7 @@ class Retriage:
     def change(self, by: str) -> Iterator[Difference]:
         """The same, and keeps the new verdicts, with the ones before. Raises StorageUnavailable."""
         whole = False
-        self._succession.run()  # else groups would be left by their incidents one by one
+        self._fingerprint_upgrade.run()  # else groups would be left by their incidents one by one
         try:
             for kept, triaged in self._differing():
                 if isinstance(triaged, Triaged):
@@ -93,18 +93,18 @@ class Retriage:
             if self.changed:
                 self._write_down(by, whole)
 
-    def _keep(self, kept: Kept, triaged: Triaged) -> None:
-        finding = replace(triaged.finding, gpu_hours=gpu_hours_lost(kept.job, triaged.verdict))
+    def _keep(self, kept: TriagedIncident, triaged: Triaged) -> None:
+        summary = replace(triaged.summary, gpu_hours=gpu_hours_lost(kept.job, triaged.verdict))
         # Each by itself: one that held the groups of several would lock them in another order than all others.
         with self._service.database.transaction(durable=False) as session:
-            self.changed += verdicts.replace(session, kept.id, triaged.verdict, finding, datetime.now(UTC))
+            self.changed += verdicts.replace(session, kept.id, triaged.verdict, summary, datetime.now(UTC))
 
     def _write_down(self, by: str, whole: bool) -> None:
         told = {"changed": self.changed, "of": self.looked_at, "knowledge": self._knowledge, "whole": whole}
         with self._service.database.transaction() as session:
             audit_log.add(session, Change(datetime.now(UTC), by, "retriage", "incidents", told))
 
-    def _differing(self) -> Iterator[tuple[Kept, Triaged | TriageError]]:
+    def _differing(self) -> Iterator[tuple[TriagedIncident, Triaged | TriageError]]:
         workers = max(1, self._service.settings.workers)
         pool = ThreadPoolExecutor(workers)
         under_way: deque[tuple[_Part, Future[_Answers]]] = deque()
@@ -121,9 +121,11 @@ class Retriage:
             pool.shutdown(cancel_futures=True)
 
     def _triaged(self, part: _Part) -> _Answers:
-        return self._service.triager.changed([Known(order_of(kept.log, kept.job), kept.key) for kept in part])
+        return self._service.triager.changed([KnownRun(order_of(kept.log, kept.job), kept.key) for kept in part])
 
-    def _compared(self, part: _Part, answers: Future[_Answers]) -> Iterator[tuple[Kept, Triaged | TriageError]]:
+    def _compared(
+        self, part: _Part, answers: Future[_Answers]
+    ) -> Iterator[tuple[TriagedIncident, Triaged | TriageError]]:
         same = []
         for kept, triaged in zip(part, answers.result(), strict=True):
             self.looked_at += 1
@@ -141,13 +143,13 @@ class Retriage:
             with self._service.database.transaction(durable=False) as session:
                 verdicts.confirm(session, same, self._knowledge)
 
-    def _wanted(self) -> Iterator[Kept]:
+    def _wanted(self) -> Iterator[TriagedIncident]:
         last = 0
         while known := self._after(last):
             last = int(known[-1].id)
             yield from known
 
-    def _after(self, last: int) -> list[Kept]:
+    def _after(self, last: int) -> list[TriagedIncident]:
         with self._service.database.reading() as session:
             if not self._chosen:
                 return retriage_reads.of_other_knowledge(session, self._knowledge, last, _AT_ONCE)
@@ -155,7 +157,7 @@ class Retriage:
             return retriage_reads.some(session, left[:_AT_ONCE]) if left else []
 
 
-def _parts(wanted: Iterator[Kept]) -> Iterator[_Part]:
+def _parts(wanted: Iterator[TriagedIncident]) -> Iterator[_Part]:
     """Yields them in parts; a large log is a part of its own, as it takes a process for long."""
     part: _Part = []
     total = 0
@@ -170,8 +172,8 @@ def _parts(wanted: Iterator[Kept]) -> Iterator[_Part]:
         yield part
 
 
-def _difference(kept: Kept, triaged: Triaged | TriageError) -> Difference:
+def _difference(kept: TriagedIncident, triaged: Triaged | TriageError) -> Difference:
     before = (kept.key.outcome, kept.key.entry) if kept.key else (State.FAILED.value, None)
     if isinstance(triaged, TriageError):
         return Difference(kept.id, before, None, triaged.message)
-    return Difference(kept.id, before, (triaged.finding.outcome, triaged.finding.entry))
+    return Difference(kept.id, before, (triaged.summary.outcome, triaged.summary.entry))

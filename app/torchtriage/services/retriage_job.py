@@ -69,7 +69,7 @@ class Progress:
     problem: str | None = None
 
 
-class Rework:
+class RetriageJobs:
     """The retriages of a database, as one server of it sees and begins them."""
 
     def __init__(self, service: Service) -> None:
@@ -81,7 +81,7 @@ class Rework:
         with self._service.database.reading() as session:
             return _progress(retriage_job.read(session))
 
-    def look(self, by: str, incident_ids: Sequence[str] = ()) -> None:
+    def start_preview(self, by: str, incident_ids: Sequence[str] = ()) -> None:
         """Begins to look at these incidents, or at all whose verdict is of other knowledge. Raises Busy."""
         self._begin(lambda _: Progress(Stage.LOOKING, by, tuple(incident_ids)))
 
@@ -134,7 +134,7 @@ class _Doing:
         noting.start()
         last = self._broken("it broke off; the service's own messages say why")
         try:
-            for difference in self.retriage.look() if self._looking else self.retriage.change(self._begun.by):
+            for difference in self.retriage.preview() if self._looking else self.retriage.change(self._begun.by):
                 if len(self._shown) < MOST_SHOWN:
                     self._shown.append(difference)
             last = self._broken("the service was stopped") if self.retriage.stopped else self._done()

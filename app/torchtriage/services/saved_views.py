@@ -8,7 +8,7 @@ from torchtriage.domain.access import Change
 from torchtriage.domain.saved_view import View
 from torchtriage.errors import BadInput
 from torchtriage.services.service import Service
-from torchtriage.services.user_text import written
+from torchtriage.services.user_text import cleaned
 from torchtriage.storage import audit_log, saved_views
 
 LONGEST_NAME, LONGEST_QUERY = 80, 4000  # characters
@@ -22,7 +22,7 @@ def list_views(service: Service) -> list[View]:
 
 def save_view(service: Service, name: str, query: str, by: str) -> View:
     """Keeps a view, in place of one of the same name. Raises BadInput where it has no name or is too long."""
-    name, query = " ".join(written(name).split()), written(query)
+    name, query = " ".join(cleaned(name).split()), cleaned(query)
     if not name or len(name) > LONGEST_NAME or len(query) > LONGEST_QUERY:
         raise BadInput(f"a view has a name of 1 to {LONGEST_NAME} characters")
     now = datetime.now(UTC)

@@ -19,22 +19,22 @@ from torchtriage.engine import VERSION
 from torchtriage.errors import SettingError, TriageError
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.cache import cache_folder, load
-from torchtriage.queue.memory_queue import LocalQueue
+from torchtriage.queue.memory_queue import MemoryQueue
 from torchtriage.reading.redaction.redact import keep_compiled, redacted
 from torchtriage.services.engine_runner import InProcess, InProcesses, Triager
 from torchtriage.services.heartbeats import QUEUE, Heartbeats
 from torchtriage.services.knowledge_reload import KnowledgeFolders
 from torchtriage.services.process_metrics import Counters
-from torchtriage.services.upload_progress import Accepted, Accepting, Arrival
+from torchtriage.services.upload_progress import Accepted, UploadCounter, UploadedLog
 from torchtriage.settings import Settings
 from torchtriage.storage import fingerprint_upgrade, incidents, triage_claims, verdicts
 from torchtriage.storage.blobs import BlobStore
 from torchtriage.storage.database import Database, postgres_address
 from torchtriage.storage.file_permissions import make_private
-from torchtriage.storage.group_commit import Together
+from torchtriage.storage.group_commit import GroupCommit
 from torchtriage.storage.schema_upgrade import upgrade
 from torchtriage.storage.triage_claims import Claimed
-from torchtriage.storage.verdicts import Found
+from torchtriage.storage.verdicts import NewVerdict
 
 log = logging.getLogger(__name__)
 _PATIENCE = 10  # seconds that triages under way have when the service is asked to stop
@@ -82,10 +82,10 @@ class Service:
     queue: Queue
     channels: Channels = NOWHERE
     counters: Counters = field(default_factory=Counters)
-    arrivals: Together[Arrival, Accepted] = field(default_factory=Together)
-    accepting: Accepting = field(default_factory=Accepting)
-    claiming: Together[str, Claimed | None] = field(default_factory=Together)
-    keeping: Together[Found, bool] = field(default_factory=lambda: Together(_GATHERING))
+    upload_commits: GroupCommit[UploadedLog, Accepted] = field(default_factory=GroupCommit)
+    uploads: UploadCounter = field(default_factory=UploadCounter)
+    claim_commits: GroupCommit[str, Claimed | None] = field(default_factory=GroupCommit)
+    verdict_commits: GroupCommit[NewVerdict, bool] = field(default_factory=lambda: GroupCommit(_GATHERING))
     heartbeats: Heartbeats = field(default_factory=Heartbeats)
     settled: threading.Event = field(default_factory=threading.Event)
 
@@ -141,10 +141,10 @@ def close_service(service: Service) -> None:
     """Closes everything; a triage that does not end soon is handed back, for another process or the next start."""
     patience = threading.Timer(_PATIENCE, service.triager.interrupt)
     patience.start()
-    service.arrivals.close()
+    service.upload_commits.close()
     service.queue.stop()
-    for together in (service.claiming, service.keeping):
-        together.close(wait=False)  # for what did not end in time
+    for commits in (service.claim_commits, service.verdict_commits):
+        commits.close(wait=False)  # for what did not end in time
     patience.cancel()
     service.triager.close()
     service.database.close()
@@ -174,14 +174,16 @@ def _queue(settings: Settings, database: Database, work: Callable[[str], None], 
     # More than engines, so that none of those idles while threads keep what they found, some together.
     threads = 4 * settings.workers or 2
     if database.is_sqlite:
-        return LocalQueue(partial(_tried, work), threads)
-    from torchtriage.queue.postgres_queue import SharedQueue  # here, as it takes a while and a laptop does not need it
+        return MemoryQueue(partial(_tried, work), threads)
+    from torchtriage.queue.postgres_queue import (
+        PostgresQueue,  # here, as it takes a while and a laptop does not need it
+    )
 
     def ended(incident_ids: list[str]) -> list[str]:
         with database.reading() as session:
             return incidents.ended(session, incident_ids)
 
-    return SharedQueue(postgres_address(settings.database), work, ended, threads, partial(heartbeats.beat, QUEUE))
+    return PostgresQueue(postgres_address(settings.database), work, ended, threads, partial(heartbeats.beat, QUEUE))
 
 
 def _tried(work: Callable[[str], None], incident_id: str) -> None:

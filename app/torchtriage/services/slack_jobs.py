@@ -41,7 +41,7 @@ Keep = Callable[[Session], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class ReplyTarget:
     """Where an answer goes: the thread, else the address that Slack gave for it, else to the person."""
 
     channel: str = ""
@@ -51,12 +51,12 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SubmittedLog:
     """What somebody handed in. `dropped`: a file that was shared with no word to us, so that only logs are taken."""
 
     user: str
     channel_name: str
-    where: Where
+    where: ReplyTarget
     text: str = ""
     files: tuple[str, ...] = ()
     dropped: bool = False
@@ -65,7 +65,7 @@ class Given:
 
 def take(service: Service, item: OutboxItem) -> Keep:
     """Takes a log in, as any other incident; its answer waits for the verdict."""
-    given = from_json_form(Given, item.detail)
+    given = from_json_form(SubmittedLog, item.detail)
     where = given.where
     try:
         files = [_file(service, file, where.channel) for file in given.files]
@@ -73,7 +73,7 @@ def take(service: Service, item: OutboxItem) -> Keep:
             files = [file for file in files if _is_log(file)]
             if not files:
                 return _nothing
-            where = Where(where.channel, files[0]["thread"] or where.thread, where.url, where.user)
+            where = ReplyTarget(where.channel, files[0]["thread"] or where.thread, where.url, where.user)
         job = Job(user=given.user or None, labels={"source": "slack", "channel": given.channel_name or "?"})
         accepted = accept(service, job, _uploads(service, given.text, files))
     except (BadInput, Undelivered) as problem:
@@ -93,7 +93,7 @@ def answer(service: Service, item: OutboxItem) -> Keep:
     with service.database.reading() as session:
         notice = read_notice(session, service, NoticeKind.ANSWER, item.incident, {})
     buttons = bool(service.settings.slack_signing_secret)
-    _post(service, from_json_form(Where, item.detail["where"]), message(notice, buttons), open_to_all=True)
+    _post(service, from_json_form(ReplyTarget, item.detail["where"]), message(notice, buttons), open_to_all=True)
     return _nothing
 
 
@@ -101,11 +101,11 @@ def reply(service: Service, item: OutboxItem) -> Keep:
     """Says something to one person."""
     from torchtriage.chat.slack_blocks import note  # as above
 
-    _post(service, from_json_form(Where, item.detail["where"]), note(item.detail["text"]), open_to_all=False)
+    _post(service, from_json_form(ReplyTarget, item.detail["where"]), note(item.detail["text"]), open_to_all=False)
     return _nothing
 
 
-def put_reply(session: Session, key: str, where: Where, text: str) -> None:
+def put_reply(session: Session, key: str, where: ReplyTarget, text: str) -> None:
     wanted = Wanted(f"{key} reply", REPLY, CHANNEL, detail={"where": fields_form(where), "text": text})
     outbox.put(session, wanted, datetime.now(UTC))
 
@@ -114,18 +114,18 @@ def _nothing(_: Session) -> None:
     pass
 
 
-def _replying(key: str, where: Where, text: str) -> Keep:
+def _replying(key: str, where: ReplyTarget, text: str) -> Keep:
     return lambda session: put_reply(session, key, where, text)
 
 
-def _answering(key: str, where: Where, incident: str) -> Keep:
+def _answering(key: str, where: ReplyTarget, incident: str) -> Keep:
     # Two messages can tell of the same file; in a thread it is answered once.
     place = f"{incident} {where.channel} {where.thread}" if where.thread else key
     wanted = Wanted(f"slack answer {place}", ANSWER, CHANNEL, incident, detail={"where": fields_form(where)})
     return lambda session: outbox.put_for_verdict(session, wanted, datetime.now(UTC))
 
 
-def _post(service: Service, where: Where, payload: dict[str, Any], open_to_all: bool) -> None:
+def _post(service: Service, where: ReplyTarget, payload: dict[str, Any], open_to_all: bool) -> None:
     slack = service.channels.slack
     problem: Undelivered | None = None
     # What is for one person only does not go into a thread for all.

@@ -12,8 +12,7 @@ from typing import Any
 
 from torchtriage.chat import slack_modal
 from torchtriage.chat.delivery_errors import Undelivered
-from torchtriage.chat.slack_payload import Button, Command, Delivery, Event, Interaction, Kind, Message
-from torchtriage.chat.slack_text import log_in
+from torchtriage.chat.slack_payload import Button, Command, Delivery, Event, Interaction, Kind, Message, log_in
 from torchtriage.chat.wording import word
 from torchtriage.domain.group import GroupChange, GroupStatus
 from torchtriage.domain.incident import Feedback
@@ -24,7 +23,7 @@ from torchtriage.reading.redaction.redact import redacted
 from torchtriage.services import groups, incidents
 from torchtriage.services.notices import language
 from torchtriage.services.service import Service
-from torchtriage.services.slack_jobs import CHANNEL, TAKE, Given, Where, put_reply
+from torchtriage.services.slack_jobs import CHANNEL, TAKE, ReplyTarget, SubmittedLog, put_reply
 from torchtriage.storage import outbox, slack
 from torchtriage.storage.outbox import Wanted
 
@@ -40,12 +39,12 @@ def command(service: Service, key: str, given: dict[str, str]) -> Answer:
     """`/triage LOG`, or a form without one -> what the person sees at once. Raises BadInput."""
     lang, base = language(service), service.settings.base_url
     asked = Command.of(given)
-    where = Where(asked.channel_id, "", asked.response_url, asked.user_id)
+    where = ReplyTarget(asked.channel_id, "", asked.response_url, asked.user_id)
     text = log_in(asked.text)
     if text.lower() == "help":
         return _only_you(word(lang, "help", url=base))
     if text:
-        _put(service, key, Given(asked.user_name or where.user, asked.channel_name, where, text))
+        _put(service, key, SubmittedLog(asked.user_name or where.user, asked.channel_name, where, text))
         return _only_you(word(lang, "taken", url=base))
     if service.channels.slack is None:
         return _only_you(word(lang, "no_bot"))
@@ -79,25 +78,25 @@ def event(service: Service, key: str, payload: dict[str, Any]) -> Answer:
     if happened.bot_id or user in {known.user_id for known in told.authorizations if known.is_bot}:
         return None
     if kind == "file_shared":
-        where = Where(channel, "", "", user)
-        _put(service, key, Given(user, channel, where, files=(happened.file_id,), dropped=True))
+        where = ReplyTarget(channel, "", "", user)
+        _put(service, key, SubmittedLog(user, channel, where, files=(happened.file_id,), dropped=True))
     else:
-        where = Where(channel, happened.thread_ts or happened.ts, "", user)
-        _put_message(service, key, happened, Given(user, channel, where))
+        where = ReplyTarget(channel, happened.thread_ts or happened.ts, "", user)
+        _put_message(service, key, happened, SubmittedLog(user, channel, where))
     return None
 
 
 def _shortcut(service: Service, key: str, sent: Interaction) -> Answer:
     if sent.callback_id == SHORTCUT:
         thread = sent.message.thread_ts or sent.message.ts or sent.message_ts
-        where = Where(sent.channel.id, thread, sent.response_url, sent.user.id)
-        _put_message(service, key, sent.message, Given(sent.user.called, sent.channel.name, where))
+        where = ReplyTarget(sent.channel.id, thread, sent.response_url, sent.user.id)
+        _put_message(service, key, sent.message, SubmittedLog(sent.user.called, sent.channel.name, where))
     return None
 
 
 def _global_shortcut(service: Service, key: str, sent: Interaction) -> Answer:
     if service.channels.slack is not None:
-        _open_form(service, sent.trigger_id, Where(user=sent.user.id), "")
+        _open_form(service, sent.trigger_id, ReplyTarget(user=sent.user.id), "")
     return None
 
 
@@ -106,14 +105,14 @@ def _form(service: Service, key: str, sent: Interaction) -> Answer:
     if not filled.text.strip() and not filled.files:
         return slack_modal.empty(language(service))
     place = filled.place
-    where = Where(place.channel, "", place.url, place.user)
-    _put(service, key, Given(sent.user.called, place.name, where, filled.text, filled.files))
+    where = ReplyTarget(place.channel, "", place.url, place.user)
+    _put(service, key, SubmittedLog(sent.user.called, place.name, where, filled.text, filled.files))
     return None
 
 
 def _button(service: Service, key: str, sent: Interaction) -> Answer:
     pressed = sent.actions[0] if sent.actions else Button()
-    where = Where(url=sent.response_url, user=sent.user.id)
+    where = ReplyTarget(url=sent.response_url, user=sent.user.id)
     with service.database.transaction() as session:
         if not slack.is_first(session, key, datetime.now(UTC)):
             return None
@@ -136,18 +135,22 @@ def _do(service: Service, action: str, about: str, by: str) -> str | None:
         return word(lang, f"done_{action}", title=group.title or group.signature or group.id)
     match action:
         case "right" | "wrong":
-            incidents.say(service, about, Feedback(action, by, datetime.now(UTC)))
+            incidents.give_feedback(service, about, Feedback(action, by, datetime.now(UTC)))
             return word(lang, f"done_{action}", url=f"{service.settings.base_url}/incidents/{about}")
     return None  # a link that opens a page
 
 
-def _put_message(service: Service, key: str, said: Message, given: Given) -> None:
+def _put_message(service: Service, key: str, said: Message, given: SubmittedLog) -> None:
     """Takes in what a message holds: its files with its code blocks, or else its text."""
     files = tuple(file.id for file in said.files if file.id)
     log = log_in(said.text) if not files or "```" in said.text else ""
     helping = log.lower() == "help"
     if files or (log and not helping):
-        _put(service, key, Given(given.user, given.channel_name, given.where, log, files[: slack_modal.MOST_FILES]))
+        _put(
+            service,
+            key,
+            SubmittedLog(given.user, given.channel_name, given.where, log, files[: slack_modal.MOST_FILES]),
+        )
         return
     with service.database.transaction() as session:
         if slack.is_first(session, key, datetime.now(UTC)):
@@ -155,7 +158,7 @@ def _put_message(service: Service, key: str, said: Message, given: Given) -> Non
             put_reply(session, key, given.where, told)
 
 
-def _put(service: Service, key: str, given: Given) -> None:
+def _put(service: Service, key: str, given: SubmittedLog) -> None:
     """In one transaction with the note that it came, so that it is worked once and not lost."""
     now = datetime.now(UTC)
     text = given.text[:_LONGEST].encode("utf-8", "replace")
@@ -166,7 +169,7 @@ def _put(service: Service, key: str, given: Given) -> None:
             outbox.put(session, Wanted(f"{key} log", TAKE, CHANNEL, detail=detail), now)
 
 
-def _open_form(service: Service, ticket: str, where: Where, name: str) -> Answer:
+def _open_form(service: Service, ticket: str, where: ReplyTarget, name: str) -> Answer:
     lang = language(service)
     place = slack_modal.Place(channel=where.channel, url=where.url, user=where.user, name=name[:100])
     view = slack_modal.view(lang, service.settings.base_url, place)

@@ -56,7 +56,7 @@ def remove_unused(service: Service, digests: Sequence[str]) -> int:
     """Removes those of these logs that no incident names -> how many. Raises StorageUnavailable."""
     with service.database.transaction(durable=False) as session:
         # Nobody may count on a file that is about to go: who accepts the same one now waits, and writes it once more.
-        incidents.hold_files(session, digests)
+        incidents.lock_files(session, digests)
         unused = incidents.unused(session, digests)
         for digest in unused:
             service.blobs.remove(digest)

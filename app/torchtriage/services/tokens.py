@@ -11,7 +11,7 @@ from typing import Any
 from torchtriage.domain.access import Caller, Change, Scope, Token
 from torchtriage.domain.timestamps import iso
 from torchtriage.errors import BadInput
-from torchtriage.services.user_text import written
+from torchtriage.services.user_text import cleaned
 from torchtriage.storage import audit_log, tokens
 from torchtriage.storage.database import Database
 from torchtriage.storage.pagination import Page
@@ -26,7 +26,7 @@ def create(
     database: Database, name: str, scopes: Collection[Scope], lifetime: timedelta | None, by: str
 ) -> tuple[str, Token]:
     """-> (the secret, the token). Raises BadInput for a name that is none, StorageUnavailable."""
-    now, name = datetime.now(UTC), " ".join(written(name).split())
+    now, name = datetime.now(UTC), " ".join(cleaned(name).split())
     if not name or len(name) > LONGEST_NAME:
         raise BadInput(f"a token has a name of 1 to {LONGEST_NAME} characters")
     token = Token("", name, frozenset(scopes), now, now + lifetime if lifetime else None)

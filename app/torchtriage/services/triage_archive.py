@@ -23,7 +23,7 @@ from torchtriage.engine import VERSION, Engine
 from torchtriage.errors import BadInput, NotFound
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.cache import cache_folder, load
-from torchtriage.queue.subprocess_calls import CallFailed, tried
+from torchtriage.queue.subprocess_calls import CallFailed, result_or_error
 from torchtriage.reading.redaction.redact_values import without_secrets
 from torchtriage.reading.sources import LogFile, Run
 from torchtriage.reading.unpack import Budget, Upload, unpack
@@ -59,7 +59,7 @@ class Shard:
 
 
 @dataclass(slots=True)
-class Told:
+class ArchiveProgress:
     """How far a run is. `kinds` counts entries, outcomes without one, and codes of errors; of this run only."""
 
     logs: int = 0
@@ -68,7 +68,9 @@ class Told:
     kinds: Counter[str] = field(default_factory=Counter)
 
 
-def triage_archive(work: Work, executor: Executor, ahead: int, lost: Lost = (CallFailed,)) -> Generator[Told]:
+def triage_archive(
+    work: Work, executor: Executor, ahead: int, lost: Lost = (CallFailed,)
+) -> Generator[ArchiveProgress]:
     """Yields how far it is after each shard; at the end the target holds one verdict for each log, and no other.
 
     At most `ahead` shards are given to the executor at once; `lost` is what it raises where a process died. Raises
@@ -79,7 +81,7 @@ def triage_archive(work: Work, executor: Executor, ahead: int, lost: Lost = (Cal
     archive, target = Archive(work.source), ShardFolder(work.target)
     knowledge = _engine(work.knowledge_dirs).knowledge.digest  # compiled here once: the processes find it in the cache
     one_by_one = partial(_one_by_one, work, executor, lost)
-    told, waiting = Told(), dict[Future[Counter[str]], Shard]()
+    told, waiting = ArchiveProgress(), dict[Future[Counter[str]], Shard]()
     with target.alone():
         there, current = target.names(), set[str]()
         for shard in shards(archive, work, knowledge, {name.split("-")[0] for name in there}):
@@ -153,7 +155,7 @@ def _triaged(engine: Engine, archive: Archive, log: ArchivedLog, work: Work) -> 
     """-> the verdict of one log, or why there is none: one that can't be read must not hold the others up."""
     run = Run(log.key, lambda: _files(archive, log, work.most_bytes), several=True)
     triage = partial(engine.triage, redacting=work.redacting)
-    answer = tried(triage, (run, work.lang), work.memory)
+    answer = result_or_error(triage, (run, work.lang), work.memory)
     if isinstance(answer, BadInput | NotFound | CallFailed):
         return {"verdict": None, **answer.as_dict()}
     if isinstance(answer, Exception):
@@ -175,10 +177,10 @@ def _kind(line: dict[str, Any]) -> str:
 
 def _finished(
     waiting: dict[Future[Counter[str]], Shard],
-    told: Told,
+    told: ArchiveProgress,
     lost: Lost,
     one_by_one: Callable[[Shard], Counter[str]],
-) -> Iterator[Told]:
+) -> Iterator[ArchiveProgress]:
     """Takes what is done out of `waiting`; waits until something is."""
     for future in wait(waiting, return_when=FIRST_COMPLETED).done:
         shard = waiting.pop(future)

@@ -21,12 +21,12 @@ from torchtriage.services.service import Service
 from torchtriage.storage import triage_claims, verdicts
 from torchtriage.storage.database import StorageUnavailable
 from torchtriage.storage.triage_claims import Claimed
-from torchtriage.storage.verdicts import Found
+from torchtriage.storage.verdicts import NewVerdict
 
 log = logging.getLogger(__name__)
 # Of a job, of one of an array, of a part of a heterogeneous one.
 _SLURM_ID = re.compile(r"[0-9]+(?:_[0-9]+)?(?:\+[0-9]+)?")
-_GIVING_WAY = 1.0  # seconds: what waits here is safe, what is being accepted is not yet
+_LONGEST_WAIT = 1.0  # seconds: what waits here is safe, what is being accepted is not yet
 _PAUSES = (0.1, 0.5, 1.0, 2.0)  # seconds between the tries to keep what a triage found
 _LOST = "its triage was lost {} times, over hours, with all that ran: its log may be what takes that down"
 
@@ -36,14 +36,14 @@ def triage_incident(service: Service, incident_id: str) -> None:
 
     Raises StorageUnavailable and Interrupted where it is to be tried again later.
     """
-    service.accepting.give_way(_GIVING_WAY)
-    claimed = service.claiming.put(incident_id, partial(_claim, service)).result()
+    service.uploads.wait_until_few(_LONGEST_WAIT)
+    claimed = service.claim_commits.put(incident_id, partial(_claim, service)).result()
     if claimed is None:
         return
     if claimed.tries > triage_claims.MOST_TRIES:
         _fail(service, incident_id, _LOST.format(triage_claims.MOST_TRIES))
         return
-    with service.keeping.coming():
+    with service.verdict_commits.coming():
         _triage(service, incident_id, claimed)
 
 
@@ -83,13 +83,13 @@ def order_of(log: StoredLog, job: Job) -> Order:
 
 
 def _save(service: Service, incident_id: str, job: Job, triaged: Triaged, seconds: float) -> None:
-    finding = replace(triaged.finding, gpu_hours=gpu_hours_lost(job, triaged.verdict))
-    found = Found(incident_id, triaged.verdict, finding)
-    if _patiently(lambda: service.keeping.put(found, partial(_keep, service)).result()):
-        service.counters.triaged(finding, seconds)
+    summary = replace(triaged.summary, gpu_hours=gpu_hours_lost(job, triaged.verdict))
+    found = NewVerdict(incident_id, triaged.verdict, summary)
+    if _patiently(lambda: service.verdict_commits.put(found, partial(_keep, service)).result()):
+        service.counters.triaged(summary, seconds)
 
 
-def _keep(service: Service, found: list[Found]) -> list[bool]:
+def _keep(service: Service, found: list[NewVerdict]) -> list[bool]:
     """-> whether each was kept, of which people are told in the same transaction."""
     with service.database.transaction(durable=False) as session:
         kept = verdicts.save(session, found, datetime.now(UTC), service.settled.is_set())

@@ -21,7 +21,7 @@ _PAUSE = 0.015  # seconds between two looks
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class UploadedLog:
     """A log whose files are durable and whose row is not. `close` takes away what was only needed until it is."""
 
     received: Received
@@ -41,7 +41,7 @@ class Accepted:
         return self.incident.id
 
 
-class Accepting:
+class UploadCounter:
     """How many logs are being taken in, so that work that can wait gives way to them. Safe from any thread."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Accepting:
         self._changing = threading.Lock()
 
     @contextmanager
-    def one(self) -> Iterator[None]:
+    def counted(self) -> Iterator[None]:
         """Counts one more, until this is left."""
         self._change(1)
         try:
@@ -58,7 +58,7 @@ class Accepting:
         finally:
             self._change(-1)
 
-    def give_way(self, seconds: float) -> None:
+    def wait_until_few(self, seconds: float) -> None:
         """Returns when few are being taken in, or after so many seconds."""
         deadline = time.monotonic() + seconds
         while self._change(0) > _FEW and (left := deadline - time.monotonic()) > 0:

@@ -21,11 +21,11 @@ from torchtriage.errors import DamagedLog, NotFound, StorageUnavailable
 from torchtriage.reading.block_features import BlockFeatures
 from torchtriage.storage import zstd_frames
 from torchtriage.storage.blob_writer import BlobWriter, beside, told
-from torchtriage.storage.frame_reader import FrameReader
-from torchtriage.storage.fsync import settle, settle_one
+from torchtriage.storage.fsync import sync_file, sync_files
 from torchtriage.storage.local_files import LocalFiles
 from torchtriage.storage.s3_objects import AccessDenied, S3Objects
-from torchtriage.storage.upload_spool import Incoming
+from torchtriage.storage.upload_spool import UploadSpool
+from torchtriage.storage.zstd_frames import FrameReader
 
 Made = TypeVar("Made")
 
@@ -60,10 +60,10 @@ class BlobStore:
             self._identity = _identity(self._root) if self._root else None
 
     @cached_property
-    def incoming(self) -> Incoming:
+    def incoming(self) -> UploadSpool:
         """Made when something is first written: who only reads needs none."""
         with told():
-            return Incoming((self._root or self._data_dir) / "incoming")
+            return UploadSpool((self._root or self._data_dir) / "incoming")
 
     @contextmanager
     def writing(self) -> Iterator[BlobWriter]:
@@ -94,9 +94,9 @@ class BlobStore:
             if self._objects is not None:
                 beside(partial(self._upload, self._objects), list(paths.items()))
             elif self._root is not None:
-                settle(list(paths.values()))
+                sync_files(list(paths.values()))
                 named = (self._named(sha256, path, self._root) for sha256, path in paths.items())
-                beside(settle_one, list(dict.fromkeys(named)))
+                beside(sync_file, list(dict.fromkeys(named)))
 
     def _upload(self, objects: S3Objects, file: tuple[str, Path]) -> None:
         sha256, path = file
@@ -111,7 +111,7 @@ class BlobStore:
                 os.link(path, place)
             except FileNotFoundError:  # the first of its folder, unless the file under way is gone
                 place.parent.mkdir(exist_ok=True)
-                settle_one(root)
+                sync_file(root)
                 os.link(path, place)
         except FileExistsError:
             if not self._is_whole(sha256):

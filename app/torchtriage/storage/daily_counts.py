@@ -1,7 +1,7 @@
 """Verdicts counted ahead, so that pages about a year need not read a million incidents (docs/decisions/0010).
 
 Counts change in the transaction that changes their incident, which holds that incident's row: whoever gives, changes or
-removes verdicts calls `move` or `move_all` last, with what each was and what it is, and only once. Rows of counts are
+removes verdicts calls `move` or `update_all` last, with what each was and what it is, and only once. Rows of counts are
 written in one order by everyone, so that two transactions never wait for each other.
 """
 
@@ -97,12 +97,12 @@ def of(row: IncidentRow) -> Counted | None:
     return Counted(day, row.cluster or NONE, row.outcome, row.entry or NONE, host, bool(row.hardware), cost)
 
 
-def move(session: Session, before: Counted | None, after: Counted | None) -> None:
+def update(session: Session, before: Counted | None, after: Counted | None) -> None:
     """Takes what an incident added from the counts, and adds what it adds now."""
-    move_all(session, [(before, after)])
+    update_all(session, [(before, after)])
 
 
-def move_all(session: Session, moves: Iterable[tuple[Counted | None, Counted | None]]) -> None:
+def update_all(session: Session, moves: Iterable[tuple[Counted | None, Counted | None]]) -> None:
     """The same for several incidents, in as many statements as for one."""
     counts: _Changes = defaultdict(lambda: [0, 0])
     hosts: _Changes = defaultdict(lambda: [0, 0, 0])
@@ -118,13 +118,15 @@ def of_entry(session: Session, entry: str, since: date) -> tuple[int, dict[str, 
     """-> how many verdicts name the entry, and how many of each day from `since` on, as `2026-05-01`."""
     theirs = (CountRow.entry == entry, CountRow.every == EVERY)
     whole = select(func.coalesce(func.sum(CountRow.count), 0)).where(CountRow.period < periods.FIRST_DAY, *theirs)
-    days = select(CountRow.period, func.sum(CountRow.count)).where(CountRow.period >= periods.of_day(since), *theirs)
+    days = select(CountRow.period, func.sum(CountRow.count)).where(
+        CountRow.period >= periods.day_period(since), *theirs
+    )
     found = session.execute(days.group_by(CountRow.period))
-    return int(session.execute(whole).scalar_one()), {periods.named(day): int(count) for day, count in found}
+    return int(session.execute(whole).scalar_one()), {periods.period_name(day): int(count) for day, count in found}
 
 
 def _add(counts: _Changes, hosts: _Changes, counted: Counted, sign: int) -> None:
-    for period in (periods.of_month(counted.day), periods.of_day(counted.day)):
+    for period in (periods.month_period(counted.day), periods.day_period(counted.day)):
         for every, cluster in ((False, counted.cluster), (EVERY, NONE)):
             _sum(counts[period, every, cluster, counted.outcome, counted.entry], sign, 1, counted.cost)
         if counted.host is not None:

@@ -25,8 +25,8 @@ def over_time(
     session: Session, wanted: Range, cluster: str | None, by: Literal["day", "month"]
 ) -> dict[str | None, dict[str, int]]:
     """-> failures received in these days: by entry, None where there is none, and by day (2026-05-01) or month."""
-    days = _days(wanted) if by == "day" else periods.covering(wanted.first, wanted.last)
-    names = {period: periods.named(period if by == "day" else periods.month_of(period)) for period in days}
+    days = _days(wanted) if by == "day" else periods.covering_periods(wanted.first, wanted.last)
+    names = {period: periods.period_name(period if by == "day" else periods.month_of(period)) for period in days}
     query = select(CountRow.entry, CountRow.period, CountRow.count).where(
         CountRow.period.in_(days),
         CountRow.every == (cluster is None),
@@ -45,7 +45,8 @@ def by_cluster(session: Session, wanted: Range, cluster: str | None) -> list[Tot
     columns = (CountRow.cluster, CountRow.outcome, CountRow.entry)
     query = select(*columns, func.sum(CountRow.count), func.sum(CountRow.cost))
     query = query.where(
-        CountRow.period.in_(periods.covering(wanted.first, wanted.last)), CountRow.every == (not daily_counts.EVERY)
+        CountRow.period.in_(periods.covering_periods(wanted.first, wanted.last)),
+        CountRow.every == (not daily_counts.EVERY),
     )
     if cluster is not None:
         query = query.where(CountRow.cluster == cluster)
@@ -105,7 +106,7 @@ def precision(session: Session, wanted: StatsFilter, most: int) -> list[Precisio
 
 
 def _days(wanted: Range) -> list[int]:
-    return [periods.of_day(wanted.first + timedelta(days=at)) for at in range(wanted.days)]
+    return [periods.day_period(wanted.first + timedelta(days=at)) for at in range(wanted.days)]
 
 
 def _total(part: str, outcome: str, entry: str, count: int, cost: int) -> Total:

@@ -20,9 +20,9 @@ from torchtriage.domain.group import GroupStatus
 from torchtriage.domain.incident import State
 from torchtriage.domain.notice import NoticeKind, SendState
 from torchtriage.storage import audit_log, retriage_reads
-from torchtriage.storage.group_assignment import BY_ITSELF, apart, root_of, tell_regress
-from torchtriage.storage.group_merging import SPLIT_BY, hang, hold_all, recount, regroup_alone, take_away
-from torchtriage.storage.retriage_reads import Kept
+from torchtriage.storage.group_assignment import BY_ITSELF, final_group, record_reopening, split_fingerprint
+from torchtriage.storage.group_merging import SPLIT_BY, attach_group, lock_groups, recount, regroup_alone, remove_group
+from torchtriage.storage.retriage_reads import TriagedIncident
 from torchtriage.storage.tables import FingerprintRow, GroupRow, IncidentRow, OutboxRow, SplitRow, SuccessionRow
 
 _SHARE = 2 / 3  # of the logs that were looked at: so many make a fingerprint the heir
@@ -59,7 +59,7 @@ def is_left(session: Session, fingerprint: str, knowledge: str) -> bool:
     return bool(session.execute(query).scalar_one())
 
 
-def sample(session: Session, fingerprint: str, most: int) -> list[Kept]:
+def sample(session: Session, fingerprint: str, most: int) -> list[TriagedIncident]:
     """-> the newest incidents of a fingerprint, those that people split off included."""
     theirs = [fingerprint, *_parts(session, fingerprint)]
     query = select(IncidentRow.number).where(IncidentRow.fingerprint.in_(theirs), IncidentRow.state == State.TRIAGED)
@@ -114,7 +114,7 @@ def _rules(session: Session, fingerprint: str) -> list[SplitRow]:
 def _parts(session: Session, fingerprint: str) -> Iterator[str]:
     """Yields the fingerprints of what people split off one."""
     for rule in _rules(session, fingerprint):
-        part = apart(fingerprint, rule.field, rule.value)
+        part = split_fingerprint(fingerprint, rule.field, rule.value)
         yield part
         yield from _parts(session, part)
 
@@ -124,7 +124,7 @@ def _hold(session: Session, fingerprints: list[str]) -> None:
     suffixes = ["", *(part.removeprefix(fingerprints[0]) for part in _parts(session, fingerprints[0]))]
     names = {name + suffix for name in fingerprints for suffix in suffixes}
     groups = select(FingerprintRow.group_number).where(FingerprintRow.fingerprint.in_(names)).distinct()
-    hold_all(session, [root_of(session, number) for number in session.execute(groups).scalars()], names)
+    lock_groups(session, [final_group(session, number) for number in session.execute(groups).scalars()], names)
 
 
 def _bequeath(session: Session, old: str, new: str, knowledge: str) -> list[str]:
@@ -153,12 +153,12 @@ def _bequeath(session: Session, old: str, new: str, knowledge: str) -> list[str]
 def _bequeath_part(session: Session, rule: SplitRow, new: str, silent: int, knowledge: str) -> list[str]:
     """Splits off the new fingerprint what was split off the old one, unless the part says less than `silent`: than a
     group that was there -> as `carry`."""
-    part = session.get(FingerprintRow, apart(rule.fingerprint, rule.field, rule.value))
+    part = session.get(FingerprintRow, split_fingerprint(rule.fingerprint, rule.field, rule.value))
     if part is None or _LOUDNESS[GroupStatus(_root(session, part).status)] < silent:
         return []
     if not any((known.field, known.value) == (rule.field, rule.value) for known in _rules(session, new)):
         session.add(SplitRow(fingerprint=new, field=rule.field, value=rule.value))
-    own = apart(new, rule.field, rule.value)
+    own = split_fingerprint(new, rule.field, rule.value)
     told = _bequeath(session, part.fingerprint, own, knowledge)
     root, whole = (_root(session, session.get_one(FingerprintRow, name)) for name in (own, new))
     them = (IncidentRow.fingerprint == new) & (SPLIT_BY[rule.field] == rule.value)
@@ -172,7 +172,7 @@ def _unite(session: Session, mine: FingerprintRow, own: GroupRow, other: GroupRo
     if not (_is_decided(session, session.get_one(GroupRow, mine.group_number)) or _is_decided(session, own)):
         return  # There is nothing to carry over: its incidents go there with the next retriage.
     stays, goes = sorted((own, other), key=_weight, reverse=True)
-    hang(session, goes, stays)
+    attach_group(session, goes, stays)
     # That there are more of them now is no news of the failure.
     stays.told_count = max(stays.told_count or 0, stays.count)
     stays.told_gpu_hours = max(stays.told_gpu_hours or 0, stays.gpu_hours or 0)
@@ -192,7 +192,7 @@ def _absorb(session: Session, number: int, root: GroupRow, new: GroupRow) -> lis
     if new.last_seen >= root.last_seen:
         root.title, root.signature, root.entry, root.outcome = new.title, new.signature, new.entry, new.outcome
     told = _move_in(session, IncidentRow.group_number == new.number, root, {})
-    take_away(session, new.number, number)
+    remove_group(session, new.number, number)
     return told
 
 
@@ -210,7 +210,7 @@ def _move_in(session: Session, them: ColumnElement[bool], group: GroupRow, chang
     again = next((known for known in came if decided and known.received_at > decided), None)
     if again is not None:
         group.status, group.regressed_at, group.muted_until = GroupStatus.OPEN, again.received_at, None
-        tell_regress(session, group.number)
+        record_reopening(session, group.number)
     session.flush()
     return [str((again or came[-1]).number)]
 
@@ -243,7 +243,7 @@ def _tell_now(session: Session, which: list[ColumnElement[bool]], now: datetime)
 
 def _root(session: Session, row: FingerprintRow) -> GroupRow:
     """-> the group in which the incidents of a fingerprint are."""
-    return session.get_one(GroupRow, root_of(session, row.group_number))
+    return session.get_one(GroupRow, final_group(session, row.group_number))
 
 
 def _is_decided(session: Session, group: GroupRow) -> bool:

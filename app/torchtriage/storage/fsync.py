@@ -1,4 +1,4 @@
-"""Brings files to rest on the disk: paths in; what they hold survives a power loss when the call returns."""
+"""Syncs files to the disk: paths in; what they hold survives a power loss when the call returns."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from torchtriage.storage.blob_writer import beside
 _MANY = 64  # files; to bring all of a file system to rest takes less than so many one after another
 
 
-def settle(files: Sequence[Path]) -> None:
-    """Settles files of one folder. Raises OSError."""
+def sync_files(files: Sequence[Path]) -> None:
+    """Syncs files of one folder. Raises OSError."""
     whole = _syncfs() if len(files) >= _MANY else None
     if whole is not None:
         _opened(files[0].parent, whole)
     else:
-        beside(settle_one, files)
+        beside(sync_file, files)
 
 
-def settle_one(path: Path) -> None:
-    """Settles one file, or the names in one folder. Raises OSError."""
+def sync_file(path: Path) -> None:
+    """Syncs one file, or the names in one folder. Raises OSError."""
     _opened(path, os.fsync)
 
 

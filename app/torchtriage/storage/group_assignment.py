@@ -34,7 +34,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Joining:
+class NewMember:
     """An incident that belongs to a group: its fingerprint, its verdict in short, and when it was received."""
 
     fingerprint: str
@@ -43,7 +43,7 @@ class Joining:
     origin: Origin
 
 
-def join(session: Session, incidents: Sequence[Joining]) -> list[int]:
+def join(session: Session, incidents: Sequence[NewMember]) -> list[int]:
     """Counts incidents to the groups of their fingerprints, which are made where there are none -> their numbers.
 
     A resolved group is open again, and no longer muted, where an incident is younger than the decision; the trail
@@ -52,15 +52,15 @@ def join(session: Session, incidents: Sequence[Joining]) -> list[int]:
     if not incidents:
         return []
     fingerprints = sorted({one.fingerprint for one in incidents})
-    hold(session, fingerprints)
+    lock_fingerprints(session, fingerprints)
     known: dict[str, tuple[int, datetime | None]] = {}  # where each leads to, and when that was resolved, if it is
     connection = session.connection()
     for own in connection.execute(_GROUPS_OF, {"these": fingerprints}).all():
         known[own.fingerprint] = own.number, own.resolved_at
         if own.merged_into is not None:
-            number = root_of(session, own.merged_into)
+            number = final_group(session, own.merged_into)
             known[own.fingerprint] = number, connection.execute(_RESOLVED, {"of": number}).scalar()
-    numbers, more = list[int](), list[tuple[int, Joining]]()
+    numbers, more = list[int](), list[tuple[int, NewMember]]()
     for one in incidents:
         if one.fingerprint in known:
             numbers.append(known[one.fingerprint][0])
@@ -76,19 +76,19 @@ def join(session: Session, incidents: Sequence[Joining]) -> list[int]:
     for number, one in more:
         if number in resolved and resolved[number] < one.seen:
             del resolved[number]  # it is open from here on
-            tell_regress(session, number)
+            record_reopening(session, number)
     return numbers
 
 
-def _make_for(session: Session, one: Joining) -> int:
+def _make_for(session: Session, one: NewMember) -> int:
     """-> the number of a new group, of an incident whose fingerprint has none."""
     before = session.connection().execute(_BEFORE, {"of": one.fingerprint})
     came_from = one.origin.came_from or before.scalar()
     origin = replace(one.origin, came_from=came_from, provisional=one.origin.provisional and came_from is None)
-    return make(session, [one.fingerprint], one.summary, one.seen, origin)
+    return create_group(session, [one.fingerprint], one.summary, one.seen, origin)
 
 
-def _more(number: int, one: Joining) -> dict[str, Any]:
+def _more(number: int, one: NewMember) -> dict[str, Any]:
     summary = one.summary
     return {
         "of": number,
@@ -101,13 +101,13 @@ def _more(number: int, one: Joining) -> dict[str, Any]:
     }
 
 
-def tell_regress(session: Session, number: int) -> None:
+def record_reopening(session: Session, number: int) -> None:
     """Writes into the trail that a resolved group is open again."""
     detail = {"before": {"status": GroupStatus.RESOLVED.value}, "after": {"status": GroupStatus.OPEN.value}}
     audit_log.add(session, Change(datetime.now(UTC), BY_ITSELF, "regress", f"group {number}", detail))
 
 
-def told_apart(session: Session, summaries: Sequence[tuple[VerdictSummary, Job]]) -> list[VerdictSummary]:
+def apply_splits(session: Session, summaries: Sequence[tuple[VerdictSummary, Job]]) -> list[VerdictSummary]:
     """-> the summaries with the fingerprints that they have after what people split."""
     wanted = list({summary.fingerprint for summary, _ in summaries if summary.fingerprint})
     rules = session.connection().execute(_SPLITS, {"these": wanted}).all() if wanted else []
@@ -116,31 +116,31 @@ def told_apart(session: Session, summaries: Sequence[tuple[VerdictSummary, Job]]
         values = {"cluster": job.cluster, "user": job.user, "host": summary.host}
         own = next((r for r in rules if r.fingerprint == summary.fingerprint and values[r.field] == r.value), None)
         if own is not None:
-            summary = replace(summary, fingerprint=apart(own.fingerprint, own.field, own.value))
-            (summary,) = told_apart(session, [(summary, job)])
+            summary = replace(summary, fingerprint=split_fingerprint(own.fingerprint, own.field, own.value))
+            (summary,) = apply_splits(session, [(summary, job)])
         found.append(summary)
     return found
 
 
-def hold(session: Session, fingerprints: Iterable[str]) -> None:
+def lock_fingerprints(session: Session, fingerprints: Iterable[str]) -> None:
     """Holds fingerprints, in an order that is the same for everyone: nobody else changes their groups meanwhile."""
     if names := [f"fingerprint {fingerprint}" for fingerprint in sorted(fingerprints)]:
         lock(session, *names)
 
 
-def apart(fingerprint: str, field: str, value: str) -> str:
+def split_fingerprint(fingerprint: str, field: str, value: str) -> str:
     """-> the fingerprint of those incidents that a split gave a group of their own."""
     return f"{fingerprint} {field}={value}"
 
 
-def root_of(session: Session, number: int) -> int:
+def final_group(session: Session, number: int) -> int:
     """-> the group that a group is merged into, if it is: where its incidents are."""
     while (above := session.connection().execute(_ABOVE, {"of": number}).scalar()) is not None:
         number = above
     return number
 
 
-def make(
+def create_group(
     session: Session, fingerprints: list[str], summary: VerdictSummary, seen: datetime, origin: Origin = Origin()
 ) -> int:
     """-> the number of a new group, which these fingerprints lead to."""

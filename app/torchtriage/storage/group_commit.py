@@ -30,7 +30,7 @@ class _Waiting(Generic[Item, Result]):
     error: StorageUnavailable | None = None
 
 
-class Together(Generic[Item, Result]):
+class GroupCommit(Generic[Item, Result]):
     """Hand items in from any thread: what comes while some of them are written is written next, all at once."""
 
     def __init__(self, patience: float = 0) -> None:
@@ -40,7 +40,7 @@ class Together(Generic[Item, Result]):
         self._coming = 0
         self._waiting: list[_Waiting[Item, Result]] = []
         self._adding = threading.Condition()
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="together")
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="group-commit")
 
     @property
     def waiting(self) -> int:

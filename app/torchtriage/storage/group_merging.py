@@ -18,7 +18,7 @@ from torchtriage.domain.group import GroupStatus
 from torchtriage.domain.incident import VerdictSummary
 from torchtriage.errors import BadInput
 from torchtriage.storage.database import lock
-from torchtriage.storage.group_assignment import Origin, apart, hold, make, root_of
+from torchtriage.storage.group_assignment import Origin, create_group, final_group, lock_fingerprints, split_fingerprint
 from torchtriage.storage.groups import row_of
 from torchtriage.storage.tables import FingerprintRow, GoneGroupRow, GroupRow, IncidentRow, SplitRow, SuccessionRow
 
@@ -34,13 +34,13 @@ class CannotRegroup(BadInput):
     code = "cannot_regroup"
 
 
-def begin_leaving(session: Session, number: int | None, also: Iterable[str] = ()) -> None:
+def lock_before_leaving(session: Session, number: int | None, also: Iterable[str] = ()) -> None:
     """Comes before an incident of a group is held that is to leave it, for the group of `also`, a fingerprint, if any.
 
     People regroup nothing meanwhile, and what is held is held in one go: no two transactions wait for each other.
     """
     lock(session, _REGROUPING, shared=True)
-    hold_all(session, [] if number is None else [number], also)
+    lock_groups(session, [] if number is None else [number], also)
 
 
 def regroup_alone(session: Session) -> None:
@@ -54,7 +54,7 @@ def leave(session: Session, number: int, into: int | None = None) -> None:
     An empty group is taken away, unless somebody decided something about it: that holds for what comes later. Its
     number leads to `into` from then on.
     """
-    fingerprints = hold_all(session, [number])
+    fingerprints = lock_groups(session, [number])
     row = recount(session, number)
     if row is None or row.count or row.owner or row.note or row.status != GroupStatus.OPEN:
         return
@@ -64,10 +64,10 @@ def leave(session: Session, number: int, into: int | None = None) -> None:
     if not under and len(own) == 1 and row.merged_into is None:
         session.execute(delete(SuccessionRow).where(SuccessionRow.fingerprint.in_(fingerprints)))
         session.execute(delete(FingerprintRow).where(FingerprintRow.group_number == number))
-        take_away(session, number, into if into != number else None)
+        remove_group(session, number, into if into != number else None)
 
 
-def take_away(session: Session, number: int, into: int | None) -> None:
+def remove_group(session: Session, number: int, into: int | None) -> None:
     """Takes away a group that has no incidents and no fingerprints; its number leads to the group `into`, if any."""
     if into is not None:
         led = update(GoneGroupRow).where(GoneGroupRow.group_number == number).values(group_number=into)
@@ -82,7 +82,7 @@ def merge(session: Session, group_id: str, others: Iterable[str]) -> None:
     regroup_alone(session)
     into = row_of(session, group_id)
     rows = [row_of(session, other) for other in others]
-    hold_all(session, [into.number, *(row.number for row in rows)])
+    lock_groups(session, [into.number, *(row.number for row in rows)])
     for row in (into, *rows):
         session.refresh(row)
         if row.merged_into is not None:
@@ -90,10 +90,10 @@ def merge(session: Session, group_id: str, others: Iterable[str]) -> None:
     if into in rows or len(set(rows)) != len(rows):
         raise CannotRegroup("a group can't be merged with itself")
     for row in rows:
-        hang(session, row, into)
+        attach_group(session, row, into)
 
 
-def hang(session: Session, row: GroupRow, into: GroupRow) -> None:
+def attach_group(session: Session, row: GroupRow, into: GroupRow) -> None:
     """Merges one group into another; both are held, and merged into none."""
     row.merged_into = into.number
     move(session, _fingerprints(session, _tree(session, [row.number])), into.number)
@@ -106,7 +106,7 @@ def unmerge(session: Session, group_id: str, others: Iterable[str]) -> None:
     regroup_alone(session)
     into = row_of(session, group_id)
     rows = [row_of(session, other) for other in others]
-    hold_all(session, [root_of(session, into.number)])
+    lock_groups(session, [final_group(session, into.number)])
     for row in rows:
         session.refresh(row)
         if row.merged_into != into.number:
@@ -115,7 +115,7 @@ def unmerge(session: Session, group_id: str, others: Iterable[str]) -> None:
         session.flush()
         move(session, _fingerprints(session, _tree(session, [row.number])), row.number)
         recount(session, row.number)
-    recount(session, root_of(session, into.number))
+    recount(session, final_group(session, into.number))
 
 
 def split(session: Session, group_id: str, field: str, value: str) -> int:
@@ -124,18 +124,18 @@ def split(session: Session, group_id: str, field: str, value: str) -> int:
     """
     regroup_alone(session)
     row = row_of(session, group_id)
-    hold_all(session, [row.number])
+    lock_groups(session, [row.number])
     member = IncidentRow.group_number == row.number
     theirs = session.execute(
         select(IncidentRow.fingerprint).where(member, SPLIT_BY[field] == value).distinct()
     ).scalars()
-    moved = {fingerprint: apart(fingerprint, field, value) for fingerprint in theirs if fingerprint}
+    moved = {fingerprint: split_fingerprint(fingerprint, field, value) for fingerprint in theirs if fingerprint}
     if not moved:
         raise CannotRegroup(f"no incident of the group has the {field} {value}")
     if not session.execute(select(IncidentRow.number).where(member, SPLIT_BY[field] != value).limit(1)).scalar():
         raise CannotRegroup(f"all incidents of the group have the {field} {value}")
     words = VerdictSummary(row.outcome, None, row.signature, row.entry, row.title, None, "")
-    number = make(session, sorted(moved.values()), words, row.last_seen)
+    number = create_group(session, sorted(moved.values()), words, row.last_seen)
     for whole, part in moved.items():
         session.add(SplitRow(fingerprint=whole, field=field, value=value))
         them = member & (IncidentRow.fingerprint == whole) & (SPLIT_BY[field] == value)
@@ -153,15 +153,15 @@ def split_off(session: Session, group_id: str, fingerprint: str) -> int:
     """
     regroup_alone(session)
     row = row_of(session, group_id)
-    root = root_of(session, row.number)
-    hold_all(session, [root])
+    root = final_group(session, row.number)
+    lock_groups(session, [root])
     own = _fingerprints(session, {row.number})
     if fingerprint not in own:
         raise CannotRegroup(f"the group has no fingerprint {fingerprint[:100]}")
     if len(own) == 1:
         raise CannotRegroup("the group has no other fingerprint")
     words = VerdictSummary(row.outcome, None, row.signature, row.entry, row.title, None, "")
-    number = make(session, [], words, row.last_seen, Origin(came_from=row.number))
+    number = create_group(session, [], words, row.last_seen, Origin(came_from=row.number))
     leads = update(FingerprintRow).where(FingerprintRow.fingerprint == fingerprint).values(group_number=number)
     session.execute(leads, execution_options=_UNSYNCHRONIZED)
     move(session, [fingerprint], number)
@@ -170,10 +170,10 @@ def split_off(session: Session, group_id: str, fingerprint: str) -> int:
     return number
 
 
-def hold_all(session: Session, numbers: Iterable[int], also: Iterable[str] = ()) -> list[str]:
+def lock_groups(session: Session, numbers: Iterable[int], also: Iterable[str] = ()) -> list[str]:
     """Holds the fingerprints of groups and of what is merged into them, and `also` these -> those of the groups."""
     found = _fingerprints(session, _tree(session, numbers))
-    hold(session, {*found, *also})
+    lock_fingerprints(session, {*found, *also})
     return found
 
 

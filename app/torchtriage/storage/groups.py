@@ -13,10 +13,9 @@ from torchtriage.domain.group import Group, GroupChange, GroupFilter, GroupMembe
 from torchtriage.domain.suggestion import Suggestion
 from torchtriage.errors import NotFound
 from torchtriage.storage import suggestions
-from torchtriage.storage.pagination import Page, Place, number_of, piece, place
+from torchtriage.storage.pagination import Page, Place, microseconds, moment_at, number_of, piece, place
 from torchtriage.storage.stats import day_of
 from torchtriage.storage.tables import FingerprintRow, GoneGroupRow, GroupRow, IncidentRow, Moment
-from torchtriage.storage.time_numbers import microseconds, moment_at
 
 _COST = 10_000  # of a GPU hour, as costs are kept; whole numbers make an exact order
 _ORDERS: dict[GroupOrder, ColumnElement[Any]] = {

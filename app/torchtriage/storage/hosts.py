@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from torchtriage.domain.stats import BadHost, HostRecord, StatsFilter
 from torchtriage.storage import daily_counts
-from torchtriage.storage.day_ranges import parts
+from torchtriage.storage.periods import split_time
 from torchtriage.storage.stats import conditions
 from torchtriage.storage.tables import HostCountRow, IncidentRow
 
@@ -46,7 +46,7 @@ def bad(session: Session, wanted: StatsFilter, most: int) -> list[BadHost]:
 def _ranked(session: Session, wanted: StatsFilter, named: Any, *counted: ColumnElement[bool]) -> Subquery:
     """-> host, count, hardware and cost of what failed; `named` makes conditions of a column of names, `counted` are
     such of counts that are kept."""
-    time = parts(session, wanted.since, wanted.until)
+    time = split_time(session, wanted.since, wanted.until)
     row = HostCountRow
     kept = select(row.host, row.count, row.hardware, row.cost).where(
         row.period.in_(time.periods), *named(row.host), *counted

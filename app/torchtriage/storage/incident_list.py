@@ -18,10 +18,9 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from torchtriage.domain.incident import IncidentFilter
 from torchtriage.storage import full_text_search, groups, periods
-from torchtriage.storage.day_ranges import midnight
-from torchtriage.storage.pagination import Page, Place, number_of, piece, place
+from torchtriage.storage.pagination import Page, Place, microseconds, moment_at, number_of, piece, place
+from torchtriage.storage.periods import midnight
 from torchtriage.storage.tables import CountRow, IncidentRow, Moment
-from torchtriage.storage.time_numbers import microseconds, moment_at
 
 AT_FIRST = 2_000  # incidents that are looked at before it is asked what would be quicker
 LOOKED_AT = 20_000  # incidents that one page looks at

@@ -100,17 +100,17 @@ def having(session: Session, digest: str) -> list[str]:
 
 
 class Removed(NamedTuple):
-    """What is left of an incident that was taken away: the digests of its files, and what the trail tells of it."""
+    """What is left of an incident that was taken away: the digests of its files, and what the audit log says of it."""
 
     digests: tuple[str, ...]
-    told: dict[str, Any]
+    audit_detail: dict[str, Any]
 
 
 def remove(session: Session, incident_id: str) -> Removed:
     """Takes an incident away -> what is left of it; raises NotFound."""
     group = session.execute(select(IncidentRow.group_number).where(is_id(incident_id))).scalar_one_or_none()
     if group is not None:
-        group_merging.begin_leaving(session, group)
+        group_merging.lock_before_leaving(session, group)
     row = session.execute(select(IncidentRow).where(is_id(incident_id)).with_for_update()).scalar_one_or_none()
     if row is None:
         raise _unknown(incident_id)
@@ -120,11 +120,11 @@ def remove(session: Session, incident_id: str) -> Removed:
     session.execute(delete(IncidentRow).where(IncidentRow.number == row.number))
     if row.group_number is not None:
         group_merging.leave(session, row.group_number)
-    daily_counts.move(session, daily_counts.of(row), None)
-    return Removed(tuple(dict.fromkeys(files)), _told(row))
+    daily_counts.update(session, daily_counts.of(row), None)
+    return Removed(tuple(dict.fromkeys(files)), _audit_detail(row))
 
 
-def hold_files(session: Session, digests: Iterable[str], *, shared: bool = False) -> None:
+def lock_files(session: Session, digests: Iterable[str], *, shared: bool = False) -> None:
     """Until the transaction ends nobody takes these files away; where it is not `shared`, nobody counts on them either.
 
     By the folders that hold them: a database can't hold as many names as a log can have files.
@@ -171,7 +171,7 @@ def _files(session: Session, numbers: Collection[int]) -> dict[int, list[StoredF
     return found
 
 
-def _told(row: IncidentRow) -> dict[str, Any]:
+def _audit_detail(row: IncidentRow) -> dict[str, Any]:
     named = ("state", "outcome", "entry", "cluster", "user", "job_id", "attempt", "log_sha256")
     told = {name: getattr(row, name) for name in named}
     group = str(row.group_number) if row.group_number else None

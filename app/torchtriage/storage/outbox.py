@@ -111,7 +111,7 @@ def claim(
         row.put_at = now  # else it would be due again at once, and never be given up
     session.flush()
     if row.kind not in no_lane:
-        hold_lane(session, row.channel, now, seconds)
+        pause_channel(session, row.channel, now, seconds)
     return _item(row)
 
 
@@ -122,11 +122,11 @@ def renew(session: Session, item: OutboxItem, now: datetime, seconds: float, lan
     if not _change(session, [*_mine(item), OutboxRow.due_at == item.due_at], {"due_at": until}):
         return item
     if lane:
-        hold_lane(session, item.channel, now, seconds)
+        pause_channel(session, item.channel, now, seconds)
     return replace(item, due_at=until)
 
 
-def hold_lane(session: Session, channel: str, now: datetime, seconds: float) -> None:
+def pause_channel(session: Session, channel: str, now: datetime, seconds: float) -> None:
     """Nothing is sent to a channel in the next `seconds`, or in the longest hold where that is less."""
     until = now + min(timedelta(seconds=seconds), LONGEST_HOLD)
     putting = insert(session, LaneRow).values(channel=channel, free_at=until)

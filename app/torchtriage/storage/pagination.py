@@ -6,9 +6,12 @@ import base64
 import binascii
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Generic, TypeVar
 
 from torchtriage.errors import BadInput
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Item = TypeVar("Item")
 
@@ -94,3 +97,16 @@ def number_of(identifier: str) -> int:
     """-> the row number that a public id stands for; 0, which no row has, where it can't be one."""
     fits = identifier.isascii() and identifier.isdecimal() and len(identifier) <= 18 and identifier[0] != "0"
     return int(identifier) if fits else 0
+
+
+def microseconds(moment: datetime) -> int:
+    """-> since 1970."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def moment_at(number: int) -> datetime:
+    """-> the point in time that so many microseconds after 1970 is. Raises BadCursor where there is none."""
+    try:
+        return _EPOCH + timedelta(microseconds=number)
+    except OverflowError:
+        raise BadCursor("the cursor is not one that this service gave out") from None

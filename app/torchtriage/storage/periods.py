@@ -1,22 +1,31 @@
-"""Days and months in UTC as whole numbers, which counts are kept by: 20260501 is a day, 202605 a month.
-
-So all months come before all days, and days or months that follow one another are a range.
+"""Days and months in UTC as whole numbers, which counts are kept by: 20260501 is a day, 202605 a month. So all months
+come before all days, and days or months that follow one another are a range. A time is split into whole days, of which
+there are counts, and the pieces of days that are left of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from torchtriage.storage.tables import CountRow
+
+_DAY = timedelta(days=1)
+_FIRST = date.min + _DAY
+_Piece = tuple[datetime | None, datetime | None]
 
 FIRST_DAY = 1_000_000  # every day is above, every month below
-_ONE_DAY = timedelta(days=1)
 
 
-def of_day(day: date) -> int:
+def day_period(day: date) -> int:
     return (day.year * 100 + day.month) * 100 + day.day
 
 
-def of_month(day: date) -> int:
+def month_period(day: date) -> int:
     return day.year * 100 + day.month
 
 
@@ -30,23 +39,23 @@ def month_of(period: int) -> int:
     return period // 100 if period > FIRST_DAY else period
 
 
-def named(period: int) -> str:
+def period_name(period: int) -> str:
     """-> 2026-05-01 or 2026-05."""
     return day_of(period).isoformat() if period > FIRST_DAY else f"{period // 100:04}-{period % 100:02}"
 
 
-def covering(first: date, last: date) -> list[int]:
+def covering_periods(first: date, last: date) -> list[int]:
     """-> the fewest periods that make up the days from the first to the last: whole months, and days at both ends."""
     found: list[int] = []
     day = first
     while day <= last:
         following = _month_after(day)
-        if day.day == 1 and following <= last + _ONE_DAY:
-            found.append(of_month(day))
+        if day.day == 1 and following <= last + _DAY:
+            found.append(month_period(day))
             day = following
         else:
-            end = min(following, last + _ONE_DAY)
-            found += (of_day(at) for at in _days(day, end))
+            end = min(following, last + _DAY)
+            found += (day_period(at) for at in _days(day, end))
             day = end
     return found
 
@@ -57,3 +66,59 @@ def _days(first: date, end: date) -> Iterator[date]:
 
 def _month_after(day: date) -> date:
     return (day.replace(day=1) + timedelta(days=32)).replace(day=1)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitTime:
+    """`days`: the first and the last whole day, None where there is none; `pieces`: what is left, at most two."""
+
+    days: tuple[date, date] | None
+    pieces: tuple[_Piece, ...] = ()
+
+    @property
+    def periods(self) -> list[int]:
+        """The whole days as months and days that counts are kept by."""
+        return covering_periods(*self.days) if self.days else []
+
+
+def split_time(session: Session, since: datetime | None, until: datetime | None) -> SplitTime:
+    """-> the parts of a time, as far as verdicts are known of it."""
+    first, last = _days_known(session)
+    if first is None or last is None:
+        return SplitTime(None)
+    begin, end = _whole_days(since, until)
+    if begin is not None and end is not None and begin >= end:
+        return SplitTime(None, ((since, until),))
+    pieces: list[_Piece] = []
+    if since is not None and begin is not None and since < midnight(begin):
+        pieces.append((since, midnight(begin)))
+    if until is not None and end is not None and midnight(end) < until:
+        pieces.append((midnight(end), until))
+    day = max(begin or date.min, day_of(first))
+    stop = day_of(last)
+    if end is not None and end <= stop:
+        stop = max(end, _FIRST) - _DAY
+    return SplitTime((day, stop) if day <= stop else None, tuple(pieces))
+
+
+def _days_known(session: Session) -> tuple[int | None, int | None]:
+    first, last = (  # one each: SQLite takes one step in the index for it
+        session.execute(select(end(CountRow.period)).where(CountRow.period > FIRST_DAY)).scalar()
+        for end in (func.min, func.max)
+    )
+    return first, last
+
+
+def midnight(day: date) -> datetime:
+    """-> the moment at which a day begins, in UTC."""
+    return datetime.combine(day, time(), UTC)
+
+
+def _whole_days(since: datetime | None, until: datetime | None) -> tuple[date | None, date | None]:
+    """-> the first day that lies in this time as a whole, and the first after it that does not."""
+    begin = None
+    if since is not None:
+        begin = since.astimezone(UTC).date()
+        if midnight(begin) < since and begin < date.max:
+            begin += _DAY
+    return begin, until.astimezone(UTC).date() if until is not None else None

@@ -42,7 +42,7 @@ _FILES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class TriagedIncident:
     """An incident whose triage has ended; `key` is None where it failed."""
 
     id: str
@@ -51,24 +51,24 @@ class Kept:
     key: VerdictKey | None
 
 
-def of_other_knowledge(session: Session, knowledge: str, after: int, most: int) -> list[Kept]:
+def of_other_knowledge(session: Session, knowledge: str, after: int, most: int) -> list[TriagedIncident]:
     """-> incidents above number `after` whose verdict is of other knowledge, or that failed, in their order."""
     return _kept(session, _OTHER, {"after": after, "of_knowledge": knowledge, "most": most})
 
 
-def some(session: Session, numbers: list[int]) -> list[Kept]:
+def some(session: Session, numbers: list[int]) -> list[TriagedIncident]:
     """-> those of these incidents whose triage has ended, in the order of their numbers."""
     return _kept(session, _SOME, {"numbers": numbers})
 
 
-def _kept(session: Session, query: object, asked: dict[str, object]) -> list[Kept]:
+def _kept(session: Session, query: object, asked: dict[str, object]) -> list[TriagedIncident]:
     connection = session.connection()
     rows = connection.execute(query, asked).all()  # type: ignore[call-overload]
     files: dict[int, list[StoredFile]] = defaultdict(list)
     for number, *file in connection.execute(_FILES, {"numbers": [row.number for row in rows]}):
         files[number].append(StoredFile(*file))
     return [
-        Kept(
+        TriagedIncident(
             str(row.number),
             Job(**row.job),
             StoredLog(row.log_sha256, tuple(files[row.number])),

@@ -23,7 +23,7 @@ class DatabaseInUse(TriageError):
 
 
 @contextmanager
-def alone(url: str) -> Iterator[None]:
+def exclusive_use(url: str) -> Iterator[None]:
     """Nobody else comes through here for this database until it is left. On Postgres there may be many servers.
 
     Raises DatabaseInUse, and TriageError where the folder can't be written.

@@ -11,8 +11,8 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from torchtriage.domain.stats import Bucket, Stat, StatsFilter
 from torchtriage.storage import daily_counts, periods
-from torchtriage.storage.day_ranges import Parts, midnight, parts
 from torchtriage.storage.pagination import BadCursor, Page, decode, encode
+from torchtriage.storage.periods import SplitTime, midnight, split_time
 from torchtriage.storage.tables import CountRow, IncidentRow
 
 MOST = 5000  # incidents that one answer is made of, or counts that stand in it, but for those of its last day
@@ -48,7 +48,7 @@ def counted(session: Session, wanted: StatsFilter, by: str, bucket: Bucket, curs
         _join(found, _raw(session, shown, by, bucket))
     order = sorted(found.items(), key=lambda item: (item[0][0], -item[1][0], item[0][1] or ""))
     items = tuple(Stat(at, value, count, hours) for (at, value), (count, hours) in order)
-    return Page(items, encode(periods.of_day(end.date())) if end is not None else None)
+    return Page(items, encode(periods.day_period(end.date())) if end is not None else None)
 
 
 def conditions(wanted: StatsFilter) -> list[ColumnElement[bool]]:
@@ -88,7 +88,7 @@ def _end(session: Session, wanted: StatsFilter, by: str, kept: bool) -> datetime
 
 def _days_of_counts(session: Session, wanted: StatsFilter, by: str) -> tuple[date | None, date | None]:
     """-> the first day, and that of the first count beyond MOST."""
-    days = parts(session, wanted.since, wanted.until).days
+    days = split_time(session, wanted.since, wanted.until).days
     if days is None:
         return None, None
     query = select(CountRow.period).where(*_of_days(days, wanted.cluster, by)).order_by(CountRow.period)
@@ -108,7 +108,7 @@ def _days_of_incidents(session: Session, wanted: StatsFilter) -> tuple[date | No
 def _by_days(session: Session, found: _Found, wanted: StatsFilter, by: str) -> None:
     """Whole days come from the counts that are kept; only what is left of the days at both ends, and what has no
     verdict, is counted here."""
-    time: Parts = parts(session, wanted.since, wanted.until)
+    time: SplitTime = split_time(session, wanted.since, wanted.until)
     if time.days is not None:
         _join(found, _kept(session, wanted, by, time.days))
     without = IncidentRow.outcome.is_(None)
@@ -122,14 +122,14 @@ def _kept(session: Session, wanted: StatsFilter, by: str, days: tuple[date, date
     sums = func.sum(CountRow.count), func.sum(CountRow.cost)
     query = select(CountRow.period, value, *sums).where(*_of_days(days, wanted.cluster, by))
     return [
-        (f"{periods.named(day)}T00:00:00Z", known, count, int(cost) / daily_counts.COST or None)
+        (f"{periods.period_name(day)}T00:00:00Z", known, count, int(cost) / daily_counts.COST or None)
         for day, known, count, cost in session.execute(query.group_by(CountRow.period, value))
     ]
 
 
 def _of_days(days: tuple[date, date], cluster: str | None, by: str) -> list[ColumnElement[bool]]:
     every = cluster is None and by != "cluster"
-    within = CountRow.period.between(periods.of_day(days[0]), periods.of_day(days[1]))
+    within = CountRow.period.between(periods.day_period(days[0]), periods.day_period(days[1]))
     return [within, CountRow.every == every, *([CountRow.cluster == cluster] if cluster is not None else [])]
 
 

@@ -17,7 +17,7 @@ _LOCK = "lock"
 _YOUNG = 60  # seconds in which a folder without its lock may still get it
 
 
-class Incoming:
+class UploadSpool:
     """A folder of this process's own under `parent`. It is gone when this is closed, garbage or the process ends well.
 
     The process holds a lock in it, which the system takes away when it ends otherwise.

@@ -41,7 +41,7 @@ _REMEMBER = insert(_EARLIER).from_select(
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NewVerdict:
     """What a triage said of an incident, and what of that is filtered, grouped and searched by."""
 
     incident_id: str
@@ -49,7 +49,7 @@ class Found:
     summary: VerdictSummary
 
 
-def save(session: Session, found: Sequence[Found], triaged_at: datetime, settled: bool = True) -> list[bool]:
+def save(session: Session, found: Sequence[NewVerdict], triaged_at: datetime, settled: bool = True) -> list[bool]:
     """Keeps verdicts and puts the incidents into their groups -> whether, of each; not where another was quicker or the
     incident is gone.
 
@@ -60,13 +60,15 @@ def save(session: Session, found: Sequence[Found], triaged_at: datetime, settled
     rows = {row.number: row for row in _found(session, _LOCKED, list(first), OPEN)}
     kept = [first[number] for number in rows]
     jobs = [Job(**row.job) for row in rows.values()]
-    summaries = group_assignment.told_apart(session, [(one.summary, job) for one, job in zip(kept, jobs, strict=True)])
+    summaries = group_assignment.apply_splits(
+        session, [(one.summary, job) for one, job in zip(kept, jobs, strict=True)]
+    )
     saved = [_Saved(*each) for each in zip(rows.values(), jobs, (one.verdict for one in kept), summaries, strict=True)]
     grouped = [one for one in saved if one.summary.fingerprint]
-    groups = group_assignment.join(session, [one.as_joining(provisional=not settled) for one in grouped])
+    groups = group_assignment.join(session, [one.as_member(provisional=not settled) for one in grouped])
     group_of = {one.row.number: group for one, group in zip(grouped, groups, strict=True)}
     _set(session, [(one, group_of.get(one.row.number)) for one in saved], triaged_at)
-    daily_counts.move_all(session, ((None, daily_counts.of(_after(one.row, one.summary))) for one in saved))
+    daily_counts.update_all(session, ((None, daily_counts.of(_after(one.row, one.summary))) for one in saved))
     return [number_of(one.incident_id) in rows and first[number_of(one.incident_id)] is one for one in found]
 
 
@@ -79,13 +81,13 @@ class _Saved:
     verdict: Verdict
     summary: VerdictSummary
 
-    def as_joining(self, was: int | None = None, provisional: bool = False) -> group_assignment.Joining:
+    def as_member(self, was: int | None = None, provisional: bool = False) -> group_assignment.NewMember:
         """-> what puts it into its group, it having been in the group `was`, if any."""
         origin = group_assignment.Origin(
             knowledge_version(self.verdict.engine, self.verdict.knowledge), was, provisional
         )
         assert self.summary.fingerprint is not None
-        return group_assignment.Joining(self.summary.fingerprint, self.summary, self.row.received_at, origin)
+        return group_assignment.NewMember(self.summary.fingerprint, self.summary, self.row.received_at, origin)
 
 
 def knowledge_version(engine: str, knowledge: str) -> str:
@@ -106,9 +108,11 @@ def replace(session: Session, incident_id: str, verdict: Verdict, summary: Verdi
     if before is None:
         return False
     job = Job(**before.job)
-    (summary,) = group_assignment.told_apart(session, [(summary, job)])
+    (summary,) = group_assignment.apply_splits(session, [(summary, job)])
     if summary.fingerprint != before.fingerprint:
-        group_merging.begin_leaving(session, before.group_number, [summary.fingerprint] if summary.fingerprint else [])
+        group_merging.lock_before_leaving(
+            session, before.group_number, [summary.fingerprint] if summary.fingerprint else []
+        )
     row = next(iter(_found(session, _LOCKED, [number], _ENDED)), None)
     if row is None:
         return False
@@ -119,12 +123,12 @@ def replace(session: Session, incident_id: str, verdict: Verdict, summary: Verdi
         was = session.get(FingerprintRow, row.fingerprint) if row.fingerprint else None
         group = None
         if summary.fingerprint:
-            (group,) = group_assignment.join(session, [saved.as_joining(was.group_number if was else None)])
+            (group,) = group_assignment.join(session, [saved.as_member(was.group_number if was else None)])
     _set(session, [(saved, group)], now)
     if summary.fingerprint != row.fingerprint and row.group_number is not None:
         # Which may be where it went: under another fingerprint of the group, or of a merge.
         group_merging.leave(session, row.group_number, group if isinstance(group, int) else None)
-    daily_counts.move(session, daily_counts.of(row), daily_counts.of(_after(row, summary)))
+    daily_counts.update(session, daily_counts.of(row), daily_counts.of(_after(row, summary)))
     return True
 
 

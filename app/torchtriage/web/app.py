@@ -17,10 +17,10 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from torchtriage import __version__
 from torchtriage.domain.access import Scope
 from torchtriage.extras import require
-from torchtriage.services.fingerprint_upgrade import Succession
-from torchtriage.services.maintenance import Upkeep
-from torchtriage.services.outbox_worker import Postman
-from torchtriage.services.retriage_job import Rework
+from torchtriage.services.fingerprint_upgrade import FingerprintUpgrade
+from torchtriage.services.maintenance import Maintenance
+from torchtriage.services.outbox_worker import OutboxWorker
+from torchtriage.services.retriage_job import RetriageJobs
 from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
@@ -59,23 +59,23 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
         service = await to_thread.run_sync(opening) if opened is None else opened
         app.state.service = service
         app.state.intake = Intake(Spools(lambda: service.blobs.incoming.folder))
-        app.state.rework = Rework(service)
+        app.state.retriage_jobs = RetriageJobs(service)
         app.state.rate_limit = RateLimit(settings.rate_limit, settings.wrong_logins)
         app.state.provider = provider
         await to_thread.run_sync(pages.warm, app)
-        upkeep, postman = Upkeep(service), Postman(service)
+        upkeep, outbox_worker = Maintenance(service), OutboxWorker(service)
         upkeep.start()
-        postman.start()
-        succession = Succession(service)
+        outbox_worker.start()
+        succession = FingerprintUpgrade(service)
         if settings.serve_triages:
             succession.start()
         async with mcp.answering(app, service):
             yield
         app.state.intake.stop()
-        app.state.rework.close()
+        app.state.retriage_jobs.close()
         await to_thread.run_sync(succession.stop)
         await to_thread.run_sync(upkeep.stop)
-        await to_thread.run_sync(postman.stop)
+        await to_thread.run_sync(outbox_worker.stop)
         await to_thread.run_sync(close_service, service)
 
     # No page of Swagger UI or ReDoc: both load scripts from elsewhere. No redirects to addresses without a slash at the

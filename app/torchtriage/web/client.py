@@ -8,7 +8,7 @@ from pathlib import Path
 from fastapi import APIRouter, Request, Response
 
 import torchtriage.client
-from torchtriage.web.errors import told
+from torchtriage.web.errors import error_responses
 
 router = APIRouter(tags=["client"])
 
@@ -22,7 +22,7 @@ _TAG = f'"{hashlib.sha256(_SOURCE).hexdigest()[:32]}"'
     responses={
         200: {"content": {"text/x-python": {"schema": {"type": "string"}}}},
         304: {"description": "It is the one whose ETag was sent as If-None-Match"},
-        **told(guarded=False),
+        **error_responses(guarded=False),
     },
 )
 async def client(request: Request) -> Response:

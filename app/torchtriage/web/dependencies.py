@@ -9,7 +9,7 @@ from starlette.datastructures import State
 
 from torchtriage.knowledge.cache import cache_folder, load_index
 from torchtriage.knowledge.symptom_search import SearchIndex
-from torchtriage.services.retriage_job import Rework
+from torchtriage.services.retriage_job import RetriageJobs
 from torchtriage.services.service import Service
 from torchtriage.web.api.upload_lanes import Intake
 
@@ -33,8 +33,8 @@ def search_index(state: State, service: Service) -> SearchIndex:
     return cast(SearchIndex, state.search_index)
 
 
-def _rework(request: Request) -> Rework:
-    return cast(Rework, request.app.state.rework)
+def _retriage_jobs(request: Request) -> RetriageJobs:
+    return cast(RetriageJobs, request.app.state.retriage_jobs)
 
 
 def _index(request: Request) -> SearchIndex:
@@ -42,4 +42,4 @@ def _index(request: Request) -> SearchIndex:
 
 
 SearchDep = Annotated[SearchIndex, Depends(_index)]
-ReworkDep = Annotated[Rework, Depends(_rework)]
+RetriageJobsDep = Annotated[RetriageJobs, Depends(_retriage_jobs)]

@@ -64,7 +64,7 @@ class Stopping(TriageError):
         super().__init__("the service is being stopped; send this again")
 
 
-def told(*statuses: int, guarded: bool = True) -> dict[int | str, dict[str, Any]]:
+def error_responses(*statuses: int, guarded: bool = True) -> dict[int | str, dict[str, Any]]:
     """-> what a route says in the OpenAPI document about the errors it can give; 500 and 503 any can.
 
     A `guarded` one asks for a token where the service wants tokens.

@@ -15,12 +15,14 @@ from torchtriage.services.service import Service
 from torchtriage.storage import incidents
 from torchtriage.web.authentication import Reader
 from torchtriage.web.dependencies import ServiceDep
-from torchtriage.web.errors import told
+from torchtriage.web.errors import error_responses
 
 router = APIRouter(tags=["health"])
 
 
-@router.get("/metrics", responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **told()})
+@router.get(
+    "/metrics", responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **error_responses()}
+)
 def metrics(service: ServiceDep, _: Reader) -> Response:
     """Counters of this process, and the queue as the database has it."""
     queue = CollectorRegistry()

@@ -16,14 +16,14 @@ from torchtriage.services import slack_requests
 from torchtriage.services.service import Service
 from torchtriage.services.slack_requests import Answer as Said
 from torchtriage.web.dependencies import ServiceDep
-from torchtriage.web.errors import told
+from torchtriage.web.errors import error_responses
 from torchtriage.web.json_responses import Answer
 
 router = APIRouter(prefix="/slack", tags=["slack"])
 _LARGEST = 1 << 20  # bytes; what Slack sends is far smaller
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {"description": "What Slack shows at once, or nothing", "content": {"application/json": {}}},
-    **told(400, 401, 404, 413, guarded=False),
+    **error_responses(400, 401, 404, 413, guarded=False),
 }
 Handle = Callable[[Service, str, Any], Said]
 

@@ -12,7 +12,7 @@ from torchtriage.web.api.request_models import PageQuery, Word
 from torchtriage.web.api.response_models import ChangesForm
 from torchtriage.web.authentication import Admin
 from torchtriage.web.dependencies import ServiceDep
-from torchtriage.web.errors import told
+from torchtriage.web.errors import error_responses
 from torchtriage.web.json_responses import Answer
 
 router = APIRouter(prefix="/api/v1", tags=["changes"])
@@ -23,7 +23,7 @@ class ChangesQuery(PageQuery):
     by: Word = Field(None, description="Who changed it")
 
 
-@router.get("/changes", responses={200: {"model": ChangesForm}, **told(400, 422)})
+@router.get("/changes", responses={200: {"model": ChangesForm}, **error_responses(400, 422)})
 def list_changes(query: Annotated[ChangesQuery, Query()], service: ServiceDep, _: Admin) -> Response:
     """The trail of changes, the latest first; its rows are kept for good."""
     page = tokens.changes(service.database, query.subject, query.limit, query.cursor, query.by)

@@ -13,21 +13,21 @@ from torchtriage.web.api.request_models import GroupChangeBody, GroupsQuery, Mer
 from torchtriage.web.api.response_models import GroupForm, GroupsForm, page_of
 from torchtriage.web.authentication import Reader, Writer
 from torchtriage.web.dependencies import ServiceDep
-from torchtriage.web.errors import told
+from torchtriage.web.errors import error_responses
 from torchtriage.web.json_responses import Answer
 
 router = APIRouter(prefix="/api/v1/groups", tags=["groups"])
 _ONE: dict[int | str, dict[str, Any]] = {200: {"model": GroupForm}}
 
 
-@router.get("", responses={200: {"model": GroupsForm}, **told(400, 422)})
+@router.get("", responses={200: {"model": GroupsForm}, **error_responses(400, 422)})
 def list_groups(query: Annotated[GroupsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
     """Groups in the order of `sort`; their fingerprints are only told when one is read."""
     page = groups.list_groups(service, query.wanted(), query.limit, query.cursor)
     return Answer(page_of(page, service.settings.base_url))
 
 
-@router.get("/{group}", responses={**_ONE, **told(404, 422)})
+@router.get("/{group}", responses={**_ONE, **error_responses(404, 422)})
 def read_group(group: str, service: ServiceDep, _: Reader) -> Response:
     """One group; its incidents are `/api/v1/incidents?group=`. The number of a group that is gone gives the one that
     its incidents went to, and a fingerprint the one that it belongs to.
@@ -35,7 +35,7 @@ def read_group(group: str, service: ServiceDep, _: Reader) -> Response:
     return Answer(groups.read_group(service, group).as_dict(service.settings.base_url))
 
 
-@router.patch("/{group}", responses={**_ONE, **told(400, 403, 404, 413, 422)})
+@router.patch("/{group}", responses={**_ONE, **error_responses(400, 403, 404, 413, 422)})
 def change_group(group: str, change: GroupChangeBody, service: ServiceDep, caller: Writer) -> Response:
     """Set a group's status, owner or note, or mute it; what is not given stays."""
     mute = timedelta(days=change.mute_days) if change.mute_days is not None else None
@@ -44,13 +44,13 @@ def change_group(group: str, change: GroupChangeBody, service: ServiceDep, calle
     return Answer(changed.as_dict(service.settings.base_url))
 
 
-@router.post("/{group}/merge", responses={**_ONE, **told(400, 403, 404, 409, 413, 422)})
+@router.post("/{group}/merge", responses={**_ONE, **error_responses(400, 403, 404, 409, 413, 422)})
 def merge_groups(group: str, body: MergeBody, service: ServiceDep, caller: Writer) -> Response:
     """Make other groups part of this one, for the incidents that are there and those that come. `split` undoes it."""
     return Answer(groups.merge_groups(service, group, body.groups, caller.name).as_dict(service.settings.base_url))
 
 
-@router.post("/{group}/split", responses={**_ONE, **told(400, 403, 404, 409, 413, 422)})
+@router.post("/{group}/split", responses={**_ONE, **error_responses(400, 403, 404, 409, 413, 422)})
 def split_group(group: str, body: SplitBody, service: ServiceDep, caller: Writer) -> Response:
     """Undo merges of `groups` into this one; or give those of its incidents, there and to come, a group of their own
     in which `by` is `value`, one of the group's fingerprints for instance. The new group is answered; merging it into

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from torchtriage.errors import StorageUnavailable, TriageError
 from torchtriage.services.service import Service
 from torchtriage.web.dependencies import ServiceDep
-from torchtriage.web.errors import told
+from torchtriage.web.errors import error_responses
 from torchtriage.web.json_responses import Answer
 
 router = APIRouter(tags=["health"])
@@ -29,13 +29,13 @@ class Health(BaseModel):
     status: str
 
 
-@router.get("/healthz", responses={200: {"model": Health}, **told(guarded=False)})
+@router.get("/healthz", responses={200: {"model": Health}, **error_responses(guarded=False)})
 async def alive() -> Response:
     """The process answers; whatever else is wrong, restarting it would not help."""
     return Answer({"status": "ok"})
 
 
-@router.get("/readyz", responses={200: {"model": Health}, **told(guarded=False)})
+@router.get("/readyz", responses={200: {"model": Health}, **error_responses(guarded=False)})
 async def ready(request: Request, service: ServiceDep) -> Response:
     """Logs can be taken and are worked on: database and log store can be written, and no loop is silent."""
     state = request.app.state

@@ -24,7 +24,7 @@ from torchtriage.web.api.request_models import FeedbackBody, IncidentsQuery, Log
 from torchtriage.web.api.response_models import IncidentForm, IncidentsForm, LinesForm, RepeatForm, page_of
 from torchtriage.web.authentication import Reader, Submitter, Writer, submitting
 from torchtriage.web.dependencies import IntakeDep, ServiceDep, intake_of, service_of
-from torchtriage.web.errors import told
+from torchtriage.web.errors import error_responses
 from torchtriage.web.json_responses import Answer
 from torchtriage.web.security import refuse_cross_site
 
@@ -67,9 +67,9 @@ _PLACE = {"Location": {"schema": {"type": "string"}, "description": "Where the i
             "description": "The same log of the same job and attempt was there already",
             "headers": _PLACE,
         },
-        201: _FORM | {"description": "Kept and triaged", "headers": _PLACE},
-        202: _FORM | {"description": "Kept; the triage goes on", "headers": _PLACE},
-        **told(*BODY_ERRORS),
+        201: _FORM | {"description": "TriagedIncident and triaged", "headers": _PLACE},
+        202: _FORM | {"description": "TriagedIncident; the triage goes on", "headers": _PLACE},
+        **error_responses(*BODY_ERRORS),
     },
 )
 async def submit(
@@ -111,19 +111,19 @@ class SubmitRoute(BaseRoute):
         await response(scope, receive, send)
 
 
-@router.get("", responses={200: {"model": IncidentsForm}, **told(400, 422)})
+@router.get("", responses={200: {"model": IncidentsForm}, **error_responses(400, 422)})
 def list_incidents(query: Annotated[IncidentsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
     """Incidents, the newest first."""
     page = incidents.list_incidents(service, query.wanted(), query.limit, query.cursor)
     return Answer(page_of(page, service.settings.base_url))
 
 
-@router.get("/{incident}", responses={200: _FORM, **told(404, 422)})
+@router.get("/{incident}", responses={200: _FORM, **error_responses(404, 422)})
 def read_incident(incident: str, service: ServiceDep, _: Reader) -> Response:
     return Answer(incidents.read_incident(service, incident).as_dict(service.settings.base_url))
 
 
-@router.get("/{incident}/log", responses={200: {"model": LinesForm}, **told(404, 422)})
+@router.get("/{incident}/log", responses={200: {"model": LinesForm}, **error_responses(404, 422)})
 def read_log(incident: str, query: Annotated[LogQuery, Query()], service: ServiceDep, _: Reader) -> Response:
     """A piece of the log."""
     found = incidents.read_incident(service, incident)
@@ -139,18 +139,20 @@ def read_log(incident: str, query: Annotated[LogQuery, Query()], service: Servic
     )
 
 
-@router.delete("/{incident}", status_code=204, responses={204: {"description": "Forgotten"}, **told(403, 404, 422)})
+@router.delete(
+    "/{incident}", status_code=204, responses={204: {"description": "Forgotten"}, **error_responses(403, 404, 422)}
+)
 def forget_incident(incident: str, service: ServiceDep, caller: Writer) -> Response:
     """Forget an incident, and its log where no other incident has the same."""
     incidents.forget_incident(service, incident, caller.name)
     return Response(status_code=204)
 
 
-@router.post("/{incident}/feedback", responses={200: _FORM, **told(400, 403, 404, 413, 422)})
+@router.post("/{incident}/feedback", responses={200: _FORM, **error_responses(400, 403, 404, 413, 422)})
 def say(incident: str, said: FeedbackBody, service: ServiceDep, caller: Writer) -> Response:
     """Say whether the verdict was right, and what it should have been."""
     feedback = Feedback(said.verdict, caller.name, datetime.now(UTC), said.entry, said.note)
-    return Answer(incidents.say(service, incident, feedback).as_dict(service.settings.base_url))
+    return Answer(incidents.give_feedback(service, incident, feedback).as_dict(service.settings.base_url))
 
 
 async def _after(service: Service, incident: Incident, seconds: float) -> Incident:

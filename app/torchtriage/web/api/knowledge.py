@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from torchtriage.domain.entry import Entry, Kind, Language, Text
 from torchtriage.errors import NotFound
 from torchtriage.web.dependencies import SearchDep, ServiceDep
-from torchtriage.web.errors import told
+from torchtriage.web.errors import error_responses
 from torchtriage.web.json_responses import Answer
 
 router = APIRouter(prefix="/api/v1/knowledge", tags=["knowledge"])
@@ -59,7 +59,7 @@ class HitsForm(BaseModel):
     next: str | None
 
 
-@router.get("", responses={200: {"model": EntriesForm}, **told(422)})
+@router.get("", responses={200: {"model": EntriesForm}, **error_responses(422)})
 def list_entries(query: Annotated[KnowledgeQuery, Query()], service: ServiceDep) -> Response:
     """All entries, by id."""
     wanted = query.model_dump(exclude_none=True)
@@ -69,7 +69,7 @@ def list_entries(query: Annotated[KnowledgeQuery, Query()], service: ServiceDep)
     return Answer({"items": items, "next": None})
 
 
-@router.get("/search", responses={200: {"model": HitsForm}, **told(422)})
+@router.get("/search", responses={200: {"model": HitsForm}, **error_responses(422)})
 def search_entries(query: Annotated[SearchQuery, Query()], service: ServiceDep, index: SearchDep) -> Response:
     """Entries by symptom, best first; none where nothing fits."""
     entries = service.knowledge.entries
@@ -80,7 +80,7 @@ def search_entries(query: Annotated[SearchQuery, Query()], service: ServiceDep, 
     return Answer({"items": items, "next": None})
 
 
-@router.get("/{entry}", responses={200: {"model": Entry}, **told(404, 422)})
+@router.get("/{entry}", responses={200: {"model": Entry}, **error_responses(404, 422)})
 def read_entry(entry: str, service: ServiceDep) -> Response:
     """One entry, whole, in both languages."""
     found = service.knowledge.entries.get(entry)

@@ -125,7 +125,7 @@ def _unnamed(folder: Callable[[], Path]) -> FileIO:
 
 
 def _append(file: FileIO, data: bytes, all_spooled: int) -> None:
-    """Together bodies never take more than half of what is free: the logs made of them have to be written too."""
+    """GroupCommit bodies never take more than half of what is free: the logs made of them have to be written too."""
     try:
         disk = os.fstatvfs(file.fileno())
         if all_spooled > disk.f_bavail * disk.f_frsize - len(data):

@@ -17,7 +17,7 @@ from torchtriage.web.api.request_models import Moment, Word
 from torchtriage.web.api.response_models import DashboardForm, HostsForm, StatsForm
 from torchtriage.web.authentication import Reader
 from torchtriage.web.dependencies import ServiceDep
-from torchtriage.web.errors import told
+from torchtriage.web.errors import error_responses
 from torchtriage.web.json_responses import Answer
 
 router = APIRouter(prefix="/api/v1", tags=["stats"])
@@ -64,13 +64,13 @@ class DashboardQuery(BaseModel):
         return Range(max(first, last - timedelta(days=1100)), last)
 
 
-@router.get("/dashboard", responses={200: {"model": DashboardForm}, **told(422)})
+@router.get("/dashboard", responses={200: {"model": DashboardForm}, **error_responses(422)})
 def told_dashboard(query: Annotated[DashboardQuery, Query()], service: ServiceDep, _: Reader) -> Response:
     """All that the dashboard shows of whole days (UTC): failures over time, cost, hosts, retries, precision."""
     return Answer(dashboard(service, query.range(), query.cluster).as_dict())
 
 
-@router.get("/stats", responses={200: {"model": StatsForm}, **told(400, 422)})
+@router.get("/stats", responses={200: {"model": StatsForm}, **error_responses(400, 422)})
 def count(query: Annotated[StatsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
     """Incidents received and GPU hours lost, for each day or hour and value of `by`; the oldest first.
 
@@ -80,7 +80,7 @@ def count(query: Annotated[StatsQuery, Query()], service: ServiceDep, _: Reader)
     return Answer({"items": json_form(page.items), "next": page.next})
 
 
-@router.get("/hosts", responses={200: {"model": HostsForm}, **told(422)})
+@router.get("/hosts", responses={200: {"model": HostsForm}, **error_responses(422)})
 def hosts(query: Annotated[HostsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
     """Hosts on which runs failed first, over all jobs; those with the most failures of their own come first."""
     items = stats.hosts(service, query.wanted(), query.limit)

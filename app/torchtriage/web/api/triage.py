@@ -15,13 +15,13 @@ from torchtriage.web.api.body import with_uploads
 from torchtriage.web.api.incidents import BODY, BODY_ERRORS
 from torchtriage.web.authentication import Submitter
 from torchtriage.web.dependencies import IntakeDep, ServiceDep
-from torchtriage.web.errors import told
+from torchtriage.web.errors import error_responses
 from torchtriage.web.json_responses import Answer
 
 router = APIRouter(prefix="/api/v1", tags=["triage"])
 
 
-@router.post("/triage", openapi_extra=BODY, responses={200: {"model": Verdict}, **told(*BODY_ERRORS)})
+@router.post("/triage", openapi_extra=BODY, responses={200: {"model": Verdict}, **error_responses(*BODY_ERRORS)})
 async def triage(
     request: Request,
     service: ServiceDep,

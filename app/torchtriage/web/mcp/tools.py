@@ -14,7 +14,6 @@ from torchtriage.errors import BadInput, NotFound
 from torchtriage.knowledge.symptom_search import SearchIndex
 from torchtriage.reading.unpack import Upload
 from torchtriage.services import groups, incidents
-from torchtriage.services import similar_incidents as similar
 from torchtriage.services.service import Service
 from torchtriage.services.triage_upload import triage_upload
 
@@ -93,7 +92,7 @@ class Tools:
     def similar_incidents(self, incident: str, limit: int = 10) -> list[dict[str, Any]]:
         """Find earlier failures like a stored one, the likest first, with what people noted about what helped."""
         found = incidents.read_incident(self.service, incident)
-        return [self._short(other) for other in similar.similar(self.service, found, max(1, min(limit, 50)))]
+        return [self._short(other) for other in incidents.similar_to(self.service, found, max(1, min(limit, 50)))]
 
     def list_groups(self, status: GroupStatus | None = None, limit: int = 20) -> list[dict[str, Any]]:
         """List groups of failures of one cause, the latest seen first: how often, since when, lost GPU hours."""

@@ -10,7 +10,7 @@ from torchtriage.domain.verdict import Attempt
 
 
 @dataclass(frozen=True, slots=True)
-class AlikeAttempts:
+class AttemptRow:
     """`count` attempts from `first` to `last` that failed of the same entry, or of none."""
 
     first: Attempt
@@ -18,7 +18,7 @@ class AlikeAttempts:
     count: int
 
 
-def alike_attempts(attempts: Sequence[Attempt]) -> tuple[AlikeAttempts, ...]:
+def attempt_rows(attempts: Sequence[Attempt]) -> tuple[AttemptRow, ...]:
     """-> a row for each change of what the attempts failed of."""
     runs = (list(run) for _, run in groupby(attempts, key=lambda attempt: attempt.entry))
-    return tuple(AlikeAttempts(run[0], run[-1], len(run)) for run in runs)
+    return tuple(AttemptRow(run[0], run[-1], len(run)) for run in runs)

@@ -11,9 +11,9 @@ from fastapi import APIRouter, Form, Request, Response
 from starlette.responses import RedirectResponse
 
 from torchtriage.errors import BadInput
-from torchtriage.services.bulk_actions import MOST, forget_some, read_some, say_of_some
+from torchtriage.services.incidents import MOST, forget_incidents, give_feedback_to, read_incidents
 from torchtriage.web.authentication import Writer
-from torchtriage.web.dependencies import ReworkDep, ServiceDep
+from torchtriage.web.dependencies import RetriageJobsDep, ServiceDep
 from torchtriage.web.pages.incidents import FILTERS
 from torchtriage.web.pages.language import language
 from torchtriage.web.pages.list_items import IncidentItem, incident_items
@@ -36,7 +36,7 @@ class ForgetPage:
 def bulk(
     request: Request,
     service: ServiceDep,
-    rework: ReworkDep,
+    retriage_jobs: RetriageJobsDep,
     caller: Writer,
     incident: Annotated[list[str] | None, Form()] = None,
     action: Annotated[str, Form()] = "",
@@ -49,16 +49,16 @@ def bulk(
         return _back(back, "nothing", 0)
     match action:
         case "retriage":
-            rework.look(caller.name, chosen)
+            retriage_jobs.start_preview(caller.name, chosen)
             return RedirectResponse("/retriage", HTTPStatus.SEE_OTHER)
         case "right" | "wrong":
-            return _back(back, action, say_of_some(service, chosen, action, caller.name))
+            return _back(back, action, give_feedback_to(service, chosen, action, caller.name))
         case "delete":
-            items = incident_items(read_some(service, chosen), service.knowledge, language(request))
+            items = incident_items(read_incidents(service, chosen), service.knowledge, language(request))
             return render(request, "forget.html", ForgetPage(items, here, address("/incidents", back)))
         case "forget":
             back.pop("cursor", None)
-            return _back(back, "deleted", forget_some(service, chosen, caller.name))
+            return _back(back, "deleted", forget_incidents(service, chosen, caller.name))
     raise BadInput("the action is one of retriage, right, wrong and delete")
 
 

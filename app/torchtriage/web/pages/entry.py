@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 
 from torchtriage.answer.explain_match import Why
-from torchtriage.domain.entry import Entry
+from torchtriage.domain.entry import Entry, KnowledgeBase
 from torchtriage.domain.entry_history import EntryHistory
 from torchtriage.errors import BadInput, NotFound
 from torchtriage.knowledge import BUILT_IN
@@ -23,7 +24,6 @@ from torchtriage.web.pages.form_data import read_form
 from torchtriage.web.pages.groups import last_days
 from torchtriage.web.pages.language import language
 from torchtriage.web.pages.list_items import GroupItem, IncidentItem, group_items, incident_items
-from torchtriage.web.pages.related_entries import Related, related
 from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.sign_descriptions import SignPart, signs_in_words
 
@@ -130,3 +130,23 @@ def _source(service: Service, found: Entry) -> Source:
     built_in = folder == BUILT_IN
     replaces = folder is not None and not built_in and (BUILT_IN / found.file).exists()
     return Source(folder.name if folder else None, found.file, built_in, replaces)
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """`explains` and `explained_by` are entries, by id."""
+
+    explains: tuple[Entry, ...]
+    explained_by: tuple[Entry, ...]
+
+
+def related(entry: Entry, knowledge: KnowledgeBase) -> Related:
+    others = [other for _, other in sorted(knowledge.entries.items()) if other.id != entry.id]
+    return Related(
+        tuple(other for other in others if _explains(entry, other)),
+        tuple(other for other in others if _explains(other, entry)),
+    )
+
+
+def _explains(cause: Entry, effect: Entry) -> bool:
+    return any(fnmatchcase(effect.id, pattern) for pattern in cause.explains)

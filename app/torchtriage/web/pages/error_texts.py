@@ -15,14 +15,14 @@ from string import Formatter
 from torchtriage.domain.entry import Language, Text
 
 
-def told_problem(lang: Language, message: object) -> str:
+def problem_text(lang: Language, message: object) -> str:
     """-> the message in the reader's language."""
     plain = str(message)
     if lang == "en":
         return plain
     for pattern, text in sentences():
         if found := pattern.fullmatch(plain):
-            within = {name: told_problem(lang, part) for name, part in found.groupdict().items()}  # in one another
+            within = {name: problem_text(lang, part) for name, part in found.groupdict().items()}  # in one another
             return text.in_(lang).format(**within)
     return plain
 

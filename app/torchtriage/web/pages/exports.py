@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.responses import StreamingResponse
 
 from torchtriage.domain.incident import Incident
-from torchtriage.services.incident_export import every_incident
+from torchtriage.services.incidents import every_incident
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.pages.csv_export import csv_answer, file_headers, pieces
 from torchtriage.web.pages.incidents import asked_filters, filter_of

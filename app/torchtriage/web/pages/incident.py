@@ -19,11 +19,11 @@ from torchtriage.domain.verdict import Verdict
 from torchtriage.errors import BadInput
 from torchtriage.services.explain_match import why_not
 from torchtriage.services.groups import change_group, notes_beside, read_group
-from torchtriage.services.incidents import forget_incident, list_incidents, read_incident, say
+from torchtriage.services.incidents import forget_incident, give_feedback, list_incidents, read_incident
 from torchtriage.services.service import Service
 from torchtriage.web.authentication import Writer
 from torchtriage.web.dependencies import ServiceDep
-from torchtriage.web.pages.attempts import AlikeAttempts, alike_attempts
+from torchtriage.web.pages.attempts import AttemptRow, attempt_rows
 from torchtriage.web.pages.cascade_tree import Branch, cascade_tree
 from torchtriage.web.pages.form_data import read_form
 from torchtriage.web.pages.language import language
@@ -31,19 +31,19 @@ from torchtriage.web.pages.list_items import IncidentItem, incident_items
 from torchtriage.web.pages.localized_verdict import localized, title_of
 from torchtriage.web.pages.log_window import LogPiece, excerpt
 from torchtriage.web.pages.markdown import markdown
-from torchtriage.web.pages.rank_timeline import RanksPicture, ranks_picture
+from torchtriage.web.pages.rank_timeline import RankTimeline, rank_timeline
 from torchtriage.web.pages.rendering import render
 
 router = APIRouter()
-_ALIKE = 5  # other incidents of the group that are shown
-_HELPED = 5  # notes to other incidents of the group
+_SIMILAR = 5  # other incidents of the group that are shown
+_NOTES = 5  # notes to other incidents of the group
 _LONGEST_NOTE = 5000
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentPage:
-    """`titles` are those of the entries that the verdict names and the knowledge base still has; `alike` are other
-    incidents of the group, `helped` what people wrote to any of them, with the incident's id."""
+    """`titles` are those of the entries that the verdict names and the knowledge base still has; `similar` are other
+    incidents of the group, `notes` what people wrote to any of them, with the incident's id."""
 
     incident: Incident
     verdict: Verdict | None
@@ -52,12 +52,12 @@ class IncidentPage:
     job: dict[str, str]
     job_url: str | None
     address: str
-    picture: RanksPicture | None
+    picture: RankTimeline | None
     tree: tuple[Branch, ...]
-    attempts: tuple[AlikeAttempts, ...]
+    attempts: tuple[AttemptRow, ...]
     group: Group | None
-    alike: tuple[IncidentItem, ...]
-    helped: tuple[tuple[str, Feedback], ...]
+    similar: tuple[IncidentItem, ...]
+    notes: tuple[tuple[str, Feedback], ...]
     said: bool
 
 
@@ -106,7 +106,7 @@ async def feedback(request: Request, service: ServiceDep, incident_id: str, call
             raise BadInput("the verdict is right or wrong")
     note = given.get("note", "")[:_LONGEST_NOTE] or None
     kept = Feedback(said, caller.name, datetime.now(UTC), given.get("entry") or None, note)
-    await to_thread.run_sync(say, service, incident_id, kept)
+    await to_thread.run_sync(give_feedback, service, incident_id, kept)
     return RedirectResponse(f"/incidents/{incident_id}?said=1#feedback", HTTPStatus.SEE_OTHER)
 
 
@@ -140,12 +140,12 @@ def incident_page(service: Service, incident_id: str, lang: Language, said: bool
         job={name: str(value) for name, value in found.job.to_json().items() if name not in ("labels", "url")},
         job_url=url if url and url.startswith(("https://", "http://")) else None,
         address=f"{service.settings.base_url}/incidents/{found.id}",
-        picture=ranks_picture(verdict.timeline) if verdict else None,
+        picture=rank_timeline(verdict.timeline) if verdict else None,
         tree=cascade_tree(verdict) if verdict else (),
-        attempts=alike_attempts(verdict.attempts) if verdict else (),
+        attempts=attempt_rows(verdict.attempts) if verdict else (),
         group=group,
-        alike=incident_items(_others(service, found), service.knowledge, lang),
-        helped=tuple(notes_beside(service, found, _HELPED)),
+        similar=incident_items(_others(service, found), service.knowledge, lang),
+        notes=tuple(notes_beside(service, found, _NOTES)),
         said=said,
     )
 
@@ -153,8 +153,8 @@ def incident_page(service: Service, incident_id: str, lang: Language, said: bool
 def _others(service: Service, found: Incident) -> list[Incident]:
     if found.group is None or found.group.count < 2:
         return []
-    listed = list_incidents(service, IncidentFilter(group=found.group.id), limit=_ALIKE + 1)
-    return [other for other in listed.items if other.id != found.id][:_ALIKE]
+    listed = list_incidents(service, IncidentFilter(group=found.group.id), limit=_SIMILAR + 1)
+    return [other for other in listed.items if other.id != found.id][:_SIMILAR]
 
 
 def _titles(verdict: Verdict, knowledge: KnowledgeBase, lang: Language) -> dict[str, str]:

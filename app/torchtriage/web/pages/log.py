@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse
 from torchtriage.domain.incident import Incident, StoredFile
 from torchtriage.domain.verdict import Verdict
 from torchtriage.services.incidents import read_incident
-from torchtriage.services.log_search import Found, Sought, find
+from torchtriage.services.log_search import Found, LineQuery, find
 from torchtriage.services.service import Service
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.json_responses import Answer
@@ -121,15 +121,15 @@ def _look(service: Service, incident: Incident, piece: LogPiece, go: str) -> Fou
         start = hit.looked + (-1 if back else 1)
 
 
-def _found(service: Service, incident: Incident, file: StoredFile, sought: Sought, start: int, back: bool) -> Found:
+def _found(service: Service, incident: Incident, file: StoredFile, sought: LineQuery, start: int, back: bool) -> Found:
     if start < 1 or start > file.lines:
         return Found(None, min(max(start, 1), max(file.lines, 1)), True)
     return find(service, incident, file, sought, start, back)
 
 
-def _sought(wanted: Wanted, go: str) -> Sought:
+def _sought(wanted: Wanted, go: str) -> LineQuery:
     error = go.startswith("error") or not wanted.words
-    return Sought(None if error else wanted.words, error, wanted.rank)
+    return LineQuery(None if error else wanted.words, error, wanted.rank)
 
 
 def _start(wanted: Wanted, go: str) -> int:

@@ -41,7 +41,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class RanksPicture:
+class RankTimeline:
     """`marks` are all of them by rank, for the table; `began` and `ended` are the times at the picture's edges, None
     where the lanes are in the order of lines."""
 
@@ -65,7 +65,7 @@ class RanksPicture:
         return tuple((kind, counted[kind]) for kind in KINDS if counted[kind])
 
 
-def ranks_picture(marks: Sequence[RankMark]) -> RanksPicture | None:
+def rank_timeline(marks: Sequence[RankMark]) -> RankTimeline | None:
     """-> one lane a mark, or a kind, where there are many; None where there is nothing to compare."""
     if sum(len(mark.ranks) for mark in marks) < 2 or all(mark.kind == "silent" for mark in marks):
         return None
@@ -73,7 +73,7 @@ def ranks_picture(marks: Sequence[RankMark]) -> RanksPicture | None:
     return replace(drawn, marks=tuple(sorted(marks, key=lambda mark: (mark.kind == "silent", _first_range(mark)))))
 
 
-def _drawn(marks: Sequence[RankMark]) -> RanksPicture:
+def _drawn(marks: Sequence[RankMark]) -> RankTimeline:
     shown = [mark for mark in marks if mark.kind != "silent"]
     moments = [_moment(mark.time) for mark in shown if mark.kind != "missing"]
     zones = {moment.tzinfo for moment in moments if moment}
@@ -81,7 +81,7 @@ def _drawn(marks: Sequence[RankMark]) -> RanksPicture:
         return _by_time(marks, [mark for mark in shown if mark.time])
     step = (_RIGHT - _LEFT) / max(len(shown) - 1, 1)
     places = {id(mark): round(_LEFT + step * number, 2) for number, mark in enumerate(shown)}
-    return RanksPicture(_sorted([Lane(mark, len(mark.ranks), places.get(id(mark))) for mark in marks]))
+    return RankTimeline(_sorted([Lane(mark, len(mark.ranks), places.get(id(mark))) for mark in marks]))
 
 
 def _shared(marks: Sequence[RankMark]) -> list[RankMark]:
@@ -98,7 +98,7 @@ def _as_one(marks: list[RankMark]) -> RankMark:
     return replace(marks[0], ranks=ranks, until=max(times, key=_seconds) if len(times) > 1 else marks[0].until)
 
 
-def _by_time(marks: Sequence[RankMark], shown: Sequence[RankMark]) -> RanksPicture:
+def _by_time(marks: Sequence[RankMark], shown: Sequence[RankMark]) -> RankTimeline:
     begin = min(_seconds(mark.time) - (mark.waited or 0) for mark in shown)
     end = max(_seconds(mark.until or mark.time) for mark in shown)
 
@@ -117,7 +117,7 @@ def _by_time(marks: Sequence[RankMark], shown: Sequence[RankMark]) -> RanksPictu
     began, ended = (
         datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")[:-6][year] + zoned for at in (begin, end)
     )
-    return RanksPicture(_sorted([lane(mark) for mark in marks]), began, ended, end - begin)
+    return RankTimeline(_sorted([lane(mark) for mark in marks]), began, ended, end - begin)
 
 
 def _sorted(lanes: list[Lane]) -> tuple[Lane, ...]:

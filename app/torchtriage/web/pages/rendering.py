@@ -18,13 +18,12 @@ from torchtriage.domain.entry import Language
 from torchtriage.knowledge.cache import cache_folder
 from torchtriage.web.pages import sanitize
 from torchtriage.web.pages.alignment_marks import marks
-from torchtriage.web.pages.area_names import area_name
 from torchtriage.web.pages.compiled_templates import with_all_compiled
 from torchtriage.web.pages.compression import small_page
-from torchtriage.web.pages.error_texts import told_problem
+from torchtriage.web.pages.error_texts import problem_text
 from torchtriage.web.pages.language import language, remember
 from torchtriage.web.pages.sign_descriptions import in_words
-from torchtriage.web.pages.translations import word
+from torchtriage.web.pages.translations import area_name, word
 
 _WEB = Path(__file__).resolve().parents[1]
 STATIC = _WEB / "static"
@@ -41,7 +40,7 @@ def render(request: Request, template: str, page: object, status: int = 200) -> 
             page=page,
             lang=lang,
             t=partial(word, lang),
-            told_problem=partial(told_problem, lang),
+            problem_text=partial(problem_text, lang),
             area_name=partial(area_name, lang),
             path=request.url.path,
             in_language=partial(_in_language, request),

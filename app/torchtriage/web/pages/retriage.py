@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse
 from torchtriage.errors import BadInput
 from torchtriage.services.retriage_job import Progress
 from torchtriage.web.authentication import Admin, Writer
-from torchtriage.web.dependencies import ReworkDep
+from torchtriage.web.dependencies import RetriageJobsDep
 from torchtriage.web.pages.rendering import render
 
 router = APIRouter()
@@ -27,28 +27,28 @@ class RetriagePage:
 
 
 @router.get("/retriage")
-def retriage(request: Request, rework: ReworkDep) -> Response:
-    progress = rework.progress
+def retriage(request: Request, retriage_jobs: RetriageJobsDep) -> Response:
+    progress = retriage_jobs.progress
     return render(
         request, "retriage.html", RetriagePage(progress, progress.found + progress.failed - len(progress.differences))
     )
 
 
 @router.post("/retriage/all")
-def begin(rework: ReworkDep, caller: Admin) -> Response:
+def begin(retriage_jobs: RetriageJobsDep, caller: Admin) -> Response:
     """Looks at every incident whose verdict is of other knowledge."""
-    rework.look(caller.name)
+    retriage_jobs.start_preview(caller.name)
     return _there()
 
 
 @router.post("/retriage")
-def end(rework: ReworkDep, caller: Writer, action: Annotated[str, Form()] = "") -> Response:
+def end(retriage_jobs: RetriageJobsDep, caller: Writer, action: Annotated[str, Form()] = "") -> Response:
     """`action`: apply keeps what was found, discard forgets it."""
     match action:
         case "apply":
-            rework.apply(caller.name)
+            retriage_jobs.apply(caller.name)
         case "discard":
-            rework.discard()
+            retriage_jobs.discard()
         case _:
             raise BadInput("the action is apply or discard")
     return _there()

@@ -17,10 +17,10 @@ from torchtriage.services import tokens as access
 from torchtriage.services.about import About, about
 from torchtriage.services.knowledge_reload import Look
 from torchtriage.services.outbox import count_outbox, send_test
-from torchtriage.services.retriage_job import Rework
+from torchtriage.services.retriage_job import RetriageJobs
 from torchtriage.services.service import Service
 from torchtriage.web.authentication import Admin
-from torchtriage.web.dependencies import ReworkDep, ServiceDep
+from torchtriage.web.dependencies import RetriageJobsDep, ServiceDep
 from torchtriage.web.pages.audit_log import ChangeLine, change_lines
 from torchtriage.web.pages.language import language
 from torchtriage.web.pages.option_descriptions import option_sentences
@@ -76,17 +76,17 @@ class SettingsPage:
 
 
 @router.get("/settings")
-def settings(request: Request, service: ServiceDep, rework: ReworkDep, _: Admin) -> Response:
+def settings(request: Request, service: ServiceDep, retriage_jobs: RetriageJobsDep, _: Admin) -> Response:
     tested = value(request, "tested")
     found = service.folders.look() if value(request, "check") else None
-    return render(request, "settings.html", _page(request, service, rework, tested=tested, folders=found))
+    return render(request, "settings.html", _page(request, service, retriage_jobs, tested=tested, folders=found))
 
 
 @router.post("/settings/tokens")
 def make_token(
     request: Request,
     service: ServiceDep,
-    rework: ReworkDep,
+    retriage_jobs: RetriageJobsDep,
     caller: Admin,
     name: Annotated[str, Form()] = "",
     scope: Annotated[list[str] | None, Form()] = None,
@@ -99,7 +99,7 @@ def make_token(
         raise BadInput("a token has a name and at least one scope")
     lifetime = timedelta(days=days) if days else None
     secret, token = access.create(service.database, name, scopes, lifetime, caller.name)
-    answer = render(request, "settings.html", _page(request, service, rework, made=Made(token, secret)))
+    answer = render(request, "settings.html", _page(request, service, retriage_jobs, made=Made(token, secret)))
     answer.headers["Cache-Control"] = "no-store"
     return answer
 
@@ -112,13 +112,17 @@ def revoke(service: ServiceDep, caller: Admin, token_id: str) -> Response:
 
 @router.post("/settings/test")
 def try_channel(
-    request: Request, service: ServiceDep, rework: ReworkDep, caller: Admin, channel: Annotated[str, Form()] = ""
+    request: Request,
+    service: ServiceDep,
+    retriage_jobs: RetriageJobsDep,
+    caller: Admin,
+    channel: Annotated[str, Form()] = "",
 ) -> Response:
     """Sends a test message to a channel, at once, and tells what it answered."""
     try:
         send_test(service, channel, caller.name)
     except (Undelivered, NotFound) as problem:
-        page = _page(request, service, rework, tested=channel, problem=problem.message)
+        page = _page(request, service, retriage_jobs, tested=channel, problem=problem.message)
         found = problem.status if isinstance(problem, NotFound) else HTTPStatus.BAD_GATEWAY
         return render(request, "settings.html", page, found)
     return RedirectResponse(address("/settings", {"tested": channel}) + "#chats", HTTPStatus.SEE_OTHER)
@@ -127,7 +131,7 @@ def try_channel(
 def _page(
     request: Request,
     service: Service,
-    rework: Rework,
+    retriage_jobs: RetriageJobs,
     made: Made | None = None,
     tested: str = "",
     problem: str = "",
@@ -149,7 +153,7 @@ def _page(
         held_back=service.counters.held_back.copy(),
         channels=tuple(ChannelLine(name, known) for name, known in sorted(names.items())),
         changes=change_lines(access.changes(service.database, None, _CHANGES).items, language(request)),
-        stage=rework.progress.stage.value,
+        stage=retriage_jobs.progress.stage.value,
         sentences=option_sentences() if language(request) == "zh" else {},
         made=made,
         tested=tested if tested in names else "",

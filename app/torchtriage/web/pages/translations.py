@@ -19,3 +19,9 @@ def catalogue() -> dict[str, Text]:
 def word(lang: Language, key: str, **values: object) -> str:
     """-> the words of `key`, with `{names}` filled in."""
     return catalogue()[key].in_(lang).format(**values)
+
+
+def area_name(lang: Language, area: str) -> str:
+    """-> its name; the id itself for an area that only somebody's own entries have."""
+    found = catalogue().get(f"area_{area}")
+    return found.in_(lang) if found else area

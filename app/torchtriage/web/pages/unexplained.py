@@ -23,7 +23,7 @@ _AT_ONCE = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnexplainedGroup:
     """A group with the latest incident's words: the line that tells what failed, and where it stands."""
 
     item: GroupItem
@@ -37,7 +37,7 @@ class Unknown:
 class UnexplainedPage:
     """`older` and `newer` are addresses."""
 
-    items: tuple[Unknown, ...]
+    items: tuple[UnexplainedGroup, ...]
     orders: tuple[Choice, ...]
     older: str | None
     newer: str | None
@@ -64,7 +64,8 @@ def unexplained(request: Request, service: ServiceDep) -> Response:
     lang = language(request)
     page = UnexplainedPage(
         items=tuple(
-            _unknown(group_item(group, service.knowledge, lang), latest.get(group.id)) for group in found.items
+            _unexplained_group(group_item(group, service.knowledge, lang), latest.get(group.id))
+            for group in found.items
         ),
         orders=tuple(Choice(name, address("/unexplained", {"sort": name}), name == order.value) for name in ORDERS),
         older=address("/unexplained", asked | {"cursor": found.next}) if found.next else None,
@@ -100,10 +101,12 @@ def _failed(service: ServiceDep, group: Group) -> str:
     return words.strip()
 
 
-def _unknown(item: GroupItem, latest: Incident | None) -> Unknown:
+def _unexplained_group(item: GroupItem, latest: Incident | None) -> UnexplainedGroup:
     root = latest.root_cause if latest else None
     line = root.evidence[0] if root and root.evidence else None
     frames = root.exception.frames if root and root.exception else ()
     own = [frame for frame in frames if frame.user_code] or frames
     frame = f"{own[-1].file}:{own[-1].line} {own[-1].function}" if own else None
-    return Unknown(item, latest.id if latest else None, line.line if line else None, line.text if line else None, frame)
+    return UnexplainedGroup(
+        item, latest.id if latest else None, line.line if line else None, line.text if line else None, frame
+    )
