@@ -6,17 +6,17 @@ from torchtriage.domain.line import Line
 from torchtriage.facts import Environment
 from torchtriage.facts.line_facts import LineSigns, start
 from torchtriage.knowledge.loader import load
-from torchtriage.matching.prefilter import Glance
+from torchtriage.matching.prefilter import Prefilter
 
 SIGNS = LineSigns(load([]).vocabulary)
-GLANCE = Glance(lambda data: [], SIGNS)
+PREFILTER = Prefilter(lambda data: [], SIGNS)
 
 
 def collected(*lines: Line) -> Environment:
     """-> what the lines tell."""
     environment = Environment(SIGNS)
     starts = [start(line) for line in lines]
-    seen = GLANCE.at([*(line.text for line in lines), *starts])
+    seen = PREFILTER.hints([*(line.text for line in lines), *starts])
     for line, begin in zip(lines, starts, strict=True):
         if begin in seen:
             environment.label(seen[begin].facts)

@@ -113,6 +113,7 @@ def test_the_last_one_is_found_in_the_middle_of_a_big_log(engine: Engine) -> Non
 
 def test_progress_of_others_shows_nothing_where_saving_failed() -> None:
     told = [(Line(1, "", "", Position(1, 1)), Message(STARTED, "a", 1))]
-    assert written(told, [Position(1, 2)], Position(1, 3), failed_saving=True) == ()
-    assert written(told, [Position(1, 2)], Position(1, 3), failed_saving=False) == (Checkpoint("a", 1, None, 1),)
-    assert written(told, [Position(1, 4)], Position(1, 3), failed_saving=False) == ()
+    second, third, fourth = Position(1, 2), Position(1, 3), Position(1, 4)
+    assert written(told, [second], third, failed_saving=True) == ()
+    assert written(told, [second], third, failed_saving=False) == (Checkpoint("a", 1, None, 1),)
+    assert written(told, [fourth], third, failed_saving=False) == ()

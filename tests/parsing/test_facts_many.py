@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.facts import GLANCE, SIGNS
+from tests.facts import PREFILTER, SIGNS
 from torchtriage.domain.line import Line, Position
 from torchtriage.facts import Environment
 
@@ -17,7 +17,7 @@ def lines(first: int, rank: int | None) -> list[Line]:
 
 
 def signs(line: Line) -> tuple[int, ...]:
-    seen = GLANCE.at([line.text])
+    seen = PREFILTER.hints([line.text])
     return seen[line.text].facts if line.text in seen else ()
 
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
+from tests.collected import Collected
+from tests.properties.pieces import LINES
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
 from torchtriage.engine import Engine
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.loader import load
-from torchtriage.parsing.extractor import CLAIMED, Extractor, Taken
+from torchtriage.parsing.extractor import CLAIMED, Extractor, SharedState, Taken
 from torchtriage.parsing.registry import EXTRACTORS
+from torchtriage.reading.prefixes.learned import Labels
+from torchtriage.reading.prefixes.strip import strip_prefixes
 from torchtriage.reading.sources import from_bytes
+
+CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 
 STEPS = "".join(f"[rank 0] step {number} loss 0.5\n" for number in range(4))
 KETTLE = "kettle-guard: boiler 3 ran dry\n  at valve 7\n"
@@ -72,3 +79,16 @@ def test_every_extractor_declares_what_the_registry_needs() -> None:
         assert kind.words, kind
         assert kind.sources, kind
         assert not any(anchor.startswith("^") for anchor in (*kind.anchors, *kind.wide_anchors)), kind
+
+
+def test_events_have_the_sources_that_their_extractor_declares() -> None:
+    given: dict[str, set[EventSource]] = {kind.name: set() for kind in EXTRACTORS}
+    logs = [file.read_text(errors="replace").split("\n")[:2000] for file in sorted(CORPUS.glob("*/log.txt"))[::5]]
+    for raw in (LINES, *logs):
+        lines = [strip_prefixes(line, Labels()).text for line in raw]
+        for kind in EXTRACTORS:
+            collected = Collected(kind.for_run(SharedState())).texts(lines)
+            collected.close()
+            given[kind.name] |= {event.source for event in collected.events}
+    assert all(given[kind.name] <= kind.sources for kind in EXTRACTORS)
+    assert sum(map(bool, given.values())) > 4  # extractors that gave any

@@ -13,7 +13,7 @@ from torchtriage.causality.cascade import ECHO_AREAS
 from torchtriage.causality.findings import Finding
 from torchtriage.domain.entry import Entry
 from torchtriage.domain.event import Frame, Raised, Where
-from torchtriage.matching.masking import essence, mask
+from torchtriage.matching.masking import mask, mask_all
 from torchtriage.reading.redaction.redact import redact
 
 VERSION = "v1"
@@ -85,10 +85,10 @@ def _failure(finding: Finding, raised: Raised | None) -> list[str]:
         told = next((line for line in raised.message.split("\n") if line.strip()), "")
         # The module of a class depends on how the program was started: `__main__.Bug`, `train.Bug`.
         kind = raised.type.rpartition(".")[2]
-        return [*_place(raised, foreign=True), kind, essence(told)[:_LONGEST_MESSAGE]]
+        return [*_place(raised, foreign=True), kind, mask_all(told)[:_LONGEST_MESSAGE]]
     if finding.event.where is Where.EXIT:
         return [_exit_of(finding)]
-    return [essence(finding.event.text)[:_LONGEST_MESSAGE]]
+    return [mask_all(finding.event.text)[:_LONGEST_MESSAGE]]
 
 
 def _place(raised: Raised, foreign: bool) -> list[str]:

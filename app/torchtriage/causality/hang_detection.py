@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line, Position
-from torchtriage.matching.masking import essence
+from torchtriage.matching.masking import mask_all
 from torchtriage.reading.prefixes.times import seconds_between
 
 _LEAST = 3600.0  # seconds of silence; evaluations and saving checkpoints take less
@@ -22,7 +22,7 @@ def standstill(tail: Sequence[Line], progress: Collection[Position]) -> Event | 
     if since is None or since < tail[0].position:
         return None
     beats = [line for line in tail if line.position > since and any(map(str.isalpha, line.text))]
-    forms = Counter(essence(line.text) for line in beats)
+    forms = Counter(mask_all(line.text) for line in beats)
     if not forms or len(forms) > _MOST_FORMS or min(forms.values()) < _BEATS:
         return None
     seconds = seconds_between(beats[0].time, beats[-1].time)

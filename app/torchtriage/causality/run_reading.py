@@ -61,7 +61,7 @@ class RunReading:
         self.extractors.expect(lines)
         texts = [line.text for line in lines]
         starts = {start(line) for line in lines if line.raw is not line.text}
-        seen = self.matcher.glance([*texts, *starts], self.environment.settled)
+        seen = self.matcher.prefilter([*texts, *starts], self.environment.settled)
         for told in starts & seen.keys():
             self.environment.label(seen[told].facts)
         self.last_words.feed(self._looked_at(lines, list(map(seen.get, texts, repeat(NOTHING)))))
@@ -72,7 +72,7 @@ class RunReading:
     def read_facts(self, lines: Sequence[Line]) -> None:
         """Takes the line facts of lines that go by unkept, and nothing else. Where a line has no time, that of the line
         above counts."""
-        seen = self.matcher.glance([line.text for line in lines], self.environment.settled)
+        seen = self.matcher.prefilter([line.text for line in lines], self.environment.settled)
         time = None
         for line in lines:
             time = line.time or time

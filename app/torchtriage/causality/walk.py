@@ -37,7 +37,7 @@ class Walk:
     run: Run
     readings: list[RunReading] = field(default_factory=list)
     stats: Stats = field(default_factory=Stats)
-    _skimmed: int = 0
+    _skipped: int = 0
     _long: int = 0
     _by_lines: bool = False  # whether the lines of a file were set or ordered otherwise
     _warnings: list[str] = field(default_factory=list)
@@ -109,7 +109,7 @@ class Walk:
                 self.readings[-1].read_facts(more)
         self.stats = Stats(self.stats.bytes + windows.size, self.stats.lines + windows.lines)
         self._end_of_last = above.down(windows.lines)
-        self._skimmed += windows.skimmed
+        self._skipped += windows.skipped
         self._long += windows.long
 
     def _above(self, file: LogFile, number: int) -> Position:
@@ -132,8 +132,8 @@ class Walk:
         self.readings[-1].close()
         if len(self.readings) > 1 and self.readings[-1].is_empty():
             self.readings.pop()  # A launcher's banner that was written late; no run of its own.
-        if self._skimmed:
-            self._warnings.append(f"{self._skimmed} of very many alike lines were passed over")
+        if self._skipped:
+            self._warnings.append(f"{self._skipped} of very many alike lines were passed over")
         if self._long:
             self._warnings.append(f"{self._long} lines longer than {LONGEST_TEXT >> 10} KB were read in part")
         self.readings[-1].warnings += self._warnings

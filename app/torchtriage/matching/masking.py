@@ -60,7 +60,7 @@ def mask(text: str) -> str:
     return text
 
 
-def essence(text: str) -> str:
+def mask_all(text: str) -> str:
     """-> what `mask` leaves, and without hosts, numbered names and quoted values: the same in every job."""
     text = mask(text[:_LONGEST])
     for name, pattern in _JOB_TRACES:

@@ -62,7 +62,7 @@ class EventPatterns:
 
 
 class Matcher:
-    """Finds the entries of events. `patterns_of` reads one event's texts, `matches` decides when the whole run was read."""
+    """Finds the entries of events. `patterns_of` reads one event's texts; `matches` decides once the run was read."""
 
     def __init__(self, patterns: Patterns) -> None:
         self._patterns = patterns
@@ -92,18 +92,18 @@ class Matcher:
         """All kinds of extractors."""
         return self._patterns.extractors
 
-    def glance(self, texts: Iterable[str], settled: frozenset[int]) -> dict[str, Seen]:
+    def prefilter(self, texts: Iterable[str], settled: frozenset[int]) -> dict[str, Seen]:
         """-> what each text may show, but for the facts in `settled`; those that show nothing are left out."""
-        return self._patterns.glance.at(texts, settled)
+        return self._patterns.prefilter.hints(texts, settled)
 
     def apart(self, shown: Sequence[Seen]) -> list[int]:
         """-> the places of the lines that are to be looked at one by one, of many that show this."""
-        return self._patterns.glance.apart(shown)
+        return self._patterns.prefilter.apart(shown)
 
     @property
     def line_signs(self) -> LineSigns:
         """The signs of facts that lines are asked for."""
-        return self._patterns.glance.signs
+        return self._patterns.prefilter.signs
 
     def shows_sign(self, text: str, pointed: Iterable[int]) -> bool:
         """-> whether a bare line shows any sign at all, of those at which the prefilter points. Ranks print the same

@@ -19,7 +19,7 @@ import re2
 from torchtriage.domain.entry import Entry, KnowledgeBase, Sign
 from torchtriage.facts.line_facts import LineSigns
 from torchtriage.matching import required_literals as literals
-from torchtriage.matching.prefilter import Found, Glance
+from torchtriage.matching.prefilter import Found, Prefilter
 from torchtriage.matching.required_literals import has_required, required_literals, scan_pattern, unanchored
 from torchtriage.parsing.registry import EXTRACTORS, Kinds
 from torchtriage.reading.disk_cache import keep, read
@@ -61,6 +61,16 @@ class Pattern(NamedTuple):
         return len(literal)
 
 
+def parsed(knowledge: KnowledgeBase) -> list[Pattern]:
+    """-> the patterns of all entries; an `all:` sign has one for each of its parts."""
+    patterns: list[Pattern] = []
+    for entry in knowledge.entries.values():
+        for sign in entry.signs:
+            group = tuple(range(len(patterns), len(patterns) + len(sign.all)))
+            patterns += [Pattern(entry, part, group) for part in sign.all or (sign,)]
+    return patterns
+
+
 class Patterns:
     """The patterns of one knowledge base, compiled once; thread-safe.
 
@@ -71,16 +81,13 @@ class Patterns:
     def __init__(self, knowledge: KnowledgeBase, cache: Path | None = None, extractors: Kinds = EXTRACTORS) -> None:
         self._digest, self._cache = knowledge.digest, cache
         self.vocabulary, self.extractors = knowledge.vocabulary, extractors
-        self.glance = Glance(self._pointed, LineSigns(knowledge.vocabulary), cache, extractors)
-        self.all: list[Pattern] = []
-        for entry in knowledge.entries.values():
-            for sign in entry.signs:
-                self._add(entry, sign)
+        self.prefilter = Prefilter(self._pointed, LineSigns(knowledge.vocabulary), cache, extractors)
+        self.all = parsed(knowledge)
         # Exceptions are found by their form, so signs that look only there need no place in the raw scan.
         self._in_blocks = [index for index, pattern in enumerate(self.all) if pattern.sign.where in ("any", "line")]
         wide = [*WIDE_ANCHORS, *(anchor for kind in extractors for anchor in kind.wide_anchors)]
         narrow = [*ANCHORS, *(anchor for kind in extractors for anchor in kind.anchors)]
-        latest = [pointer for fact in self.glance.signs.line_facts for pointer in fact.pointers]
+        latest = [pointer for fact in self.prefilter.signs.line_facts for pointer in fact.pointers]
         anchors = [*wide, *narrow, *latest]
         self._anchors = len(anchors)
         self.wide = frozenset(range(len(wide)))
@@ -124,13 +131,6 @@ class Patterns:
         text = line.decode("utf-8", "replace")
         required = self._required[self._in_blocks[index - self._anchors]]
         return has_required(text.lower(), required) and self._search(unanchored(regex_of(sign)), text)
-
-    def _add(self, entry: Entry, sign: Sign) -> None:
-        if not sign.all:
-            self.all.append(Pattern(entry, sign))
-            return
-        group = tuple(range(len(self.all), len(self.all) + len(sign.all)))
-        self.all += [Pattern(entry, part, group) for part in sign.all]
 
     def _pointed(self, data: bytes) -> Found:
         """-> the patterns that are looked for in lines, where the scan points at them."""

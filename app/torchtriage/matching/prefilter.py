@@ -39,7 +39,7 @@ _NONE: frozenset[int] = frozenset()
 _AT_ONCE = 16  # lines in which what nearly every line shows is looked for, and then in twice as many
 
 
-class Glance:
+class Prefilter:
     """`pointed` scans bytes for what entries look for in lines, `signs` are those of facts; `cache` is a folder for the
     compiled patterns."""
 
@@ -56,7 +56,7 @@ class Glance:
         self._tells = [0] * len(words) + [bit for _, bit in pointers]
         self._seen = lru_cache(maxsize=4096)(self._made_of)
 
-    def at(self, texts: Iterable[str], settled: frozenset[int] = _NONE) -> dict[str, Seen]:
+    def hints(self, texts: Iterable[str], settled: frozenset[int] = _NONE) -> dict[str, Seen]:
         """-> what each text may show; those that show nothing are left out. `settled`: the numbers of signs
         of which enough is known; of others that nearly every line shows, the first lines are told that show them."""
         lines = list(dict.fromkeys(texts))

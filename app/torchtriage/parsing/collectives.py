@@ -163,9 +163,9 @@ class Collectives(Extractor):
         ranks = set(self._waits)
         if len(ranks) < 2:
             return None
-        return self._torn() or self._behind(len(ranks)) or self._absent(ranks, world_size)
+        return self._mismatched() or self._behind(len(ranks)) or self._absent(ranks, world_size)
 
-    def _torn(self) -> Suspects | None:
+    def _mismatched(self) -> Suspects | None:
         """-> the few that called something else than the many."""
         sides = self.sides()
         few = sides[-1][1] if sides else frozenset()

@@ -101,7 +101,7 @@ class ProcessExits(Extractor):
         if "trainer process with rank" in text and (aborted := _ABORTED.search(text)):
             self._exited(line, "1", 1, int(aborted[1]))
         elif "ode" in text or " with " in text or "exited" in text:
-            self._told(line, text)
+            self._exit_status(line, text)
         if "ignal" in text or "terminated by" in text or "libc++abi" in text or "FAILED  " in text:
             self._by_signal(line, text)
         if "CalledProcessError" in text and (last := _LAST_WORKER.search(text)):
@@ -128,7 +128,7 @@ class ProcessExits(Extractor):
             self._finished[-1] = replace(self._finished[-1], host=name["host"], local_rank=int(name["local"]))
         return True
 
-    def _told(self, line: Line, text: str) -> None:
+    def _exit_status(self, line: Line, text: str) -> None:
         """How a process ended, in the words of who waited for it."""
         if " with " in text and (died := _DIED.search(text)):
             self._signal(line, died[1] or died[3], int(died[2]) if died[2] else None)

@@ -59,9 +59,7 @@ class Slurm(Extractor):
 
     def __init__(self) -> None:
         self._finished: list[Event] = []
-        self.left: set[Position] = (
-            set()
-        )  # the positions of the lines that tell of a shell's end, or of what srun ended itself
+        self.left: set[Position] = set()  # of the lines that tell of a shell's end, or of what srun ended itself
         self._failed = False  # whether srun told of a task that did
         self._held: list[Event] = []  # of what could not be started, until srun says where
 

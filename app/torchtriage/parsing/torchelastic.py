@@ -141,7 +141,7 @@ class TorchElastic(Extractor):
         elif found := _FIELD.match(text):
             report.fields[found[1]] = (found[2].strip(), line)
         elif "msg" in report.fields and (told := _MESSAGE.match(text)):
-            report.events.append(self._told(line, report.rank(), told[1], told[2]))
+            report.events.append(self._from_error_file(line, report.rank(), told[1], told[2]))
         elif "traceback" in report.fields and text.startswith("  "):
             return False  # The worker's own traceback stands inside the report; its extractor reads it.
         elif _RULE.match(text) or not _FILLING.match(text):
@@ -149,7 +149,7 @@ class TorchElastic(Extractor):
             return bool(_RULE.match(text))
         return True
 
-    def _told(self, line: Line, rank: int | None, kind: str, message: str) -> Event:
+    def _from_error_file(self, line: Line, rank: int | None, kind: str, message: str) -> Event:
         """-> the exception that a worker left in its error file, which torch 1.9 prints as JSON."""
         text = message.encode("latin-1", "backslashreplace").decode("unicode_escape", "replace")
         raised = Raised(kind, text.encode(errors="replace").decode(), (), (line,))

@@ -12,14 +12,14 @@ from typing import NamedTuple
 from torchtriage.reading.scan import Scanner
 from torchtriage.reading.traceback_dedup import KnownTracebacks
 
-MOST_HITS = 3000  # of one pattern in one file, in lines that are not alike
-MOST_ALIKE = 1000  # lines that differ in nothing but numbers; the tail and ranks not read yet are read all the same
+MOST_HITS = 3000  # of one pattern in one file, in lines that are not similar
+MOST_SIMILAR = 1000  # lines that differ in nothing but numbers; the tail and ranks not read yet are read all the same
 MOST_MISSES = 20_000  # lines where the scan pointed at a pattern in vain, before the pattern is given up for this file
 MOST_SEEN = 100_000  # matches of one pattern, before it is ignored
 MOST_IGNORED = 1_000_000  # matches; reporting them takes as long as making a scanner for the other patterns only
-BRIEFLY = 50  # alike lines that are read with all that stands around them
+BRIEFLY = 50  # similar lines that are read with all that stands around them
 LONGEST_SEARCHED = 64 << 10  # bytes of a line in which a pattern is searched
-_COMPARED = 160  # bytes of two lines that are alike
+_COMPARED = 160  # bytes of two lines that are compared
 _MOST_KNOWN = 1 << 16  # kinds of lines, and ranks that wrote them, which are remembered
 _DIGITS = b"0123456789"
 # Letters of both kinds and not (?i), so that it begins with a literal.
@@ -41,27 +41,27 @@ class Hit(NamedTuple):
 
 
 @dataclass(slots=True)
-class Hits:
-    """The hits of one file, block by block. `skimmed` counts the lines that were passed over. A line that shows patterns
+class HitSelection:
+    """The hits of one file, block by block. `skipped` counts the lines that were passed over. A line that shows patterns
     in `latest` alone is none; `newest` is where the last one of them stands in the block."""
 
     scanner: Scanner
     wide: frozenset[int]
     confirms: Callable[[int, bytes], bool]
     latest: frozenset[int] = frozenset()
-    skimmed: int = 0
+    skipped: int = 0
     newest: tuple[int, int] | None = None
     _hits: Counter[int] = field(default_factory=Counter)
     _misses: Counter[int] = field(default_factory=Counter)
     _seen: Counter[int] = field(default_factory=Counter)
-    _alike: dict[int, tuple[int, int]] = field(default_factory=dict)
+    _similar: dict[int, tuple[int, int]] = field(default_factory=dict)
     _ranks_read: set[tuple[int, bytes]] = field(default_factory=set)
-    _deaf: set[int] = field(default_factory=set)
+    _ignored_patterns: set[int] = field(default_factory=set)
     _ignored: int = 0
-    _vain: set[int] = field(default_factory=set)
+    _unconfirmed: set[int] = field(default_factory=set)
     _tracebacks: KnownTracebacks = field(default_factory=KnownTracebacks)
 
-    def of(self, block: bytes, kept: int = 0) -> Iterator[Hit]:
+    def select(self, block: bytes, kept: int = 0) -> Iterator[Hit]:
         """Yields the lines of `block` to read, in order, each once; of those before the byte `kept`, which are read
         anyway with what stands around them, only where something long begins."""
         self.newest = None
@@ -71,9 +71,9 @@ class Hits:
                 continue
             line = block[start : min(end, start + LONGEST_SEARCHED)]
             kind = hash(line[:_COMPARED].translate(None, _DIGITS))
-            times, index = self._alike.get(kind) or (0, self._shown(indexes, line))
-            if times >= MOST_ALIKE and not self._new_rank(kind, line):
-                self.skimmed += 1
+            times, index = self._similar.get(kind) or (0, self._shown(indexes, line))
+            if times >= MOST_SIMILAR and not self._new_rank(kind, line):
+                self.skipped += 1
             elif index is not None:
                 self._remember(kind, times, index, line)
                 wide = index in self.wide
@@ -100,27 +100,27 @@ class Hits:
             yield start, end, indexes
 
     def _scanned(self, block: bytes) -> list[tuple[int, int]]:
-        found, ignored = self.scanner.ends(block, self._deaf)
-        self.skimmed += ignored
+        found, ignored = self.scanner.ends(block, self._ignored_patterns)
+        self.skipped += ignored
         self._ignored += ignored
         if found:
             counts = Counter(map(itemgetter(0), found))
             self._seen.update(counts)
-            self._deaf.update(index for index in counts if self._seen[index] >= MOST_SEEN)
+            self._ignored_patterns.update(index for index in counts if self._seen[index] >= MOST_SEEN)
             if not self.latest.isdisjoint(counts):
                 place = next(end for index, end in reversed(found) if index in self.latest)
                 end = block.find(b"\n", place - 1)
                 self.newest = block.rfind(b"\n", 0, place - 1) + 1, len(block) if end < 0 else end
                 found = [hit for hit in found if hit[0] not in self.latest]
         if self._ignored > MOST_IGNORED:
-            self.scanner, self._ignored = self.scanner.without(self._deaf), 0
+            self.scanner, self._ignored = self.scanner.without(self._ignored_patterns), 0
         return found
 
     def _shown(self, indexes: list[int], line: bytes) -> int | None:
         """-> the first pattern that is really in the line, of those that did not hit too often; what opens something
         long comes first."""
         same = hash(line)
-        if same in self._vain:
+        if same in self._unconfirmed:
             return None
         over = False
         for index in (*(index for index in indexes if index in self.wide), *indexes):
@@ -131,9 +131,9 @@ class Hits:
                 return index
             else:
                 self._misses[index] += 1
-        self.skimmed += over
-        if len(self._vain) < _MOST_KNOWN:
-            self._vain.add(same)
+        self.skipped += over
+        if len(self._unconfirmed) < _MOST_KNOWN:
+            self._unconfirmed.add(same)
         return None
 
     def _new_rank(self, kind: int, line: bytes) -> bool:
@@ -141,8 +141,8 @@ class Hits:
         return rank is not None and len(self._ranks_read) < _MOST_KNOWN and (kind, rank) not in self._ranks_read
 
     def _remember(self, kind: int, times: int, index: int, line: bytes) -> None:
-        if times or len(self._alike) < _MOST_KNOWN:
-            self._alike[kind] = times + 1, index
+        if times or len(self._similar) < _MOST_KNOWN:
+            self._similar[kind] = times + 1, index
         if len(self._ranks_read) < _MOST_KNOWN and (rank := _rank(line)):
             self._ranks_read.add((kind, rank))
 

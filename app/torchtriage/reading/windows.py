@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from torchtriage.reading.hit_selection import Hits
+from torchtriage.reading.hit_selection import HitSelection
 from torchtriage.reading.record_lines import LONGEST_TEXT
 from torchtriage.reading.scan import Scanner
 
@@ -40,7 +40,7 @@ class Windows:
     last line, bytes), for a look at how the run progressed; the longer the file, the rarer.
     Lines that show a pattern in `latest` open no window; `passing` collects the last ones of them, one a block, each
     as (number of the first line, bytes) with the lines close above it.
-    After the iteration `size` (bytes) and `lines` are the size of the file, and `skimmed` counts the hits that were
+    After the iteration `size` (bytes) and `lines` are the size of the file, and `skipped` counts the hits that were
     passed over because there were too many like them, `long` the kept lines that are longer than what is looked at.
     """
 
@@ -56,25 +56,25 @@ class Windows:
     passing: deque[tuple[int, bytes]] = field(default_factory=lambda: deque(maxlen=MOST_PASSING))
     _sampled_at: int = 0
     _kept: int = 0  # the last line that was yielded
-    _hits: Hits = field(init=False)
+    _hits: HitSelection = field(init=False)
     _head: int = field(init=False)  # bytes that are kept there
     _tail: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self._hits = Hits(self.scanner, self.wide, self.confirms, self.latest)
+        self._hits = HitSelection(self.scanner, self.wide, self.confirms, self.latest)
         part = min(max(self.number / WHOLE, 1), LEAST)
         self._head, self._tail = int(HEAD / part), int(TAIL / part)
 
     @property
-    def skimmed(self) -> int:
-        return self._hits.skimmed
+    def skipped(self) -> int:
+        return self._hits.skipped
 
     def read(self, blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         owed = 0  # lines of the next block that belong to the last window
         tail = b""
         for block in blocks:
             spans, owed = self._spans(block, owed, self.size < self._head)
-            if self._hits.newest is not None:
+            if self._hits.newest is not None and not _holds(spans, self._hits.newest):
                 start, end = self._hits.newest
                 start = _back(block, start, BEFORE)
                 self.passing.append((self.lines + 1 + _line_feeds(block, 0, start), block[start:end]))
@@ -103,7 +103,7 @@ class Windows:
         if head:
             _add(spans, 0, block.rfind(b"\n", 0, self._head) + 1 or len(block))
             kept = _back(block, len(block), AFTER + 1) if len(block) <= self._head else 0
-        for hit in self._hits.of(block, kept):
+        for hit in self._hits.select(block, kept):
             joined = bool(spans) and hit.end <= spans[-1][1] and not hit.wide
             before = spans[-1][0] if joined else hit.start if hit.brief else _back(block, hit.start, BEFORE)
             last, after = hit.end, AFTER_BRIEF if hit.brief and not hit.wide else AFTER_WIDE if hit.wide else AFTER
@@ -165,6 +165,11 @@ def _add(spans: list[tuple[int, int]], start: int, end: int) -> None:
         spans[-1] = (min(start, spans[-1][0]), max(end, spans[-1][1]))
     else:
         spans.append((start, end))
+
+
+def _holds(spans: list[tuple[int, int]], line: tuple[int, int]) -> bool:
+    """-> whether one of the spans holds a line."""
+    return any(start <= line[0] and line[1] <= end for start, end in spans)
 
 
 def _without(spans: list[tuple[int, int]], known: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -7,8 +7,8 @@ from torchtriage.domain.line import Line
 from torchtriage.parsing.tracebacks import grammar
 
 
-def event_of(chain: tuple[Raised, ...], spawned: int | None, teller: int | None, logged: bool) -> Event:
-    """-> the event of a chain of exceptions. `spawned`: the number of the process that a parent quotes; `teller`: the
+def event_of(chain: tuple[Raised, ...], spawned: int | None, logged_rank: int | None, logged: bool) -> Event:
+    """-> the event of a chain of exceptions. `spawned`: the number of the process that a parent quotes; `logged_rank`: the
     rank that the logger's line above names; `logged`: somebody caught it and wrote it down."""
     last = chain[-1]
     line = last.lines[0]
@@ -17,7 +17,7 @@ def event_of(chain: tuple[Raised, ...], spawned: int | None, teller: int | None,
     elif line.rank is None and (own := grammar.OWN_RANK.search(last.message)):
         line = line._replace(rank=int(own[1] or own[2]))
     elif line.rank is None and spawned is None:
-        line = line._replace(rank=teller)
+        line = line._replace(rank=logged_rank)
     lines = tuple(raised.lines[0] for raised in reversed(chain))
     return Event(
         where=Where.EXCEPTION,

@@ -73,7 +73,7 @@ class Tracebacks(Extractor):
         if stream.reading == "nothing" and not stream.chain:
             logged = bool(grammar.LOGGED.search(self._above))
             stream.logged = bool(grammar.UNCOMPILED.search(line.raw)) or (logged and "torch" not in self._above)
-            stream.teller = grammar.teller(self._above) if logged else None
+            stream.logged_rank = grammar.logged_rank(self._above) if logged else None
         if stream.lost(line):
             self._end(stream)
         stream.position = line.position
@@ -152,7 +152,7 @@ class Tracebacks(Extractor):
         named = grammar.NOTEBOOK.match(text)
         stream.head, stream.cut_type = line, named[1] if named else "exception"
         if "(RANK " in text and not stream.chain:  # What torch.distributed.checkpoint raised of it was cut off above.
-            stream.teller = grammar.teller(f"{text} ")
+            stream.logged_rank = grammar.logged_rank(f"{text} ")
         stream.heads = min(stream.heads + 1, 64)
         stream.reading, stream.frames, stream.linked, stream.missed = "frames", [], False, 0
         return True
@@ -160,7 +160,7 @@ class Tracebacks(Extractor):
     def _frame(self, stream: Stream, text: str, frame: Frame) -> bool:
         headed = self._headed
         if stream.reading == "nothing" and headed is not None and stream.place[0].position == headed.position.down(1):
-            stream.teller = headed.rank  # A logger's label stands on the first line alone.
+            stream.logged_rank = headed.rank  # A logger's label stands on the first line alone.
         if stream.reading == "message":
             self._keep(stream)
             if stream.heads < 1 and not stream.linked:
@@ -263,10 +263,10 @@ class Tracebacks(Extractor):
     def _end(self, stream: Stream) -> None:
         self._keep(stream)
         chain, ignored, spawned, logged = tuple(stream.chain), stream.ignored, stream.spawned, stream.logged
-        heads, cut, teller = stream.heads, stream.cut, stream.teller
+        heads, cut, logged_rank = stream.heads, stream.cut, stream.logged_rank
         stream.forget()
         stream.heads = heads if heads and chain else 0
         if chain and ignored is None and not unraisable(chain):
-            event = event_of(chain, spawned, teller, logged)
+            event = event_of(chain, spawned, logged_rank, logged)
             text = event.text if spawned is None else f"-- Process {spawned} terminated with the following error:"
             self._finished.append(replace(event, source=EventSource.CUT_TRACEBACK, text=text) if cut else event)

@@ -79,7 +79,7 @@ LOGGED = re.compile(r"\b(?:ERROR|WARN(?:ING)?|CRITICAL)\b")
 # written in another way.
 UNCOMPILED = re.compile(r"\btorch[./]_dynamo[./]convert_frame(?:: \[(?:WARNING|ERROR)\]|\.py:\d{1,6}\]) ")
 # [2026-05-01 09:00:00,120] [ERROR] [train.load:808] [PID:3647] [RANK:1] cannot load the model
-_TELLER = re.compile(r"(?i)[\[( ]rank[ =:_]{0,2}(\d{1,6})[\]):, ]")
+_LOGGED_RANK = re.compile(r"(?i)[\[( ]rank[ =:_]{0,2}(\d{1,6})[\]):, ]")
 # What Python says above a traceback that ended nothing. Below the hook's own it prints the one that the hook was given.
 IGNORED = ("Exception ignored in", "Error in sys.excepthook:")
 _NO_CODE = ("", "F", "|", "+", "│", "╭", "╰")  # what a line of code does not begin with, or seldom
@@ -89,9 +89,9 @@ WORDS = ("Traceback (", "he above exception", 'File "', "│", "Error", "Excepti
          "OutOfResources", "CompilerFailed", ".error", ".timeout", "Timeout: ", ".Empty", ".Full", ".TimeoutExpired", "-- Process ")  # fmt: skip
 
 
-def teller(text: str) -> int | None:
+def logged_rank(text: str) -> int | None:
     """-> the rank that a logger's line names as its own."""
-    found = _TELLER.search(text)
+    found = _LOGGED_RANK.search(text)
     return int(found[1]) if found else None
 
 

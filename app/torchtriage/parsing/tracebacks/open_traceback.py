@@ -31,7 +31,7 @@ class Stream:
     linked: bool = False
     implicit: bool = False
     logged: bool = False
-    teller: int | None = None  # the rank that the logger's line above names
+    logged_rank: int | None = None  # the rank that the logger's line above names
     inner: bool = False
     ignored: Position | None = None  # of the line that says so
     head: Line | None = None
