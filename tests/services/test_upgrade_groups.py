@@ -58,6 +58,12 @@ def write_entry(folder: Path, name: str, sign: str, match: str) -> None:
     path.write_text(yaml.safe_dump(entry, allow_unicode=True), encoding="utf-8")
 
 
+@pytest.fixture
+def database_url(empty_database_url: str) -> str:
+    """A release's tables and rows are put into it."""
+    return empty_database_url
+
+
 @pytest.fixture(scope="module")
 def renamed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Knowledge in which GPU memory that ran out has two entries, by the size that was asked for."""

@@ -92,7 +92,7 @@ def test_any_lines_are_found_however_the_frames_fall(
     folder = tmp_path_factory.mktemp("blobs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(zstd_frames, "FRAME", frame)
-        patch.setattr("MOST", 3 * frame)
+        patch.setattr(zstd_frames, "MOST", 3 * frame)
         store = BlobStore(str(folder), folder)
         sha256, _, told = keep(store, [content])
         expected = content.split(b"\n")
@@ -116,7 +116,7 @@ def test_only_the_frames_that_are_needed_are_read(blobs: BlobStore, monkeypatch:
         read.append(len(data))
         return decompress(data)
 
-    monkeypatch.setattr("decompress", counted)
+    monkeypatch.setattr(zstd_frames, "decompress", counted)
     for line in (1, lines // 2, lines):
         read.clear()
         assert blobs.lines(sha256, line, 1)[0].text.startswith(f"{(line - 1) % 20_000} step")

@@ -19,6 +19,12 @@ DEADLINE = 120  # seconds
 
 
 @pytest.fixture
+def database_url(empty_database_url: str) -> str:
+    """A release's tables and rows are put into it."""
+    return empty_database_url
+
+
+@pytest.fixture
 def client(tmp_path: Path, database_url: str) -> Iterator[TestClient]:
     """The service, as it starts after an upgrade."""
     unpack("0.1.0", tmp_path, database_url)

@@ -70,10 +70,10 @@ def take(service: Service, item: OutboxItem) -> Keep:
     try:
         files = [_file(service, file, where.channel) for file in given.files]
         if given.dropped:
-            files = [file for file in files if _is_log(file)]
+            files = [file for file in files if file.is_log]
             if not files:
                 return _nothing
-            where = ReplyTarget(where.channel, files[0]["thread"] or where.thread, where.url, where.user)
+            where = ReplyTarget(where.channel, files[0].thread or where.thread, where.url, where.user)
         job = Job(user=given.user or None, labels={"source": "slack", "channel": given.channel_name or "?"})
         accepted = accept(service, job, _uploads(service, given.text, files))
     except (BadInput, Undelivered) as problem:
@@ -159,8 +159,25 @@ def _said(slack: SlackApi, payload: dict[str, Any]) -> Undelivered | None:
     return None
 
 
-def _file(service: Service, file: str, channel: str) -> dict[str, Any]:
-    """-> name, size, address, kind and thread of a file."""
+@dataclass(frozen=True, slots=True)
+class _SharedFile:
+    """A file that somebody shared; `thread` is where, and `sent_by_bot` whether no person did, or it is gone."""
+
+    name: str
+    bytes: int
+    url: str
+    mimetype: str
+    sent_by_bot: bool
+    thread: str
+
+    @property
+    def is_log(self) -> bool:
+        named = self.mimetype == "text/plain" or bool(_LOGS.search(self.name))
+        return not self.sent_by_bot and bool(self.url) and named
+
+
+def _file(service: Service, file: str, channel: str) -> _SharedFile:
+    """-> what Slack says of a file. Raises Undelivered."""
     slack = service.channels.slack
     if slack is None:
         raise Undelivered("files need a bot token (TRIAGE_SLACK_BOT_TOKEN)")
@@ -168,30 +185,26 @@ def _file(service: Service, file: str, channel: str) -> dict[str, Any]:
     shares = found.get("shares") or {}
     posts = [post for kind in shares.values() for post in kind.get(channel) or ()]
     thread = next((str(post.get("thread_ts") or post.get("ts") or "") for post in posts), "")
-    return {
-        "name": str(found.get("name") or "log")[:200],
-        "size": int(found.get("size") or 0),
-        "url": str(found.get("url_private_download") or found.get("url_private") or ""),
-        "kind": str(found.get("mimetype") or ""),
-        "bot": bool(found.get("bot_id")) or found.get("mode") in ("tombstone", "hidden_by_limit"),
-        "thread": thread,
-    }
+    return _SharedFile(
+        name=str(found.get("name") or "log")[:200],
+        bytes=int(found.get("size") or 0),
+        url=str(found.get("url_private_download") or found.get("url_private") or ""),
+        mimetype=str(found.get("mimetype") or ""),
+        sent_by_bot=bool(found.get("bot_id")) or found.get("mode") in ("tombstone", "hidden_by_limit"),
+        thread=thread,
+    )
 
 
-def _is_log(file: dict[str, Any]) -> bool:
-    return not file["bot"] and bool(file["url"]) and (file["kind"] == "text/plain" or bool(_LOGS.search(file["name"])))
-
-
-def _uploads(service: Service, text: str, files: list[dict[str, Any]]) -> Iterator[Upload]:
+def _uploads(service: Service, text: str, files: list[_SharedFile]) -> Iterator[Upload]:
     """Yields the logs; each must be read before the next. Raises Undelivered."""
     if text.strip():
         yield Upload("log", iter([text.encode("utf-8", "replace") + b"\n"]))
     deadline = time.monotonic() + _SECONDS
     most = min(service.settings.max_log_bytes, _LARGEST)
     for file in files:
-        if file["size"] > most:
-            raise Undelivered(f"{file['name']} is larger than the {most} bytes that are taken")
+        if file.bytes > most:
+            raise Undelivered(f"{file.name} is larger than the {most} bytes that are taken")
         assert service.channels.slack is not None
         left = max(deadline - time.monotonic(), 1.0)
-        with service.channels.slack.download(file["url"], most, left) as chunks:
-            yield Upload(file["name"], chunks)
+        with service.channels.slack.download(file.url, most, left) as chunks:
+            yield Upload(file.name, chunks)

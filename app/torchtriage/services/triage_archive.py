@@ -16,11 +16,13 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torchtriage.domain.entry import Language
+from torchtriage.domain.json_form import fields_form
+from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import VERSION, Engine
-from torchtriage.errors import BadInput, NotFound
+from torchtriage.errors import BadInput, NotFound, TriageError
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.cache import cache_folder, load
 from torchtriage.queue.subprocess_calls import CallFailed, result_or_error
@@ -56,6 +58,44 @@ class Shard:
 
     name: str
     logs: tuple[ArchivedLog, ...]
+
+
+@dataclass(frozen=True)
+class LogResult:
+    """What a shard's file says of one log: its verdict, or why there is none."""
+
+    key: str
+    etag: str
+    bytes: int
+    verdict: Verdict | None = None
+    error: Failure | None = None
+
+    @classmethod
+    def of(cls, log: ArchivedLog, answer: Verdict | TriageError) -> LogResult:
+        if isinstance(answer, TriageError):
+            return cls(log.key, log.etag, log.bytes, error=Failure(answer.code, answer.message, answer.detail))
+        return cls(log.key, log.etag, log.bytes, answer)
+
+    @property
+    def kind(self) -> str:
+        """The entry, else the outcome, else the code of the error."""
+        if self.verdict is None:
+            return f"error: {self.error.code if self.error else None}"
+        root = self.verdict.root_cause
+        return (root and root.entry) or self.verdict.outcome
+
+    def to_json(self) -> dict[str, Any]:
+        whole = fields_form(self)
+        return {name: value for name, value in whole.items() if name != "error" or value is not None}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why there is no verdict, as the API says it of an error."""
+
+    code: str
+    message: str
+    detail: dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -123,56 +163,47 @@ def triage_shard(work: Work, shard: Shard) -> Counter[str]:
     return _keep(work, shard, [triage_log(work, log) for log in shard.logs])
 
 
-def triage_log(work: Work, log: ArchivedLog) -> dict[str, Any]:
-    """-> the line of one log; runs in any process. Raises StorageUnavailable, KnowledgeError."""
-    line = _about(log) | _triaged(_engine(work.knowledge_dirs), Archive(work.source), log, work)
-    return without_secrets(line) if work.redacting else line
+def triage_log(work: Work, log: ArchivedLog) -> LogResult:
+    """-> what is said of one log; runs in any process. Raises StorageUnavailable, KnowledgeError."""
+    answer = _triaged(_engine(work.knowledge_dirs), Archive(work.source), log, work)
+    return _redacted(work, LogResult.of(log, answer))
 
 
 def _one_by_one(work: Work, executor: Executor, lost: Lost, shard: Shard) -> Counter[str]:
     """Triages a shard whose process died: the log that did it does it again, and alone; the others have a verdict."""
-    lines = []
+    results = []
     for log, future in [(log, executor.submit(triage_log, work, log)) for log in shard.logs]:
         try:
-            lines.append(future.result())
+            results.append(future.result())
         except lost as error:
             failure = error if isinstance(error, CallFailed) else CallFailed(f"its process died: {error}")
-            line = _about(log) | {"verdict": None, **failure.as_dict()}
-            lines.append(without_secrets(line) if work.redacting else line)
-    return _keep(work, shard, lines)
+            results.append(_redacted(work, LogResult.of(log, failure)))
+    return _keep(work, shard, results)
 
 
-def _keep(work: Work, shard: Shard, lines: list[dict[str, Any]]) -> Counter[str]:
-    ShardFolder(work.target).write(shard.name, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
-    return Counter(_kind(line) for line in lines)
+def _redacted(work: Work, result: LogResult) -> LogResult:
+    return without_secrets(result) if work.redacting else result
 
 
-def _about(log: ArchivedLog) -> dict[str, Any]:
-    return {"key": log.key, "etag": log.etag, "bytes": log.bytes}
+def _keep(work: Work, shard: Shard, results: list[LogResult]) -> Counter[str]:
+    lines = "".join(f"{json.dumps(result.to_json())}\n" for result in results)
+    ShardFolder(work.target).write(shard.name, lines.encode())
+    return Counter(result.kind for result in results)
 
 
-def _triaged(engine: Engine, archive: Archive, log: ArchivedLog, work: Work) -> dict[str, Any]:
+def _triaged(engine: Engine, archive: Archive, log: ArchivedLog, work: Work) -> Verdict | TriageError:
     """-> the verdict of one log, or why there is none: one that can't be read must not hold the others up."""
     run = Run(log.key, lambda: _files(archive, log, work.most_bytes), several=True)
     triage = partial(engine.triage, redacting=work.redacting)
     answer = result_or_error(triage, (run, work.lang), work.memory)
-    if isinstance(answer, BadInput | NotFound | CallFailed):
-        return {"verdict": None, **answer.as_dict()}
-    if isinstance(answer, Exception):
+    if isinstance(answer, Exception) and not isinstance(answer, BadInput | NotFound | CallFailed):
         raise answer
-    return {"verdict": answer.as_dict()}
+    return cast(Verdict | TriageError, answer)
 
 
 def _files(archive: Archive, log: ArchivedLog, limit: int | None) -> Iterator[LogFile]:
     for inside in unpack(Upload(log.key, archive.chunks(log)), Budget(limit)):
         yield LogFile(inside.name, partial(iter, inside.chunks), inside.member)
-
-
-def _kind(line: dict[str, Any]) -> str:
-    if line["verdict"] is None:
-        return f"error: {line['error']['code']}"
-    root = line["verdict"]["root_cause"]
-    return str((root and root["entry"]) or line["verdict"]["outcome"])
 
 
 def _finished(
