@@ -63,6 +63,7 @@ def test_a_sound_entry_has_no_problem(sound: Path) -> None:
          "it matches its counter-example", "is killed by signal: Killed."),
         ("    - 'RuntimeError: unable to write to file </torch_4410_2087>'",
          "    - 'RuntimeError: something else entirely'", "its example is won by", "torch_4410_2087"),
+        (SIGN, f"  - regex: '{'shared memory' * 20}'\n", "a sign of 260 characters", SIGN.strip()),
         (SIGN, SIGN + SIGN, "has this sign twice", "unable to (write to|allocate shared memory\\(shm"),
         (SIGN, "  - regex: 'INFO|NCCL'\n", "fires on a healthy line", SIGN.strip()),
         ("  - en: Many workers with large", "  - when_message_has: 'ancdata'\n    en: Many workers with large",

@@ -53,8 +53,8 @@ def with_own(tmp_path: Path) -> Iterator[TestClient]:
     (own / "cuda").mkdir(parents=True)
     data = yaml.safe_load((BUILT_IN / "cuda" / "oom.yaml").read_text("utf-8"))
     for fix in data["fixes"]:
-        fix["shown_by"] = "nothing says this"
-    data["fixes"][-1]["shown_by"] = r"of memory|cublas(Create|Alloc)\d?"
+        fix["when_message_has"] = "nothing says this"
+    data["fixes"][-1]["when_message_has"] = r"of memory|cublas(Create|Alloc)\d?"
     (own / "cuda" / "oom.yaml").write_text(yaml.safe_dump(data, allow_unicode=True), "utf-8")
     (own / "warp").mkdir()
     (own / "warp" / "drive.yaml").write_text(yaml.safe_dump(data | {"id": "warp.drive", "area": "warp"}), "utf-8")

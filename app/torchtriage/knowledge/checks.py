@@ -24,6 +24,7 @@ from torchtriage.reading.sources import from_bytes
 HEALTHY = BUILT_IN / "healthy.log"
 LEFT = "TODO"  # what a new entry still has to say
 _TITLE_WORDS = 10  # the most that an English title has
+_LONGEST_SIGN = 200  # characters; a longer one is several signs, which are easier to read and to prove
 _PROOFS, _NEAR_MISSES = 2, 1  # the fewest examples of a cause or consequence
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _GROUP = re.compile(r"(?<!\\)\((?!\?[^P])(?:\?P<\w+>)?")  # the first that captures
@@ -77,14 +78,21 @@ def _of_one(entry: Entry, entries: dict[str, Entry]) -> Iterator[_Problem]:
         yield entry, ("title", "en"), f"the title has {words} words, more than {_TITLE_WORDS}: {entry.title.en!r}"
     yield from _languages(entry)
     yield from _free_captures(entry)
-    for number, sign in enumerate(entry.signs):
-        if sign in entry.signs[:number]:
-            yield entry, ("signs", number), "has this sign twice"
+    yield from _sign_form(entry)
     if entry.kind is not Kind.ADVICE:
         if len(entry.match_examples) < _PROOFS:
             yield entry, ("examples", "match"), f"fewer than {_PROOFS} examples that match"
         if len(entry.no_match_examples) < _NEAR_MISSES:
             yield entry, ("examples",), "no near miss in examples.no_match"
+
+
+def _sign_form(entry: Entry) -> Iterator[_Problem]:
+    for place, part in _signs(entry):
+        if (size := len(part.regex or part.text or "")) > _LONGEST_SIGN:
+            yield entry, place, f"a sign of {size} characters, more than {_LONGEST_SIGN}: split it"
+    for number, sign in enumerate(entry.signs):
+        if sign in entry.signs[:number]:
+            yield entry, ("signs", number), "has this sign twice"
 
 
 def _languages(entry: Entry) -> Iterator[_Problem]:

@@ -57,7 +57,7 @@ class SignForm(_Form):
     text: Filled | None = None
     all: list[SignForm] = []
     where: Literal["any", "exception", "line", "exit", "frame"] = Field("any", alias="search_in")
-    unless: Filled | None = None
+    unless: Filled | list[Annotated[str, Field(min_length=1, max_length=200)]] | None = None
     severity: Literal["error", "warning"] = "error"
     last_resort: bool = False
 
@@ -73,7 +73,7 @@ class SignForm(_Form):
             text=self.text,
             all=tuple(part.build() for part in self.all),
             where=self.where,
-            unless=self.unless,
+            unless="|".join(self.unless) if isinstance(self.unless, list) else self.unless,
             weak=self.severity == "warning",
             broad=self.last_resort,
         )

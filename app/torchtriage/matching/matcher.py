@@ -62,7 +62,7 @@ class EventPatterns:
 
 
 class Matcher:
-    """Finds the entries of events. `patterns_of` reads one event's texts; `matches` decides once the run was read."""
+    """Finds the entries of events. `patterns_of` reads an event's texts, `matches` decides at the end of a run."""
 
     def __init__(self, patterns: Patterns) -> None:
         self._patterns = patterns
