@@ -509,7 +509,7 @@ def test_a_clock_that_goes_back_silences_no_channel(
     monkeypatch: pytest.MonkeyPatch,
     back: timedelta,
 ) -> None:
-    for module in ("outbox_worker", "outbox", "notify"):
+    for module in ("outbox_worker", "outbox", "alerting"):
         monkeypatch.setattr(f"torchtriage.services.{module}.datetime", Clock)
     service = opened(settings(tmp_path, database_url, slack, **receivers.routes(tmp_path, "hang/1", "well")))
     service.channels.senders["well"].pace = 3.0

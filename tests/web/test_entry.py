@@ -66,7 +66,7 @@ def with_own(tmp_path: Path) -> Iterator[TestClient]:
 def test_an_entry_says_which_file_it_is_from(with_own: TestClient) -> None:
     page = with_own.get("/knowledge/cuda.oom").text
     assert "our-knowledge/cuda/oom.yaml" in page
-    assert "instead of the built-in entry" in page
+    assert "overrides the built-in entry" in page
     assert "Built in." in with_own.get("/knowledge/nccl.timeout").text
     assert "From a folder of TRIAGE_KNOWLEDGE_DIRS.</p>" in with_own.get("/knowledge/warp.drive").text
 

@@ -255,14 +255,14 @@ def test_a_retriage_looks_first_and_changes_when_it_is_told_to(client: TestClien
     assert (retriage_jobs.progress.looked_at, retriage_jobs.progress.found) == (2, 0)
     assert "2 incidents checked: 0 would change" in client.get("/retriage").text
     assert client.post("/retriage", data={"action": "discard"}).status_code == 200
-    assert client.get("/retriage").text.count("No retriage is under way") == 1
+    assert client.get("/retriage").text.count("No retriage is running") == 1
     assert client.post("/retriage", data={"action": "apply"}).status_code == 400
     assert client.post("/retriage", data={"action": "sing"}).status_code == 400
     client.post("/retriage/all")
     retriage_jobs.wait()
     assert client.post("/retriage", data={"action": "apply"}).status_code == 200
     retriage_jobs.wait()
-    assert "Changed: 0." in client.get("/retriage").text
+    assert "0 verdicts changed" in client.get("/retriage").text
 
 
 def test_groups_are_sorted_and_paged_both_ways(
@@ -371,7 +371,7 @@ def test_the_dashboard_counts_what_failed(client: TestClient, service: Service) 
     assert "--exclude=gpu-7" in page
     assert "kubectl cordon gpu-7" in page
     assert client.get("/api/v1/dashboard?cluster=blue").json()["hosts"] == []
-    assert "Nothing that is known failed" in client.get("/dashboard?since=2020-01-01&until=2020-02-01").text
+    assert "No failures in this range" in client.get("/dashboard?since=2020-01-01&until=2020-02-01").text
     for strange in ("days=7", "days=365", "days=x", "since=0001-01-01", "until=9999-12-31", "since=2026-13-99"):
         assert client.get(f"/dashboard?{strange}").status_code == 200
         assert client.get(f"/hosts?{strange}").status_code == 200
@@ -398,7 +398,7 @@ def test_a_token_is_shown_once_and_revoked(client: TestClient, service: Service)
     assert caller.scopes == {Scope.SUBMIT, Scope.READ}
     address = re.search(r'action="(/settings/tokens/\d+/revoke)"', client.get("/settings").text)
     assert address is not None
-    assert "Ended: 1" in client.post(address[1]).text
+    assert "Expired or revoked: 1" in client.post(address[1]).text
     assert tokens.caller_of(service.database, secret[0]) is None
     for wrong in ({"name": "", "scope": "read"}, {"name": "x"}, {"name": "x", "scope": "everything"}):
         assert client.post("/settings/tokens", data=wrong).status_code == 400
@@ -410,7 +410,7 @@ def test_the_settings_tell_no_secret(tmp_path: Path) -> None:
         page = client.get("/settings?check=1").text
     assert "hush-hush" not in page
     assert "TRIAGE_OIDC_CLIENT_SECRET" in page
-    assert "The folders hold what the service uses" in page
+    assert "No changes: the service uses what is in the folders" in page
 
 
 def test_what_is_held_back_is_told_with_the_command_that_removes_it(client: TestClient, service: Service) -> None:

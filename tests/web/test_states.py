@@ -84,7 +84,7 @@ def test_a_log_that_is_damaged_is_told_and_what_helps(client: TestClient) -> Non
     triage_incident(service, incident)
     page = client.get(f"/incidents/{incident}").text
     assert "the stored log is damaged: " in page
-    assert "Send the same log again, and it is triaged" in page
+    assert "Send the same log again to triage it" in page
     assert "保存的日志已损坏：" in client.get(f"/incidents/{incident}?lang=zh").text
     answer = client.get(f"/api/v1/incidents/{incident}/log")
     assert (answer.status_code, answer.json()["error"]["code"]) == (500, "damaged_log")

@@ -60,8 +60,8 @@ def test_how_many_are_left_is_told(client: TestClient) -> None:
     with service.database.transaction() as session:
         for known in session.query(FingerprintRow).filter(FingerprintRow.group_number < 3):
             known.knowledge = "older"
-    assert "logs of 2 kinds of failures are looked at again" in client.get("/groups").text
-    assert "正在重新查看 2 类故障" in client.get("/groups", headers={"Accept-Language": "zh"}).text
+    assert "Logs of 2 groups are being triaged again" in client.get("/groups").text
+    assert "正在重新诊断 2 个分组的日志" in client.get("/groups", headers={"Accept-Language": "zh"}).text
 
 
 def test_the_number_of_a_group_that_is_gone_leads_to_the_one_that_is_there(client: TestClient) -> None:
