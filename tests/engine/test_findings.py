@@ -14,12 +14,12 @@ def at(number: int, text: str, rank: int | None = None) -> Event:
 def test_equal_events_of_many_ranks_are_one_finding_and_too_many_lose_the_middle() -> None:
     findings = Findings(Matcher(Patterns(load([BUILT_IN]))))
     findings.add(at(rank, f"worker {rank} of 8 died", rank) for rank in range(8))
-    (only,) = findings
-    assert (only.count, only.ranks, only.last) == (8, set(range(8)), Position(1, 7))
+    (only,) = findings.found()
+    assert (only.count, only.ranks, only.last) == (8, frozenset(range(8)), Position(1, 7))
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = [a + b + c for a in letters for b in letters for c in letters][: MOST + 100]
     findings.add(at(number, f"died of {word}") for number, word in enumerate(words, 10))
-    kept = [finding.event.text for finding in findings]
+    kept = [finding.event.text for finding in findings.found()]
     assert len(kept) == MOST
     assert findings.dropped == 101
     assert (kept[1], kept[-1]) == (f"died of {words[0]}", f"died of {words[-1]}")

@@ -10,9 +10,10 @@ from typing import Any
 import re2
 
 from torchtriage.causality.cascade import causes, explained_by
-from torchtriage.causality.findings import Finding
-from torchtriage.causality.root_cause import Choice, choose
-from torchtriage.causality.walk import Walk
+from torchtriage.causality.fallbacks import completed
+from torchtriage.causality.findings import Finding, that_failed, with_matches
+from torchtriage.causality.read_runs import read_runs
+from torchtriage.causality.root_cause import Choice, choose, with_attempts
 from torchtriage.domain.entry import Entry, Language, Sign
 from torchtriage.domain.event import Where
 from torchtriage.matching.matcher import Matcher, frames_text
@@ -113,14 +114,12 @@ class _Text:
 
 def why(patterns: Patterns, matcher: Matcher, run: Run, entry: Entry) -> Why:
     """-> why `entry` did or did not match `run`, whose files are read twice. Raises UnreadableLog."""
-    walk = Walk(patterns, matcher, run)
-    walk.read()
-    findings = [finding for reading in walk.readings for finding in reading.findings.matched()]
+    readings = completed(read_runs(run, patterns, matcher))
+    findings = [each for reading in readings for each in that_failed(with_matches(reading.findings, matcher))]
     texts = [text for finding in findings for text in _texts(finding)]
     shown = any(match.entry.id == entry.id for finding in findings for match in finding.matches)
-    for reading in walk.readings:
-        reading.matched()  # as the triage does
-    choice = choose(walk.readings[-1])
+    findings = [each for reading in readings for each in reading.failures()]  # as the triage does
+    choice = choose(with_attempts(readings[-1].matched()))
     plain = [sign for sign in entry.signs for sign in (sign.all or (sign,))]
     texts += _lines(run, plain)
     results: list[SignResult] = []

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
+from torchtriage.causality.all_rules import RULE_LISTS
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.missing_ranks import awaited
-from torchtriage.causality.root_cause import Choice
-from torchtriage.causality.run_reading import RunReading
+from torchtriage.causality.rank_attribution import RankRule
+from torchtriage.causality.reading import Reading
+from torchtriage.causality.root_cause import FAILED, Choice
 from torchtriage.domain.entry import Kind, Language
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.json_form import Scalar
@@ -66,23 +69,36 @@ _SAID: dict[str, tuple[str, str]] = {
     "attempts": ("the first of {count} attempts; later ones ended after it", "这是 {count} 次尝试中的第一次失败"),
 }
 
+# How the sentence of a rule is told: of the cause itself, of what is none, of the rank.
+_RULE_FORMS = {
+    "rule": ("{}", "{}"),
+    "set_aside_by": ("set aside: {}", "已排除：{}"),
+    "rank_by": ("the rank: {}", "rank 的依据：{}"),
+}
+_RULES: dict[str, Any] = {rule.name: rule for rules in RULE_LISTS if rules.name != "FALLBACKS" for rule in rules.rules}
+_OF_EVERY_RUN = frozenset(rule.name for rule in FAILED)  # A verdict with a root cause says so itself.
+
 _WHY = {"named": "missing", "absent": "missing", "torn": "few", "behind": "behind"}
 
 
 def tell(because: Iterable[Reason], lang: Language) -> tuple[str, ...]:
     """-> the sentences of the reasons that `because_of` found; names that this version does not know are left out."""
-    return tuple(
-        _SAID[reason.name][lang == "zh"].format(**reason.values, noun=_noun(reason.values))
-        for reason in because
-        if reason.name in _SAID
-    )
+    return tuple(sentence for reason in because if (sentence := _sentence(reason, lang)) is not None)
+
+
+def _sentence(reason: Reason, lang: Language) -> str | None:
+    if reason.name in ("rule", "set_aside_by", "rank_by"):
+        return _rule_sentence(reason, lang)
+    if reason.name not in _SAID:
+        return None
+    return _SAID[reason.name][lang == "zh"].format(**reason.values, noun=_noun(reason.values))
 
 
 def _noun(values: Mapping[str, object]) -> str:
     return "rank" if str(values.get("ranks", "")).isdecimal() else "ranks"
 
 
-def because_of(choice: Choice, reading: RunReading, root: RootCause) -> tuple[Reason, ...]:
+def because_of(choice: Choice, reading: Reading, root: RootCause, rank_rule: RankRule | None) -> tuple[Reason, ...]:
     """-> why the verdict is what it is, as names and values, the weightiest first."""
     told = [*_shown(choice, root), *_placed(choice, reading, root), *_missing(reading)]
     alone = awaited(choice.root, choice.live, reading) if choice.root is not None else None
@@ -92,7 +108,24 @@ def because_of(choice: Choice, reading: RunReading, root: RootCause) -> tuple[Re
         told.append(Reason("attempts", {"count": len(choice.roots)}))
     if choice.survived:
         told.append(Reason("survived", {"count": len(choice.survived)}))
-    return tuple(told)
+    return (*told, *_rules(choice, rank_rule))
+
+
+def _rules(choice: Choice, rank_rule: RankRule | None) -> Iterator[Reason]:
+    """Yields the rules that decided: the cause, what was set aside, the rank."""
+    for rule in choice.rules:
+        yield Reason("set_aside_by" if rule.sets_aside else "rule", {"rule": rule.name})
+    if rank_rule is not None:
+        yield Reason("rank_by", {"rule": rank_rule.name})
+
+
+def _rule_sentence(reason: Reason, lang: Language) -> str | None:
+    """-> the sentence of a rule; None for one that this version does not know, or that says nothing of this run."""
+    rule = _RULES.get(str(reason.values.get("rule")))
+    if rule is None or rule.name in _OF_EVERY_RUN:
+        return None
+    sentence = rule.reason_zh if lang == "zh" else rule.reason
+    return _RULE_FORMS[reason.name][lang == "zh"].format(sentence)
 
 
 def _shown(choice: Choice, root: RootCause) -> Iterator[Reason]:
@@ -130,7 +163,7 @@ def _part(words: str, finding: Finding) -> str:
     return words if redact(whole) == whole else "…"
 
 
-def _placed(choice: Choice, reading: RunReading, root: RootCause) -> Iterator[Reason]:
+def _placed(choice: Choice, reading: Reading, root: RootCause) -> Iterator[Reason]:
     """Yields how the failure stands to the others of the run."""
     finding = choice.root
     assert finding is not None
@@ -147,7 +180,7 @@ def _placed(choice: Choice, reading: RunReading, root: RootCause) -> Iterator[Re
         yield Reason("overruled", {"named": named, "rank": root.rank})
 
 
-def _missing(reading: RunReading) -> Iterator[Reason]:
+def _missing(reading: Reading) -> Iterator[Reason]:
     """Yields on what ranks disagreed, and the ranks at which the waiting of the others points."""
     sides = reading.extractors.collectives.sides()
     if len(sides) > 1:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of
+from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import Choice
-from torchtriage.causality.run_reading import RunReading
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.host import host_name
 from torchtriage.domain.verdict import Checkpoint, RunFacts
@@ -40,7 +40,7 @@ _SOURCES = (
 )
 
 
-def run_facts(reading: RunReading, choice: Choice) -> RunFacts:
+def run_facts(reading: Reading, choice: Choice) -> RunFacts:
     """-> what the log tells of the run; None for each fact that it does not."""
     env = reading.environment
     hosts = dict(env.hosts)
@@ -71,7 +71,7 @@ def run_facts(reading: RunReading, choice: Choice) -> RunFacts:
     )
 
 
-def _checkpoints(choice: Choice, reading: RunReading, failed_saving: bool) -> tuple[Checkpoint, ...]:
+def _checkpoints(choice: Choice, reading: Reading, failed_saving: bool) -> tuple[Checkpoint, ...]:
     """-> the newest checkpoints that were written before the root cause."""
     values = reading.environment.values.get(checkpoints.NAME, ())
     told = list({value.line.position: (value.line, value.value) for value in values}.values())
@@ -80,13 +80,13 @@ def _checkpoints(choice: Choice, reading: RunReading, failed_saving: bool) -> tu
     return tuple(replace(checkpoint, time=dated(checkpoint.time, reading)) for checkpoint in found)
 
 
-def dated(time: str | None, reading: RunReading) -> str | None:
+def dated(time: str | None, reading: Reading) -> str | None:
     """-> an ISO 8601 time; one without a year takes it from another time of the log, or is not told."""
     told = reading.environment.span.dated(time)
     return None if told is None or told.startswith("--") else told
 
 
-def _phase(root: Finding, reading: RunReading) -> str | None:
+def _phase(root: Finding, reading: Reading) -> str | None:
     """-> what the run did when it failed: by the traceback, else by what the log showed last before it."""
     raised, before = raised_of(root), reading.environment.phase_before(root.event)
     for frame in reversed(raised.frames if raised else ()):
@@ -104,13 +104,13 @@ def _phase(root: Finding, reading: RunReading) -> str | None:
     return "launch" if unstarted and (before or raised) else None
 
 
-def _exit_code(choice: Choice, reading: RunReading) -> int | None:
+def _exit_code(choice: Choice, reading: Reading) -> int | None:
     """-> the status of the process that failed first: its own, else what lines tell."""
     ended = _exit(choice, reading)
     return ended.exit_code if ended else reading.environment.exit_code if choice.root else None
 
 
-def _failed_at(choice: Choice, reading: RunReading) -> str | None:
+def _failed_at(choice: Choice, reading: Reading) -> str | None:
     """-> the time of the first failure, or the one at which its process ended. A process can hang after its last words:
     where others spoke before it ended, the failure's time is that of the line above."""
     ended = _exit(choice, reading)
@@ -128,7 +128,7 @@ def told_at(finding: Finding) -> str | None:
     return finding.event.time or (place.time if place else None)
 
 
-def _exit(choice: Choice, reading: RunReading) -> Event | None:
+def _exit(choice: Choice, reading: Reading) -> Event | None:
     """-> how the process that failed first ended: its own exit status, else the one that was observed first."""
     root = choice.root
     if root is None or root.event.exit_code is not None:

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from torchtriage.causality.cascade import ECHO_AREAS
 from torchtriage.causality.findings import Finding, Place
+from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import Choice
-from torchtriage.causality.run_reading import RunReading
-from torchtriage.domain.entry import Kind
+from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import Position
 from torchtriage.domain.rank_set import RankSet
@@ -34,7 +33,7 @@ class _Mark:
     exit: bool
 
 
-def timeline(choice: Choice, reading: RunReading, root: RootCause | None) -> tuple[RankMark, ...]:
+def timeline(choice: Choice, reading: Reading, root: RootCause | None) -> tuple[RankMark, ...]:
     """-> the first telling mark of each rank in the root's attempt, in the log's order; then who showed nothing."""
     if choice.root is None or root is None:
         return ()
@@ -51,7 +50,7 @@ def timeline(choice: Choice, reading: RunReading, root: RootCause | None) -> tup
     return tuple(told)
 
 
-def _marks(choice: Choice, reading: RunReading, root: RootCause) -> Iterable[_Mark]:
+def _marks(choice: Choice, reading: Reading, root: RootCause) -> Iterable[_Mark]:
     """Yields what each rank showed, once for each finding."""
     chosen = choice.root
     assert chosen is not None
@@ -81,7 +80,7 @@ def _kind(finding: Finding) -> str:
     event, match = finding.event, finding.match
     if event.where is Where.EXIT:
         return "stopped" if event.exit_code in _STOPPED else "ended"
-    echo = match is not None and (match.entry.area in ECHO_AREAS or match.entry.kind is Kind.CONSEQUENCE)
+    echo = match is not None and (finding.has_role(Role.DISTRIBUTED_SYMPTOM) or match.entry.kind is Kind.CONSEQUENCE)
     return "waited" if echo else "failed"
 
 
@@ -89,7 +88,7 @@ def _strength(mark: _Mark) -> tuple[bool, bool, Position]:
     return mark.kind not in _ROOT, mark.exit, mark.place.position
 
 
-def _shared(marks: list[_Mark], reading: RunReading) -> Iterable[RankMark]:
+def _shared(marks: list[_Mark], reading: Reading) -> Iterable[RankMark]:
     """Yields one mark for all ranks of a kind and entry."""
     alike: dict[tuple[str, str | None], list[_Mark]] = {}
     for mark in marks:
@@ -97,7 +96,7 @@ def _shared(marks: list[_Mark], reading: RunReading) -> Iterable[RankMark]:
     return (_told(part, reading) for part in alike.values())
 
 
-def _told(marks: list[_Mark], reading: RunReading) -> RankMark:
+def _told(marks: list[_Mark], reading: Reading) -> RankMark:
     """-> marks of one kind as one; the earliest gives line and time."""
     first = marks[0]
     times = sorted(filter(None, (reading.environment.span.dated(mark.place.time) for mark in marks)))

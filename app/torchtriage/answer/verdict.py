@@ -12,9 +12,9 @@ from torchtriage.answer.run_facts import dated, told_at
 from torchtriage.causality.cascade import causes, explained_by
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of, signature
-from torchtriage.causality.rank_attribution import place_of
+from torchtriage.causality.rank_attribution import RankRule, place_of
+from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import Choice
-from torchtriage.causality.run_reading import RunReading
 from torchtriage.domain.entry import Entry, Language
 from torchtriage.domain.event import EventSource, Raised, Where
 from torchtriage.domain.host import host_name
@@ -64,8 +64,11 @@ def evidence(
     return tuple(Evidence(line.number, line.raw, line.file) for line in shown)
 
 
-def root_cause(choice: Choice, reading: RunReading, known: Mapping[str, str], shown: Callable[[str], str]) -> RootCause:
-    """-> the chosen finding as the verdict's root cause, as the log tells it: what its entry says is put in later.
+def root_cause(
+    choice: Choice, reading: Reading, known: Mapping[str, str], shown: Callable[[str], str]
+) -> tuple[RootCause, RankRule | None]:
+    """-> the chosen finding as the verdict's root cause, as the log tells it: what its entry says is put in later;
+    and the rule that gave its rank, where the finding does not name it itself.
     `known` is captured where the log does not tell it; `shown` is what is done to the evidence, all lines at once."""
     finding = choice.root
     assert finding is not None
@@ -73,10 +76,10 @@ def root_cause(choice: Choice, reading: RunReading, known: Mapping[str, str], sh
     entry = match.entry if match else None
     score = match.score if match else 0.5
     captured = _captured(entry, alike(finding, choice))
-    rank, local_rank, host = place_of(finding, choice, reading, captured.get("rank"))
+    (rank, local_rank, host), rule = place_of(finding, choice, reading, captured.get("rank"))
     host = host_name(host) or host_name(captured.get("host"))
     told = {name: str(value) for name, value in (("rank", rank), ("host", host)) if value is not None}
-    return RootCause(
+    root = RootCause(
         entry=entry.id if entry else None,
         title=signature(finding),
         confidence="certain" if score >= _CERTAIN else "likely" if score >= _LIKELY else "possible",
@@ -90,6 +93,7 @@ def root_cause(choice: Choice, reading: RunReading, known: Mapping[str, str], sh
         exception=_exception(raised_of(finding)),
         captured={**known} | captured | told,
     )
+    return root, rule
 
 
 def _shown(evidence: tuple[Evidence, ...], shown: Callable[[str], str]) -> tuple[Evidence, ...]:

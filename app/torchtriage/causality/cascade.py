@@ -9,23 +9,19 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from torchtriage.causality.findings import Finding
-from torchtriage.domain.entry import Kind
+from torchtriage.causality.rules import Rule, deciding
+from torchtriage.causality.thresholds import AGENT_POLLS, BELOW_SPAWN_NOTICE, SHELL_WORD_WITHIN
+from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.reading.prefixes.times import seconds_between
 
-# Entries of these areas speak of a peer, a link or a launcher; a worker's own earlier failure is behind them.
-ECHO_AREAS = frozenset({"nccl", "gloo", "network", "elastic", "mpi", "collective", "ray", "perf", "hang"})
-_ABORT = "process.sigabrt"  # the entry of how a process ends in which a C++ exception is thrown that nobody catches
 _SPAWNED = re.compile(r"-- Process \d{1,6} terminated with the following error")
-_BELOW_SPAWNED = 400  # lines, of a traceback's frames
 _STOPPED = frozenset({-15, 143})  # SIGTERM: the agent stops the others after the first failure
 _KILLED = -9  # SIGKILL: with it the agent ends those which SIGTERM did not end
-_LOOKS = 5  # seconds between two looks of an agent at its workers, at most; who ends later was ended by it
 _REPORTED = frozenset({EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE})
 _SHELLS_WORD = re.compile(r"\W*Killed\W*")
 # SGLang's server says so and then kills all of its processes, itself too.
 _ENDS_ITSELF = re.compile(r"Received sigquit from a child proces")
-_SOON = 4  # lines
 
 
 class Grade(IntEnum):
@@ -56,7 +52,7 @@ def grade(finding: Finding) -> Grade:
     if match.entry.kind is Kind.CONSEQUENCE and event.where is Where.EXIT and event.exit_code not in (None, 1):
         return Grade.HINT  # A status of its own: peers that lost a connection leave with 1.
     if match.entry.kind is Kind.CONSEQUENCE or (
-        event.source is EventSource.LAUNCHER and match.entry.id == "usage.subprocess"
+        event.source is EventSource.LAUNCHER and finding.has_role(Role.LAUNCHER_ECHO)
     ):
         return Grade.ECHO
     if match.broad:
@@ -92,7 +88,7 @@ def _carries_another(finding: Finding) -> bool:
     )
 
 
-class _Ends:
+class Ends:
     """What the exit statuses of a run tell together, gathered once, as there can be thousands."""
 
     def __init__(self, findings: list[Finding]) -> None:
@@ -102,6 +98,9 @@ class _Ends:
             finding.event.source in (EventSource.FIRST_FAILURE, EventSource.ELASTIC_AGENT) for finding in exits
         )
         self.itself = [finding.position for finding in findings if _ENDS_ITSELF.search(finding.event.text)]
+        self.tracebacks = [
+            other.position for other in findings if other.event.source is EventSource.TRACEBACK and other.match
+        ]
         self._first: dict[tuple[str | None, int], str] = {}  # when the first one of a host failed, as its report says
         for finding in exits:
             event, place = finding.event, (finding.event.host, finding.attempt)
@@ -112,7 +111,7 @@ class _Ends:
     def long_before(self, killed: Finding) -> bool:
         """-> whether the same report tells of a failure after which the agent had time to lose its patience."""
         seconds = seconds_between(self._first.get((killed.event.host, killed.attempt)), killed.event.time)
-        return seconds is not None and seconds > _LOOKS
+        return seconds is not None and seconds > AGENT_POLLS
 
 
 def reported(event: Event) -> str:
@@ -121,39 +120,70 @@ def reported(event: Event) -> str:
     return (event.time or "~") if event.source is EventSource.FIRST_FAILURE else ""
 
 
-def without_clean_up(findings: list[Finding]) -> list[Finding]:
-    """-> the findings but for exit statuses that are the launcher's doing, and what only announces another one."""
-    ends = _Ends(findings)
-    return [finding for finding in findings if not (_is_clean_up(finding, ends) or _announces(finding, findings))]
+def clean_up(findings: list[Finding]) -> dict[Finding, Rule[Finding, Ends]]:
+    """-> what is the launcher's doing or only announces another finding, each with the rule that says so."""
+    ends = Ends(findings)
+    found = ((finding, deciding(CLEAN_UP, finding, ends)) for finding in findings)
+    return {finding: rule for finding, rule in found if rule is not None}
 
 
-def _is_clean_up(finding: Finding, ends: _Ends) -> bool:
-    """-> whether the exit status is the launcher's doing: SIGTERM to the others, or a plain success. So is what
-    the shell says of a program that killed itself."""
+def _killed_itself(finding: Finding, ends: Ends) -> bool:
+    """-> whether it is what the shell says of a program that killed itself."""
+    if not _SHELLS_WORD.fullmatch(finding.event.text):
+        return False
+    return any(0 < finding.position.lines_below(end) <= SHELL_WORD_WITHIN for end in ends.itself)
+
+
+def _exited_well(finding: Finding, ends: Ends) -> bool:
+    return finding.event.where is Where.EXIT and finding.event.exit_code == 0
+
+
+def _killed_by_agent(finding: Finding, ends: Ends) -> bool:
+    """-> whether the agent lost its patience with a process that SIGTERM did not end."""
     event = finding.event
-    if _SHELLS_WORD.fullmatch(event.text):
-        return any(0 < finding.position.lines_below(end) <= _SOON for end in ends.itself)
-    if event.where is not Where.EXIT or event.exit_code is None:
-        return False
-    if event.exit_code == 0:
-        return True
-    if event.exit_code == _KILLED and event.source is EventSource.OTHER_FAILURE:
-        return ends.long_before(finding)
-    if event.exit_code not in _STOPPED:
-        return False
-    return finding.attempt in ends.failed or not ends.by_agent
+    killed = event.where is Where.EXIT and event.exit_code == _KILLED and event.source is EventSource.OTHER_FAILURE
+    return killed and ends.long_before(finding)
 
 
-def _announces(finding: Finding, others: list[Finding]) -> bool:
+def _stopped_by_launcher(finding: Finding, ends: Ends) -> bool:
+    stopped = finding.event.where is Where.EXIT and finding.event.exit_code in _STOPPED
+    return stopped and (finding.attempt in ends.failed or not ends.by_agent)
+
+
+def _announces_traceback(finding: Finding, ends: Ends) -> bool:
     """-> whether it is spawn's line above the traceback of a process, which itself says what went wrong."""
     if finding.event.source is not EventSource.MATCHED_LINE or not _SPAWNED.match(finding.event.text):
         return False
-    below = (
-        other.position.lines_below(finding.position)
-        for other in others
-        if other.event.source is EventSource.TRACEBACK and other.match
-    )
-    return any(0 < distance < _BELOW_SPAWNED for distance in below)
+    return any(0 < place.lines_below(finding.position) < BELOW_SPAWN_NOTICE for place in ends.tracebacks)
+
+
+CLEAN_UP: tuple[Rule[Finding, Ends], ...] = (
+    Rule(
+        "killed-itself",
+        _killed_itself,
+        "the program killed itself after another failure",
+        "程序在其他失败后主动杀死了自己",
+    ),
+    Rule("exited-well", _exited_well, "a process that exits with 0 did not fail", "以 0 退出的进程没有失败"),
+    Rule(
+        "killed-by-agent",
+        _killed_by_agent,
+        "the agent killed the process long after another one had failed",
+        "另一个进程失败很久之后，agent 才杀死该进程",
+    ),
+    Rule(
+        "stopped-by-launcher",
+        _stopped_by_launcher,
+        "the launcher stopped the process with SIGTERM",
+        "启动器用 SIGTERM 终止了该进程",
+    ),
+    Rule(
+        "announces-traceback",
+        _announces_traceback,
+        "the line only announces the traceback below it",
+        "该行只是引出下面的 traceback",
+    ),
+)
 
 
 def causes(findings: Iterable[Finding]) -> dict[int, list[Finding]]:
@@ -188,7 +218,7 @@ def _explains(first: Finding, second: Finding) -> bool:
     cause, effect = first.match, second.match
     if cause is None or effect is None or cause.entry.id == effect.entry.id:
         return False
-    if _threw(first) and effect.entry.id == _ABORT and _of_one_process(first, second):
+    if _threw(first) and second.has_role(Role.ABORT) and _of_one_process(first, second):
         return True
     if not _named(cause.entry.explains, effect.entry.id):
         return False

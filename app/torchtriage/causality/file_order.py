@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from torchtriage.causality.findings import Finding
-from torchtriage.causality.run_reading import RunReading
+from torchtriage.causality.reading import Reading
 from torchtriage.domain.event import Event, Where
 from torchtriage.domain.line import Line, Position
 from torchtriage.matching.matcher import EventPatterns
@@ -37,13 +36,11 @@ class Clock:
         same = place >= 0 and self._positions[place].file == position.file
         return self._times[place] if same else None
 
-    def tell(self, findings: Iterable[Finding]) -> None:
-        """Gives findings that tell no time of their own those of the lines around."""
-        for finding in findings:
-            if finding.event.time is None:
-                place = bisect_right(self._positions, finding.position)
-                below = place < len(self._positions) and self._positions[place].file == finding.position.file
-                finding.around = self.at(finding.position), self._times[place] if below else None
+    def around(self, position: Position) -> tuple[str | None, str | None]:
+        """-> the times that the lines of the same file above and below tell."""
+        place = bisect_right(self._positions, position)
+        below = place < len(self._positions) and self._positions[place].file == position.file
+        return self.at(position), self._times[place] if below else None
 
     @property
     def year(self) -> int:
@@ -51,54 +48,57 @@ class Clock:
         return next((int(time[:4]) for time in self._times if time[:4].isdecimal()), 2000)
 
 
-def merge(reading: RunReading, clock: Clock) -> None:
-    """Moves whole files, so that those with failures stand in the order of their first one. Without times that can be
-    compared they stay in the order of their names."""
+def with_times_around(reading: Reading, clock: Clock) -> Reading:
+    """-> the reading, its findings that tell no time of their own with those of the lines around."""
+    findings = (
+        replace(finding, around=clock.around(finding.position)) if finding.event.time is None else finding
+        for finding in reading.findings
+    )
+    return replace(reading, findings=tuple(findings))
+
+
+def in_order_of_failure(reading: Reading, clock: Clock) -> Reading:
+    """-> the reading with whole files moved, so that those with failures stand in the order of their first one. Without
+    times that can be compared they stay in the order of their names."""
     failed: dict[int, list[datetime | None]] = {}
     for finding in reading.findings:
         if finding.event.where is not Where.LINE:
             for event in (finding.event, *finding.samples):
                 failed.setdefault(event.line.position.file, []).append(_moment(event, clock))
-    told = {file: known for file, times in failed.items() if (known := [time for time in times if time])}
-    if len(told) < len(failed) or len({time.tzinfo is None for times in told.values() for time in times}) > 1:
-        return
-    first = {file: min(times) for file, times in told.items()}
+    dated = {file: known for file, times in failed.items() if (known := [time for time in times if time])}
+    if len(dated) < len(failed) or len({time.tzinfo is None for times in dated.values() for time in times}) > 1:
+        return reading
+    first = {file: min(times) for file, times in dated.items()}
     files = sorted(first)
     moved = dict(zip(sorted(files, key=lambda file: first[file]), files, strict=True))
     moved = {file: to for file, to in moved.items() if to != file}
-    if moved:
-        for finding in reading.findings:
-            _move(finding, moved)
-        reading.environment.move(moved)
+    if not moved:
+        return reading
+    findings = tuple(_with_files_moved(finding, moved) for finding in reading.findings)
+    return replace(reading, findings=findings, environment=reading.environment.moved(moved))
 
 
 def _moment(event: Event, clock: Clock) -> datetime | None:
-    told = clock.at(event.line.position) or event.time  # The lines' clock is one for all; a report has its own.
-    if told is None:
+    text = clock.at(event.line.position) or event.time  # The lines' clock is one for all; a report has its own.
+    if text is None:
         return None
     try:
-        time = datetime.fromisoformat(f"{clock.year}{told[1:]}" if told.startswith("--") else told)
+        time = datetime.fromisoformat(f"{clock.year}{text[1:]}" if text.startswith("--") else text)
         return time if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
 
-def _move(finding: Finding, files: dict[int, int]) -> None:
+def _with_files_moved(finding: Finding, files: dict[int, int]) -> Finding:
     events = [_moved(event, files) for event in (finding.event, *finding.samples)]
-    events.sort(key=lambda event: event.line.position)
-    first, *finding.samples = events
-    chain = first.chain
-    finding.found = EventPatterns(
-        first,
-        tuple(
-            (index, depth, chain[depth] if raised and depth < len(chain) else raised)
-            for index, depth, raised in finding.found.hits
-        ),
+    first, *samples = sorted(events, key=lambda event: event.line.position)
+    hits = (
+        (index, depth, first.chain[depth] if raised and depth < len(first.chain) else raised)
+        for index, depth, raised in finding.found.hits
     )
-    finding.places = {
-        rank: place._replace(position=_to(place.position, files)) for rank, place in finding.places.items()
-    }
-    finding.last = _to(finding.last, files)
+    places = {rank: place._replace(position=_to(place.position, files)) for rank, place in finding.places.items()}
+    last = _to(finding.last, files)
+    return replace(finding, found=EventPatterns(first, tuple(hits)), samples=tuple(samples), places=places, last=last)
 
 
 def _to(position: Position, files: dict[int, int]) -> Position:

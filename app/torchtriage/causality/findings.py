@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
+from torchtriage.domain.entry import Role
 from torchtriage.domain.event import Event, EventSource, Where
-from torchtriage.domain.line import START, Line, Position
+from torchtriage.domain.line import START, Position
 from torchtriage.matching.masking import mask
 from torchtriage.matching.matcher import EventPatterns, Match, Matcher
 
 MOST = 4000  # different findings kept of one run: the first half of them, and the newest
-MOST_NEAR_LOOKS = 100  # findings of one run that no entry knows and that are compared with the messages of all
+MOST_NEAR_SEARCHES = 100  # findings of one run that no entry knows and that are compared with the messages of all
 # Sources that speak of others' failures, or of what nobody names.
 _APART = frozenset({EventSource.LAUNCHER, EventSource.TITLE, EventSource.ALARMING_LINE})
 # What LSF, in its report, and PBS say of the job that they ended.
 _OTHER_BATCH = re.compile(r"^\W{0,4}TERM_[A-Z_]{3,30}: [a-z]|=>> PBS: job killed: ")
-_SAMPLES = 7  # equal events of other ranks kept for evidence
+BATCH_AREA = "slurm"  # of entries that say what a batch system did with its own job
+MOST_SAMPLES = 7  # equal events of other ranks kept for evidence
 
 
 class Place(NamedTuple):
@@ -31,23 +33,24 @@ class Place(NamedTuple):
     time: str | None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Finding:
-    """One event with all ranks and hosts that showed an equal one; `matches` is filled when the run was read.
+    """One event with all ranks and hosts that showed an equal one.
 
-    `samples` are the equal events of a few other ranks, for evidence.
+    `samples` are the equal events of a few other ranks, for evidence. `matches` and `around` are None and empty until
+    the whole run was read.
     """
 
     found: EventPatterns
     attempt: int = 0
     fatal: bool = False  # one of the equal events at least ended its process, as far as the text tells
-    samples: list[Event] = field(default_factory=list)
-    ranks: set[int] = field(default_factory=set)
-    places: dict[int, Place] = field(default_factory=dict)  # of each rank
-    hosts: dict[str, None] = field(default_factory=dict)
+    samples: tuple[Event, ...] = ()
+    ranks: frozenset[int] = frozenset()
+    places: Mapping[int, Place] = field(default_factory=dict)  # of each rank
+    hosts: tuple[str, ...] = ()
     count: int = 0
     last: Position = START
-    matches: list[Match] = field(default_factory=list)
+    matches: tuple[Match, ...] = ()
     around: tuple[str | None, str | None] = None, None  # times that lines above and below tell, if it tells none
 
     @property
@@ -66,102 +69,153 @@ class Finding:
     def entry(self) -> str | None:
         return self.matches[0].entry.id if self.matches else None
 
+    def has_role(self, role: Role) -> bool:
+        """-> whether the entry that it shows has the role."""
+        return bool(self.matches) and role in self.matches[0].entry.roles
+
+
+@dataclass(slots=True)
+class _Fold:
+    """A finding while events are added to it."""
+
+    found: EventPatterns
+    attempt: int
+    fatal: bool = False
+    samples: list[Event] = field(default_factory=list)
+    ranks: set[int] = field(default_factory=set)
+    places: dict[int, Place] = field(default_factory=dict)
+    hosts: dict[str, None] = field(default_factory=dict)
+    count: int = 0
+    last: Position = START
+
+    @classmethod
+    def of(cls, finding: Finding) -> _Fold:
+        """-> a finding to which further events can be added."""
+        return cls(
+            finding.found, finding.attempt, finding.fatal, list(finding.samples), set(finding.ranks),
+            dict(finding.places), dict.fromkeys(finding.hosts), finding.count, finding.last,
+        )  # fmt: skip
+
+    def add(self, event: Event, matcher: Matcher) -> None:
+        first = self.found.event
+        if self.count and event.line.position < first.line.position:
+            # A stream that was closed later had begun earlier.
+            self.samples = [first, *self.samples][:MOST_SAMPLES]
+            self.found = matcher.patterns_of(event)
+        elif self.count and len(self.samples) < MOST_SAMPLES and event.rank not in self.ranks:
+            self.samples.append(event)
+        self.count += 1
+        self.fatal = self.fatal or event.fatal
+        self.last = max(self.last, event.line.position)
+        if event.rank is not None:
+            self.ranks.add(event.rank)
+            known, line = self.places.get(event.rank), event.line
+            if known is None or line.position < known.position:
+                self.places[event.rank] = Place(line.position, line.number, line.file, event.time)
+            elif known.time is None and event.time is not None:
+                self.places[event.rank] = known._replace(time=event.time)  # Its copy in error.json is dated.
+        if event.host is not None:
+            self.hosts.setdefault(event.host)
+
+    def finding(self) -> Finding:
+        return Finding(
+            self.found, self.attempt, self.fatal, tuple(self.samples), frozenset(self.ranks), dict(self.places),
+            tuple(self.hosts), self.count, self.last,
+        )  # fmt: skip
+
 
 class Findings:
-    """Collects events as they are found."""
+    """Collects events as they are found; `found` gives them out."""
 
-    def __init__(self, matcher: Matcher) -> None:
+    def __init__(self, matcher: Matcher, known: Iterable[Finding] = ()) -> None:
+        """`known`: what was found before, to which the events are added."""
         self._matcher = matcher
-        self._first: dict[tuple[object, ...], Finding] = {}
-        self._newest: dict[tuple[object, ...], Finding] = {}
+        self._first: dict[tuple[object, ...], _Fold] = {_key(one.event): _Fold.of(one) for one in known}
+        self._newest: dict[tuple[object, ...], _Fold] = {}
         self.dropped = 0
 
     def add(self, events: Iterable[Event]) -> None:
         for event in events:
-            self._add(event)
+            key = _key(event)
+            fold = self._first.get(key) or self._newest.get(key)
+            if fold is None:
+                fold = self._keep(key, _Fold(self._matcher.patterns_of(event), event.attempt))
+            fold.add(event, self._matcher)
 
-    def _add(self, event: Event) -> None:
-        text = event.chain[0].text + event.text if event.chain else event.text
-        # Exit statuses are facts about single ranks; exceptions and lines are equal over ranks.
-        who = (event.source, event.rank, event.local_rank, event.host) if event.where is Where.EXIT else ()
-        key = (event.where, event.attempt, event.source if event.source in _APART else "", mask(text[:400]), *who)
-        finding = self._first.get(key) or self._newest.get(key)
-        if finding is None:
-            finding = self._keep(key, Finding(self._matcher.patterns_of(event), event.attempt))
-        elif event.line.position < finding.position:
-            # A stream that was closed later had begun earlier.
-            finding.samples = [finding.event, *finding.samples][:_SAMPLES]
-            finding.found = self._matcher.patterns_of(event)
-        elif len(finding.samples) < _SAMPLES and event.rank not in finding.ranks:
-            finding.samples.append(event)
-        finding.count += 1
-        finding.fatal = finding.fatal or event.fatal
-        finding.last = max(finding.last, event.line.position)
-        if event.rank is not None:
-            finding.ranks.add(event.rank)
-            known, line = finding.places.get(event.rank), event.line
-            if known is None or line.position < known.position:
-                finding.places[event.rank] = Place(line.position, line.number, line.file, event.time)
-            elif known.time is None and event.time is not None:
-                finding.places[event.rank] = known._replace(time=event.time)  # Its copy in error.json is dated.
-        if event.host is not None:
-            finding.hosts.setdefault(event.host)
-
-    def _keep(self, key: tuple[object, ...], finding: Finding) -> Finding:
+    def _keep(self, key: tuple[object, ...], fold: _Fold) -> _Fold:
         """Keeps a finding; where there are too many, one from the middle of the log goes: a run's first failure and
         what stands at its end are worth the most."""
         if len(self._first) < MOST // 2:
-            self._first[key] = finding
-            return finding
+            self._first[key] = fold
+            return fold
         if len(self._newest) >= MOST // 2:
             del self._newest[next(iter(self._newest))]
             self.dropped += 1
-        self._newest[key] = finding
+        self._newest[key] = fold
+        return fold
+
+    def found(self) -> tuple[Finding, ...]:
+        """-> what was found, in the order in which it came."""
+        return tuple(fold.finding() for fold in chain(self._first.values(), self._newest.values()))
+
+
+def _key(event: Event) -> tuple[object, ...]:
+    """-> what equal events have in common."""
+    text = event.chain[0].text + event.text if event.chain else event.text
+    # Exit statuses are facts about single ranks; exceptions and lines are equal over ranks.
+    who = (event.source, event.rank, event.local_rank, event.host) if event.where is Where.EXIT else ()
+    return (event.where, event.attempt, event.source if event.source in _APART else "", mask(text[:400]), *who)
+
+
+def with_matches(
+    findings: Iterable[Finding], matcher: Matcher, of_training: bool = True, of_another: bool = False
+) -> tuple[Finding, ...]:
+    """-> the findings with the entries that they show.
+
+    Where the log is not `of_training`, entries whose messages any program prints are left out; what a batch system says
+    of its own job counts unless the log shows that it is `of_another` field.
+    """
+    findings = tuple(findings)
+    everywhere = {index for finding in findings for index, _, _ in finding.found.hits}
+    near_searches = 0
+    matched: list[Finding] = []
+    for finding in findings:
+        matches = matcher.matches(finding.found, everywhere)
+        own = any(not (match.broad or match.weak) for match in matches)
+        if not own and finding.event.where is Where.EXCEPTION and near_searches < MOST_NEAR_SEARCHES:
+            near_searches += 1
+            near = matcher.near_match(finding.event)
+            weak = {match.entry.id for match in matches if match.weak}
+            # What a sign calls weak is so, whatever it is near to.
+            if near is not None and near.entry.id not in weak:
+                matches = [near, *matches]
+        if not of_training:
+            counted = BATCH_AREA if _is_of_the_job(finding.event) and not of_another else None
+            matches = [match for match in matches if not match.general or match.entry.area == counted]
+        matched.append(replace(finding, matches=tuple(matches)))
+    return tuple(matched)
+
+
+def that_failed(findings: Iterable[Finding]) -> list[Finding]:
+    """-> the findings that say that something failed, in the order of the log: a line that shows no entry says
+    nothing."""
+    failed = (finding for finding in findings if finding.matches or _tells(finding.event))
+    return sorted(failed, key=lambda finding: finding.position)
+
+
+def without_node_ranks(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """-> the findings without ranks that were the numbers of nodes: each task of the outer launcher was an agent. Where
+    the local rank is known too, the rank was worked out from both."""
+    return tuple(map(_without_node_rank, findings))
+
+
+def _without_node_rank(finding: Finding) -> Finding:
+    line, rank = finding.event.line, finding.event.rank
+    of_node = line.node is not None and line.local_rank is None
+    if not of_node or rank != line.node or finding.event.where is Where.EXIT:
         return finding
-
-    def matched(self, of_training: bool = True, of_another: bool = False) -> list[Finding]:
-        """-> all findings in the order of the log, with their entries; a line that shows none is left out.
-
-        Where the log is not `of_training`, entries whose messages any program prints are left out too; what a batch
-        system says of its own job counts unless the log shows that it is `of_another` field.
-        """
-        everywhere = {index for finding in self for index, _, _ in finding.found.hits}
-        looks = 0
-        for finding in self:
-            finding.matches = self._matcher.matches(finding.found, everywhere)
-            own = any(not (match.broad or match.weak) for match in finding.matches)
-            if not own and finding.event.where is Where.EXCEPTION and looks < MOST_NEAR_LOOKS:
-                looks += 1
-                near = self._matcher.near_match(finding.event)
-                weak = {match.entry.id for match in finding.matches if match.weak}
-                # What a sign calls weak is so, whatever it is near to.
-                if near is not None and near.entry.id not in weak:
-                    finding.matches = [near, *finding.matches]
-            if not of_training:
-                counted = "slurm" if _is_of_the_job(finding.event) and not of_another else None
-                finding.matches = [m for m in finding.matches if not m.general or m.entry.area == counted]
-        told = (finding for finding in self if finding.matches or _tells(finding.event))
-        return sorted(told, key=lambda finding: finding.position)
-
-    def leave_out(self, line: Line) -> None:
-        """Takes out what one line told."""
-        for kept in (self._first, self._newest):
-            for key in [key for key, finding in kept.items() if finding.event.line == line]:
-                del kept[key]
-
-    def give_nodes_back(self) -> None:
-        """Takes the ranks off that were the numbers of nodes: each task of the outer launcher was an agent. Where the
-        local rank is known too, the rank was worked out from both."""
-        for finding in self:
-            line, rank = finding.event.line, finding.event.rank
-            told = line.node is not None and line.local_rank is None
-            if told and rank == line.node and finding.event.where is not Where.EXIT:
-                finding.found = replace(finding.found, event=replace(finding.event, rank=None))
-                finding.ranks.clear()
-                finding.places.clear()
-
-    def __iter__(self) -> Iterator[Finding]:
-        return chain(self._first.values(), self._newest.values())
+    found = replace(finding.found, event=replace(finding.event, rank=None))
+    return replace(finding, found=found, ranks=frozenset(), places={})
 
 
 def _tells(event: Event) -> bool:

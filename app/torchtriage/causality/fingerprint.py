@@ -9,9 +9,8 @@ import hashlib
 import re
 from pathlib import PurePosixPath
 
-from torchtriage.causality.cascade import ECHO_AREAS
 from torchtriage.causality.findings import Finding
-from torchtriage.domain.entry import Entry
+from torchtriage.domain.entry import Entry, Role
 from torchtriage.domain.event import Frame, Raised, Where
 from torchtriage.matching.masking import mask, mask_all
 from torchtriage.reading.redaction.redact import redact
@@ -76,7 +75,7 @@ def _of_the_program(entry: Entry) -> bool:
 
     A lost peer, a time-out, a node without memory shows wherever the program happens to be.
     """
-    return entry.owner == "user" and entry.area not in ECHO_AREAS
+    return entry.owner == "user" and Role.DISTRIBUTED_SYMPTOM not in entry.roles
 
 
 def _failure(finding: Finding, raised: Raised | None) -> list[str]:

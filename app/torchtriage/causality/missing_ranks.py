@@ -3,46 +3,43 @@ of no lost or late peer; findings in, a rank or what that one said before out.""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from torchtriage.causality.cascade import ECHO_AREAS, grade
+from torchtriage.causality.cascade import grade
 from torchtriage.causality.findings import Finding
-from torchtriage.causality.run_reading import RunReading
-from torchtriage.domain.entry import Kind
+from torchtriage.causality.reading import Reading
+from torchtriage.causality.thresholds import FEWEST_THAT_LOST_ONE
+from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import EventSource, Where
 
-TIMED_OUT = frozenset({"nccl.timeout", "gloo.timeout"})
-_FEWEST = 3  # ranks that lost the same one, where nothing tells how many there are
-_OF_PEERS = frozenset({"gloo.timeout", "gloo.error", "nccl.remote-error"})
 
-
-def missed(reading: RunReading) -> int | None:
+def missed(reading: Reading) -> int | None:
     """-> the rank at which the waiting of the others points, where it is a single one."""
     suspects = reading.extractors.collectives.suspects(reading.environment.world_size)
     return next(iter(suspects.ranks)) if suspects is not None and len(suspects.ranks) == 1 else None
 
 
-def awaited(finding: Finding, live: Iterable[Finding], reading: RunReading) -> int | None:
+def awaited(finding: Finding, live: Iterable[Finding], reading: Reading) -> int | None:
     """-> the only rank of the run that neither gave up waiting nor lost a connection, where Gloo's or NCCL's exceptions
     on the others are the root cause; None where there are more, or the log does not tell of all ranks."""
-    if finding.entry not in _OF_PEERS or finding.event.where is not Where.EXCEPTION:
+    if not finding.has_role(Role.PEER_LOSS) or finding.event.where is not Where.EXCEPTION:
         return None
     same = [other for other in live if other.attempt == finding.attempt]
-    left = {rank for other in same if other.entry in _OF_PEERS for rank in other.ranks}
+    left = {rank for other in same if other.has_role(Role.PEER_LOSS) for rank in other.ranks}
     size = reading.environment.world_size
     told = (other.event for other in reading.findings if other.attempt == finding.attempt)  # those that it stopped too
     listed = {event.rank for event in told if event.source in (EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE)}
     known = set(range(size)) if size is not None else listed - {None}
-    if size is None and len(left) >= _FEWEST:
+    if size is None and len(left) >= FEWEST_THAT_LOST_ONE:
         known |= reading.ranks
     absent = known - left
     return absent.pop() if left and len(absent) == 1 else None
 
 
-def told_before(waited: Finding, live: list[Finding], reading: RunReading) -> Finding | None:
+def said_before(waited: Finding, live: Sequence[Finding], reading: Reading) -> Finding | None:
     """-> the strongest finding that is of the one rank for which the others waited, and before they gave up or lost it:
     where `waited` is that they did. What a shell or a library says of it may be weak, but nobody else is to blame."""
-    rank = missed(reading) if waited.entry in TIMED_OUT else None
+    rank = missed(reading) if waited.has_role(Role.TIMEOUT) else None
     rank = awaited(waited, live, reading) if rank is None else rank
     if rank is None:
         return None
@@ -54,4 +51,8 @@ def told_before(waited: Finding, live: list[Finding], reading: RunReading) -> Fi
 def _is_cause(finding: Finding) -> bool:
     """-> whether the finding is of something that can stop a rank of its own."""
     entry = finding.match.entry if finding.match is not None else None
-    return entry is not None and (entry.kind is Kind.CAUSE or entry.area == "process") and entry.area not in ECHO_AREAS
+    return (
+        entry is not None
+        and (entry.kind is Kind.CAUSE or Role.PROCESS_END in entry.roles)
+        and Role.DISTRIBUTED_SYMPTOM not in entry.roles
+    )

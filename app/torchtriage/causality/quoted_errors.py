@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
 from torchtriage.domain.event import Event, EventSource, Raised, Where
@@ -50,7 +50,7 @@ _NAME = r"(?:[A-Za-z_][A-Za-z0-9_]*\.)*[A-Z][A-Za-z0-9_]*(?:Error|Exception|Inte
 _QUOTED = re.compile(rf"(?:(?<![A-Za-z0-9_.'\"/])|(?<= ['\"]))({_NAME})\s?: ?([^`]{{3,2000}})")
 
 
-def that_count(lines: list[Line]) -> list[Line]:
+def without_ignored_exceptions(lines: list[Line]) -> list[Line]:
     """-> the lines of a paste without the exceptions that Python ignored, as it does where it deletes an object."""
     kept, ignored = [], False
     for line in lines:
@@ -61,7 +61,7 @@ def that_count(lines: list[Line]) -> list[Line]:
     return kept
 
 
-def second_look(lines: list[Line]) -> Iterator[Event]:
+def quoted_errors(lines: Sequence[Line]) -> Iterator[Event]:
     """Yields an event for each line, read as if it were an exception's message; those that no entry names are dropped
     by who asks. What a program told in passing is none, nor what it only warned of."""
     for line in _messages(lines):
@@ -75,7 +75,7 @@ def second_look(lines: list[Line]) -> Iterator[Event]:
         )
 
 
-def passages(lines: list[Line]) -> Iterator[Event]:
+def passages(lines: Sequence[Line]) -> Iterator[Event]:
     """Yields an event for each passage without a blank line or a fence, read as one message that a chat has wrapped."""
     for full, group in groupby(_messages(lines), key=lambda line: bool(line.text.strip("> \t`~"))):
         block = list(group)
@@ -93,21 +93,21 @@ def passages(lines: list[Line]) -> Iterator[Event]:
             )
 
 
-def alarming(lines: list[Line]) -> Iterator[Event]:
+def alarming_lines(lines: Sequence[Line]) -> Iterator[Event]:
     """Yields an event for the first lines of a paste that speak of an error: what nobody can name did not go well."""
     told = (line for line in _without_lists(_without_warnings(lines)) if _speaks_of_an_error(line))
     for line in islice(told, _MOST_ALARMS):
         yield Event.at(line, line.text.strip(), EventSource.ALARMING_LINE)
 
 
-def _messages(lines: list[Line]) -> Iterator[Line]:
+def _messages(lines: Sequence[Line]) -> Iterator[Line]:
     """Yields the lines that may be an error's message: not told in passing, warned of or what was asked for."""
     for line in _without_warnings(lines):
         if not (_in_passing(line) or _ECHOES.search(line.text)):
             yield line
 
 
-def _without_warnings(lines: list[Line]) -> Iterator[Line]:
+def _without_warnings(lines: Sequence[Line]) -> Iterator[Line]:
     """Yields the lines that are none of Python's warnings, whose text may go on over several."""
     rest = 0
     for at, line in enumerate(lines):
@@ -129,7 +129,7 @@ def _without_lists(lines: Iterable[Line]) -> Iterator[Line]:
         listed = listed or (line.raw.rstrip().endswith(":") and _in_passing(line))
 
 
-def _goes_on(below: list[Line]) -> int:
+def _goes_on(below: Sequence[Line]) -> int:
     """-> how many of the lines below the first one of a warning belong to it: all down to its line of code."""
     for more, line in enumerate(below, 1):
         if line.text.startswith("  "):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from torchtriage.causality.cascade import Grade, grade, reported
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of
 from torchtriage.causality.missing_ranks import awaited, missed
+from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import Choice
-from torchtriage.causality.run_reading import RunReading
-from torchtriage.domain.entry import Kind
+from torchtriage.causality.thresholds import MOST_OF_HOST, OWN_WORDS
+from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import Event, EventSource, Where
 
 Place = tuple[int | None, int | None, str | None]
@@ -36,53 +39,105 @@ _TASK_KILLED = re.compile(r"^srun: error: \S+: task \d+: Out Of Memory")
 # ray.exceptions.RayTaskError(KeyError): ray::train() (pid=71, ip=10.0.0.3): what it carries was raised over there.
 _CARRIED_FROM = re.compile(r"\bray::[^\n]{1,200}?\(pid=\d+, ip=([\w.:-]+)")
 _WARNED = "NCCL WARN "
-_TELLING = 12  # characters of a warning that are its own
-_STOPPED_AS_ONE = frozenset({"elastic", "slurm", "user", "k8s"})  # areas of entries that tell of whole jobs ended
 _WHOLE_RUN = (EventSource.LAUNCHER, EventSource.SLURM)  # sources that speak of all processes
-_NOT_STARTED = frozenset({"slurm.launch", "container.runtime"})  # but for tasks that could not be started
-_MOST_LOCAL = 16  # processes of one host; a larger world spans several
 
 
-def place_of(finding: Finding, choice: Choice, reading: RunReading, captured: str | None) -> Place:
-    """-> rank, local rank, host of a finding; None each where the log does not tell."""
-    echo = finding.match is not None and finding.match.entry.kind is Kind.CONSEQUENCE
-    waited = echo and bool(finding.ranks) and finding.ranks <= reading.extractors.collectives.timed_out
-    if waited or finding.event.source is EventSource.COLLECTIVE_MISMATCH:
-        absent = missed(reading)  # Who waited in vain did not fail first.
-        return _first_to_leave(finding, choice, reading) if absent is None else absent, None, None
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A finding whose rank is sought, with all that may tell it. `own`: the local rank that the finding itself has."""
+
+    finding: Finding
+    choice: Choice
+    reading: Reading
+    own: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RankRule:
+    """One way to tell a rank that the finding itself does not name: the first rule that gives one decides."""
+
+    name: str
+    rank: Callable[[Case], int | None]
+    reason: str
+    reason_zh: str
+    whole_run: bool = False  # whether it counts where a launcher or a scheduler speaks of all processes, too
+
+
+def place_of(finding: Finding, choice: Choice, reading: Reading, captured: str | None) -> tuple[Place, RankRule | None]:
+    """-> rank, local rank, host of a finding, None each where the log does not tell; and the rule that gave the rank,
+    where the finding does not name it itself."""
+    case = Case(finding, choice, reading)
+    if _waited(case):
+        rank, rule = _by_rules(WAITED, case)
+        return (rank, None, None), rule
     alone = awaited(finding, choice.live, reading) if captured is None else None
     if alone is not None:
-        return alone, None, reading.environment.host_of.get(alone)
+        return (alone, None, reading.environment.host_of.get(alone)), None
     if _agent_was_told(finding, choice):
-        return None, None, _only_host(reading) if finding.event.host in (None, "localhost") else finding.event.host
+        host = finding.event.host
+        return (None, None, _only_host(reading) if host in (None, "localhost") else host), None
     rank, local, host = _own(finding, choice, captured)
-    if rank is None and len(finding.ranks) == 1:
-        rank = min(finding.ranks)  # An equal one tells it: the report repeats a traceback with its rank.
-    if rank is None and finding.event.source not in _WHOLE_RUN:
-        rank = reading.extractors.nccl.rank_of(finding.event.text, reading.environment.world_size)
-        rank = _alike(finding, choice) if rank is None else rank
-        rank = _written(finding) if rank is None else rank
-        rank = _guarded(finding) if rank is None else rank
-        rank = local if rank is None and local is not None and _first_host(finding, reading) else rank
-        rank = missed(reading) if rank is None else rank
-        rank = _alone(reading, finding, choice) if rank is None else rank
-    of_a_task = finding.event.source not in _WHOLE_RUN or finding.entry in _NOT_STARTED
-    if rank is None and of_a_task and not _of_agent(reading) and (left := _task(choice, finding)) is not None:
-        rank, host = left.rank, host or left.host
-    if rank is None and _FOR_MEMORY.search(finding.event.text):
-        rank = _killed(choice, finding.attempt)
+    rule = None
+    if rank is None:
+        rank, rule = _by_rules(RANKS, replace(case, own=local))
+        if (rule is None or rule.name in _ASKED_LAST) and (left := _left_task(case)) is not None:
+            host = host or left.host  # Though several tasks left as one, they did so on a host that srun names.
     if rank is not None and (host is None or local is None):
         exits = [other.event for other in choice.live if other.event.where is Where.EXIT and other.event.rank == rank]
         host = host or next((other.host for other in exits if other.host), None)
         local = next((other.local_rank for other in exits), None) if local is None else local
         host = host or reading.environment.host_of.get(rank)
     host = _warned_on(finding, choice) if host in (None, "localhost") else host
-    return rank, local, _only_host(reading) if host in (None, "localhost") else host
+    return (rank, local, _only_host(reading) if host in (None, "localhost") else host), rule
+
+
+def _by_rules(rules: Sequence[RankRule], case: Case) -> tuple[int | None, RankRule | None]:
+    whole_run = case.finding.event.source in _WHOLE_RUN
+    for rule in rules:
+        if (rule.whole_run or not whole_run) and (rank := rule.rank(case)) is not None:
+            return rank, rule
+    return None, None
+
+
+def _waited(case: Case) -> bool:
+    """-> whether the finding says that ranks waited in vain: who did so did not fail first."""
+    finding = case.finding
+    echo = finding.match is not None and finding.match.entry.kind is Kind.CONSEQUENCE
+    waited = echo and bool(finding.ranks) and finding.ranks <= case.reading.extractors.collectives.timed_out
+    return waited or finding.event.source is EventSource.COLLECTIVE_MISMATCH
+
+
+def _left_task(case: Case) -> Event | None:
+    """-> what srun says of the task that left first, where its tasks are the ranks."""
+    of_a_task = case.finding.event.source not in _WHOLE_RUN or case.finding.has_role(Role.NOT_STARTED)
+    return _task(case.choice, case.finding) if of_a_task and not _of_agent(case.reading) else None
+
+
+def _same_on_rank(case: Case) -> int | None:
+    return min(case.finding.ranks) if len(case.finding.ranks) == 1 else None
+
+
+def _by_communicator(case: Case) -> int | None:
+    return case.reading.extractors.nccl.rank_of(case.finding.event.text, case.reading.environment.world_size)
+
+
+def _local_is_rank(case: Case) -> int | None:
+    return case.own if case.own is not None and _first_host(case.finding, case.reading) else None
+
+
+def _rank_of_left_task(case: Case) -> int | None:
+    left = _left_task(case)
+    return left.rank if left is not None else None
+
+
+def _killed_for_memory(case: Case) -> int | None:
+    finding = case.finding
+    return _killed(case.choice, finding.attempt) if _FOR_MEMORY.search(finding.event.text) else None
 
 
 def _agent_was_told(finding: Finding, choice: Choice) -> bool:
     """-> whether the failure is a signal that the launcher's agent received, so that no rank failed before others."""
-    if finding.match is None or finding.match.entry.area not in _STOPPED_AS_ONE:
+    if not finding.has_role(Role.WHOLE_JOB):
         return False
     same = (other for other in choice.live if other.attempt == finding.attempt)
     return any(_TO_AGENT.search(other.event.text) for other in same)
@@ -104,7 +159,7 @@ def _task(choice: Choice, finding: Finding) -> Event | None:
     return min(left, key=lambda event: event.line.position, default=None)
 
 
-def _of_agent(reading: RunReading) -> bool:
+def _of_agent(reading: Reading) -> bool:
     """-> whether a launcher started the workers, so that the tasks of the one that started it are no ranks."""
     return reading.extractors.elastic.attempt > 0 or reading.environment.launcher not in ("srun", "python", None)
 
@@ -179,7 +234,9 @@ def _retold(finding: Finding, choice: Choice) -> list[Finding]:
 
 def _quote(one: Event, other: Event) -> bool:
     warnings = ((a.text.partition(_WARNED)[2].strip(), b) for a, b in ((one, other), (other, one)))
-    return any(len(said) >= _TELLING and any(said in raised.text for raised in event.chain) for said, event in warnings)
+    return any(
+        len(said) >= OWN_WORDS and any(said in raised.text for raised in event.chain) for said, event in warnings
+    )
 
 
 def _written(finding: Finding) -> int | None:
@@ -195,7 +252,7 @@ def _guarded(finding: Finding) -> int | None:
     return next((int(one[1]) for one in found if one), None)
 
 
-def _first_to_leave(finding: Finding, choice: Choice, reading: RunReading) -> int | None:
+def _first_to_leave(finding: Finding, choice: Choice, reading: Reading) -> int | None:
     """-> the rank that a parent saw leave first, unless it waited for others itself."""
     exits = [other for other in choice.live if other.attempt == finding.attempt and other.event.where is Where.EXIT]
     told = [other for other in exits if other.event.source is EventSource.PROCESS_EXIT and other.event.rank is not None]
@@ -215,18 +272,18 @@ def _carried_from(finding: Finding, choice: Choice) -> str | None:
     return told[1] if told else None
 
 
-def _one_host(reading: RunReading) -> bool:
+def _one_host(reading: Reading) -> bool:
     """-> whether all that the log tells is of one host, so that the local rank is the rank."""
     size = reading.environment.world_size
-    return len(reading.environment.hosts) < 2 and (size is None or size <= _MOST_LOCAL)
+    return len(reading.environment.hosts) < 2 and (size is None or size <= MOST_OF_HOST)
 
 
-def _first_host(finding: Finding, reading: RunReading) -> bool:
+def _first_host(finding: Finding, reading: Reading) -> bool:
     """-> whether a failure was on the first host of the run, where local ranks are ranks."""
     return _one_host(reading) and not finding.event.line.node
 
 
-def _only_host(reading: RunReading) -> str | None:
+def _only_host(reading: Reading) -> str | None:
     """-> the host of a run whose log names one, and which is small enough for one or had no other."""
     hosts, size = reading.environment.hosts, reading.environment.world_size
     if len(reading.environment.executed_on) == 1:
@@ -234,7 +291,7 @@ def _only_host(reading: RunReading) -> str | None:
     return next(iter(hosts)) if len(hosts) == 1 and size is not None and _one_host(reading) else None
 
 
-def _alone(reading: RunReading, finding: Finding, choice: Choice) -> int | None:
+def _alone(reading: Reading, finding: Finding, choice: Choice) -> int | None:
     """-> the rank of a log that names only one. Rank 0 tells nothing: in most runs it is the one that writes; nor does
     one that says only that it lost a peer or waited for others."""
     if reading.environment.world_size == 1 or (reading.extractors.processes.workers == 1 and _one_host(reading)):
@@ -243,3 +300,86 @@ def _alone(reading: RunReading, finding: Finding, choice: Choice) -> int | None:
         return None
     echoed = any(other.ranks == reading.ranks and _lost_a_peer(other, finding) for other in choice.live)
     return None if echoed else next(iter(reading.ranks))
+
+
+_ALL_WAITED_FOR = RankRule(
+    "others-waited-for-it",
+    lambda case: missed(case.reading),
+    "the others waited for this rank in vain",
+    "其他 rank 一直在等待它",
+)
+# Where ranks waited in vain.
+WAITED = (
+    replace(_ALL_WAITED_FOR, whole_run=True),
+    RankRule(
+        "parent-saw-it-leave",
+        lambda case: _first_to_leave(case.finding, case.choice, case.reading),
+        "its parent saw it leave first",
+        "父进程最先看到它退出",
+        whole_run=True,
+    ),
+)
+TASK_LEFT_FIRST = RankRule(
+    "task-left-first",
+    _rank_of_left_task,
+    "srun names it as the task that left first",
+    "srun 最先报告该 task 退出",
+    whole_run=True,
+)
+ONLY_ONE_KILLED = RankRule(
+    "only-one-killed",
+    _killed_for_memory,
+    "it is the only rank that SIGKILL ended",
+    "只有该 rank 被 SIGKILL 结束",
+    whole_run=True,
+)
+_ASKED_LAST = frozenset({TASK_LEFT_FIRST.name, ONLY_ONE_KILLED.name})
+# In this order, where the finding itself names no rank.
+RANKS = (
+    RankRule(
+        "same-on-one-rank",
+        _same_on_rank,
+        "an equal message names the rank",
+        "相同的信息中给出了该 rank",
+        whole_run=True,
+    ),
+    RankRule(
+        "nccl-communicator",
+        _by_communicator,
+        "NCCL's lines name the rank of this communicator",
+        "NCCL 日志给出了该通信器对应的 rank",
+    ),
+    RankRule(
+        "same-cause-in-other-words",
+        lambda case: _alike(case.finding, case.choice),
+        "only this rank shows the same cause in other words",
+        "只有该 rank 以其他形式显示了同一原因",
+    ),
+    RankRule(
+        "written-in-the-line",
+        lambda case: _written(case.finding),
+        "the line names the rank",
+        "该行中写明了 rank",
+    ),
+    RankRule(
+        "guarded-code",
+        lambda case: _guarded(case.finding),
+        "the failing code runs on this rank only",
+        "出错的代码只在该 rank 上运行",
+    ),
+    RankRule(
+        "local-rank-on-one-host",
+        _local_is_rank,
+        "on a single host the local rank is the rank",
+        "单机运行时 local rank 即 rank",
+    ),
+    _ALL_WAITED_FOR,
+    RankRule(
+        "only-rank-of-the-log",
+        lambda case: _alone(case.reading, case.finding, case.choice),
+        "the log names no other rank",
+        "日志中只有该 rank",
+    ),
+    TASK_LEFT_FIRST,
+    ONLY_ONE_KILLED,
+)

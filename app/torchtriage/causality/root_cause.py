@@ -1,15 +1,20 @@
-"""Chooses the finding that explains the others and is explained by none, and says why."""
+"""Chooses by ordered rules the finding that explains the others: a reading in, a choice out."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from torchtriage.causality.cascade import ECHO_AREAS, Grade, grade, reported, unexplained, without_clean_up
-from torchtriage.causality.findings import Finding
-from torchtriage.causality.missing_ranks import TIMED_OUT, told_before
-from torchtriage.causality.run_reading import RunReading
-from torchtriage.causality.survived import ends_badly, handled, refused_before, stands_still, started_over, survived
+from torchtriage.causality.cascade import Grade, clean_up, grade, reported, unexplained
+from torchtriage.causality.findings import Finding, that_failed
+from torchtriage.causality.missing_ranks import said_before
+from torchtriage.causality.reading import Reading
+from torchtriage.causality.rules import Rule, deciding
+from torchtriage.causality.survived import OVERCOME, Company, ends_badly, is_stalled, survival
+from torchtriage.causality.thresholds import PRINTED_BELOW_WARNING, PRINTED_LATE, SHORT_PASTE
+from torchtriage.domain.entry import Role
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import Line
 from torchtriage.facts.line_facts import LineSigns
@@ -17,117 +22,253 @@ from torchtriage.facts.log_classifier import is_by_a_person
 
 # srun: error: c12: tasks 0-63: Exited with exit code 1 · slurmstepd: error: *** JOB 31 ON c12 CANCELLED AT …
 _TASK_FAILED = re.compile(r"^srun: error: \S+: tasks? \S+: |\*\*\* (?:JOB|STEP) \S+ ON \S+ (?:CANCELLED|FAILED)")
-# Causes that a rank also shows which another one has left alone.
-_LOST_A_PEER = frozenset(
-    {"nccl.unhandled-system-error", "nccl.internal-error", "gloo.error", "network.connect-refused"}
-)
 _OWN_SIGNALS = frozenset({-4, -7, -8, -9, -11})  # that end no process because another one has left
-_LATE = 1000  # lines; so far below may stand what came before
 _BY_HAND = (None, "python")  # launchers of a log in which no other is seen
-_PASTE = 40  # lines; a longer text is no paste of a warning
 _OF_A_WARNING = re.compile(  # lines below one that say more of it, or nothing
     r"\s|\W*$|.*\bNCCL INFO\b|(?:\[rank\d+\]:)?\s?(?:Exception raised from \w|frame #\d+: )"
 )
-_BELOW = 2  # lines; a program that prints more behind its last warning went on
 # [ 9426.062972] INFO: task … · May 26 18:09:55 gpu-7 kernel: … · [Sat Apr  3 05:23:42 2021] watchdog: …
 _KERNEL = re.compile(
     r"\W{0,3}\[ {0,6}(\d{1,9})\.\d{6}\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}\] |[^\n]{0,60} kernel: "
 )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Choice:
     """The root finding of a run (None where nothing failed), and the rest by what became of them."""
 
     root: Finding | None = None
-    live: list[Finding] = field(default_factory=list)
-    survived: list[Finding] = field(default_factory=list)
+    live: tuple[Finding, ...] = ()
+    survived: tuple[Finding, ...] = ()
     roots: dict[int, Finding] = field(default_factory=dict)  # of each attempt
-    gave_way: list[str] = field(default_factory=list)  # entries that a worker's own earlier exception came before
+    gave_way: tuple[str, ...] = ()  # entries that a worker's own earlier exception came before
+    rules: tuple[AnyRule, ...] = ()  # that decided, in the order in which they are asked
 
 
-def choose(reading: RunReading) -> Choice:
-    """-> the root cause of what was read, over all attempts: the first attempt's, unless that one names nothing."""
-    findings = reading.matched()
-    _clamp_attempts(findings, reading)
-    findings = without_clean_up(findings)
-    terminal = sorted(finding.position for finding in findings if ends_badly(finding))
-    choice = Choice()
-    for finding in findings:
-        lived = survived(finding, reading.environment, terminal)
-        (choice.survived if lived else choice.live).append(finding)
-    _set_logged_aside(choice, reading)
-    failed = _failed(choice, reading)
+@dataclass(frozen=True, slots=True)
+class ChoosingRule:
+    """A rule that names another finding than the strongest one, or none."""
+
+    name: str
+    finding: Callable[[Finding, Sequence[Finding], Reading], Finding | None]
+    reason: str
+    reason_zh: str
+    sets_aside: bool = False
+
+
+AnyRule = Rule[Any] | ChoosingRule
+
+
+@dataclass(frozen=True, slots=True)
+class _Root:
+    """The root cause of one attempt, and the rules by which it came before a finding that is stronger by itself."""
+
+    finding: Finding
+    gave_way: tuple[str, ...] = ()
+    rules: tuple[AnyRule, ...] = ()
+
+
+def choose(reading: Reading) -> Choice:
+    """-> the root cause of what was read, over all attempts: the first attempt's, unless that one names nothing. The
+    reading's findings have their entries and attempts."""
+    findings = that_failed(reading.findings)
+    launchers = clean_up(findings)
+    live, aside = _without_survived([finding for finding in findings if finding not in launchers], reading)
+    rules = (*launchers.values(), *aside.values())
+    failure = deciding(FAILED, _Rest(live, reading))
+    failed = failure is not None and not failure.sets_aside
     if not failed and not reading.extractors.elastic.attempt:
-        choice.survived, choice.live = choice.survived + choice.live, []
-        return choice
+        return Choice(survived=(*aside, *live), rules=_once((*rules, failure)))
     attempts: dict[int, list[Finding]] = {}
-    for finding in choice.live:
+    for finding in live:
         attempts.setdefault(finding.attempt, []).append(finding)
-    for attempt, live in sorted(attempts.items()):
-        root = _root_of(live, choice.gave_way)
-        if root is not None:
-            choice.roots[attempt] = told_before(root, live, reading) or root
-    choice.root = _first_telling(choice) if failed else None
-    return choice
-
-
-def _set_logged_aside(choice: Choice, reading: RunReading) -> None:
-    """Sets exceptions aside that were caught: those that the run went on after, and those that were logged where an
-    uncaught one tells of a failure."""
-    own = [finding for finding in choice.live if grade(finding) >= Grade.LINE and not _speaks_of_peers(finding)]
-    caught = [finding for finding in choice.live if handled(finding, own, reading.environment)]
-    environment = reading.environment
-    alone = not reading.ranks and environment.launcher in _BY_HAND and environment.world_size in (None, 1)
-    caught += [
-        each for each in choice.live if refused_before(each, choice.live) or started_over(each, choice.live, alone)
-    ]
-    rest = [finding for finding in choice.live if finding not in caught]
-    uncaught = (finding for finding in rest if finding.fatal and finding.event.source is EventSource.TRACEBACK)
-    if any(grade(finding) >= Grade.UNNAMED for finding in uncaught):
-        caught += [finding for finding in rest if not finding.fatal and finding.event.where is Where.EXCEPTION]
-    choice.survived += caught
-    choice.live = [finding for finding in choice.live if finding not in caught]
-
-
-def _speaks_of_peers(finding: Finding) -> bool:
-    return finding.match is not None and finding.match.entry.area in ECHO_AREAS
-
-
-def _failed(choice: Choice, reading: RunReading) -> bool:
-    """-> whether anything that is left means that the run failed."""
-    strong = [finding for finding in choice.live if grade(finding) is not Grade.WEAK]
-    environment = reading.environment
-    ended_well = bool(environment.well) and not reading.extractors.elastic.given_up
-    ended = [finding for finding in strong if ends_badly(finding)]
-    if ended and not (environment.of_another_program and all(map(_of_any_program, ended))):
-        return not (ended_well and environment.well[-1] > max(finding.last for finding in strong))
-    if environment.well and (not strong or environment.well[-1] > max(finding.last for finding in strong)):
-        return False
-    if strong:
-        signs = environment.signs
-        return not environment.of_another_program or any(_fails_any_program(each, signs) for each in strong)
-    if any(stands_still(finding, environment) for finding in choice.live):
-        return True
-    # Only warnings: they explain a paste that holds nothing else, never a run that trains.
-    return (
-        bool(choice.live)
-        and not environment.progress
-        and reading.last_position.line <= _PASTE
-        and not _went_on(choice.live, reading)
-        and not environment.foreign
+    roots = {attempt: _root_of(part, reading) for attempt, part in sorted(attempts.items())}
+    root = _first_that_explains(roots.values()) if failed else None
+    return Choice(
+        root.finding if root else None,
+        tuple(live),
+        tuple(aside),
+        {attempt: one.finding for attempt, one in roots.items()},
+        tuple(entry for one in roots.values() for entry in one.gave_way),
+        _once((*rules, failure, *(root.rules if root else ()))),
     )
 
 
-def _went_on(warnings: list[Finding], reading: RunReading) -> bool:
+def with_attempts(reading: Reading) -> Reading:
+    """-> the reading with the attempts of its findings: after an agent gave up there is no further one, so that what
+    stands behind its last line belongs to the last one."""
+    elastic = reading.extractors.elastic
+    if not (elastic.given_up or not reading.environment.progress):
+        return reading
+    lasts = ((finding, elastic.last_at(finding.event.line)) for finding in reading.findings)
+    findings = (
+        finding if last is None or finding.attempt <= last else replace(finding, attempt=last)
+        for finding, last in lasts
+    )
+    return replace(reading, findings=tuple(findings))
+
+
+def _once(rules: Iterable[AnyRule | None]) -> tuple[AnyRule, ...]:
+    return tuple(dict.fromkeys(rule for rule in rules if rule is not None))
+
+
+def _without_survived(findings: list[Finding], reading: Reading) -> tuple[list[Finding], dict[Finding, Rule[Any]]]:
+    """-> the findings that the run did not survive, and those that it did, with the rule that says so."""
+    terminal = sorted(finding.position for finding in findings if ends_badly(finding))
+    decided = {finding: survival(finding, reading.environment, terminal) for finding in findings}
+    aside: dict[Finding, Rule[Any]] = {each: rule for each, rule in decided.items() if rule and rule.sets_aside}
+    live = [finding for finding in findings if finding not in aside]
+    caught = _overcome(live, reading)
+    live = [finding for finding in live if finding not in caught]
+    decided_logged = ((finding, deciding(LOGGED_ONLY, finding, live)) for finding in live)
+    logged = {finding: rule for finding, rule in decided_logged if rule is not None}
+    return [finding for finding in live if finding not in logged], aside | caught | logged
+
+
+def _overcome(live: list[Finding], reading: Reading) -> dict[Finding, Rule[Any]]:
+    """-> the findings that do not count, though no step shows that the run survived them."""
+    own = [finding for finding in live if grade(finding) >= Grade.LINE and not _speaks_of_peers(finding)]
+    facts = reading.environment
+    alone = not reading.ranks and facts.launcher in _BY_HAND and facts.world_size in (None, 1)
+    decided = ((finding, deciding(OVERCOME, Company(finding, live, own, facts, alone))) for finding in live)
+    return {finding: rule for finding, rule in decided if rule is not None}
+
+
+def _logged_beside_uncaught(finding: Finding, live: list[Finding]) -> bool:
+    """-> whether an exception was only logged, where an uncaught one says what the run failed of."""
+    if finding.fatal or finding.event.where is not Where.EXCEPTION:
+        return False
+    uncaught = (other for other in live if other.fatal and other.event.source is EventSource.TRACEBACK)
+    return any(grade(other) >= Grade.UNNAMED for other in uncaught)
+
+
+LOGGED_ONLY: tuple[Rule[Finding, list[Finding]], ...] = (
+    Rule(
+        "logged-beside-uncaught",
+        _logged_beside_uncaught,
+        "it was only logged, and another exception was not caught",
+        "该异常只是被记录，而另一个异常未被捕获",
+    ),
+)
+
+
+def _speaks_of_peers(finding: Finding) -> bool:
+    return finding.has_role(Role.DISTRIBUTED_SYMPTOM)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """What the run did not survive, and all that was read of it."""
+
+    live: list[Finding]
+    reading: Reading
+
+    @property
+    def strong(self) -> list[Finding]:
+        return [finding for finding in self.live if grade(finding) is not Grade.WEAK]
+
+    @property
+    def ended(self) -> list[Finding]:
+        """The failures that say themselves that a process ended, unless all of them are another program's."""
+        ended = [finding for finding in self.strong if ends_badly(finding)]
+        foreign = self.reading.environment.of_another_program and all(map(_of_any_program, ended))
+        return [] if foreign else ended
+
+    @property
+    def ended_well_below(self) -> bool:
+        """Whether the log says below all failures that the run ended well."""
+        well, strong = self.reading.environment.well, self.strong
+        return bool(well) and (not strong or well[-1] > max(finding.last for finding in strong))
+
+
+def _ended_well_below_a_process(rest: _Rest) -> bool:
+    return bool(rest.ended) and rest.ended_well_below and not rest.reading.extractors.elastic.given_up
+
+
+def _process_ended_badly(rest: _Rest) -> bool:
+    return bool(rest.ended)
+
+
+def _ended_well(rest: _Rest) -> bool:
+    return rest.ended_well_below
+
+
+def _something_failed(rest: _Rest) -> bool:
+    facts = rest.reading.environment
+    own = not facts.of_another_program or any(_fails_any_program(each, facts.signs) for each in rest.strong)
+    return bool(rest.strong) and own
+
+
+def _another_programs(rest: _Rest) -> bool:
+    return bool(rest.strong)
+
+
+def _stalled(rest: _Rest) -> bool:
+    return any(is_stalled(finding, rest.reading.environment) for finding in rest.live)
+
+
+def _warning_of_a_paste(rest: _Rest) -> bool:
+    # Only warnings: they explain a paste that holds nothing else, never a run that trains.
+    facts = rest.reading.environment
+    short = rest.reading.last_position.line <= SHORT_PASTE
+    return bool(rest.live) and short and not (facts.progress or facts.foreign or _went_on(rest.live, rest.reading))
+
+
+# In this order: the first rule that holds decides whether the run failed. Where none does, it did not.
+FAILED: tuple[Rule[_Rest], ...] = (
+    Rule(
+        "ended-well-below-a-process",
+        _ended_well_below_a_process,
+        "the log says below the last failure that the run ended well",
+        "日志在最后一个失败之后说明运行正常结束",
+    ),
+    Rule(
+        "process-ended-badly",
+        _process_ended_badly,
+        "the log says that a process ended badly",
+        "日志说明有进程异常结束",
+        sets_aside=False,
+    ),
+    Rule(
+        "run-ended-well",
+        _ended_well,
+        "the log says below the last failure that the run ended well",
+        "日志在最后一个失败之后说明运行正常结束",
+    ),
+    Rule(
+        "something-failed",
+        _something_failed,
+        "nothing shows that the run went on after it",
+        "没有迹象表明此后运行仍在继续",
+        sets_aside=False,
+    ),
+    Rule("another-program", _another_programs, "the log is another program's", "该日志属于其他程序"),
+    Rule(
+        "stalled",
+        _stalled,
+        "ranks wait for others, and no step follows",
+        "有 rank 在等待其他 rank，之后没有训练步",
+        sets_aside=False,
+    ),
+    Rule(
+        "warning-of-a-paste",
+        _warning_of_a_paste,
+        "the short text holds nothing but this warning",
+        "这段短文本中只有该警告",
+        sets_aside=False,
+    ),
+)
+
+
+def _went_on(warnings: list[Finding], reading: Reading) -> bool:
     """-> whether a program printed more below its last warning. What somebody wrote there tells nothing of it, nor does
     a log below words that the run hangs, which no program can say of itself."""
-    said = any(finding.match is not None and finding.match.entry.area in ("perf", "hang") for finding in warnings)
+    said = any(finding.has_role(Role.SLOW_OR_HUNG) for finding in warnings)
     last, paste = max(finding.last for finding in warnings), reading.paste or ()
     instants = {_instant(line) for line in paste if line.position == last} - {None}
     rest = [line for line in paste if line.position > last and not _OF_A_WARNING.match(line.text)]
     below = [line for line in rest if _instant(line) not in instants]
-    return len(below) > _BELOW and not said and not is_by_a_person(paste, reading.environment.signs)
+    return len(below) > PRINTED_BELOW_WARNING and not said and not is_by_a_person(paste, reading.environment.signs)
 
 
 def _instant(line: Line) -> str | None:
@@ -151,62 +292,122 @@ def _fails_any_program(finding: Finding, signs: LineSigns) -> bool:
     return event.source is EventSource.SLURM and bool(_TASK_FAILED.search(event.text))
 
 
-def _clamp_attempts(findings: list[Finding], reading: RunReading) -> None:
-    """After an agent gave up there is no further attempt: what stands behind its last line belongs to the last one."""
-    elastic = reading.extractors.elastic
-    if elastic.given_up or not reading.environment.progress:
-        for finding in findings:
-            last = elastic.last_at(finding.event.line)
-            if last is not None:
-                finding.attempt = min(finding.attempt, last)
-
-
-def _root_of(findings: list[Finding], gave_way: list[str]) -> Finding | None:
-    """-> the root cause of one attempt; the entry of a stronger finding that it came before goes to `gave_way`."""
+def _root_of(findings: list[Finding], reading: Reading) -> _Root:
+    """-> the root cause of one attempt."""
     free = unexplained(findings) or findings
-    best = min(free, key=lambda finding: (-grade(finding), finding.position), default=None)
-    if best is None:
-        return None
-    match = best.match
-    if match is not None and grade(best) >= Grade.UNNAMED:
-        earlier = [finding for finding in free if _came_first(finding, best)]
-        if earlier:
-            best = min(earlier, key=lambda finding: finding.position)
-            gave_way.append(match.entry.id)
-    behind = [finding for finding in free if _printed_later(finding, best)]
-    best = min(behind, key=lambda finding: finding.position, default=best)
-    return _most_telling(best, findings)
+    best = min(free, key=lambda finding: (-grade(finding), finding.position))
+    root = _Root(best)
+    if best.match is not None and grade(best) >= Grade.UNNAMED:
+        earlier = _first_by(CAME_FIRST, free, best)
+        if earlier is not None:
+            root = replace(earlier, gave_way=(best.match.entry.id,))
+    behind = _first_by(PRINTED_LATER, free, root.finding)
+    if behind is not None:
+        root = replace(root, finding=behind.finding, rules=(*root.rules, *behind.rules))
+    root = replace(root, finding=_most_telling(root.finding, findings))
+    for rule in OF_MISSING_RANK:
+        before = rule.finding(root.finding, findings, reading)
+        if before is not None:
+            return replace(root, finding=before, rules=(*root.rules, rule))
+    return root
 
 
-def _came_first(finding: Finding, best: Finding) -> bool:
-    """-> whether a worker's own uncaught exception before `best` is the better answer: where `best` speaks of peers,
-    or where both are mistakes of the program, on different ranks."""
-    if finding.position >= best.position:
-        return False
-    if finding.entry in TIMED_OUT and best.entry == "elastic.sigterm":
-        return finding.fatal  # What others waited for was missing before somebody ended it all.
-    if grade(finding) < Grade.UNNAMED or finding.event.source is not EventSource.TRACEBACK:
-        return False
-    if best.match is None or _speaks_of_peers(best):
-        return best.match is not None
-    return _of_others(finding, best) and best.match.entry.owner == "user" and best.event.where is Where.EXCEPTION
+def _first_by(rules: tuple[Rule[Finding, Finding], ...], findings: list[Finding], best: Finding) -> _Root | None:
+    """-> the first of the findings that a rule puts before the strongest one, with that rule."""
+    decided = ((finding, deciding(rules, finding, best)) for finding in findings)
+    roots = [_Root(finding, rules=(rule,)) for finding, rule in decided if rule is not None]
+    return min(roots, key=lambda root: root.finding.position, default=None)
 
 
-def _printed_later(finding: Finding, best: Finding) -> bool:
-    """-> whether `best` is that of ranks that lost a peer, and the finding a little below it what that peer died of:
-    ranks write as they please."""
-    if (
-        best.match is None
-        or best.match.entry.id not in _LOST_A_PEER
-        or best.event.source not in (EventSource.TRACEBACK, EventSource.COLLECTIVE)
-    ):
+def _missing_before_teardown(finding: Finding, best: Finding) -> bool:
+    """-> whether ranks waited in vain, and somebody ended it all afterwards."""
+    above = finding.position < best.position and finding.has_role(Role.TIMEOUT) and best.has_role(Role.TEARDOWN)
+    return above and finding.fatal
+
+
+def _worker_failed_before_peers(finding: Finding, best: Finding) -> bool:
+    return _is_own_traceback_above(finding, best) and _speaks_of_peers(best)
+
+
+def _other_rank_failed_before(finding: Finding, best: Finding) -> bool:
+    """-> whether both are mistakes of the program, on different ranks."""
+    if not _is_own_traceback_above(finding, best) or best.match is None or not _of_others(finding, best):
         return False
-    if not 0 < finding.position.lines_below(best.position) < _LATE or not _of_others(finding, best):
+    return best.match.entry.owner == "user" and best.event.where is Where.EXCEPTION
+
+
+def _is_own_traceback_above(finding: Finding, best: Finding) -> bool:
+    """-> whether it is a worker's own uncaught exception above the strongest finding."""
+    if finding.has_role(Role.TIMEOUT) and best.has_role(Role.TEARDOWN):
         return False
-    if finding.event.where is Where.EXIT:
-        return finding.event.exit_code in _OWN_SIGNALS
+    own = grade(finding) >= Grade.UNNAMED and finding.event.source is EventSource.TRACEBACK
+    return own and finding.position < best.position
+
+
+def _lost_peer_died_of_signal(finding: Finding, best: Finding) -> bool:
+    exit_code = finding.event.exit_code if finding.event.where is Where.EXIT else None
+    return exit_code in _OWN_SIGNALS and _is_printed_later(finding, best)
+
+
+def _lost_peer_raised(finding: Finding, best: Finding) -> bool:
+    """-> whether it is the uncaught exception that the lost peer died of."""
     uncaught = finding.event.source is EventSource.TRACEBACK and finding.fatal and grade(finding) >= Grade.UNNAMED
-    return uncaught and (finding.match is None or finding.match.entry.area not in (*ECHO_AREAS, "user"))
+    if not uncaught or not _is_printed_later(finding, best):
+        return False
+    return not _speaks_of_peers(finding) and not (finding.match is not None and finding.match.entry.area == "user")
+
+
+def _is_printed_later(finding: Finding, best: Finding) -> bool:
+    """-> whether `best` is that of ranks that lost a peer, and the finding stands a little below it on other ranks:
+    ranks write as they please."""
+    sources = (EventSource.TRACEBACK, EventSource.COLLECTIVE)
+    if not best.has_role(Role.POSSIBLE_PEER_LOSS) or best.event.source not in sources:
+        return False
+    return 0 < finding.position.lines_below(best.position) < PRINTED_LATE and _of_others(finding, best)
+
+
+CAME_FIRST: tuple[Rule[Finding, Finding], ...] = (
+    Rule(
+        "missing-before-teardown",
+        _missing_before_teardown,
+        "ranks waited in vain before somebody ended the job",
+        "在任务被终止之前，已有 rank 等待超时",
+    ),
+    Rule(
+        "worker-failed-before-peers",
+        _worker_failed_before_peers,
+        "a worker raised it before others lost their peer",
+        "该 worker 先抛出异常，其他 rank 随后失去连接",
+    ),
+    Rule(
+        "other-rank-failed-before",
+        _other_rank_failed_before,
+        "another rank raised it before",
+        "另一个 rank 更早抛出异常",
+    ),
+)
+PRINTED_LATER: tuple[Rule[Finding, Finding], ...] = (
+    Rule(
+        "lost-peer-died-of-signal",
+        _lost_peer_died_of_signal,
+        "a signal ended the peer that the others lost",
+        "其他 rank 失去的进程是被信号结束的",
+    ),
+    Rule(
+        "lost-peer-raised",
+        _lost_peer_raised,
+        "the peer that the others lost raised it, and printed it later",
+        "其他 rank 失去的进程抛出了该异常，只是输出较晚",
+    ),
+)
+OF_MISSING_RANK = (
+    ChoosingRule(
+        "missing-rank-said-it",
+        said_before,
+        "the one rank for which the others waited said it before",
+        "其他 rank 所等待的那个 rank 之前输出了它",
+    ),
+)
 
 
 def _of_others(one: Finding, other: Finding) -> bool:
@@ -222,17 +423,17 @@ def _most_telling(best: Finding, findings: list[Finding]) -> Finding:
     exit statuses in a report the one that was observed first."""
     if best.entry is None or best.event.where is Where.EXCEPTION:
         return best
-    alike = [other for other in findings if other.entry == best.entry and grade(other) >= min(grade(best), Grade.ECHO)]
+    same = [other for other in findings if other.entry == best.entry and grade(other) >= min(grade(best), Grade.ECHO)]
     if best.event.where is Where.LINE:
-        told = [other for other in alike if other.event.chain or other.event.source is EventSource.PROCESS_EXIT]
+        telling = [other for other in same if other.event.chain or other.event.source is EventSource.PROCESS_EXIT]
     else:
         first = best.event.source is EventSource.OTHER_FAILURE
-        told = [other for other in alike if first and other.event.source is EventSource.FIRST_FAILURE]
-        told.sort(key=lambda other: (reported(other.event), other.position))
-    return told[0] if told else best
+        telling = [other for other in same if first and other.event.source is EventSource.FIRST_FAILURE]
+        telling.sort(key=lambda other: (reported(other.event), other.position))
+    return telling[0] if telling else best
 
 
-def _first_telling(choice: Choice) -> Finding | None:
+def _first_that_explains(roots: Iterable[_Root]) -> _Root | None:
     """-> the first attempt's root, or the first one that is more than an echo."""
-    telling = [root for root in choice.roots.values() if grade(root) > Grade.ECHO]
-    return telling[0] if telling else next(iter(choice.roots.values()), None)
+    roots = tuple(roots)
+    return next((root for root in roots if grade(root.finding) > Grade.ECHO), next(iter(roots), None))

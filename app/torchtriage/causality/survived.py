@@ -1,38 +1,43 @@
-"""Which findings the run survived: training went on after them, so they ended nothing."""
+"""Which findings the run survived: training went on after them, so they ended nothing. A finding and the facts of the
+run in, the rule that decides out."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
 
-from torchtriage.causality.cascade import ECHO_AREAS
 from torchtriage.causality.findings import Finding
+from torchtriage.causality.rules import Rule, deciding
+from torchtriage.causality.thresholds import (
+    ANSWER_WITHIN,
+    BUFFERED_OUTPUT,
+    CLEAN_UP_WITHIN,
+    FAR_BELOW,
+    FEW_STEPS,
+    LINES_AROUND_TRACEBACK,
+    LINES_OF_FRAME,
+    MANY_STEPS,
+    POD_EVENTS_WITHIN,
+    STEADY_PROGRESS,
+    TWO_STEPS,
+    WHOLE_TRACEBACK,
+)
+from torchtriage.domain.entry import Role
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import Position
 from torchtriage.facts import Environment
 from torchtriage.parsing.horovod import STALLED
 
-_FAR = 100  # lines; progress further behind than this is no late output of the failing step
-_CLEAN_UP = 25  # lines; closing words this near behind a failure come from its clean-up
 _WAITED = "Waiting in store based barrier"  # a notice, and no failure where the barrier is passed later
 # Of the one pod that is described, or of its group.
 _QUEUED = re.compile(r"^(?!.*\bpod/).*\b(?:FailedScheduling|PodGroupPending|Unschedulable)\b")
-_EVENTS = 5  # lines between an event of a pod and the one that ends its wait
-_BUFFERED = 400  # lines; as much progress may stand behind the end of a process whose output a buffer held back
 _REFUSED = re.compile(r"(\S+\.py): error: ")  # argparse
 # Where a traceback begins that nobody caught: a script, a module that is run, a process, a thread, a decorated main.
 _ENTRANCES = frozenset(
     ("main", "run", "wrapper", "_wrap", "_bootstrap", "_bootstrap_inner", "_run_module_as_main", "_run_code",
      "_worker_loop", "_process_worker")
 )  # fmt: skip
-_FEW = 3  # lines of progress; so many after a warning are no late output of the failing step
-_MANY = 10  # lines of progress; so many are no late output of the others
-_WHOLE = 60  # frames; of a longer traceback the outermost ones are not kept
-_FRAME = 3  # lines of a frame: its file, its code, and what marks the place in it
-_AROUND = 5  # lines around the frames of an exception
-# What began after all, if steps follow.
-_NOT_STARTED = frozenset({"slurm.launch", "slurm.rejected", "container.runtime"})
-_ANSWER = 3  # lines; so soon below what went wrong with a request follows the answer to it
 
 
 def ends_badly(finding: Finding) -> bool:
@@ -45,124 +50,345 @@ def ends_badly(finding: Finding) -> bool:
     )
 
 
-def survived(finding: Finding, environment: Environment, terminal: list[Position]) -> bool:
-    """-> whether progress went on long after the finding, up to the next failure that ended a process.
+@dataclass(frozen=True, slots=True)
+class Aftermath:
+    """What stands below a finding in its file. `until`: where the next failure stands that ended a process; `late`: the
+    progress up to there, or up to the end of the file."""
 
-    `terminal` holds the positions of the findings that did, sorted.
-    """
-    last = finding.last
-    end = last.file_end  # Only lines of the same file tell what came after.
-    if ends_badly(finding):
-        late = _between(environment.progress, last, end) if finding.entry in _NOT_STARTED else []
-        return len(late) >= _MANY and late[-1].lines_below(last) > _FAR
-    if _fell_silent(finding, environment):
-        return False
-    if _done_without(finding, environment, end) or _got_over(finding, environment, end):
-        return True
-    after = bisect_right(terminal, last)
-    until = terminal[after] if after < len(terminal) and terminal[after] < end else None
-    late = _between(environment.progress, last, until or end)
-    if _ended_a_program(finding):
-        done = any(last < place < end for place in (*environment.well, *environment.serves))
-        return done or (len(late) >= 3 and late[-1].lines_below(last) > _BUFFERED)
-    if until is not None:
-        return bool(late) and (late[-1].lines_below(last) > _FAR or _among_steps(finding, late, environment))
-    if not finding.fatal and finding.event.where is Where.EXCEPTION:
-        # It was caught and logged, perhaps again and again: what counts is that the run went on after the first time.
-        return len(_between(environment.progress, finding.position, end)) >= 2
-    if any(last < place < end for place in environment.well):
-        return True
-    if any(last.down(_CLEAN_UP) < place < end for place in environment.wound_up):
-        return True
-    if finding.event.where is Where.LINE and finding.event.source is EventSource.MATCHED_LINE:
-        return len(late) >= 2
-    return len(late) >= 3 and (late[-1].lines_below(last) > _FAR or len(late) > 30)
+    finding: Finding
+    facts: Environment
+    end: Position
+    until: Position | None
+    late: list[Position]
 
+    @classmethod
+    def of(cls, finding: Finding, facts: Environment, terminal: list[Position]) -> Aftermath:
+        """`terminal` holds the positions of the findings that ended a process, sorted."""
+        end = finding.last.file_end  # Only lines of the same file tell what came after.
+        after = bisect_right(terminal, finding.last)
+        until = terminal[after] if after < len(terminal) and terminal[after] < end else None
+        return cls(finding, facts, end, until, _between(facts.progress, finding.last, until or end))
 
-def _among_steps(finding: Finding, late: list[Position], environment: Environment) -> bool:
-    """-> whether a bare line stands among many that show progress, as the warning of a step that is done again."""
-    if (
-        finding.event.where is not Where.LINE
-        or finding.event.source is not EventSource.MATCHED_LINE
-        or len(late) < _MANY
-    ):
-        return False
-    return bool(_between(environment.progress, finding.position.file_start, finding.position))
+    @property
+    def steps(self) -> list[Position]:
+        """The progress down to the end of the file."""
+        return _between(self.facts.progress, self.finding.last, self.end)
+
+    def has(self, positions: list[Position], within: int | None = None) -> bool:
+        """-> whether one of the positions stands below the finding, in the same file, within so many lines."""
+        last = self.finding.last
+        return any(last < place < self.end and (within is None or place <= last.down(within)) for place in positions)
+
+    def goes_far(self, steps: list[Position], lines: int) -> bool:
+        """-> whether the last of the steps stands further below than that."""
+        return bool(steps) and steps[-1].lines_below(self.finding.last) > lines
 
 
-def _done_without(finding: Finding, environment: Environment, end: Position) -> bool:
-    """-> whether the run or its pod got what it waited for, or went on without a module that it could not import, or
-    without the one request that was wrong."""
-    last = finding.last
-    if _WAITED in finding.event.text:
-        return any(last < place < end for place in environment.joined)
-    if any(last < place <= last.down(_ANSWER) for place in environment.refused):
-        return finding.event.where is Where.EXCEPTION and not _begins_at_an_entrance(finding)
-    if _QUEUED.search(finding.event.text):
-        return any(last < place <= last.down(_EVENTS) for place in environment.joined)
-    return _failed_import(finding) and len(_between(environment.progress, last, end)) >= 2
+def survival(finding: Finding, facts: Environment, terminal: list[Position]) -> Rule[Aftermath] | None:
+    """-> the rule that decides whether the run survived the finding; None where none does, and it stays."""
+    return deciding(SURVIVAL, Aftermath.of(finding, facts, terminal))
 
 
-def _got_over(finding: Finding, environment: Environment, end: Position) -> bool:
-    """-> whether it is a warning of NCCL's that came again between steps: it took another way each time."""
+def _started_after_all(after: Aftermath) -> bool:
+    not_started = after.finding.has_role(Role.NOT_STARTED) or after.finding.has_role(Role.REJECTED)
+    steps = after.steps if not_started and ends_badly(after.finding) else []
+    return len(steps) >= MANY_STEPS and after.goes_far(steps, FAR_BELOW)
+
+
+def _ended_a_process(after: Aftermath) -> bool:
+    return ends_badly(after.finding)
+
+
+def _rank_fell_silent(after: Aftermath) -> bool:
+    return _fell_silent(after.finding, after.facts)
+
+
+def _passed_the_barrier(after: Aftermath) -> bool:
+    return _WAITED in after.finding.event.text and after.has(after.facts.joined)
+
+
+def _refused_one_request(after: Aftermath) -> bool:
+    exception = after.finding.event.where is Where.EXCEPTION
+    return exception and after.has(after.facts.refused, ANSWER_WITHIN) and not _begins_at_an_entrance(after.finding)
+
+
+def _pod_was_placed(after: Aftermath) -> bool:
+    return bool(_QUEUED.search(after.finding.event.text)) and after.has(after.facts.joined, POD_EVENTS_WITHIN)
+
+
+def _did_without_module(after: Aftermath) -> bool:
+    return _failed_import(after.finding) and len(after.steps) >= TWO_STEPS
+
+
+def _nccl_took_another_way(after: Aftermath) -> bool:
+    finding = after.finding
     if finding.event.source is not EventSource.COLLECTIVE or "NCCL WARN" not in finding.event.text:
         return False
-    steps = _between(environment.progress, finding.position, end)
-    return len(steps) >= _FEW and steps[0] < finding.last
+    steps = _between(after.facts.progress, finding.position, after.end)
+    return len(steps) >= FEW_STEPS and steps[0] < finding.last
 
 
-def handled(finding: Finding, later: list[Finding], environment: Environment) -> bool:
+def _another_program_went_on(after: Aftermath) -> bool:
+    if not _ended_a_program(after.finding):
+        return False
+    done = after.has([*after.facts.well, *after.facts.serves])
+    return done or (len(after.late) >= FEW_STEPS and after.goes_far(after.late, BUFFERED_OUTPUT))
+
+
+def _main_program_ended(after: Aftermath) -> bool:
+    return _ended_a_program(after.finding)
+
+
+def _steps_before_next_failure(after: Aftermath) -> bool:
+    if after.until is None or not after.late:
+        return False
+    return after.goes_far(after.late, FAR_BELOW) or _among_steps(after)
+
+
+def _next_failure_ended_it(after: Aftermath) -> bool:
+    return after.until is not None
+
+
+def _logged_and_trained_on(after: Aftermath) -> bool:
+    # It was caught and logged, perhaps again and again: what counts is that the run went on after the first time.
+    steps = _between(after.facts.progress, after.finding.position, after.end)
+    return _was_logged(after) and len(steps) >= TWO_STEPS
+
+
+def _was_logged(after: Aftermath) -> bool:
+    return not after.finding.fatal and after.finding.event.where is Where.EXCEPTION
+
+
+def _ended_well(after: Aftermath) -> bool:
+    return after.has(after.facts.well)
+
+
+def _wound_up(after: Aftermath) -> bool:
+    return any(after.finding.last.down(CLEAN_UP_WITHIN) < place < after.end for place in after.facts.wound_up)
+
+
+def _line_among_steps(after: Aftermath) -> bool:
+    return _is_bare_line(after) and len(after.late) >= TWO_STEPS
+
+
+def _is_bare_line(after: Aftermath) -> bool:
+    event = after.finding.event
+    return event.where is Where.LINE and event.source is EventSource.MATCHED_LINE
+
+
+def _trained_on(after: Aftermath) -> bool:
+    late = after.late
+    return len(late) >= FEW_STEPS and (after.goes_far(late, FAR_BELOW) or len(late) > STEADY_PROGRESS)
+
+
+def _among_steps(after: Aftermath) -> bool:
+    """-> whether a bare line stands among many that show progress, as the warning of a step that is done again."""
+    if not _is_bare_line(after) or len(after.late) < MANY_STEPS:
+        return False
+    position = after.finding.position
+    return bool(_between(after.facts.progress, position.file_start, position))
+
+
+# In this order: the first rule that holds decides whether the run survived a finding.
+SURVIVAL: tuple[Rule[Aftermath], ...] = (
+    Rule(
+        "started-after-all",
+        _started_after_all,
+        "the task was started after all: many steps follow",
+        "任务后来还是启动了：之后有很多训练步",
+    ),
+    Rule(
+        "ended-a-process",
+        _ended_a_process,
+        "it says itself that a process ended",
+        "它本身说明有进程结束",
+        sets_aside=False,
+    ),
+    Rule(
+        "rank-fell-silent",
+        _rank_fell_silent,
+        "the ranks that raised it printed no step after it",
+        "抛出异常的 rank 之后再没有输出训练步",
+        sets_aside=False,
+    ),
+    Rule("passed-the-barrier", _passed_the_barrier, "the barrier was passed later", "之后通过了该 barrier"),
+    Rule(
+        "refused-one-request",
+        _refused_one_request,
+        "a server refused one request and went on",
+        "服务只拒绝了一个请求，随后继续运行",
+    ),
+    Rule("pod-was-placed", _pod_was_placed, "the pod was placed afterwards", "pod 随后被调度"),
+    Rule(
+        "did-without-module",
+        _did_without_module,
+        "the program trained without the module that it could not import",
+        "程序在缺少该模块的情况下继续训练",
+    ),
+    Rule(
+        "nccl-took-another-way",
+        _nccl_took_another_way,
+        "NCCL warned of it between steps, and each time went on",
+        "NCCL 在训练步之间多次警告，但每次都继续运行",
+    ),
+    Rule(
+        "another-program-went-on",
+        _another_program_went_on,
+        "another program of the log ended well or trained on",
+        "日志中的另一个程序正常结束或继续训练",
+    ),
+    Rule(
+        "main-program-ended",
+        _main_program_ended,
+        "an uncaught exception ended the main program",
+        "未捕获的异常结束了主程序",
+        sets_aside=False,
+    ),
+    Rule(
+        "steps-before-next-failure",
+        _steps_before_next_failure,
+        "training went on until another failure ended it",
+        "训练继续进行，直到另一个失败使其结束",
+    ),
+    Rule(
+        "next-failure-ended-it",
+        _next_failure_ended_it,
+        "no step stands between it and the end of a process",
+        "它与进程结束之间没有训练步",
+        sets_aside=False,
+    ),
+    Rule(
+        "logged-and-trained-on",
+        _logged_and_trained_on,
+        "it was caught and logged, and training went on",
+        "异常被捕获并记录，训练继续进行",
+    ),
+    Rule(
+        "logged-at-the-end",
+        _was_logged,
+        "it was logged, and no step follows",
+        "异常被记录，之后没有训练步",
+        sets_aside=False,
+    ),
+    Rule("ended-well", _ended_well, "the run says below that it ended well", "之后日志表明运行正常结束"),
+    Rule("wound-up", _wound_up, "the run was closed in good order far below it", "之后运行按正常流程收尾"),
+    Rule(
+        "line-among-steps", _line_among_steps, "it is a single line, and steps follow", "它只是一行信息，之后仍有训练步"
+    ),
+    Rule(
+        "line-at-the-end",
+        _is_bare_line,
+        "it is a single line, and no steps follow",
+        "它只是一行信息，之后没有训练步",
+        sets_aside=False,
+    ),
+    Rule("trained-on", _trained_on, "training went on for long", "之后训练持续了较长时间"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """A finding among the others that the run did not survive. `own`: those that are failures of their own; `alone`:
+    one process runs at a time, as in the output that one job after the other appends to."""
+
+    finding: Finding
+    others: list[Finding]
+    own: list[Finding]
+    facts: Environment
+    alone: bool
+
+    @property
+    def restarts(self) -> list[Finding]:
+        """The later findings of the same script in the same file, where this one ended it."""
+        finding = self.finding
+        if not _ended_a_program(finding) or not _is_whole(finding):
+            return []
+        return [
+            other
+            for other in self.others
+            if other.position > finding.last
+            and _script(other) == _script(finding)
+            and not other.ranks - finding.ranks
+            and other.event.line.file == finding.event.line.file
+        ]
+
+
+def _caught_and_printed(company: Company) -> bool:
     """-> whether code of the run caught the exception and printed it: its traceback begins inside a function, and
-    training went on as before: for many steps, or until one of the `later` findings, which are failures of their own.
-    """
-    if not _is_whole(finding) or _begins_at_an_entrance(finding) or _fell_silent(finding, environment):
+    training went on as before: for many steps, or until a later finding that is a failure of its own."""
+    finding = company.finding
+    if not _is_whole(finding) or _begins_at_an_entrance(finding) or _fell_silent(finding, company.facts):
         return False
     last, start, end = finding.last, finding.position.file_start, finding.position.file_end
-    places = _between(environment.progress, start, end)
-    after = [other for other in later if other.position > last]
+    steps = _between(company.facts.progress, start, end)
+    after = [other for other in company.own if other.position > last]
     until = min((other.position for other in after), default=last)
-    if len(_between(places, last, until)) >= 2:
-        return places[0] < finding.position or any(map(_begins_at_an_entrance, after))
-    return len(_between(places, last, end)) >= _MANY and places[0] < finding.position
+    if len(_between(steps, last, until)) >= TWO_STEPS:
+        return steps[0] < finding.position or any(map(_begins_at_an_entrance, after))
+    return len(_between(steps, last, end)) >= MANY_STEPS and steps[0] < finding.position
 
 
-def refused_before(finding: Finding, others: list[Finding]) -> bool:
-    """-> whether a script refused its arguments, which ended it, and came further in another run of the same log: one
-    of the `others` is a later traceback of the same script."""
+def _refused_its_arguments(company: Company) -> bool:
+    """-> whether a script refused its arguments, which ended it, and came further in another run of the same log."""
+    finding = company.finding
     refused = _REFUSED.match(finding.event.text) if finding.event.where is Where.LINE else None
     if refused is None:
         return False
-    later = (other for other in others if other.position > finding.last and _ended_a_program(other))
+    later = (other for other in company.others if other.position > finding.last and _ended_a_program(other))
     return any(_script(other) == refused[1] for other in later)
 
 
-def started_over(finding: Finding, others: list[Finding], alone: bool) -> bool:
-    """-> whether a script that an exception ended was started again in the same log and came to nothing sooner: one of
-    the `others` says further below that it could not load its modules; or that it failed again, where one process runs
-    `alone` at a time, as in the output that one job after the other appends to."""
-    if not _ended_a_program(finding) or not _is_whole(finding):
-        return False
-    later = [
-        other
-        for other in others
-        if other.position > finding.last
-        and _script(other) == _script(finding)
-        and not other.ranks - finding.ranks
-        and other.event.line.file == finding.event.line.file
-    ]
-    unloaded = not _failed_import(finding) and any(map(_failed_import, later))
-    return unloaded or (alone and any(_failed_anew(other, finding.last) for other in later))
+def _restarted_without_modules(company: Company) -> bool:
+    """-> whether the script was started again in the same log and could not even load its modules."""
+    return not _failed_import(company.finding) and any(map(_failed_import, company.restarts))
+
+
+def _restarted_and_failed(company: Company) -> bool:
+    """-> whether the script was started again in the same log and failed again."""
+    return company.alone and any(_failed_anew(other, company.finding.last) for other in company.restarts)
+
+
+# What does not count, though no step shows that the run survived it.
+OVERCOME: tuple[Rule[Company], ...] = (
+    Rule(
+        "caught-and-printed",
+        _caught_and_printed,
+        "code of the run caught it and printed it, and training went on",
+        "程序捕获并打印了该异常，训练继续进行",
+    ),
+    Rule(
+        "refused-its-arguments",
+        _refused_its_arguments,
+        "the script refused its arguments and was started again",
+        "脚本因参数错误退出，之后重新启动",
+    ),
+    Rule(
+        "restarted-without-modules",
+        _restarted_without_modules,
+        "the script was started again and could not load its modules",
+        "脚本重新启动后无法加载模块",
+    ),
+    Rule(
+        "restarted-and-failed",
+        _restarted_and_failed,
+        "the script was started again and failed again",
+        "脚本重新启动后再次失败",
+    ),
+)
 
 
 def _failed_anew(finding: Finding, since: Position) -> bool:
     """-> whether the script failed of its own, in a way that an entry knows, with more between that failure and the
     line `since` than a traceback: what it printed before."""
-    if not _ended_a_program(finding) or not _is_whole(finding) or finding.entry == "user.cancelled":
+    if not _ended_a_program(finding) or not _is_whole(finding) or finding.has_role(Role.CANCELLED):
         return False
-    if finding.match is None or finding.match.entry.area in ECHO_AREAS:
+    if finding.match is None or finding.has_role(Role.DISTRIBUTED_SYMPTOM):
         return False
     frames = sum(len(raised.frames) for raised in finding.event.chain)
-    return finding.position.lines_below(since) > frames * _FRAME + len(finding.event.chain) * _AROUND
+    return (
+        finding.position.lines_below(since)
+        > frames * LINES_OF_FRAME + len(finding.event.chain) * LINES_AROUND_TRACEBACK
+    )
 
 
 def _script(finding: Finding) -> str:
@@ -170,7 +396,7 @@ def _script(finding: Finding) -> str:
     return raised.frames[0].file.rpartition("/")[2] if raised is not None and raised.frames else ""
 
 
-def stands_still(finding: Finding, environment: Environment) -> bool:
+def is_stalled(finding: Finding, environment: Environment) -> bool:
     """-> whether ranks wait for others, as Horovod says, and no step comes behind that."""
     return STALLED in finding.event.text and all(place < finding.last for place in environment.progress)
 
@@ -182,7 +408,11 @@ def _between(places: list[Position], low: Position, high: Position) -> list[Posi
 
 def _is_whole(finding: Finding) -> bool:
     raised = finding.event.exception
-    return finding.event.source is EventSource.TRACEBACK and raised is not None and 0 < len(raised.frames) < _WHOLE
+    return (
+        finding.event.source is EventSource.TRACEBACK
+        and raised is not None
+        and 0 < len(raised.frames) < WHOLE_TRACEBACK
+    )
 
 
 def _begins_at_an_entrance(finding: Finding) -> bool:
@@ -198,7 +428,7 @@ def _failed_import(finding: Finding) -> bool:
     if (
         finding.event.source not in (EventSource.TRACEBACK, EventSource.EXCEPTION_LINE)
         or raised is None
-        or len(raised.frames) >= _WHOLE
+        or len(raised.frames) >= WHOLE_TRACEBACK
     ):
         return False
     if not raised.type.endswith(("ImportError", "ModuleNotFoundError")):

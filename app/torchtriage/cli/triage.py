@@ -6,6 +6,8 @@ import argparse
 import json
 import os
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from torchtriage.cli.start_engine import start_engine
 from torchtriage.errors import BadInput
 
 if TYPE_CHECKING:
+    from torchtriage.domain.trace import Trace
     from torchtriage.domain.verdict import Verdict
     from torchtriage.reading.sources import Run
 
@@ -41,12 +44,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="exit with 0 if healthy, 10 if a retry can help, 11 if a fix comes first, 12 if unexplained",
     )
     parser.add_argument("--no-redact", action="store_true", help="print passwords and tokens as they are in the log")
+    parser.add_argument(
+        "--trace", action="store_true", help="print on standard error what each step gave and how long it took"
+    )
     add_quiet(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Triages each PATH in turn; an unreadable one is reported on standard error, and the others are still triaged."""
+    from torchtriage.domain.trace import Trace
+
     paths = options.paths or (["-"] if sys.stdin is None or not sys.stdin.isatty() else [])
     if not paths:
         raise BadInput("no PATH given and standard input is a terminal")
@@ -56,17 +64,33 @@ def run(options: argparse.Namespace) -> int:
     status = 0
     for path in paths:
         try:
+            trace = Trace(time.perf_counter) if options.trace else None
             with Progress(options.quiet) as progress:
-                verdict = engine.triage(_opened(path, progress), options.lang, redacting=not options.no_redact)
+                log = _opened(path, progress)
+                verdict = engine.triage(log, options.lang, redacting=not options.no_redact, trace=trace)
         except BadInput as error:
             print(f"torchtriage: {error.message}", file=sys.stderr)
             status = 2
             continue
+        if trace is not None:
+            print("\n".join(trace_lines(trace)), file=sys.stderr)
         _print(verdict, options)
         if options.exit_code and status != 2:
             explained = 10 if verdict.action.retry in ("yes", "once") else 11
             status = max(status, _STATUS.get(verdict.outcome, explained))
     return status
+
+
+def trace_lines(trace: Trace) -> Iterator[str]:
+    """Yields a table of the steps: its name, milliseconds, what it took from the one before, what it gave; samples
+    below. What the log says in them is redacted."""
+    from torchtriage.reading.redaction.redact import redact
+
+    took = ""
+    for step in trace.steps:
+        yield f"{step.name:18}{step.seconds * 1000:9.1f} ms  {took:32} -> {step.gave}"
+        yield from ("    " + redact(sample).partition("\n")[0] for sample in step.samples)
+        took = step.gave
 
 
 def _opened(path: str, progress: Progress) -> Run:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from torchtriage.domain.event import Event
@@ -221,26 +221,41 @@ class Environment:
         """Of several launchers the one that started the others counts."""
         self.launcher = self.signs.launchers.outer(self.launcher, launcher)
 
+    def with_launcher(self, launcher: str) -> Environment:
+        """-> the facts of a run that this launcher started too."""
+        return replace(self, launcher=self.signs.launchers.outer(self.launcher, launcher))
+
     def sample(self, position: Position, text: str) -> None:
         """Looks for progress in a piece of the log that goes by unkept; `position` is that of its last line."""
         can, surely = progress.counts(progress.counting(text))
         if can and (surely or progress.progressed(text)):
             self._progressed(Line(0, text, text, position))
 
-    def move(self, files: dict[int, int]) -> None:
-        """Moves whole files in the order of the run: number of the file -> its new number."""
+    def moved(self, files: dict[int, int]) -> Environment:
+        """-> the facts with whole files moved in the order of the run: number of the file -> its new number."""
 
-        def moved(position: Position) -> Position:
+        def to(position: Position) -> Position:
             return position._replace(file=files.get(position.file, position.file))
 
-        for positions in (self.progress, self.well, self.wound_up, self.joined, self.refused, self.serves):
-            positions[:] = sorted(map(moved, positions))
-        self.progress_of = {rank: moved(position) for rank, position in self.progress_of.items()}
-        self._phases.move(moved)
-        for name, known in self.values.items():
-            placed = [value._replace(line=value.line._replace(position=moved(value.line.position))) for value in known]
-            self.values[name] = sorted(placed, key=lambda value: value.line.position)
-        self.files = {files.get(file, file): name for file, name in self.files.items()}
+        return replace(
+            self,
+            progress=sorted(map(to, self.progress)),
+            well=sorted(map(to, self.well)),
+            wound_up=sorted(map(to, self.wound_up)),
+            joined=sorted(map(to, self.joined)),
+            refused=sorted(map(to, self.refused)),
+            serves=sorted(map(to, self.serves)),
+            progress_of={rank: to(position) for rank, position in self.progress_of.items()},
+            values={
+                name: sorted(
+                    (value._replace(line=value.line._replace(position=to(value.line.position))) for value in known),
+                    key=lambda value: value.line.position,
+                )
+                for name, known in self.values.items()
+            },
+            files={files.get(file, file): name for file, name in self.files.items()},
+            _phases=self._phases.moved(to),
+        )
 
     @staticmethod
     def begins_at(lines: Sequence[Line], said: Set[str]) -> list[int]:

@@ -47,9 +47,9 @@ class Phases:
             self.enter(position, "train")
         return False
 
-    def move(self, moved: Callable[[Position], Position]) -> None:
-        """Moves whole files in the order of the run."""
-        self._entered = sorted((moved(position), phase) for position, phase in self._entered)
+    def moved(self, to: Callable[[Position], Position]) -> Phases:
+        """-> the phases with whole files moved in the order of the run."""
+        return Phases(sorted((to(position), phase) for position, phase in self._entered))
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """The words that lines hold, of those that readers wait for."""
 
-from torchtriage.causality.word_scan import said
+from torchtriage.causality.read_runs import words_in
 from torchtriage.domain.line import Line, Position
 from torchtriage.facts.line_origin import BEGIN_WORDS
 from torchtriage.reading import rank_numbering, sections
@@ -8,7 +8,7 @@ from torchtriage.reading import rank_numbering, sections
 
 def test_each_word_is_told_in_letters_of_either_kind_and_no_other() -> None:
     for word in (*rank_numbering.WORDS, *rank_numbering.AGENT, *sections.MARKS, *BEGIN_WORDS):
-        told = said(
+        told = words_in(
             [
                 Line(1, "", "step 1", Position(1, 1)),
                 Line(2, "", f"x {word.upper()} y", Position(1, 2)),
@@ -16,5 +16,5 @@ def test_each_word_is_told_in_letters_of_either_kind_and_no_other() -> None:
         )
         assert word in told
         assert all(other.lower() in f"x {word} y".lower() for other in told)
-    assert said([Line(1, "", "step 1", Position(1, 1))]) == frozenset()
-    assert said([]) == frozenset()
+    assert words_in([Line(1, "", "step 1", Position(1, 1))]) == frozenset()
+    assert words_in([]) == frozenset()

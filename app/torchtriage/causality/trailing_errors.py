@@ -1,13 +1,12 @@
-"""The last words of a run that no entry knows: lines at its end whose writer called them an error."""
+"""Errors at the end of a run that no entry knows: the last lines of its files in, events out."""
 
 from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from torchtriage.causality.hang_detection import standstill
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import START, Line
 from torchtriage.facts import Environment
@@ -16,6 +15,7 @@ _TAIL = 40  # lines of a file's end in which a run that is known to have failed 
 _VERY_END = 5  # lines; where nothing else tells of a failure, an error stands no further from the end
 _MOST = 3
 _MOST_FILES = 1024
+FileEnd = tuple[tuple[Line, bool], ...]  # its last lines, each with whether an extractor or an entry has read it
 # A level as loggers write it: `ERROR: …`, `[ERROR] …`, `… - trainer - ERROR - …`, `E0501 09:00:00 …`, `fatal: …`.
 _ERROR = re.compile(
     r"^[\[(<*\s]{0,4}(?:ERROR|CRITICAL|FATAL(?: ERROR)?|PANIC|[Ff]atal(?: error)?|[Ee]rror|panic)[\])>*]{0,3}\s?[:|\]-]"
@@ -36,50 +36,45 @@ _IDLE = re.compile(
 )
 
 
-class LastWords:
+class FileEnds:
     """Feed it every kept line, many at once; it keeps the last ones of each file."""
 
     def __init__(self) -> None:
-        self._tails: dict[int, deque[tuple[Line, bool]]] = {}
+        self._ends: dict[int, deque[tuple[Line, bool]]] = {}
 
     def feed(self, read: Sequence[tuple[Line, bool]]) -> None:
         """Takes lines of one file, each with whether an extractor or an entry has read it."""
-        told = list(islice((each for each in reversed(read) if each[0].text.strip()), _TAIL))
-        if not told:
+        last = list(islice((each for each in reversed(read) if each[0].text.strip()), _TAIL))
+        if not last:
             return
-        file = told[0][0].position.file
-        tail = self._tails.get(file)
-        if tail is None:
-            if len(self._tails) >= _MOST_FILES:
+        file = last[0][0].position.file
+        end = self._ends.get(file)
+        if end is None:
+            if len(self._ends) >= _MOST_FILES:
                 return
-            tail = self._tails[file] = deque(maxlen=_TAIL)
-        tail.extend(reversed(told))
+            end = self._ends[file] = deque(maxlen=_TAIL)
+        end.extend(reversed(last))
 
-    def standing_still(self, environment: Environment) -> Iterator[Event]:
-        """Yields an event for each file at whose end only a monitor goes on to print."""
-        if environment.well or environment.wound_up:
-            return
-        for tail in self._tails.values():
-            event = standstill([line for line, _ in tail], environment.progress)
-            if event is not None:
-                yield event
+    def ends(self) -> tuple[FileEnd, ...]:
+        """-> the last lines of each file."""
+        return tuple(map(tuple, self._ends.values()))
 
-    def events(self, environment: Environment, failed: bool) -> Iterator[Event]:
-        """Yields an event for the first lines of each file's end that are errors by their level.
 
-        `failed`: something else says that the run failed, so that less near the end will do, and output of other
-        ranks may stand behind.
-        """
-        if not failed and (environment.well or environment.wound_up):
-            return
-        for tail in self._tails.values():
-            lines = [line for line, claimed in tail if not claimed]
-            if not failed:
-                since = max((place for place in environment.progress if place <= tail[-1][0].position), default=START)
-                lines = [line for line in lines[-_VERY_END:] if line.position > since]
-            told = (line for line in lines if _is_error(line))
-            for line in islice(told, _MOST):
-                yield Event.at(line, line.text.strip(), EventSource.TRAILING_ERROR)
+def trailing_errors(ends: Iterable[FileEnd], environment: Environment, failed: bool) -> Iterator[Event]:
+    """Yields an event for the first lines of each file's end that are errors by their level.
+
+    `failed`: something else says that the run failed, so that less near the end will do, and output of other ranks may
+    stand behind.
+    """
+    if not failed and (environment.well or environment.wound_up):
+        return
+    for end in ends:
+        lines = [line for line, claimed in end if not claimed]
+        if not failed:
+            since = max((place for place in environment.progress if place <= end[-1][0].position), default=START)
+            lines = [line for line in lines[-_VERY_END:] if line.position > since]
+        for line in islice(filter(_is_error, lines), _MOST):
+            yield Event.at(line, line.text.strip(), EventSource.TRAILING_ERROR)
 
 
 def _is_error(line: Line) -> bool:

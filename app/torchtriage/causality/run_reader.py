@@ -1,4 +1,4 @@
-"""Reads one run: every kept line goes through the extractors once, and findings remain."""
+"""Reads one run: every kept line goes through the extractors once; lines in, a `Reading` out."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from dataclasses import dataclass, field, replace
 from itertools import dropwhile, islice, repeat
 from operator import attrgetter
 
-from torchtriage.causality.cascade import unexplained
-from torchtriage.causality.event_roles import REREAD, ends_run, tells_no_cause, tells_of_a_child
-from torchtriage.causality.findings import Finding, Findings
-from torchtriage.causality.last_errors import LastWords
-from torchtriage.causality.quoted_errors import LONGEST, alarming, passages, second_look, that_count
-from torchtriage.causality.survived import ends_badly
-from torchtriage.causality.titles import HEAD, heading, title
+from torchtriage.causality.findings import Findings, without_node_ranks
+from torchtriage.causality.quoted_errors import LONGEST
+from torchtriage.causality.reading import Reading
+from torchtriage.causality.titles import HEAD
+from torchtriage.causality.trailing_errors import FileEnds
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.facts import Environment
 from torchtriage.facts.line_facts import start
-from torchtriage.facts.log_classifier import is_of_training
 from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.prefilter import NOTHING, Seen
 from torchtriage.parsing.extractor import SharedState
@@ -26,24 +23,23 @@ from torchtriage.parsing.repeated_frames import RepeatedFrames
 from torchtriage.parsing.run_extractors import RunExtractors
 
 _OF_AGENTS = frozenset({EventSource.ELASTIC_AGENT, EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE})
-_CUT = EventSource.CUT_TRACEBACK
+_ENDING_TYPES = ("ChildFailedError", "SignalException", "ProcessRaisedException", "ProcessExitedException")
 
 
 @dataclass(slots=True)
-class RunReading:
-    """What was read of one run so far. Feed the lines in order, many at once, then `close`."""
+class RunReader:
+    """Feed it the lines of one run in order, many at once; then ask for its `reading`."""
 
     matcher: Matcher
     repeated_frames: RepeatedFrames = field(default_factory=RepeatedFrames)  # of all runs that the files hold
     findings: Findings = field(init=False)
     environment: Environment = field(init=False)
     extractors: RunExtractors = field(init=False)
-    last_words: LastWords = field(default_factory=LastWords)
+    file_ends: FileEnds = field(default_factory=FileEnds)
     ranks: set[int] = field(default_factory=set)  # that lines name as their own
     head: list[Line] = field(default_factory=list)  # the first lines, from the first one that has text
     last_position: Position = START
     ended: bool = False
-    warnings: list[str] = field(default_factory=list)
     paste: list[Line] | None = field(default_factory=list)  # all lines, as long as they are few
     _claimed: set[Position] = field(default_factory=set)  # of those that an extractor read
     _above: str = ""  # the text of the last line
@@ -62,9 +58,9 @@ class RunReading:
         texts = [line.text for line in lines]
         starts = {start(line) for line in lines if line.raw is not line.text}
         seen = self.matcher.prefilter([*texts, *starts], self.environment.settled)
-        for told in starts & seen.keys():
-            self.environment.label(seen[told].facts)
-        self.last_words.feed(self._looked_at(lines, list(map(seen.get, texts, repeat(NOTHING)))))
+        for label in starts & seen.keys():
+            self.environment.label(seen[label].facts)
+        self.file_ends.feed(self._read(lines, list(map(seen.get, texts, repeat(NOTHING)))))
         self._above = texts[-1]
         self.environment.feed(lines)
         self.ended = self.ended or bool(self.environment.well)
@@ -80,7 +76,7 @@ class RunReading:
             if bits and self.head and line.position >= self.head[0].position:
                 self.environment.read(line._replace(time=time), bits)
 
-    def _looked_at(self, lines: Sequence[Line], shown: list[Seen]) -> list[tuple[Line, bool]]:
+    def _read(self, lines: Sequence[Line], shown: list[Seen]) -> list[tuple[Line, bool]]:
         """-> the lines with their attempts, each with whether an extractor or an entry reads it."""
         read: list[tuple[Line, bool]] = []
         wanted = [*self.matcher.apart(shown), len(lines)][::-1]
@@ -141,13 +137,13 @@ class RunReading:
             self.findings.add([replace(Event.at(line, line.text, EventSource.MATCHED_LINE), fatal=False)])
         if events:
             self.findings.add(events)
-            self.ended = self.ended or any(map(ends_run, events))
+            self.ended = self.ended or any(map(_ends_run, events))
         return line, known
 
     def _keep(self, lines: Sequence[Line]) -> None:
         if len(self.head) < HEAD:
-            told = lines if self.head else dropwhile(lambda line: not line.text.strip("\0 \t"), lines)
-            self.head += islice(told, HEAD - len(self.head))
+            new = lines if self.head else dropwhile(lambda line: not line.text.strip("\0 \t"), lines)
+            self.head += islice(new, HEAD - len(self.head))
         self.last_position = lines[-1].position
         self.ranks.update(line.rank for line in lines if line.rank is not None)
         if self.paste is not None:
@@ -155,74 +151,21 @@ class RunReading:
             if len(self.paste) > LONGEST:
                 self.paste = None
 
-    def close(self) -> None:
-        """Ends what is still open."""
+    def reading(self) -> Reading:
+        """-> what was read, when all lines were fed: what is still open is ended."""
         self.findings.add(self.extractors.close())
-        if any(found.event.line.node is not None for found in self.findings if found.event.source in _OF_AGENTS):
-            self.findings.give_nodes_back()
-        told = title(self.head, pasted=self.paste is not None)
-        below = (found.event for found in self.findings if told is None or found.event.lines != told.lines)
-        silent = all(map(tells_no_cause, below))
-        if told is not None and silent:
-            self.findings.leave_out(told.line)
-            self.findings.add([told])
-            return
-        if self.paste and silent and not self.environment.well:
-            self._look_again(self.paste)
-        if silent:
-            self._hear_last_words()
-            self._hear_heading()
-        if self.is_quiet():
-            self.findings.add(self.last_words.standing_still(self.environment))
+        findings = self.findings.found()
+        if any(found.event.line.node is not None for found in findings if found.event.source in _OF_AGENTS):
+            findings = without_node_ranks(findings)
+        return Reading(
+            self.matcher, findings, self.environment, self.extractors, frozenset(self.ranks), tuple(self.head),
+            None if self.paste is None else tuple(self.paste), frozenset(self._claimed), self.file_ends.ends(),
+            self.last_position, self.findings.dropped,
+        )  # fmt: skip
 
-    def _hear_heading(self) -> None:
-        """Takes what went wrong from the heading over a traceback that was cut off before it said so."""
-        cut = any(found.event.source == _CUT for found in self.findings)
-        told = heading(self.head, self.paste is not None) if cut else None
-        below = (found.event for found in self.findings if told is None or found.event.lines != told.lines)
-        if told is not None and all(map(tells_no_cause, below)) and self.matcher.shows_whole_sign(told):
-            self.findings.leave_out(told.line)
-            self.findings.add([told])
 
-    def _hear_last_words(self) -> None:
-        """Takes errors that no entry knows from the end of a run of which a launcher at most says that it failed."""
-        found = self.matched()
-        weak = bool(self.environment.progress)  # Then no warning explains the run.
-        named = [finding for finding in unexplained(found) if finding.match and not (weak and finding.match.weak)]
-        if all(map(tells_of_a_child, named)):
-            self.findings.add(self.last_words.events(self.environment, any(map(ends_badly, found))))
-
-    def _look_again(self, paste: list[Line]) -> None:
-        """Reads a short paste again, all but what launchers said; of a run that trained only what stands behind."""
-        left = self.extractors.slurm.left
-        paste, progress = that_count([line for line in paste if line.position not in left]), self.environment.progress
-        since = progress[-1] if progress else START
-        launchers = (finding.event for finding in self.findings if finding.event.source not in REREAD)
-        known = {line.position for event in launchers for line in event.lines}
-        known |= self._claimed if known else set()  # A launcher's traceback quotes its own code.
-        rest = [line for line in paste if line.position > since and line.position not in known]
-        again = (event for event in second_look(rest) if self.matcher.shows_whole_sign(event))
-        self.findings.add(event for event in again if not self.matcher.only_warns(event))
-        if not progress and not self.environment.foreign and not self.findings.matched():
-            near = [event for event in passages(paste) if self.matcher.near_match(event)]
-            self.findings.add(near or alarming(paste))
-
-    def is_blank(self) -> bool:
-        """-> whether not a single line with text was read."""
-        return not self.head
-
-    def is_empty(self) -> bool:
-        """-> whether nothing was read but a launcher's banner."""
-        return not self.environment.progress and not self.environment.well and self.is_quiet()
-
-    def is_quiet(self) -> bool:
-        """-> whether nothing was found."""
-        return not any(True for _ in self.findings)
-
-    def matched(self) -> list[Finding]:
-        """-> what was found, with the entries that count in a log of its field."""
-        return self.findings.matched(self.is_of_training(), self.environment.foreign > 0)
-
-    def is_of_training(self) -> bool:
-        """-> whether the log is one of a training run, or a paste that may well be."""
-        return is_of_training(self.environment, self.paste, self._claimed)
+def _ends_run(event: Event) -> bool:
+    """-> whether a launch is over with an event, so that another one below it is another run."""
+    if event.exception is not None:
+        return event.exception.type.endswith(_ENDING_TYPES) or event.source is EventSource.LAUNCHER
+    return event.source in (EventSource.FIRST_FAILURE, EventSource.SLURM)

@@ -1,0 +1,38 @@
+"""All lists of rules by which a root cause is found, in the order in which they are asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from torchtriage.causality import cascade, fallbacks, rank_attribution, root_cause, survived
+
+
+@dataclass(frozen=True, slots=True)
+class RuleList:
+    """One list: what it decides, and where it stands."""
+
+    decides: str
+    module: ModuleType
+    name: str
+
+    @property
+    def rules(self) -> tuple[Any, ...]:
+        rules: tuple[Any, ...] = getattr(self.module, self.name)
+        return rules
+
+
+RULE_LISTS = (
+    RuleList("What is tried where nothing says why the run failed", fallbacks, "FALLBACKS"),
+    RuleList("What a launcher did itself", cascade, "CLEAN_UP"),
+    RuleList("What the run survived", survived, "SURVIVAL"),
+    RuleList("What does not count, though no step shows that the run survived it", survived, "OVERCOME"),
+    RuleList("What was only logged", root_cause, "LOGGED_ONLY"),
+    RuleList("Whether the run failed", root_cause, "FAILED"),
+    RuleList("What came before the strongest failure", root_cause, "CAME_FIRST"),
+    RuleList("What was printed behind the strongest failure and came before it", root_cause, "PRINTED_LATER"),
+    RuleList("What the rank said for which others waited", root_cause, "OF_MISSING_RANK"),
+    RuleList("Which rank it was, where ranks waited in vain", rank_attribution, "WAITED"),
+    RuleList("Which rank it was, where the failure names none", rank_attribution, "RANKS"),
+)

@@ -1,0 +1,177 @@
+"""Reads the files of a run as a stream: read, scan, windows, lines, events; out comes a `Reading` for each launch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from torchtriage.causality.file_order import Clock
+from torchtriage.causality.reading import Reading
+from torchtriage.causality.run_reader import RunReader
+from torchtriage.domain.line import START, Line, Position
+from torchtriage.domain.trace import SAMPLE, Trace
+from torchtriage.domain.verdict import Stats
+from torchtriage.errors import UnreadableLog
+from torchtriage.facts import Environment
+from torchtriage.facts.line_origin import BEGIN_WORDS
+from torchtriage.matching.matcher import Matcher
+from torchtriage.matching.patterns import Patterns
+from torchtriage.reading import rank_numbering, sections
+from torchtriage.reading.blocks import blocks
+from torchtriage.reading.lines import lines
+from torchtriage.reading.nearby_times import Stamps
+from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
+from torchtriage.reading.rank_numbering import Ranks
+from torchtriage.reading.record_lines import LONGEST_TEXT
+from torchtriage.reading.scan import Scanner
+from torchtriage.reading.sections import Sections
+from torchtriage.reading.sources import LogFile, Run
+from torchtriage.reading.unwrap import Unwrapped, unwrap
+from torchtriage.reading.windows import WHOLE, Windows
+
+_BATCH = 256  # lines at least that are looked at together
+# Of which most lines hold none: one scan for all that wait for one.
+_WORDS = (*rank_numbering.WORDS, *rank_numbering.AGENT, *sections.MARKS, *BEGIN_WORDS)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRuns:
+    """What the files of a run hold: a reading for each launch in them, the newest last, and what time it was where."""
+
+    readings: tuple[Reading, ...]
+    stats: Stats
+    clock: Clock
+    launcher: str | None  # that the names of the files tell
+    warnings: tuple[str, ...]
+
+
+def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | None = None) -> ReadRuns:
+    """-> what was read of all files. Raises UnreadableLog where no file can be read or all are empty."""
+    return _FilesReader(patterns, matcher, run, trace).read()
+
+
+def words_in(lines: Iterable[Line]) -> frozenset[str]:
+    """-> which of the words for which some steps wait the texts of the lines hold, in letters of either kind."""
+    texts = "\n".join([line.text for line in lines])
+    return frozenset(_WORDS[index] for index in _scanner().which(texts.encode("utf-8", "replace")))
+
+
+@cache
+def _scanner() -> Scanner:
+    return Scanner(lambda: [f"(?i){re.escape(word)}".encode() for word in _WORDS], once=True)
+
+
+@dataclass(slots=True)
+class _FilesReader:
+    patterns: Patterns
+    matcher: Matcher
+    run: Run
+    trace: Trace | None
+    reader: RunReader = field(init=False)
+    readings: list[Reading] = field(default_factory=list)
+    stats: Stats = field(default_factory=Stats)
+    _skipped: int = 0
+    _long: int = 0
+    _by_lines: bool = False  # whether the lines of a file were set or ordered otherwise
+    _warnings: list[str] = field(default_factory=list)
+    _last_log: str | None = None
+    _end_of_last: Position = START
+
+    def read(self) -> ReadRuns:
+        self.reader = RunReader(self.matcher)
+        origins, clock = FileOrigins(self.run.names), Clock()
+        sections, ranks, stamps = Sections(), Ranks(), Stamps()
+        refused: list[UnreadableLog] = []
+        number = 0
+        for number, file in enumerate(self.run.files(), 1):
+            try:
+                for batch in self._batches(file, number, origins):
+                    words = words_in(batch)
+                    settled = stamps.settled(ranks.settled(sections.settled(batch, words), words))
+                    self._feed(settled, words)
+                    clock.feed(settled)
+            except UnreadableLog as error:
+                if not (self.run.several or file.member):
+                    raise
+                refused.append(error)
+                self._warnings.append(f"left out: {error.message}")
+        if refused and len(refused) == number:
+            raise refused[0]
+        if not (self.readings[0].head if self.readings else self.reader.head):
+            raise UnreadableLog(f"{self.run.name}: empty" if number else f"{self.run.name}: no logs")
+        if self._skipped:
+            self._warnings.append(f"{self._skipped} of very many alike lines were passed over")
+        if self._long:
+            self._warnings.append(f"{self._long} lines longer than {LONGEST_TEXT >> 10} KB were read in part")
+        readings = (*self.readings, self.reader.reading())
+        launcher = "torchrun" if origins.of_torchrun else None
+        return ReadRuns(readings, self.stats, clock, launcher, tuple(self._warnings))
+
+    def _batches(self, file: LogFile, number: int, origins: FileOrigins) -> Iterator[list[Line]]:
+        """Yields the kept lines of one file, many at once; what goes by unkept is sampled for progress."""
+        above = self._above(file, number)
+        several = self.run.several or file.member
+        name = f"{self.run.name}/{file.name}" if several else self.run.name
+        windows = Windows(
+            self.patterns.blocks, self.patterns.wide, self.patterns.confirms, number, latest=self.patterns.latest
+        )
+        # Of thousands of files, which one program wrote, the first ones show whether their lines were set otherwise.
+        source = unwrap(blocks(file.chunks(), name), self._by_lines or number <= WHOLE)
+        self._by_lines = self._by_lines or source.by_lines
+        if source.warning:
+            self._warnings.append(f"{file.name}: {source.warning}" if several else source.warning)
+        where = replace(origins.of(file.name, several), log=file.part_of)
+        if several:
+            self.reader.environment.files[number] = where
+        sampled = 0
+        batch: list[Line] = []
+        try:
+            for more in self._lines(source, windows, where, above):
+                if len(batch) >= _BATCH or len(windows.sampled) > sampled:
+                    yield batch
+                    for at, text in windows.sampled[sampled:]:
+                        self.reader.environment.sample(above.down(at), text.decode("utf-8", "replace"))
+                    batch, sampled = [], len(windows.sampled)
+                batch += more
+        except UnreadableLog:
+            yield batch  # What stands before the place where a file is broken can still be read.
+            raise
+        yield batch
+        for place, piece in windows.passing:
+            for more in lines([(place, piece)], where, above, source.numbers, not source.rewritten):
+                self.reader.read_facts(more)
+        self.stats = Stats(self.stats.bytes + windows.size, self.stats.lines + windows.lines)
+        self._end_of_last = above.down(windows.lines)
+        self._skipped += windows.skipped
+        self._long += windows.long
+
+    def _lines(self, source: Unwrapped, windows: Windows, where: FileOrigin, above: Position) -> Iterator[list[Line]]:
+        """-> the lines of the windows of one file."""
+        trace, read = self.trace, source.blocks
+        if trace is None:
+            return lines(windows.read(read), where, above, source.numbers, not source.rewritten)
+        read = trace.through("read", "bytes", read, len, lambda block: block[:SAMPLE].decode("utf-8", "replace"))
+        kept = trace.through(
+            "scan and windows", "bytes kept", windows.read(read), lambda piece: len(piece[1]),
+            lambda piece: f"from line {piece[0]:,}",
+        )  # fmt: skip
+        made = lines(kept, where, above, source.numbers, not source.rewritten)
+        return trace.through("lines", "lines", made, len, lambda many: many[0].text[:SAMPLE])
+
+    def _above(self, file: LogFile, number: int) -> Position:
+        """-> the position above a file's first line; a piece of a rotated log goes on where the last ended."""
+        goes_on = file.part_of is not None and file.part_of == self._last_log
+        self._last_log = file.part_of
+        return self._end_of_last if goes_on else Position(number, 0)
+
+    def _feed(self, lines: list[Line], words: frozenset[str]) -> None:
+        start = 0
+        for at in Environment.begins_at(lines, words) if lines and lines[0].file is None else ():
+            self.reader.feed(lines[start:at])
+            start = at
+            if self.reader.ended:
+                self.readings.append(self.reader.reading())
+                self.reader = RunReader(self.matcher, self.reader.repeated_frames)
+        self.reader.feed(lines[start:])

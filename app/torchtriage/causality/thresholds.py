@@ -1,0 +1,37 @@
+"""All numbers by which a root cause is chosen, in one table: each with its unit and why it is what it is."""
+
+from __future__ import annotations
+
+# What a run survived (survived.py)
+FAR_BELOW = 100  # lines; progress further below a failure than this is no late output of the failing step
+CLEAN_UP_WITHIN = 25  # lines; closing words this near below a failure come from its clean-up code
+POD_EVENTS_WITHIN = 5  # lines between the event that a pod waits and the one that it was placed: they come as a list
+BUFFERED_OUTPUT = 400  # lines; a pipe's buffer of 8 KiB holds back as much progress behind the end of a process
+ANSWER_WITHIN = 3  # lines; a server logs its answer right below what went wrong with the request
+FEW_STEPS = 3  # lines of progress; so many after a failure are more than the step that was being printed
+TWO_STEPS = 2  # lines of progress; one may have been printed by another rank at the same time
+MANY_STEPS = 10  # lines of progress; so many are no late output of the other ranks of a host (8 GPUs)
+STEADY_PROGRESS = 30  # lines of progress; so many count however near they stand, as ranks print one each
+WHOLE_TRACEBACK = 60  # frames; the outermost frames of a longer traceback are not kept
+LINES_OF_FRAME = 3  # lines of a frame: its file, its code, and what marks the place in it
+LINES_AROUND_TRACEBACK = 5  # lines around the frames of an exception: head, message, connector, blank lines
+
+# What a launcher did itself (cascade.py)
+AGENT_POLLS = 5  # seconds between two looks of torchelastic's agent at its workers at most (before torch 2.2)
+BELOW_SPAWN_NOTICE = 400  # lines between spawn's notice and the traceback's end: the deepest tracebacks kept
+SHELL_WORD_WITHIN = 4  # lines below the words of a program that kills itself, in which the shell says Killed
+
+# What failed first (root_cause.py)
+PRINTED_LATE = 1000  # lines; ranks write through buffers, so that far below may stand what came before
+SHORT_PASTE = 40  # lines; a longer text is no paste of a warning alone
+PRINTED_BELOW_WARNING = 2  # lines; a program that prints more below its last warning went on
+
+# Which rank it was (missing_ranks.py, rank_attribution.py)
+FEWEST_THAT_LOST_ONE = 3  # ranks that lost the same one, where nothing says how many ranks there are
+OWN_WORDS = 12  # characters of an NCCL warning that are its own, and not part of every other one
+MOST_OF_HOST = 16  # processes of one host; a larger world spans several (DGX-2 has 16 GPUs)
+
+# What is tried when nothing was found (fallbacks.py)
+HANG_SECONDS = 3600.0  # seconds of silence; evaluations and saving checkpoints take less
+HANG_BEATS = 3  # times that a monitor prints the same line: two may be a coincidence
+HANG_FORMS = 3  # different lines that a monitor prints in turn

@@ -1,0 +1,79 @@
+"""One triage, step by step: what each step gave and how long it took. Who wants it hands in the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TypeVar
+
+T = TypeVar("T")
+
+MOST_SAMPLES = 3
+SAMPLE = 80  # characters of one
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a triage: its name, its seconds, what it gave (`412 lines`) and a few samples of that."""
+
+    name: str
+    seconds: float
+    gave: str
+    samples: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Stream:
+    seconds: float = 0.0
+    gave: int = 0
+    samples: list[str] = field(default_factory=list)
+
+
+class Trace:
+    """Collects the steps of one triage. Steps that stream work by turns; each one's time is its own."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """`clock` gives seconds from any moment on."""
+        self._clock = clock
+        self._last = clock()
+        self._streams: dict[tuple[str, str], _Stream] = {}
+        self._steps: list[Step] = []
+
+    def through(
+        self, name: str, unit: str, items: Iterable[T], count: Callable[[T], int], sample: Callable[[T], str]
+    ) -> Iterator[T]:
+        """-> the items of a step that streams, which are counted as they go by."""
+        stream = self._streams.setdefault((name, unit), _Stream())
+        return self._counted(stream, iter(items), count, sample)
+
+    def _counted(
+        self, stream: _Stream, source: Iterator[T], count: Callable[[T], int], sample: Callable[[T], str]
+    ) -> Iterator[T]:
+        while True:
+            began = self._clock()
+            item = next(source, None)
+            stream.seconds += self._clock() - began
+            if item is None:
+                return
+            stream.gave += count(item)
+            if len(stream.samples) < MOST_SAMPLES and count(item):
+                stream.samples.append(sample(item))
+            yield item
+
+    def did(self, name: str, gave: str, samples: Iterable[str] = ()) -> None:
+        """Takes that a step has ended, which began where the last one did."""
+        now, before = self._clock(), 0.0
+        for (stream, unit), stream_of in self._streams.items():  # Each waited for the one before it.
+            self._steps.append(
+                Step(stream, stream_of.seconds - before, f"{stream_of.gave:,} {unit}", tuple(stream_of.samples))
+            )
+            before = stream_of.seconds
+        self._steps.append(Step(name, now - self._last - before, gave, tuple(islice(samples, MOST_SAMPLES))))
+        self._streams.clear()
+        self._last = now
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in their order."""
+        return tuple(self._steps)

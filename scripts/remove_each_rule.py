@@ -1,0 +1,142 @@
+"""Removes each rule of the engine in turn, runs tests in which it decides until one fails, and writes docs/rules.md.
+
+`python -m scripts.remove_each_rule`; its status is 1 where no test needs a rule.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from torchtriage.causality import thresholds
+from torchtriage.causality.all_rules import RULE_LISTS, RuleList
+
+DOCUMENT = Path(__file__).parents[1] / "docs" / "rules.md"
+_TESTS = ("tests/engine", "tests/test_corpus.py")
+_PREDICATES = ("holds", "rank", "finding", "events")  # the fields in which the kinds of rules have theirs
+_HEAD = """# The rules by which a root cause is found
+Written by `python -m scripts.remove_each_rule`, which removes each rule in turn; the last column names a test that
+fails without it. In each list the first rule that holds decides; `keeps` means that the finding stays a possible cause.
+A verdict names the rules that decided in `root_cause.because`.
+"""
+
+
+@dataclass
+class Remover:
+    """A plugin of pytest: the tests once with all rules, then those in which a rule decided without it."""
+
+    guards: dict[str, str] = field(default_factory=dict)
+    decided: dict[str, dict[pytest.Item, None]] = field(default_factory=lambda: defaultdict(dict))
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        session.items = [item for item in session.items if item.get_closest_marker("slow") is None]
+        failing = set()
+        for item, following in _with_following(session.items):
+            with _watched() as decided:
+                if _fails(item, following):
+                    failing.add(item)
+            for name in decided:
+                self.decided[name][item] = None
+        for rules in RULE_LISTS:
+            for rule in rules.rules:
+                with _without(rules, rule.name):
+                    for item, following in _with_following(
+                        [each for each in self.decided[rule.name] if each not in failing]
+                    ):
+                        if _fails(item, following or session.items[0]):
+                            self.guards[rule.name] = item.nodeid
+                            break
+                print(f"{rule.name}: {self.guards.get(rule.name, 'NO TEST NEEDS IT')}", flush=True)
+        return True
+
+
+def _with_following(items: list[pytest.Item]) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
+    return zip(items, [*items[1:], None], strict=True)
+
+
+def _fails(item: pytest.Item, following: pytest.Item | None) -> bool:
+    return any(report.failed for report in runtestprotocol(item, log=False, nextitem=following))
+
+
+@contextmanager
+def _without(rules: RuleList, name: str) -> Iterator[None]:
+    with _set(rules, tuple(rule for rule in rules.rules if rule.name != name)):
+        yield
+
+
+@contextmanager
+def _watched() -> Iterator[set[str]]:
+    """Gives the names of the rules that decide meanwhile."""
+    decided = set[str]()
+    before = [(rules, rules.rules) for rules in RULE_LISTS]
+    for rules, whole in before:
+        setattr(rules.module, rules.name, tuple(_watching(rule, decided.add) for rule in whole))
+    yield decided
+    for rules, whole in before:
+        setattr(rules.module, rules.name, whole)
+
+
+@contextmanager
+def _set(rules: RuleList, others: tuple[Any, ...]) -> Iterator[None]:
+    before = rules.rules
+    setattr(rules.module, rules.name, others)
+    yield
+    setattr(rules.module, rules.name, before)
+
+
+def _watching(rule: Any, decided: Callable[[str], object]) -> Any:
+    name = next(name for name in _PREDICATES if hasattr(rule, name))
+    predicate = getattr(rule, name)
+
+    def watched(*args: Any) -> Any:
+        found = predicate(*args)
+        if name == "events":
+            found = tuple(found)
+        if found or (name == "rank" and found is not None):
+            decided(rule.name)
+        return found
+
+    return replace(rule, **{name: watched})
+
+
+def document(guards: dict[str, str]) -> str:
+    """-> the page about all rules."""
+    parts = [_HEAD]
+    for rules in RULE_LISTS:
+        parts.append(
+            f"\n## {rules.decides}\n`{rules.name}` in `causality/{rules.module.__name__.rpartition('.')[2]}`\n"
+        )
+        parts.append("| rule | says | decides | a test that fails without it |\n|---|---|---|---|")
+        parts += (_row(rule, guards.get(rule.name, "none")) for rule in rules.rules)
+    source = Path(str(thresholds.__file__)).read_text("utf-8")
+    parts.append(
+        "\n## Thresholds\n`causality/thresholds`\n\n```python" + source.partition("annotations\n")[2].rstrip() + "\n```"
+    )
+    return "\n".join(parts) + "\n"
+
+
+def _row(rule: Any, guard: str) -> str:
+    says = getattr(rule, "reason", None) or " ".join((rule.events.__doc__ or "").split())
+    aside = getattr(rule, "sets_aside", None)
+    decides = "" if aside is None else "sets aside" if aside else "keeps"
+    return f"| {rule.name} | {says} | {decides} | `{guard}` |"
+
+
+def main() -> int:
+    remover = Remover()
+    pytest.main(["-q", "-p", "no:xdist", "-p", "no:cacheprovider", *(sys.argv[1:] or _TESTS)], plugins=[remover])
+    DOCUMENT.write_text(document(remover.guards), "utf-8")
+    names = [rule.name for rules in RULE_LISTS for rule in rules.rules]
+    return 0 if set(names) <= remover.guards.keys() else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

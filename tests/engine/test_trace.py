@@ -1,0 +1,33 @@
+"""A trace tells each step of a triage, its time and what it gave; the clock is the caller's."""
+
+from itertools import count
+from pathlib import Path
+
+from torchtriage.cli.triage import trace_lines
+from torchtriage.domain.trace import Trace
+from torchtriage.engine import Engine
+from torchtriage.reading.sources import open_path
+
+LOG = Path(__file__).parents[1] / "corpus" / "abort_three_attempts" / "log.txt"
+STEPS = ["read", "scan and windows", "lines", "events", "fallbacks", "matches", "cause", "verdict"]
+
+
+def test_each_step_is_told_with_its_own_time(engine: Engine) -> None:
+    ticks = count()
+    trace = Trace(lambda: float(next(ticks)))
+    traced = engine.triage(open_path(LOG), trace=trace)
+    assert [step.name for step in trace.steps] == STEPS
+    assert sum(step.seconds for step in trace.steps) == next(ticks) - 1
+    assert all(step.seconds > 0 for step in trace.steps)
+    assert trace.steps[0].gave == f"{LOG.stat().st_size:,} bytes"
+    plain = engine.triage(open_path(LOG))
+    assert traced.root_cause == plain.root_cause
+
+
+def test_the_command_prints_a_line_for_each_step(engine: Engine) -> None:
+    ticks = count()
+    trace = Trace(lambda: float(next(ticks)))
+    engine.triage(open_path(LOG), trace=trace)
+    lines = [line for line in trace_lines(trace) if not line.startswith("    ")]
+    assert [line[:18].strip() for line in lines] == STEPS
+    assert any("rule stopped-by-launcher" in line for line in trace_lines(trace))
