@@ -39,30 +39,29 @@ class Remover:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         session.items = [item for item in session.items if item.get_closest_marker("slow") is None]
         failing = set()
-        for item, following in _with_following(session.items):
+        for item in session.items:
             with _watched() as decided:
-                if _fails(item, following):
+                if _fails(item, _another(item, session.items)):
                     failing.add(item)
             for name in decided:
                 self.decided[name][item] = None
         for rules in RULE_LISTS:
             for rule in rules.rules:
+                needing = [item for item in self.decided[rule.name] if item not in failing]
                 with _without(rules, rule.name):
-                    for item, following in _with_following(
-                        [each for each in self.decided[rule.name] if each not in failing]
-                    ):
-                        if _fails(item, following or session.items[0]):
-                            self.guards[rule.name] = item.nodeid
-                            break
+                    guard = next((item for item in needing if _fails(item, _another(item, session.items))), None)
+                if guard is not None:
+                    self.guards[rule.name] = guard.nodeid
                 print(f"{rule.name}: {self.guards.get(rule.name, 'NO TEST NEEDS IT')}", flush=True)
         return True
 
 
-def _with_following(items: list[pytest.Item]) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
-    return zip(items, [*items[1:], None], strict=True)
+def _another(item: pytest.Item, items: list[pytest.Item]) -> pytest.Item:
+    """-> the item that is told as the next one, so that what belongs to the session stays as it is."""
+    return next(other for other in items if other is not item)
 
 
-def _fails(item: pytest.Item, following: pytest.Item | None) -> bool:
+def _fails(item: pytest.Item, following: pytest.Item) -> bool:
     return any(report.failed for report in runtestprotocol(item, log=False, nextitem=following))
 
 
@@ -79,17 +78,21 @@ def _watched() -> Iterator[set[str]]:
     before = [(rules, rules.rules) for rules in RULE_LISTS]
     for rules, whole in before:
         setattr(rules.module, rules.name, tuple(_watching(rule, decided.add) for rule in whole))
-    yield decided
-    for rules, whole in before:
-        setattr(rules.module, rules.name, whole)
+    try:
+        yield decided
+    finally:
+        for rules, whole in before:
+            setattr(rules.module, rules.name, whole)
 
 
 @contextmanager
 def _set(rules: RuleList, others: tuple[Any, ...]) -> Iterator[None]:
     before = rules.rules
     setattr(rules.module, rules.name, others)
-    yield
-    setattr(rules.module, rules.name, before)
+    try:
+        yield
+    finally:
+        setattr(rules.module, rules.name, before)
 
 
 def _watching(rule: Any, decided: Callable[[str], object]) -> Any:
@@ -132,7 +135,7 @@ def _row(rule: Any, guard: str) -> str:
 
 def main() -> int:
     remover = Remover()
-    pytest.main(["-q", "-p", "no:xdist", "-p", "no:cacheprovider", *(sys.argv[1:] or _TESTS)], plugins=[remover])
+    pytest.main(["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-s", *(sys.argv[1:] or _TESTS)], plugins=[remover])
     DOCUMENT.write_text(document(remover.guards), "utf-8")
     names = [rule.name for rules in RULE_LISTS for rule in rules.rules]
     return 0 if set(names) <= remover.guards.keys() else 1

@@ -75,7 +75,7 @@ def choose(reading: Reading) -> Choice:
     launchers = clean_up(findings)
     live, aside = _without_survived([finding for finding in findings if finding not in launchers], reading)
     rules = (*launchers.values(), *aside.values())
-    failure = deciding(FAILED, _Rest(live, reading))
+    failure = deciding(FAILED, _Rest.of(live, reading))
     failed = failure is not None and not failure.sets_aside
     if not failed and not reading.extractors.elastic.attempt:
         return Choice(survived=(*aside, *live), rules=_once((*rules, failure)))
@@ -162,17 +162,15 @@ class _Rest:
 
     live: list[Finding]
     reading: Reading
+    strong: list[Finding]  # those that are more than warnings
+    ended: list[Finding]  # those that say themselves that a process ended, unless all of them are another program's
 
-    @property
-    def strong(self) -> list[Finding]:
-        return [finding for finding in self.live if grade(finding) is not Grade.WEAK]
-
-    @property
-    def ended(self) -> list[Finding]:
-        """The failures that say themselves that a process ended, unless all of them are another program's."""
-        ended = [finding for finding in self.strong if ends_badly(finding)]
-        foreign = self.reading.environment.of_another_program and all(map(_of_any_program, ended))
-        return [] if foreign else ended
+    @classmethod
+    def of(cls, live: list[Finding], reading: Reading) -> _Rest:
+        strong = [finding for finding in live if grade(finding) is not Grade.WEAK]
+        ended = [finding for finding in strong if ends_badly(finding)]
+        foreign = reading.environment.of_another_program and all(map(_of_any_program, ended))
+        return cls(live, reading, strong, [] if foreign else ended)
 
     @property
     def ended_well_below(self) -> bool:
