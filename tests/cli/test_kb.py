@@ -21,7 +21,7 @@ def test_show_prints_an_entry(lang: str, word: str, capsys: pytest.CaptureFixtur
     assert word in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("lang", "word"), [("en", "To prevent it"), ("zh", "如何预防")])
+@pytest.mark.parametrize(("lang", "word"), [("en", "Prevention"), ("zh", "如何预防")])
 def test_show_tells_how_to_prevent_it(lang: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
     told = load([BUILT_IN]).entries["cuda.oom"].prevent[0]
     main(["kb", "show", "cuda.oom", "--lang", lang])

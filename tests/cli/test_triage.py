@@ -75,7 +75,7 @@ def test_how_to_prevent_it_is_told_to_people_and_programs(tmp_path: Path, capsys
     assert prevent
     main(["triage", path])
     shown = capsys.readouterr().out
-    assert "To prevent it" in shown
+    assert "Prevention" in shown
     assert prevent[0] in shown
 
 

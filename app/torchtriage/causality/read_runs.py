@@ -102,7 +102,7 @@ class _FilesReader:
         if not (self.readings[0].head if self.readings else self.reader.head):
             raise UnreadableLog(f"{self.run.name}: empty" if number else f"{self.run.name}: no logs")
         if self._skipped:
-            self._warnings.append(f"{self._skipped} of very many alike lines were passed over")
+            self._warnings.append(f"{self._skipped} near-duplicate lines skipped")
         if self._long:
             self._warnings.append(f"{self._long} lines longer than {LONGEST_TEXT >> 10} KB were read in part")
         readings = (*self.readings, self.reader.reading())

@@ -6,7 +6,7 @@ from torchtriage.answer.commands import general
 from torchtriage.domain.entry import Entry, Language
 
 _WORDS = {
-    "en": ("Causes", "Fixes", "To be sure", "To prevent it", "Shown by", "References"),
+    "en": ("Causes", "Fixes", "Confirm it", "Prevention", "Shown by", "References"),
     "zh": ("原因", "怎么办", "如何确认", "如何预防", "日志特征", "参考"),
 }
 
