@@ -41,7 +41,7 @@ class Remover:
         failing = set()
         for item in session.items:
             with _watched() as decided:
-                if _fails(item, _another(item, session.items)):
+                if _fails(item):
                     failing.add(item)
             for name in decided:
                 self.decided[name][item] = None
@@ -49,20 +49,17 @@ class Remover:
             for rule in rules.rules:
                 needing = [item for item in self.decided[rule.name] if item not in failing]
                 with _without(rules, rule.name):
-                    guard = next((item for item in needing if _fails(item, _another(item, session.items))), None)
+                    guard = next((item for item in needing if _fails(item)), None)
                 if guard is not None:
                     self.guards[rule.name] = guard.nodeid
                 print(f"{rule.name}: {self.guards.get(rule.name, 'NO TEST NEEDS IT')}", flush=True)
         return True
 
 
-def _another(item: pytest.Item, items: list[pytest.Item]) -> pytest.Item:
-    """-> the item that is told as the next one, so that what belongs to the session stays as it is."""
-    return next(other for other in items if other is not item)
-
-
-def _fails(item: pytest.Item, following: pytest.Item) -> bool:
-    return any(report.failed for report in runtestprotocol(item, log=False, nextitem=following))
+def _fails(item: pytest.Item) -> bool:
+    """-> whether a test fails. What belongs to the session, as the engine, stays for the next one."""
+    session: Any = item.session
+    return any(report.failed for report in runtestprotocol(item, log=False, nextitem=session))
 
 
 @contextmanager
