@@ -101,13 +101,13 @@ def test_folders_that_cannot_be_loaded_are_told_until_they_can(
         browser = {"Sec-Fetch-Site": "same-origin"}
         with TestClient(create_app(service.settings, service), headers=browser) as client:
             for page in ("/settings", "/knowledge"):
-                assert "the service goes on with what it has" in client.get(page).text
+                assert "the service keeps using the entries it has" in client.get(page).text
             assert "custom/broken.yaml:3: " in client.get("/settings").text
             assert "torchtriage_knowledge_broken 1.0" in client.get("/metrics").text
             broken.unlink()
             client.get("/settings?check=1")
             for page in ("/settings", "/knowledge"):
-                assert "the service goes on with what it has" not in client.get(page).text
+                assert "the service keeps using the entries it has" not in client.get(page).text
         assert caplog.messages[1:] == ["the knowledge folders can be loaded again"]
 
 

@@ -74,7 +74,7 @@ def test_many_ranks_are_folded_and_lines_without_times_say_so(page: Page, shared
     page.goto(f"{shared_server.url}/incidents/{taken.json()['id']}")
     assert page.locator(".lane").count() == 2
     assert "0-16,18-511" in page.locator(".lane.waited").inner_text()
-    assert page.get_by_text("in the order of lines, not to scale").is_visible()
+    assert page.get_by_text("in line order, not to scale").is_visible()
 
 
 def test_keys_step_through_the_evidence_and_are_told(page: Page, shared_server: LiveServer) -> None:
@@ -122,7 +122,7 @@ def test_it_says_why_it_was_not_another_entry(page: Page, shared_server: LiveSer
 
 def test_what_helped_is_shown_at_the_next_of_its_kind(page: Page, shared_server: LiveServer) -> None:
     first = sample(page, shared_server, "memory")
-    page.get_by_text("No, or something to add").click()
+    page.get_by_text("No, or add a comment").click()
     page.get_by_label("What helped").fill("gradient checkpointing")
     page.get_by_role("button", name="Verdict is right").click()
     page.get_by_text("Thank you").wait_for()

@@ -50,7 +50,7 @@ def test_an_entry_tells_what_was_seen_of_it(page: Page, live_server: LiveServer)
     assert "Never" in page.locator(".strip").inner_text()
     assert "No feedback yet" in page.locator(".strip").inner_text()
     incident = hand_in(page, live_server)
-    page.get_by_text("No, or something to add").click()
+    page.get_by_text("No, or add a comment").click()
     page.get_by_label("What helped").fill("half the batch")
     page.get_by_role("button", name="Verdict is right").click()
     page.get_by_text("Thank you").wait_for()
@@ -58,7 +58,7 @@ def test_an_entry_tells_what_was_seen_of_it(page: Page, live_server: LiveServer)
     strip = page.locator(".strip").inner_text()
     assert "Incidents: 1" in strip
     assert "1 of 1" in strip
-    assert "Too few answers" in strip
+    assert "Too little feedback" in strip
     assert "half the batch" in page.locator("section", has=page.locator("#notes")).inner_text()
     page.locator("section", has=page.locator("#groups")).get_by_role("link").click()
     page.wait_for_url(re.compile("/groups/1$"))

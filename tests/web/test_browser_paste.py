@@ -130,8 +130,8 @@ def test_what_went_wrong_can_be_said_without_script(browser: Browser, shared_ser
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
         hand_in(page, shared_server)
-        page.get_by_text("No, or something to add").click()
-        page.get_by_label("What it was").fill("nccl.timeout")
+        page.get_by_text("No, or add a comment").click()
+        page.get_by_label("The right entry").fill("nccl.timeout")
         page.get_by_label("What helped").fill("<b>halved</b> the batch")
         page.get_by_role("button", name="Verdict is wrong").click()
         page.get_by_text("Thank you, saved.").wait_for()

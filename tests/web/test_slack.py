@@ -146,7 +146,7 @@ def test_a_shortcut_where_the_bot_is_not_is_answered_at_the_given_address(
                          "channel": {"id": "C9"}, "response_url": f"{slack.url}/answer/4"})  # fmt: skip
     until(lambda: len(slack.answers) == 2)
     assert slack.answers[1]["response_type"] == "ephemeral"
-    assert "no log in this message" in texts(slack.answers[1])
+    assert "contains no log" in texts(slack.answers[1])
 
 
 @pytest.mark.parametrize("name", ["run.log", "slurm-17.out", "log.gz", "trainer.7"])
@@ -297,13 +297,13 @@ def test_a_button_of_something_that_is_gone_says_so(url: str, service: Service, 
     incidents.forget_incident(service, only(service).id, "ann")
     slack.press(url, alert, "right")
     until(lambda: len(slack.answers) == 2)
-    assert "not there any more" in texts(slack.answers[1])
+    assert "no longer exists" in texts(slack.answers[1])
 
 
 def test_without_a_bot_there_are_commands_and_no_forms(tmp_path: Path, slack: FakeSlack) -> None:
     service = open_service(settings(tmp_path, slack, slack_bot_token=""), triage_incident)
     with serving(service) as url:
-        assert "without a bot token" in texts(slack.command(url).json())
+        assert "needs a bot token" in texts(slack.command(url).json())
         slack.command(url, OOM)
         assert "The GPU ran out of memory" in texts(until(lambda: slack.answers)[0])
     close_service(service)

@@ -49,7 +49,7 @@ def test_the_start_after_an_upgrade_looks_at_the_groups(client: TestClient) -> N
     pages = [client.get("/groups").text]
     settled(client)
     pages.append(client.get("/groups").text)
-    assert "The knowledge has changed" not in pages[1]
+    assert "The knowledge base has changed" not in pages[1]
     group = client.get("/api/v1/groups/1").json()
     assert (group["status"], group["owner"], group["count"], group["came_from"]) == ("ignored", "ann", 20, None)
 
