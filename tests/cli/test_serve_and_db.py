@@ -192,7 +192,7 @@ def test_stored_logs_are_checked_and_the_bad_ones_named(service: Service, capsys
     status, lines = told(capsys, "check", "--logs")
     assert status == 1
     assert sorted(lines[1:-1]) == [
-        f"the stored log is damaged: {logs[1]}: no index at the end; of incident 2, 3",
+        f"the stored log is damaged: {logs[1]}: the file is empty; of incident 2, 3",
         f"the stored log is missing: {logs[3]}; of incident 4",
     ]
     assert lines[-1] == "3 stored logs were read, 2 of them are damaged or missing"

@@ -27,7 +27,7 @@ def test_owner_and_kind_narrow_what_is_found_and_stay_in_the_address(page: Page,
     page.get_by_label("Owner").select_option("hardware")
     page.wait_for_url(re.compile(r"\?owner=hardware$"))
     page.wait_for_function(f"document.querySelectorAll('.entries li').length < {everything}")
-    page.get_by_label("What happens").press_sequentially("nvlink eror")
+    page.get_by_label("Symptom").press_sequentially("nvlink eror")
     page.locator('.found a[href="/knowledge/hw.nvlink"]').wait_for()
     page.wait_for_url(re.compile(r"q=nvlink\+eror&owner=hardware"))
     page.reload()

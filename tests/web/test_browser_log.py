@@ -91,7 +91,7 @@ def test_a_range_of_lines_is_chosen_and_copied(browser: Browser, log: str) -> No
         page.locator("#L6000 > a").first.click()
         page.locator("#L6003 > a").first.click(modifiers=["Shift"])
         assert page.url.endswith("?line=6000-6003#L6000")
-        assert page.locator("#said").inner_text().startswith("Lines 6,000–6,003 are chosen")
+        assert page.locator("#said").inner_text().startswith("Lines 6,000–6,003 selected")
         page.keyboard.press("K")
         assert page.locator("li.focus").count() == 3
         page.keyboard.press("c")
@@ -170,7 +170,7 @@ def test_one_rank_alone(page: Page, log: str) -> None:
 def test_equal_lines_are_folded(page: Page, log: str) -> None:
     page.goto(f"{log}?from=95")
     folded = page.locator("details.equal").first
-    assert "29 equal lines" in folded.inner_text()
+    assert "29 identical lines" in folded.inner_text()
     folded.locator("summary").click()
     assert folded.locator("li").count() == 29
 

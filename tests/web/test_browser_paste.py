@@ -78,7 +78,7 @@ def test_a_folder_is_one_run_and_what_is_no_log_is_left_out(
     (folder / "weights.pt").write_bytes(b"PK\x03\x04")
     page.goto(shared_server.url)
     page.locator("#folder").set_input_files(folder.parent)
-    page.get_by_text("left out, as no logs: 1").wait_for()
+    page.get_by_text("1 skipped, not logs").wait_for()
     page.get_by_role("button", name="Triage", exact=True).click()
     arrived(page)
     page.get_by_role("link", name="Open the whole log").first.click()
@@ -107,7 +107,7 @@ def test_an_upload_shows_how_far_it_is_and_can_be_stopped(
     page.locator("#log").set_input_files(big)
     page.get_by_role("button", name="Triage", exact=True).click()
     page.get_by_text(re.compile(r"Uploading \d+ % · .* of 6\.1 MB · \d+ s left")).wait_for()
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Cancel").click()
     assert page.get_by_role("alert").inner_text() == "Upload cancelled; nothing was stored."
     assert page.get_by_role("button", name="Triage", exact=True).is_enabled()
 

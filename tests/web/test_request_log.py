@@ -80,7 +80,7 @@ def test_what_is_written_for_a_request_carries_its_id(
     client: TestClient, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
-        logging.getLogger("app.anywhere").warning("from a thread of the request")
+        logging.getLogger("torchtriage.anywhere").warning("from a thread of the request")
         raise RuntimeError("broken on purpose")
 
     monkeypatch.setattr("torchtriage.services.groups.list_groups", broken)

@@ -203,7 +203,7 @@ def test_what_can_not_be_taken_is_said_to_whom_it_concerns(url: str, service: Se
     until(lambda: len(slack.messages) == 3)
     said = {message.channel: texts(message.payload) for message in slack.messages}
     assert "larger than" in said["U0"]
-    assert "not taken" in said["U1"]
+    assert "not accepted" in said["U1"]
     assert "file_not_found" in said["U2"]
 
 
