@@ -256,6 +256,6 @@ def test_thousands_of_different_failures_are_told_and_the_end_is_still_heard(eng
     names = ("".join(letters[n // 10**place % 10] for place in range(4)) for n in range(5000))
     noise = [f"WidgetError: spindle {name}" for name in names]
     verdict = triage(engine, BANNER, noise, agent(-9, 0), report((0, -9)))
-    assert any("passed over" in warning for warning in verdict.warnings)
+    assert any("near-duplicate lines skipped" in warning for warning in verdict.warnings)
     assert verdict.root_cause is not None
     assert verdict.root_cause.entry == "process.oom-killed"

@@ -40,7 +40,7 @@ def test_thousands_of_different_tracebacks_leave_the_first_as_the_cause(engine: 
     verdict = triage(engine, traceback(OUT_OF_MEMORY), *(traceback(f"WidgetError: spindle {word}") for word in words))
     assert verdict.root_cause is not None
     assert verdict.root_cause.entry == "cuda.oom"
-    assert told(verdict, "passed over")
+    assert told(verdict, "near-duplicate lines skipped")
 
 
 def test_a_single_line_of_many_megabytes(engine: Engine) -> None:
@@ -77,7 +77,7 @@ def test_nothing_but_errors(engine: Engine) -> None:
     verdict = triage(engine, [f"ValueError: {number}" for number in range(30_000)])
     assert verdict.root_cause is not None
     assert verdict.root_cause.evidence[0].line == 1
-    assert told(verdict, "passed over")
+    assert told(verdict, "near-duplicate lines skipped")
 
 
 def test_every_attempt_is_counted(engine: Engine) -> None:

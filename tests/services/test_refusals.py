@@ -162,7 +162,7 @@ def test_the_service_follows_the_database_to_the_server_that_was_promoted(
                     writable = f"{url}&target_session_attrs=read-write"
                     until(lambda: set(states(writable).values()) == {"triaged"}, 90)
                     assert set(states(writable)) >= set(sender.accepted)
-                    assert server.ask("GET", "/readyz")[0] == 200
+                    until(lambda: server.ask("GET", "/readyz")[0] == 200, 90)  # its loops come back one by one
             assert sender.refused == {503}
             assert worker.process.poll() is None
 
