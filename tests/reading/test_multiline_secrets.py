@@ -133,9 +133,42 @@ def test_the_value_on_the_line_behind_its_name_goes(prefix: str, label: str) -> 
     assert _clean(lines, len("\n".join(lines[:1]).encode()) + 1) == _clean(lines)
 
 
+@pytest.mark.parametrize("prefix", ["", "[rank0]: ", "2026-05-01 09:00:00 INFO  "])
+@pytest.mark.parametrize("name", ["secrets:", "stringData:", '"credentials":'])
+def test_a_block_of_secrets_goes_whatever_their_names(prefix: str, name: str) -> None:
+    value = "aB3dE5gH7jK9mN1p"
+    other = "Killed"
+    lines = [
+        f"{prefix}{name}", f"{prefix}  wandb: {value}", other, f'{prefix}  "hub": "{value}",', f"{prefix}  file: ./tokens.txt",
+        f"{prefix}  count: 3", f"{prefix}seed: {value}",
+    ]  # fmt: skip
+    cleaned = _clean(lines)
+    mark = "[redacted:secret]"
+    # Without a prefix nothing tells what others print from the end of the block.
+    second = f'{prefix}  "hub": "{mark}",' if prefix else lines[3]
+    assert cleaned == [lines[0], f"{prefix}  wandb: {mark}", other, second, *lines[4:]]
+
+
+@pytest.mark.parametrize("before", ["apiVersion: v1", "kind: Secret", "type: Opaque"])
+def test_the_data_of_a_manifest_goes(before: str) -> None:
+    lines = [
+        before,
+        "data:",
+        "  hub: aHVudGVyMjJodW50ZXIyMg==",
+        "  mode: full",
+        "metadata:",
+        "  name: aHVudGVyMjJodW50",
+    ]
+    assert _clean(lines) == [*lines[:2], "  hub: [redacted:secret]", *lines[3:]]
+    plain = ["model: x", *lines[1:]]
+    assert _clean(plain) == plain
+
+
 @pytest.mark.parametrize(
     "lines",
     [
+        ["secrets:", "  - name: wandb-key-7f", "  - source: hub-token"],
+        ["imagePullSecrets:", "  - regcred-2026-aB3dE5gH"],
         ["password:", "Permission denied, please try again."],
         ["Enter password:", "Traceback (most recent call last):"],
         ["secret:", "  secretName: wandb-key-7f"],

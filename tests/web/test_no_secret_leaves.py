@@ -167,7 +167,7 @@ def secret_of(way: int) -> str:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     asked: list[Asked] = []
     answer = {"code": 0, "errcode": 0, "ok": True, "ts": "1", "channel": "C1"}
-    answer |= {"choices": [{"message": {"content": "It drifted."}}]}
+    answer |= {"choices": [{"message": {"content": '{"claims": [{"says": "It drifted."}]}'}}]}
 
     def hear(one: Asked) -> Told:
         asked.append(one)
@@ -214,6 +214,7 @@ def told_of_everything(client: TestClient, folder: Path, asked: list[Asked]) -> 
         assert answer.status_code == 201, (way, answer.text)
         place.incidents[way] = answer.json()["id"]
         place.answers[way] = answer.text
+        client.post(f"/incidents/{place.incidents[way]}/explain")
         if not query:
             answer = client.post("/api/v1/triage", content=log(secret))
             place.answers[way] += answer.text
@@ -235,7 +236,7 @@ def meanings(data: bytes) -> Iterator[bytes]:
     yield shown
     yield unquote_to_bytes(shown)
     yield html.unescape(shown.decode("utf-8", "replace")).encode()
-    yield re.sub(rb"\\u00(..)|\\x(..)", lambda found: bytes.fromhex((found[1] or found[2]).decode()), shown)
+    yield re.sub(rb"\\+(?:u00|x)([0-9a-fA-F]{2})", lambda found: bytes.fromhex(found[1].decode()), shown)
     yield quopri.decodestring(shown)
     for run in (*re.findall(rb"[A-Za-z0-9+/]{60,}={0,2}", shown), b"".join(shown.split())):
         try:
@@ -245,11 +246,13 @@ def meanings(data: bytes) -> Iterator[bytes]:
             continue
 
 
+def telling(way: str, secret: str) -> bytes:
+    """-> what gives the secret of a way away."""
+    return base64.b64encode(secret.encode() * 8)[64:104] if way == "a private key" else secret.encode()
+
+
 def holds(data: bytes, way: str, secret: str) -> bool:
-    parts = [secret.encode()]
-    if way == "a private key":
-        parts = [base64.b64encode(secret.encode() * 8)[64:104]]
-    return any(part in meaning for meaning in meanings(data) for part in parts)
+    return any(telling(way, secret) in meaning for meaning in meanings(data))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -277,6 +280,7 @@ def test_no_secret_is_answered(place: Place, way: str) -> None:
     group = place.client.get(f"/api/v1/incidents/{incident}").json()["group"]["id"]
     addresses = [
         f"/api/v1/incidents/{incident}",
+        f"/api/v1/incidents/{incident}/brief",
         f"/api/v1/incidents/{incident}/log",
         f"/api/v1/groups/{group}",
         f"/incidents/{incident}",
@@ -319,7 +323,7 @@ def test_no_secret_is_listed(place: Place, address: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_no_secret_reaches_an_agent(place: Place, way: str) -> None:
-    for tool in ("read_incident", "read_log", "similar_incidents"):
+    for tool in ("read_incident", "read_brief", "read_log", "similar_incidents"):
         question = {"name": tool, "arguments": {"incident": place.incidents[way]}}
         asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": question}
         headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
