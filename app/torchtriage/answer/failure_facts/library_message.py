@@ -1,0 +1,83 @@
+"""Which part of a library printed the failure's message, and what its values are: asked of the inventory, where no case
+of an entry knows the message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.domain.fact import Fact
+from torchtriage.domain.message_template import parts
+from torchtriage.matching.inventory import NATIVE, Inventory, KnownMessage
+from torchtriage.parsing.nccl import Nccl, warning_of
+
+_CONSTRUCTORS = re.compile(r"\.__(?:init|new|post_init)__$")
+_MOST_VALUES, _LONGEST_VALUE = 3, 60
+_SELF = re.compile(r"^(?:self|cls)\.")
+# What stands for words, and calls that say nothing by themselves, name no value.
+_NO_NAME = re.compile(r"\w|err|error|ex|exc|exception|msg|message|reason|(?!len\().*\(.*|.*__name__")
+
+
+class Printed(NamedTuple):
+    """A library's name, and its message that a failure shows."""
+
+    library: str
+    known: KnownMessage
+
+
+def library_message(failure: Failure, printed: Printed) -> Iterator[Fact]:
+    """`raised_by` (the library's function, by its public name; the source file of compiled code) and `message_values`
+    (what stands in the slots of the message that the library's code names)."""
+    library, known = printed
+    yield failure.fact("raised_by", _printer(library, known))
+    if values := list(_values(known))[:_MOST_VALUES]:
+        yield failure.fact("message_values", ", ".join(values))
+
+
+def printed_by(failure: Failure, inventory: Inventory) -> Printed | None:
+    """-> the message of a library that the failure shows; None where the inventory knows none."""
+    raised = failure.raised
+    if raised is None:
+        warned = warning_of(failure.finding.event.text)
+        return _of_compiled([Nccl.name], warned, inventory) if warned else None
+    frame = raised.frames[-1] if raised.frames else None
+    if frame is None or not raised.message.strip():
+        return None
+    of_file = inventory.of_file(frame.file) if not frame.user_code else None
+    if of_file is not None:
+        library, module = of_file
+        call = raised.frames[-2].code if len(raised.frames) > 1 else ""
+        if (known := library.find(raised.message, module, frame.function, call)) is not None:
+            return Printed(module.partition(".")[0], known)
+    return _of_compiled([name for name in inventory.names() if name.endswith(NATIVE)], raised.message, inventory)
+
+
+def _of_compiled(names: list[str], text: str, inventory: Inventory) -> Printed | None:
+    for name in names:
+        library = inventory.library(name)
+        if library is not None and (known := library.find(text)) is not None:
+            return Printed(name.removesuffix(NATIVE), known)
+    return None
+
+
+def _printer(library: str, known: KnownMessage) -> str:
+    """-> the function's public name, a class for its constructor; of compiled code its file and, where that is known,
+    the function."""
+    message = known.message
+    if known.public == message.module:
+        return f"{library} ({message.module})"
+    if "/" in message.module:
+        return f"{message.function} ({message.module})"
+    return _CONSTRUCTORS.sub("(…)", known.public)
+
+
+def _values(known: KnownMessage) -> Iterator[str]:
+    """Yields `name = value` of each slot whose name says more than the message does."""
+    said = " ".join(part.text for part in parts(known.message.template) if not part.is_slot)
+    for slot, value in known.values:
+        name = _SELF.sub("", slot)
+        told = re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", said) is not None
+        if name and value and len(value) <= _LONGEST_VALUE and not told and not _NO_NAME.fullmatch(name):
+            yield f"{name} = {value}"

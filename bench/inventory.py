@@ -1,0 +1,237 @@
+"""Tries the engine on every message that libraries can print: `python -m bench.inventory [LIBRARY or MODULE…]`.
+
+For each exception of the inventory a log is made: training steps, then a traceback of `train.py`, line 71, through the
+function that raises it; for each warning of NCCL, its line and the exception that torch makes of it. Values stand in the slots. The rules: such a log
+is never healthy or inconclusive, no family of another library claims it, and the answer names the user's line and where
+the message comes from. `--write` writes docs/inventory.md, `--breaches N` prints the first N logs of each broken rule,
+`--without N` the first N messages that no case answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from torchtriage.answer.speaking_case import is_general
+from torchtriage.domain.message_template import LibraryMessage, parts
+from torchtriage.domain.verdict import Verdict
+from torchtriage.engine import Engine
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.cache import cache_folder, load
+from torchtriage.matching.area_words import AREA_WORDS
+from torchtriage.matching.inventory import NATIVE, KnownMessage, built_in
+from torchtriage.reading.sources import from_bytes
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "inventory.md"
+_LOGGED = frozenset({"error", "critical"})
+_NUMBER = re.compile(r"(?i)len\(|rank|size|dim|num|count|step|idx|index|world|length|total|version|_id\b|shape\[")
+_LETTERS = re.compile(r"[^a-z. ]")
+_SITE = "/env/lib/python3.11/site-packages"
+_BY_TORCH = (
+    f'  File "{_SITE}/torch/distributed/distributed_c10d.py", line 3000, in all_reduce\n'
+    "    work = group.allreduce([tensor], opts)\n"
+    "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:3690, internal "
+    "error - please report this issue to the NCCL developers, NCCL version 2.27.5\nncclInternalError: Internal check failed.\n"
+    "Last error:\n"
+)
+_USERS_LINE = "train.py:71"
+_OTHERS, _SILENT, _NAMELESS = "another library's family", "called healthy or inconclusive", "does not name the place"
+# Parts of a library that the page counts on their own, each behind those that lie in it.
+_PARTS = (
+    "torch.distributed.fsdp", "torch.distributed.tensor", "torch.distributed.elastic", "torch.distributed.checkpoint",
+    "torch.distributed.pipelining", "torch.distributed", "torch.utils.data", "torch.utils.checkpoint", "torch.autograd",
+    "torch.optim", "torch.nn", "torch.cuda", "torch.amp", "torch._dynamo", "torch._inductor",
+)  # fmt: skip
+
+
+class Tried(NamedTuple):
+    """A message with what the engine made of its log: entry, case and which rules are broken."""
+
+    part: str
+    message: LibraryMessage
+    entry: str | None
+    case: str | None
+    confidence: str
+    broken: tuple[str, ...]
+    says: str
+
+    @property
+    def outcome(self) -> str:
+        """`case`: one that knows the message; `family`: none, or one that repeats any message of its family."""
+        cases = _engine().knowledge.entries[self.entry].cases if self.entry else ()
+        speaks = next((case for case in cases if case.id == self.case), None)
+        return "nothing" if self.entry is None else "case" if speaks and not is_general(speaks) else "family"
+
+
+def log_of(known: KnownMessage, library: str) -> str:
+    """-> a log that ends in this message."""
+    message, text = known.message, filled(known.message)
+    steps = "".join(f"step {step} loss {3 - step / 100:.4f} lr 3.0e-04\n" for step in range(10, 60, 10))
+    call = 'Traceback (most recent call last):\n  File "/job/train.py", line 71, in train\n    out = run(batch)\n'
+    if message.kind == "NCCL WARN":
+        warned = f"gpu-3:812:1200 [2] {message.module}:340 {message.kind} {text}\n"
+        return f"{steps}\n{warned}{call}{_BY_TORCH}{text}\n"
+    if library.endswith(NATIVE):
+        return f"{steps}{call}RuntimeError: {text}\n"
+    path, function = message.module.replace(".", "/"), message.function.rpartition(".")[2] or "<module>"
+    frame = f'  File "{_SITE}/{path}.py", line 100, in {function}\n    raise {message.kind}(\n'
+    return f"{steps}{call}{frame}{message.kind}: {text}\n"
+
+
+def filled(message: LibraryMessage) -> str:
+    """-> the message with a value in each slot, always the same."""
+    values = ("7" if _NUMBER.search(part.text) else "value" for part in parts(message.template) if part.is_slot)
+    return "".join(next(values) if part.is_slot else part.text for part in parts(message.template)).strip()
+
+
+def tried(library: str, known: KnownMessage) -> Tried:
+    """-> what the engine says of the log that is made for a message."""
+    verdict = _engine().triage(from_bytes(log_of(known, library).encode()))
+    root, answer = verdict.root_cause, verdict.answer
+    return Tried(
+        _part(library, known.message.module),
+        known.message,
+        root.entry if root else None,
+        answer.case if answer else None,
+        root.confidence if root else "",
+        tuple(_broken(verdict, known, library)),
+        answer.says if answer else "",
+    )
+
+
+def _broken(verdict: Verdict, known: KnownMessage, library: str) -> Iterator[str]:
+    root, answer = verdict.root_cause, verdict.answer
+    if root is None or answer is None:
+        yield _SILENT
+        return
+    if root.entry is not None and not _is_about(root.entry, known):
+        yield _OTHERS
+    told = " ".join((answer.says, *(step.do for step in answer.steps), *(line.text for line in root.evidence)))
+    if _USERS_LINE not in told or not _names(told, known):
+        yield _NAMELESS
+
+
+def _is_about(entry: str, known: KnownMessage) -> bool:
+    """-> whether a message, or who prints it, names what the entry's area is about."""
+    words = _areas().get(entry.partition(".")[0])
+    about = _LETTERS.sub("", f"{known.message.module} {known.message.function} {known.message.template}".lower())
+    return words is None or any(_LETTERS.sub("", word) in about for word in words)
+
+
+def _names(told: str, known: KnownMessage) -> bool:
+    """-> whether a text names the function, or says the message itself."""
+    message = known.message
+    constants = max((part.text.strip() for part in parts(message.template) if not part.is_slot), key=len)
+    names = (known.public.rpartition(".")[0], message.function, message.module.replace(".", "/"), constants[:40])
+    return any(name and name in told for name in names)
+
+
+def _part(library: str, module: str) -> str:
+    return next((part for part in _PARTS if f"{module}.".startswith(f"{part}.")), library)
+
+
+@lru_cache(maxsize=1)
+def _engine() -> Engine:
+    return Engine(load([BUILT_IN], cache_folder()), cache_folder())
+
+
+@lru_cache(maxsize=1)
+def _areas() -> dict[str, tuple[str, ...]]:
+    return _engine().knowledge.vocabulary.groups(AREA_WORDS)
+
+
+def chosen(wanted: list[str], every: int) -> list[tuple[str, KnownMessage]]:
+    """-> the messages of the newest version that can end a run, of these libraries and modules; each `every`th one."""
+    found: list[tuple[str, KnownMessage]] = []
+    for name in built_in().names():
+        library = built_in().library(name)
+        for known in library or ():
+            message = known.message
+            here = not wanted or name in wanted or any(f"{message.module}.".startswith(f"{each}.") for each in wanted)
+            ends = message.kind not in _LOGGED and not message.kind.endswith("Warning")
+            if library is not None and here and ends and message.until == library.versions[-1]:
+                found.append((name, known))
+    return found[::every]
+
+
+def _tried(job: tuple[str, KnownMessage]) -> Tried:
+    return tried(*job)
+
+
+def table(results: Iterable[Tried]) -> Iterator[str]:
+    """Yields the rows of the page: of each part how many messages, and how they are answered."""
+    counts: dict[str, Counter[str]] = {}
+    for each in results:
+        counts.setdefault(each.part, Counter()).update((each.outcome, "all", *each.broken))
+    yield "| part | messages | by a case | by a family | by the inventory | rules broken |"
+    yield "|---|---|---|---|---|---|"
+    for part, count in sorted(counts.items(), key=lambda each: each[0]):
+        broken = sum(count[rule] for rule in (_OTHERS, _SILENT, _NAMELESS))
+        yield f"| {part} | {count['all']} | {count['case']} | {count['family']} | {count['nothing']} | {broken} |"
+
+
+def page(results: list[Tried], every: int) -> str:
+    """-> docs/inventory.md."""
+    versions = []
+    for name in built_in().names():
+        library = built_in().library(name)
+        versions += [f"{name} {', '.join(library.versions)}"] if library else []
+    lines = [
+        "# The messages that libraries can print",
+        "<!-- Made by python -m bench.inventory --write. -->",
+        "",
+        "`python -m scripts.inventory PACKAGE==VERSION` reads the messages of a released package into",
+        f"`knowledge_base/_inventory`. For one of {every} exceptions and `NCCL WARN` of the newest version read, a log is made and",
+        "asked: does a case know the message, does a family name it, or does the answer say only which function of the library",
+        "printed it and which line called that? A rule is broken where such a log is called healthy or inconclusive, where a",
+        "family of another library claims it, or where the answer does not name the user's line and where the message is from.",
+        "",
+        *table(results),
+        "",
+        f"Versions read: {'; '.join(versions)}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("wanted", nargs="*", metavar="LIBRARY or MODULE")
+    parser.add_argument("--every", type=int, default=1, help="try each Nth message")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--breaches", type=int, default=0)
+    parser.add_argument("--without", type=int, default=0)
+    given = parser.parse_args()
+    _engine()
+    with ProcessPoolExecutor(2) as pool:
+        results = list(pool.map(_tried, chosen(given.wanted, given.every), chunksize=64))
+    if given.write:
+        PAGE.write_text(page(results, given.every), encoding="utf-8")
+    print("\n".join(table(results)))
+    families = Counter(each.entry for each in results if not each.case)
+    print("without a case:", ", ".join(f"{name} {count}" for name, count in families.most_common(25)))
+    cases = Counter(f"{each.entry}/{each.case} ({each.outcome})" for each in results if each.case)
+    print("cases:", ", ".join(f"{name} {count}" for name, count in cases.most_common(25)))
+    for rule in (_SILENT, _OTHERS, _NAMELESS):
+        broken = [each for each in results if rule in each.broken]
+        print(f"{rule}: {len(broken)}", Counter(each.entry for each in broken).most_common(12))
+        _print(islice(broken, given.breaches))
+    _print(islice((each for each in results if not each.case), given.without))
+
+
+def _print(results: Iterable[Tried]) -> None:
+    for each in results:
+        message = each.message
+        print(f"  {message.module} {message.function} {message.kind}: {message.template[:150]!r}")
+        print(f"    {each.entry} {each.case} {each.confidence}: {each.says[:300]}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

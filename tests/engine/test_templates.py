@@ -1,0 +1,32 @@
+from torchtriage.answer.templates import LONGEST_VALUE, filled, slots
+
+
+def test_a_sentence_is_filled() -> None:
+    assert filled("{path} has {saved} outputs.", {"path": "r50.pth", "saved": "1000"}) == "r50.pth has 1000 outputs."
+
+
+def test_an_open_slot_withholds_the_sentence() -> None:
+    assert filled("{path} has {saved} outputs.", {"path": "r50.pth"}) is None
+
+
+def test_an_optional_part_goes_with_its_slot() -> None:
+    template = "It failed[[ at step {step}]][[ of {total}]]."
+    assert filled(template, {"step": "12", "total": "90"}) == "It failed at step 12 of 90."
+    assert filled(template, {"step": "12"}) == "It failed at step 12."
+    assert filled(template, {}) == "It failed."
+
+
+def test_a_value_takes_one_line_of_bounded_length() -> None:
+    told = filled("{message}", {"message": "a\n  b " + "x" * 500})
+    assert told is not None
+    assert told.startswith("a b xxx")
+    assert len(told) == LONGEST_VALUE
+
+
+def test_braces_of_code_are_no_slots() -> None:
+    assert slots("{k: v for k, v in sd.items()} {module}") == {"module"}
+
+
+def test_a_value_that_ends_a_sentence_brings_no_second_stop() -> None:
+    assert filled("It failed: {message}.", {"message": "Device lost."}) == "It failed: Device lost."
+    assert filled("It failed: {message}.", {"message": "loading..."}) == "It failed: loading..."
