@@ -28,6 +28,19 @@ def test_type_message_frames_and_line() -> None:
     assert event.line.number == 6
 
 
+def test_a_class_that_a_function_defines_has_a_name_too() -> None:
+    (event,) = read(traceback("train.main.<locals>.NoMoreRows: bucket 7 is empty"))
+    assert event.exception is not None
+    assert (event.exception.type, event.exception.message) == ("train.main.<locals>.NoMoreRows", "bucket 7 is empty")
+
+
+def test_what_slurmstepd_says_below_an_exception_is_no_part_of_its_message() -> None:
+    told = "slurmstepd-gpu-7: error: *** STEP 22.0 ON gpu-7 CANCELLED AT 2026-05-01T09:00:00 ***"
+    (event,) = read([*traceback("TypeError: forward() takes no mask"), told])
+    assert event.exception is not None
+    assert event.exception.message == "forward() takes no mask"
+
+
 def test_a_chain_keeps_the_first_raised_first() -> None:
     first = traceback("KeyError: 'lr'")
     second = traceback("RuntimeError: bad configuration")

@@ -175,7 +175,8 @@ def test_a_record_is_shown_as_it_stands_and_a_piece_of_one_as_it_reads() -> None
 
 def test_progress_bars_and_two_writers_in_one_line() -> None:
     bar = " 45%|████▌     | 45/100 [00:01<00:02, 30.1it/s]"
-    assert [line.text for line in read(f"{bar}\r{bar}\r{bar}KeyError: 'x'")] == ["KeyError: 'x'"]
+    assert [line.text for line in read(f"{bar}\r{bar}\r{bar}KeyError: 'x'")] == [bar, "KeyError: 'x'"]
+    assert [line.text for line in read(f"{bar}\r{bar}\r{{'loss': 0.5}}")] == [bar, "{'loss': 0.5}"]
     assert [line.text for line in read(f"step 3{HEAD}")] == ["step 3", HEAD]
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from torchtriage.errors import UnreadableLog
 from torchtriage.reading.blocks import LONGEST_LINE, blocks
 from torchtriage.reading.scan import Scanner
-from torchtriage.reading.windows import AFTER, BEFORE, HEAD, LEAST, TAIL, WHOLE, Windows
+from torchtriage.reading.windows import AFTER, AFTER_WIDE, BEFORE, BEFORE_WIDE, HEAD, LEAST, TAIL, WHOLE, Windows
 
 SCANNER = Scanner(lambda: [rb"HIT"])
 
@@ -27,6 +27,21 @@ def test_lines_around_a_hit_are_kept_with_their_numbers() -> None:
     assert found == list(range(20_001 - BEFORE, 20_001 + AFTER + 1))
     assert dict(lines)[20_001] == b"a HIT stands here"
     assert windows.lines == 40_000
+
+
+def test_above_the_head_of_a_traceback_more_is_kept_and_no_line_twice() -> None:
+    filler = [b"healthy line number %06d" % number for number in range(40_000)]
+    for at in (20_000, 20_030):
+        filler[at] = b"a HIT stands here"
+    filler[20_045] = b"LONG begins here"
+    scanner = Scanner(lambda: [rb"HIT", rb"LONG"])
+    windows = Windows(scanner, frozenset({1}), lambda index, line: True)
+    pieces = windows.read(blocks([b"\n".join(filler) + b"\n"], "log"))
+    lines = [one for first, piece in pieces for one in enumerate(piece.removesuffix(b"\n").split(b"\n"), first)]
+    found = [number for number, line in lines if number > HEAD // 20 and number < 40_000 - TAIL // 20]
+    assert found == list(range(20_001 - BEFORE, 20_046 + AFTER_WIDE + 1))
+    assert 20_046 - BEFORE_WIDE < 20_001 + AFTER + 1 < 20_031 - BEFORE
+    assert all(line == filler[number - 1] for number, line in lines)
 
 
 @pytest.mark.parametrize(

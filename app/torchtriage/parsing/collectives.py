@@ -8,37 +8,38 @@ from typing import ClassVar, NamedTuple, Self
 
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.extractor import NOTHING, Extractor, SharedState, Taken
 
 # [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=8, NumelOut=8, …
-_WATCHDOG = re.compile(
+_WATCHDOG = lazy_regex(
     r"\[?[Rr]ank (\d{1,6})\]?\]?:? ?Watchdog caught collective operation timeout:? ?"
     r"(?:WorkNCCL\((?:SeqNum=(\d{1,19}), )?(?:OpType=(\w++)(?!$)(?:, NumelIn=(\d{1,19}))?)?)?"
 )  # a name at the end of a line may have lost letters
 # [PG ID 1 PG GUID 7(tp) Rank 0] … detected by watchdog at work: 2847 · [PG 1 Rank 0] Timeout at NCCL work: 2847, …
-_AT_WORK = re.compile(
+_AT_WORK = lazy_regex(
     r"\[PG (?:ID )?(\w+)(?: PG GUID (\w+))?[^\]\n]{0,120}?Rank (\d{1,6})\].{0,120}?"
     r"(?:detected by watchdog at work(?: sequence id)?|Timeout at NCCL work): (\d{1,19})"
 )
 # [Rank 0]: Rank 2 failed to pass monitoredBarrier in 5000 ms
-_MONITORED = re.compile(r"(?:\[Rank (\d{1,6})\]: )?Ranks? ([\d, ]+) failed to pass monitoredBarrier")
+_MONITORED = lazy_regex(r"(?:\[Rank (\d{1,6})\]: )?Ranks? ([\d, ]+) failed to pass monitoredBarrier")
 # Rank 1 successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0.
-_FAULTY = re.compile(r"Rank (\d{1,6}) successfully reached monitoredBarrier, but .{0,80}?(?:from|to) rank (\d{1,6})\b")
+_FAULTY = lazy_regex(r"Rank (\d{1,6}) successfully reached monitoredBarrier, but .{0,80}?(?:from|to) rank (\d{1,6})\b")
 # … in store based barrier … rank: 0, key: store_based_barrier_key:1 (world_size=2, worker_count=1, timeout=0:30:00)
-_STORE_BARRIER = re.compile(
+_STORE_BARRIER = lazy_regex(
     r"store based barrier .{0,60}?rank: (\d{1,6}), .{0,80}?\(world_size=(\d{1,6}), worker_count=(\d{1,6}),"
 )
 # Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=5, OpType=ALLREDUCE, TensorShape=[10], …)
-_FINGERPRINT = re.compile(
+_FINGERPRINT = lazy_regex(
     r"Rank (\d{1,6}) is running (?:inconsistent )?collective: CollectiveFingerPrint\((?:SequenceNumber=(\d{1,19}),? ?)?"
     r"OpType=(\w+)(?:, TensorShape=(\[[\d, ]*\]))?"
 )
 # The desync report: `ranks [3] are the lagging ranks`, `[3] finished collective #77, but didn't join collective #78`,
 # `[0,1] started ALLREDUCE`; the flight recorder's: `missing ranks: {3}`.
-_LAGGING = re.compile(
+_LAGGING = lazy_regex(
     r"ranks \[([\d, ]+)\] are the lagging ranks|\[([\d, ]+)\] finished collective #\d+, but didn't join|missing ranks: \{([\d, ]+)\}"
 )
-_STARTED = re.compile(r"^\s*\[([\d, ]+)\] started (\w+)")
+_STARTED = lazy_regex(r"^\s*\[([\d, ]+)\] started (\w+)")
 
 
 class Wait(NamedTuple):

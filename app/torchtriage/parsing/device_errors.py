@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import ClassVar
 
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.extractor import NOTHING, Extractor, Taken
 
 # …/aten/src/ATen/native/cuda/Loss.cu:186: nll_loss_forward: block: [3,0,0], thread: [17,0,0] Assertion `t >= 0 && t < n_classes` failed.
-_ASSERTION = re.compile(
+_ASSERTION = lazy_regex(
     r"(\S+\.(?:cuh?|hip)):(\d+): (.{0,300}?): block: \[[\d, ]+\], thread: \[[\d, ]+\],? (Assertion .+)"
 )
 # gpu-7 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus.
-_XID = re.compile(r"NVRM: (?:GPU at .{0,80}|Xid \(.{0,40}\): \d+.*)")
+_XID = lazy_regex(r"NVRM: (?:GPU at .{0,80}|Xid \(.{0,40}\): \d+.*)")
 
 
 class DeviceErrors(Extractor):

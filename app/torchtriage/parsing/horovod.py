@@ -8,13 +8,14 @@ from typing import ClassVar, Self
 
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.extractor import Extractor, SharedState, Taken, taken
 
 # One or more tensors were submitted … by subset of ranks and are waiting for remainder of ranks for more than 60 seconds.
 STALLED = "waiting for remainder of ranks for more than"
 # Below it `Missing ranks:` and `1: [allreduce.conv.weight, …]`; before 0.20 `allreduce.conv.weight [missing ranks: 1, 3]`.
-_OF_TENSOR = re.compile(r"\[missing ranks: ?([\d, ]+)\]")
-_LISTED = re.compile(r"^(\d{1,6}): \[")
+_OF_TENSOR = lazy_regex(r"\[missing ranks: ?([\d, ]+)\]")
+_LISTED = lazy_regex(r"^(\d{1,6}): \[")
 _SHUT_DOWN = "Horovod has been shut down. This was caused by an exception on one of the ranks"  # of others
 
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import ClassVar
 
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.extractor import NOTHING, Extractor, Taken
 
 # gpu-3:812:1200 [2] init.cc:340 NCCL WARN … · since NCCL 2.24 with its time before it
-_WARNED = re.compile(r"^(?:\[[\d :.,T+-]{8,40}\] )?([\w.-]+):([\dX]+):[\dX]+ \[\d+\] .{0,200}?NCCL WARN ")
+_WARNED = lazy_regex(r"^(?:\[[\d :.,T+-]{8,40}\] )?([\w.-]+):([\dX]+):[\dX]+ \[\d+\] .{0,200}?NCCL WARN ")
 # gpu-3:812:1200 [2] NCCL INFO ncclCommInitRank comm 0x55d9607ee240 rank 10 nranks 16 cudaDev 2 … - Init COMPLETE
-_JOINED = re.compile(r"([\w.-]+):(\d+):\d+ \[\d+\] NCCL INFO .{0,60}\bcomm 0x\w+ rank (\d{1,6}) n[rR]anks (\d{1,6})\b")
+_JOINED = lazy_regex(r"([\w.-]+):(\d+):\d+ \[\d+\] NCCL INFO .{0,60}\bcomm 0x\w+ rank (\d{1,6}) n[rR]anks (\d{1,6})\b")
+
+
+def warning_of(text: str) -> str | None:
+    """-> what NCCL warned of, without what it prints before its own words; None of a line that is no warning."""
+    warned = _WARNED.match(text)
+    return text[warned.end() :].strip() or None if warned else None
 
 
 class Nccl(Extractor):

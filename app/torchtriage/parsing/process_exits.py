@@ -9,34 +9,35 @@ from typing import ClassVar
 
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.line import Line
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.extractor import Extractor, Taken, taken
 
-_TERMINATE = re.compile(r"terminate called (?:after throwing an instance of '([^']+)'|recursively|without an active)")
+_TERMINATE = lazy_regex(r"terminate called (?:after throwing an instance of '([^']+)'|recursively|without an active)")
 # clang's: libc++abi: terminating due to uncaught exception of type std::runtime_error: no such stage
-_LIBCXX = re.compile(r"libc\+\+abi(?:\.dylib)?: terminat.{1,40} exception of type ([^\n]{1,200}?)(?:: (.*))?$")
-_SAME_LINE = re.compile(r"what\(\):\s*(.+)")  # pasted without its line feeds
-_WHAT = re.compile(r"^\s*what\(\):\s*(.*)")
+_LIBCXX = lazy_regex(r"libc\+\+abi(?:\.dylib)?: terminat.{1,40} exception of type ([^\n]{1,200}?)(?:: (.*))?$")
+_SAME_LINE = lazy_regex(r"what\(\):\s*(.+)")  # pasted without its line feeds
+_WHAT = lazy_regex(r"^\s*what\(\):\s*(.*)")
 # subprocess.CalledProcessError: … died with <Signals.SIGKILL: 9>. / process 0 terminated with signal SIGKILL
-_DIED = re.compile(r"died with <Signals\.(SIG\w+): \d+>|[Pp]rocess (\d{1,6}) terminated with signal (SIG\w+)")
+_DIED = lazy_regex(r"died with <Signals\.(SIG\w+): \d+>|[Pp]rocess (\d{1,6}) terminated with signal (SIG\w+)")
 # horovodrun: Process 0 exit with status code 137. composer: Rank 2 crashed with exit code -6
-_SPAWN_CODE = re.compile(
+_SPAWN_CODE = lazy_regex(
     r"(?:[Pp]rocess (?=\d{1,6} (?:terminated|exit))|Rank (?=\d{1,6} crashed))(\d{1,6}) "
     r"(?:terminated with exit|exit with status|crashed with exit) code (-?\d{1,3})\b"
 )
 # paddle.distributed.launch: Container rank 0 status failed cmd ['python', …] code -9 log log/workerlog.0
-_CONTAINER = re.compile(r"^Container rank (\d{1,6}) status failed cmd \[.{0,2000}\] code (-?\d{1,3}) log ")
+_CONTAINER = lazy_regex(r"^Container rank (\d{1,6}) status failed cmd \[.{0,2000}\] code (-?\d{1,3}) log ")
 # jsrun: ERROR:  One or more process (first noticed rank 17) terminated with signal 9
-_NOTICED = re.compile(r"first noticed rank (\d{1,6})\) terminated with signal (\d{1,2})\b")
+_NOTICED = lazy_regex(r"first noticed rank (\d{1,6})\) terminated with signal (\d{1,2})\b")
 # Its older form: ABORT!!! Out of all 4 trainers, the trainer process with rank=[3] was aborted. Please check its log.
-_ABORTED = re.compile(r"the trainer process with rank=\[(\d{1,6})\] was aborted")
+_ABORTED = lazy_regex(r"the trainer process with rank=\[(\d{1,6})\] was aborted")
 # A parent that tells Python's own status of a child: `Exit code: -9`. What it stopped itself is no failure.
-_STATUS = re.compile(r"\b[Ee]xit(?:ed with)?(?: exit| return| status)? ?code:? ?-(\d{1,2})\b")
+_STATUS = lazy_regex(r"\b[Ee]xit(?:ed with)?(?: exit| return| status)? ?code:? ?-(\d{1,2})\b")
 _STOPPED = frozenset({2, 15})
 # docker compose: `worker-3 exited with code 137` · AzureML: `exited with status code 139` · Determined: `failed with
 # non-zero exit code: 137` · Vertex: `exited with a non-zero status of 137` · SageMaker: `AlgorithmError: Exit Code: 139`
 # mpirun, horovodrun, a line below the name: `Exit code: 137`
 # systemd: `Main process exited, code=killed, status=9/KILL`
-_LEFT = re.compile(
+_LEFT = lazy_regex(
     r"(?:\b(?:exited|failed|completed) with (?:a )?(?:non-?zero )?(?:(?:exit|return|status) ?)*(?:code|status)(?: of)?|AlgorithmError: Exit Code|^\s{0,2}Exit code)"
     r":? {1,4}(1[2-6]\d)\b|code=(?:killed|dumped), status=(\d{1,2})/[A-Z]+"
 )
@@ -44,19 +45,19 @@ _LEFT = re.compile(
 # `exited with code [0] via signal [SIGKILL]` · coredumpctl: `Signal: 11 (SEGV)` · systemd-coredump: `Process 4471 (python)
 # of user 1000 terminated abnormally with signal 11/SEGV, processing...` · HTCondor: `Abnormal termination (signal 9)` · sacct:
 # a row that ends in `FAILED      0:9`
-_BY_SIGNAL = re.compile(
+_BY_SIGNAL = lazy_regex(
     r"(?:\bCommand terminated by|\((?:python[\d.]*|pt_\w+)\) of user \d+ terminated abnormally with) signal (\d{1,2})\b|\(terminated by (SIG[A-Z]+)(?: \(core dumped\))?; not expected\)"
     r"|\bvia signal \[(SIG[A-Z]+)\]|^\s*Signal: (\d{1,2}) \([A-Z]{3,6}\)"
     r"|\bAbnormal termination \(signal (\d{1,2})\)|^ *\d+(?:_\d+)?(?:\.\w+|\+\d+\.?\w*)? .{1,120} FAILED +0:(\d{1,2}) *$"
 )
 # Who left first, a line above or below its `Exit code: 1`. mpirun: `Process name: [[29973,1],3]`, prterun: `Process name:
 # [prterun-gpu-1-4711@1,3]`, horovodrun: `Process name: 3`, its elastic driver, with host and local rank: `Process name: gpu-1[3]`.
-_NAMED = re.compile(
+_NAMED = lazy_regex(
     r"(?:^\s{0,8}|\|\| )Process name: {1,4}(?:(?:\[\[?[\w.@,-]{1,200}[,\]]{1,2})?(?P<rank>\d{1,6})\]?|(?P<host>[\w.-]{1,200})\[(?P<local>\d{1,3})\])\s*$"
 )
-_ITS_STATUS = re.compile(r"(?:^\s{0,8}|\|\| )Exit code: {1,4}([1-9]\d{0,2})\s*$")
+_ITS_STATUS = lazy_regex(r"(?:^\s{0,8}|\|\| )Exit code: {1,4}([1-9]\d{0,2})\s*$")
 # The old launcher's last words name the command of its last worker, whichever of them failed.
-_LAST_WORKER = re.compile(r"CalledProcessError: Command .{0,400}--local[_-]rank=(\d{1,3})\b")
+_LAST_WORKER = lazy_regex(r"CalledProcessError: Command .{0,400}--local[_-]rank=(\d{1,3})\b")
 _NAMES = {int(signal): signal.name for signal in Signals}
 _OPEN_FOR = 4  # lines in which what() must follow terminate
 
@@ -76,7 +77,8 @@ class ProcessExits(Extractor):
 
     def __init__(self) -> None:
         self._terminated: dict[str, Line] = {}
-        self._left_first: tuple[Line, re.Match[str]] | None = None  # the name or the status that was told last
+        # The last line with a process's name or status, and which of the two it held.
+        self._left_first: tuple[Line, re.Match[str] | None, re.Match[str] | None] | None = None
         self._finished: list[Event] = []
         self.workers: int | None = None  # of one host, where a launcher tells
 
@@ -110,16 +112,13 @@ class ProcessExits(Extractor):
 
     def _left_as_first(self, line: Line, text: str) -> bool:
         """-> whether an event was made of a line and of the one before it: one names a process, the other its status."""
-        told = _NAMED.search(text) or _ITS_STATUS.search(text)
-        before, self._left_first = self._left_first, (line, told) if told else None
-        if (
-            told is None
-            or before is None
-            or line.position.lines_below(before[0].position) > 1
-            or told.re is before[1].re
-        ):
+        name, status = _NAMED.search(text), _ITS_STATUS.search(text)
+        before, self._left_first = self._left_first, (line, name, status)
+        if before is None or line.position.lines_below(before[0].position) > 1:
             return False
-        name, status = (told, before[1]) if told.re is _NAMED else (before[1], told)
+        name, status = name or before[1], status or before[2]
+        if name is None or status is None:
+            return False
         code, rank = int(status[1]), name["rank"]
         signal = _NAMES.get(code - 128)
         self._exited(line, f"{128 - code} {signal}" if signal else str(code), 128 - code if signal else code,

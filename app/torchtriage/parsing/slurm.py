@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import ClassVar
 
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line, Position
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.extractor import CLAIMED, NOTHING, Extractor, Taken, taken
 from torchtriage.reading.slurm_nodelist import LIST
 from torchtriage.reading.slurm_nodelist import hosts as expanded
 
 # srun: error: gpu-01: task 3: Killed · srun: error: gpu-01: tasks 0-3: Exited with exit code 1
-_SRUN = re.compile(rf"^srun: error: ({LIST}): tasks? ([\d,-]+): (.+)")
+_SRUN = lazy_regex(rf"^srun: error: ({LIST}): tasks? ([\d,-]+): (.+)")
 # slurmstepd: error: *** JOB 310529 ON dgx-30 CANCELLED AT 2025-10-30T05:33:43 DUE TO PREEMPTION ***
-_STEPD = re.compile(
+_STEPD = lazy_regex(
     r"\b(?:slurmstepd|slurmd|srun|salloc|sbatch)(?:-([\w.-]+))?: (?:error: |Job |job |Prolog )"
     r"|^(?:\[[\d.T:-]+\] ){0,2}error: \*\*\* (?:JOB|STEP) "  # in slurmd's own log
 )
 # A daemon's last words, in its log file, where no line says whose it is: [2026-05-01T09:00:00.500] fatal: CLUSTER NAME
 # MISMATCH. And in the journal: May 01 09:00:00 head-1 slurmctld[2210]: fatal: CLUSTER NAME MISMATCH.
-_DAEMON = re.compile(
+_DAEMON = lazy_regex(
     r"(?:^|\s)(?:\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\]|(?:slurm(?:ctld|d|dbd|restd)|sackd)(?:\[\d{1,9}\])?:) (fatal: .+)"
 )
 # What stands before Slurm's word in a line: a progress bar, or a command, that had not ended it.
-_BAR = re.compile(r'^.*[\])"](?=(?:slurmstepd|srun): )')
-_ON = re.compile(r" ON ([\w.\[\],-]+?) (?:CANCELLED|FAILED)(?: AT ([\dT:-]+))?")
+_BAR = lazy_regex(r'^.*[\])"](?=(?:slurmstepd|srun): )')
+_ON = lazy_regex(r" ON ([\w.\[\],-]+?) (?:CANCELLED|FAILED)(?: AT ([\dT:-]+))?")
 # Node failure on gpu-7 · Task launch for StepId=31.0 failed on node gpu-7: … · pmixp_p2p_send: gpu-7 [0]: pmixp_utils.c:469
-_NODE = re.compile(rf"(?:[Nn]ode failure on|Prolog failure on node|failed on node|pmixp_\w+:) ({LIST})(?=[\s:,.]|$)")
+_NODE = lazy_regex(rf"(?:[Nn]ode failure on|Prolog failure on node|failed on node|pmixp_\w+:) ({LIST})(?=[\s:,.]|$)")
 # What could not be started: slurmstepd says no host, and leaves with the error's number, which srun then tells.
-_NOT_STARTED = re.compile(r"\bexecve\(\): (\S+): ")
+_NOT_STARTED = lazy_regex(r"\bexecve\(\): (\S+): ")
 # bash-4.4$ exit: the status of a shell that somebody leaves is that of its last command, and ends nothing.
-_LEFT_SHELL = re.compile(r"(?:^|[$#>%] ?\**)(?:exit|logout)\**$")
-_LEFT_WITH = re.compile(r"Exited with exit code (?:2|8|13)\b")  # no such file, no program, not allowed
+_LEFT_SHELL = lazy_regex(r"(?:^|[$#>%] ?\**)(?:exit|logout)\**$")
+_LEFT_WITH = lazy_regex(r"Exited with exit code (?:2|8|13)\b")  # no such file, no program, not allowed
 _AGENTS = ("torchrun", "accelerate", "deepspeed")  # A task that starts these is a host, not a rank.
 # Printed in good runs as well.
-_NOISE = re.compile(
+_NOISE = lazy_regex(
     r"_is_a_lwp|STEPD TERMINATED|Unable to get current|Force Terminated|First task exited|Job step aborted"
     r"|[Jj]ob \d+ (?:queued and waiting|has been allocated|step creat)"
     # What slurmstepd makes do without: the folder that was asked for, a folder for TMPDIR, its accounting of the GPUs.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from signal import Signals
 from typing import ClassVar
@@ -10,27 +9,28 @@ from typing import ClassVar
 from torchtriage.domain.event import Event, EventSource, Raised, Where
 from torchtriage.domain.host import host_name
 from torchtriage.domain.line import Line
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.extractor import Extractor, Taken, taken
 
 # E1120 15:09:16.037000 1001 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1) local_rank: 0 (pid: 7) of binary: …
-_FAILED = re.compile(r"failed \(exitcode: (-?\d{1,10})\) .{0,400}?\blocal_rank: (\d{1,6})\b")
-_AGENT_PID = re.compile(r"[WEI]\d{4} [\d:.]+ (\d+) torch/distributed/elastic")
-_FIRST = re.compile(r"^Root Cause(?: \(first observed failure\))?:")
-_OTHERS = re.compile(r"^(?:Other )?Failures:")
+_FAILED = lazy_regex(r"failed \(exitcode: (-?\d{1,10})\) .{0,400}?\blocal_rank: (\d{1,6})\b")
+_AGENT_PID = lazy_regex(r"[WEI]\d{4} [\d:.]+ (\d+) torch/distributed/elastic")
+_FIRST = lazy_regex(r"^Root Cause(?: \(first observed failure\))?:")
+_OTHERS = lazy_regex(r"^(?:Other )?Failures:")
 _INITIALS = ("R", "O", "F")  # of the lines above
-_ITEM = re.compile(r"^\[\d+\]:\s*$")
+_ITEM = lazy_regex(r"^\[\d+\]:\s*$")
 # An item that a log's viewer wrote into one line.
-_IN_ONE = re.compile(r"^\[\d+\]: +time +: ?\S+ +host +: ?\S+ +rank +: ")
-_FIELDS_IN_ONE = re.compile(
+_IN_ONE = lazy_regex(r"^\[\d+\]: +time +: ?\S+ +host +: ?\S+ +rank +: ")
+_FIELDS_IN_ONE = lazy_regex(
     r"(time|host|rank|exitcode|error_file) +: ?(.*?)(?= +(?:host|rank|exitcode|error_file|traceback) +: |$)"
 )
-_FIELD = re.compile(r"^\s*(time|host|rank|exitcode|error_file|traceback|msg)\s*: ?(.*)")
-_RULE = re.compile(r"^(?:={10,}|\*{10,})\s*$")
+_FIELD = lazy_regex(r"^\s*(time|host|rank|exitcode|error_file|traceback|msg)\s*: ?(.*)")
+_RULE = lazy_regex(r"^(?:={10,}|\*{10,})\s*$")
 # torch 1.9:       "message": "ValueError: no such split",
-_MESSAGE = re.compile(r'^\s+"message": "([A-Za-z_][\w.]*): ((?:[^"\\]|\\.)*)"')
-_FILLING = re.compile(r"^\s*(?:$|<NO_OTHER_FAILURES>|-{10,}\s*$|\s{2})")
-_RANK = re.compile(r"(\d{1,6}) \(local_rank: (\d{1,6})\)")
-_CODE = re.compile(r"(-?\d{1,10}) \(pid: (\d+)\)")
+_MESSAGE = lazy_regex(r'^\s+"message": "([A-Za-z_][\w.]*): ((?:[^"\\]|\\.)*)"')
+_FILLING = lazy_regex(r"^\s*(?:$|<NO_OTHER_FAILURES>|-{10,}\s*$|\s{2})")
+_RANK = lazy_regex(r"(\d{1,6}) \(local_rank: (\d{1,6})\)")
+_CODE = lazy_regex(r"(-?\d{1,10}) \(pid: (\d+)\)")
 
 
 @dataclass(slots=True)

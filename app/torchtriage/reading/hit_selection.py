@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.scan import Scanner
 from torchtriage.reading.traceback_dedup import KnownTracebacks
 
@@ -23,8 +23,8 @@ _COMPARED = 160  # bytes of two lines that are compared
 _MOST_KNOWN = 1 << 16  # kinds of lines, and ranks that wrote them, which are remembered
 _DIGITS = b"0123456789"
 # Letters of both kinds and not (?i), so that it begins with a literal.
-_RANK = re.compile(rb"[rR][aA][nN][kK][ =:_]?\d{1,6}\b")
-_LABEL = re.compile(rb"(?i)\s*\[?(?:default)?\d{1,6}\]?:")
+_RANK = lazy_regex(rb"[rR][aA][nN][kK][ =:_]?\d{1,6}\b")
+_LABEL = lazy_regex(rb"(?i)\s*\[?(?:default)?\d{1,6}\]?:")
 
 
 class Hit(NamedTuple):

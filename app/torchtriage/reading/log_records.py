@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.times import iso, iso_time
 
 # Names of fields, the likelier first. Objects inside of objects are looked through level by level.
@@ -65,26 +66,26 @@ _COMPANIONS = frozenset(
     (*_TIMES, *_LEVELS, *_EXCEPTIONS, *_WRITERS, *_PODS, "labels", "logger", "logger_name", "stream")
 )
 # Other names of the same: LogEntry, LogMessage, short_message, stringValue, __CONTENT__; and of the fields beside them.
-_MESSAGE_NAME = re.compile(
+_MESSAGE_NAME = lazy_regex(
     r"(?:.*[a-z\d_.])?(?:[Mm]essage|[Mm]sg|Entry|[Ll]ine|[Cc]ontent|Text|Body|StringValue|stringValue)|data|__CONTENT__|body_text|raw(?:Log)?"
 )
-_CONTEXT_NAME = re.compile(
+_CONTEXT_NAME = lazy_regex(
     r"(?i).*(?:time|date|host|node|pod|computer|severity|level|stream|container|namespace|filename).*"
 )
-_NAMES_HOST = re.compile(r"(?i)(?:.*[_.:@-])?_*(?:node_?name|host_?name|computer)_*")
-_NAMES_POD = re.compile(r"(?i)(?:.*[_.:@-])?_*pod_?name_*")
+_NAMES_HOST = lazy_regex(r"(?i)(?:.*[_.:@-])?_*(?:node_?name|host_?name|computer)_*")
+_NAMES_POD = lazy_regex(r"(?i)(?:.*[_.:@-])?_*pod_?name_*")
 _FACT = (str, int, float)
 _DEEPEST = 4  # levels
 _MOST_FIELDS = 400
 _LINES = 4000  # of one record
 WHOLE_LOG = 40  # line feeds in what is a log itself, whose lines have their own times
 _DOCKER_PIECE = 16_000  # bytes; docker cuts lines at 16 KiB, perhaps in the middle of a character
-_DATED = re.compile(r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d")
-_DIGITS = re.compile(r"\d{9,19}(?:\.\d+)?")
+_DATED = lazy_regex(r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d")
+_DIGITS = lazy_regex(r"\d{9,19}(?:\.\d+)?")
 _DEEPEST_DOCUMENT = 8  # levels
-_BATCH = re.compile(r'\{\s?"(?:resourceLogs|streams)":\s?\[')
+_BATCH = lazy_regex(r'\{\s?"(?:resourceLogs|streams)":\s?\[')
 LOGFMT = 'msg="'  # in every line of keys and values that holds a message
-_PAIR = re.compile(r'([A-Za-z_@][\w.@/-]*)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?:\s+|$)')
+_PAIR = lazy_regex(r'([A-Za-z_@][\w.@/-]*)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?:\s+|$)')
 _MOST_PAIRS = 64  # a line with more is something else
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
+from torchtriage.lazy_regex import lazy_regex
+
 # train.log.2.gz · train.log-20261120 · train.log.2026-11-20_09 · 0.log.20261120-150916.gz
-_CUT = re.compile(
+_CUT = lazy_regex(
     r"^(?P<log>.+?)[.-](?:(?P<number>\d{1,3})|(?P<date>20\d\d-?\d\d-?\d\d(?:[._T-]?[\d-]{1,10})?))(?:\.gz|\.zst)?$"
 )
 

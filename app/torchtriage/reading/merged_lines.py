@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-import re
-
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.learned import Labels
 from torchtriage.reading.prefixes.strip import strip_prefixes
 
 # ` 12%|█▏   | 207/1767 [02:39<14:49` · `29948it [35:34, ` of a bar that does not know how much is to come
-_BAR = re.compile(r"\d+%\||\d\w{0,20} \[(?:\d+:)?\d\d:\d\d, ")
+_BAR = lazy_regex(r"\d+%\||\d\w{0,20} \[(?:\d+:)?\d\d:\d\d, ")
 # Behind a bar without a line end begins what another writer printed, or the same one at its end.
-_BEHIND_BAR = re.compile(
+_BEHIND_BAR = lazy_regex(
     r"[^|]{0,80}?(?:\d%\|[^|]{0,400}\| ?\d+/\S+|\d\w{0,20}) \[(?:\d+:)?\d\d:\d\d[^\]]{0,80}\]"
     r"(?=\[(?:rank|default)\d|[WEIF]\d{4} \d\d:|[=*-]{20}|  \S|(?:\w+\.)*\w+(?:Error|Exception)\b)"
 )
+_STATE = lazy_regex(r"\d%\|[^|]{0,400}\| ?\d\S{0,20}/\d\S{0,20} \[(?:\d+:)?\d\d:\d\d|\d\w{0,20} \[(?:\d+:)?\d\d:\d\d, ")
+_WHOLE_BAR = lazy_regex(rf"[^|]{{0,80}}?(?:{_STATE.pattern})[^\]]{{0,200}}\]\s*")
 # What the shell says of the program's end, behind a progress line without a line end.
-_ENDED = re.compile(
+_ENDED = lazy_regex(
     r"(?<=[\w\])%])(?=(?:Killed|Terminated|Aborted|Segmentation fault|Bus error|Illegal instruction"
     r"|Floating point exception)(?: \(core dumped\))?\s*$)"
 )
-_BEFORE_TRACEBACK = re.compile(r"(?<=\S)(?=(?:\[rank\d+\]: ?)?Traceback \(most recent call last\))")
-_WORD = re.compile(r"\w")
+_BEFORE_TRACEBACK = lazy_regex(r"(?<=\S)(?=(?:\[rank\d+\]: ?)?Traceback \(most recent call last\))")
+_WORD = lazy_regex(r"\w")
 # What Paddle reports in one line: C++ Traceback (…): ---------- … Error Message Summary: ---------- FatalError: …
 _SUMMARY = "Error Message Summary: ----------"
-_BESIDE_RULE = re.compile(r"(?<=-{10}) +(?=[^\s-])|(?<=[^\s-]) +(?=-{10})")
+_BESIDE_RULE = lazy_regex(r"(?<=-{10}) +(?=[^\s-])|(?<=[^\s-]) +(?=-{10})")
 # A traceback whose line feeds a web form took away.
 _ONE_LINE_TRACEBACK = "Traceback (most recent call last): File "
 _ESCAPED_TRACEBACK = "Traceback (most recent call last):\\n"  # of repr(), of JSON in a line that is no record
-_LOST_LINE_END = re.compile(
+_LOST_LINE_END = lazy_regex(
     r"(?<=:)(?= File \")| (?= ?File \"[^\"]+\", line \d)|(?<=[\s)\]]) ?(?=(?:\w+\.)*[A-Z]\w*(?:Error|Exception): )"
 )
 
@@ -40,13 +41,23 @@ def split_line(text: str, known: Labels) -> list[str]:
         every = [part for part in text.split("\r") if part.strip()]
         last = [part[bar.end() :] if (bar := _BEHIND_BAR.match(part)) else part for part in every[-1:]]
         last = [piece for part in last for piece in _ENDED.split(part)]
-        parts = [part for part in every[:-1] if not _BAR.search(part)] + last
+        parts = [*(part for part in every[:-1] if not _BAR.search(part)), *_newest_bar(every), *last]
     if _ESCAPED_TRACEBACK in text:
         parts = [piece for part in parts for piece in _unescaped_traceback(part)]
     if "Traceback (" in text:
         parts = [piece for part in parts for piece in _split_writers(part, known)]
         parts = [piece for part in parts for piece in _traceback_lines(part)]
     return parts
+
+
+def _newest_bar(every: list[str]) -> list[str]:
+    """-> the last state of a bar over which something else was printed, or behind which it stands."""
+    if not every:
+        return []
+    if bar := _BEHIND_BAR.match(every[-1]):
+        return [every[-1][: bar.end()]]
+    whole = (part for part in reversed(every[:-1]) if _WHOLE_BAR.fullmatch(part))
+    return [] if _STATE.search(every[-1]) else [bar for bar in [next(whole, "")] if bar]
 
 
 def _traceback_lines(part: str) -> list[str]:

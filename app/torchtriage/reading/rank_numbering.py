@@ -7,9 +7,10 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from torchtriage.domain.line import Line
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.paths import writer_of
 
-_PER_NODE = re.compile(
+_PER_NODE = lazy_regex(
     r"(?:nproc[_-]per[_-]node|local_world_size|num_local_procs|ntasks[_-]per[_-]node)['\"]?\s?[=: ]\s?(\d{1,3})\b", re.I
 )
 # Of which a line that teaches holds one.
@@ -19,13 +20,13 @@ AGENT = (
     "distributed/run.py:", "distributed.run:", "failed (exitcode", "first observed failure", "elastic.agent",
     "elastic/agent/", "[launch.py:",
 )  # fmt: skip
-_GROUP = re.compile(r"\b(group_rank|local_ranks|global_ranks)=(?:\[(\d+)[\d, ]*\]|(\d+))")
-_FIRST_POD = re.compile(r"-(?:master|launcher|chief)-\d{1,5}(?:-[a-z0-9]{5})?$")
+_GROUP = lazy_regex(r"\b(group_rank|local_ranks|global_ranks)=(?:\[(\d+)[\d, ]*\]|(\d+))")
+_FIRST_POD = lazy_regex(r"-(?:master|launcher|chief)-\d{1,5}(?:-[a-z0-9]{5})?$")
 # train-worker-3, js-workers-0-3-x7k2p, job-3-x7k2p
-_POD = re.compile(r"-(\d{1,5})(?:-[a-z0-9]{5})?$")
+_POD = lazy_regex(r"-(\d{1,5})(?:-[a-z0-9]{5})?$")
 # Ray: - (node_id=…, ip=10.0.0.3, pid=3124) world_rank=5, … · ray::Policy.init() (pid=18211, …, repr=Policy[rank=13])
-_PROCESS = re.compile(r"\bpid=(\d+)\) world_rank=(\d{1,6})|\(pid=(\d+),[^()\n]{0,200}\brepr=\w+\[rank=(\d{1,6})\]")
-_PID = re.compile(r" (\d+)/")  # of the process in a stream's name
+_PROCESS = lazy_regex(r"\bpid=(\d+)\) world_rank=(\d{1,6})|\(pid=(\d+),[^()\n]{0,200}\brepr=\w+\[rank=(\d{1,6})\]")
+_PID = lazy_regex(r" (\d+)/")  # of the process in a stream's name
 
 
 @dataclass(slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.log_records import LOGFMT, Record, batch_records, logfmt_fields, record_in, record_of
 from torchtriage.reading.merged_lines import split_line
 from torchtriage.reading.prefixes.learned import Labels
@@ -16,8 +16,8 @@ LONGEST_TEXT = 16 << 10  # characters of a line that are read; evidence shows th
 _LONGEST_RECORD = 1 << 20  # characters
 _DEEPEST = 3  # a record in a record in a record
 _RECORD_WITHIN = 200  # characters of prefixes before a record
-_CRI = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d)) (std(?:out|err)) ([FP])(?::\w+)* ?")
-_TAGGED = re.compile(
+_CRI = lazy_regex(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d)) (std(?:out|err)) ([FP])(?::\w+)* ?")
+_TAGGED = lazy_regex(
     r"(?:[+-]\d{4}\s)?[\w.*/-]+(?::\s|\t)(?=\{\"|\w+=)"
 )  # Fluentd's standard output, and its files; Argo
 

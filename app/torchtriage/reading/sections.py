@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from torchtriage.domain.line import Line
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
 
 HEADINGS = (r"==> \S.{0,300} <==\s*$", r"-{10}(Begin|End) global rank \d{1,6} STD(OUT|ERR)-{10}")
 MARKS = ("==> ", "-----")
-_FILE = re.compile(r"==> (\S.{0,300}) <==\s*$")
-_RANK = re.compile(r"-{10}(Begin|End) global rank (\d{1,6}) STD(?:OUT|ERR)-{10}")
+_FILE = lazy_regex(r"==> (\S.{0,300}) <==\s*$")
+_RANK = lazy_regex(r"-{10}(Begin|End) global rank (\d{1,6}) STD(?:OUT|ERR)-{10}")
 
 
 @dataclass(slots=True)

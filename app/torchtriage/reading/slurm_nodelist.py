@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 
 from torchtriage.domain.host import host_name
+from torchtriage.lazy_regex import lazy_regex
 
 MOST = 4096  # names or numbers of one list
 LIST = r"[A-Za-z][\w.-]*(?:\[[\d,-]+\][\w.-]*)?(?:,[A-Za-z][\w.-]*(?:\[[\d,-]+\][\w.-]*)?){0,500}"  # as a regex
-_PART = re.compile(r"([\w.-]+)(?:\[([\d,-]+)\]([\w.-]*))?", re.ASCII)
+_PART = lazy_regex(r"([\w.-]+)(?:\[([\d,-]+)\]([\w.-]*))?", re.ASCII)
 
 
 def hosts(text: str) -> tuple[str, ...]:

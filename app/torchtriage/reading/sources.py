@@ -6,24 +6,26 @@ import re
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, TypeVar
 
 from torchtriage.errors import UnreadableLog
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.log_rotation import pieces_of_logs, sort_key
-from torchtriage.reading.unpack import Budget, Upload, clean_name, unpack
+from torchtriage.reading.unpack import Budget, Upload, clean_name, on_disk, unpack
 
 CHUNK = 1 << 20
-_LOG_NAMES = re.compile(
-    r"(?:\.(?:log(?:[.-]\d[\d_-]*)?|out|err|txt|json|jsonl|ndjson|stdout|stderr|o\d+|e\d+)|^(?:stdout|stderr|nohup).*|^[^.]+)"
+_LOG_NAMES = lazy_regex(
+    r"(?:\.(?:log(?:[.-]\d[\d_-]*)?|out|err|txt|json|jsonl|ndjson|stdout|stderr|o\d+|e\d+)|^(?:stdout|stderr|nohup|workerlog).*|^[^.]+)"
     r"(?:\.gz|\.zst)?$",
     re.I,
 )
 _ERROR_FILE = "error.json"  # torchelastic's copy of a worker's error: read behind the logs, which have its lines
 _MAGIC = {".zip": b"PK", ".gz": b"\x1f\x8b", ".tgz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
-_ARCHIVE = re.compile(r"\.(?:tar(?:\.gz|\.zst)?|tgz|zip)$")
+_ARCHIVE = lazy_regex(r"\.(?:tar(?:\.gz|\.zst)?|tgz|zip)$")
 Item = TypeVar("Item")
 
 
@@ -87,6 +89,21 @@ def open_stdin() -> Run:
     if sys.stdin is None:
         raise UnreadableLog("-: standard input is closed")
     return Run("-", lambda: _stream(_chunks(sys.stdin.buffer)))
+
+
+@contextmanager
+def kept_stdin() -> Iterator[Run]:
+    """Gives the run that standard input holds, read to its end into a file without a name: while this is open it can be
+    read again. Raises UnreadableLog where it is closed, StorageUnavailable."""
+    if sys.stdin is None:
+        raise UnreadableLog("-: standard input is closed")
+    with on_disk(_chunks(sys.stdin.buffer)) as file:
+
+        def files() -> Iterator[LogFile]:
+            file.seek(0)
+            return _stream(_chunks(file))
+
+        yield Run("-", files)
 
 
 def _stream(chunks: Iterator[bytes]) -> Iterator[LogFile]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import codecs
-import re
+
+from torchtriage.lazy_regex import lazy_regex
 
 # In this order: the mark of one begins with another's.
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be",
           codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}  # fmt: skip
 _SAMPLE = 4096  # bytes
 _NUL_SHARE = 0.4  # of the bytes at even or at odd places that are nul in UTF-16 without a mark; Chinese text has fewer
-_VALID = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
-_HIGH = re.compile(rb"[\x80-\xff]+")
+_VALID = lazy_regex(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_HIGH = lazy_regex(rb"[\x80-\xff]+")
 _MOSTLY = 0.75  # of the bytes above 127 are UTF-8 in a line that was meant to be; in Chinese of another kind some are
-_ERASED = re.compile(r"[^\x08]\x08")
+_ERASED = lazy_regex(r"[^\x08]\x08")
 _MOST_ERASED = 200  # characters in a row
 
 

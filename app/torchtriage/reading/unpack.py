@@ -225,7 +225,7 @@ def _zipped(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]
     ways = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others unpack without any bound on memory
     with (
         _naming(upload.name),
-        _on_disk(source.all()) as kept,
+        on_disk(source.all()) as kept,
         zipfile.ZipFile(cast(IO[bytes], _ZipOnDisk(kept))) as archive,
     ):
         members = sorted((each for each in archive.infolist() if not each.is_dir()), key=_reading_order)
@@ -240,7 +240,7 @@ def _zipped(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]
                 yield upload._replace(name=member.filename, chunks=chunks, member=True)
 
 
-def _on_disk(chunks: Iterator[bytes]) -> IO[bytes]:
+def on_disk(chunks: Iterator[bytes]) -> IO[bytes]:
     """-> a file without a name that holds them. Raises StorageUnavailable."""
     with _storage_errors():
         # Unbuffered, as a full buffer on a full disk would fail once more when the file is closed.
@@ -262,7 +262,7 @@ def _storage_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageUnavailable(f"a zip archive can't be kept on disk: {error.strerror}") from error
+        raise StorageUnavailable(f"the log can't be kept on disk: {error.strerror}") from error
 
 
 class _ZipOnDisk:

@@ -13,7 +13,8 @@ from torchtriage.reading.hit_selection import HitSelection
 from torchtriage.reading.record_lines import LONGEST_TEXT
 from torchtriage.reading.scan import Scanner
 
-BEFORE = 3  # lines kept before a hit
+BEFORE = 8  # lines kept before a hit
+BEFORE_WIDE = 40  # lines kept before the head of a traceback, in which the program says what it works on
 AFTER = 12  # lines kept after a hit
 AFTER_BRIEF = 4  # lines kept after a line like many before it: its message goes on there
 AFTER_WIDE = 160  # lines kept after the head of a traceback or a table, whose body has no hits of its own
@@ -77,7 +78,7 @@ class Windows:
             if self._hits.newest is not None and not _holds(spans, self._hits.newest):
                 start, end = self._hits.newest
                 start = _back(block, start, BEFORE)
-                self.passing.append((self.lines + 1 + _line_feeds(block, 0, start), block[start:end]))
+                self.passing.append((self.lines + 1 + line_feeds(block, 0, start), block[start:end]))
             self.lines = yield from self._cut(block, spans, self.lines)
             self.size += len(block)
             if self.size < SAMPLE_ALL or self.size - self._sampled_at > self.size // SAMPLE_EVERY:
@@ -105,7 +106,8 @@ class Windows:
             kept = _back(block, len(block), AFTER + 1) if len(block) <= self._head else 0
         for hit in self._hits.select(block, kept):
             joined = bool(spans) and hit.end <= spans[-1][1] and not hit.wide
-            before = spans[-1][0] if joined else hit.start if hit.brief else _back(block, hit.start, BEFORE)
+            above = 0 if hit.brief else BEFORE_WIDE if hit.wide else BEFORE
+            before = spans[-1][0] if joined else _back(block, hit.start, above)
             last, after = hit.end, AFTER_BRIEF if hit.brief and not hit.wide else AFTER_WIDE if hit.wide else AFTER
             if hit.frames_end:
                 known.append((hit.end + 1, hit.frames_end))
@@ -120,7 +122,7 @@ class Windows:
         line, where `above` is that of the line above it."""
         counted = 0
         for start, end in spans:
-            above += _line_feeds(block, counted, start)
+            above += line_feeds(block, counted, start)
             counted = start
             while counted < end:
                 cut = _line_end(block, counted, min(counted + PIECE, end))
@@ -134,7 +136,7 @@ class Windows:
                     yield above + known + 1, fresh
                 above, counted = last, cut
         unfinished = counted < len(block) and not block.endswith(b"\n")
-        return above + _line_feeds(block, counted, len(block)) + unfinished
+        return above + line_feeds(block, counted, len(block)) + unfinished
 
 
 def _line_end(block: bytes, start: int, end: int) -> int:
@@ -149,7 +151,7 @@ def _long_lines(piece: bytes) -> int:
     return sum(map(LONGEST_TEXT.__lt__, map(len, piece.split(b"\n")))) if len(piece) > LONGEST_TEXT else 0
 
 
-def _line_feeds(block: bytes, start: int, end: int) -> int:
+def line_feeds(block: bytes, start: int, end: int) -> int:
     """-> how many line feeds there are. Rapidfuzz counts equal bytes, vectorised: three times as fast as bytes.count,
     which in a healthy log took as long as the scan."""
     if not 4096 < end - start <= len(_LINE_FEEDS):
@@ -160,11 +162,11 @@ def _line_feeds(block: bytes, start: int, end: int) -> int:
 
 
 def _add(spans: list[tuple[int, int]], start: int, end: int) -> None:
-    """Adds a span that begins at or after the last one's start; spans that touch become one."""
-    if spans and start <= spans[-1][1]:
-        spans[-1] = (min(start, spans[-1][0]), max(end, spans[-1][1]))
-    else:
-        spans.append((start, end))
+    """Adds a span that ends behind the last one's start; spans that touch become one."""
+    while spans and start <= spans[-1][1]:
+        last = spans.pop()
+        start, end = min(start, last[0]), max(end, last[1])
+    spans.append((start, end))
 
 
 def _holds(spans: list[tuple[int, int]], line: tuple[int, int]) -> bool:

@@ -17,6 +17,7 @@ from torchtriage.parsing.tracebacks.open_traceback import Stream
 LONGEST_MESSAGE = 40  # lines
 IGNORED_FOR = 3  # lines in which the traceback that Python ignored must begin
 LINES_KEPT = 6  # lines of a message kept as evidence
+OUTER_FRAMES = 4  # of the user's that are left out there
 MOST_FRAMES = 60  # frames kept of one traceback, the innermost
 _NEAR_END = 2000  # lines; a traceback that is open so near the end of its file was cut off by that end
 
@@ -61,6 +62,9 @@ class Tracebacks(Extractor):
         if stream is None:
             stream = self._streams[line.stream] = Stream()
         text = line.text
+        if grammar.FORWARD in text:
+            stream.forwarding, stream.frames = True, []
+            return False
         if stream.reading == "nothing" and not grammar.may_begin(text):
             stream.quotes(text)  # The line above it was cut off.
             return text.startswith(grammar.IGNORED) and self._ignore(stream, line)
@@ -126,6 +130,8 @@ class Tracebacks(Extractor):
         text = stream.joined(text)
         if stream.reading == "message" and stream.summary(line, text):
             return True
+        if stream.reading == "message" and stream.quotes_code(text):
+            return True
         if "Traceback (" in text and grammar.HEAD.search(text):
             return self._head(stream, line, text)
         frame = grammar.frame_of(text)
@@ -153,7 +159,9 @@ class Tracebacks(Extractor):
         stream.head, stream.cut_type = line, named[1] if named else "exception"
         if "(RANK " in text and not stream.chain:  # What torch.distributed.checkpoint raised of it was cut off above.
             stream.logged_rank = grammar.logged_rank(f"{text} ")
-        stream.heads = min(stream.heads + 1, 64)
+        if stream.forwarding:
+            stream.forward, stream.forwarding = tuple(stream.frames), False
+        stream.heads, stream.outer = min(stream.heads + 1, 64), []
         stream.reading, stream.frames, stream.linked, stream.missed = "frames", [], False, 0
         return True
 
@@ -174,7 +182,10 @@ class Tracebacks(Extractor):
 
     def _cut(self, stream: Stream) -> None:
         self.deep = self.deep or len(stream.frames) > MOST_FRAMES + 1
-        del stream.frames[: -MOST_FRAMES - 1]
+        cut = stream.frames[: -MOST_FRAMES - 1]
+        if cut:
+            stream.outer = [frame for frame in (*stream.outer, *cut) if frame.user_code][-OUTER_FRAMES:]
+            del stream.frames[: -MOST_FRAMES - 1]
 
     def _in_frames(self, stream: Stream, line: Line, text: str) -> bool:
         bare = text.strip("│╭╰─╮╯❱ ")
@@ -188,7 +199,7 @@ class Tracebacks(Extractor):
         # Where the indents were lost, of the code only what raised is told from other writers' words.
         raises = indent == stream.indent == 0 and bare.startswith(("raise ", "assert "))
         if stream.frames and (indent > stream.indent or raises) and not grammar.BARE.match(bare):
-            stream.describe(text.strip(), line)
+            stream.describe(text, line)
             return True
         raised = grammar.raised_of(grammar.MARKS.sub("", text.strip()))
         if raised is None or grammar.LOG_LINE.match(text):
@@ -224,6 +235,9 @@ class Tracebacks(Extractor):
             or len(stream.message) >= LONGEST_MESSAGE
         )
         if ended or not stream.continues(line, text):
+            if text[:1] == " " and not stream.quoted and stream.type.startswith(grammar.OF_DYNAMO):
+                stream.blank = True
+                return False  # The frames of the user's code come below.
             self._keep(stream)
             if stream.heads and not stream.linked and text.startswith("    "):
                 stream.reading = "frames"  # Another rank's traceback was begun above and goes on here.
@@ -252,13 +266,15 @@ class Tracebacks(Extractor):
         message = "\n".join(stream.message).strip()
         implicit = stream.implicit and bool(stream.chain)
         lines = (*stream.lines[:LINES_KEPT], *(stream.place if stream.frames else ()))
-        raised = Raised(stream.type, message, tuple(stream.frames), lines, implicit)
+        told = tuple(stream.quoted), stream.forward, tuple(stream.outer)
+        raised = Raised(stream.type, message, tuple(stream.frames), lines, implicit, *told)
         place = len(stream.chain) - 1 if stream.inner and stream.chain and not grammar.HEAD.search(message) else None
         if place is not None and not stream.linked:
             stream.chain.insert(max(place, 0), raised)
         else:
             stream.chain.append(raised)
         stream.lines, stream.message, stream.frames, stream.reading = [], [], [], "nothing"
+        stream.quoted, stream.forward, stream.outer, stream.quoting = [], (), [], False
 
     def _end(self, stream: Stream) -> None:
         self._keep(stream)

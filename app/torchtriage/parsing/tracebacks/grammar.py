@@ -6,24 +6,25 @@ import re
 from functools import lru_cache
 
 from torchtriage.domain.event import Frame
+from torchtriage.lazy_regex import lazy_regex
 
-HEAD = re.compile(r"Traceback \((?:most recent call last|innermost last)\)(?! [a-z])")  # a sentence about them is none
-FRAME = re.compile(r'^(\s*)File "([^"\n]{1,500})", line (\d{1,9})(?:, in (.+))?')
+HEAD = lazy_regex(r"Traceback \((?:most recent call last|innermost last)\)(?! [a-z])")  # a sentence about them is none
+FRAME = lazy_regex(r'^(\s*)File "([^"\n]{1,500})", line (\d{1,9})(?:, in (.+))?')
 # Where the line feeds were taken away, the code stands behind the function's name; names have no blanks.
-_WITH_CODE = re.compile(r"(<\w+>|[\w.]+) (?=[^\s\[(])(.+)")
-CUT_FRAME = re.compile(r'^F(?:i|il)?$|^File(?: ?$| "[^"]*$)')  # where the log ends, or srun put its label anew
-RICH_FRAME = re.compile(r"^[│|]\s*(\S+\.pyx?):(\d{1,9}) in (\S+)")
+_WITH_CODE = lazy_regex(r"(<\w+>|[\w.]+) (?=[^\s\[(])(.+)")
+CUT_FRAME = lazy_regex(r'^F(?:i|il)?$|^File(?: ?$| "[^"]*$)')  # where the log ends, or srun put its label anew
+RICH_FRAME = lazy_regex(r"^[│|]\s*(\S+\.pyx?):(\d{1,9}) in (\S+)")
 # In a narrow box a path takes several lines, and what stands behind it one of its own.
-RICH_PATH = re.compile(r"│ (?=\S{0,500}[/\\])[^\s│]{12,500}\s*│?$")
-RICH_CODE = re.compile(r"│ [❱>] +\d{1,7} │ +(?:│ +)*([^\s│][^\n]{0,300}?) *│$")
-GROUP = re.compile(r"^\s*(?:[|+] ?)+(?:-+ \d+ -+|-+)?")
-SHELL = re.compile(r"\++ \w")  # `set -x`, which looks like an exception group's bar
-CONNECTOR = re.compile(r"(?:During handling of the above exception, another|The above exception was the direct cause)")
-NAME = r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*"
-RAISED = re.compile(rf"^({NAME})(?::\s?(.*))?$", re.S)
-_DRIVE = re.compile(r"^[A-Z]:[\\/]")  # a path of Windows
+RICH_PATH = lazy_regex(r"│ (?=\S{0,500}[/\\])[^\s│]{12,500}\s*│?$")
+RICH_CODE = lazy_regex(r"│ [❱>] +\d{1,7} │ +(?:│ +)*([^\s│][^\n]{0,300}?) *│$")
+GROUP = lazy_regex(r"^\s*(?:[|+] ?)+(?:-+ \d+ -+|-+)?")
+SHELL = lazy_regex(r"\++ \w")  # `set -x`, which looks like an exception group's bar
+CONNECTOR = lazy_regex(r"(?:During handling of the above exception, another|The above exception was the direct cause)")
+NAME = r"(?:(?:[A-Za-z_]\w*|<locals>)\.)*[A-Za-z_]\w*"  # of a class that a function defines: train.main.<locals>.NoMoreRows
+RAISED = lazy_regex(rf"^({NAME})(?::\s?(.*))?$", re.S)
+_DRIVE = lazy_regex(r"^[A-Z]:[\\/]")  # a path of Windows
 # Without a traceback above it, only a name that ends like an exception's is taken for one.
-BARE = re.compile(
+BARE = lazy_regex(
     r"^((?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception|Interrupt|StopIteration|SystemExit|Fault|OutOfResources|CompilerFailed)"
     r"|(?:[A-Za-z_]\w*\.)+(?:error|timeout|\w*Timeout|Empty|Full|TimeoutExpired))(?::\s(.*)|$)"
 )
@@ -31,21 +32,25 @@ BARE = re.compile(
 _ENDINGS = ("Error", "Exception", "Interrupt", "StopIteration", "SystemExit", "Fault", "OutOfResources", "CompilerFailed",
             ".error", ".timeout", "Timeout: ", ".Empty", ".Full", ".TimeoutExpired")  # fmt: skip
 # What people and their tools put before a line that they quote: list and mail marks, backticks, indents.
-MARKS = re.compile(r"^(?:[\s>*`\u2022-]|\d+[.)] ){1,12}")
-_NAME_OR_MARK = re.compile(r"[\w\s>*`\u2022-]")
-TWICE = re.compile(r"^((?:\w+\.)*\w*?(?:Error|Exception|Interrupt))\1+:?(?: :)? ?(.*)", re.S)
-GLUED = re.compile(r"^((?:\w+\.)*\w*?(?:Error|Exception))(?=[a-z'\"(\[])(.+)", re.S)
-LIBRARY = re.compile(r"site-packages|dist-packages|/lib(?:64)?/python\d|^<frozen|^<string>|/torch/|\\lib\\")
-LAUNCHER = re.compile(
+MARKS = lazy_regex(r"^(?:[\s>*`\u2022-]|\d+[.)] ){1,12}")
+_NAME_OR_MARK = lazy_regex(r"[\w\s>*`\u2022-]")
+TWICE = lazy_regex(r"^((?:\w+\.)*\w*?(?:Error|Exception|Interrupt))\1+:?(?: :)? ?(.*)", re.S)
+GLUED = lazy_regex(r"^((?:\w+\.)*\w*?(?:Error|Exception))(?=[a-z'\"(\[])(.+)", re.S)
+UNDERLINE = lazy_regex(r"[~^]+")  # below a line of code, the part of it that failed
+LIBRARY = lazy_regex(r"site-packages|dist-packages|/lib(?:64)?/python\d|^<frozen|^<string>|/torch/|\\lib\\")
+LAUNCHER = lazy_regex(
     r"torch/distributed/(?:run|launch|launcher/api)\.py|accelerate/commands/launch\.py|deepspeed/launcher/|/bin/torchrun"
 )
 # KeyError                                  Traceback (most recent call last)
-NOTEBOOK = re.compile(rf"^\W*({NAME})\s{{2,}}Traceback \(")
+NOTEBOOK = lazy_regex(rf"^\W*({NAME})\s{{2,}}Traceback \(")
 # The last source line of a traceback that was cut behind it.
-RAISE = re.compile(rf"^raise ({NAME})(?:\(\s*f?[\"']?([^\"']*))?")
-SPAWNED = re.compile(r"-- Process (\d{1,6}) terminated with the following error")
-LOG_LINE = re.compile(
-    r"^(?:\[[^\]\n]{0,80}\]|[WEIF]\d{4} |\d{4}[-/]\d\d[-/]\d\d|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b[: ]|={8}|\*{8}|-{8}|srun:|slurmstepd:|LAUNCH (?:INFO|WARNING|ERROR) \d"
+RAISE = lazy_regex(rf"^raise ({NAME})(?:\(\s*f?[\"']?([^\"']*))?")
+SPAWNED = lazy_regex(r"-- Process (\d{1,6}) terminated with the following error")
+OF_DYNAMO = "torch._dynamo."  # its exceptions explain themselves in several indented paragraphs
+QUOTES_CODE = "from user code:"  # Dynamo, below the message; above its frames
+FORWARD = "Traceback of forward call that caused the error"  # anomaly mode, above the frames
+LOG_LINE = lazy_regex(
+    r"^(?:\[[^\]\n]{0,80}\]|[WEIF]\d{4} |\d{4}[-/]\d\d[-/]\d\d|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b[: ]|={8}|\*{8}|-{8}|srun:|slurmstepd(?:-[\w.-]{1,80})?:|LAUNCH (?:INFO|WARNING|ERROR) \d"
     r"|\S+\.pyx?:\d+: |wandb: |\(\w+\) \S+@|Process \S+:$|[Ee]poch\b|(?:[Ss]tep|[Ii]ter(?:ation)?)s?[ :=]+\d|第 ?\d+ ?[步轮个]|.{0,80}\d+%\|"
     # what launchers, shells, batch systems and Python itself print when a process has ended
     r"|Child process with PID|\++ \S|\S+: line \d+: +\d+ [A-Z]|(?:Killed|Terminated|Aborted|Segmentation fault|Bus error)(?: \(core dumped\))?$"
@@ -53,11 +58,11 @@ LOG_LINE = re.compile(
     r"|Primary job +terminated|(?:Current t|T)hread 0x|(?:real|user|sys)\t\d|Job \S+ )"
 )
 # Paddle tells its message last, below the frames of C++: rules, headings, `0   paddle::platform::…`, its own kind of error.
-ABOVE_SUMMARY = re.compile(
+ABOVE_SUMMARY = lazy_regex(
     r"-{8,}$|C\+\+ (?:Traceback|Call Stacks)\b|Python (?:Traceback|Call Stacks)\b|\d{1,3} {1,4}\S|Error Message Summary:$|Not support stack backtrace|\w+Error:\s*$"
 )
 # What looks like a logger's line and is the rest of a message: Ascend's own line, and what gloo quotes.
-QUOTED = re.compile(
+QUOTED = lazy_regex(
     r"\[ERROR\] [\d.:-]+ \(PID: ?\d+, Device: ?\d+, RankID: ?-?\d+\) ERR\d+|\[\S{1,300}/gloo/\S{1,80}:\d+\] "
 )
 # Types whose message Python writes in one line.
@@ -67,26 +72,27 @@ ONE_LINE = frozenset(
      "ConnectionRefusedError", "BrokenPipeError", "UnicodeDecodeError", "JSONDecodeError", "KeyboardInterrupt"}
 )  # fmt: skip
 MAYBE_WRAPPED = 60  # characters; a terminal or a chat may have parted so long a line
-RANK_LABEL = re.compile(r"\[rank\d+\]: $")  # that torch puts before each line of an uncaught exception
+RANK_LABEL = lazy_regex(r"\[rank\d+\]: $")  # that torch puts before each line of an uncaught exception
 # torch.distributed.checkpoint: each rank raises what went wrong on some, with their tracebacks below, marked (RANK 3).
-ONLY_RANK = re.compile(r"CheckpointException ranks:dict_keys\(\[(\d{1,6})\]\)")
+ONLY_RANK = lazy_regex(r"CheckpointException ranks:dict_keys\(\[(\d{1,6})\]\)")
 # Gaudi's bridge: RuntimeError: [Rank:6] FATAL ERROR :: MODULE:PT_BRIDGE Exception in Launch thread... Ascend's, a line below:
 # [ERROR] 2026-01-08-18:07:20 (PID:1292363, Device:1, RankID:1) ERR01100 OPS call acl api failed.
-OWN_RANK = re.compile(r"\A\[Rank:(\d{1,6})\] FATAL ERROR ::|\(PID: ?\d+, Device: ?\d+, RankID: ?(\d{1,6})\)")
+OWN_RANK = lazy_regex(r"\A\[Rank:(\d{1,6})\] FATAL ERROR ::|\(PID: ?\d+, Device: ?\d+, RankID: ?(\d{1,6})\)")
 # logger.exception writes its own line above the traceback: somebody caught it.
-LOGGED = re.compile(r"\b(?:ERROR|WARN(?:ING)?|CRITICAL)\b")
+LOGGED = lazy_regex(r"\b(?:ERROR|WARN(?:ING)?|CRITICAL)\b")
 # What Dynamo's logger says of a function that it leaves uncompiled, as suppress_errors tells it to; its own frames are
 # written in another way.
-UNCOMPILED = re.compile(r"\btorch[./]_dynamo[./]convert_frame(?:: \[(?:WARNING|ERROR)\]|\.py:\d{1,6}\]) ")
+UNCOMPILED = lazy_regex(r"\btorch[./]_dynamo[./]convert_frame(?:: \[(?:WARNING|ERROR)\]|\.py:\d{1,6}\]) ")
 # [2026-05-01 09:00:00,120] [ERROR] [train.load:808] [PID:3647] [RANK:1] cannot load the model
-_LOGGED_RANK = re.compile(r"(?i)[\[( ]rank[ =:_]{0,2}(\d{1,6})[\]):, ]")
+_LOGGED_RANK = lazy_regex(r"(?i)[\[( ]rank[ =:_]{0,2}(\d{1,6})[\]):, ]")
 # What Python says above a traceback that ended nothing. Below the hook's own it prints the one that the hook was given.
 IGNORED = ("Exception ignored in", "Error in sys.excepthook:")
 _NO_CODE = ("", "F", "|", "+", "│", "╭", "╰")  # what a line of code does not begin with, or seldom
 REFUSED = "raised a specific error:"  # Numba's, above why each of its ways would not do: a warning's part too
 # Each line with which a traceback can begin, or an exception without one, holds one of these.
 WORDS = ("Traceback (", "he above exception", 'File "', "│", "Error", "Exception", "Interrupt", "StopIteration", "SystemExit", "Fault",
-         "OutOfResources", "CompilerFailed", ".error", ".timeout", "Timeout: ", ".Empty", ".Full", ".TimeoutExpired", "-- Process ")  # fmt: skip
+         "OutOfResources", "CompilerFailed", ".error", ".timeout", "Timeout: ", ".Empty", ".Full", ".TimeoutExpired", "-- Process ",
+         FORWARD)  # fmt: skip
 
 
 def logged_rank(text: str) -> int | None:

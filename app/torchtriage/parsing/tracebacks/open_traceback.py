@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torchtriage.domain.event import Frame, Raised
 from torchtriage.domain.line import Line, Position
 from torchtriage.parsing.tracebacks import grammar
 from torchtriage.parsing.tracebacks.events import labelled
 
+_LEAST_CODE = 8  # characters
 GAP = 400  # lines; where so many are missing the rest of a traceback is not there
 
 
@@ -22,6 +23,7 @@ class Stream:
     reading: str = "nothing"  # nothing, frames, message
     heads: int = 0
     indent: int = 0
+    code_indent: int = 0  # of the line of code that was read last
     type: str = ""
     message: list[str] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
@@ -40,6 +42,11 @@ class Stream:
     spawned: int | None = None
     missed: int = 0
     position: Position | None = None  # of the last line that was read
+    quoted: list[Frame] = field(default_factory=list)  # of the user's code, below the message
+    quoting: bool = False
+    forward: tuple[Frame, ...] = ()  # of the call whose backward fails
+    forwarding: bool = False  # the frames that come are of that
+    outer: list[Frame] = field(default_factory=list)  # the user's frames that were left out of a deep stack
     summed: bool = False  # between an exception's name and its summary
 
     def summary(self, line: Line, text: str) -> bool:
@@ -64,8 +71,8 @@ class Stream:
             if text[:8] == '  File "' and (frame := grammar.python_frame(text)):
                 self.frames.append(frame)
                 self.place, self.indent, self.missed = [line], 2, 0
-            elif self.indent == 2 and self.frames and (code := grammar.code_of(text)):
-                self.describe(code, line)
+            elif self.indent == 2 and self.frames and grammar.code_of(text):
+                self.describe(text, line)
             else:
                 break
             self.position = line.position
@@ -95,12 +102,36 @@ class Stream:
             self.spawned = int(found[1])
         return found is not None
 
-    def describe(self, code: str, line: Line) -> None:
-        """Takes the line of code below the innermost frame."""
-        last = self.frames[-1]
+    def quotes_code(self, text: str) -> bool:
+        """-> whether a line below a message belongs to the frames of the user's code that stand there."""
+        bare = text.strip()
+        if bare == grammar.QUOTES_CODE:
+            self.quoting, self.quoted = True, []
+            return self.blank  # else it is the message's last line
+        if not self.quoting:
+            return False
+        frame = grammar.frame_of(text)
+        if frame is not None:
+            self.quoted.append(frame)
+        elif self.quoted and text[:1] in " \t" and bare and not self.quoted[-1].code:
+            self.quoted[-1] = replace(self.quoted[-1], code=bare)
+        elif not self.quoted or not grammar.UNDERLINE.fullmatch(bare):
+            self.quoting, self.blank = False, True
+            return not bare
+        return True
+
+    def describe(self, text: str, line: Line) -> None:
+        """Takes the line of code below the innermost frame, or the marks that underline a part of it."""
+        last, code = self.frames[-1], text.strip()
         if not last.code and "^" not in code:
-            self.frames[-1] = Frame(last.file, last.line, last.function, code, last.user_code)
+            half = len(code) // 2  # Two ranks wrote it into one another.
+            twice = half > _LEAST_CODE and code[:half] == code[half:]
+            self.frames[-1] = replace(last, code=code[:half] if twice else code)
+            self.code_indent = text.find(code)
             self.place.append(line)
+        elif last.code and not last.marked and grammar.UNDERLINE.fullmatch(code):
+            start = text.find(code) - self.code_indent
+            self.frames[-1] = replace(last, marked=last.code[start : start + len(code)] if start >= 0 else "")
 
     def lost(self, line: Line) -> bool:
         """-> whether too many lines are missing above this one to go on with what was read."""

@@ -15,6 +15,7 @@ from operator import itemgetter
 
 import re2
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.known import prefix_of
 from torchtriage.reading.prefixes.learned import FORMS, is_host
 from torchtriage.reading.prefixes.margins_and_markup import common_beginning
@@ -26,45 +27,45 @@ _LONGEST = 160  # characters
 _FAR = 48  # tokens
 _MOST_WRITERS = 8  # of whose numbers each line's is as high as the one above
 _MOST_DIGITS = 9
-_DIGITS = re.compile(r"\d+")
-_TOKEN = re.compile(r"\d+|[^\W\d_]+|\s+|.")
+_DIGITS = lazy_regex(r"\d+")
+_TOKEN = lazy_regex(r"\d+|[^\W\d_]+|\s+|.")
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 # A date in any order and a clock, seconds since 1970: they differ from line to line.
 _CLOCK = (
     rf"(?:(?:\d{{1,4}}|{_MONTH})[-/. ]{{1,2}}(?:\d{{1,2}}|{_MONTH})(?:[-/. ,]{{1,2}}\d{{2,4}})?(?:[T_:@, \t]|at){{1,3}})?"
     r"\d{1,2}:\d\d:\d\d(?:[.,:]\d+)?|(?<![\d.])1\d{9}(?:\.\d+|\d{3})?(?!\d)"
 )
-CLOCK = re.compile(_CLOCK)
+CLOCK = lazy_regex(_CLOCK)
 _CLOCK_MARK = "\0"  # stands for a clock
 # In brackets and between bars a number can be anyone's; elsewhere one that changes counts something.
-_ENCLOSED = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|\{[^{}]*\}|<[^<>]*>|\|[^|]*(?=\|)")
-_OPEN = re.compile(r"[\[({<][^\])}>]*$|^[^|]*\|[^|]*$")
-_END = re.compile(rf".*(?:[\]:|>)}}{_CLOCK_MARK}]\s*`?|-\s+|\d\s+|\s{{2,}}|\t)", re.S)
-_OWN = re.compile(
+_ENCLOSED = lazy_regex(r"\[[^\[\]]*\]|\([^()]*\)|\{[^{}]*\}|<[^<>]*>|\|[^|]*(?=\|)")
+_OPEN = lazy_regex(r"[\[({<][^\])}>]*$|^[^|]*\|[^|]*$")
+_END = lazy_regex(rf".*(?:[\]:|>)}}{_CLOCK_MARK}]\s*`?|-\s+|\d\s+|\s{{2,}}|\t)", re.S)
+_OWN = lazy_regex(
     r"\[(?:rank|default|trainer|worker|role_)[-_ :=]{0,2}0|\[[A-Za-z][\w.-]*0[\w.-]*:0\]|torch[./]|(?i:rank|epoch|step|iter|loss)"
 )
 # What no program prints behind a label of its own: output of others, passed on.
-_FOREIGN = re.compile(
+_FOREIGN = lazy_regex(
     r"Traceback \(most|  File \"|    \S|\[(?:rank|default)\d+\]:|[WEIF]\d{4} \d\d:\d\d:\d\d\.\d+ |\*{20}|={20}|-{20}$"
     r"|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] torch|(?:srun|slurmstepd): error|(?:WARNING|ERROR|INFO):torch\.|/\S+\.py:\d+: \w*Warning:"
     r"|Setting OMP_NUM_THREADS|\{\"[@\w.]{1,40}\": ?[\"\d{]"
 )
-_FOREIGN_THERE = re.compile(
+_FOREIGN_THERE = lazy_regex(
     rf"(?:[A-Za-z][\w.-]{{0,60}}: )?(?:{_FOREIGN.pattern})"
 )  # perhaps from one of several hosts
 _FOREIGN_BEHIND = re2.compile(rf"(?m)[^\n](?:{_FOREIGN.pattern})")  # one search of all lines, as most files hold none
 MOST_CUSTOM_LABELS = 16  # different labels of a file
 _LONGEST_ON_TRACEBACK = 120  # characters
 _TRACEBACK = "Traceback (most recent call last)"
-_FRAME = re.compile(r'\s*File "[^"]+", line \d')
+_FRAME = lazy_regex(r'\s*File "[^"]+", line \d')
 _FRAME_BEGINS = '   File "'  # behind the blank of a label
-_BELOW_FRAME = re.compile(r'  (?:File "[^"]+", line \d|  \S)')
+_BELOW_FRAME = lazy_regex(r'  (?:File "[^"]+", line \d|  \S)')
 # <3> · w3| · (node-3) · 10.0.0.3:
-_TASK = re.compile(r"[<(\[w]?(?P<task>\d{1,5})[>)\]|:]{1,2}\s*")
-_ADDRESS = re.compile(r"(?<![\w.])(?P<host>\d{1,3}(?:\.\d{1,3}){3})(?![\w.])")
-_HOST = re.compile(r"(?<![\w.-])(?P<host>[A-Za-z][\w.-]*\d[\w.-]*)(?![\w.-])")
+_TASK = lazy_regex(r"[<(\[w]?(?P<task>\d{1,5})[>)\]|:]{1,2}\s*")
+_ADDRESS = lazy_regex(r"(?<![\w.])(?P<host>\d{1,3}(?:\.\d{1,3}){3})(?![\w.])")
+_HOST = lazy_regex(r"(?<![\w.-])(?P<host>[A-Za-z][\w.-]*\d[\w.-]*)(?![\w.-])")
 # INFO - [worker-3]: what a logger writes behind its level is the process's own number; without one it would be a pod's.
-_WORKER = re.compile(r"[\[(<]?(?i:worker|trainer|proc(?:ess)?|replica)[-_ ]?(?P<task>\d{1,5})[\])>]?(?:\s?[:|>-]+)?\s*")
+_WORKER = lazy_regex(r"[\[(<]?(?i:worker|trainer|proc(?:ess)?|replica)[-_ ]?(?P<task>\d{1,5})[\])>]?(?:\s?[:|>-]+)?\s*")
 _INSIDE = ("rank", "short", "local", "number", "bracket", "compose", "kubetail", "host")  # of FORMS
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.times import CTIME, STAMP, SYSLOG
 
 # What the groups say:
@@ -193,7 +194,7 @@ KNOWN = (
         r"(?:(?:\^\[|\\(?:x1[bB]|u001[bB]|0?33|e)|[␛\ufffd])\[|\[(?!m\w))\d{0,2}(?:;\d{1,3})*m ?",
     ),
 )
-TORCH_RANK = re.compile(_TORCH.regex)
+TORCH_RANK = lazy_regex(_TORCH.regex)
 
 
 def _group(name: str, number: int) -> str:
@@ -213,12 +214,12 @@ def _fields() -> dict[str | None, tuple[tuple[str, str], ...]]:
     return fields
 
 
-_PREFIXES = re.compile(rf"\s?(?:{'|'.join(_numbered(prefix, number) for number, prefix in enumerate(KNOWN))})")
+_PREFIXES = lazy_regex(rf"\s?(?:{'|'.join(_numbered(prefix, number) for number, prefix in enumerate(KNOWN))})")
 # By the last group of a match: (what it says, group) for the groups of its prefix up to that one. A None says nothing.
 FIELDS = _fields()
 # What a logger puts before each line of a worker that it passes on; the worker's own label follows.
 _LEVEL = r"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL)"
-PASSED_ON = re.compile(
+PASSED_ON = lazy_regex(
     rf"(?:[-|] )?(?:[\[(<*]{{0,2}}(?:{_LEVEL}\b|\d{{2,4}}[-/:]\d\d|[A-Z]\d{{4}} |(?i:level|std(?:out|err)|time|ts)\b)|\[(?=[^\n]{{0,100}}?(?:{_LEVEL}|\d\d:\d\d))|[\w.]+ ?[-|:] ?\[?{_LEVEL}\b)"
     r"[^\n\"'{}]{0,120}?(?=\[(?:rank|default)\d{1,6}\]:)"
 )

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import re2
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.margins_and_markup import Edges
 
 _SHARE = 0.8  # of a file's first lines that carry a label
@@ -22,7 +23,7 @@ _LINES_PER_TASK = 10  # lines of each task, where not all lines are of tasks
 _LINES_PER_HOST = 3  # lines of each host, where not all lines are of hosts
 _TASK_SHARE = 0.4  # of the first lines that such tasks wrote
 _TRACEBACK = "Traceback (most recent call last)"
-_FRAME = re.compile(r'File "[^"]+", line \d')
+_FRAME = lazy_regex(r'File "[^"]+", line \d')
 
 
 class LearnedLabel(NamedTuple):
@@ -103,18 +104,18 @@ LABELS = (
         r"(?=[\w.:$]*[/-](?:[^\W\d]|[.:/\[\]$-])*\d)(?![\w.-]+:\d+:\d+ \[)(?P<stream>[A-Za-z][\w.:/\[\]$-]*+)(?: |$)",
     ),
 )
-FORMS = {label.name: re.compile(label.regex) for label in LABELS}
-_COUNTED = re.compile(r"\d{1,9}(?:[ /,:]|$)(?!\d\d:)")  # `step 12`, `epoch 3/10`; no time
+FORMS = {label.name: lazy_regex(label.regex) for label in LABELS}
+_COUNTED = lazy_regex(r"\d{1,9}(?:[ /,:]|$)(?!\d\d:)")  # `step 12`, `epoch 3/10`; no time
 _OWN_NUMBERS = frozenset(
     {"clock", "table", "epoch", "elapsed", "grep", "rank", "short", "number"}
 )  # labels of which each line can have its own
 OF_HOSTS = frozenset({"host", "pals"})  # which name what wrote a line, whoever collected it
-_HOST = re.compile(
+_HOST = lazy_regex(
     r"(?:node|host|gpu|worker|trainer|dgx|hgx|ip-|compute|cn|nid|server|srv|master|pod|vm|instance|algo|a100|h100|v100)[\w.-]*\d|x\d+c\d"
 )
 # One of them begins a line of a file some of whose lines are of tasks or hosts; one search of all lines says so.
 _NUMBER_OR_HOST = re2.compile(rf"\n(?:\s*\d{{1,6}}:|(?:{_HOST.pattern})[^\s:]*:)")
-_NO_HOST = re.compile(
+_NO_HOST = lazy_regex(
     r"^[A-Z0-9]+$|(?:Error|Exception|Warning|Interrupt|Exit|Fault)$|\.pyx?$"
     r"|^(?:srun|sbatch|slurmstepd|kernel|NVRM|mpirun|torchrun|python\d?|bash|sh|npm|wandb|docker|kubelet)$"
     r"|^(?:error|fatal|warn|warning|info|debug|critical|notice|panic)$"

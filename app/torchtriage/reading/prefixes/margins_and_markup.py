@@ -14,6 +14,8 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
+from torchtriage.lazy_regex import lazy_regex
+
 _FEWEST = 4  # lines
 _MOST_MARGINS = 3  # in one another
 _NEARLY_ALL = 0.95  # of the lines have a mark
@@ -21,23 +23,23 @@ _NUMBERED = 0.8  # of the lines have a number; between passages that were found 
 _IN_A_ROW = 0.6  # of the numbers are followed by the next one
 _KINDS = 3  # different lines at least; of many ranks each can say the same once, in their order
 _FIRST = 10  # lines that decide for most files
-_DIGITS = re.compile(r"\d+")
-_MARKS = re.compile(r"(?:[ \t]|[>+*`:\u2022\u00b7\u200b-]|#(?!\d))+(?=\S)")
-_NUMBER = re.compile(r"\s*[L#]?(\d{1,9})([:.)|│>\s-]*)")
+_DIGITS = lazy_regex(r"\d+")
+_MARKS = lazy_regex(r"(?:[ \t]|[>+*`:\u2022\u00b7\u200b-]|#(?!\d))+(?=\S)")
+_NUMBER = lazy_regex(r"\s*[L#]?(\d{1,9})([:.)|│>\s-]*)")
 _MOSTLY = 0.7  # of the lines stand in such a document's block
 _HEADINGS = 3  # lines above a diff that have no mark of it
-_AT_EDGE = re.compile(
+_AT_EDGE = lazy_regex(
     r"(\s*)(?:Traceback \(most recent|\[(?:rank|default)\d{1,6}\]:|[WEIF]\d{4} \d\d:\d\d:\d\d\.\d|\d{4}-\d\d-\d\d[T ]\d\d:)"
 )
 _SHORTEST, _LONGEST = 8, 200  # characters of what was put behind every line
-_OWN_FIELDS = re.compile(r"(?:[:|,]? ?\b[\w.]{1,40}=\"[^\"]{0,80}\")+$")
+_OWN_FIELDS = lazy_regex(r"(?:[:|,]? ?\b[\w.]{1,40}=\"[^\"]{0,80}\")+$")
 _TAILS = ("`", "|", "│", "\\", "^[[0m", "[0m")
 _FEWEST_MARKED = 2  # lines that show it
-_MARKUP = re.compile(
+_MARKUP = lazy_regex(
     r"&(?:quot|lt|gt|nbsp|apos|#39|#x27|#34|#x2[27]);|</?(?:p|div|span|td|tr|li|pre|code)\b[^<>]{0,200}>|<br ?/?>"
     r"|[\u00a0\u200b\u3000]{2}|\w[\u00a0]\w|^[\u200b\ufeff]|File [“”„]|[\ufb00-\ufb04]|(?:Error|Exception)：|\]：|，line \d|(?:Error|Exception): [^\n]{0,200}[“‘]"
 )
-_TAG = re.compile(
+_TAG = lazy_regex(
     r"</?(?:p|div|span|td|tr|th|table|tbody|li|ul|ol|pre|code|b|i|em|strong|font|html|body|br)\b[^<>]{0,200}>"
 )
 _PLAIN = str.maketrans({"\u00a0": " ", "\u3000": " ", "\u2002": " ", "\u2003": " ", "\u200b": "", "\ufeff": "", "\u2060": "",

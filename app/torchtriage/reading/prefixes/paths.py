@@ -7,41 +7,43 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from torchtriage.domain.host import host_name
+from torchtriage.lazy_regex import lazy_regex
 
 # torchrun --log-dir: <host or nothing>/<run id>_<random>/attempt_0/3/stderr.log
-_TREE = re.compile(r"(?:^|(?P<root>.*)/)attempt_(?P<attempt>\d{1,6})/(?P<local>\d{1,6})/[^/]+$")
-_LAUNCH = re.compile(r"(?:^|/)node_(\d{1,6})_local_rank_(\d{1,6})_std(?:out|err)$")  # torch.distributed.launch --logdir
+_TREE = lazy_regex(r"(?:^|(?P<root>.*)/)attempt_(?P<attempt>\d{1,6})/(?P<local>\d{1,6})/[^/]+$")
+_LAUNCH = lazy_regex(r"(?:^|/)node_(\d{1,6})_local_rank_(\d{1,6})_std(?:out|err)$")  # torch.distributed.launch --logdir
 # nemo_log_globalrank-3_localrank-3.txt, rank3.log, log_rank_3.txt, 1/rank.03/stdout (mpirun --output-filename)
-_RANK = re.compile(
+_RANK = lazy_regex(
     r"(?:^|[/_.-])(?:global_?|log_?)?(?:rank|std_log_process|proc(?:ess)?)[_.-]?(\d{1,6})(?=[/_.-]|$)", re.I
 )
-_LOCAL_RANK = re.compile(r"(?:^|[/_.-])local_?rank[_.-]?(\d{1,6})(?=[/_.-]|$)", re.I)
+# Paddle: log/workerlog.3, of each host
+_LOCAL_RANK = lazy_regex(r"(?:^|[/_.-])(?:local_?rank[_.-]?|workerlog\.)(\d{1,6})(?=[/_.-]|$)", re.I)
 # Slurm: %j_%t.out, %x-%j-%t.err, %x-%j-%N-%t.err, %x_%j_%N.out, %j-%t-%N.out; submitit: %j_%t_log.err
-_HOST_TASK = re.compile(
+_HOST_TASK = lazy_regex(
     r"(?:^|[/_.-])\d{2,}[_.-](?P<host>[A-Za-z][A-Za-z0-9-]*\d)[_.-](?P<task>\d{1,6})\.(?:out|err|log)$"
 )
-_TASK_HOST = re.compile(
+_TASK_HOST = lazy_regex(
     r"(?:^|[/_.-])\d{3,}[_.-](?P<task>\d{1,6})[_.-](?P<host>[A-Za-z][A-Za-z0-9-]*\d)\.(?:out|err|log)$"
 )
-_TASK = re.compile(r"(?:_|(?:^|[/_-])\d{3,}[.-])(?P<task>\d{1,6})(?:_log)?\.(?:out|err)$")
-_NODE_FILE = re.compile(r"(?:^|[/_.-])\d{3,}[_.-](?P<host>[A-Za-z][A-Za-z0-9-]*\d)\.(?:out|err|log)$")
+_TASK = lazy_regex(r"(?:_|(?:^|[/_-])\d{3,}[.-])(?P<task>\d{1,6})(?:_log)?\.(?:out|err)$")
+_NODE_FILE = lazy_regex(r"(?:^|[/_.-])\d{3,}[_.-](?P<host>[A-Za-z][A-Za-z0-9-]*\d)\.(?:out|err|log)$")
 # /var/log/pods/NAMESPACE_POD_UID/CONTAINER/RESTARTS.log, /var/log/containers/POD_NAMESPACE_CONTAINER-ID.log
-_POD_FOLDER = re.compile(r"(?:^|/)[a-z0-9-]+_(?P<pod>[a-z0-9.-]+)_[0-9a-f-]{8,36}/[^/]+/(?P<restarts>\d{1,4})\.log")
-_POD_FILE = re.compile(r"(?:^|/)(?P<pod>[a-z0-9.-]+)_[a-z0-9-]+_[a-z0-9.-]+-[0-9a-f]{64}\.log$")
-_POD_NAME = re.compile(
+_POD_FOLDER = lazy_regex(r"(?:^|/)[a-z0-9-]+_(?P<pod>[a-z0-9.-]+)_[0-9a-f-]{8,36}/[^/]+/(?P<restarts>\d{1,4})\.log")
+_POD_FILE = lazy_regex(r"(?:^|/)(?P<pod>[a-z0-9.-]+)_[a-z0-9-]+_[a-z0-9.-]+-[0-9a-f]{64}\.log$")
+_POD_NAME = lazy_regex(
     r"(?:^|/)(?P<pod>[a-z0-9][a-z0-9.-]*-(?:master|worker|launcher|node|workers)-\d{1,5}(?:-\d{1,5})?(?:-[a-z0-9]{5})?)(?=/|\.(?:log|txt)$)"
 )
-_HOST = re.compile(
+_HOST = lazy_regex(
     r"(?:^|/)(?P<host>(?:node|host|gpu-|dgx|hgx|compute|ip-|algo-)-?[a-z0-9.-]{0,40}?\d)(?=/|\.(?:log|out|err|txt)$|-\d{10}\b|[_.-](?:global_?|local_?)?rank)", re.I
 )  # fmt: skip
-_DIGITS = re.compile(r"\d+")
+_DIGITS = lazy_regex(r"\d+")
 _MOST_DIGITS = 9
 # What is numbered that is no process: launches, tasks of an array, parts of one log.
-_NO_TASK = re.compile(
+_NO_TASK = lazy_regex(
     r"(?i)(?:attempt|restart|retry|run|job|trial|epoch|step|part|shard|seed|fold|exp|version|v|phase|stage)[_.-]?$"
 )
 # stdout.log, stderr.log and error.json of a folder; 4711_3.out beside 4711_3.err
-_CHANNEL = re.compile(r"(?:^|(?<=[/_.-]))(?:(?:std)?(?:out|err)(?:\.log|\.txt)?|error\.json)$")
+_CHANNEL = lazy_regex(r"(?:^|(?<=[/_.-]))(?:(?:std)?(?:out|err)(?:\.log|\.txt)?|error\.json)$")
 
 
 @dataclass(frozen=True, slots=True)

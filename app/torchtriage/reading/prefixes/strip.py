@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.custom_labels import CLOCK, custom_label, writer_in
 from torchtriage.reading.prefixes.known import (
     FIELDS,
@@ -22,16 +23,16 @@ from torchtriage.reading.prefixes.margins_and_markup import edges_of, without_ed
 from torchtriage.reading.prefixes.paths import FileOrigins
 from torchtriage.reading.prefixes.times import iso, time_in, with_year
 
-ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]_P^][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-B0-2]|[=>])")
-OWN_RANK = re.compile(
+ANSI = lazy_regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]_P^][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-B0-2]|[=>])")
+OWN_RANK = lazy_regex(
     r"(?i)^(?:\[(?!rank)[^\]\n]{0,80}\][ :]*){1,6}\[?rank[ =:_]{0,2}(\d{1,6})\b"  # [time] [level] [file] [Rank 3]
     r"|^\W{0,3}(?:[\w:.,/ -]{0,60}[\[(| ])?rank[ =:_]?(\d{1,6})\b"
 )
-_NCCL = re.compile(r"([A-Za-z][\w.-]*):\d+:\d+ \[(?:\d+)\] NCCL ")
-_LABEL = re.compile(r'(\w+)="([^"]*)"')  # of Loki
-_KEY = re.compile(r"(\w+)[=:]([\w.-]+)")
+_NCCL = lazy_regex(r"([A-Za-z][\w.-]*):\d+:\d+ \[(?:\d+)\] NCCL ")
+_LABEL = lazy_regex(r'(\w+)="([^"]*)"')  # of Loki
+_KEY = lazy_regex(r"(\w+)[=:]([\w.-]+)")
 # Ray says behind a line how many processes wrote it; the first time, what to do about it.
-_REPEATED = re.compile(r"\s*\[repeated \d{1,9}x across cluster\](?: \(Ray deduplicates logs [^\n]{0,400}\))?\s*$")
+_REPEATED = lazy_regex(r"\s*\[repeated \d{1,9}x across cluster\](?: \(Ray deduplicates logs [^\n]{0,400}\))?\s*$")
 _NODE_LABELS = ("node_name", "kubernetes_node_name", "kubernetes_host", "node", "nodename", "hostname", "host",
                 "instance")  # fmt: skip
 _POD_LABELS = ("pod", "pod_name", "kubernetes_pod_name", "k8s_pod_name")

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from torchtriage.lazy_regex import lazy_regex
+
 STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -17,9 +19,9 @@ CTIME = rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) {SYSLOG} (?:[A-Z]{{3,5}} )?\d{{4}}"
 _FAR = 120  # characters in which a line says its time
 _DATE = 16  # characters of a date before the clock, at most
 _LONG_DATE = 11  # and of the one that most loggers write, before which no other can begin
-_STAMP = re.compile(STAMP)
+_STAMP = lazy_regex(STAMP)
 _DAY = r"(?:[01]\d)[/-][0-3]\d \d\d:\d\d:\d\d"
-_IN_TEXT = re.compile(
+_IN_TEXT = lazy_regex(
     rf"(?P<stamp>{STAMP})"
     r"|[WEIF](?P<month>\d\d?)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d+)"  # glog, torch >= 2.2
     r"|(?P<slashes>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?|\d{4}-\d\d-\d\d_\d\d:\d\d:\d\d)"  # torchelastic's report and others
@@ -27,7 +29,7 @@ _IN_TEXT = re.compile(
     rf"|(?P<ctime>{CTIME})"  # date, nvidia-smi
     rf"|(?:^\[?|(?<=^\[))(?P<brief>{_DAY})(?= - mm| d2\.|\s?\])"  # mmengine, detectron2
 )
-_SYSLOG_PARTS = re.compile(rf"({_MONTH}) ([ \d]\d) ([\d:.]+)(?: (?:[A-Z]{{3,5}} )?(\d{{4}}))?$")
+_SYSLOG_PARTS = lazy_regex(rf"({_MONTH}) ([ \d]\d) ([\d:.]+)(?: (?:[A-Z]{{3,5}} )?(\d{{4}}))?$")
 
 
 def time_in(text: str) -> str | None:

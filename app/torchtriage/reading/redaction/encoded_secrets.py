@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import gzip
 import html
-import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import chain
@@ -17,7 +16,8 @@ from urllib.parse import unquote_to_bytes
 
 import re2
 
-from torchtriage.reading.redaction.redact import redacted
+from torchtriage.lazy_regex import lazy_regex
+from torchtriage.reading.redaction.redact import redact, redacted
 from torchtriage.reading.scan import Scanner
 from torchtriage.reading.unwrap.decoder_interface import LARGEST
 from torchtriage.reading.unwrap.transport_encoding import decoded_text, decoded_word
@@ -37,8 +37,8 @@ _MOST_ERASED = 20  # characters in a row that backspaces took back
 _PACKED = rb"[A-Za-z0-9+/]{64}"
 _ESCAPE = re2.compile(b"|".join(_ESCAPES))
 _SLASHED = re2.compile(rb"\\+(?:u00|x)([2-7][0-9a-fA-F])")
-_ERASED = re.compile(rb"[^\x08\n]\x08")
-_HEX = re.compile(rb"[0-9a-fA-F]+")  # of digests, which fill the lines of some logs
+_ERASED = lazy_regex(rb"[^\x08\n]\x08")
+_HEX = lazy_regex(rb"[0-9a-fA-F]+")  # of digests, which fill the lines of some logs
 _BASE64 = re2.compile(rb"[A-Za-z0-9+/]{64,}={0,2}")
 # It ends where a string may end: what is left of a record must be one.
 _WORD = re2.compile(rb"(?:\\+(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})|[^\s\"'<>\\])+")
@@ -73,6 +73,12 @@ def without_spelled_secrets(blocks: Iterable[bytes]) -> Iterator[bytes]:
             block = _BASE64.sub(_repacked, block)
         escaped = bool(found - {len(_ESCAPES)}) and _holds_secrets(_plain(block))
         yield b"\n".join(map(_line, block.split(b"\n"))) if escaped else block
+
+
+def redact_encoded(text: str) -> str:
+    """-> `text` as `redact` gives it, also without the secrets that its words spell."""
+    data = redact(text).encode("utf-8", "surrogateescape")
+    return b"".join(without_spelled_secrets([data])).decode("utf-8", "surrogateescape")
 
 
 def _line(line: bytes) -> bytes:

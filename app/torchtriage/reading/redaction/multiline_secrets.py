@@ -7,9 +7,9 @@ stays.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.redaction.secret_patterns import CELL, KEY_ENDS
 from torchtriage.reading.redaction.secret_values import drawn_by_lot, is_secret
 
@@ -17,16 +17,19 @@ _Span = tuple[int, int, str]
 _PATIENCE = 1000  # lines without a part of the body, after which it is over
 _MOST = 16  # bodies at once
 _DIGITS = bytes.maketrans(b"0123456789", b"0000000000")  # times and ranks differ from line to line
-_ENDS = re.compile(KEY_ENDS.encode())
+_ENDS = lazy_regex(KEY_ENDS.encode())
 _BEGIN = b"-----BEGIN "
 # A line of a body, and whether nothing stands behind it.
-_BODY = re.compile(rb"[ \t\"'|>*#]{0,40}([A-Za-z0-9+/]+={0,3})((?:\\+[nr])*[\"', |\r]*$)?")
-_RUN = re.compile(rb"[A-Za-z0-9+/=]{24,}")
-_LAST_RUN = re.compile(rb"([A-Za-z0-9+/]{60,80}={0,2})((?:\\+n)?[\"',]{0,3})$")
+_BODY = lazy_regex(rb"[ \t\"'|>*#]{0,40}([A-Za-z0-9+/]+={0,3})((?:\\+[nr])*[\"', |\r]*$)?")
+_RUN = lazy_regex(rb"[A-Za-z0-9+/=]{24,}")
+_LAST_RUN = lazy_regex(rb"([A-Za-z0-9+/]{60,80}={0,2})((?:\\+n)?[\"',]{0,3})$")
 _FULL = 40  # characters of a line of a key's body; the last one is shorter
 _NAME = 60  # bytes of a column's name that are looked at
-_CELL = re.compile(CELL.encode())
-_LAST_WORD = re.compile(rb"[ \t]*([^\s]+)[ \t\r]*\Z")
+_CELL = lazy_regex(CELL.encode())
+_LONGEST_MAPPING = 100  # lines
+_LAST_NAME = lazy_regex(rb"[\"']?[A-Za-z]+[\"']?:[ \t\r]*\Z")
+_MEMBER = lazy_regex(rb"[ \t-]*[\"']?[\w.-]{1,80}[\"']?:[ \t]+[\"']?([^\s\"',]{8,4000})[\"',]*[ \t\r]*$")
+_LAST_WORD = lazy_regex(rb"[ \t]*([^\s]+)[ \t\r]*\Z")
 
 
 class _Begun:
@@ -162,6 +165,32 @@ class _Block(_Begun):
         return ((start, start + len(value), "secret"),)
 
 
+class _Mapping(_Begun):
+    """A block of YAML whose values are secrets whatever their names: they stand deeper than the block's own name."""
+
+    __slots__ = ("_doubt",)
+
+    def __init__(self, line: bytes, doubt: int) -> None:
+        name = _LAST_NAME.search(line)
+        self.prefix = line[: name.start() if name else 0].translate(_DIGITS)
+        self._doubt = doubt
+        self.left = _LONGEST_MAPPING if name else 0
+
+    def part(self, line: bytes, plain: bytes) -> Sequence[_Span]:
+        if not plain.startswith(self.prefix):
+            if not self.prefix.strip() and line.strip():
+                self.left = 0  # less deep
+            return ()
+        rest = line[len(self.prefix) :]
+        if rest[:1].strip() and rest[:2] != b"- ":
+            self.left = 0
+            return ()
+        found = _MEMBER.match(line, len(self.prefix))
+        if found is None or not is_secret(found[1], self._doubt, False):
+            return ()
+        return ((found.start(1), found.end(1), "secret"),)
+
+
 class _Label(_Begun):
     """A name alone on its line: its value is the one word of the next, or the last behind what begins both lines."""
 
@@ -217,4 +246,6 @@ _OPENED: dict[str, Callable[[bytes], _Begun]] = {
     "label": _Label,
     "label of lot": lambda line: _Label(line, 2),
     "table": _Table,
+    "mapping": lambda line: _Mapping(line, 2),
+    "manifest": lambda line: _Mapping(line, 3),
 }

@@ -12,15 +12,20 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.redaction.multiline_secrets import Following
 from torchtriage.reading.redaction.secret_patterns import (
     ADDRESS,
     APART,
     FORMS,
     KEY_BEGINS,
+    MANIFEST,
+    MAPPING,
     NAMED,
     OPENING,
     OPENS,
+    UNLISTED,
+    UNLISTED_WHOLE,
     Form,
     Named,
 )
@@ -30,6 +35,7 @@ from torchtriage.reading.redaction.secret_values import (
     drawn_by_lot,
     end_of,
     end_of_line,
+    is_mixed,
     is_open,
     is_secret,
     quote_before,
@@ -78,7 +84,7 @@ def _clean(block: bytes, following: Following) -> bytes:
             continue
         rule = rules[index]
         if isinstance(rule, str):
-            begins.append((at, rule if rule == "key" else _opened_by(_token_before(block, at), "")))
+            begins.append((at, _opened_by(_token_before(block, at), "") if rule == "opening" else rule))
             continue
         found = rule.find(block, at)
         if found:
@@ -193,20 +199,37 @@ class _Address:
         return (start, end, "password") if password and is_secret(password, 0, True) else None
 
 
-_TO_ITS_END = re.compile(rb"[^\s\"'<>`]{0,600}")
-_USER = re.compile(rb"([^\s/:@]*)(?::([^\s]*))?@")
-_PORT = re.compile(rb"\d{1,5}(?:[/?#]|$)")
-_AT_HOST = re.compile(rb"@(?:[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:[/,?]|$)|[\w-]+:\d{2,5}(?:[/,?]|$))")
-_SCHEME = re.compile(rb"([A-Za-z][\w-]{1,30})[ \t]+(?=[^\s])")
-_WHOLE = re.compile(rb"(?i)digest|aws4|oauth$|hawk|mac$|sharedkey|credential|goog4|oss4|tc3|hmac|sdk-|v4")
-_OPENS = re.compile(OPENS.encode(), re.MULTILINE)
-_OPENING = re.compile(OPENING.encode(), re.MULTILINE)
+class _Unlisted:
+    """Finds a token by how a word goes on that begins as those of issuers do."""
+
+    pattern = UNLISTED
+
+    def find(self, data: bytes, at: int) -> _Span | None:
+        end = _ALNUM.match(data, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+        begin = _word_start(data, at)
+        found = _UNLISTED.search(data[begin:end])
+        if found is None or data[begin : begin + 2] == _MANGLED or not is_mixed(found[1]):
+            return at, end, ""
+        return begin + found.start(), end, "token"
+
+
+_ALNUM = lazy_regex(rb"[A-Za-z0-9]*")
+_UNLISTED = lazy_regex(UNLISTED_WHOLE.encode())
+_MANGLED = b"_Z"  # so begin the names of C++ functions
+_TO_ITS_END = lazy_regex(rb"[^\s\"'<>`]{0,600}")
+_USER = lazy_regex(rb"([^\s/:@]*)(?::([^\s]*))?@")
+_PORT = lazy_regex(rb"\d{1,5}(?:[/?#]|$)")
+_AT_HOST = lazy_regex(rb"@(?:[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:[/,?]|$)|[\w-]+:\d{2,5}(?:[/,?]|$))")
+_SCHEME = lazy_regex(rb"([A-Za-z][\w-]{1,30})[ \t]+(?=[^\s])")
+_WHOLE = lazy_regex(rb"(?i)digest|aws4|oauth$|hawk|mac$|sharedkey|credential|goog4|oss4|tc3|hmac|sdk-|v4")
+_OPENS = lazy_regex(OPENS.encode(), re.MULTILINE)
+_OPENING = lazy_regex(OPENING.encode(), re.MULTILINE)
 _MARK = b"[redacted:"
-_TO_HOST = re.compile(rb"[^\s\"'<>/?]{1,200}")
-_WORD_BEFORE = re.compile(
+_TO_HOST = lazy_regex(rb"[^\s\"'<>/?]{1,200}")
+_WORD_BEFORE = lazy_regex(
     rb"(?:\[[0-9;]{0,12}m)?([^\s\"'`/*#;(\[]{6,120})[\"'`]? (?:is|as) (?:the|your|my|our) [\w ]{5,12}\Z"
 )
-_PIPED = re.compile(rb"[\"']?[ \t]*\|[^\n]{0,200}?(?:stdin\b|sudo -\w*S|passwd|kinit|login)")
+_PIPED = lazy_regex(rb"[\"']?[ \t]*\|[^\n]{0,200}?(?:stdin\b|sudo -\w*S|passwd|kinit|login)")
 
 
 def _header(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
@@ -216,7 +239,7 @@ def _header(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
         return begin, end_of_line(data, begin, quote), kind
     end = end_of(data, begin, quote)
     value = data[begin:end]
-    return (begin, end, kind) if is_secret(value, 0, False) and (scheme or not value.isalpha()) else None
+    return (begin, end, kind) if is_secret(value, 0, False) and not (value.isalpha() and len(value) < 16) else None
 
 
 def _line(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
@@ -301,10 +324,19 @@ def _word_start(data: bytes, at: int) -> int:
 
 
 @cache
-def _rules() -> list[_Formed | _Behind | _Address | str]:
+def _rules() -> list[_Formed | _Behind | _Address | _Unlisted | str]:
     """-> what finds the secrets of each pattern. The names come first: a form that stands behind one tells more."""
     forms = [_Formed(form, opening) for form in FORMS for opening in form.begins.split() or [""]]
-    return [*(_Behind(named) for named in NAMED), _Address(), *forms, "key", "opening"]
+    return [
+        *(_Behind(named) for named in NAMED),
+        _Address(),
+        *forms,
+        _Unlisted(),
+        "key",
+        "mapping",
+        "manifest",
+        "opening",
+    ]
 
 
 @cache
@@ -312,7 +344,13 @@ def _patterns() -> list[bytes]:
     forms = [rule.pattern for rule in _rules() if not isinstance(rule, str)]
     return [
         pattern.encode()
-        for pattern in (*forms, KEY_BEGINS, OPENING.replace("?P<cell>", "?:").replace("?P<block>", "?:"))
+        for pattern in (
+            *forms,
+            KEY_BEGINS,
+            MAPPING,
+            MANIFEST,
+            OPENING.replace("?P<cell>", "?:").replace("?P<block>", "?:"),
+        )
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
-from torchtriage.reading.redaction.redact import redact
+from torchtriage.reading.redaction.encoded_secrets import redact_encoded
 
 Value = TypeVar("Value")
 
@@ -15,7 +15,7 @@ def without_secrets(value: Value) -> Value:
     """-> the value with known kinds of secrets taken out of every text in it, names of fields too; the very same value
     where there are none, which one scan of all texts tells."""
     whole = "\n".join(_texts(value))
-    return value if redact(whole) == whole else cast(Value, _cleaned(value))
+    return value if redact_encoded(whole) == whole else cast(Value, _cleaned(value))
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -28,14 +28,14 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _texts(inner)
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from _texts(getattr(value, field.name))
+    else:
+        for name in getattr(value, "__dataclass_fields__", ()):  # what `fields` reads, which takes ten times as long
+            yield from _texts(getattr(value, name))
 
 
 def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
-        return redact(value)
+        return redact_encoded(value)
     if isinstance(value, dict):
         return {_cleaned(name): _cleaned(inner) for name, inner in value.items()}
     if isinstance(value, list):

@@ -39,7 +39,7 @@ FORMS = (
     Form("hugging-face-token", "hf_ api_org_", _ALNUM, 20),
     Form("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", _ALNUM, 20),
     Form("github-token", "github_pat_", r"\w", 20),
-    Form("gitlab-token", "glpat- glptt- gldt- glrt- glcbt- glft- glsoat- glimt- glffct- gloas- glagent-", r"[\w.-]", 18),
+    Form("gitlab-token", "glpat- glptt- gldt- glrt- glrtr- glcbt- glft- glsoat- glimt- glffct- gloas- glagent-", r"[\w.-]", 18),
     Form("gitlab-token", "GR1348941", _WORD, 18),
     Form("slack-token", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxp- xoxr- xoxs- xoxe. xapp-", r"[\w.%-]", 10),
     Form("slack-webhook", "", r"[\w/]", 10, before=r"hooks\.slack\.com/(?:services|workflows|triggers)/", example="hooks.slack.com/services/"),
@@ -47,13 +47,15 @@ FORMS = (
     Form("anthropic-key", "sk-ant-", _WORD, 20),
     Form("openai-key", "sk-proj- sk-svcacct- sk-admin-", _WORD, 30),
     Form("aws-access-key-id", "AKIA ASIA ABIA ACCA", _UPPER, 16),
+    Form("aws-session-token", "FwoGZXIvYXdz IQoJb3JpZ2luX2Vj", _BASE64, 60),
     Form("aws-bedrock-key", "ABSK bedrock-api-key-", _BASE64, 60),
     Form("google-api-key", "AIza", _WORD, 35),
     Form("google-oauth-secret", "GOCSPX-", _WORD, 20),
     Form("google-oauth-token", "ya29.", r"[\w.-]", 20),
+    Form("google-authorization-code", "4/0A 4/1A", _WORD, 40),
     Form("google-refresh-token", "1//0", _WORD, 30),
     Form("azure-client-secret", "7Q~ 8Q~ 9Q~", r"[\w~.-]", 31, part=True, example="aB38Q~"),
-    Form("json-web-token", "eyJ", _WORD, 8, then=r"\.[\w-]{8,}(?:\.[\w-]*){1,4}", example="eyJhbGciOiJIUzI1.eyJzdWIi."),
+    Form("json-web-token", "eyJ", _WORD, 8, then=r"\.(?:eyJ[\w-]{8,}(?:\.[\w-]*){0,4}|[\w-]{8,}(?:\.[\w-]*){1,4})", example="eyJhbGciOiJIUzI1.eyJzdWIi."),
     Form("neptune-token", "eyJhcGlf", _BASE64, 40),
     Form("grafana-token", "eyJrIjoi", _BASE64, 40),
     Form("grafana-token", "glc_ glsa_", _BASE64, 20),
@@ -70,7 +72,8 @@ FORMS = (
     Form("databricks-token", "dapi", r"[0-9a-f-]", 32),
     Form("discord-webhook", "", r"[\w/-]", 38, before=r"discord(?:app)?\.com/api/webhooks/", example="discord.com/api/webhooks/"),
     Form("discord-token", ".", _WORD, 27, before=r"[MNO][\w-]{23,27}\.[\w-]{6}", part=True, example="MTA1aB3dE5gH7jK9mN1pQ2sT.aB3dE5."),
-    Form("telegram-token", ":AA", _WORD, 33, before=r"\d{8,10}", part=True, example="123456789:AA"),
+    Form("telegram-token", ":A", _WORD, 34, before=r"\d{8,10}", part=True, example="123456789:A"),
+    Form("telegram-token", "", r"[\w:-]", 30, before=r"api\.telegram\.org/(?:file/)?bot", example="api.telegram.org/bot"),
     Form("docker-hub-token", "dckr_pat_ dckr_oat_", _WORD, 20),
     Form("vault-token", "hvs. hvb. hvr.", _WORD, 20),
     Form("terraform-token", ".atlasv1.", _WORD, 40, part=True, example="aB3dE5gH7jK9mN.atlasv1."),
@@ -93,12 +96,40 @@ FORMS = (
     Form("tavily-key", "tvly-", _WORD, 20, random=True),
     Form("langsmith-key", "lsv2_pt_ lsv2_sk_", r"\w", 32),
     Form("fireworks-key", "fw_", _ALNUM, 22, apart=True, random=True),
+    Form("pinecone-key", "pcsk_", r"\w", 40, random=True),
+    Form("llama-cloud-key", "llx-", _ALNUM, 40),
+    Form("together-key", "tgp_v1_", _WORD, 40),
+    Form("cerebras-key", "csk-", _ALNUM, 40, apart=True, random=True),
+    Form("e2b-key", "e2b_", _HEX, 40),
+    Form("anyscale-key", "esecret_", _ALNUM, 24, random=True),
+    Form("kaggle-key", "KGAT_", _HEX, 32),
+    Form("elevenlabs-key", "sk_", _HEX, 48, apart=True),
+    Form("voyage-key", "pa-", _WORD, 43, apart=True, random=True),
+    Form("helicone-key", "sk-helicone-", r"[a-z0-9-]", 24),
+    Form("langfuse-key", "sk-lf-", r"[0-9a-f-]", 32),
+    Form("coze-key", "pat_ sat_", _ALNUM, 40, apart=True, random=True),
     Form("jina-key", "jina_", _WORD, 40, random=True),
     Form("posthog-key", "phc_ phx_", _ALNUM, 32),
     Form("tailscale-key", "tskey-", _WORD, 20),
     Form("atlassian-token", "ATATT3 ATCTT3", _BASE64, 60),
     Form("bitbucket-token", "ATBB", _ALNUM, 32),
-    Form("artifactory-token", "AKCp cmVmdGtu", _ALNUM, 58),
+    Form("artifactory-token", "AKCp cmVmd", _ALNUM, 58),
+    Form("aiven-token", "AVNS_", _WORD, 17, random=True),
+    Form("sonar-token", "squ_ sqp_ sqa_", _HEX, 40),
+    Form("sourcegraph-token", "sgp_", r"[0-9a-f_]", 40),
+    Form("buildkite-token", "bkua_", _HEX, 40),
+    Form("circleci-token", "CCIPAT_ CCIPRJ_", r"\w", 40),
+    Form("hubspot-token", "pat-na1- pat-na2- pat-eu1-", r"[0-9a-f-]", 36),
+    Form("plaid-token", "access-sandbox- access-development- access-production-", r"[0-9a-f-]", 36),
+    Form("readme-key", "rdme_", _ALNUM, 60),
+    Form("easypost-key", "EZAK EZTK", _ALNUM, 54),
+    Form("shippo-token", "shippo_live_ shippo_test_", _HEX, 40),
+    Form("facebook-token", "EAAA EAAC EAAM", r"[\w-]", 40, random=True),
+    Form("dropbox-token", "sl.", _WORD, 100, apart=True, random=True),
+    Form("harness-token", "pat. sat.", _WORD, 22, then=r"\.[0-9a-f]{24}\.[A-Za-z0-9]{20}", apart=True, example="pat.aB3dE5gH7jK9mN1pQ2sT4v.0123456789abcdef01234567."),
+    Form("adobe-secret", "p8e-", _ALNUM, 32, apart=True, random=True),
+    Form("clojars-token", "CLOJARS_", _ALNUM, 60),
+    Form("yandex-key", "AQVN", _WORD, 35, apart=True, random=True),
     Form("alibaba-access-key-id", "LTAI", _ALNUM, 12, random=True),
     Form("tencent-secret-id", "AKID", _ALNUM, 28),
     Form("volcengine-access-key-id", "AKLT", _WORD, 20),
@@ -108,6 +139,8 @@ FORMS = (
     Form("teams-webhook", "", r"[\w/-]", 32, before="/IncomingWebhook/", example="/IncomingWebhook/"),
     Form("age-key", "AGE-SECRET-KEY-1", _UPPER, 20),
     Form("1password-token", "ops_eyJ", _BASE64, 20),
+    Form("1password-key", "A3-", _UPPER, 6, then=r"-[A-Z0-9-]{22,40}", apart=True, example="A3-0IBYYU-RL65B4KJ4HB-"),
+    Form("dingtalk-secret", "SEC", _HEX, 64, apart=True),
     Form("doppler-token", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", r"[\w.-]", 20),
     Form("supabase-token", "sbp_ sb_secret_", _WORD, 24, random=True),
     Form("planetscale-token", "pscale_tkn_ pscale_pw_ pscale_oauth_", r"[\w.-]", 20),
@@ -120,6 +153,9 @@ FORMS = (
     Form("airtable-token", ".", _HEX, 40, before=r"pat[A-Za-z0-9]{14}", part=True, example="pataB3dE5gH7jK9mN."),
     Form("figma-token", "figd_ figo_ figu_", _WORD, 20, random=True),
     Form("conda-token", "", _WORD, 12, before=r"conda[\w.:/-]{0,80}/t/", example="https://conda.anaconda.org/t/"),
+    Form("serverchan-key", "SCT", _ALNUM, 24, apart=True, random=True),
+    Form("bark-key", "", _ALNUM, 20, before=r"api\.day\.app/", example="api.day.app/"),
+    Form("zapier-webhook", "", r"[\w/]", 6, before=r"hooks\.zapier\.com/hooks/catch/", example="hooks.zapier.com/hooks/catch/"),
     Form("serverchan-key", "", _ALNUM, 20, before=r"sc(?:tapi)?\.ftqq\.com/", example="sctapi.ftqq.com/"),
     Form("password-hash", "$1$ $5$ $6$ $y$ $apr1$ $2a$ $2b$ $2y$ $argon2i$ $argon2d$ $argon2id$", r"[\w./$=,+-]", 20, random=True),
     Form("password-hash", "{SSHA} {SSHA256} {SSHA512} {CRYPT} pbkdf2_sha256$ pbkdf2:sha256: scrypt:", r"[\w./$=,:+-]", 20, random=True),
@@ -172,16 +208,16 @@ class Named:
 
 _STAGE = r"(?:[_-]?(?:\d{1,2}|prod|dev|test|staging|main|old|new|primary|secondary))?"
 _PASSWORD = (
-    r"pass[-_]?word|(?:^|[^/])pass[-_]?wd|pass[-_]?phrase|passwort|pwd|[_-]pw|rediscli_auth"
-    r"|(?:db|database|smtp|mail|user|ssh|root|admin|redis|mysql|pg|http|proxy|ftp|ldap|login|bind|key|cert|auth)[_.-]?pass"
+    r"pass[-_]?word|(?:^|[^/])pass[-_]?wd|pass[-_]?phrase|passwort|pwd|[_-]pw|rediscli_auth|requirepass|masterauth|rootpw"
+    r"|(?:db|database|smtp|mail|user|ssh|root|admin|redis|mysql|pg|http|proxy|ftp|ldap|login|bind|key|cert|auth|store)[_.-]?pass"
 )
 _SECRET = (
     r"(?:client|app|corp|consumer|signing|webhook|jwt|shared|oauth|encoding|token)[ ._-]?secret"
-    r"|secret(?:[ ._-]?(?:access[ ._-]?)?key)?|access[ ._-]?key[ ._-]?secret|secret[_-]?id|[_-]sk"
+    r"|secret(?:[ ._-]?(?:access[ ._-]?)?key)?|access[ ._-]?key[ ._-]?secret|secret[_-]?id|[_-]sk|(?:totp|otp|mfa)[ _-]?seed"
 )
 _KEY = (
     r"(?:api|app|access|account|auth|encryption|encrypt|fernet|master|subscription|service|license|admin|private"
-    r"|signing|storage|deploy|pre-?shared)[ ._-]?key(?:[ ._-]?id)?|(?:unseal|recovery)[ ._-]?key(?: \d{1,2})?|client-key-data"
+    r"|signing|storage|deploy|pre-?shared|webhook|send)[ ._-]?key(?:[ ._-]?id)?|(?:unseal|recovery)[ ._-]?key(?: \d{1,2})?|client-key-data"
 )
 _TOKEN = (
     r"(?:access|auth|refresh|session|security|private|hub|hf|bot|api|id|bearer|identity|registry|personal|csrf|xsrf"
@@ -212,6 +248,9 @@ NAMED = (
     Named("token", _TOKEN, "auth_token=", 1, assigned=True),
     Named("token", "token", "TOKEN=", 2, 10, assigned=True),
     Named("credentials", r"credentials?|creds|[\"'_;]auth|_auth_?token|dockerconfigjson|dockercfg", '"auth": ', 2, 12, assigned=True),
+    Named("token", r"x-[a-z-]{1,30}-(?:api|auth|key|token|secret)", "X-JFrog-Art-Api: ", 2, 16, assigned=True),
+    Named("secret", r"account[ ._-]key[a-z0-9_.-]{1,80}", "fs.azure.account.key.a.dfs.core.windows.net=", 2, 16, assigned=True),
+    Named("code", r"(?:device|auth(?:orization)?|verification)[ _-]code", "device_code=", 2, 16, assigned=True),
     Named("secret", r"(?:token[_.-]|(?:secret|password)[_.-]?)[a-z0-9_.-]{1,24}", "TOKEN_FOO=", 2, 16, assigned=True),
     Named("key", r"[a-z0-9][_-]key", "KAGGLE_KEY=", 2, 16, assigned=True),
     Named("key", r"[^\w-]key", " key = ", 3, 20, assigned=True),
@@ -221,7 +260,7 @@ NAMED = (
     Named("password", rf"{APART}(?:pw|pass)|[_.-]pass", "pw=", 1, assigned=True),
     Named("password", r"[a-z]Pass[\"']?[:=]", "dbPass=", 1),
     Named("password", _in_json("密码", "密碼", "口令"), "密码：", assigned=True),
-    Named("password", _in_json("提取码", "访问码", "授权码"), "提取码: ", assigned=True),
+    Named("password", _in_json("提取码", "访问码", "授权码", "鉴权码"), "提取码: ", assigned=True),
     Named("key", _in_json("密钥", "秘钥", "私钥", "金鑰", "令牌", "凭证"), "访问密钥：", 1, assigned=True),
     # A name in one field and its value in the next, on the next line too.
     Named(
@@ -238,10 +277,14 @@ NAMED = (
     Named("password", r"login[ \t]{1,4}\S{1,80}[ \t]{1,4}password[ \t]", "machine a.org login ann password "),
     Named("password", r"(?i)(?:login|user(?:name)?|account)[\"']?[:= ][ \t]{0,3}\S{1,80}[ \t]{1,4}(?:and )?pass(?:word|wd)?[ \t]", "login: ann password ", 1),
     # What was asked for, with what was typed.
-    Named("password", r"(?i)pass(?:word|phrase) (?:[a-z]{1,12} ){0,3}for (?:key |user )?[^\s:]{1,80}:[ \t]", "Enter passphrase for key '/root/.ssh/id_rsa': ", 1),
+    Named("password", r"(?i)pass(?:word|phrase) (?:[a-z]{1,12} ){0,3}for (?:key |user )?[^\s:]{1,80}(?::| is)[ \t]", "Enter passphrase for key '/root/.ssh/id_rsa': ", 1),
     Named("password", r"(?:^[ \t]?|[\]|:>][ \t]?|[ \t]{2})password[ \t]", "  password ", 1, 6),
     Named("password", r"[a-z][._-](?:password|secret|token)(?:\t|[ ]{2})|[a-z][.](?:password|secret|token)[ ]", "hive.metastore.password ", 1, 6),
     Named("token", r"(?i)(?:token|secret|password|(?:api|access|signing)[ _-]?key) ", "auth failed for token ", 2, 24),
+    Named("password", r"(?i)(?:one-time|temporary|initial|generated|default|sudo|(?:user|for|as) [\w.@-]{1,60} with) password ", "one-time password ", 2, 8),
+    Named("secret", r"(?i)(?:totp|otp|mfa)[ _-]?(?:seed|secret|key) ", "TOTP seed ", 2, 16),
+    Named("password", r"(?:bindpw|rootbindpw|rootpw)[ \t]", "bindpw ", 1, 6),
+    Named("password", r"snmp-server community ", "snmp-server community ", 1),
     Named("api-key", r"(?i)api key provided:", "Incorrect API key provided: ", 1),
     # What is asked of a server, and what is answered.
     Named("authorization", r"(?:proxy-)?authorization", "Authorization: ", assigned=True, reach="header"),
@@ -269,6 +312,7 @@ NAMED = (
         rf"curl{_OPTIONS}(?:-[A-Za-z]*u|--(?:proxy-)?user)[=\"', \t]*[^\s:\"']*:",
         "curl -u ann:",
     ),
+    Named("password", r"[ \t\"']-u[ =]?[A-Za-z][\w.@-]{0,60}:", "redfish -u ann:", 2, 8),
     Named("password", r"--(?:user|auth|creds?)[ =][\"']?[^\s:\"']{1,80}:", "--user ann:", 1),
     Named("password", rf"smbclient{_OPTIONS}(?:-U|--user)[ =]?[^\s%]+%", "smbclient -U ann%"),
     Named("password", r"(?:requirepass|masterauth|auth-pass \S+) ", "requirepass "),
@@ -290,10 +334,13 @@ NAMED = (
         "ID/PW: ann/",
         1,
     ),
-    Named("api-key", r"(?i)\bkey for [\w.-]+:", "Appending key for api.wandb.ai: ", 2, 16),
+    Named("api-key", r"(?i)\bkey for [\w.-]+(?: to [\w.-]+)?:", "Appending key for api.wandb.ai: ", 2, 16),
     Named("password", r"-pass(?:in|out)?[\"' ,=]{1,4}pass:", "openssl -passin pass:"),
     Named("password", rf"rclone{_NEXT}[\"']?obscure{_NEXT}", "rclone obscure "),
     Named("password", rf"{APART}echo (?:-n )?", "echo ", 1, 6, reach="piped"),
+    Named("password", r"(?:<|&lt;)\(echo (?:-n )?", "sshpass -f <(echo ", 1, 6),
+    Named("password", r"chpasswd ?(?:<|&lt;){2,3} ?(?:&quot;|&#x27;|[\\\"']{0,4})[^\s:\"'&]{1,60}:", "chpasswd <<< ann:", 1, 6),
+    Named("password", r"(?:addauth digest|digest auth) [^\s:]{1,60}:", "addauth digest ann:"),
     Named("wandb-key", r"wandb[\"',]{0,2} [\"']?login(?:[\"',]{0,2} [\"']?--?[\w=:/.-]{1,80}){0,3}[\"']?,? ", "wandb login ", 2, 30),
     Named(
         "password",
@@ -307,7 +354,7 @@ NAMED = (
     Named("secret", r"--from-literal=[\w.-]{1,80}=", "--from-literal=api=", 1),
     Named("secret", rf"configure{_NEXT}[\"']?set{_NEXT}[\"']?\w*(?:secret|key|token)\w*{_NEXT}", "aws configure set aws_secret_access_key ", 1),
     Named("secret", rf"(?:oss|obs|tos|odps)(?:util|cmd)\w*{_OPTIONS}-[kp](?:=|{_NEXT})", "ossutil config -k ", 1),
-    Named("password", r"(?:auth=|BasicAuth|DigestAuth|[.]login)\([^,()\n]+,", "auth=('ann', '", reach="quoted"),
+    Named("password", r"(?:auth=|BasicAuth|DigestAuth|[.](?:login|(?:Sts)?Auth))\([^,()\n]+,", "auth=('ann', '", reach="quoted"),
     # Prose.
     Named("password", r"(?i) (?:is|as) (?:the|your|my|our) (?:password|passphrase|secret|token|api key)", "", 1, reach="before"),
     # An address in percent signs.
@@ -316,6 +363,13 @@ NAMED = (
 
 # A password, or a token in its place, in an address: from its scheme to an @.
 ADDRESS = r"://[^\s/@\"'<>`]{0,120}(?::[^\s\"'<>`]{0,250})?@"
+# A token of an issuer that has no row: a short word, then letters and digits that nobody would write. What Hyperscan sees of
+# it, and the whole of it.
+UNLISTED = "[_-](?:[a-z0-9]{1,19}[A-Z]|[A-Y])[A-Za-z0-9]{24}"
+UNLISTED_WHOLE = r"(?<![A-Za-z_-])[A-Za-z][A-Za-z0-9]{1,11}[_-](?:[A-Za-z0-9]{1,8}[_-])?([A-Za-z0-9]{30,})\Z"
+# What stands over a block of YAML whose values are secrets, whatever their names; and over a manifest's data.
+MAPPING = r"(?i)(?:^|[^\w.-])(?:stringData|secrets?|credentials)[\"']?:[ \t\r]{0,4}$"
+MANIFEST = r"(?:apiVersion: v1|kind: Secret|type: Opaque)[ \t\r]{0,4}\n[^\n]{0,200}data:[ \t\r]{0,4}$"
 KEY_BEGINS = r"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
 KEY_ENDS = r"-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
 # Behind a name with nothing more on its line: of a block of YAML, of a value on the next line, of a table's column.

@@ -5,9 +5,10 @@ Every pattern is linear: each step of a repetition tells by its first bytes, of 
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from string import ascii_lowercase, ascii_uppercase, digits
+
+from torchtriage.lazy_regex import lazy_regex
 
 _LONGEST = 16 << 10  # bytes of a value that are looked at
 
@@ -16,9 +17,12 @@ _COLOUR = rb"(?:\x1b|\\x1b|\\u001[bB]|\\033|\\e|\^\[|#033)\[[0-9;]{0,12}m"
 _GAP = rb"(?:" + _COLOUR + rb"|\xe2\x80[\x8b-\x8d]|\xef\xbb\xbf|\xe2\x81\xa0|[ \t]){0,60}"
 _QUOTE = rb"(?:\\{0,15}(?:\"{3}|'{3}|[\"'`])|&quot;|&#(?:x27|3[49]);|%2[27]|\xe2\x80[\x98-\x9d]|\xe3\x80[\x8c-\x91])"
 # What parts them: a sign, in a web address or HTML spelled otherwise, a word of Chinese, tags, a type; or a table's line.
+_BECAME = "(?:已)?(?:重置|设置|修改|更改|更新|改|设)?".encode()  # before the word of Chinese
 _IS = (
-    rb"(?:(?::[ \t]?| )(?:str(?:ing)?|SecretStr|Optional\[str\]|str \| None)[ \t]?=|[:=]=|[=-]>|:{2,3}=|[?+.]=|::?|[=>]"
-    rb"|%3[AaDd]|\xef\xbc[\x9a\x9d]|&#(?:61|58);|(?:\xe4\xb8\xba|\xe6\x98\xaf)(?:\xef\xbc\x9a|:)?|\xef\xbc\x88[^\n\xef:]{1,60}\xef\xbc\x89(?:\xef\xbc\x9a|:)|\xe3\x80\x91|\\{1,8}u(?:ff1[ad]|4e3a|662f|3011|003[aAdD])|,(?=[ \t]?b?[\"'])"
+    rb"(?:(?::[ \t]?| )(?:str(?:ing)?|SecretStr|Optional\[str\]|str \| None)[ \t]?=|[:=]=|[=-]>|:{2,3}=|[?+.]=|::?|(?P<bracket>>(?=[ \t]))|[=>]"
+    rb"|%3[AaDd]|\xef\xbc[\x9a\x9d]|&#(?:61|58);|"
+    + _BECAME
+    + rb"(?:\xe4\xb8\xba|\xe6\x98\xaf)(?:\xef\xbc\x9a|:)?|\xef\xbc\x88[^\n\xef:]{1,60}\xef\xbc\x89(?:\xef\xbc\x9a|:)|\xe3\x80\x91|(?:\\{1,8}u[0-9a-f]{4}){1,3}\\{1,8}u4e3a|\\{1,8}u(?:ff1[ad]|4e3a|662f|3011|003[aAdD])|,(?=[ \t]?b?[\"'])"
     rb"|(?P<comma>,)|(?:</?[A-Za-z]{1,8}>){1,3})"
 )
 _CLOSES = (
@@ -26,37 +30,50 @@ _CLOSES = (
 )  # what a name may stand in, or a prompt's default
 _OPENS = rb"(?:[bBuUrRfF@]{0,2}(?P<quote>" + _QUOTE + rb"))?"
 _COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\.{3,80}(?=[ \t]))"
-_ASSIGNED = re.compile(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")" + _GAP + _OPENS)
-_SAID = re.compile(rb"[ \t]+(?:(?:is|was|set to):?[ \t]+)?(?P<quote>[\"'`])|[ \t]+(?:is|was|set to):?[ \t]+(?P<none>)")
-_BLANKS_ONLY = re.compile(rb"[ \t]+(?P<quote>[\"'`]?)")  # behind a name in Chinese
-_NEXT_WORD = re.compile(rb"(?:[\"'],[ \t]*|[ \t]+)" + _OPENS)
-_AT_ONCE = re.compile(_GAP + _OPENS)
-_ENTITY = re.compile(rb"(?:&quot;|&#(?:x27|3[49]);|%2[27])\Z")
+_ASSIGNED = lazy_regex(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")" + _GAP + _OPENS)
+_VERB = rb"(?:is|was|(?:(?:is|was|has been|was) )?(?:re)?(?:set|changed) to):?"
+_SAID = lazy_regex(rb"[ \t]+(?:" + _VERB + rb"[ \t]+)?(?P<quote>[\"'`])|[ \t]+" + _VERB + rb"[ \t]+(?P<none>)")
+# Behind a name in Chinese, which may be escaped as in JSON: blanks, or a typeset quote.
+_BEHIND_CHINESE = lazy_regex(
+    rb"(?:[ \t]+(?P<quote>[\"'`]?)|(?P<typeset>\xe2\x80[\x98\x9c]|\xe3\x80\x8c|\\{1,8}u(?:201[8c]|300c)))"
+)
+_NEXT_WORD = lazy_regex(rb"(?:[\"'],[ \t]*|[ \t]+)" + _OPENS)
+_AT_ONCE = lazy_regex(_GAP + _OPENS)
+_ENTITY = lazy_regex(rb"(?:&quot;|&#(?:x27|3[49]);|%2[27])\Z")
 _BLANKS = bytes.maketrans(b"\"'`=,([{\t\n|", b" " * 11)
 
 # A value without quotes ends at a blank, a quote, a bracket that was opened before it, an escape, or where the next field
 # begins: `a=1,b=2`, `a=1&b=2`.
-_BARE = re.compile(
+_BARE = lazy_regex(
     rb"[^\s](?:[^\s\"'`<,;&)\]}\\\x1b\xe2\xe3\xef%#^]"
     rb"|[,;&](?!\s|[\"']|$|[\w.-]{0,40}[=:]|quot;|#\d|amp;)"
     rb"|[)\]}](?![\s,;)\]}\"'.:]|$)"
     rb"|\\(?![nrtu\"'x\\0e]|$)"
     rb"|%(?!2[0267Cc]|3[Bb]|3[Dd]\w|0[AaDd])|#(?!033)|\^(?!\[)|<(?![/\w])){0,16000}"
 )
-_IN_QUOTES = {quote: re.compile(rb"(?:[^%b\\\n]|\\.)*" % quote) for quote in (b'"', b"'", b"`")}
+_IN_QUOTES = {quote: lazy_regex(rb"(?:[^%b\\\n]|\\.)*" % quote) for quote in (b'"', b"'", b"`")}
 _CLOSING = {b"\xe2\x80\x9c": b"\xe2\x80\x9d", b"\xe2\x80\x98": b"\xe2\x80\x99", b"\xe3\x80\x8c": b"\xe3\x80\x8d"}
+_CLOSING |= {b"201c": b"201d", b"2018": b"2019", b"300c": b"300d"}  # escaped as in JSON
 
 
 def behind_name(data: bytes, at: int) -> tuple[int, bytes, int] | None:
     """-> where the value of the name that ends at `at` begins, the quote before it, and the least doubt about it."""
     found = _ASSIGNED.match(data, at)
     if found:
-        return found.end(), found["quote"] or b"", 2 if found["comma"] else 1 if found["column"] else 0
+        return (
+            found.end(),
+            found["quote"] or b"",
+            2 if found["comma"] else 1 if found["column"] or found["bracket"] else 0,
+        )
     found = _NEXT_WORD.match(data, at)
     if found and _is_option(data, at):
         return found.end(), found["quote"] or b"", 0
-    found = _SAID.match(data, at) or (_BLANKS_ONLY.match(data, at) if data[at - 1 : at] >= b"\x80" else None)
-    return (found.end(), found["quote"] or b"", 1) if found else None
+    found = _SAID.match(data, at)
+    if found is None and (data[at - 1 : at] >= b"\x80" or data[at - 6 : at - 4] == b"\\u"):
+        found = _BEHIND_CHINESE.match(data, at)
+    if found is None:
+        return None
+    return found.end(), found["quote"] or found.groupdict().get("typeset") or b"", 1
 
 
 def at_once(data: bytes, at: int) -> tuple[int, bytes]:
@@ -83,7 +100,11 @@ def end_of(data: bytes, start: int, quote: bytes) -> int:
         if found and data[found.end() : found.end() + 1] == quote:
             return found.end()
     elif quote:
-        end = data.find(_CLOSING.get(quote, quote), start, start + _LONGEST)
+        spelled = quote[-4:]
+        closing = (
+            quote[:-4] + _CLOSING[spelled] if quote[:1] == b"\\" and spelled in _CLOSING else _CLOSING.get(quote, quote)
+        )
+        end = data.find(closing, start, start + _LONGEST)
         if end >= 0 and b"\n" not in data[start:end]:
             return end
     found = _BARE.match(data, start, start + _LONGEST)
@@ -104,7 +125,7 @@ def _is_option(data: bytes, at: int) -> bool:
 
 
 # What stands in a secret's place: nothing, a word of prose, a variable, code, a path, what was masked already.
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = lazy_regex(
     rb"(?i)(?:none|null|nil|true|false|yes|no|on|off|n/?a|undefined|missing|required|optional\S*|invalid|incorrect|wrong"
     rb"|unset|empty|expired|str|string|bytes|int|bool|any|object|default|not|is|was|are|be|must|should|can|cannot|can't|will"
     rb"|has|have|does|did|for|of|in|on|to|the|an?|and|or|but|if|when|with|from|by|as|at|too|field|failed|failure|error"
@@ -115,32 +136,32 @@ _PLACEHOLDER = re.compile(
     rb"|<[a-z/|\xe2-\xef][^<>\d]*>?|<\w+_\d+>|\[[a-z_ -]*\]?|\(.{0,2}|\([a-z -]*\)?|\$\{.*|\$\(.*|\$\d|\$(?-i:[a-z_]+|[A-Z_][A-Z0-9_]*)"
     rb"|\{\w*\}?|\{\{(?:[\w .|\"$:=,()\[\]'-]*\}\}.*)?|\{[\"'].*|\{\w+[:=].*|\[[\"'{(\d].*|%\(\w*\)?s?|%[sdr]|%\w+%|`.*|!\w*|@\w+@|\|[-+]?|>[-+]?|-+|&\w+;.*)"
 )
-_CODE = re.compile(
+_CODE = lazy_regex(
     rb"(?:self|cls|args|cfg|config|conf|settings|opts?|options|os|env|environ|request|ctx|kwargs|params|hparams|this|process"
     rb"|secrets|torch|model|data)[.\[].*|[A-Za-z_][\w.]*\(.*|[A-Za-z_][\w.]*\[.*|[A-Za-z]+Token\w*|lambda.*"
     rb"|(?:[a-z]+[_.])+(?:pass|secret|token|key|cred|auth|pw)[a-z]*(?:_[a-z]+)*|\w+_(?:pass\w*|secret|token|key|pw)"
 )
-_PATH = re.compile(
+_PATH = lazy_regex(
     rb"(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[A-Za-z][A-Za-z.]{0,20}|\.[\w-]+)(?:[/\\][\w.@+=,-]*)+|(?:[a-z][a-z0-9+]{1,8}:)?/?/[a-z][\w.:-]*(?:/\S*)?"
     rb"|(?:/[a-z_][a-z0-9_.-]*)+/?|[\w./-]+\.(?:json|ya?ml|txt|pem|crt|key|toml|ini|cfg|py|pt|bin|safetensors|log|sock|db|jsonl|csv|tsv|tar|t?gz|zst|zip"
     rb"|parquet|arrow|mds|np[yz]|h5|ckpt|jpe?g|png|whl|so|html|lock)|[a-z][a-z_-]{1,20}(?:/[\w.=+-]+){2,}"
 )
 # Names that end so, or are so called, tell of something that anybody may see.
-_OPEN_NAME = re.compile(
+_OPEN_NAME = lazy_regex(
     rb"(?i)(?:pub(?:lic)?|primary|foreign|partition|cache|sort|bucket|schema|sequence|host|group|dedup\w*|idempotency|routing"
     rb"|object|store|experiment|trial|study|artifact|hash|lookup|index|lock|commit|content|file|blob|node|shard|graph|state|job|run|rdzv|session|dict|data)[_-]?"
     rb"(?:key|token)$|(?:ids?|name|ur[il]|path|file|hash|type|audience|event|size|length|version|alias|endpoint|dir|count|sha"
     rb"|digest|revision|prefix|format|model|class|expiry|expires)$"
 )
-_WORD = re.compile(rb"[\w.-]+")
-_NUMBER = re.compile(rb"[-+]?[\d.,:xXeE+/%_-]*\d[\d.,:xXeE+/%_-]*(?:[KMGTBkms%]|ms|GB|MB)?")
-_WORDS = re.compile(rb"[^\W\d_]*(?:[-_./: ,]+[^\W\d_]*)*")
-_SEPARATED = re.compile(rb"\w[-_./: ]\w")
+_WORD = lazy_regex(rb"[\w.-]+")
+_NUMBER = lazy_regex(rb"[-+]?[\d.,:xXeE+/%_-]*\d[\d.,:xXeE+/%_-]*(?:[KMGTBkms%]|ms|GB|MB)?")
+_WORDS = lazy_regex(rb"[^\W\d_]*(?:[-_./: ,]+[^\W\d_]*)*")
+_SEPARATED = lazy_regex(rb"\w[-_./: ]\w")
 # Letters and digits with nothing between, or with what nobody writes words with.
-_SURE = re.compile(rb"(?=[^\d]{0,40}\d)(?=[^A-Za-z]{0,40}[A-Za-z])[A-Za-z0-9+=!@~^]{7,200}")
-_LONG_WORD = re.compile(rb"(?=[^\d]{0,60}\d[^\d]{0,60}\d)(?=[^A-Za-z]{0,60}[A-Za-z])[A-Za-z0-9+=]{16,200}")
-_BOTH_CASES = re.compile(rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^\d]*\d)")
-_HEX = re.compile(rb"(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{32,400}")
+_SURE = lazy_regex(rb"(?=[^\d]{0,40}\d)(?=[^A-Za-z]{0,40}[A-Za-z])[A-Za-z0-9+=!@~^]{7,200}")
+_LONG_WORD = lazy_regex(rb"(?=[^\d]{0,60}\d[^\d]{0,60}\d)(?=[^A-Za-z]{0,60}[A-Za-z])[A-Za-z0-9+=]{16,200}")
+_BOTH_CASES = lazy_regex(rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^\d]*\d)")
+_HEX = lazy_regex(rb"(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{32,400}")
 _CLASSES = bytes(
     ord("a")
     if chr(byte) in ascii_lowercase
@@ -196,6 +217,17 @@ def _is_no_word(value: bytes) -> bool:
     if _WORDS.fullmatch(value) or _SEPARATED.search(value):
         return drawn_by_lot(value)
     return True
+
+
+def is_mixed(value: bytes) -> bool:
+    """-> whether it is drawn by lot from small letters, capital ones and digits, which stand among the letters."""
+    classes = value[:400].translate(_CLASSES)
+    return (
+        _BOTH_CASES.search(value) is not None
+        and drawn_by_lot(value)
+        and classes.count(b"a0") + classes.count(b"A0") >= 2
+        and classes.count(b"0a") + classes.count(b"0A") >= 2
+    )
 
 
 def drawn_by_lot(value: bytes) -> bool:

@@ -9,17 +9,18 @@ import re
 from collections.abc import Iterator
 from itertools import zip_longest
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import Decode, Decoded, Decoder, Head, numbered_lines, untouched
 from torchtriage.reading.unwrap.newest_first import from_records
 from torchtriage.reading.unwrap.quoted_strings import unescaped
 
-_YAML = re.compile(
+_YAML = lazy_regex(
     rb"---\r?\n(?=(?:[^\n]*\n){0,60}?(?:textPayload|jsonPayload|protoPayload):)(?=(?:[^\n]*\n){0,60}?(?:timestamp|insertId):)"
 )
-_FLUENT = re.compile(r"\[\d+\] [\w./*-]+: \[\[?(?P<time>\d{10}\.\d+)(?:, \{[^\n]{0,2000}?\}\])?, \{")
-_PAIR = re.compile(r'"([\w.@/-]+)"=>')
-_KEY = re.compile(r"( *)(?:- )?([\w./@\"'-]+):(?: (.*))?$")
-_BLOCK = re.compile(r"[|>][+-]?\d?[+-]?$")
+_FLUENT = lazy_regex(r"\[\d+\] [\w./*-]+: \[\[?(?P<time>\d{10}\.\d+)(?:, \{[^\n]{0,2000}?\}\])?, \{")
+_PAIR = lazy_regex(r'"([\w.@/-]+)"=>')
+_KEY = lazy_regex(r"( *)(?:- )?([\w./@\"'-]+):(?: (.*))?$")
+_BLOCK = lazy_regex(r"[|>][+-]?\d?[+-]?$")
 
 
 def _recognise_yaml(head: Head) -> Decode | None:

@@ -6,9 +6,9 @@ In: the bytes of a file; out: its rows as records, each with the number of its l
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.log_records import is_context_field, is_message_field
 from torchtriage.reading.prefixes.times import iso
 from torchtriage.reading.unwrap.decoder_interface import LARGEST, Decode, Decoded, Decoder, Head, untouched
@@ -18,21 +18,21 @@ _SEPARATORS = ",;\t"
 _SOME = 8  # rows by which a table without names is recognised
 _FEWEST = 4
 _SAMPLE = 16 << 10  # characters
-_CELL = re.compile(r"[@\w][\w @.:/\[\]()-]{0,60}")
+_CELL = lazy_regex(r"[@\w][\w @.:/\[\]()-]{0,60}")
 # Names of columns that show by themselves that messages stand below.
 _OF_TABLES = {"log", "textpayload", "body", "_raw", "text", "message", "@message", "msg", "content", "line", "日志", "日志内容",
               "内容", "消息"}  # fmt: skip
 _TABLE_NAMES = {"date": "time", "@timestamp": "time", "timestamp": "time", "tsns": "ts"}
-_TIME = re.compile(
+_TIME = lazy_regex(
     r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(?::\d\d)?[.\d]*(?:Z| UTC|[+-]\d\d:?\d\d)?|1\d{9}(?:\d{3}){0,3}(?:\.\d+)?"
 )
 # Kibana's, Azure's
-_TIME_IN_WORDS = re.compile(
+_TIME_IN_WORDS = lazy_regex(
     r"(?P<month>[A-Z][a-z]{2}) (?P<day>\d{1,2}), (?P<year>\d{4}) @ (?P<clock>\d\d:\d\d:\d\d(?:\.\d+)?)"
     r"|(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>\d{4}), (?P<hour>\d{1,2})(?P<rest>:\d\d:\d\d(?:\.\d+)?) (?P<half>[AP])M"
 )
-_FIRST_CELL = re.compile(rf"\"?(?:{_TIME.pattern}|{_TIME_IN_WORDS.pattern})\"?[{_SEPARATORS}]")
-_MILLISECONDS = re.compile(r"\d{3}\b")  # of a logger's time, behind a comma
+_FIRST_CELL = lazy_regex(rf"\"?(?:{_TIME.pattern}|{_TIME_IN_WORDS.pattern})\"?[{_SEPARATORS}]")
+_MILLISECONDS = lazy_regex(r"\d{3}\b")  # of a logger's time, behind a comma
 
 
 def _recognise(head: Head) -> Decode | None:

@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import (
     LARGEST,
     Decode,
@@ -16,12 +17,12 @@ from torchtriage.reading.unwrap.decoder_interface import (
     numbered_lines,
 )
 
-_PAGE = re.compile(
+_PAGE = lazy_regex(
     rb"\s*(?:<\?xml[^<]*)?<(?:!DOCTYPE|html|head|body|table|pre|div|p|ul|ol|span|tr|testsuites?)\b", re.I
 )
-_ROW_ENDS = re.compile(r"<br ?/?>|</(?:p|div|tr|li|h\d)>|<!\[CDATA\[|\]\]>", re.I)
-_CELL_ENDS = re.compile(r"</t[dh]>\s*(?=<t[dh]\b)", re.I)
-_TAG = re.compile(
+_ROW_ENDS = lazy_regex(r"<br ?/?>|</(?:p|div|tr|li|h\d)>|<!\[CDATA\[|\]\]>", re.I)
+_CELL_ENDS = lazy_regex(r"</t[dh]>\s*(?=<t[dh]\b)", re.I)
+_TAG = lazy_regex(
     r"<(?:[A-Za-z][\w:-]*(?:\s[^<>]{0,500})?/?|/[A-Za-z][\w:-]*\s*|!--.{0,500}?--|![A-Z][^<>]{0,200}|\?xml[^<>]{0,200})>",
     re.S,
 )

@@ -3,9 +3,9 @@ and an empty line below each. The content of a file in, the log's own lines out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import (
     LARGEST,
     Decode,
@@ -25,7 +25,7 @@ _FIRST = 400  # bytes in which a chat's first line ends
 _HINTS = (b"M\n", b"--More--", b" output:\n")
 _DATE = r"(?:\d{4}[/.-]\d{1,2}[/.-]\d{1,2}|\d{1,2}[/.]\d{1,2}[/.]\d{2,4})"
 _CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?: ?[AP]M)?"
-_BETWEEN = re.compile(
+_BETWEEN = lazy_regex(
     rf"[^\W\d_][^\W\d_]*(?:[ .'-][^\W\d_]+){{0,4}} {{1,3}}{_CLOCK}"  # Slack
     rf"|[^\W\d_]\S{{0,20}}(?: \S{{1,20}})? (?:{_DATE} {_CLOCK}|[—–-] (?:Today|Yesterday) at {_CLOCK})"  # WeChat, Discord
     rf"|\[{_DATE},? {_CLOCK}\] [^\W\d_][^:=\[\]]{{0,40}}:?"  # Teams, WhatsApp

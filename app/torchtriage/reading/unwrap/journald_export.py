@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import Decode, Decoded, Decoder, Head, untouched
 from torchtriage.reading.unwrap.newest_first import from_records
 
-_HEADER = re.compile(rb"[A-Z][a-z]{2} (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S*) [^\n]{0,40}\[s=[^\n\]]*\]")  # of `verbose`
-_JOURNAL = re.compile(rb"(?:__CURSOR|__REALTIME_TIMESTAMP)=|" + _HEADER.pattern + rb"\r?\n +_?[A-Z]")
-_FIELD = re.compile(rb" *([A-Z_][A-Z\d_]*)=(.*)", re.S)
-_SIZED = re.compile(rb"[A-Z_][A-Z\d_]*")
+_HEADER = lazy_regex(rb"[A-Z][a-z]{2} (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S*) [^\n]{0,40}\[s=[^\n\]]*\]")  # of `verbose`
+_JOURNAL = lazy_regex(rb"(?:__CURSOR|__REALTIME_TIMESTAMP)=|" + _HEADER.pattern + rb"\r?\n +_?[A-Z]")
+_FIELD = lazy_regex(rb" *([A-Z_][A-Z\d_]*)=(.*)", re.S)
+_SIZED = lazy_regex(rb"[A-Z_][A-Z\d_]*")
 _SIZE = 8  # bytes that say how many follow, the lowest first
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, tee
 from typing import Any
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.log_records import WHOLE_LOG, record_in, records_in
 from torchtriage.reading.unwrap.decoder_interface import LARGEST, Decode, Decoded, Decoder, Head, from_lines, untouched
 from torchtriage.reading.unwrap.newest_first import from_records
@@ -16,11 +16,11 @@ from torchtriage.reading.unwrap.quoted_strings import lines_in_strings, may_be_e
 _SAMPLE = 64 << 10  # characters
 _MOST_MISSED = 1000  # messages that are spelled in a third way; searching for each takes long
 _FEWEST = 4  # lines of a single record that is a log
-_BEGINS = re.compile(
+_BEGINS = lazy_regex(
     rb"\s*(?:\[\s*[\[{]|\{\s*\r?\n|\{\s*\"(?:events|hits|status|data|results|entries|items)\":\s*[\[{\"])"
 )
-_NOT_BLANK = re.compile(r"\S")
-_OVER_LINES = re.compile(r"\{\s*\n")
+_NOT_BLANK = lazy_regex(r"\S")
+_OVER_LINES = lazy_regex(r"\{\s*\n")
 
 
 def _recognise(head: Head) -> Decode | None:

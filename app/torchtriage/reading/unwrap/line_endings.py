@@ -5,10 +5,10 @@ The content of a file in, its lines out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import (
     LARGEST,
     Decode,
@@ -25,7 +25,7 @@ _SAMPLE = 8 << 10  # bytes in which such lines are looked for
 _FEWEST_BEGINNINGS = 5  # of lines, in one that was joined
 _ENDS = (b"\r", "\u2028".encode(), "\x85".encode())
 # Progress that returns to the line's start and writes over it.
-_BAR = re.compile(rb"%\||\d(?:it/s|s/it)[,\]]|\d \[=*>?\.*\] - ")
+_BAR = lazy_regex(rb"%\||\d(?:it/s|s/it)[,\]]|\d \[=*>?\.*\] - ")
 # What lines begin with and nothing inside of a line does.
 _BEGINS = (
     r"(?:\[(?:rank|default)\d{1,6}\]:|Traceback \(most recent|(?: {2})?File \"[^\"]+\", line \d|[WEIF]\d{4} \d\d:\d\d:\d\d\.\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
@@ -34,11 +34,11 @@ _BEGINS = (
     r"|Root Cause \(first|Failures:|\[\d+\]: )"
 )  # fmt: skip
 _EXCEPTION = r"(?:[a-zA-Z_]\w*\.){0,6}[A-Z]\w*(?:Error|Exception|Interrupt): "  # not as a part of a message
-_LOST_END = re.compile(
+_LOST_END = lazy_regex(
     rf"(?<! )(?<!\]:) {{1,3}}?(?={_BEGINS})|(?<=\]:) (?=  time  )|(?<=[=*-]{{30}}) (?=\S)|(?<![ :]) {{1,3}}?(?={_EXCEPTION})|(?<![ :\]]) {{1,3}}?(?=(?:[Ss]tep|[Ee]poch) \d+[/ :])"
 )
 # Below a frame stands its code, below the code its markers.
-_LOST_END_IN_FRAME = re.compile(r"(?<=, in )(<\w+>|\w+) (?= {4}\S)|(?<=\S) (?= {6,}[~^]{2,}(?: |$))")
+_LOST_END_IN_FRAME = lazy_regex(r"(?<=, in )(<\w+>|\w+) (?= {4}\S)|(?<=\S) (?= {6,}[~^]{2,}(?: |$))")
 
 
 def _recognise_other_ends(head: Head) -> Decode | None:

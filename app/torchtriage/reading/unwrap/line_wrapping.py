@@ -3,12 +3,12 @@ were written out, each with the line number of its first piece."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.margins_and_markup import without_margins
 from torchtriage.reading.unwrap.decoder_interface import Decode, Decoder, Head, Rejoin, from_layout
 
@@ -20,20 +20,20 @@ _BOX_CHARS, _BORDERS = "=*_+─#. -", "|│╮╯"  # ends of lines that are as 
 _FIRST = 20  # lines of the full width that decide for most files
 _KIND, _KINDS = 40, 2  # characters by which kinds of lines differ, and how many are cut at least
 _OFTEN = 3  # lines that begin alike and continue none: another one that begins so may continue none either
-LINE_BEGINS = re.compile(
+LINE_BEGINS = lazy_regex(
     r"\s*(?:\[(?:rank|default)\d|Traceback \(|File \"|\d{4}-\d\d-\d\d|[WEIF]\d{4} \d|[=*-]{8}|[\w.]+(?:Error|Exception)(?::|$)|srun: |slurmstepd: )"
 )
 _RANK_LABELS = ("[rank", "[default")
 _RANK_LABEL_BYTES = tuple(b"\n" + label.encode() for label in _RANK_LABELS)
-_REST = re.compile(r"[ \da-z.,)\]'/_-](?!\w*: )")  # how what was cut off begins: no program's name stands there
+_REST = lazy_regex(r"[ \da-z.,)\]'/_-](?!\w*: )")  # how what was cut off begins: no program's name stands there
 _NEAR = 24  # characters that a line broken between words is shorter, at most, most often
 _SAMPLE = 240  # lines
 _EXACT = 0.8  # of these lines have the full width where they were cut inside words
 _OFTEN_BETWEEN_WORDS = 4
-_FRAME = re.compile(r'(?:.*\s)?File "[^"]+", line \d+(?:, in \S+)?$')
+_FRAME = lazy_regex(r'(?:.*\s)?File "[^"]+", line \d+(?:, in \S+)?$')
 _RULES = ("====", "----", "****", "────")  # what ends a line that is drawn
-_EMPTY = re.compile(r"\W*$")
-_DIGITS = re.compile(r"\d+")
+_EMPTY = lazy_regex(r"\W*$")
+_DIGITS = lazy_regex(r"\d+")
 
 
 def _recognise_between_words(head: Head) -> Decode | None:

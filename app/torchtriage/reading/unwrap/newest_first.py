@@ -4,35 +4,35 @@ times in the same way."""
 from __future__ import annotations
 
 import json
-import re
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import Decode, Decoded, Decoder, Head, cut_into_blocks
 
 _FIRST = 40  # lines that decide for most files
 _HARDLY_ANY = 20  # times as many fall as rise where the newest stand first
 _FEWEST_TIMES = 4  # different times that show an order
-_TIME = re.compile(
+_TIME = lazy_regex(
     rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?"
     rb"|(?<=time\":)\s?\"?\d{10,19}|(?<=timestamp\":)\s?\"?\d{10,19}|(?<=ts\":)\s?\"?\d{10,19}|^\d{13,19}(?=[\t ,])"
 )
 # Others stand at the beginning only: of syslog, of `ts`, of consoles, the journal's field.
-_AT_BEGIN = re.compile(
+_AT_BEGIN = lazy_regex(
     rb"(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d\d/\d\d/\d\d(?:\d\d)? \d\d:\d\d:\d\d|\[?1\d{9}\.\d{3,9}"
     rb"|\[?\d\d:\d\d:\d\d(?:[.,]\d+)?|\{.{0,80}\"__REALTIME_TIMESTAMP\":\s?\"\d{16}"
 )
 _COUNTED = (b"tep ", b"poch ", b"tep: ", b"poch: ", b"ter ", b"atch ", b"ation ")  # what stands before a count
-_NUMBER = re.compile(rb"\[?(\d{1,9})")
+_NUMBER = lazy_regex(rb"\[?(\d{1,9})")
 _SAMPLE = 8 << 10  # bytes in which they stand
 _FEW = 24  # counts that decide for most files
 _MANY = 4096  # lines that are searched together
-_TIME_FIELD = re.compile(r"(?i).*time.*|ts|tsns|date|datetime")  # names of fields
+_TIME_FIELD = lazy_regex(r"(?i).*time.*|ts|tsns|date|datetime")  # names of fields
 _READ_FROM_END = "the newest lines stand first: read from the end"
 _TRACEBACK = b"Traceback (most recent call last)"
-_FRAME = re.compile(rb'File \\?"[^"\\]+\\?", line \d')
+_FRAME = lazy_regex(rb'File \\?"[^"\\]+\\?", line \d')
 
 
 def _recognise(head: Head) -> Decode | None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import (
     LARGEST,
     Decode,
@@ -26,18 +27,18 @@ _LONG_WORD = 400  # characters
 _AT_ONCE = 1 << 20  # characters
 _ESCAPED_END = b"\\n"
 _QUOTES = (b"[", b'"', b"'", b"b")  # with which lists, strings and bytes begin
-_LINE_END = re.compile(r"(?<!\\)(?:\\\\)*+\\n")
-_OPENS = re.compile(rb"\s*(?:\[\s*)?b?[\"']")
-_LIST = re.compile(rb"[\"'],\s{0,9}b?[\"']")
+_LINE_END = lazy_regex(r"(?<!\\)(?:\\\\)*+\\n")
+_OPENS = lazy_regex(rb"\s*(?:\[\s*)?b?[\"']")
+_LIST = lazy_regex(rb"[\"'],\s{0,9}b?[\"']")
 # Possessive (`+`): else each character of a string costs as much memory as a word of the machine.
 # No string begins with an escaped quote: of a string that is cut off, all of them would be tried.
-_STRING = re.compile(r"b?(?<!\\)(?:\"((?:[^\"\\]++|\\.)*+)\"|'((?:[^'\\]++|\\.)*+)')")
-_IN_QUOTES = re.compile(r"\s*\[?\s*b?[\"'].*[\"'],?\s*\]?,?\s*")
-_OBJECT = re.compile(r"[{\[]\s*[\"\[{]")
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.S)
-_BYTES = re.compile(r"(?:\\x[89a-fA-F][0-9a-fA-F])+")
+_STRING = lazy_regex(r"b?(?<!\\)(?:\"((?:[^\"\\]++|\\.)*+)\"|'((?:[^'\\]++|\\.)*+)')")
+_IN_QUOTES = lazy_regex(r"\s*\[?\s*b?[\"'].*[\"'],?\s*\]?,?\s*")
+_OBJECT = lazy_regex(r"[{\[]\s*[\"\[{]")
+_ESCAPE = lazy_regex(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.S)
+_BYTES = lazy_regex(r"(?:\\x[89a-fA-F][0-9a-fA-F])+")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "e": "\x1b"}
-_LINES_OF = re.compile(r"(.+)_lines")  # Ansible writes the same text twice
+_LINES_OF = lazy_regex(r"(.+)_lines")  # Ansible writes the same text twice
 
 
 def _recognise(head: Head) -> Decode | None:

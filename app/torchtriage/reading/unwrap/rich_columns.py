@@ -8,19 +8,20 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import Decode, Decoder, Head, Rejoin, from_layout
 
 _FEWEST = 3  # rows
 _FIRST = 40  # lines that decide for most files
 _SAMPLE = 200  # lines
 _NEARLY_ALL = 0.9  # of the rows
-_ROW = re.compile(
+_ROW = lazy_regex(
     r"(?P<label>\[[a-z]+\d{1,6}\]: ?)?(?P<time>[\[(]?\d[\d/:., TZ+-]{4,30}[\])]?(?= )|)(?P<gap> *)"
     r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) {1,4}(?P<message>.*)"
 )
 _LEVEL = 9  # characters of its column
-_CODE_LINE = re.compile(r" [\w.<>-]{1,60}\.py:\d{1,6} *$")
-_LABEL = re.compile(r"\[[a-z]+\d{1,6}\]: ?")
+_CODE_LINE = lazy_regex(r" [\w.<>-]{1,60}\.py:\d{1,6} *$")
+_LABEL = lazy_regex(r"\[[a-z]+\d{1,6}\]: ?")
 _BOX = "╭│╰"
 _BOX_SIDE = "│".encode()
 

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator
 from urllib.parse import unquote_to_bytes
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import (
     LARGEST,
     Decode,
@@ -23,26 +24,26 @@ from torchtriage.reading.unwrap.decoder_interface import (
 )
 
 _FEWEST = 4  # encoded line ends
-_BASE64 = re.compile(
+_BASE64 = lazy_regex(
     rb"\s*(?:-----BEGIN [^\n]{0,80}\r?\n|data:[\w/+.=;-]{0,80};base64,)?[A-Za-z\d+/]{64}[A-Za-z\d+/\r\n]*={0,2}\s*(?:-----END [^\n]{0,80}\s*)?"
 )
-_HEADING = re.compile(rb"-----[^\n]*|data:[^,\n]*,")
+_HEADING = lazy_regex(rb"-----[^\n]*|data:[^,\n]*,")
 _PROBE = 4096  # characters that are decoded to see whether they are a text
 _GZIP, _GZIP_WBITS = b"\x1f\x8b", 31  # zlib's number for it
-_CONTROL = re.compile(rb"[\0-\x06\x0e-\x1a\x7f]")
+_CONTROL = lazy_regex(rb"[\0-\x06\x0e-\x1a\x7f]")
 _PIECE = 1 << 16  # bytes
-_URL = re.compile(rb"\s*\S+\s*")
-_URL_HEADING = re.compile(rb"\s*data:[^,\s]{0,80},")
-_FIELDS = re.compile(rb"\s*[\w.\[\]-]{1,60}=")
+_URL = lazy_regex(rb"\s*\S+\s*")
+_URL_HEADING = lazy_regex(rb"\s*data:[^,\s]{0,80},")
+_FIELDS = lazy_regex(rb"\s*[\w.\[\]-]{1,60}=")
 _TEAMCITY = "##teamcity["
-_TEAMCITY_TEXT = re.compile(
+_TEAMCITY_TEXT = lazy_regex(
     r"##teamcity\[\w{1,40} [^\n]{0,400}?\b(?:text|out|details|errorDetails)='((?:[^'|]++|\|.)*+)'"
 )
-_TEAMCITY_ESCAPE = re.compile(r"\|(?:0x([0-9a-fA-F]{4})|(.))")
+_TEAMCITY_ESCAPE = lazy_regex(r"\|(?:0x([0-9a-fA-F]{4})|(.))")
 _TEAMCITY_ESCAPED = {"n": "\n", "r": "\r", "x": "\x85", "l": "\u2028", "p": "\u2029"}
 # Of a mail: a soft line end, an escaped character; the first bytes in which they stand.
-_SOFT_END = re.compile(rb"\n[^\n]{60,75}(?<!=)=(?=\r?\n)")
-_QUOTED_PRINTABLE = re.compile(rb"=(?:3D|20|22|27|09)")
+_SOFT_END = lazy_regex(rb"\n[^\n]{60,75}(?<!=)=(?=\r?\n)")
+_QUOTED_PRINTABLE = lazy_regex(rb"=(?:3D|20|22|27|09)")
 _MAIL_SAMPLE = 8 << 10
 
 

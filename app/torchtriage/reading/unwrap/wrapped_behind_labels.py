@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.log_records import record_of
 from torchtriage.reading.prefixes.custom_labels import CLOCK
 from torchtriage.reading.prefixes.known import is_own, prefix_of
@@ -25,7 +26,7 @@ _FEW, _SAMPLE = 40, 200  # lines
 _NEARLY_ALL = 0.95  # of the lines have the label
 _FAR = 120  # characters of a label before a record
 _MOST = 4  # labels in one another
-_NUMBERS = re.compile(r"\d{6,}")  # of sequences, in which records count
+_NUMBERS = lazy_regex(r"\d{6,}")  # of sequences, in which records count
 _OF_COLLECTORS = frozenset({"clock", "table", "epoch", "elapsed", "compose", "kubetail", "stern", "host", "stream"})
 _LAYOUTS = (find_panes, find_columns, find_cuts)  # in the order of the decoders
 Labelled = tuple[str, str]  # what a collector put around a line, and the line
