@@ -13,6 +13,7 @@ import re2
 from torchtriage.domain.line import Line, Position
 from torchtriage.domain.verdict import Checkpoint
 from torchtriage.domain.vocabulary import VocabularyPattern
+from torchtriage.lazy_regex import lazy_regex
 
 NAME = "checkpoint messages"
 LIST = "checkpoint-messages"  # of the vocabulary: its patterns are named STARTED, WRITTEN or FAILED
@@ -20,10 +21,10 @@ STARTED, WRITTEN, FAILED = "started", "written", "failed"
 MOST = 5  # checkpoints told of a run, the newest
 # What a path says of the step: checkpoint-500, iter_0000500, global_step500, epoch=3-step=500.ckpt, checkpoint_6_4000.pt,
 # and a folder that is named by nothing else.
-_STEP = re.compile(
+_STEP = lazy_regex(
     r"(?i)(?:(?:step|iter(?:ation)?)[-_=]?|(?:checkpoint|ckpt)[-_](?:\d{1,6}_)?)(\d{1,12})(?!\d|_\d)|[/\\](\d{1,12})$"
 )
-_PATH_GROUP = re.compile(r"(?:\(\?:[^()]*)?\(\?P<path>.*$")
+_PATH_GROUP = lazy_regex(r"(?:\(\?:[^()]*)?\(\?P<path>.*$")
 
 
 class Message(NamedTuple):

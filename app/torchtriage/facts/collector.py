@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence, Set
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -13,6 +13,7 @@ from torchtriage.domain.line import START, Line, Position
 from torchtriage.facts import progress, versions
 from torchtriage.facts.line_facts import ENOUGH_OF_FIELD, LONGEST, LineSigns, Told
 from torchtriage.facts.line_origin import BEGIN_WORDS, begins
+from torchtriage.facts.line_values import KeptLines
 from torchtriage.facts.phases import Phases, Steps
 from torchtriage.facts.registry import FactValue
 from torchtriage.facts.time_range import Span
@@ -22,6 +23,8 @@ from torchtriage.reading.prefixes.paths import FileOrigin, writer_of
 MOST_HOSTS = 4096
 _MOST_LASTING = 4096
 NEWEST = 256  # values kept of one line fact
+_MOST_PROGRESS = 16  # newest lines of progress
+_MOST_EARLIER = 4096  # lines of progress of earlier attempts
 
 
 @dataclass(slots=True)
@@ -31,8 +34,8 @@ class Environment:
     `progress` and `well` hold the positions of lines that show progress, and that say the run ended well; `wound_up` those
     of lines that clean-up code prints after a failure as well; `joined` those of a passed barrier or a placed pod;
     `refused` those of a server's answer to a request that it could not take, `serves` those in which one says that it
-    is up; `progress_of` the last progress of each rank that labels its lines. `step` is the last one of the file that came furthest. `exit_code` is the last status
-    but 0 that a line speaks of.
+    is up, `logging_errors` those in which a logger could not write. `step` is the last one of the file that came furthest. `exit_code` is the last status but 0 that a line
+    speaks of.
     """
 
     signs: LineSigns
@@ -44,14 +47,15 @@ class Environment:
     executed_on: set[str] = field(default_factory=set)  # all hosts of the job, as its batch system tells
     files: dict[int, FileOrigin] = field(default_factory=dict)  # of a run of several, by their number
     versions: dict[str, str] = field(default_factory=dict)
+    version_at: dict[str, Line] = field(default_factory=dict)  # the lines that tell them
     span: Span = field(default_factory=Span)
     progress: list[Position] = field(default_factory=list)
-    progress_of: dict[int, Position] = field(default_factory=dict)
     well: list[Position] = field(default_factory=list)
     wound_up: list[Position] = field(default_factory=list)
     joined: list[Position] = field(default_factory=list)
     refused: list[Position] = field(default_factory=list)
     serves: list[Position] = field(default_factory=list)
+    logging_errors: list[Position] = field(default_factory=list)
     foreign: int = 0
     on_gpus: int = 0  # foreign lines, of programs that use GPUs
     of_field: int = 0
@@ -59,6 +63,11 @@ class Environment:
     around: int = 0  # lines that tell of no more than what stands around training
     kinds: int = 0  # of words of this field, a bit each
     values: dict[str, list[FactValue]] = field(default_factory=dict)  # of each line fact the newest, by its name
+    told: KeptLines = field(default_factory=KeptLines)  # lines to be read where the run failed
+    _progressed_of: dict[int, Line] = field(default_factory=dict)  # the last line of progress of each rank
+    _newest: deque[Line] = field(default_factory=lambda: deque(maxlen=_MOST_PROGRESS))  # of those of any rank
+    _earlier: list[Line] = field(default_factory=list)  # the same of attempts before
+    _attempt: int = 0
     _steps: Steps = field(default_factory=Steps)
     _phases: Phases = field(default_factory=Phases)
     _bounds: Bounds = (None, None)
@@ -68,6 +77,17 @@ class Environment:
     @property
     def step(self) -> int | None:
         return self._steps.read()
+
+    @property
+    def progress_of(self) -> dict[int, Position]:
+        """Where the last progress of each rank stands that labels its lines."""
+        return {rank: line.position for rank, line in self._progressed_of.items()}
+
+    @property
+    def progress_lines(self) -> Iterator[Line]:
+        """The last lines of progress of the run, of each rank and each attempt."""
+        known = (*self._earlier, *self._progressed_of.values(), *self._newest)
+        yield from {(line.position, line.text): line for line in known}.values()
 
     @property
     def of_another_program(self) -> bool:
@@ -123,7 +143,7 @@ class Environment:
         form, text = self.signs.form_of(signs), line.text[:LONGEST]
         told = self.signs.told_by(text, signs) if form.is_read else form.told
         if form.says_more and self._lasting.get(id(told)) is not told:
-            self._note(line.position, told, claimed)
+            self._note(line, told, claimed)
             self._remember(told)
         self.of_field += told.of_field
         self.of_devices += told.of_devices
@@ -133,13 +153,16 @@ class Environment:
             self._progressed(line, told.phase)
             rank = line.rank if line.rank is not None else progress.writer(text)
             if rank is not None:
-                self.progress_of[rank] = line.position
+                self._progressed_of[rank] = line
 
     def read(self, line: Line, bits: int) -> None:
         """Takes what a line tells of the line facts with these bits."""
         for number, fact in enumerate(self.signs.line_facts):
-            value = fact.read(line.text[:LONGEST]) if bits >> number & 1 else None
-            if value is not None:
+            if not bits >> number & 1:
+                continue
+            if fact.read is None:
+                self.told.add(line)
+            elif (value := fact.read(line.text[:LONGEST])) is not None:
                 known = self.values.setdefault(fact.name, [])
                 known.append(FactValue(line, value))
                 del known[:-NEWEST]
@@ -162,14 +185,28 @@ class Environment:
         """Takes lines of progress."""
         self._advance([line.position for line in lines])
         self._steps.add(lines)
+        self._keep(lines)
         for line in lines:
             if self._phases.go_on(line):
                 break
         if "rank" in "\n".join([line.text[:7] for line in lines]).lower():
-            told = [(progress.writer(line.text) if line.rank is None else line.rank, line.position) for line in lines]
+            told = [(progress.writer(line.text) if line.rank is None else line.rank, line) for line in lines]
         else:
-            told = [(line.rank, line.position) for line in lines]
-        self.progress_of |= {rank: position for rank, position in told if rank is not None}
+            told = [(line.rank, line) for line in lines]
+        self._progressed_of |= {rank: line for rank, line in told if rank is not None}
+
+    def _keep(self, lines: Sequence[Line]) -> None:
+        """Keeps the last ones of some lines of progress."""
+        if lines[-1].attempt != self._attempt:
+            if len(self._earlier) < _MOST_EARLIER:
+                self._earlier += [*self._progressed_of.values(), *self._newest]
+            self._attempt = lines[-1].attempt
+        self._newest.extend(lines[-_MOST_PROGRESS:])
+
+    def last_progress(self, rank: int) -> Position | None:
+        """-> where the last progress of a rank stands."""
+        line = self._progressed_of.get(rank)
+        return line.position if line else None
 
     def label(self, signs: tuple[int, ...]) -> None:
         """Takes what the start of a line tells, its label included: the form of a rank's label tells the version too."""
@@ -184,15 +221,18 @@ class Environment:
         if rank is not None and rank not in self.host_of:
             self.host_of[rank] = host
 
-    def _note(self, position: Position, told: Told, claimed: bool) -> None:
+    def _note(self, line: Line, told: Told, claimed: bool) -> None:
+        position = line.position
         if told.launcher:
             self.started_by(told.launcher)
         self.world_size = self.world_size or told.world_size
         self.exit_code = told.exit_code or self.exit_code
         for name, version in told.versions:
             known = self.versions.setdefault(name, version)
+            self.version_at.setdefault(name, line)
             if version.startswith(f"{known}."):
                 self.versions[name] = version
+                self.version_at[name] = line
         for host in told.hosts:
             self.at(host, None)
         for rank, host in told.placed:
@@ -201,8 +241,9 @@ class Environment:
         self._narrow(told.bounds)
         if told.phase and not claimed:
             self._phases.enter(position, told.phase)
+        also = ((self.refused, told.refused), (self.serves, told.serves), (self.logging_errors, told.logging_error))
         shown = ((self.well, told.well), (self.wound_up, told.wound_up), (self.joined, told.joined))
-        for positions, shows in (*shown, (self.refused, told.refused), (self.serves, told.serves)):
+        for positions, shows in (*shown, *also):
             if shows:
                 positions.append(position)
         self.foreign += told.foreign
@@ -211,7 +252,7 @@ class Environment:
     def _remember(self, told: Told) -> None:
         """Ranks print the same lines: what tells the same however often it is told need not be noted again."""
         anew = told.phase or told.exit_code or told.well or told.wound_up or told.joined or told.refused or told.serves
-        if anew or told.foreign:
+        if anew or told.logging_error or told.foreign:
             return
         if len(self._lasting) >= _MOST_LASTING:
             self._lasting.clear()
@@ -237,6 +278,9 @@ class Environment:
         def to(position: Position) -> Position:
             return position._replace(file=files.get(position.file, position.file))
 
+        def placed(line: Line) -> Line:
+            return line._replace(position=to(line.position))
+
         return replace(
             self,
             progress=sorted(map(to, self.progress)),
@@ -245,11 +289,15 @@ class Environment:
             joined=sorted(map(to, self.joined)),
             refused=sorted(map(to, self.refused)),
             serves=sorted(map(to, self.serves)),
-            progress_of={rank: to(position) for rank, position in self.progress_of.items()},
+            logging_errors=sorted(map(to, self.logging_errors)),
+            version_at={name: placed(line) for name, line in self.version_at.items()},
+            told=self.told.moved(to),
+            _progressed_of={rank: placed(line) for rank, line in self._progressed_of.items()},
+            _newest=deque(map(placed, self._newest), _MOST_PROGRESS),
+            _earlier=list(map(placed, self._earlier)),
             values={
                 name: sorted(
-                    (value._replace(line=value.line._replace(position=to(value.line.position))) for value in known),
-                    key=lambda value: value.line.position,
+                    (value._replace(line=placed(value.line)) for value in known), key=lambda value: value.line.position
                 )
                 for name, known in self.values.items()
             },
@@ -273,6 +321,8 @@ class Environment:
         """`phase`: what the line itself says that the run did, as in `saving checkpoint at iteration 100`."""
         self._advance([line.position])
         self._steps.add([line])
+        if line.number:
+            self._keep([line])
         if phase is None:
             self._phases.go_on(line)
 

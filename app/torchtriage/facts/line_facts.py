@@ -35,6 +35,7 @@ class Told(NamedTuple):
     joined: bool = False
     refused: bool = False
     serves: bool = False
+    logging_error: bool = False
     foreign: bool = False
     on_gpus: bool = False  # foreign, and of a program that uses GPUs
     of_field: bool = False
@@ -83,13 +84,16 @@ class LineSigns:
         self.phases = signs_by_name(vocabulary.patterns("phases"))
         self.well, self.wound_up = listed("run-ended-well"), listed("run-wound-up")
         self.joined, self.refused, self.serves = listed("wait-ended"), listed("request-refused"), listed("server-up")
+        self.logging_errors = listed("logging-errors")
         self.training, self.devices = listed("training-words"), listed("device-words")
         self.around = listed("batch-system-words")
         self.hints = tuple(sign_of([item]) for item in vocabulary.patterns("training-loop-words"))
         self.gpu_programs = listed("other-programs-on-gpus")
         self.other_programs = (self.gpu_programs, *(listed(f"other-programs-{name}") for name in _OTHER_PROGRAMS))
         self.people_asking, self.other_fields = listed("people-asking"), listed("other-fields")
-        of_course = (self.well, self.wound_up, self.joined, self.refused, self.serves, *self.phases.values())
+        of_course = (
+            self.well, self.wound_up, self.joined, self.refused, self.serves, self.logging_errors, *self.phases.values(),
+        )  # fmt: skip
         of_field = (self.around, self.training, self.devices, *self.hints)
         self.all: tuple[Sign, ...] = (
             *self.launchers.by_name.values(), *launchers.SIGNS, *versions.SIGNS, *progress.SIGNS, *of_course, *hosts.SIGNS,
@@ -134,6 +138,7 @@ class LineSigns:
             joined=self.joined in shown,
             refused=self.refused in shown,
             serves=self.serves in shown,
+            logging_error=self.logging_errors in shown,
             of_field=of_field,
             of_devices=of_field and not by_words,
             around=self.around in shown and not of_field,

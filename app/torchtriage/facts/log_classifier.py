@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 
 from torchtriage.domain.line import Line, Position
 from torchtriage.facts import Environment
 from torchtriage.facts.line_facts import LineSigns
+from torchtriage.lazy_regex import lazy_regex
 
 _UNTOLD = 7  # lines with words; of so few, none need say that they are of training,
 _HINTED = 40  # and of so few one is enough;
 _PLAIN = 3  # so many are enough for any log
-_WORDS = re.compile(r"[^\W\d_]{3}")
+_WORDS = lazy_regex(r"[^\W\d_]{3}")
 _FEWEST = 2  # lines that only a person writes
 
 

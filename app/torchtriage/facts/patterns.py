@@ -9,13 +9,14 @@ from functools import cached_property, lru_cache
 import re2
 
 from torchtriage.domain.vocabulary import VocabularyPattern
+from torchtriage.lazy_regex import lazy_regex
 
-_LONG_REPEAT = re.compile(r"\{1,\d{2,}\}")  # an automaton that counts is large
-_PART = re.compile(r"\\[sWD\\\[\]^]|\[\^?|\]|\^")  # of a regex: where a set begins and ends, a line's start, escapes
+_LONG_REPEAT = lazy_regex(r"\{1,\d{2,}\}")  # an automaton that counts is large
+_PART = lazy_regex(r"\\[sWD\\\[\]^]|\[\^?|\]|\^")  # of a regex: where a set begins and ends, a line's start, escapes
 _IN_A_LINE = {r"\s": r"[ \t\f\r]", r"\W": r"[^\w\n]", r"\D": r"[^\d\n]", "[^": r"[^\n", "^": r"\n"}
-_BY_CHARACTER = re.compile(r"[^\x00-\x7f][?*+{]|\[[^\]]*[^\x00-\x7f]")  # where bytes are no characters
-_NUMBER_AT_END = re.compile(r"\\d\+(?=\)?(?:\||$))")
-_WORD_AT_END = re.compile(r"\\S\*$")
+_BY_CHARACTER = lazy_regex(r"[^\x00-\x7f][?*+{]|\[[^\]]*[^\x00-\x7f]")  # where bytes are no characters
+_NUMBER_AT_END = lazy_regex(r"\\d\+(?=\)?(?:\||$))")
+_WORD_AT_END = lazy_regex(r"\\S\*$")
 
 
 class Sign:

@@ -70,7 +70,7 @@ class Steps:
             if known == self._unread[0].position.file:
                 break  # as of most batches, which are of one file
             file = line.position.file
-            if file != known and (step := progress.step(line.text[:LONGEST])) is not None:
+            if file != known and (step := progress.step(progress.newest(line.text))) is not None:
                 self._last[file] = step
                 known = file
         self._unread.clear()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 
 from torchtriage.facts.patterns import Shown, Sign
+from torchtriage.lazy_regex import lazy_regex
 
 # `epoch 3`, `step: 120/1000`, `iteration        5/     100 |`, `| 12/100 [`, `loss 0.5`; not `epochs: 300`, a setting.
 PROGRESS = Sign(
@@ -16,24 +17,26 @@ PROGRESS = Sign(
 )
 # What counts steps, the surest first; an epoch is none.
 # They are searched in small letters and begin with a literal, with what may stand before it behind: many times as fast.
-_NUMBER = r"(\d{1,3}(?:,\d{3})+|\d{1,9})\b(?!\.(?!0\b)\d)"  # 120 · 1,200 · 119.0; not 0.12
+_NUMBER = r"(\d{1,3}(?:,\d{3})+|\d{1,9})\b(?!\.(?!0\b)\d|%)"  # 120 · 1,200 · 119.0; not 0.12, not 2%
 _STEPS = (
-    re.compile(rf"global(?<!\wglobal)[_ ]?steps?['\"]?[ :=]{{0,3}}{_NUMBER}"),
-    re.compile(
-        r"(?:step(?<![^\W_]step)|iteration(?<![^\W_]iteration)|iter(?<![^\W_]iter)|update(?<![^\W_]update))s?\b"
+    lazy_regex(rf"global(?<!\wglobal)[_ ]?steps?['\"]?[ :=]{{0,3}}{_NUMBER}"),
+    lazy_regex(
+        r"(?:step(?<![^\W_]step)|iteration(?<![^\W_]iteration)(?<!skipped iteration)(?<!nan iteration)"
+        r"|iter(?<![^\W_]iter)|update(?<![^\W_]update))s?\b"
         rf"['\"]?[ :=\[#/'\"]{{0,12}}{_NUMBER}"
     ),
     # Epoch: [3][ 50/5005] · Epoch(train) [1][50/1000] · Train: 3 [ 50/1251 (  4%)]; `Train Epoch: 3 [1280/60000` counts images
-    re.compile(r"(?:(?<!train )epoch|train)(?:\(train\))?:?\s{0,4}\[?\d+\]?\s{0,4}\[ *(\d{1,9})/ *\d+"),
-    re.compile(r"iter\(train\)\s{0,4}\[ *(\d{1,9})/ *\d+"),
-    re.compile(r"\| *(\d{1,9})/ *\d+ batches"),
-    re.compile(rf"(?:batch(?<!\wbatch)|it(?<!\wit))\b['\"]?[ :=\[#/]{{0,4}}{_NUMBER}"),
+    lazy_regex(r"(?:(?<!train )epoch|train)(?:\(train\))?:?\s{0,4}\[?\d+\]?\s{0,4}\[ *(\d{1,9})/ *\d+"),
+    lazy_regex(r"iter\(train\)\s{0,4}\[ *(\d{1,9})/ *\d+"),
+    lazy_regex(r"\| *(\d{1,9})/ *\d+ batches"),
+    lazy_regex(rf"(?:batch(?<!\wbatch)|it(?<!\wit))\b['\"]?[ :=\[#/]{{0,4}}{_NUMBER}"),
 )
 # Steps of an evaluation are none of the training's.
-_EVALUATED = re.compile(r"\b(?:eval|val|valid|validation|evaluation|test)[ _/](?:step|iter|iteration|batch)s?\b")
-_BAR = re.compile(r"([^|\r\n]{0,80}?)\d{1,3}%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/\d+ \[")
-_OTHER_BAR = re.compile(
-    r"(?i)load|download|fetch|map|filter|token|generat|extract|sav|valid|eval|test|cast|prepro|cach|shard|capture|compil|sanity|predict|index|scann"
+_EVALUATED = lazy_regex(r"\b(?:eval|val|valid|validation|evaluation|test)[ _/](?:step|iter|iteration|batch)s?\b")
+_BAR = lazy_regex(r"([^|\r\n]{0,80}?)\d{1,3}%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/\d+ \[")
+_BAR_COUNT = lazy_regex(r"\d%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9}/\d{1,9}) \[")
+_OTHER_BAR = lazy_regex(
+    r"(?i)load|download|fetch|map|filter|token|generat|extract|sav|valid|eval|test|cast|prepro|cach|shard|captur|compil|sanity|predict|index|scann"
 )
 # Bars that fill before the first step.
 _PREPARING = Sign(
@@ -48,7 +51,7 @@ _IN_WORDS = Sign(
 # A file's name tells steps of another time: `last/epoch=0-step=5000.ckpt`.
 _OF_A_FILE = Sign(r"(?:^|(?<=\s))\S*(?:/[^\s/]*[a-z][=_-]\d|epoch=\d+-step=\d)\S*")
 # [rank 3] step 20 · Rank=3 epoch 1: what a script puts before its own lines
-_WRITER = re.compile(r"(?i)\W{0,3}rank[ =:]{0,2}(\d{1,6})\b")
+_WRITER = lazy_regex(r"(?i)\W{0,3}rank[ =:]{0,2}(\d{1,6})\b")
 # A tracker's summary, which it prints after failures as well.
 _SUMMARY = Sign(r"^wandb: ")
 # A scheduler counts steps too, but those are of the job.
@@ -56,6 +59,9 @@ _SCHEDULER = Sign(r"\*\*\* (?:STEP|JOB) |\bjob step\b|StepId=")
 _COUNTING = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _IN_WORDS, _SUMMARY)
 _IN_PART = (_PREPARING, _OF_A_FILE, _IN_WORDS)  # of a line in which something else can show progress
 SIGNS = _COUNTING
+_LONGEST = 2000  # characters that are looked at
+# "warm_step": 30000, of a configuration, and Warmup steps: 30000: how many there are, and not which one runs.
+_A_SETTING = lazy_regex(r"\s*\"[\w.-]+\": [^{]{0,80}$|(?:.{0,200}\W)?[A-Za-z]\w* steps: ?\d+$")
 
 
 def counting(text: str) -> Shown:
@@ -82,8 +88,19 @@ def writer(text: str) -> int | None:
     return int(found[1]) if found else None
 
 
+def newest(text: str) -> str:
+    """-> the end of a line in which a bar was drawn again and again, with its last state; other lines as they are, as
+    far as they are looked at."""
+    last = text.rfind("%|")
+    if last < 0 or text.find("%|") == last:
+        return text[:_LONGEST]
+    return text[max(text.rfind("]", 0, last), text.rfind("\r", 0, last)) + 1 :][:_LONGEST]
+
+
 def step(text: str) -> int | None:
     """-> the last training step that a text with progress tells; None where it counts epochs or something else."""
+    if _A_SETTING.match(text):
+        return None
     small = text.lower()
     if ("val" in small or "test" in small) and _EVALUATED.search(small):
         return None
@@ -94,3 +111,16 @@ def step(text: str) -> int | None:
     barred = "%|" in text or "% " in text
     bars = [number for label, number in _BAR.findall(text) if not _OTHER_BAR.search(label)] if barred else ()
     return int(bars[-1]) if bars else None
+
+
+def moves(texts: Iterable[str]) -> bool:
+    """-> whether some lines of progress show different steps. A bar that is drawn again at the same step shows one."""
+    first = None
+    for text in texts:
+        told = step(text)
+        bars = _BAR_COUNT.findall(text) if told is None else ()
+        shown = str(told) if told is not None else bars[-1] if bars else text
+        if first is not None and shown != first:
+            return True
+        first = shown
+    return False

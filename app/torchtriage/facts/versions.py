@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from torchtriage.facts.container_images import IMAGE, held
 from torchtriage.facts.patterns import Shown, Sign
+from torchtriage.lazy_regex import lazy_regex
 
 Bounds = tuple[tuple[int, int] | None, tuple[int, int] | None]  # at least, below; as (major, minor)
 
@@ -21,11 +21,16 @@ _NAMED = Sign(
 )
 _NAMES = {"pytorch": "torch", "pytorch-lightning": "lightning", "megatron-core": "megatron", "mosaicml": "composer",
           "nemo-toolkit": "nemo"}  # fmt: skip
-_WHEEL = re.compile(r"(?:\.dist-info|\.egg|-cp\d|-py\d)")  # behind torch-2.3.0
+PACKAGES = (  # of which a version can be told
+    "torch", "cuda", "nccl", "driver", "cudnn", "python", "lightning", "transformers", "accelerate", "deepspeed", "ray",
+    "vllm", "megatron", "flash-attn", "numpy", "triton", "xformers", "peft", "trl", "datasets", "torchvision", "wandb",
+    "composer", "nemo", "mmengine", "mmcv", "mmdet", "detectron2", "transformer-engine", "bitsandbytes", "apex",
+)  # fmt: skip
+_WHEEL = lazy_regex(r"(?:\.dist-info|\.egg|-cp\d|-py\d)")  # behind torch-2.3.0
 _NAMED_PYTHON = r"(?i)\bpython(?:[ _]version)?['\"]?\s?[:=]?\s?"
 _PYTHON = _NAMED_PYTHON + r"(?:(3\.\d{1,2}\.\d+)\b|(3\.\d{1,2})(?:[^\w/\\]|$))"
 PATH = Sign(_NAMED_PYTHON + r"(3\.\d{1,2})[/\\]")  # of most frames; once the version is known they tell no more
-_PYTHON_OR_PATH = re.compile(f"{_PYTHON}|{PATH.pattern.removeprefix('(?i)')}")
+_PYTHON_OR_PATH = lazy_regex(f"{_PYTHON}|{PATH.pattern.removeprefix('(?i)')}")
 _OTHERS = {  # what is printed in forms of its own
     "cuda": Sign(
         r"(?i)\b(?:cuda(?: runtime| toolkit)?(?: version)?['\"]?\s?|CUDA used to build PyTorch|torch cuda version|nvcc version)[.:= ]*[:=. ]\s?(\d+\.\d+)"
@@ -40,11 +45,11 @@ _OTHERS = {  # what is printed in forms of its own
     "vllm": Sign(r"LLM engine \(v(\d+\.\d+\.\d+\w*)\)|vLLM API server version (\d+\.\d+\.\d+\w*)"),
 }
 # A version that is asked for, or goes away, is not the one that runs.
-_ASKED = re.compile(
+_ASKED = lazy_regex(
     r"(?i)(?:requires?|needs?|since|least|minimum|before|after|until|than|upgrade to|from|uninstalling|installation:|collecting|expected"
     r"|compiled (?:with|for)|compatible with)[\s'\"]*$"
 )
-_OR_LATER = re.compile(
+_OR_LATER = lazy_regex(
     r"(?i)['\"]?\s?(?:\(?(?:or|and) (?:later|above|newer|higher|greater|below|earlier)|\+? (?:is|are) required| is available)"
 )
 

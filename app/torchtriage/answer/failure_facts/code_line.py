@@ -1,0 +1,454 @@
+"""What failed in the line of code that a traceback shows: the line and the message in, the operand and its like out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeGuard
+
+from torchtriage.answer.failure_facts.failure import Failure, is_users
+from torchtriage.answer.failure_facts.statement import Statement, parsed
+from torchtriage.domain.event import Frame
+from torchtriage.domain.fact import Fact
+from torchtriage.lazy_regex import lazy_regex
+
+Found = dict[str, str | None]
+_RAISE = lazy_regex(r"raise\b|self\._(?:format_and_)?raise|$")
+_NO_CALL = frozenset({"NameError", "UnboundLocalError", "AssertionError", "KeyboardInterrupt"})  # never of a call
+_OPERATORS: dict[str, type[ast.AST]] = {
+    "+": ast.Add, "-": ast.Sub, "*": ast.Mult, "/": ast.Div, "//": ast.FloorDiv, "%": ast.Mod, "@": ast.MatMult,
+    "**": ast.Pow, "**orpow()": ast.Pow, "&": ast.BitAnd, "|": ast.BitOr, "^": ast.BitXor,
+    "<": ast.Lt, "<=": ast.LtE, ">": ast.Gt, ">=": ast.GtE,
+}  # fmt: skip
+
+
+def code_line(failure: Failure) -> Iterator[Fact]:
+    """`operand` (the expression in the user's line that the message is about: `batch['ids']`) and `operand_type` (what
+    it is, in the message's words: NoneType, list); `other_operand` and `other_type` beside an operator; `attribute`;
+    `collection`, `key` and `index` of a subscript; `condition` of an assertion; `target` and `source` of an unpacking;
+    `imported` (module of an import statement); `called` (the call in the user's line that failed, as `torch.load`)
+    and its first `argument`. `library_operand` is what failed where the failing line is a library's. A fact that the
+    line does not tell for certain is left out. `code_names` are the variables in the line: `x, self.weight`."""
+    for name, value in _told(failure).items():
+        if value:
+            yield failure.fact(name, value)
+    frame = next((frame for frame in reversed(failure.frames) if is_users(frame)), None)
+    if failure.raised is not None and frame is not None and (names := _given(frame)):
+        yield failure.fact("code_names", ", ".join(names))
+
+
+def _given(frame: Frame) -> list[str]:
+    """-> the variables that a user's line works with, as they can be printed above it."""
+    statement = parsed(frame.code, frame.marked)
+    if statement is None or _RAISE.match(frame.code.strip()):
+        return []
+    called = {id(node) for call in statement.all(ast.Call) for node in ast.walk(call.func)}
+    stored = {id(node) for node in ast.walk(statement.tree) if isinstance(getattr(node, "ctx", None), ast.Store)}
+    inside = {id(node.value) for node in ast.walk(statement.tree) if isinstance(node, ast.Attribute)}
+    nodes = [node for node in statement.all(ast.Attribute, ast.Name) if id(node) not in called | stored | inside]
+    told = (statement.source(node) for node in nodes)
+    names = dict.fromkeys(name for name in told if name and name not in _CONSTANTS and "_cut_" not in name)
+    return list(names)[:_MOST_NAMES]
+
+
+_CONSTANTS = frozenset({"self", "None", "True", "False"})
+_MOST_NAMES = 3
+
+
+def _told(failure: Failure) -> Found:
+    """-> the facts by their names; None is not known."""
+    raised = failure.raised
+    if raised is None:
+        return {}
+    shown = failure.frames
+    own = max((place for place, frame in enumerate(shown) if is_users(frame)), default=-1)
+    below = shown[own + 1 :]
+    kind, message = raised.type.rpartition(".")[2], raised.message
+    types = _types(kind, message)
+    told = dict(types)
+    if below and not _RAISE.match(below[-1].code.strip()):
+        told["library_operand"] = _operands(below[-1], kind, message).get("operand")
+    elif own >= 0:
+        told.update(_operands(shown[own], kind, message))
+    if own >= 0 and kind not in _NO_CALL and (below or not told):
+        for name, value in _call(shown[own], below[0].function if below else "").items():
+            told.setdefault(name, value)
+    return told
+
+
+def _operands(frame: Frame, kind: str, message: str) -> Found:
+    """-> what the message is about in a frame's line; nothing where the line only raises."""
+    if _RAISE.match(frame.code.strip()):
+        return {}
+    statement = parsed(frame.code, frame.marked)
+    return operands(statement, kind, message) if statement else {}
+
+
+def operands(statement: Statement, kind: str, message: str) -> Found:
+    """-> the facts that a statement and the exception's message tell together, by name; None is not known."""
+    if kind == "AssertionError":
+        asserted = statement.all(ast.Assert)
+        return {"condition": statement.source(asserted[0].test) if asserted else None}
+    for pattern, kinds, rule in _RULES:
+        if (not kinds or kind in kinds) and (found := pattern.search(message)):
+            return rule(statement, found)
+    return {}
+
+
+def _types(kind: str, message: str) -> Found:
+    """-> of what type the operands are, as far as the message says."""
+    for pattern in _TYPES:
+        if found := pattern.search(message):
+            return found.groupdict()
+    return {"operand_type": "module"} if kind == "AttributeError" and message.startswith("module '") else {}
+
+
+def _call(frame: Frame, callee: str) -> Found:
+    """-> the call in a user's line that led into a library's function, and its first argument."""
+    statement = parsed(frame.code, frame.marked)
+    if statement is None or (callee.startswith("__") and callee not in _CALLED):
+        return {}
+    calls = statement.all(ast.Call)
+    named = [call for call in calls if _name(call.func) == callee] or (calls if len(calls) == 1 else [])
+    if len(named) != 1:
+        return {}
+    return _of_call(statement, named[0])
+
+
+_CALLED = ("__init__", "__call__", "__new__")  # what a call runs; of the others, an operator or an attribute
+
+
+def _of_call(statement: Statement, call: ast.Call) -> Found:
+    if _name(call.func) == "_cut_":
+        return {}
+    first = next((given for given in call.args[:1] if not isinstance(given, ast.Starred)), None)
+    return {"called": statement.source(call.func), "argument": statement.source(first)}
+
+
+def _name(node: ast.AST) -> str:
+    """-> the last part of a dotted name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _only(statement: Statement, nodes: Iterable[ast.AST]) -> str | None:
+    """-> what all nodes are in the text; None where they differ, so that nobody knows which one failed."""
+    texts = {statement.source(node) for node in nodes}
+    return texts.pop() if len(texts) == 1 else None
+
+
+def _attribute(statement: Statement, found: re.Match[str]) -> Found:
+    name = found["name"]
+    nodes = [node.value for node in statement.all(ast.Attribute) if node.attr == name]
+    if not nodes:  # getattr(args, "lr")
+        nodes = [
+            call.args[0]
+            for call in statement.all(ast.Call)
+            if _name(call.func) in ("getattr", "delattr", "setattr") and call.args
+        ]
+    return {"operand": _only(statement, nodes), "attribute": name}
+
+
+def _subscripts(statement: Statement) -> list[ast.Subscript]:
+    return statement.all(ast.Subscript)
+
+
+def _key(statement: Statement, found: re.Match[str]) -> Found:
+    key = found["key"]
+    nodes = _subscripts(statement)
+    same = [node for node in nodes if isinstance(node.slice, ast.Constant) and repr(node.slice.value) == key]
+    others = [node for node in nodes if not isinstance(node.slice, ast.Constant)]
+    chosen = same or others
+    told = {"key": key.strip("'\""), "collection": _only(statement, (node.value for node in chosen))}
+    if not chosen:  # batch.pop("ids")
+        return {**told, **_method_of(("pop", "remove"))(statement, found)}
+    return {
+        **told,
+        "operand": _only(statement, chosen),
+        "index": None if same else _only(statement, (node.slice for node in chosen)),
+    }
+
+
+def _index(statement: Statement, found: re.Match[str]) -> Found:
+    nodes = [
+        node
+        for node in _subscripts(statement)
+        if not (isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str))
+    ]
+    if len(nodes) > 1:
+        nodes = [
+            node for node in nodes if not isinstance(node.slice, ast.Slice)
+        ] or nodes  # a slice is never out of range
+    if len(nodes) != 1:
+        return _method_of(("pop",))(statement, found) if not nodes else {}
+    return {
+        "operand": statement.source(nodes[0]),
+        "collection": statement.source(nodes[0].value),
+        "index": statement.source(nodes[0].slice),
+    }
+
+
+def _subscripted(statement: Statement, found: re.Match[str]) -> Found:
+    nodes = _subscripts(statement)
+    inner = [node for node in nodes if isinstance(node.value, ast.Subscript)]
+    if len(nodes) > 1 and not inner and statement.start == 0:
+        return {"operand": _only(statement, (node.value for node in nodes))}
+    if len(nodes) == 1 or (nodes and statement.start):
+        outer = nodes[0]
+        return {"operand": statement.source(outer.value), "index": statement.source(outer.slice)}
+    return {}
+
+
+def _called(statement: Statement, found: re.Match[str]) -> Found:
+    calls = [call for call in statement.all(ast.Call) if _name(call.func) != "_cut_"]
+    return {"operand": _only(statement, (call.func for call in calls))}
+
+
+def _iterated(statement: Statement, found: re.Match[str]) -> Found:
+    nodes: list[ast.AST] = []
+    for node in statement.all(ast.AST):
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            nodes.append(node.iter)
+        elif isinstance(node, (ast.Starred, ast.YieldFrom)) or (
+            isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Tuple, ast.List))
+        ):
+            nodes.append(node.value)
+        elif isinstance(node, ast.Call) and node.args and _name(node.func) in _TAKES_ITERABLES:
+            nodes.append(node.args[0])
+    return {"operand": _only(statement, nodes)}
+
+
+def _unpacks(node: ast.AST) -> TypeGuard[ast.Assign]:
+    return isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Tuple, ast.List))
+
+
+_TAKES_ITERABLES = frozenset(
+    {"list", "tuple", "set", "sorted", "sum", "enumerate", "iter", "max", "min", "any", "all", "dict", "join"}
+)
+
+
+def _contained(statement: Statement, found: re.Match[str]) -> Found:
+    nodes = [
+        compare.comparators[-1]
+        for compare in statement.all(ast.Compare)
+        if isinstance(compare.ops[-1], (ast.In, ast.NotIn))
+    ]
+    return {"operand": _only(statement, nodes)}
+
+
+def _binary(statement: Statement, found: re.Match[str]) -> Found:
+    groups = found.groupdict()
+    operator = _OPERATORS.get((groups.get("operator") or "+").replace(" ", "").removesuffix("="))
+    pairs: list[tuple[ast.AST, ast.AST]] = []
+    for node in statement.all(ast.BinOp, ast.AugAssign, ast.Compare):
+        if isinstance(node, ast.BinOp) and operator and isinstance(node.op, operator):
+            pairs.append((node.left, node.right))
+        elif isinstance(node, ast.AugAssign) and operator and isinstance(node.op, operator):
+            pairs.append((node.target, node.value))
+        elif isinstance(node, ast.Compare) and len(node.ops) == 1 and operator and isinstance(node.ops[0], operator):
+            pairs.append((node.left, node.comparators[0]))
+    if "operator" not in groups:  # the message names the type of the right side, which is none of a text's
+        pairs = [pair for pair in pairs if not isinstance(pair[1], (ast.JoinedStr, ast.Constant))] or pairs
+    if len(pairs) != 1:
+        return {}
+    return {"operand": statement.source(pairs[0][0]), "other_operand": statement.source(pairs[0][1])}
+
+
+def _compared(statement: Statement, found: re.Match[str]) -> Found:
+    wanted = _OPERATORS.get(found["operator"])
+    nodes = [node for node in statement.all(ast.Compare) if wanted and isinstance(node.ops[0], wanted)]
+    if len(nodes) != 1:
+        return {}
+    return {"operand": statement.source(nodes[0].left), "other_operand": statement.source(nodes[0].comparators[0])}
+
+
+def _divided(statement: Statement, found: re.Match[str]) -> Found:
+    by = (ast.Div, ast.FloorDiv, ast.Mod)
+    nodes: list[ast.AST] = [node.right for node in statement.all(ast.BinOp) if isinstance(node.op, by)]
+    nodes += [node.value for node in statement.all(ast.AugAssign) if isinstance(node.op, by)]
+    return {"operand": _only(statement, nodes)}
+
+
+def _unary(statement: Statement, found: re.Match[str]) -> Found:
+    return {"operand": _only(statement, (node.operand for node in statement.all(ast.UnaryOp)))}
+
+
+def _argument_of(*names: str) -> Callable[[Statement, re.Match[str]], Found]:
+    """-> a rule: the first argument of the call of one of these functions, or of the one that the message names."""
+
+    def rule(statement: Statement, found: re.Match[str]) -> Found:
+        wanted = {*names, found.groupdict().get("called") or ""}
+        calls = [call for call in statement.all(ast.Call) if _name(call.func) in wanted and call.args]
+        if not calls:
+            return {}
+        called = _only(statement, (call.func for call in calls))
+        return {"operand": _only(statement, (call.args[0] for call in calls)), "called": called}
+
+    return rule
+
+
+def _method_of(names: tuple[str, ...]) -> Callable[[Statement, re.Match[str]], Found]:
+    """-> a rule: the object whose method of one of these names is called."""
+
+    def rule(statement: Statement, found: re.Match[str]) -> Found:
+        owners = [
+            call.func.value
+            for call in statement.all(ast.Call)
+            if isinstance(call.func, ast.Attribute) and call.func.attr in names
+        ]
+        return {"collection": _only(statement, owners)}
+
+    return rule
+
+
+def _mapped(statement: Statement, found: re.Match[str]) -> Found:
+    nodes = [keyword.value for call in statement.all(ast.Call) for keyword in call.keywords if keyword.arg is None]
+    return {"operand": _only(statement, nodes)}
+
+
+def _entered(statement: Statement, found: re.Match[str]) -> Found:
+    nodes = [
+        item.context_expr
+        for node in statement.all(ast.With, ast.AsyncWith)
+        if isinstance(node, (ast.With, ast.AsyncWith))
+        for item in node.items
+    ]
+    return {"operand": _only(statement, nodes)}
+
+
+def _unpacked(statement: Statement, found: re.Match[str]) -> Found:
+    pairs: list[tuple[ast.AST, ast.AST]] = []
+    for node in statement.all(ast.Assign, ast.For, ast.AsyncFor, ast.comprehension):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Tuple, ast.List)):
+            pairs.append((node.targets[0], node.value))
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)) and isinstance(
+            node.target, (ast.Tuple, ast.List)
+        ):
+            pairs.append((node.target, node.iter))
+    if len(pairs) != 1:
+        return {}
+    target, source = pairs[0]
+    return {"target": (statement.source(target) or "").strip("()"), "source": statement.source(source)}
+
+
+def _bad_call(statement: Statement, found: re.Match[str]) -> Found:
+    """The call that a function refused: by its name, or by the keyword that it does not know."""
+    parts = (
+        found["function"].rpartition("(")[0].split(".")
+        if found["function"].endswith("(")
+        else found["function"].split(".")
+    )
+    names = {parts[-1]} | (
+        {parts[-2]} if parts[-1] in ("__init__", "__new__", "__call__", "forward") and len(parts) > 1 else set()
+    )
+    keyword = found.groupdict().get("keyword")
+    calls = [call for call in statement.all(ast.Call) if _name(call.func) != "_cut_"]
+    named = [call for call in calls if _name(call.func) in names]
+    if keyword and not named:
+        named = [call for call in calls if any(given.arg == keyword for given in call.keywords)]
+    chosen = named or (calls if len(calls) == 1 else [])
+    if len(chosen) != 1:
+        return {}
+    value = next((given.value for given in chosen[0].keywords if keyword and given.arg == keyword), None)
+    return {"called": statement.source(chosen[0].func), "argument": statement.source(value)}
+
+
+def _imported(statement: Statement, found: re.Match[str]) -> Found:
+    for node in statement.all(ast.ImportFrom, ast.Import):
+        if isinstance(node, ast.ImportFrom):
+            return {"imported": "." * node.level + (node.module or "")}
+        if isinstance(node, ast.Import):
+            return {"imported": node.names[0].name}
+    return {}
+
+
+def _opened(statement: Statement, found: re.Match[str]) -> Found:
+    calls = [call for call in statement.all(ast.Call) if _name(call.func) != "_cut_"]
+    opens = [call for call in calls if _name(call.func) in _OPENS] or (calls if len(calls) == 1 else [])
+    return _of_call(statement, opens[0]) if len(opens) == 1 else {}
+
+
+_OPENS = frozenset(
+    {"open", "load", "listdir", "scandir", "stat", "getsize", "makedirs", "mkdir", "remove", "unlink", "rename",
+     "rmtree", "copy", "copyfile", "move", "imread", "read_csv", "read_json", "read_parquet", "fromfile", "memmap",
+     "loadtxt", "symlink", "chdir", "read_text", "read_bytes", "write_text", "save", "replace", "from_pretrained",
+     "run", "Popen", "check_call", "check_output"}
+)  # fmt: skip
+
+
+_NONE: frozenset[str] = frozenset()
+_OS = frozenset(
+    {"FileNotFoundError", "PermissionError", "IsADirectoryError", "NotADirectoryError", "FileExistsError", "OSError"}
+)
+_TYPE, _VALUE = frozenset({"TypeError"}), frozenset({"ValueError"})
+# What the message says, of which exceptions, and where in the line that is. The first one that holds decides.
+_RULES: tuple[tuple[re.Pattern[str], frozenset[str], Callable[[Statement, re.Match[str]], Found]], ...] = tuple(
+    (lazy_regex(pattern), kinds, rule)
+    for pattern, kinds, rule in (
+        (r"has no attribute '(?P<name>\w+)'", _NONE, _attribute),
+        (
+            r"attribute '(?P<name>\w+)' is read-only",
+            _NONE,
+            _attribute,
+        ),
+        (r"^(?P<key>.{1,200})$", frozenset({"KeyError"}), _key),
+        (
+            r"index out of range$|is out of bounds for axis|invalid index|too many indices|empty list",
+            frozenset({"IndexError"}),
+            _index,
+        ),
+        (
+            r"is not subscriptable|support item (?:assignment|deletion)|object does not support indexing",
+            _TYPE,
+            _subscripted,
+        ),
+        (r"indices must be|unhashable type|index must be", _TYPE, _subscripted),
+        (r"is not callable", _TYPE, _called),
+        (r"argument of type '\w+' is not (?:iterable|a container)", _TYPE, _contained),
+        (r"object is not iterable|cannot unpack non-iterable|is not an async iterable", _TYPE, _iterated),
+        (r"object is not an iterator", _TYPE, _argument_of("next")),
+        (r"(?:argument after \*\* must be a mapping)", _TYPE, _mapped),
+        (r"unsupported operand type\(s\) for (?P<operator>[^:]{1,15}):", _TYPE, _binary),
+        (r"can only concatenate|must be str, not|can't multiply sequence", _TYPE, _binary),
+        (r"'(?P<operator>[<>]=?)' not supported between", _TYPE, _compared),
+        (r"bad operand type for unary", _TYPE, _unary),
+        (r"has no len\(\)", _TYPE, _argument_of("len")),
+        (r"context manager protocol|__enter__", _NONE, _entered),
+        (r"^(?P<called>int|float|complex)\(\) argument must be", _TYPE, _argument_of()),
+        (r"^(?P<called>\w+)\(\) argument must be str, bytes", _TYPE, _argument_of()),
+        (r"expected str, bytes or os\.PathLike", _TYPE, _opened),
+        (r"^(?P<function>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<keyword>\w+)'", _TYPE, _bad_call),
+        (
+            r"^(?P<function>[\w.<>]+)\(\) got multiple values for (?:keyword )?argument '(?P<keyword>\w+)'",
+            _TYPE,
+            _bad_call,
+        ),
+        (r"^(?P<function>[\w.<>]+)\(\) (?:missing|takes|got some|expected)", _TYPE, _bad_call),
+        (r"values to unpack", _VALUE, _unpacked),
+        (r"could not convert string to float", _VALUE, _argument_of("float")),
+        (r"invalid literal for int\(\)", _VALUE, _argument_of("int")),
+        (r"^(?P<called>max|min)\(\) (?:arg is an empty|iterable argument is empty)", _VALUE, _argument_of()),
+        (r"not in (?:list|deque|tuple)", _VALUE, _method_of(("index", "remove"))),
+        (r"by zero|modulo", frozenset({"ZeroDivisionError"}), _divided),
+        (r"", frozenset({"ImportError", "ModuleNotFoundError"}), _imported),
+        (r"", _OS, _opened),
+    )
+)
+_TYPES = tuple(
+    lazy_regex(pattern)
+    for pattern in (
+        r"^unsupported operand type\(s\) for [^:]{1,15}: '(?P<operand_type>[\w.]+)' and '(?P<other_type>[\w.]+)'",
+        r"not supported between instances of '(?P<operand_type>[\w.]+)' and '(?P<other_type>[\w.]+)'",
+        r"^can only concatenate (?P<operand_type>\w+) \(not \"(?P<other_type>[\w.]+)\"\)",
+        r"^'(?P<operand_type>[\w.]+)' object ",
+        r"^type object '(?P<operand_type>[\w.]+)' has no attribute",
+        r"^object of type '(?P<operand_type>[\w.]+)'",
+        r"^argument of type '(?P<operand_type>[\w.]+)'",
+        r"^cannot unpack non-iterable (?P<operand_type>[\w.]+) object",
+        r"^bad operand type for unary .{1,3}: '(?P<operand_type>[\w.]+)'",
+        r"^unhashable type: '(?P<operand_type>[\w.]+)'",
+        r"argument must be .{1,80}, not '?(?P<operand_type>[\w.]+)'?$",
+        r"PathLike object, not '?(?P<operand_type>[\w.]+)'?$",
+        r"^(?P<operand_type>\w+) indices must be",
+    )
+)

@@ -1,0 +1,133 @@
+"""What the kinds of facts are asked of: the root cause of a run, with everything that was read beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from torchtriage.causality import lines_above
+from torchtriage.causality.findings import Finding
+from torchtriage.causality.fingerprint import raised_of
+from torchtriage.causality.reading import Reading
+from torchtriage.causality.root_cause import Choice
+from torchtriage.domain.event import Frame, Raised, Where
+from torchtriage.domain.fact import Fact
+from torchtriage.domain.line import Line, Position
+from torchtriage.domain.verdict import RankMark, RootCause, RunFacts
+from torchtriage.lazy_regex import lazy_regex
+from torchtriage.parsing.tracebacks.grammar import LIBRARY
+from torchtriage.reading.redaction.redact import redact
+
+# Code that was made up at run time, a program that pip installed, and well-known packages that people run from their
+# source tree. Fingerprints count these as the user's, so `Frame.user_code` does too.
+_OTHERS = lazy_regex(
+    r"^<(?!stdin>|ipython-input|command-|cell |tokenize)|/s?bin/[\w-]+$|-py\d\.\d+[\w.-]*\.egg/|/torch_npu/"
+    r"|/deepspeed/(?:runtime|ops|utils|launcher|inference|moe|comm|pipe)/|/src/(?:transformers|accelerate|peft|diffusers)/"
+    r"|/pytorch_lightning/|/torchvision/(?:ops|transforms|models)/"
+)
+_COMPILED = lazy_regex(r"^(?![/\\]|[A-Za-z]:).*\.p(?:yx|xi|xd)(?:\.in)?$")
+
+_CARRIED = lazy_regex(r"\(([A-Z]\w+)\): \S+::")  # (IndexError): ray::TaskRunner.run() (pid=14708, …
+_NEAR, _CLOSE = 400, 3  # lines
+
+
+def is_users(frame: Frame) -> bool:
+    """-> whether a frame is of code that the reader wrote, and would change."""
+    return frame.user_code and _OTHERS.search(frame.file) is None and not is_compiled(frame)
+
+
+# Fatal Python error: Segmentation fault / Current thread 0x00007f2 (most recent call first):
+_CRASHED = lazy_regex(
+    r"^\s*(?:Current t|T)hread 0x[0-9a-f]+ .{0,60}\(most recent call first\):|^Stack \(most recent call first\)"
+)
+_CRASH_FRAME = lazy_regex(r'^\s*File "([^"\n]{1,500})", line (\d{1,9}) in (\S.{0,200})$')
+
+
+def crash_frames(failure: Failure) -> tuple[Frame, ...]:
+    """-> the frames that faulthandler printed below a crash, of the thread that crashed, outermost first."""
+    reading, failed, rank = failure.reading, failure.finding.position, failure.root.rank
+    lines = list(reading.paste or (line for end in reading.file_ends for line, _ in end))
+    below = [
+        line for line in lines if -_CLOSE < line.position.lines_below(failed) < _NEAR and line.rank in (None, rank)
+    ]
+    heads = [at for at, line in enumerate(below) if _CRASHED.match(line.text)]
+    head = next((at for at in heads if "Current" in below[at].text), heads[0] if heads else None)
+    frames: list[Frame] = []
+    for line in below[head + 1 :] if head is not None else ():
+        found = _CRASH_FRAME.match(line.text)
+        if found is None:
+            break
+        frames.append(Frame(found[1], int(found[2]), found[3], "", not LIBRARY.search(found[1])))
+    return tuple(reversed(frames))
+
+
+def is_compiled(frame: Frame) -> bool:
+    """-> whether a frame is of Cython code that somebody else compiled: `h5py/h5f.pyx`, whose source is not there."""
+    return _COMPILED.search(frame.file) is not None and not frame.code
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The finding that was chosen, the same as the verdict tells it, the run, and what became of each rank.
+
+    `shown` takes secrets out of a text.
+    """
+
+    finding: Finding
+    root: RootCause
+    choice: Choice
+    reading: Reading
+    run: RunFacts
+    marks: tuple[RankMark, ...] = ()
+    shown: Callable[[str], str] = redact
+
+    @cached_property
+    def raised(self) -> Raised | None:
+        """The exception that stands for it; the one of another process that it only carries, where that is known."""
+        raised = raised_of(self.finding)
+        carried = _CARRIED.match(raised.message) if raised else None
+        if raised is None or carried is None:
+            return raised
+        near = (one for one in self.reading.findings if 0 < one.position.lines_below(self.finding.position) < _NEAR)
+        chains = (each for one in sorted(near, key=lambda one: one.position) for each in one.event.chain)
+        return next((each for each in chains if each.frames and each.type.endswith(carried[1])), raised)
+
+    @cached_property
+    def frames(self) -> tuple[Frame, ...]:
+        """The frames that led to it, outermost first: of the exception, of the user's code that it quotes, or of the
+        stack that a crash left."""
+        raised = self.raised
+        if raised is None or not (raised.frames or raised.quoted):
+            of_program = self.finding.event.where is Where.EXCEPTION and raised is not None and raised.type
+            return () if of_program else crash_frames(self)
+        return tuple(frame for frame in (*raised.outer, *raised.frames, *raised.quoted) if frame.file)
+
+    @property
+    def line(self) -> Line:
+        """The line that names the exception, or tells of the failure."""
+        return self.raised.lines[0] if self.raised and self.raised.lines else self.finding.event.line
+
+    @cached_property
+    def printed(self) -> tuple[Line, ...]:
+        """What programs printed above it, as far as that was kept: options, data, progress; in the order of the log."""
+        reading, failed = self.reading, self.begins
+        lines = [*reading.opening, *reading.environment.progress_lines, *reading.environment.told]
+        lines += lines_above.above(reading.above, failed)
+        if reading.paste is not None:
+            lines += [line for line in reading.paste if line.position not in reading.claimed]
+        lines += [line for end in reading.file_ends for line, claimed in end if not claimed]
+        same = {(line.position, line.text): line for line in lines if line.position < failed}
+        return tuple(same[place] for place in sorted(same))
+
+    @property
+    def begins(self) -> Position:
+        """Where the failure's own text begins."""
+        lines = [line for raised in self.finding.event.chain for line in raised.lines] or [self.finding.event.line]
+        same = [line.position for line in lines if line.position.file == self.finding.position.file]
+        return min(same, default=self.finding.position)
+
+    def fact(self, name: str, value: str | int | float, unit: str | None = None, line: Line | None = None) -> Fact:
+        """-> a fact that `line` tells, or the failure's own line."""
+        at = line or self.line
+        return Fact(name, value, unit, at.number, at.file, self.root.rank, self.root.attempt or None)

@@ -1,0 +1,149 @@
+"""What single lines say of the run, by the forms of the vocabulary: for each fact the line that is the surest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.causality import lines_above
+from torchtriage.causality.findings import Finding
+from torchtriage.domain.fact import Fact
+from torchtriage.domain.line import Line, Position
+from torchtriage.facts import progress
+from torchtriage.facts.line_values import MOMENT, PROCESS, LineForms, LineValue
+
+_PROGRESS_OF = "progress_of"
+_MOST_FINDINGS = 64
+_MOST_LINES = 12  # of one event
+_MOST_FORMS = 600  # searches in lines that have a form, so that a log of nothing else costs no more
+_NEAR = 500  # lines above the failure: of what changes, an older line of the same rank says less than another's
+_OWN, _SAME_RANK, _NEARLY, _OTHER_RANK, _FAR, _BELOW, _EARLIER, _LATER = range(8)  # how sure what a line says is
+
+
+class _Candidate(NamedTuple):
+    """A line that may tell a fact. `sure`: the less, the surer; `far`: from the failure."""
+
+    sure: int
+    far: tuple[int, int]
+    line: Line
+    rank: int | None
+    attempt: int
+
+
+class _Told(NamedTuple):
+    """What a line tells."""
+
+    value: LineValue
+    place: _Candidate
+    form: int
+
+
+def line_values(failure: Failure) -> Iterator[Fact]:
+    """The facts of the lists `line-facts-…`: of the failure's own lines, then of the same rank's above it, the newest
+    first, then of others'. What is told of the moment stands above it, what is told of a process is that one's own."""
+    forms = failure.reading.matcher.patterns.line_forms
+    candidates = sorted(_candidates(failure), key=lambda one: (one.sure, one.far))
+    told: dict[str, _Told] = {}
+    left = _MOST_FORMS
+    for place, pointed in zip(candidates, forms.pointed([one.line.text for one in candidates]), strict=True):
+        for form in sorted(pointed):
+            if left and _counts(forms.tells_of(form), place, failure) and not forms.names(form) <= told.keys():
+                left -= 1
+                for value in forms.read(form, place.line.text):
+                    told.setdefault(value.name, _Told(value, place, form))
+    yield from _facts(told, forms, failure)
+
+
+def _facts(told: dict[str, _Told], forms: LineForms, failure: Failure) -> Iterator[Fact]:
+    """Yields what the lines tell without their secrets: without the name before it a value is not known for one."""
+    plain = _without_secrets({one.place.line.text for one in told.values()}, failure)
+    for name, (value, place, form) in told.items():
+        if name == _PROGRESS_OF and ("progress" not in told or told["progress"].place.line != place.line):
+            continue  # the name of another bar
+        shown = plain[place.line.text]
+        if shown != place.line.text:
+            again = next((other for other in forms.read(form, shown) if other.name == name), None)
+            if again is None:
+                continue
+            value = again
+        own = failure.root.captured.get(name)
+        if own is not None and own != str(value.value):
+            continue  # The failure's own message tells another one.
+        line = place.line
+        yield Fact(name, value.value, value.unit, line.number, line.file, place.rank, place.attempt or None)
+
+
+def _without_secrets(texts: Iterable[str], failure: Failure) -> dict[str, str]:
+    whole = list(texts)
+    shown = failure.shown("\n".join(whole)).split("\n")
+    if len(shown) != len(whole):
+        shown = [failure.shown(text) for text in whole]
+    return dict(zip(whole, shown, strict=True))
+
+
+def _counts(tells_of: str, place: _Candidate, failure: Failure) -> bool:
+    """-> whether what a line says in a form holds for this failure."""
+    if tells_of == MOMENT:
+        return place.sure <= _FAR
+    if tells_of == PROCESS:
+        own = place.rank is not None and place.rank == failure.root.rank and place.attempt == failure.root.attempt
+        return place.sure == _OWN or own
+    return True
+
+
+def _candidates(failure: Failure) -> Iterator[_Candidate]:
+    """Yields the lines that are known and may tell something, each once."""
+    known: set[tuple[Position, str]] = set()  # Several writers' words may stand on one line.
+    for line, rank, attempt, own in _lines(failure):
+        if (line.position, line.text) not in known:
+            known.add((line.position, line.text))
+            yield _placed(line, rank, attempt, own, failure)
+
+
+def _placed(line: Line, rank: int | None, attempt: int, own: bool, failure: Failure) -> _Candidate:
+    root, failed = failure.root, failure.finding.position
+    above = line.position <= failed
+    away = abs(failed.file - line.position.file), abs(failed.line - line.position.line)
+    if own:
+        sure = _OWN
+    elif attempt != root.attempt:
+        sure = _EARLIER if attempt < root.attempt else _LATER
+    elif not above:
+        sure = _BELOW
+    elif away > (0, _NEAR):
+        sure = _FAR
+    elif rank is None or root.rank is None:
+        sure = _NEARLY
+    else:
+        sure = _SAME_RANK if rank == root.rank else _OTHER_RANK
+    return _Candidate(sure, away, line, rank, attempt)
+
+
+def _lines(failure: Failure) -> Iterator[tuple[Line, int | None, int, bool]]:
+    """Yields lines with their ranks and attempts, and whether they are the failure's own."""
+    chosen, reading = failure.finding, failure.reading
+    yield from _of_finding(chosen, own=True)
+    live = [finding for finding in failure.choice.live if finding is not chosen]
+    near = sorted(live, key=lambda finding: abs(finding.position.line - chosen.position.line))
+    for finding in near[:_MOST_FINDINGS]:
+        yield from _of_finding(finding, own=False)
+    lines = [*reading.environment.progress_lines, *reading.environment.told]
+    lines += lines_above.above(reading.above, failure.begins)
+    if reading.paste is not None:
+        lines += [line for line in reading.paste if line.position not in reading.claimed]
+    else:
+        lines += reading.head
+        lines += [line for end in reading.file_ends for line, claimed in end if not claimed]
+    for line in lines:
+        redrawn = line.text.count("%|") > 1
+        newest = line._replace(text=progress.newest(line.text)) if redrawn else line
+        yield newest, line.rank, line.attempt, False
+
+
+def _of_finding(finding: Finding, own: bool) -> Iterator[tuple[Line, int | None, int, bool]]:
+    for event in (finding.event, *finding.samples):
+        # Above the line that names an exception stands code, which tells nothing.
+        raised = (line for one in event.chain for line in one.lines if line.position >= one.lines[0].position)
+        for line in [*event.lines, *raised][:_MOST_LINES]:
+            yield line, event.rank if line.rank is None else line.rank, finding.attempt, own and event is finding.event

@@ -1,0 +1,32 @@
+"""What the exception is called and says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchtriage.answer.failure_facts.failure import Failure, is_users
+from torchtriage.domain.fact import Fact
+from torchtriage.lazy_regex import lazy_regex
+
+_WORKER = lazy_regex(r"Caught \w{1,80} in DataLoader worker process (\d{1,4})")
+
+
+def message(failure: Failure) -> Iterator[Fact]:
+    """`exception` (the type without its module), `message` (its first line that says something), `reported_as` (what
+    the user's code raised of it, which often names the file or the sample) and `worker` (the DataLoader's process that
+    raised it)."""
+    raised = failure.raised
+    if raised is None:
+        return
+    if raised.type:
+        yield failure.fact("exception", raised.type.rpartition(".")[2])
+    first = next((line.strip().lstrip(": ") for line in raised.message.split("\n") if line.strip()), None)
+    if first:
+        yield failure.fact("message", first)
+    last = failure.finding.event.chain[-1] if failure.finding.event.chain else raised
+    own = last is not raised and bool(last.frames) and is_users(last.frames[-1])
+    if own and last.message.strip() and last.message.strip() not in raised.message:
+        yield failure.fact("reported_as", last.text.split("\n", 1)[0], line=last.lines[0] if last.lines else None)
+    told = (_WORKER.search(one.message) for one in failure.finding.event.chain)
+    if worker := next((found[1] for found in told if found), None):
+        yield failure.fact("worker", worker)

@@ -1,0 +1,163 @@
+"""What the program printed of the very names that the message or the failing line uses: options, counts, shapes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from torchtriage.answer.failure_facts.failure import Failure, is_users
+from torchtriage.answer.failure_facts.statement import parsed
+from torchtriage.domain.event import Frame
+from torchtriage.domain.fact import Fact
+from torchtriage.domain.line import Line
+from torchtriage.facts import progress
+from torchtriage.lazy_regex import lazy_regex
+
+_MOST_NAMES = 12
+_OPERANDS = ("operand", "other_operand", "argument", "index", "condition")
+_LONGEST = 80  # characters of a value
+_IN_MESSAGE = lazy_regex(r"(?<![\w./\\-])['\"`]?(?:--)?([A-Za-z]\w*(?:[_-]\w+)+)['\"`]?(?![\w/\\(.-])")
+_QUOTED = lazy_regex(r"['\"`](?:--)?([A-Za-z_]\w{2,40})['\"`]")
+_OF_SHAPES = lazy_regex(
+    r"(?i)shape|size|dimension|mat1|\bmatch|broadcast|channels|expected .{0,40}\d+[dD]\b|numel|batch"
+)
+_SHAPE = r"torch\.Size\(\[[\d, ]*\]\)|\(\d+(?:, ?\d+)*,?\)|\[\d+(?:, ?\d+)*\]"
+_VALUE = (
+    rf"(?:(?P<shape>{_SHAPE})|\"(?P<double>[^\"\n]{{0,{_LONGEST}}})\"|'(?P<single>[^'\n]{{0,{_LONGEST}}})'"
+    rf"|(?P<plain>-?\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?|True|False|None|null|true|false)(?![\w./:-])"
+    rf"|(?P<word>[\w./~@+-]{{1,{_LONGEST}}})(?=[,;)}}\]]|\s*$))"
+)
+_KINDS = ("shape", "double", "single", "plain", "word")
+
+
+class _Printed(NamedTuple):
+    name: str
+    value: str
+    line: Line
+
+
+def printed_values(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
+    """`printed_name` (a name that the message or the failing operand uses), `printed_value` (its value in the options
+    or counts that the program printed last above the failure) and `printed_line`; `other_printed_name`,
+    `other_printed_value` and `other_printed_line` of a second one; `printed_shapes` (`x [4, 96], target [4]`) of the
+    names in the failing line, where the message is about shapes, and `printed_shapes_line`."""
+    told = list(_settings(failure, known))
+    for prefix, printed in zip(("printed", "other_printed"), told, strict=False):
+        yield failure.fact(f"{prefix}_name", printed.name, line=printed.line)
+        yield failure.fact(f"{prefix}_value", printed.value, line=printed.line)
+        yield failure.fact(f"{prefix}_line", printed.line.number, line=printed.line)
+    shapes = list(_shapes(failure))
+    if shapes:
+        shown = ", ".join(f"{printed.name} {printed.value}" for printed in shapes)
+        yield failure.fact("printed_shapes", shown, line=shapes[-1].line)
+        yield failure.fact("printed_shapes_line", shapes[-1].line.number, line=shapes[-1].line)
+
+
+def _settings(failure: Failure, known: Mapping[str, Fact]) -> Iterator[_Printed]:
+    names = list(dict.fromkeys((*_of_message(failure), *_of_operands(known))))[:_MOST_NAMES]
+    lines = failure.printed if names else ()
+    whole = "\n".join([line.text for line in lines])
+    for name in names:
+        spelled = name.replace("_", "[_-]")
+        if re.search(rf"(?<![\w]){spelled}(?!\w)", whole) and (found := _last(name, _option(name), lines, failure)):
+            yield found
+
+
+def _shapes(failure: Failure) -> Iterator[_Printed]:
+    raised = failure.raised
+    if raised is None or not _OF_SHAPES.search(raised.message):
+        return
+    for name in list(_names_of(_users(failure)))[:_MOST_NAMES]:
+        if found := _last(name, _shape_of(name), failure.printed, failure, shapes=True):
+            yield found
+
+
+def _last(
+    name: str, form: re.Pattern[str], lines: tuple[Line, ...], failure: Failure, shapes: bool = False
+) -> _Printed | None:
+    """-> the last value that was printed of a name, by the rank that failed, else by nobody in particular. None where
+    it stands under several parents that do not agree."""
+    rank, message = failure.root.rank, failure.raised.message if failure.raised else ""
+    own = [line for line in lines if rank is None or line.rank in (None, rank)]
+    values: dict[str, _Printed] = {}
+    for line in reversed(own or lines):
+        text = line.text
+        if (
+            name not in text.replace("-", "_")
+            or text.strip() in message
+            or not (shapes or not progress.PROGRESS.shows(text))
+        ):
+            continue
+        for found in form.finditer(failure.shown(text) if form.search(text) else ""):
+            told = found.groupdict()
+            value = next((told[kind] for kind in _KINDS if told.get(kind) is not None), "")
+            if value and "[redacted" not in value and not value.endswith(("...", "-")):
+                values.setdefault(told["parent"] or "", _Printed(name, _plain(value), line))
+        if values and shapes:
+            break
+    different = {printed.value for printed in values.values()}
+    if len(different) > 1 and "" not in values:
+        return None
+    return values.get("") or next(iter(values.values()), None)
+
+
+def _plain(value: str) -> str:
+    """-> a value as a sentence says it: [4, 3] for torch.Size([4, 3])."""
+    return value[len("torch.Size(") : -1] if value.startswith("torch.Size(") else value
+
+
+@lru_cache(maxsize=256)
+def _option(name: str) -> re.Pattern[str]:
+    """-> `name: value`, `name=value`, `"name": value`, `--name value`, `'--name', 'value'`, `name ...... value`."""
+    spelled = re.escape(name).replace("_", "[_-]")
+    between = r"['\"]?\s{0,3}(?:=|:|\.{2,60}|', (?='))\s{0,20}|(?(flag) |(?!))"
+    return re.compile(rf"(?<![\w.-])(?P<parent>(?:\w+\.){{1,4}})?(?P<flag>--)?{spelled}(?:{between}){_VALUE}")
+
+
+@lru_cache(maxsize=256)
+def _shape_of(name: str) -> re.Pattern[str]:
+    """-> `x.shape: torch.Size([4, 3])`, `x shape (4, 3)`, `x.size() [4, 3]`."""
+    asked = r"(?:\.shape|\.size\(\)|[ _]shape|[ _]size)"
+    return re.compile(
+        rf"(?<![\w.])(?P<parent>)(?P<flag>){re.escape(name)}{asked}['\"]?\s{{0,3}}[:=,]?\s{{0,8}}(?P<shape>{_SHAPE})"
+    )
+
+
+def _of_message(failure: Failure) -> Iterator[str]:
+    """Yields the names of options and the like in the message."""
+    raised = failure.raised
+    text = raised.message[:1000] if raised else ""
+    for pattern in (_IN_MESSAGE, _QUOTED):
+        for found in pattern.finditer(text):
+            yield found[1].replace("-", "_")
+
+
+def _of_operands(known: Mapping[str, Fact]) -> Iterator[str]:
+    """Yields the names in what failed of the user's line, and in the arguments of the call that failed there."""
+    for fact in (known[name] for name in _OPERANDS if name in known):
+        statement = parsed(str(fact.value))
+        for node in statement.all(ast.Attribute, ast.Name) if statement else ():
+            name = _name(node)
+            if "_" in name.strip("_") or (isinstance(node, ast.Attribute) and len(name) > 1):
+                yield name.strip("_")
+
+
+def _names_of(frame: Frame | None) -> Iterable[str]:
+    """-> the names of variables in a line, without those of functions."""
+    statement = parsed(frame.code, frame.marked) if frame else None
+    if statement is None:
+        return ()
+    called = {id(call.func) for call in statement.all(ast.Call)}
+    nodes = (node for node in statement.all(ast.Attribute, ast.Name) if id(node) not in called)
+    return dict.fromkeys(name for name in map(_name, nodes) if name not in ("", "self", "_cut_"))
+
+
+def _name(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _users(failure: Failure) -> Frame | None:
+    return next((frame for frame in reversed(failure.frames) if is_users(frame) and frame.code), None)

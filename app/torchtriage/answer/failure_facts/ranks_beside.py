@@ -1,0 +1,157 @@
+"""Ranks beside one another: what several of them say in the same words with other values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.domain.entry import Role
+from torchtriage.domain.fact import Fact
+from torchtriage.domain.line import Line
+from torchtriage.domain.rank_set import RankSet
+from torchtriage.facts import progress
+from torchtriage.lazy_regex import lazy_regex
+
+OWN_NUMBERS = "own-numbers"  # the list of the vocabulary: words before a number that is each process's own
+_MOST_GROUPS = 4  # of ranks that say the same
+_MOST_VALUES = 2  # of one line that differ from rank to rank
+_LONGEST = 400  # characters of a line that are compared
+_OF_SHAPES = lazy_regex(r"(?i)shape|size|dimension|mat1|broadcast|numel|channels")
+_RANK = lazy_regex(r"(?i)\brank[ _:=#]{0,2}(\d{1,6})\b")
+_VALUE = lazy_regex(
+    r"torch\.Size\(\[[\d, ]*\]\)|\[\d+(?:, ?\d+)*\]|\(\d+(?:, ?\d+)+,?\)|\d+(?:x\d+)+"
+    r"|(?<![\w./:-])\d+(?:,\d{3})*(?:\.\d+){0,3}(?![\w/:])|(?<![\w.])[~.]{0,2}/[\w./@+-]{2,}"
+)
+_SHAPE = lazy_regex(r"torch\.Size|[\[(]|\d+x\d")
+_BEFORE = lazy_regex(r"([A-Za-z][\w. ]{0,30}?)(?:\(s\))?['\"]?\s{0,3}([:=]?)\s{0,3}$")
+_AFTER = lazy_regex(r" ([A-Za-z]{2,20})\b")
+
+
+def ranks_beside(failure: Failure) -> Iterator[Fact]:
+    """`by_rank` (what differs in the failure's own message: `rank 0: [4, 128]; ranks 1-3: [4, 96]`). Where a message is
+    about shapes, or ranks waited for one another: `printed_by_rank` (the same of the last line above it that several
+    ranks print in the same words) with `printed_by_rank_words` and `printed_by_rank_line`; and `steps_by_rank`, where
+    ranks that waited were at different steps."""
+    events = (failure.finding.event, *failure.finding.samples)
+    messages = {event.rank: event.text.split("\n", 1)[0] for event in events if event.rank is not None}
+    if not any(map(_RANK.search, messages.values())) and (told := _different(messages, failure)):
+        yield failure.fact("by_rank", told)
+    waited = any(map(failure.finding.has_role, (Role.TIMEOUT, Role.PEER_LOSS)))
+    above = _printed(failure, waited)
+    if above is not None:
+        line, words, told = above
+        yield failure.fact("printed_by_rank", told, line=line)
+        yield failure.fact("printed_by_rank_line", line.number, line=line)
+        if words:
+            yield failure.fact("printed_by_rank_words", words, line=line)
+    steps = _progress(failure) if waited else {}
+    last = {rank: step for rank, line in steps.items() if (step := progress.step(line.text[:_LONGEST])) is not None}
+    if told := _folded({rank: str(step) for rank, step in last.items()}):
+        yield Fact("steps_by_rank", told)
+
+
+def _progress(failure: Failure) -> dict[int, Line]:
+    """-> the last line of progress of each rank above the failure."""
+    lines = (line for line in failure.printed if progress.PROGRESS.shows(line.text))
+    return {rank: line for line in lines if (rank := _rank(line)) is not None and line.attempt == failure.root.attempt}
+
+
+def _printed(failure: Failure, waited: bool) -> tuple[Line, str, str] | None:
+    """-> of the lines above the failure that ranks print in the same words, the last ones whose values differ: one of
+    them, the words before the value, and the values."""
+    raised = failure.raised
+    of_shapes = raised is not None and _OF_SHAPES.search(raised.message) is not None
+    forms: dict[str, dict[int, Line]] = {}
+    for line in failure.printed if waited or of_shapes else ():
+        rank = _rank(line)
+        if rank is not None and line.attempt == failure.root.attempt and not progress.PROGRESS.shows(line.text):
+            forms.setdefault(_words(line.text), {})[rank] = line
+    for form in sorted(forms.values(), key=lambda form: max(line.position for line in form.values()), reverse=True):
+        told = _different({rank: line.text for rank, line in form.items()}, failure) if len(form) > 1 else None
+        if told and (waited or _SHAPE.search(told)):
+            last = max(form.values(), key=lambda line: line.position)
+            return last, _name(form), told
+    return None
+
+
+def _rank(line: Line) -> int | None:
+    if line.rank is not None:
+        return line.rank
+    found = _RANK.search(line.text, 0, 60)
+    return int(found[1]) if found else None
+
+
+def _words(text: str) -> str:
+    """-> a line without its values, in which it is the same for all ranks."""
+    return _VALUE.sub("\0", _RANK.sub("rank", text[:_LONGEST]))
+
+
+def _different(texts: Mapping[int, str], failure: Failure) -> str | None:
+    """-> the values that differ from rank to rank where the words are the same; None where too much differs."""
+    own = failure.root.rank if failure.root.rank in texts else next(iter(texts), None)
+    if own is None or len(texts) < 2:
+        return None
+    words = _words(texts[own])
+    same = {rank: _RANK.sub("rank", text[:_LONGEST]) for rank, text in texts.items() if _words(text) == words}
+    values = {rank: _VALUE.findall(text) for rank, text in same.items()}
+    count = len(values[own])
+    different = [at for at in range(count) if len({told[at] for told in values.values()}) > 1]
+    different = [at for at in different if not _is_own_number(at, values, same[own], failure)]
+    if not 0 < len(different) <= _MOST_VALUES:
+        return None
+    return _folded({rank: _told(same[rank], different) for rank in values})
+
+
+def _told(text: str, different: list[int]) -> str:
+    """-> the values at some places in a line, those that no name stands before with the word behind them."""
+    told = []
+    for found in (found for at, found in enumerate(_VALUE.finditer(text)) if at in different):
+        before, after = _BEFORE.search(text[: found.start()]), _AFTER.match(text, found.end())
+        named = before is not None and before[2] and before[1] != "rank"
+        told.append(
+            _plain(found[0]) if named or not after or _SHAPE.search(found[0]) else f"{_plain(found[0])} {after[1]}"
+        )
+    return ", ".join(dict.fromkeys(told))
+
+
+def _is_own_number(at: int, values: Mapping[int, list[str]], text: str, failure: Failure) -> bool:
+    """-> whether a value only tells the process: its number, that of its device, its file, a time."""
+    told = {rank: one[at] for rank, one in values.items()}
+    if all(value.isdecimal() for value in told.values()) and len({int(v) - rank for rank, v in told.items()}) == 1:
+        return True
+    if all(
+        re.sub(r"\d+", "", value) == re.sub(r"\d+", "", told[min(told)]) and "/" in value for value in told.values()
+    ):
+        return True
+    if any("." in value and not _SHAPE.search(value) and value.count(".") == 1 for value in told.values()):
+        return True  # a loss, a time
+    spans = [found.start() for found in _VALUE.finditer(text)]
+    before = _BEFORE.search(text[: spans[at]])
+    words = failure.reading.matcher.patterns.vocabulary.words(OWN_NUMBERS)
+    return before is not None and bool(set(re.split(r"[\W_]+", before[1].lower())) & set(words))
+
+
+def _name(form: Mapping[int, Line]) -> str:
+    """-> the words before the first value that differs."""
+    texts = [_RANK.sub("rank", line.text[:_LONGEST]) for line in form.values()]
+    values = [_VALUE.findall(text) for text in texts]
+    at = next((at for at in range(len(values[0])) if len({told[at] for told in values}) > 1), 0)
+    begins = [found.start() for found in _VALUE.finditer(texts[0])]
+    before = _BEFORE.search(texts[0][: begins[at]])
+    return re.sub(r"(?i)^rank\W*", "", before[1]).strip() if before and before[2] else ""
+
+
+def _plain(value: str) -> str:
+    return value[len("torch.Size(") : -1] if value.startswith("torch.Size(") else value
+
+
+def _folded(values: Mapping[int, str]) -> str | None:
+    """-> `rank 0: [4, 128]; ranks 1-3: [4, 96]`, the most frequent value last; None of too many different ones."""
+    groups: dict[str, list[int]] = {}
+    for rank, value in sorted(values.items()):
+        groups.setdefault(value, []).append(rank)
+    if not 1 < len(groups) <= _MOST_GROUPS:
+        return None
+    ordered: Iterable[tuple[str, list[int]]] = sorted(groups.items(), key=lambda group: (len(group[1]), group[1][0]))
+    return "; ".join(f"rank{'s' if len(ranks) > 1 else ''} {RankSet.of(ranks)}: {value}" for value, ranks in ordered)

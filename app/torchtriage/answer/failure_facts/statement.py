@@ -1,0 +1,164 @@
+"""A line of Python as a traceback quotes it: text in, syntax tree out, also for a part of a statement."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeVar
+
+from torchtriage.lazy_regex import lazy_regex
+
+Node = TypeVar("Node", bound=ast.AST)
+LONGEST = 1000  # characters of a line that is parsed
+_BLOCK = lazy_regex(r"(?:if|while|for|with|async|def|class)\b")
+_OTHERS_FRAME = lazy_regex(r'\s+File "[^"\n]+", line \d+')  # that ranks wrote into one line
+_OPENING, _CLOSING = "([{", ")]}"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A parsed line; `code` is the line, `text` what was parsed, `start` and `end` the part that Python underlined."""
+
+    code: str
+    text: str
+    tree: ast.Module
+    start: int = 0
+    end: int = LONGEST * 2
+
+    def all(self, *kinds: type[Node]) -> list[Node]:
+        """-> the nodes of some kinds in the order of the text; where some are underlined, those alone."""
+        found = [node for node in ast.walk(self.tree) if isinstance(node, kinds)]
+        inside = [node for node in found if self._inside(node)]
+        found = inside or [node for node in found if self._around(node)] or found
+        return sorted(found, key=lambda node: getattr(node, "col_offset", 0))
+
+    def source(self, node: ast.AST | None) -> str | None:
+        """-> a node as it stands in the line; None for what this line does not hold whole."""
+        text = ast.get_source_segment(self.text, node) if node is not None else None
+        return None if text is None or text not in self.code else " ".join(text.split())
+
+    def _inside(self, node: ast.AST) -> bool:
+        return self.start <= getattr(node, "col_offset", -1) and (getattr(node, "end_col_offset", 0) or 0) <= self.end
+
+    def _around(self, node: ast.AST) -> bool:
+        return getattr(node, "col_offset", 0) <= self.start and (getattr(node, "end_col_offset", 0) or 0) >= self.end
+
+
+@lru_cache(maxsize=256)
+def parsed(code: str, marked: str = "") -> Statement | None:
+    """-> the statement that a line is or begins, brackets closed and blocks filled; None where it makes no sense.
+    `marked`: the part of it that Python underlined."""
+    code = code.strip()
+    if not code or len(code) > LONGEST:
+        return None
+    for text in _repaired(code):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # as of an invalid escape in somebody's line
+                tree = ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        start = text.find(marked) if marked else -1
+        if start < 0:
+            return Statement(code, text, tree)
+        return Statement(code, text, tree, _bytes(text, start), _bytes(text, start + len(marked)))
+    return None
+
+
+def shown(code: str) -> str:
+    """-> a line as a sentence quotes it: without a comment, a backslash or another process's frame at its end, and
+    nothing of a line that only ends a statement."""
+    code = _OTHERS_FRAME.split(code, maxsplit=1)[0].strip().removesuffix("\\").rstrip()
+    if _unopened(code) or not re.search(r"\w", code):
+        return ""
+    for place in (at for at, char in enumerate(code) if char == "#"):
+        if not _in_text(code[:place]):
+            return code[:place].rstrip()
+    return code
+
+
+def _in_text(begun: str) -> bool:
+    """-> whether a text ends inside of a string of Python."""
+    quote, escaped = "", False
+    for char in begun:
+        if escaped:
+            escaped = False
+        elif char == "\\":
+            escaped = bool(quote)
+        elif quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+    return bool(quote)
+
+
+def _bytes(text: str, place: int) -> int:
+    """-> a place in a text as `ast` counts it."""
+    return len(text[:place].encode())
+
+
+def _repaired(code: str) -> Iterator[str]:
+    """-> the line, and what it may be a part of, the likeliest first."""
+    for text in dict.fromkeys((code, _closed(code))):
+        yield text
+        if text.startswith("elif "):
+            yield f"{text[2:]} pass"
+        if text.startswith("except"):
+            yield f"try: pass\n{text} pass"
+        if text.startswith("@"):
+            yield f"{text}\ndef _cut_(): pass"
+        if _BLOCK.match(text):
+            yield f"{text} pass" if text.endswith(":") else f"{text}: pass"
+        yield f"{text} _cut_"
+        yield f"{text}=_cut_)" if text.endswith("=") else f"_cut_({text})"
+    opened = _unopened(code)
+    if opened:
+        yield _closed("(" * opened.count(")") + "[" * opened.count("]") + code) if "}" not in opened else code
+        yield f"_cut_({code}"
+
+
+def _closed(code: str) -> str:
+    """-> a line with the brackets closed that it leaves open."""
+    stack, _ = _brackets(code)
+    if not stack:
+        return code
+    bare = code.rstrip()
+    if bare.endswith(("=", "+", "-", "*", "/", "%", ".", " and", " or", " not", " in", " is", " if", " else")):
+        bare += " _cut_" if not bare.endswith(".") else "_cut_"
+    elif bare.endswith((":",)) and stack[-1] in "{[":
+        bare += " _cut_"
+    return bare + "".join(_CLOSING[_OPENING.index(bracket)] for bracket in reversed(stack))
+
+
+def _unopened(code: str) -> str:
+    """-> the brackets that a line closes without having opened them."""
+    return _brackets(code)[1]
+
+
+def _brackets(code: str) -> tuple[list[str], str]:
+    stack: list[str] = []
+    unopened, quote, place = "", "", 0
+    while place < len(code):
+        char = code[place]
+        if quote:
+            if char == "\\":
+                place += 1
+            elif char == quote:
+                quote = ""
+        elif char in "'\"":
+            quote = char
+        elif char == "#":
+            break
+        elif char in _OPENING:
+            stack.append(char)
+        elif char in _CLOSING:
+            if stack and _CLOSING[_OPENING.index(stack[-1])] == char:
+                stack.pop()
+            else:
+                unopened += char
+        place += 1
+    return stack, unopened

@@ -1,0 +1,139 @@
+"""What follows from other facts: known facts in, sums and differences out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.domain.event import EventSource
+from torchtriage.domain.fact import Fact
+from torchtriage.lazy_regex import lazy_regex
+from torchtriage.reading.prefixes.times import seconds_between
+
+_OF = lazy_regex(r"(\d{1,12}) ?/ {0,8}([1-9]\d{0,11})")
+_FIRST = 30  # lines, in one of which the time of the start stands
+_CLOCK = lazy_regex(r"(?:(\d+):)?(\d{1,2}):(\d\d)")
+_MARGIN = 1.15  # of a time limit, for a start, saving and slower steps
+_UNITS = {"MiB": 2**20, "GiB": 2**30}
+_LARGE = 2**30  # bytes of one tensor: smaller ones are held by the hundred, and their multiples say nothing
+_ALMOST = 0.002
+_LEAST_SECONDS, _MOST_SECONDS = 120, 90 * 86400
+
+
+def worked_out(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
+    """`step` and `total_steps` that a bar of training tells; `run_time` of the loop, else from the first
+    line to the failure (`2 h 55 min`); `steps_left` and `time_left` (steps left × seconds a step); `whole_time` of both
+    and `time_to_ask`, with a margin, as Slurm wants it; `copies_held`, where what is allocated is a multiple of what
+    was asked for."""
+    if (copies := _copies(failure.root.captured)) is not None:
+        yield failure.fact("copies_held", copies)
+    step, total = _of_bar(failure, known)
+    if step is not None and total is not None and "step" not in known:
+        yield step
+    total = known.get("total_steps") or total
+    if total is not None and "total_steps" not in known:
+        yield total
+    at = known.get("step") or step
+    seconds = _of_loop(known, at) or (
+        seconds_between(_began(failure), failure.root.time) if failure.root.time else None
+    )
+    if seconds is not None and _LEAST_SECONDS < seconds < _MOST_SECONDS:
+        yield Fact("run_time", spoken(seconds))
+    if at is None or total is None:
+        return
+    left = _number(total) - _number(at)
+    if left > 0:
+        yield Fact("steps_left", left, "steps", at.line, at.file)
+        each = known.get("seconds_per_step")
+        if each is not None and each.line == at.line and (one := _seconds(each)):
+            yield Fact("time_left", spoken(left * one), None, each.line, each.file)
+            if seconds is not None and seconds > _LEAST_SECONDS:
+                whole = seconds + left * one
+                yield Fact("whole_time", spoken(whole), None, each.line, each.file)
+                yield Fact("time_to_ask", f"{math.ceil(whole * _MARGIN / 3600)}:00:00", None, each.line, each.file)
+
+
+def _copies(captured: Mapping[str, str]) -> int | None:
+    """-> how many times what was asked for is allocated already, where that is a whole number: as many tensors of one
+    size are held."""
+    held, asked = (_bytes(captured.get(name, "")) for name in ("allocated", "asked"))
+    if not held or not asked or asked < _LARGE:
+        return None
+    times = held / asked
+    whole = round(times)
+    return whole if whole > 1 and abs(times - whole) <= _ALMOST * whole else None
+
+
+def _bytes(size: str) -> float:
+    """-> the bytes of a size such as `55.88 GiB`; 0 where it is none."""
+    number, _, unit = size.partition(" ")
+    try:
+        return float(number) * _UNITS.get(unit, 0)
+    except ValueError:
+        return 0
+
+
+def _of_loop(known: Mapping[str, Fact], at: Fact | None) -> float | None:
+    """-> the seconds for which the bar of training that tells the step had run."""
+    told, bar = known.get("loop_elapsed"), known.get("progress")
+    found = _CLOCK.fullmatch(str(told.value)) if told else None
+    if told is None or found is None or at is None or bar is None or bar.line != told.line:
+        return None
+    if not str(bar.value).startswith(f"{_number(at)}/"):
+        return None
+    return int(found[1] or 0) * 3600 + int(found[2]) * 60 + int(found[3])
+
+
+def _began(failure: Failure) -> str | None:
+    """-> the time of the first line that has one, of the failure's file where there are several."""
+    reading = failure.reading
+    if failure.finding.event.source is EventSource.HANG:
+        return None  # It went on without doing anything.
+    timed = [line for line in reading.opening[:_FIRST] if line.time is not None]
+    same = (line.time for line in timed if line.position.file == failure.finding.position.file)
+    return reading.environment.span.dated(next(same, timed[0].time if timed else None))
+
+
+def _of_bar(failure: Failure, known: Mapping[str, Fact]) -> tuple[Fact | None, Fact | None]:
+    """-> the step and their number, where the newest bar is the one of training: it has no name, and counts as the
+    step does where that is known."""
+    bar = known.get("progress")
+    found = _OF.fullmatch(str(bar.value)) if bar else None
+    named = known.get("progress_of")
+    step = known.get("step")
+    if bar is None or found is None or (step is not None and _number(step) != int(found[1])):
+        return None, None
+    of_another = named is not None and named.line == bar.line
+    if step is None and (of_another or failure.run.phase != "train"):
+        return None, None
+    return (
+        Fact("step", int(found[1]), None, bar.line, bar.file, bar.rank, bar.attempt),
+        Fact("total_steps", int(found[2]), None, bar.line, bar.file, bar.rank, bar.attempt),
+    )
+
+
+def spoken(seconds: float) -> str:
+    """-> 26 min · 2 h 55 min · 3 d 4 h · 12 s."""
+    whole = round(seconds)
+    if whole < 120:
+        return f"{whole} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    return f"{hours // 24} d {hours % 24} h" if hours % 24 else f"{hours // 24} d"
+
+
+def _number(fact: Fact) -> int:
+    text = str(fact.value).replace(",", "")
+    return int(text) if text.isdecimal() else 0
+
+
+def _seconds(fact: Fact) -> float | None:
+    try:
+        return float(fact.value) if fact.unit == "s" else None
+    except ValueError:
+        return None

@@ -1,0 +1,42 @@
+"""The words by which the end of a run is judged in which nothing failed; looked for in its last lines alone."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from torchtriage.domain.vocabulary import Vocabulary
+
+
+class EndingSigns:
+    """The regexes, each compiled when it is first asked for: most runs failed of something else."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+
+    @cached_property
+    def closing(self) -> re.Pattern[str]:
+        """The last words of good runs."""
+        return re.compile(self._vocabulary.regex("run-last-words"))
+
+    @cached_property
+    def alarming(self) -> re.Pattern[str]:
+        """What speaks against a good end."""
+        return re.compile(self._vocabulary.regex("last-words-alarming"))
+
+    @cached_property
+    def calm(self) -> re.Pattern[str]:
+        """What looks like that and is harmless."""
+        lists = ("last-words-harmless", "run-goes-on", "retry-messages")
+        return re.compile("|".join(map(self._vocabulary.regex, lists)))
+
+    @cached_property
+    def statuses(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
+        """How a process or a job ended: `status` with an exit status, `signal` with a number, `state` with a word."""
+        patterns = self._vocabulary.patterns("exit-statuses")
+        return tuple((item.name or "status", re.compile(item.exact)) for item in patterns)
+
+    @cached_property
+    def failed_states(self) -> frozenset[str]:
+        """What schedulers call a job that failed, in capitals."""
+        return frozenset(self._vocabulary.words("job-states-failed"))

@@ -1,0 +1,226 @@
+"""What single lines say of a run, in the forms that the vocabulary's lists `line-facts-…` spell: lines in, values out.
+
+While a log is read, lines at which a pointer points are only kept; they are read once a failure is known. Forms that
+tell of the moment stand in lines of progress, which are kept anyway, and have no pointers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+from itertools import accumulate
+from pathlib import Path
+from signal import Signals, strsignal
+from typing import NamedTuple
+
+import re2
+
+from torchtriage.domain.line import Line, Position
+from torchtriage.domain.vocabulary import Vocabulary, VocabularyPattern
+from torchtriage.facts.patterns import sign_of
+from torchtriage.lazy_regex import lazy_regex
+from torchtriage.reading.scan import Scanner
+
+NAME = "line values"
+LISTS = "line-facts-"  # what the names of the lists begin with
+MOMENT, PROCESS = "moment", "process"  # what a form tells of, if it is not the whole run
+MOST = 512  # lines kept of the first ones, and as many of the newest
+LONGEST = 2000  # characters of a line that are read
+_UNIT = "_unit"  # of a group's name: it holds the unit of the one before
+_SECONDS_PER_STEP, _SIGNAL = "seconds_per_step", "signal"
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
+# 9 · Killed -> SIGKILL
+_SIGNALS = {told: one.name for one in Signals for told in (str(one.value), strsignal(one) or one.name)}
+_LITERAL = lazy_regex(r"(?<!\\)[A-Za-z]{4}")
+_PIECE = lazy_regex(r"\\.|\{\d+(?:,\d*)?\}|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?P<\w+>|\d")  # of a regex
+_WHOLE = lazy_regex(r"-?(?:0|[1-9]\d{0,14})")
+
+
+class LineValue(NamedTuple):
+    """What one group of a form took out of a line, as it stands there; a whole number is one."""
+
+    name: str
+    value: str | int | float
+    unit: str | None
+
+
+class LineForms:
+    """The forms of all lists, compiled when one is needed; thread-safe."""
+
+    def __init__(self, vocabulary: Vocabulary, cache: Path | None = None) -> None:
+        self._patterns = tuple(pattern for one in vocabulary.beginning(LISTS) for pattern in one.patterns)
+        self._cache = cache
+        self._pointers = tuple(pattern.pointer for pattern in self._patterns)
+
+    @property
+    def pointers(self) -> tuple[str, ...]:
+        """What a line holds that is kept while a log is read."""
+        return tuple(dict.fromkeys(pattern.pointer for pattern in self._patterns if pattern.tells_of != MOMENT))
+
+    def tells_of(self, form: int) -> str:
+        """-> what a form tells of."""
+        return self._patterns[form].tells_of
+
+    def names(self, form: int) -> frozenset[str]:
+        """-> the names of the facts that a form can tell."""
+        return _names(self._patterns[form].regex)
+
+    def pointed(self, texts: Sequence[str]) -> list[set[int]]:
+        """-> the forms that each text may have."""
+        found: list[set[int]] = [set() for _ in texts]
+        data = "\n".join(["", *(text[:LONGEST].replace("\n", " ") for text in texts)]).encode("utf-8", "replace")
+        ends = list(accumulate((len(line) + 1 for line in data.split(b"\n")[1:]), initial=1))[1:]
+        at = 0
+        for form, end in _scan(self._pointers, self._cache)(data):
+            while end >= ends[at]:
+                at += 1
+            found[at].add(form)
+        return found
+
+    def read_by(self, regex: str, text: str) -> tuple[LineValue, ...]:
+        """-> what a text says in the form that this regex is."""
+        return self.read(next(form for form, pattern in enumerate(self._patterns) if pattern.regex == regex), text)
+
+    def read(self, form: int, text: str) -> tuple[LineValue, ...]:
+        """-> what a text says in a form; nothing where it has another one."""
+        pattern = self._patterns[form]
+        data = text[:LONGEST].encode("utf-8", "replace")
+        found = _compiled(pattern.loose).search(data)
+        if found is None or (pattern.unless and _compiled(pattern.unless).match(data[found.start() :])):
+            return ()
+        told_in = zip(_groups(pattern.regex), found.groups(), strict=False)
+        groups = {name: value.decode("utf-8", "replace") for name, value in told_in if value}
+        units = dict(pattern.units)
+        told = (
+            (name, value.strip(), groups.get(name + _UNIT) or units.get(name))
+            for name, value in groups.items()
+            if value.strip() and not name.endswith(_UNIT)
+        )
+        return tuple(_value(*one) for one in told)
+
+
+@dataclass
+class KeptLines:
+    """Lines to be read later, each text once: ranks print the same ones. Of too many those in the middle go."""
+
+    first: dict[str, Line] = field(default_factory=dict)
+    newest: dict[str, Line] = field(default_factory=dict)
+
+    def add(self, line: Line) -> None:
+        """Takes a line that is below those before."""
+        text = line.text
+        if text in self.first or len(self.first) < MOST:
+            self.first[text] = line
+            return
+        self.newest.pop(text, None)
+        self.newest[text] = line
+        if len(self.newest) > MOST:
+            del self.newest[next(iter(self.newest))]
+
+    def __iter__(self) -> Iterator[Line]:
+        yield from self.first.values()
+        yield from self.newest.values()
+
+    def moved(self, to: Callable[[Position], Position]) -> KeptLines:
+        """-> the lines with whole files moved in the order of the run."""
+        return KeptLines(_moved(self.first, to), _moved(self.newest, to))
+
+
+def fact_names(vocabulary: Vocabulary) -> dict[str, str]:
+    """-> what each fact of the lists means, by its name."""
+    return {name: meaning for one in vocabulary.beginning(LISTS) for name, meaning in one.facts}
+
+
+def _moved(lines: dict[str, Line], to: Callable[[Position], Position]) -> dict[str, Line]:
+    return {text: line._replace(position=to(line.position)) for text, line in lines.items()}
+
+
+def _value(name: str, text: str, unit: str | None) -> LineValue:
+    text = text.rstrip(".,:;")
+    if name == _SECONDS_PER_STEP and unit != "s":
+        seconds = _seconds(text, unit)
+        return LineValue(name, f"{seconds:.4g}" if seconds else text, "s" if seconds else unit)
+    if name == _SIGNAL:
+        return LineValue(name, _SIGNALS.get(text, text), None)
+    plain = text.replace(",", "") if re.fullmatch(r"\d{1,3}(?:,\d{3})+", text) else text
+    if _WHOLE.fullmatch(plain):
+        return LineValue(name, int(plain), unit)
+    return LineValue(name, text, unit)
+
+
+def _seconds(text: str, unit: str | None) -> float | None:
+    """-> the seconds that a step takes, whether they or the steps of a second are told."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    if unit in _SECONDS:
+        return number * _SECONDS[unit]
+    return 1 / number if number and unit and unit.endswith("/s") else None
+
+
+def pointer_of(pattern: VocabularyPattern) -> str:
+    """-> what the scan looks for: the regex up to its last group, where enough stands before that, as each character
+    of a group at the end would be a match of its own. Made once, when the vocabulary is parsed."""
+    cut = _before_last_group(pattern.regex)
+    if cut is None or not _LITERAL.search(re.sub(r"\(\?P<\w+>|\\.|\[[^\]]*\]|\(\?i\)", "", cut)):
+        cut = pattern.regex
+    return sign_of([replace(pattern, regex=_PIECE.sub(_any_digit, cut), unless=None)]).pointer
+
+
+def _any_digit(piece: re.Match[str]) -> str:
+    """-> a piece of a regex that takes any digit for the one it names: of lines that differ in digits one is scanned."""
+    told = piece[0]
+    if told[0] == "[":
+        return re.sub(r"(?<!\\)\d(?:-\d)?", "0-9", told)
+    return r"\d" if told.isdigit() else told
+
+
+def _before_last_group(regex: str) -> str | None:
+    """-> the regex before its last group with a name, where that stands in no other group."""
+    depth, inside, cut, at = 0, False, None, 0
+    while at < len(regex):
+        char = regex[at]
+        if char == "\\":
+            at += 1
+        elif inside:
+            inside = char != "]"
+        elif char == "[":
+            inside = True
+            at += regex[at + 1 : at + 2] == "]"
+        elif char == "(":
+            if regex.startswith("(?P<", at):
+                cut = at if depth == 0 else None
+            depth += 1
+        elif char == ")":
+            depth -= 1
+        elif char == "|" and depth == 0:
+            return None
+        at += 1
+    return regex[:cut] if cut else None
+
+
+@lru_cache(maxsize=1024)
+def _groups(regex: str) -> tuple[str, ...]:
+    """-> the names of the groups in their order; a list of facts has no others."""
+    return tuple(re.findall(r"\(\?P<(\w+)>", regex))
+
+
+@lru_cache(maxsize=1024)
+def _names(regex: str) -> frozenset[str]:
+    return frozenset(name for name in _groups(regex) if not name.endswith(_UNIT))
+
+
+@lru_cache(maxsize=1024)
+def _compiled(regex: str) -> re2._Regexp:
+    return re2.compile(regex.encode())  # In bytes, as a text's places would be counted over for each search.
+
+
+@cache
+def _scan(pointers: tuple[str, ...], cache: Path | None) -> Callable[[bytes], list[tuple[int, int]]]:
+    """-> what finds the pointers. It is the same for all knowledge of one vocabulary."""
+    key = "\0".join(["line facts", *pointers]).encode()
+    scanner = Scanner(lambda: [pointer.encode() for pointer in pointers], cache, key)
+    return lambda data: scanner.ends(data)[0]

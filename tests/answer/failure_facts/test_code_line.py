@@ -1,0 +1,144 @@
+"""What failed in the line that a traceback shows."""
+
+import pytest
+
+from tests.logs import text, traceback
+from torchtriage.answer.failure_facts.code_line import operands
+from torchtriage.answer.failure_facts.statement import parsed
+from torchtriage.engine import Engine
+from torchtriage.reading.sources import from_bytes
+
+SITE = "/home/ada/miniconda3/envs/fit/lib/python3.11/site-packages"
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "message", "expected"),
+    [
+        (
+            "n = batch['ids'].shape[0]",
+            "AttributeError",
+            "'NoneType' object has no attribute 'shape'",
+            {"operand": "batch['ids']", "attribute": "shape"},
+        ),
+        ("wd = cfg['optim']['wd']", "KeyError", "'wd'", {"operand": "cfg['optim']['wd']", "collection": "cfg['optim']"}),
+        ("return self.names[label]", "KeyError", "17", {"collection": "self.names", "index": "label", "key": "17"}),
+        ("ids = batch.pop('ids')", "KeyError", "'ids'", {"collection": "batch", "key": "ids"}),
+        ("box = boxes[i + 1]", "IndexError", "list index out of range", {"collection": "boxes", "index": "i + 1"}),
+        ("size = meta['size']", "TypeError", "'NoneType' object is not subscriptable", {"operand": "meta", "index": "'size'"}),
+        ("loss = self.loss(out)", "TypeError", "'Tensor' object is not callable", {"operand": "self.loss"}),
+        ("for x in self.rows():", "TypeError", "'NoneType' object is not iterable", {"operand": "self.rows()"}),
+        ("if key in self.cache:", "TypeError", "argument of type 'NoneType' is not iterable", {"operand": "self.cache"}),
+        (
+            "return base * min(1.0, step / warmup)",
+            "TypeError",
+            "unsupported operand type(s) for /: 'int' and 'NoneType'",
+            {"operand": "step", "other_operand": "warmup"},
+        ),
+        ("if acc > best:", "TypeError", "'>' not supported between instances of 'float' and 'NoneType'", {"other_operand": "best"}),
+        ("print('lr ' + lr)", "TypeError", 'can only concatenate str (not "float") to str', {"other_operand": "lr"}),
+        ("n = len(self.files)", "TypeError", "object of type 'NoneType' has no len()", {"operand": "self.files"}),
+        (
+            "model = Net(width=args.width, depth=4)",
+            "TypeError",
+            "Net.__init__() got an unexpected keyword argument 'width'",
+            {"called": "Net", "argument": "args.width"},
+        ),
+        ("step(batch, 3)", "TypeError", "step() takes 1 positional argument but 2 were given", {"called": "step"}),
+        ("a, b = model(x)", "ValueError", "too many values to unpack (expected 2)", {"target": "a, b", "source": "model(x)"}),
+        ("for i, x in loader:", "ValueError", "not enough values to unpack (expected 2, got 1)", {"source": "loader"}),
+        ("lr = float(row['lr'])", "ValueError", "could not convert string to float: 'n/a'", {"operand": "row['lr']"}),
+        ("k = names.index(name)", "ValueError", "'cat' is not in list", {"collection": "names"}),
+        ("assert n % world == 0, n", "AssertionError", "10", {"condition": "n % world == 0"}),
+        ("per_epoch = 400 // len(shard)", "ZeroDivisionError", "integer division or modulo by zero", {"operand": "len(shard)"}),
+        ("with open(path) as file:", "FileNotFoundError", "[Errno 2] No such file or directory: 'a'", {"called": "open", "argument": "path"}),
+        ("from apex.optimizers import FusedAdam", "ModuleNotFoundError", "No module named 'apex'", {"imported": "apex.optimizers"}),
+    ],
+)  # fmt: skip
+def test_the_operand_is_what_the_message_speaks_of(
+    code: str, kind: str, message: str, expected: dict[str, str]
+) -> None:
+    statement = parsed(code)
+    assert statement is not None
+    found = operands(statement, kind, message)
+    assert {name: found.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "message"),
+    [
+        ("return a.shape[0] + b.shape[0]", "AttributeError", "'NoneType' object has no attribute 'shape'"),
+        ("x = self.wte(ids) + self.wpe(ids.shape[1])", "IndexError", "index out of range in self"),
+        ("y = left[i] + right[i]", "IndexError", "list index out of range"),
+    ],
+)
+def test_where_two_may_have_failed_none_is_named(code: str, kind: str, message: str) -> None:
+    statement = parsed(code)
+    assert statement is not None
+    assert operands(statement, kind, message).get("operand") is None
+
+
+def facts(engine: Engine, lines: list[str]) -> dict[str, object]:
+    verdict = engine.triage(from_bytes(text("epoch 1 step 3 loss 2.1", lines)))
+    return {fact.name: fact.value for fact in verdict.facts}
+
+
+def test_of_two_candidates_the_underlined_one_failed(engine: Engine) -> None:
+    found = facts(
+        engine,
+        [
+            "Traceback (most recent call last):",
+            '  File "/job/collate.py", line 41, in collate',
+            "    return left.shape[0] + right.shape[0]",
+            "                           ^^^^^^^^^^^",
+            "AttributeError: 'NoneType' object has no attribute 'shape'",
+        ],
+    )
+    assert (found["operand"], found["operand_type"]) == ("right", "NoneType")
+
+
+def test_an_error_out_of_a_library_shows_the_users_call(engine: Engine) -> None:
+    found = facts(
+        engine,
+        traceback(
+            "FileNotFoundError: [Errno 2] No such file or directory: 'runs/base/last.pt'",
+            [
+                ("/job/train.py", 11, "<module>", 'state = torch.load(args.resume, map_location="cpu")'),
+                (f"{SITE}/torch/serialization.py", 1425, "load", "with _open_file_like(f, 'rb') as opened_file:"),
+                (f"{SITE}/torch/serialization.py", 732, "__init__", "super().__init__(open(name, mode))"),
+            ],
+        ),
+    )
+    assert (found["called"], found["argument"], found["calls"]) == ("torch.load", "args.resume", "load → __init__")
+    assert "operand" not in found
+
+
+def test_what_failed_inside_of_a_library_is_not_laid_on_the_users_line(engine: Engine) -> None:
+    found = facts(
+        engine,
+        traceback(
+            "IndexError: list index out of range",
+            [
+                ("/job/train.py", 9, "collate", "return default_collate(rows[0])"),
+                (f"{SITE}/torch/utils/data/_utils/collate.py", 137, "collate", "elem = batch[0]"),
+            ],
+        ),
+    )
+    assert found["library_operand"] == "batch[0]"
+    assert (found["called"], "operand" in found) == ("default_collate", False)
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("loss = self.criterion(logits, batch.labels)", "logits, batch.labels"),
+        ("dist.all_reduce(loss)", "loss"),
+        ("for x, y in loader:", "loader"),
+        ("x = x + self.bias[i]", "x, self.bias, i"),
+        ("main()", None),
+        ("raise ValueError(message)", None),
+    ],
+)
+def test_the_variables_that_a_line_works_with(engine: Engine, code: str, names: str | None) -> None:
+    log = f'step 1 loss 0.5\nTraceback (most recent call last):\n  File "/job/train.py", line 9, in main\n    {code}\nRuntimeError: odd\n'
+    found = {fact.name: fact.value for fact in engine.triage(from_bytes(log.encode())).facts}
+    assert found.get("code_names") == names

@@ -1,0 +1,60 @@
+"""How a failure stands in its run, in genuine logs."""
+
+from pathlib import Path
+
+import pytest
+
+from torchtriage.domain.fact import Fact
+from torchtriage.engine import Engine
+from torchtriage.reading.sources import from_bytes, open_path
+
+CORPUS = Path(__file__).resolve().parents[2] / "corpus"
+STAMP = "2026-05-01 09:20:0{second},{rank}00 [rank{rank}]: "
+
+
+def of_corpus(engine: Engine, name: str) -> dict[str, Fact]:
+    folder = CORPUS / name
+    log = folder / "log" if (folder / "log").is_dir() else folder / "log.txt"
+    return {fact.name: fact for fact in engine.triage(open_path(log)).facts}
+
+
+@pytest.mark.parametrize(
+    ("log", "told"),
+    [
+        ("kill9_two_hosts", {"failed_ranks": "3", "waiting_ranks": "0-1", "stopped_ranks": "2", "host_count": 2, "signal": "SIGKILL"}),
+        ("stuck_rank_tee", {"missing_ranks": "1", "waiting_ranks": "0,2"}),
+        ("abort_three_attempts", {"attempt_count": 3, "attempt": 0, "signal": "SIGABRT", "job_kind": "training"}),
+        ("assert_batch_size", {"failed_ranks": "0-3"}),
+    ],
+)  # fmt: skip
+def test_course_of_genuine_runs(engine: Engine, log: str, told: dict[str, str | int]) -> None:
+    found = of_corpus(engine, log)
+    assert {name: found[name].value for name in told if name in found} == told
+
+
+def test_the_spread_and_whether_all_failed_in_the_same_second(engine: Engine) -> None:
+    def raised(rank: int, second: int) -> str:
+        stamp = STAMP.format(rank=rank, second=second)
+        return f'{stamp}Traceback (most recent call last):\n{stamp}  File "/job/train.py", line 4, in main\n{stamp}    run()\n{stamp}ValueError: bad\n'
+
+    near = {fact.name: fact for fact in engine.triage(from_bytes((raised(0, 3) + raised(1, 3)).encode())).facts}
+    far = {fact.name: fact for fact in engine.triage(from_bytes((raised(0, 1) + raised(1, 8)).encode())).facts}
+    assert (near["spread"].text, near["same_second"].text) == ("0.1 s", "2 ranks")
+    assert far["spread"].text == "7.1 s"
+    assert "same_second" not in far
+
+
+@pytest.mark.parametrize(
+    ("script", "kind"),
+    [
+        ("pretrain_gpt.py", "training"),
+        ("run_evaluation.py", "evaluation"),
+        ("preprocess_data.py", "data preparation"),
+        ("generate.py", "inference"),
+        ("latest.py", None),
+    ],
+)
+def test_the_kind_of_job_is_told_by_the_script(engine: Engine, script: str, kind: str | None) -> None:
+    log = f'Traceback (most recent call last):\n  File "/job/{script}", line 4, in <module>\n    go()\nKeyError: 1\n'
+    found = next((fact for fact in engine.triage(from_bytes(log.encode())).facts if fact.name == "job_kind"), None)
+    assert (found.value if found else None) == kind

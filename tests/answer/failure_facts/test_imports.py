@@ -1,0 +1,61 @@
+"""Which module an import did not find."""
+
+import pytest
+
+from tests.logs import text, traceback
+from torchtriage.engine import Engine
+from torchtriage.reading.sources import from_bytes
+
+
+def facts(engine: Engine, module: str, file: str = "/job/tools/train.py") -> dict[str, object]:
+    lines = traceback(f"ModuleNotFoundError: No module named '{module}'", [(file, 3, "<module>", f"import {module}")])
+    verdict = engine.triage(from_bytes(text("W launcher starts 2 workers, world_size=2", lines)))
+    return {fact.name: fact.value for fact in verdict.facts}
+
+
+@pytest.mark.parametrize(
+    ("module", "package"),
+    [("cv2", "opencv-python-headless"), ("PIL.Image", "pillow"), ("google.protobuf", "protobuf"), ("einops", "einops")],
+)
+def test_a_known_module_is_told_by_the_name_that_pip_knows(engine: Engine, module: str, package: str) -> None:
+    found = facts(engine, module)
+    assert (found["module"], found["package"], "own_module" in found) == (module, package, False)
+
+
+@pytest.mark.parametrize("module", ["utils.dist", "job.data"])
+def test_a_module_of_the_project_is_no_package(engine: Engine, module: str) -> None:
+    found = facts(engine, module)
+    assert (found["own_module"], "package" in found) == (module, False)
+
+
+def test_of_any_other_module_nothing_is_claimed(engine: Engine) -> None:
+    found = facts(engine, "fastlib_kernels")
+    assert (found["module"], "package" in found, "own_module" in found) == ("fastlib_kernels", False, False)
+
+
+def test_the_worker_that_raised_is_a_fact(engine: Engine) -> None:
+    inner = traceback("KeyError: 7", [("/job/data.py", 9, "__getitem__", "return self.names[label]")])
+    outer = traceback(
+        "KeyError: Caught KeyError in DataLoader worker process 3.\nOriginal " + "\n".join(inner),
+        [("/job/train.py", 30, "<module>", "for batch in loader:")],
+    )
+    verdict = engine.triage(from_bytes(text("epoch 1 step 3 loss 2.1", outer)))
+    assert {fact.name: fact.value for fact in verdict.facts}["worker"] == "3"
+    assert verdict.answer is not None
+    assert "in DataLoader worker 3" in verdict.answer.says
+
+
+def test_where_no_entry_knows_the_failure_the_line_to_look_at_is_named(engine: Engine) -> None:
+    lines = traceback(
+        "ShardError: shard 3 has a bad header",
+        [
+            ("/job/train.py", 30, "<module>", "rows = load(3)"),
+            ("/job/shards.py", 7, "load", "raise ShardError(f'shard {i} has a bad header')"),
+        ],
+    )
+    answer = engine.triage(from_bytes(text("epoch 1 step 3 loss 2.1", lines))).answer
+    assert answer is not None
+    assert answer.says.startswith("ShardError: shard 3 has a bad header. Raised at /job/shards.py:7, called from")
+    assert [step.do for step in answer.steps] == [
+        "Read the condition above /job/shards.py:7; the call was `rows = load(3)` at /job/train.py:30."
+    ]

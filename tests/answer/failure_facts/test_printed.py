@@ -1,0 +1,99 @@
+"""What programs printed above a failure, in logs of real runs: names of the failing line, and ranks beside one another."""
+
+from pathlib import Path
+
+import pytest
+
+from torchtriage.domain.verdict import Verdict
+from torchtriage.engine import Engine
+from torchtriage.reading.sources import from_bytes, open_path
+
+LOGS = Path(__file__).parent / "logs"
+RAISED = 'Traceback (most recent call last):\n  File "/job/train.py", line 9, in main\n    {code}\n{message}\n'
+
+
+def triaged(engine: Engine, name: str) -> Verdict:
+    return engine.triage(open_path(LOGS / f"{name}.txt"))
+
+
+def told(verdict: Verdict) -> dict[str, str | int | float]:
+    return {fact.name: fact.value for fact in verdict.facts}
+
+
+def of_text(engine: Engine, text: str) -> dict[str, str | int | float]:
+    return told(engine.triage(from_bytes(text.encode())))
+
+
+def test_shapes_of_all_ranks_stand_beside_one_another(engine: Engine) -> None:
+    verdict = triaged(engine, "shapes")
+    found = told(verdict)
+    assert found["printed_by_rank"] == "rank 0: [4, 128]; ranks 1-3: [4, 96]"
+    assert (found["printed_by_rank_words"], found["printed_by_rank_line"]) == ("x.shape", 4)
+    assert found["printed_shapes"] == "x [4, 96]"
+    assert verdict.answer is not None
+    assert "rank 0: [4, 128]; ranks 1-3: [4, 96]" in verdict.answer.says
+
+
+def test_counts_of_a_rank_that_had_fewer_batches(engine: Engine) -> None:
+    verdict = triaged(engine, "counts")
+    assert told(verdict)["printed_by_rank"] == "rank 2: 80 samples, 5 batches; ranks 0-1,3: 96 samples, 6 batches"
+    assert verdict.answer is not None
+    assert "rank 2: 80 samples, 5 batches" in verdict.answer.says
+
+
+def test_the_option_that_the_assertion_is_about(engine: Engine) -> None:
+    verdict = triaged(engine, "opts")
+    found = told(verdict)
+    assert (found["printed_name"], found["printed_value"], found["printed_line"]) == ("embed_dim", "96", 1)
+    assert verdict.answer is not None
+    assert "The log printed embed_dim = 96 (line 1)." in verdict.answer.says
+
+
+@pytest.mark.parametrize(
+    ("printed", "value"),
+    [
+        ("num_classes: 37", "37"),
+        ("num_classes=37, lr=0.1", "37"),
+        ('  "num_classes": 37,', "37"),
+        ("torchrun train.py --num_classes 37 --lr 1", "37"),
+        ("train.py --num-classes=37", "37"),
+        ("  num_classes ................. 37", "37"),
+        ("Namespace(a=1, num_classes=None)", "None"),
+        ("num_classes: 11\nnum_classes: 37", "37"),
+        ("model.num_classes: 37", "37"),
+        ("model.num_classes: 37\nloss.num_classes: 10", None),  # of which one nobody knows
+        ("max_num_classes: 37", None),
+        ("num_classes_total=37", None),
+        ("num_classes: the number of classes", None),
+        ("epoch 3 step 7 loss 0.5 num_classes 37", None),
+    ],
+)
+def test_names_are_exact_and_the_last_print_counts(engine: Engine, printed: str, value: str | None) -> None:
+    raised = RAISED.format(code="net = build(args.num_classes)", message="ValueError: num_classes does not fit")
+    assert of_text(engine, f"{printed}\n{raised}").get("printed_value") == value
+
+
+def test_what_is_printed_below_the_failure_does_not_count(engine: Engine) -> None:
+    raised = RAISED.format(code="net = build(args)", message="ValueError: num_classes does not fit")
+    assert "printed_value" not in of_text(engine, f"{raised}num_classes: 37\n")
+
+
+def test_a_number_of_each_process_says_nothing(engine: Engine) -> None:
+    lines = "".join(f"[rank {rank}] worker pid {4000 + rank * 7} has shape [4, 4]\n" for rank in range(4))
+    raised = RAISED.format(
+        code="y = fc(x)", message="RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x4 and 3x4)"
+    )
+    assert "printed_by_rank" not in of_text(engine, lines + raised)
+
+
+def test_messages_of_ranks_beside_one_another(engine: Engine) -> None:
+    raised = "".join(
+        "".join(
+            f"[rank{rank}]: {line}\n"
+            for line in RAISED.format(
+                code="check(batch)", message=f"ValueError: batch holds {count} samples, expected 8"
+            ).splitlines()
+        )
+        for rank, count in ((0, 5), (1, 7), (2, 7))
+    )
+    assert of_text(engine, raised)["by_rank"] == "rank 0: 5 samples; ranks 1-2: 7 samples"

@@ -1,0 +1,61 @@
+"""Where it failed, if the traceback itself does not end there; logs of real runs but for Ray's."""
+
+from pathlib import Path
+
+import pytest
+
+from torchtriage.engine import Engine
+from torchtriage.reading.sources import from_bytes, open_path
+
+LOGS = Path(__file__).parent / "logs"
+SITE = "/opt/venv/lib/python3.10/site-packages"
+RAY = f"""step 90/611 loss 0.5
+Traceback (most recent call last):
+  File "/job/main_ppo.py", line 74, in <module>
+    ray.get(runner.run.remote(config))
+  File "{SITE}/ray/_private/worker.py", line 958, in get
+    raise value.as_instanceof_cause()
+ray.exceptions.RayTaskError(IndexError): ray::TaskRunner.run() (pid=1470864, ip=10.0.4.7, actor_id=dcb8f3, repr=<main_ppo.TaskRunner object at 0x7f>)
+  File "/job/main_ppo.py", line 245, in run
+    trainer.fit()
+ray.exceptions.RayTaskError(IndexError): ray::WorkerDict.generate() (pid=1482907, ip=10.0.4.7, actor_id=a523c5)
+  File "job/workers/rollout.py", line 931, in rollout
+    request.add_user_message(turns)
+  File "job/workers/schemas.py", line 394, in add_user_message
+    content = [self.split_lines[user_turns]]
+IndexError: list index out of range
+"""
+
+
+def facts(engine: Engine, text: str | None = None, name: str = "") -> dict[str, str | int | float]:
+    run = open_path(LOGS / f"{name}.txt") if text is None else from_bytes(text.encode())
+    return {fact.name: fact.value for fact in engine.triage(run).facts}
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("dyn2", {"where": "/job/dyn2.py:4", "code": "torch._dynamo.graph_break()", "caller": "/job/dyn2.py:7"}),
+        ("anomaly", {"where": "/job/anomaly.py:8", "forward_where": "/job/anomaly.py:3", "forward_function": "gate"}),
+        ("fault", {"where": "/job/fault.py:4", "function": "decode", "callee": "string_at"}),
+    ],
+)
+def test_frames_that_stand_beside_the_traceback(engine: Engine, name: str, told: dict[str, str]) -> None:
+    found = facts(engine, name=name)
+    assert {key: found.get(key) for key in told} == told
+
+
+def test_the_frames_of_the_worker_whose_exception_ray_carries(engine: Engine) -> None:
+    found = facts(engine, RAY)
+    assert (found["where"], found["exception"]) == ("job/workers/schemas.py:394", "IndexError")
+    assert found["caller"] == "job/workers/rollout.py:931"
+
+
+def test_of_a_very_deep_stack_the_users_outer_frames_are_known(engine: Engine) -> None:
+    library = "".join(
+        f'  File "{SITE}/torch/nn/modules/module.py", line {at}, in _call_impl\n    return forward_call(*args)\n'
+        for at in range(90)
+    )
+    own = '  File "/job/train.py", line 7, in train_step\n    return model(batch["pixels"])\n'
+    found = facts(engine, f"step 1 loss 0.5\nTraceback (most recent call last):\n{own}{library}RuntimeError: bad\n")
+    assert (found["where"], found["code"]) == ("/job/train.py:7", 'return model(batch["pixels"])')

@@ -1,0 +1,58 @@
+"""In what the program ran, as its frames show."""
+
+from tests.logs import text, traceback
+from torchtriage.engine import Engine
+from torchtriage.reading.sources import from_bytes
+
+SITE = "/home/ada/miniconda3/envs/fit/lib/python3.11/site-packages"
+
+
+def facts(engine: Engine, lines: list[str]) -> dict[str, object]:
+    verdict = engine.triage(from_bytes(text("epoch 1 step 3 loss 2.1", lines)))
+    return {fact.name: fact.value for fact in verdict.facts}
+
+
+def test_frameworks_environment_and_python_stand_in_the_paths(engine: Engine) -> None:
+    found = facts(
+        engine,
+        traceback(
+            "KeyError: 'labels'",
+            [
+                ("/job/train.py", 30, "<module>", "trainer.train()"),
+                (f"{SITE}/transformers/trainer.py", 2052, "train", "return inner_training_loop("),
+                (f"{SITE}/deepspeed/runtime/engine.py", 1846, "forward", "loss = self.module(*inputs, **kwargs)"),
+                ("/job/model.py", 71, "forward", 'return self.loss(out, batch["labels"])'),
+            ],
+        ),
+    )
+    assert found["frameworks"] == "DeepSpeed, Trainer"
+    assert (found["environment"], found["python_version"]) == ("/home/ada/miniconda3/envs/fit", "3.11")
+
+
+def test_a_program_that_pip_installed_is_not_the_users(engine: Engine) -> None:
+    found = facts(
+        engine,
+        traceback(
+            "ValueError: bad setting",
+            [
+                ("/home/ada/miniconda3/envs/fit/bin/accelerate", 8, "<module>", "sys.exit(main())"),
+                (f"{SITE}/accelerate/commands/accelerate_cli.py", 50, "main", "args.func(args)"),
+            ],
+        ),
+    )
+    assert "where" not in found
+
+
+def test_a_line_that_only_raises_is_no_code_to_show(engine: Engine) -> None:
+    found = facts(
+        engine,
+        traceback(
+            "ValueError: unknown optimizer lion",
+            [
+                ("/job/train.py", 30, "<module>", "optimizer = build(args.optimizer)"),
+                ("/job/optim.py", 7, "build", 'raise ValueError(f"unknown optimizer {name}")'),
+            ],
+        ),
+    )
+    assert "code" not in found
+    assert (found["where"], found["caller_code"]) == ("/job/optim.py:7", "optimizer = build(args.optimizer)")

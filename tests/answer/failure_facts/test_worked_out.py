@@ -1,0 +1,73 @@
+"""What follows from what bars, clocks and steps tell: lines as real runs print them."""
+
+import pytest
+
+from torchtriage.answer.failure_facts.worked_out import spoken
+from torchtriage.engine import Engine
+from torchtriage.reading.sources import from_bytes
+
+RAISED = 'Traceback (most recent call last):\n  File "/job/train.py", line 9, in main\n    step(batch)\nValueError: bad batch\n'
+MAP = "Map (num_proc=8):  {percent}%|███▏      | {done}/20000 [01:47<01:31, 149.29 examples/s]"
+
+
+def told(engine: Engine, *lines: str) -> dict[str, object]:
+    return {fact.name: fact.value for fact in engine.triage(from_bytes("".join(lines).encode())).facts}
+
+
+def test_the_newest_state_of_a_bar_that_was_drawn_over(engine: Engine) -> None:
+    bars = " 91%|█████████ | 1627/1773 [14:27:58<1:11:44, 29.48s/it]\r 92%|█████████▏| 1628/1773 [14:28:27<1:11:09, 29.45s/it]"
+    found = told(engine, "***** Running training *****\n", f"{bars}\r{{'loss': 0.26, 'epoch': 0.91}}\n", RAISED)
+    assert (found["step"], found["total_steps"], found["run_time"]) == (1628, 1773, "14 h 28 min")
+    assert (found["steps_left"], found["time_left"]) == (145, "1 h 11 min")
+    assert (found["whole_time"], found["time_to_ask"]) == ("15 h 40 min", "19:00:00")
+
+
+@pytest.mark.parametrize(
+    ("asked", "allocated", "copies"),
+    [("55.88 GiB", "167.64 GiB", 3), ("55.88 GiB", "170.02 GiB", None), ("64.00 MiB", "9.00 GiB", None)],
+)
+def test_how_many_tensors_of_that_size_are_held_already(
+    engine: Engine, asked: str, allocated: str, copies: int | None
+) -> None:
+    raised = (
+        'Traceback (most recent call last):\n  File "/job/net.py", line 6, in forward\n    l = z.mul(2.0)\n'
+        f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {asked}. GPU 0 has a total capacity of 178.35 GiB "
+        "of which 10.00 GiB is free. Including non-PyTorch memory, this process has 168.34 GiB memory in use. Of the "
+        f"allocated memory {allocated} is allocated by PyTorch, and 4.62 MiB is reserved by PyTorch but unallocated.\n"
+    )
+    assert told(engine, raised).get("copies_held") == copies
+
+
+def test_what_a_loop_with_a_name_had_done_when_a_signal_came(engine: Engine) -> None:
+    line = f"{MAP.format(percent=31, done=6200)}{MAP.format(percent=32, done=6400)}"
+    agent = "W0729 12:02:35.460000 38 torch/distributed/elastic/agent/server/api.py:719] Received 15 death signal, shutting down workers\n"
+    verdict = engine.triage(from_bytes(f"{line}\r{MAP.format(percent=32, done=6400)}{agent}".encode()))
+    assert verdict.answer is not None
+    assert "Map (num_proc=8) was at 6400/20000" in verdict.answer.says
+
+
+@pytest.mark.parametrize(
+    "setting", ['  "warm_step": 30000,\n', "2025-08-27 10:02:23,635 INFO [train.py:959] (0/3) Warmup steps: 30000\n"]
+)
+def test_a_setting_is_no_step(engine: Engine, setting: str) -> None:
+    assert "step" not in told(engine, setting, RAISED)
+
+
+def test_a_bar_of_something_else_tells_no_step(engine: Engine) -> None:
+    found = told(engine, "epoch 1 loss 0.5\n", f"{MAP.format(percent=32, done=6400)}\n", RAISED)
+    assert "step" not in found
+    assert (found["progress_of"], found["progress"]) == ("Map (num_proc=8)", "6400/20000")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(12, "12 s"), (1580, "26 min"), (7200, "2 h"), (10520, "2 h 55 min"), (86400 * 3 + 7200, "3 d 2 h")],
+)
+def test_spoken(seconds: float, text: str) -> None:
+    assert spoken(seconds) == text
+
+
+def test_the_bar_of_the_step_tells_how_many_there_are_and_percents_are_no_steps(engine: Engine) -> None:
+    bar = "Steps:   2%|▏         | 1999/100000 [1:02:30<51:04:52,  1.88s/it, grad_norm=1.44]\n"
+    found = told(engine, "max_steps: 6910\n***** Running training *****\n", bar, RAISED)
+    assert (found["step"], found["total_steps"]) == (1999, 100000)
