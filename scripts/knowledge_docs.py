@@ -1,4 +1,5 @@
-"""Writes what is made from the knowledge base: docs/knowledge.md, docs/coverage.md, knowledge_base/schema.json."""
+"""Writes what is made from the knowledge base: docs/knowledge.md, docs/coverage.md, docs/facts.md, and
+knowledge_base/schema.json."""
 
 from __future__ import annotations
 
@@ -8,13 +9,20 @@ from typing import Any
 
 import yaml
 
+from torchtriage.answer.failure_facts.names import ENGINE_FACTS, known_slots
 from torchtriage.domain.entry import Entry, KnowledgeBase
+from torchtriage.domain.fact import Fact
+from torchtriage.facts.line_values import LISTS, LineForms
+from torchtriage.facts.versions import PACKAGES
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.folders import VOCABULARY
 from torchtriage.knowledge.loader import load
 from torchtriage.knowledge.schema import json_schema
 
 ROOT = Path(__file__).resolve().parents[1]
 COVERAGE = ROOT / "docs" / "coverage.yaml"
 _MADE = "<!-- Made by python -m scripts.knowledge_docs; edit {source}, not this file. -->"
+_LONGEST = 110  # characters of an example
 _KINDS = {"cause": "", "consequence": " · consequence", "advice": " · advice"}
 
 
@@ -25,6 +33,7 @@ def documents() -> dict[Path, str]:
     return {
         ROOT / "docs" / "knowledge.md": _index(knowledge),
         ROOT / "docs" / "coverage.md": _coverage(tables, knowledge.entries),
+        ROOT / "docs" / "facts.md": _facts(knowledge),
         ROOT / "knowledge_base" / "schema.json": json_schema(),
     }
 
@@ -32,13 +41,17 @@ def documents() -> dict[Path, str]:
 def _index(knowledge: KnowledgeBase) -> str:
     entries = sorted(knowledge.entries.values(), key=lambda entry: entry.id)
     areas = [(area, list(members)) for area, members in groupby(entries, key=lambda entry: entry.area)]
+    cases = sum(len(entry.cases) for entry in entries)
+    belonging = [case is not None for entry in entries for case in entry.case_of_signs]
     lines = [
         "# What the knowledge base knows",
         _MADE.format(source="the entries in knowledge_base"),
         "",
-        f"{len(entries)} entries in {len(areas)} areas. The page `/knowledge` and `torchtriage kb show ENTRY` show an",
-        "entry whole; `torchtriage kb search` finds one by what happens. "
-        + " · ".join(f"[{area}](#{area})" for area, _ in areas),
+        f"{len(entries)} entries in {len(areas)} areas, with {cases} cases; of {len(belonging)} signs "
+        f"{sum(belonging)} belong to a case.",
+        "`torchtriage kb check` counts those that an example proves. The page `/knowledge` and",
+        "`torchtriage kb show ENTRY` show an entry whole; `torchtriage kb search` finds one by what happens. The",
+        "number behind an entry is that of its cases. " + " · ".join(f"[{area}](#{area})" for area, _ in areas),
     ]
     for area, members in areas:
         lines += ["", f"## {area}", *(_line(entry) for entry in members)]
@@ -47,7 +60,8 @@ def _index(knowledge: KnowledgeBase) -> str:
 
 def _line(entry: Entry) -> str:
     link = f"[{entry.id}](../knowledge_base/{entry.file})"
-    return f"- {link}{_KINDS[entry.kind]}: {entry.title.en} · {entry.title.zh}"
+    cases = f" ({len(entry.cases)})" if entry.cases else ""
+    return f"- {link}{_KINDS[entry.kind]}: {entry.title.en} · {entry.title.zh}{cases}"
 
 
 def _coverage(tables: list[dict[str, Any]], entries: dict[str, Entry]) -> str:
@@ -66,6 +80,69 @@ def _coverage(tables: list[dict[str, Any]], entries: dict[str, Entry]) -> str:
             links = (f"[{entries[name].id}](../knowledge_base/{entries[name].file})" for name in names)
             lines.append(f"| {row} | {', '.join(links)} |")
     return "\n".join(lines) + "\n"
+
+
+_FACTS = """A fact is what a log tells of this run: a name, a value, its unit, the line that says it, and the rank and
+the attempt where others may say otherwise. `facts` of a verdict holds all of them. Each name is a slot of cases'
+sentences and steps, and may be asked for in `when` ([entries.md](entries.md)); `kb check` refuses a slot that is no
+fact, no capture of the entry and no group of the case.
+
+What single lines say is listed in `knowledge_base/_vocabulary/line-facts-*.yaml`: a regex whose groups are the facts,
+the unit, an example, and what each fact means. A new one needs no Python. `tells_of` says which lines count:
+
+- `run`: any; the failure's own first, then the same rank's nearest above it
+- `moment`: only lines above the failure, of the same attempt
+- `process`: only lines of the rank that failed
+
+Lines are read only where a run failed. While a log is scanned, those at which a pattern points are kept, as many as
+fit, and the last lines of progress of each rank."""
+
+
+def _facts(knowledge: KnowledgeBase) -> str:
+    names = known_slots(knowledge.vocabulary)
+    lines = ["# Facts", _MADE.format(source="answer/failure_facts/names.py and the lists"), "", _FACTS, ""]
+    lines += [
+        f"{len(names)} names, versions of {len(PACKAGES)} packages among them.",
+        "",
+        "## Of the failure and its run",
+    ]
+    lines += ["| fact | what it says | unit | such as |", "|---|---|---|---|"]
+    lines += [
+        f"| `{name}` | {what} | {unit or ''} | {_code(example)} |"
+        for name, (what, unit, example) in ENGINE_FACTS.items()
+    ]
+    packages = ", ".join(f"`{name.replace('-', '_')}_version`" for name in PACKAGES)
+    lines += ["", f"Versions that lines print, or that a container image is known to hold: {packages}."]
+    forms = LineForms(knowledge.vocabulary)
+    shown = _shown(forms)
+    for one in knowledge.vocabulary.beginning(LISTS):
+        title = one.name.removeprefix(LISTS)
+        lines += ["", f"## {title.capitalize()}", " ".join(one.purpose.split()), ""]
+        lines += ["| fact | what it says | value | from a line such as |", "|---|---|---|---|"]
+        for name, what in one.facts:
+            value, example = shown.get((one.name, name), ("", ""))
+            lines.append(f"| `{name}` | {what} | {_code(value)} | {_code(example)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _shown(forms: LineForms) -> dict[tuple[str, str], tuple[str, str]]:
+    """-> by list and fact, the value that the first example tells, read as the engine reads it, and the example."""
+    shown: dict[tuple[str, str], tuple[str, str]] = {}
+    for path in sorted(BUILT_IN.glob(f"{VOCABULARY}/{LISTS}*.yaml")):
+        for pattern in yaml.safe_load(path.read_bytes())["patterns"]:
+            for example in pattern["examples"]:
+                for value in forms.read_by(pattern["regex"], example):
+                    text = Fact(value.name, value.value, value.unit).text
+                    shown.setdefault((path.stem, value.name), (text, example.strip()))
+    return shown
+
+
+def _code(text: str) -> str:
+    """-> a text as code in a cell of a table."""
+    short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    quote = "``" if "`" in short else "`"
+    escaped = short.replace("|", "\\|")
+    return f"{quote}{escaped}{quote}" if short else ""
 
 
 def main() -> None:

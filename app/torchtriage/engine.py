@@ -9,19 +9,28 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from torchtriage.answer.action import advise, explained, nothing_failed
+from torchtriage.answer import inconclusive
+from torchtriage.answer.action import advise, explained, not_known, nothing_failed
+from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.answer.failure_facts.library_message import Printed, library_message, printed_by
+from torchtriage.answer.failure_facts.registry import failure_facts
+from torchtriage.answer.first_answer import facts_said, said
 from torchtriage.answer.reasons import because_of, tell
 from torchtriage.answer.run_facts import run_facts
+from torchtriage.answer.speaking_case import is_general, speaking_case
 from torchtriage.answer.timeline import timeline
-from torchtriage.answer.verdict import attempts, candidates, cascades, root_cause
+from torchtriage.answer.verdict import attempts, candidates, cascades, root_cause, with_telling
+from torchtriage.causality.ending import JOB_STATE, JOB_STATUS, Ending, ending
 from torchtriage.causality.fallbacks import completed
 from torchtriage.causality.fingerprint import fingerprint, signature
 from torchtriage.causality.read_runs import read_runs
 from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import Choice, choose, with_attempts
 from torchtriage.domain.entry import KnowledgeBase, Language
+from torchtriage.domain.fact import Fact
 from torchtriage.domain.trace import SAMPLE, Trace
-from torchtriage.domain.verdict import EarlierRun, Stats, Verdict
+from torchtriage.domain.verdict import Answer, EarlierRun, RootCause, Stats, Verdict
+from torchtriage.matching.inventory import Inventory, built_in
 from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.patterns import Patterns
 from torchtriage.parsing.registry import EXTRACTORS, Kinds
@@ -34,19 +43,29 @@ if TYPE_CHECKING:
 
 VERSION = "1"
 _NOTHING_KNOWN: Mapping[str, str] = MappingProxyType({})
+_OF_JOB = frozenset({JOB_STATUS, JOB_STATE})  # of what is known, what tells how the job ended and fills no command
 
 
 class Engine:
     """Patterns compiled once, then any number of runs; safe to use from several threads."""
 
-    def __init__(self, knowledge: KnowledgeBase, cache: Path | None = None, extractors: Kinds = EXTRACTORS) -> None:
+    def __init__(
+        self,
+        knowledge: KnowledgeBase,
+        cache: Path | None = None,
+        extractors: Kinds = EXTRACTORS,
+        matcher: Matcher | None = None,
+        inventory: Inventory | None = None,
+    ) -> None:
         """`cache` is a folder in which the compiled patterns are kept from one start to the next; `extractors` read
-        what went wrong, in their order."""
+        what went wrong, in their order. A `matcher` brings the patterns of `knowledge`, compiled already. `inventory`
+        tells which library's code prints a message that no case speaks of; without it the one that is shipped."""
         self.knowledge = knowledge
+        self._inventory = inventory or built_in()
         if cache:
             keep_compiled(cache)
-        self._patterns = Patterns(knowledge, cache, extractors)
-        self._matcher = Matcher(self._patterns)
+        self._matcher = matcher or Matcher(Patterns(knowledge, cache, extractors))
+        self._patterns = self._matcher.patterns
 
     def triage(
         self,
@@ -57,8 +76,9 @@ class Engine:
         trace: Trace | None = None,
     ) -> Verdict:
         """-> what failed in `run` and what to do. `known`: what commands are filled with where the log does not tell it
-        (`{"job": "4711"}`). `redacting`: known kinds of secrets are taken out of all that the log says. `trace`
-        collects what each step gave. Raises UnreadableLog where the log is empty, broken or no text."""
+        (`{"job": "4711"}`), and with which `exit_code` and `state` its job ended. `redacting`: known kinds of secrets
+        are taken out of all that the log says. `trace` collects what each step gave. Raises UnreadableLog where the log
+        is broken or no text."""
         began = time.perf_counter()
         steps = trace or _NoTrace()
         read = read_runs(run, self._patterns, self._matcher, trace)  # read → scan → windows → lines → events
@@ -96,47 +116,91 @@ class Engine:
         shown: Callable[[str], str],
     ) -> Verdict:
         """-> the verdict as the log tells it, without what the knowledge base says of it."""
-        root, rank_rule = root_cause(choice, reading, known, shown) if choice.root else (None, None)
-        if root is not None:
+        filling = {name: value for name, value in known.items() if name not in _OF_JOB}
+        root, rank_rule = root_cause(choice, reading, filling, shown) if choice.root else (None, None)
+        told = run_facts(reading, choice)
+        marks = timeline(choice, reading, root)
+        facts: tuple[Fact, ...] = ()
+        answer: Answer | None = None
+        printed: Printed | None = None
+        if root is not None and choice.root is not None:
             root = replace(root, because=because_of(choice, reading, root, rank_rule))
+            failure = Failure(choice.root, root, choice, reading, told, marks, shown)
+            root, facts, answer, printed = self._answer(failure)
+        masked = printed.known.masked if printed else str
+        ended = ending(reading, known, choice.survived) if root is None else None
+        if ended is not None and not ended.good:
+            answer = Answer(None, "", values=inconclusive.values_of(ended, told, filling, shown))
         return Verdict(
             source=run.name,
-            outcome="healthy" if root is None else "explained" if root.entry else "unexplained",
+            outcome=_outcome(root.entry if root else None, ended),
             signature=signature(choice.root) if choice.root else None,
-            fingerprint=fingerprint(choice.root) if choice.root else None,
+            fingerprint=fingerprint(choice.root, masked) if choice.root else None,
             root_cause=root,
             candidates=candidates(choice, lang),
             cascades=cascades(choice, shown),
-            action=nothing_failed(lang),
-            run=run_facts(reading, choice),
+            action=not_known(lang) if answer and ended else nothing_failed(lang),
+            run=told,
             attempts=attempts(choice),
             earlier_runs=(),
             warnings=_warnings(reading),
             stats=Stats(),
             engine=VERSION,
             knowledge=self.knowledge.digest,
-            timeline=timeline(choice, reading, root),
+            timeline=marks,
+            facts=facts,
+            answer=answer,
         )
+
+    def _answer(self, failure: Failure) -> tuple[RootCause, tuple[Fact, ...], Answer, Printed | None]:
+        """-> the root cause, with the line first that shows the case that speaks; what the log tells of it; which case
+        says it, not yet in words; and where none knows the message, the library's that it is."""
+        facts = failure_facts(failure)
+        speaking = speaking_case(failure, facts)
+        printed = printed_by(failure, self._inventory) if speaking is None or is_general(speaking.case) else None
+        facts = (*facts, *library_message(failure, printed)) if printed else facts
+        own = speaking.facts if speaking else ()
+        names = {fact.name for fact in own}
+        facts = (*own, *(fact for fact in facts if fact.name not in names))
+        known, taken = ({fact.name: fact.text for fact in some} for some in (facts, own))
+        values = known | failure.root.captured | taken  # the nearer to the failure, the more it counts
+        values |= dict.fromkeys(speaking.of_log if speaking else (), "")
+        root = with_telling(failure.root, speaking.line, failure.shown) if speaking and speaking.line else failure.root
+        return root, facts, Answer(speaking.case.id if speaking else None, "", values=values), printed
 
     def _explained(self, verdict: Verdict, lang: Language) -> Verdict:
         """-> the verdict with what the knowledge base says of its root cause."""
         root = verdict.root_cause
         if root is None:
-            return verdict
+            told = verdict.answer and inconclusive.in_language(verdict.answer, lang)
+            return replace(verdict, answer=told)
         root = replace(root, reasons=tell(root.because, lang))
         entry = self.knowledge.entries[root.entry] if root.entry else None
         if entry is not None:
             root = explained(root, entry, verdict.run.versions_inferred | verdict.run.versions, lang)
-        action = advise(entry, root.words, [root.host] if root.host else [], lang)
-        return replace(verdict, root_cause=root, action=action)
+        answer = verdict.answer
+        if answer is not None:
+            answer = said(answer, root, entry, verdict.run.versions_inferred | verdict.run.versions, lang)
+            answer = replace(answer, facts=facts_said(answer, entry, verdict.facts))
+        case = answer.case if answer else None
+        action = advise(entry, root.words, [root.host] if root.host else [], lang, case)
+        return replace(verdict, root_cause=root, action=action, answer=answer)
 
 
 def _earlier_run(reading: Reading) -> EarlierRun:
     choice = choose(with_attempts(reading.matched()))
     if choice.root is None:
-        return EarlierRun("healthy", None, reading.head[0].number if reading.head else None)
+        outcome = _outcome(None, ending(reading, _NOTHING_KNOWN, choice.survived))
+        return EarlierRun(outcome, None, reading.head[0].number if reading.head else None)
     entry = choice.root.entry
-    return EarlierRun("explained" if entry else "unexplained", entry, choice.root.event.line.number)
+    return EarlierRun(_outcome(entry, None), entry, choice.root.event.line.number)
+
+
+def _outcome(entry: str | None, ended: Ending | None) -> str:
+    """-> the outcome of a run with this entry, or with this ending where nothing failed."""
+    if ended is not None:
+        return "healthy" if ended.good else "inconclusive"
+    return "explained" if entry else "unexplained"
 
 
 class _NoTrace:

@@ -8,6 +8,7 @@ TriageError                 status 500, internal_error
 │   ├── UnreadableLog       422, the bytes are no log: broken archive, binary, empty
 │   └── LogTooLarge         413
 ├── NotFound                404
+├── NotTriaged              409, an incident has no verdict, or none yet
 ├── DamagedLog              500, a stored log is not what was stored
 ├── DamagedJson             500, what is stored beside a log is in the form of no version
 └── StorageUnavailable      503, later it can work
@@ -69,6 +70,11 @@ class LogTooLarge(BadInput):
 class NotFound(TriageError):
     status = 404
     code = "not_found"
+
+
+class NotTriaged(TriageError):
+    status = 409
+    code = "not_triaged"
 
 
 class DamagedLog(TriageError):

@@ -133,9 +133,8 @@ def test_no_value_makes_a_word_or_a_line_of_its_own(data: st.DataObject) -> None
     values = {name: data.draw(anything, label=name) for name in names}
     for command in commands([template], values):
         assert command.count("\n") == template.count("\n")
-        bare = general(template)
         # The same words and operators stand in the same order; a value is a part of one word.
-        assert [_shape(word) for word in _tokens(command, values)] == [_shape(word) for word in _tokens(bare, {})]
+        assert _tokens(command) == [_with(word, values) for word in _tokens(template)]
 
 
 @given(st.lists(anything, max_size=6))
@@ -213,13 +212,12 @@ def _told(host: str) -> list[Verdict]:
     return verdicts
 
 
-def _tokens(command: str, values: dict[str, str]) -> list[str]:
-    """-> the words and operators of a command, with the values in them taken for the names of their places."""
-    found = list(shlex.shlex(command, posix=True, punctuation_chars=True))
-    for name, value in sorted(values.items(), key=lambda item: -len(item[1])):
-        found = [word.replace(value, name.upper()) if value else word for word in found]
-    return found
+def _tokens(command: str) -> list[str]:
+    """-> the words and operators of a command, without the quotes, as a shell splits it."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    return list(lexer)
 
 
-def _shape(word: str) -> str:
-    return re.sub(r"[^|&;<>()]+", "w", word)
+def _with(word: str, values: dict[str, str]) -> str:
+    return re.sub(r"\{([a-z_]+)\}", lambda place: values.get(place[1], place[0]), word)

@@ -5,7 +5,6 @@ import pytest
 from tests.logs import BANNER, PEER_CLOSED, WAITING, agent, report, steps, text, traceback
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
-from torchtriage.errors import UnreadableLog
 from torchtriage.reading.sources import from_bytes, open_path
 
 
@@ -140,9 +139,15 @@ def test_the_verdict_speaks_the_readers_language(engine: Engine, lang: str) -> N
 
 
 @pytest.mark.parametrize("data", [b"", b"\n \n", b"\0" * 100])
-def test_a_log_without_text_is_refused(engine: Engine, data: bytes) -> None:
-    with pytest.raises(UnreadableLog, match="empty"):
-        engine.triage(from_bytes(data, "x.log"))
+def test_of_a_log_without_text_nothing_is_known(engine: Engine, data: bytes) -> None:
+    verdict = engine.triage(from_bytes(data, "x.log"))
+    assert (verdict.outcome, verdict.root_cause) == ("inconclusive", None)
+    assert verdict.answer is not None
+    assert verdict.answer.says == "The log is empty: the run wrote nothing to it."
+    killed = engine.triage(from_bytes(data, "x.log"), known={"exit_code": "137", "job": "4711"})
+    assert killed.answer is not None
+    assert killed.answer.says == "The log shows no failure; exit 137 is SIGKILL."
+    assert "sacct -j 4711 " in "".join(step.run or "" for step in killed.answer.steps)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ MESSAGES = {
     "FloatingPointError: Predicted boxes or scores contain Inf/NaN. Training has diverged.": "numerics.nan-loss",
     "AssertionError: Dataset 'birds_train' is empty!": "data.missing-file",
     "KeyError: \"Dataset 'birds' is not registered! Available datasets are: coco_2017_train\"": "usage.config",
-    "ValueError: Column to remove ['raw'] not in the dataset. Current columns in the dataset: ['ids']": "usage.config",
+    "ValueError: Column to remove ['raw'] not in the dataset. Current columns in the dataset: ['ids']": "hf.datasets",
     "ValueError: you need to add an explicit nodesplitter to your input pipeline for multi-node training": "usage.config",
     "AssertionError: real_train_batch_size (48) must be divisible by minimal possible batch size (32)": "usage.config",
     "KeyError: \"class `LoopA` in mmengine/runner/loops.py: 'dataset'\"": "usage.config",

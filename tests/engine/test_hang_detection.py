@@ -3,6 +3,7 @@
 import pytest
 
 from tests.engine.test_engine import triage
+from tests.logs import NO_FAILURE
 from torchtriage.engine import Engine
 
 STEPS = [f"step {step} loss {3 / (step + 1):.4f}" for step in range(5)]
@@ -42,4 +43,4 @@ def test_a_run_that_goes_on_or_ended_is_healthy(engine: Engine, behind: list[str
 
 
 def test_a_monitor_without_a_run_tells_nothing(engine: Engine) -> None:
-    assert triage(engine, beats(range(3, 9))).outcome == "healthy"
+    assert triage(engine, beats(range(3, 9))).outcome in NO_FAILURE

@@ -129,7 +129,7 @@ ADVICE = [
     ("n7:91:120 [0] misc/ibvwrap.cc:252 NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory",
      "nccl.ib", "fix-first", "no", ()),
     ("n7:91:120 [0] transport/net_ib.cc:1297 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<4791> with status=12 "
-     "opcode=0 len=0 vendor err 129", "nccl.ib", "retry-elsewhere", "yes", ("n7",)),
+     "opcode=0 len=0 vendor err 129", "nccl.ib", "none", "once", ()),
     ("RuntimeError: CUDA driver error: OS call failed or operation not supported on this OS",
      "cuda.init-error", "fix-first", "no", ()),
     ("There are not enough slots available in the system to satisfy the 16 slots that were requested by the application:",

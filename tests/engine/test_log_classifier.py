@@ -3,6 +3,7 @@
 import pytest
 
 from tests.engine.test_engine import triage
+from tests.logs import NO_FAILURE
 from torchtriage.engine import Engine
 
 FORUM = [
@@ -61,9 +62,9 @@ def test_an_error_in_the_midst_of_a_question_is_explained(
     assert error in root.evidence[0].text
 
 
-def test_a_question_without_an_error_is_healthy(engine: Engine) -> None:
+def test_a_question_without_an_error_is_inconclusive(engine: Engine) -> None:
     question = ["How can I make my training faster?", "I use DDP with 8 workers.", "Thanks for any help!"]
-    assert triage(engine, question).outcome == "healthy"
+    assert triage(engine, question).outcome == "inconclusive"
 
 
 @pytest.mark.parametrize("word", ["flask web app", "Discord bot for my server", "scraper", "网站"])
@@ -114,7 +115,7 @@ def test_a_hang_told_in_words_is_possible_at_most(engine: Engine, words: str) ->
     ],
 )
 def test_what_only_sounds_like_a_hang_is_none(engine: Engine, words: str) -> None:
-    assert triage(engine, words).outcome == "healthy"
+    assert triage(engine, words).outcome in NO_FAILURE
 
 
 @pytest.mark.parametrize(

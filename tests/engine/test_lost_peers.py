@@ -3,7 +3,7 @@
 import pytest
 
 from tests.engine.test_engine import triage
-from tests.logs import BANNER, PEER_CLOSED, agent, report, steps, traceback
+from tests.logs import BANNER, NO_FAILURE, PEER_CLOSED, agent, report, steps, traceback
 from torchtriage.engine import Engine
 
 REFUSED = (
@@ -95,7 +95,7 @@ def test_the_native_frames_below_a_warning_are_of_it(engine: Engine) -> None:
     root = triage(engine, warning, frames).root_cause
     assert root is not None
     assert root.entry == "nccl.remote-error"
-    assert triage(engine, warning, ["saved the last file", "read all of them", "bye now"]).outcome == "healthy"
+    assert triage(engine, warning, ["saved the last file", "read all of them", "bye now"]).outcome in NO_FAILURE
 
 
 def test_the_agent_that_sends_an_interrupt_was_interrupted_itself(engine: Engine) -> None:
@@ -105,3 +105,15 @@ def test_the_agent_that_sends_an_interrupt_was_interrupted_itself(engine: Engine
     root = triage(engine, BANNER, steps(range(3)), sent, cut).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("user.cancelled", None)
+
+
+def test_the_death_of_a_worker_that_ray_reports_first_followed_from_what_the_worker_says(engine: Engine) -> None:
+    died = "(raylet) A worker died or was killed while executing a task by an unexpected system error. Worker exit detail: Worker unexpectedly exits with a connection error code 2."
+    watchdog = "(WorkerDict pid=41) [rank0]:[E501 09:40:00.1 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=1800000) ran for 1800012 milliseconds before timing out."
+    lost = traceback("ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.")
+    root = triage(engine, died, watchdog, lost).root_cause
+    assert root is not None
+    assert root.entry == "nccl.timeout"
+    alone = triage(engine, died, lost).root_cause
+    assert alone is not None
+    assert alone.entry == "ray.error"

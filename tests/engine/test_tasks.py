@@ -112,3 +112,20 @@ def test_a_launcher_of_one_worker_has_that_workers_rank(engine: Engine, workers:
     ).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("usage.python-error", rank)
+
+
+def test_a_task_that_was_killed_is_why_srun_ended_its_step(engine: Engine) -> None:
+    told_by_srun = [
+        "srun: error: gpu-7: task 0: Killed",
+        "srun: launch/slurm: _step_signal: Terminating StepId=8.0",
+        "slurmstepd-gpu-7: error: *** STEP 8.0 ON gpu-7 CANCELLED AT 2026-05-01T09:00:00 ***",
+        "srun: error: gpu-7: task 1: Terminated",
+        "srun: Force Terminated StepId=8.0",
+    ]
+    failed = traceback(PEER_CLOSED, WAITING, "[rank1]: ")
+    root = triage(engine, progress(lambda _: ""), failed, told_by_srun).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("process.oom-killed", 0)
+    cancelled = triage(engine, progress(lambda _: ""), [*told_by_srun[2:3], *told_by_srun[:1]]).root_cause
+    assert cancelled is not None
+    assert cancelled.entry == "slurm.cancelled"

@@ -3,6 +3,9 @@
 import json
 from itertools import product
 from string import ascii_lowercase
+from time import process_time
+
+import pytest
 
 from tests.logs import BANNER, agent, report, steps, text, traceback
 from torchtriage.domain.verdict import Verdict
@@ -35,6 +38,7 @@ def test_equal_tracebacks_of_two_thousand_ranks_are_one_cascade_of_all_of_them(e
     assert [str(cascade.ranks) for cascade in verdict.cascades] == ["1-1999"]
 
 
+@pytest.mark.slow
 def test_thousands_of_different_tracebacks_leave_the_first_as_the_cause(engine: Engine) -> None:
     words = ("".join(letters) for letters in product(ascii_lowercase[:9], repeat=4))
     verdict = triage(engine, traceback(OUT_OF_MEMORY), *(traceback(f"WidgetError: spindle {word}") for word in words))
@@ -94,3 +98,15 @@ def test_frames_without_end(engine: Engine) -> None:
     assert verdict.root_cause is not None
     assert (verdict.root_cause.entry, verdict.root_cause.rank) == ("python.recursion", 5)
     assert told(verdict, "innermost frames")
+
+
+def test_the_time_for_different_failures_of_one_script_grows_with_their_number(engine: Engine) -> None:
+    def seconds(count: int) -> float:
+        names = ("".join(letters) for letters in product(ascii_lowercase, repeat=3))
+        failures = [traceback(f"ValueError: {name} is wrong") for name, _ in zip(names, range(count), strict=False)]
+        began = process_time()
+        triage(engine, *failures)
+        return process_time() - began
+
+    seconds(100)  # compiles patterns
+    assert seconds(2000) < 6 * seconds(500)

@@ -1,12 +1,27 @@
+import pytest
 import yaml
 
 from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.checks import problems
+from torchtriage.knowledge.checks import Report, check
 from torchtriage.knowledge.loader import load
 
+# Signs that no example of their entry shows, and signs without a case. Both only fall: lower them with what you prove
+# (`torchtriage kb check --unproved ENTRY` lists them).
+MOST_UNPROVED, MOST_WITHOUT_CASE = 381, 984
 
-def test_every_entry_is_proved_by_its_own_examples() -> None:
-    assert problems(load([BUILT_IN])) == []
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return check(load([BUILT_IN]))
+
+
+def test_every_entry_and_case_is_proved_by_its_own_examples(report: Report) -> None:
+    assert report.problems == report.warnings == []
+
+
+def test_ever_more_signs_are_proved_and_belong_to_a_case(report: Report) -> None:
+    assert len(report.unproved) <= MOST_UNPROVED
+    assert report.without_case <= MOST_WITHOUT_CASE
 
 
 def test_no_pattern_of_a_sign_is_longer_than_200_characters() -> None:

@@ -56,6 +56,16 @@ def test_words_are_literal_in_a_regex(tmp_path: Path) -> None:
         ("carrier-exceptions", PATTERN.format("ours.Carrier: a", "ours.Carrier: b"), "found in its counter-example"),
         ("carrier-exceptions", "source: o\npatterns:\n  - {regex: '(a', examples: [a]}\n", ":3: .*RE2 refuses"),
         ("carrier-exceptions", f"source: o\npatterns:\n  - {{regex: {'a' * 201}, examples: [a]}}\n", "200 characters"),
+        (
+            "line-facts-settings",
+            "source: o\nfacts: {a: b}\npatterns: [{regex: '(?P<x>1)', examples: ['1']}]\n",
+            "'x' of",
+        ),
+        (
+            "line-facts-settings",
+            "source: o\nfacts: {a: b}\npatterns: [{regex: '(1)', examples: ['1']}]\n",
+            "needs a name",
+        ),
         ("area-roles", "source: ours\ngroups:\n  ours: [timeout, no-such-role]\n", r":3: no role 'no-such-role'"),
     ],
 )

@@ -24,12 +24,12 @@ _REASONS: dict[str, tuple[str, str]] = {
 # The same advice where a retry is another matter: what is sure there is only likely with `once`.
 _BY_RETRY: dict[tuple[str, str], tuple[str, str]] = {
     ("retry", "once"): (
-        "It can be passing: one retry is worth it, and if that fails too the causes below need a look.",
-        "可能是暂时性的：值得重试一次；如果仍失败，请按下面的原因排查。",
+        "It can be passing: one retry is worth it; if that fails too, look for the cause.",
+        "可能是暂时性的：值得重试一次；如果仍失败，再查找原因。",
     ),
     ("retry-elsewhere", "once"): (
-        "The host may be at fault: try once on another one; if it fails there too, the causes below need a look.",
-        "可能是主机的问题：换一台主机试一次；如果仍失败，请按下面的原因排查。",
+        "The host may be at fault: try once on another one; if it fails there too, look for the cause.",
+        "可能是主机的问题：换一台主机试一次；如果仍失败，再查找原因。",
     ),
     ("fix-first", "once"): (
         "Most likely it needs a fix; one retry would tell.",
@@ -44,6 +44,10 @@ _BY_RETRY: dict[tuple[str, str], tuple[str, str]] = {
         "日志里没有任务本身的失败，可原样重新运行。",
     ),
 }
+_NOT_KNOWN = (
+    "Whether it failed is not known; find out how it ended before you start it again.",
+    "尚不清楚是否失败；先查明运行如何结束，再决定是否重新启动。",
+)
 _NOTHING = ("Nothing to do.", "无需处理。")
 _UNKNOWN = (
     "No entry names the cause; one retry tells whether it is passing.",
@@ -51,12 +55,14 @@ _UNKNOWN = (
 )
 
 
-def advise(entry: Entry | None, words: str, hosts: Iterable[str], lang: Language) -> Action:
-    """-> the entry's advice for a failure of these words, with the failing hosts to leave out where it says that the
-    host is bad."""
+def advise(entry: Entry | None, words: str, hosts: Iterable[str], lang: Language, case: str | None = None) -> Action:
+    """-> the advice of the entry's `case`, else the entry's for a failure of these words, with the failing hosts to
+    leave out where it says that the host is bad."""
     if entry is None:
         return Action("once", "none", (), _UNKNOWN[lang == "zh"])
-    action = next((other for other in entry.other_actions if shows(words, other.shown_by or "")), entry.action)
+    spoken = next((one.action for one in entry.cases if one.id == case), None)
+    others = (other for other in entry.other_actions if shows(words, other.shown_by or ""))
+    action = spoken or next(others, entry.action)
     excluded = tuple(filter(host_name, hosts)) if action.exclude_hosts else ()
     reason = _BY_RETRY.get((action.advice, action.retry), _REASONS[action.advice])
     return Action(action.retry, action.advice, excluded, reason[lang == "zh"])
@@ -65,6 +71,11 @@ def advise(entry: Entry | None, words: str, hosts: Iterable[str], lang: Language
 def nothing_failed(lang: Language) -> Action:
     """-> the action of a healthy run."""
     return Action("no", "none", (), _NOTHING[lang == "zh"])
+
+
+def not_known(lang: Language) -> Action:
+    """-> the action of a run that shows neither a failure nor a good end."""
+    return Action("no", "none", (), _NOT_KNOWN[lang == "zh"])
 
 
 def explained(root: RootCause, entry: Entry, versions: dict[str, str], lang: Language) -> RootCause:

@@ -11,20 +11,22 @@ import shlex
 from collections.abc import Iterable, Mapping
 
 from torchtriage.domain.host import host_name
+from torchtriage.lazy_regex import lazy_regex
 
-PATH = "path"  # the place that is quoted where it has to be
+# The places that are quoted where they have to be.
+PATHS = frozenset({"path", "file", "script", "checkpoint", "folder", "other_path"})
 # What entries leave room for in their commands.
 _PLACES = ("host", "rank", "pid", "job", "node", "master", "port", "pci", "name", "path", "machine")
 _UNTOLD = {name: name.upper() for name in _PLACES}
 _OF_HOSTS = frozenset({"host", "node", "master", "name"})
 # Means nothing to any shell, in quotes or out of them; `=` at the beginning does to zsh, `-` to the program.
-_PLAIN = re.compile(r"(?![-=])[\w.:/@%+,=-]{1,253}", re.ASCII)
+_PLAIN = lazy_regex(r"(?![-=])[\w.:/@%+,=-]{1,253}", re.ASCII)
 _LONGEST_PATH = 1024  # characters
-_PLACE = re.compile(r"\{([a-z_]+)\}")
+_PLACE = lazy_regex(r"\{([a-z_]+)\}")
 # Inside of these a quoted word would end the quotes; what stands in a comment is no word.
-_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?<!\S)#[^\n]*")
+_QUOTED = lazy_regex(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?<!\S)#[^\n]*")
 # What these are given is read by a shell once more, without the quotes that the first one took off.
-_READ_TWICE = re.compile(r"\b(?:ssh|pdsh|clush|eval|watch|xargs)\b|\s-c\s|`")
+_READ_TWICE = lazy_regex(r"\b(?:ssh|pdsh|clush|eval|watch|xargs)\b|\s-c\s|`")
 
 
 def commands(templates: Iterable[str], values: Mapping[str, str]) -> tuple[str, ...]:
@@ -34,6 +36,13 @@ def commands(templates: Iterable[str], values: Mapping[str, str]) -> tuple[str, 
     A path is quoted where it has to be.
     """
     return tuple(told for told in (_command(template, values) for template in templates) if told is not None)
+
+
+def run_line(template: str, values: Mapping[str, str]) -> str | None:
+    """-> the command of a step; None where a slot is not filled, or its value could do harm."""
+    if not all(name in values for name in _PLACE.findall(template)):
+        return None
+    return _command(template, values)
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
@@ -61,7 +70,7 @@ def _command(template: str, values: Mapping[str, str]) -> str | None:
         name = place[1]
         if name in values:
             bare = not read_twice and not any(start < place.start() < end for start, end in quoted)
-            word = _word(name, values) or (_path(values[name]) if name == PATH and bare else None)
+            word = _word(name, values) or (_path(values[name]) if name in PATHS and bare else None)
             if word is None:
                 return None
         else:

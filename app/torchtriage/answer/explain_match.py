@@ -9,26 +9,36 @@ from typing import Any
 
 import re2
 
+from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.answer.failure_facts.registry import failure_facts
+from torchtriage.answer.run_facts import run_facts
+from torchtriage.answer.speaking_case import TEXTS, SilentCase, tried_cases
+from torchtriage.answer.templates import short
+from torchtriage.answer.timeline import timeline
+from torchtriage.answer.verdict import root_cause
 from torchtriage.causality.cascade import causes, explained_by
 from torchtriage.causality.fallbacks import completed
 from torchtriage.causality.findings import Finding, that_failed, with_matches
 from torchtriage.causality.read_runs import read_runs
+from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import Choice, choose, with_attempts
 from torchtriage.domain.entry import Entry, Language, Sign
 from torchtriage.domain.event import Where
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.matcher import Matcher, frames_text
 from torchtriage.matching.patterns import Patterns
 from torchtriage.matching.sign_alignment import Alignment, Token, align
 from torchtriage.reading.blocks import blocks
 from torchtriage.reading.prefixes.learned import Labels
 from torchtriage.reading.prefixes.strip import strip_prefixes
-from torchtriage.reading.redaction.redact import redact
+from torchtriage.reading.redaction.encoded_secrets import redact_encoded
+from torchtriage.reading.redaction.redact_values import without_secrets
 from torchtriage.reading.sources import Run
 
 MOST_LINES = 20_000  # lines with a word of the entry that are looked at
 _LONGEST = 4000  # characters of a line
-_WORD = re.compile(r"[A-Za-z_]{4,}")
-_ESCAPES = re.compile(r"\\[A-Za-z]|\(\?[a-zA-Z]+\)|\[[^\]]*\]")
+_WORD = lazy_regex(r"[A-Za-z_]{4,}")
+_ESCAPES = lazy_regex(r"\\[A-Za-z]|\(\?[a-zA-Z]+\)|\[[^\]]*\]")
 _SAID: dict[str, tuple[str, str]] = {
     "root": ("it is the root cause", "它就是根本原因"),
     "explained": ("it matched, and follows from {other}", "已匹配，但它是 {other} 的后果"),
@@ -60,6 +70,17 @@ _SAID: dict[str, tuple[str, str]] = {
         "matches, but the text also holds what `unless` excludes: {unless}",
         "匹配，但同一文本含有 unless 排除的内容：{unless}",
     ),
+    "speaks": ("speaks", "生效"),
+    "later": ("would hold, but {other} comes before it", "也成立，但 {other} 在它之前"),
+    "sign": ("is silent: its sign is not in the failure", "不生效：故障中没有它的特征"),
+    "condition": (
+        "is silent: {detail} is {value}, and it asks for {other}",
+        "不生效：{detail} 是 {value}，而它要求 {other}",
+    ),
+    "text": ("is silent: {detail} do not hold {value}", "不生效：{detail} 中没有 {value}"),
+    "known": ("is silent: {detail} is known: {value}", "不生效：{detail} 已知：{value}"),
+    "unknown": ("is silent: {detail} is not known", "不生效：{detail} 未知"),
+    "slot": ("is silent: it says {detail}, which is not known", "不生效：句子需要 {detail}，而它未知"),
     "group": ("matches, but another member of its `all:` group is missing", "匹配，但同一 all: 组的其他成员缺失"),
 }
 
@@ -86,22 +107,42 @@ class SignResult:
 
 
 @dataclass(frozen=True, slots=True)
+class CaseResult:
+    """What became of one case where its entry is the root cause. `state`: speaks, later (`other` comes first), sign; of
+    a condition on the fact `detail`: condition (its `value` is not what `other` asks for), text (it does not hold the
+    regex `value`), known, unknown; slot (`detail` names those without a value)."""
+
+    case: str
+    state: str
+    detail: str = ""
+    value: str = ""
+    other: str = ""
+
+    def sentence(self, lang: Language) -> str:
+        """-> what became of the case."""
+        return _SAID[self.state][lang == "zh"].format(**{name: getattr(self, name) for name in self.__slots__})
+
+
+@dataclass(frozen=True, slots=True)
 class Why:
     """What became of an entry in a log. `state`: root, explained, weaker, beaten, survived, attempt, set_aside,
-    general, none, no_signs; `other` is the entry (or the attempt) that it speaks of."""
+    general, none, no_signs; `other` is the entry (or the attempt) that it speaks of. `cases` are those of the root
+    cause in the order in which they were tried."""
 
     entry: str
     state: str
     other: str | None
     root_cause: str | None
     signs: tuple[SignResult, ...]
+    cases: tuple[CaseResult, ...] = ()
 
     def sentence(self, lang: Language) -> str:
         return _SAID[self.state][lang == "zh"].format(other=self.other or "")
 
     def as_dict(self, lang: Language) -> dict[str, Any]:
         signs = [asdict(sign) | {"reason": sign.sentence(lang)} for sign in self.signs]
-        return asdict(self) | {"reason": self.sentence(lang), "signs": signs}
+        cases = [asdict(case) | {"reason": case.sentence(lang)} for case in self.cases]
+        return asdict(self) | {"reason": self.sentence(lang), "signs": signs, "cases": cases}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +160,8 @@ def why(patterns: Patterns, matcher: Matcher, run: Run, entry: Entry) -> Why:
     texts = [text for finding in findings for text in _texts(finding)]
     shown = any(match.entry.id == entry.id for finding in findings for match in finding.matches)
     findings = [each for reading in readings for each in reading.failures()]  # as the triage does
-    choice = choose(with_attempts(readings[-1].matched()))
+    last = with_attempts(readings[-1].matched())
+    choice = choose(last)
     plain = [sign for sign in entry.signs for sign in (sign.all or (sign,))]
     texts += _lines(run, plain)
     results: list[SignResult] = []
@@ -131,7 +173,40 @@ def why(patterns: Patterns, matcher: Matcher, run: Run, entry: Entry) -> Why:
     state = "general" if state == "none" and shown else state
     root = choice.root.entry if choice.root else None
     results.sort(key=lambda result: (result.state != "matched", -result.share))
-    return Why(entry.id, state if entry.signs else "no_signs", other, root, tuple(results))
+    cases = tuple(_cases(choice, last)) if state == "root" else ()
+    return without_secrets(Why(entry.id, state if entry.signs else "no_signs", other, root, tuple(results), cases))
+
+
+def _cases(choice: Choice, reading: Reading) -> Iterator[CaseResult]:
+    """Yields what became of the cases of the root cause's entry."""
+    if choice.root is None:
+        return
+    root, _ = root_cause(choice, reading, {}, redact_encoded)
+    marks = timeline(choice, reading, root)
+    failure = Failure(choice.root, root, choice, reading, run_facts(reading, choice), marks, redact_encoded)
+    speaker = ""
+    for tried in tried_cases(failure, failure_facts(failure)):
+        if isinstance(tried, SilentCase):
+            yield _silent(tried)
+        elif speaker:
+            yield CaseResult(tried.case.id, "later", other=speaker)
+        else:
+            speaker = tried.case.id
+            yield CaseResult(speaker, "speaks")
+
+
+def _silent(tried: SilentCase) -> CaseResult:
+    case, fact = tried.case, tried.detail
+    asked = next((each for each in case.when if each.fact == fact), None) if tried.state == "condition" else None
+    if asked is None:
+        return CaseResult(case.id, tried.state, fact)
+    if tried.value is None:
+        return CaseResult(case.id, "unknown", fact)
+    if asked.regex is None:
+        return CaseResult(case.id, "known", fact, short(tried.value))
+    if fact in TEXTS:
+        return CaseResult(case.id, "text", fact, asked.regex)
+    return CaseResult(case.id, "condition", fact, short(tried.value), asked.regex)
 
 
 def _became(entry: Entry, choice: Choice, findings: list[Finding]) -> tuple[str, str | None]:
@@ -167,7 +242,7 @@ def _result(sign: Sign, texts: list[_Text], group: int | None) -> SignResult:
     if best is None or not best[2].share:
         return SignResult(shown, sign.where, "nothing", 0.0, group=group)
     (matched, whole, _), text, laid = best
-    said = redact(text.text)
+    said = redact_encoded(text.text)
     if said != text.text:
         laid = align(sign, said)  # its tokens are parts of the text, in which a secret has no name before it
     excluded = matched and bool(sign.unless) and bool(re2.search(f"(?m){sign.unless}", text.text))

@@ -13,6 +13,7 @@ from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.host import host_name
 from torchtriage.domain.verdict import Checkpoint, RunFacts
 from torchtriage.facts import checkpoints
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.times import seconds_between
 from torchtriage.reading.slurm_nodelist import sorted_hosts
 
@@ -28,7 +29,7 @@ _FUNCTIONS = (
     ("init", r"^(?:build|create|setup|get)_(?:model|optimizer|dataloaders?|datasets?)$|^prepare(?:_model)?$"),
 )  # fmt: skip
 _RUNNING = ("train", "evaluate", "save", "teardown")  # behind which what sounds like a start is none of the run's
-_STORAGE = re.compile(r"torch/serialization\.py$")
+_STORAGE = lazy_regex(r"torch/serialization\.py$")
 _AT_LAUNCH = ("SyntaxError", "IndentationError", "ModuleNotFoundError", "ImportError")
 _AT_ONCE = 1.0  # seconds in which a launcher sees that a process has ended, to the second that its report tells
 # Sources of exit statuses, the surest first.
@@ -106,14 +107,14 @@ def _phase(root: Finding, reading: Reading) -> str | None:
 
 def _exit_code(choice: Choice, reading: Reading) -> int | None:
     """-> the status of the process that failed first: its own, else what lines tell."""
-    ended = _exit(choice, reading)
+    ended = exit_of(choice, reading)
     return ended.exit_code if ended else reading.environment.exit_code if choice.root else None
 
 
 def _failed_at(choice: Choice, reading: Reading) -> str | None:
     """-> the time of the first failure, or the one at which its process ended. A process can hang after its last words:
     where others spoke before it ended, the failure's time is that of the line above."""
-    ended = _exit(choice, reading)
+    ended = exit_of(choice, reading)
     own = told_at(choice.root) if choice.root else None
     if own or ended is None:
         return own
@@ -128,7 +129,7 @@ def told_at(finding: Finding) -> str | None:
     return finding.event.time or (place.time if place else None)
 
 
-def _exit(choice: Choice, reading: Reading) -> Event | None:
+def exit_of(choice: Choice, reading: Reading) -> Event | None:
     """-> how the process that failed first ended: its own exit status, else the one that was observed first."""
     root = choice.root
     if root is None or root.event.exit_code is not None:

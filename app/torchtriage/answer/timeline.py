@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -14,11 +13,12 @@ from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import Position
 from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import RankMark, RootCause
+from torchtriage.lazy_regex import lazy_regex
 
 MOST_ALONE = 64  # ranks that have a mark each; of more, those of one kind share one
 _ROOT = ("first", "missing")
 _STOPPED = frozenset({-15, 143})  # SIGTERM, with which launchers end the others
-_RAN_FOR = re.compile(r"\bran for (\d{1,12}) (?:milliseconds|ms)\b")
+_RAN_FOR = lazy_regex(r"\bran for (\d{1,12}) (?:milliseconds|ms)\b")
 
 
 @dataclass(frozen=True, slots=True)

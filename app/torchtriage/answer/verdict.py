@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from operator import itemgetter
 
 import re2
 
 from torchtriage.answer.run_facts import dated, told_at
+from torchtriage.causality import confidence
 from torchtriage.causality.cascade import causes, explained_by
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of, signature
 from torchtriage.causality.rank_attribution import RankRule, place_of
 from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import Choice
-from torchtriage.domain.entry import Entry, Language
+from torchtriage.domain.entry import Entry, Language, Sign
 from torchtriage.domain.event import EventSource, Raised, Where
 from torchtriage.domain.host import host_name
 from torchtriage.domain.line import Line, Position
 from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import Attempt, Candidate, Cascade, Evidence, ExceptionFact, RootCause, StackFrame
+from torchtriage.lazy_regex import lazy_regex
+from torchtriage.matching.patterns import regex_of
 from torchtriage.reading.redaction.redact import redact
 
 _MOST_EVIDENCE = 10
+_SIGNALLED = lazy_regex(r"\bSignal \d+ \(SIG\w+\) received by PID \d+")
+# what():  [Rank 2] NCCL watchdog thread terminated with exception: [Rank 2] Watchdog caught collective operation …
+_REPEATED = lazy_regex(r"\s*what\(\):\s+(?:\[Rank \d+\] NCCL watchdog thread terminated with exception: )?(\S.{40,})$")
+_CLOCK = lazy_regex(r"\b(\d\d:\d\d:\d\d[.,]\d{3,9})\b")
+_BARE_TYPE = lazy_regex(r"(?:\[?rank ?\d+\]?:? *)?(?:[\w.]+: ?)+")
 _LONGEST_CASCADE = 300  # characters of its line
-_CERTAIN, _LIKELY = 0.9, 0.55
 
 
 def alike(finding: Finding, choice: Choice) -> list[Finding]:
@@ -57,11 +65,70 @@ def evidence(
         lines += [other.event.line for other in choice.live if other.event.source is EventSource.SLURM]
     if waited is not None and finding.event.source in (EventSource.COLLECTIVE, EventSource.COLLECTIVE_MISMATCH):
         lines.insert(1, waited)
+    telling = first_said(finding, choice) or telling_line(finding)
     different: dict[tuple[Position, str], Line] = {}
-    for line in lines:
+    for line in [*([telling] if telling else ()), *lines]:
         different.setdefault((line.position, line.raw), line)
     shown = islice(different.values(), _MOST_EVIDENCE)
     return tuple(Evidence(line.number, line.raw, line.file) for line in shown)
+
+
+def first_said(finding: Finding, choice: Choice) -> Line | None:
+    """-> the line at which the same was said first: by another rank earlier, as the clock before it tells; above what
+    C++ repeats of it as the process ends. Where the log was cut before the message, the innermost frame's. None where
+    the finding's own line is the first."""
+    event = finding.event
+    if event.source is EventSource.COLLECTIVE:
+        clocks = [(found[1], line) for line in _lines_of(finding) if (found := _CLOCK.search(line.raw))]
+        first = min(clocks, key=itemgetter(0), default=("", event.line))[1]
+        return None if first is event.line else first
+    if len(event.chain) == 1 and (frame := _innermost_frame(event.chain[-1])):
+        return frame
+    repeated = _REPEATED.match(event.line.text)
+    if repeated is None:
+        return None
+    above = (line for one in choice.live for line in _lines_of(one) if line.position < finding.position)
+    return next((line for line in above if line.text.rstrip().endswith(repeated[1])), None)
+
+
+def _lines_of(finding: Finding) -> Iterator[Line]:
+    return (event.line for event in (finding.event, *finding.samples))
+
+
+def telling_line(finding: Finding) -> Line | None:
+    """-> the line that says it best, of several by which the finding is known: in a message of many lines the one at
+    which the sign begins, in torchelastic's report the one that names the signal. None where the first is as good."""
+    match = finding.match
+    if finding.event.where is Where.EXIT:
+        return next((line for line in finding.event.lines if _SIGNALLED.search(line.text)), None)
+    if match is None or match.raised is None or match.sign is None or match.sign.where == "frame":
+        return None
+    lines = match.raised.lines
+    line = line_of(match.sign, match.raised.text, lines)
+    if line is lines[0] and len(lines) > 1 and _BARE_TYPE.fullmatch(line.text.strip()):
+        return lines[1]
+    return line
+
+
+def _innermost_frame(raised: Raised) -> Line | None:
+    """-> the line of the innermost frame, where the log was cut behind the colon and holds no message."""
+    cut = not raised.message.strip() and raised.lines[0].text.rstrip().endswith(":")
+    return next((line for line in raised.lines[1:] if 'File "' in line.text), None) if cut else None
+
+
+def line_of(sign: Sign, text: str, lines: Sequence[Line]) -> Line | None:
+    """-> of the lines that `text` was made of, the one at which the sign's match begins."""
+    found = re2.search(f"(?m){regex_of(sign)}", text)
+    begins = text[found.start() :].split("\n", 1)[0].strip() if found else ""
+    return next((line for line in lines if begins and begins in line.text), lines[0] if lines else None)
+
+
+def with_telling(root: RootCause, line: Line, shown: Callable[[str], str]) -> RootCause:
+    """-> the root cause with this line before all other evidence."""
+    first = next((one for one in root.evidence if (one.line, one.file) == (line.number, line.file)), None)
+    first = first or Evidence(line.number, shown(line.raw), line.file)
+    others = tuple(one for one in root.evidence if one is not first)
+    return replace(root, evidence=(first, *others)[:_MOST_EVIDENCE])
 
 
 def root_cause(
@@ -74,7 +141,7 @@ def root_cause(
     assert finding is not None
     match = finding.match
     entry = match.entry if match else None
-    score = match.score if match else 0.5
+    points = confidence.score(finding, choice.live, reading)
     captured = _captured(entry, alike(finding, choice))
     (rank, local_rank, host), rule = place_of(finding, choice, reading, captured.get("rank"))
     host = host_name(host) or host_name(captured.get("host"))
@@ -82,8 +149,8 @@ def root_cause(
     root = RootCause(
         entry=entry.id if entry else None,
         title=signature(finding),
-        confidence="certain" if score >= _CERTAIN else "likely" if score >= _LIKELY else "possible",
-        score=score,
+        confidence=confidence.word(points),
+        score=points,
         rank=rank,
         local_rank=local_rank,
         host=host,

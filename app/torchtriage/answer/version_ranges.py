@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from torchtriage.lazy_regex import lazy_regex
 
-_PART = re.compile(r"^([a-z][\w.-]*?)? *(>=|<=|==|<|>) *(\d+(?:\.\d+)*)$")
-_PLAIN = re.compile(r"^\d+(?:\.\d+)*")
+_PART = lazy_regex(r"^([a-z][\w.-]*?)? *(>=|<=|==|<|>) *(\d+(?:\.\d+)*)$")
+_PLAIN = lazy_regex(r"^\d+(?:\.\d+)*")
 _LAST = (1 << 30,)
 
 Span = tuple[tuple[int, ...], tuple[int, ...]]  # from the first version to before the second

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from torchtriage.causality import cascade, fallbacks, rank_attribution, root_cause, survived
+from torchtriage.causality import cascade, ending, fallbacks, rank_attribution, root_cause, survived
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ RULE_LISTS = (
     RuleList("What does not count, though no step shows that the run survived it", survived, "OVERCOME"),
     RuleList("What was only logged", root_cause, "LOGGED_ONLY"),
     RuleList("Whether the run failed", root_cause, "FAILED"),
+    RuleList("How a run ended in which nothing failed", ending, "ENDINGS"),
     RuleList("What came before the strongest failure", root_cause, "CAME_FIRST"),
     RuleList("What was printed behind the strongest failure and came before it", root_cause, "PRINTED_LATER"),
     RuleList("What the rank said for which others waited", root_cause, "OF_MISSING_RANK"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from enum import IntEnum
 from fnmatch import fnmatchcase
@@ -13,15 +12,19 @@ from torchtriage.causality.rules import Rule, deciding
 from torchtriage.causality.thresholds import AGENT_POLLS, BELOW_SPAWN_NOTICE, SHELL_WORD_WITHIN
 from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import Event, EventSource, Where
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.times import seconds_between
 
-_SPAWNED = re.compile(r"-- Process \d{1,6} terminated with the following error")
+_SPAWNED = lazy_regex(r"-- Process \d{1,6} terminated with the following error")
 _STOPPED = frozenset({-15, 143})  # SIGTERM: the agent stops the others after the first failure
 _KILLED = -9  # SIGKILL: with it the agent ends those which SIGTERM did not end
 _REPORTED = frozenset({EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE})
-_SHELLS_WORD = re.compile(r"\W*Killed\W*")
+_SHELLS_WORD = lazy_regex(r"\W*Killed\W*")
 # SGLang's server says so and then kills all of its processes, itself too.
-_ENDS_ITSELF = re.compile(r"Received sigquit from a child proces")
+_ENDS_ITSELF = lazy_regex(r"Received sigquit from a child proces")
+
+_CANCELLED = lazy_regex(r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT ")
+_ANNOUNCED = lazy_regex(r"Job step aborted|Force Terminated")  # what srun does about it
 
 
 class Grade(IntEnum):
@@ -29,12 +32,13 @@ class Grade(IntEnum):
 
     CUT = 0  # a traceback without its last line, a scheduler's line that no entry names
     WEAK = 1
-    ECHO = 2
-    HINT = 3
-    LINE = 4
-    UNNAMED = 5
-    EXIT = 6
-    CAUSE = 7
+    LAUNCHER = 2  # a launcher says that a worker failed, not why
+    ECHO = 3
+    HINT = 4
+    LINE = 5
+    UNNAMED = 6
+    EXIT = 7
+    CAUSE = 8
 
 
 def grade(finding: Finding) -> Grade:
@@ -51,9 +55,10 @@ def grade(finding: Finding) -> Grade:
         return Grade.HINT if ended else Grade.WEAK
     if match.entry.kind is Kind.CONSEQUENCE and event.where is Where.EXIT and event.exit_code not in (None, 1):
         return Grade.HINT  # A status of its own: peers that lost a connection leave with 1.
-    if match.entry.kind is Kind.CONSEQUENCE or (
-        event.source is EventSource.LAUNCHER and finding.has_role(Role.LAUNCHER_ECHO)
-    ):
+    echo = finding.has_role(Role.LAUNCHER_ECHO)
+    if match.entry.kind is Kind.CONSEQUENCE:
+        return Grade.LAUNCHER if echo else Grade.ECHO
+    if event.source is EventSource.LAUNCHER and echo:
         return Grade.ECHO
     if match.broad:
         return Grade.UNNAMED if event.source is EventSource.TRACEBACK and not _carries_another(finding) else Grade.LINE
@@ -97,6 +102,7 @@ class Ends:
         self.by_agent = any(
             finding.event.source in (EventSource.FIRST_FAILURE, EventSource.ELASTIC_AGENT) for finding in exits
         )
+        self._slurm = [finding for finding in findings if finding.event.source is EventSource.SLURM]
         self.itself = [finding.position for finding in findings if _ENDS_ITSELF.search(finding.event.text)]
         self.tracebacks = [
             other.position for other in findings if other.event.source is EventSource.TRACEBACK and other.match
@@ -107,6 +113,13 @@ class Ends:
             of_itself = event.source in _REPORTED and event.exit_code not in (0, _KILLED, *_STOPPED)
             if of_itself and event.time is not None:
                 self._first[place] = min(event.time, self._first.get(place, event.time))
+
+    def cancelled_above(self, finding: Finding) -> bool:
+        """-> whether Slurm had cancelled the job above a finding in its file, and no task had failed before that."""
+        file = finding.position.file_start
+        above = [other for other in self._slurm if file < other.position < finding.position]
+        first = next((other for other in above if not _ANNOUNCED.search(other.event.text)), None)
+        return first is not None and _CANCELLED.search(first.event.text) is not None
 
     def long_before(self, killed: Finding) -> bool:
         """-> whether the same report tells of a failure after which the agent had time to lose its patience."""
@@ -150,6 +163,13 @@ def _stopped_by_launcher(finding: Finding, ends: Ends) -> bool:
     return stopped and (finding.attempt in ends.failed or not ends.by_agent)
 
 
+def _torn_down(finding: Finding, ends: Ends) -> bool:
+    """-> whether it is what a process raised when its job had been cancelled, and says of no other cause."""
+    if finding.event.where is not Where.EXCEPTION or finding.event.source is not EventSource.TRACEBACK:
+        return False
+    return (finding.match is None or finding.has_role(Role.DISTRIBUTED_SYMPTOM)) and ends.cancelled_above(finding)
+
+
 def _announces_traceback(finding: Finding, ends: Ends) -> bool:
     """-> whether it is spawn's line above the traceback of a process, which itself says what went wrong."""
     if finding.event.source is not EventSource.MATCHED_LINE or not _SPAWNED.match(finding.event.text):
@@ -176,6 +196,12 @@ CLEAN_UP: tuple[Rule[Finding, Ends], ...] = (
         _stopped_by_launcher,
         "the launcher stopped the process with SIGTERM",
         "启动器用 SIGTERM 终止了该进程",
+    ),
+    Rule(
+        "torn-down",
+        _torn_down,
+        "the job had been cancelled before",
+        "任务此前已被取消",
     ),
     Rule(
         "announces-traceback",
@@ -220,7 +246,7 @@ def _explains(first: Finding, second: Finding) -> bool:
         return False
     if _threw(first) and second.has_role(Role.ABORT) and _of_one_process(first, second):
         return True
-    if not _named(cause.entry.explains, effect.entry.id):
+    if not _named(cause.entry.explains, effect.entry.id) or _ended_its_step(first, second):
         return False
     return (
         first.position <= second.position
@@ -228,6 +254,12 @@ def _explains(first: Finding, second: Finding) -> bool:
         or effect.broad
         or not _named(effect.entry.explains, cause.entry.id)
     )
+
+
+def _ended_its_step(cancelled: Finding, task: Finding) -> bool:
+    """-> whether srun told of a task's end first: then it cancelled the step for this, and not the other way round."""
+    both = cancelled.event.source is EventSource.SLURM and task.event.source is EventSource.SLURM
+    return both and task.position < cancelled.position
 
 
 def _threw(finding: Finding) -> bool:

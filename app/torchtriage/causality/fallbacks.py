@@ -10,6 +10,7 @@ from torchtriage.causality.cascade import unexplained
 from torchtriage.causality.file_order import in_order_of_failure, with_times_around
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.quoted_errors import alarming_lines, passages, quoted_errors, without_ignored_exceptions
+from torchtriage.causality.quoting_texts import without_quotes
 from torchtriage.causality.read_runs import ReadRuns
 from torchtriage.causality.reading import Reading
 from torchtriage.causality.survived import ends_badly
@@ -52,7 +53,7 @@ class Fallback:
 def completed(read: ReadRuns) -> tuple[Reading, ...]:
     """-> the readings of a log, the newest last: with what the fallbacks find, with the times of the lines around, and
     the newest one's files in the order of their first failures."""
-    readings = [with_times_around(with_fallbacks(reading), read.clock) for reading in read.readings]
+    readings = [with_times_around(with_fallbacks(without_quotes(reading)), read.clock) for reading in read.readings]
     if len(readings) > 1 and readings[-1].is_empty:
         readings.pop()  # A launcher's banner that was written late; no run of its own.
     last = in_order_of_failure(readings.pop(), read.clock)

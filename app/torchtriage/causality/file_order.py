@@ -6,6 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from torchtriage.causality import lines_above
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.reading import Reading
 from torchtriage.domain.event import Event, Where
@@ -75,7 +76,8 @@ def in_order_of_failure(reading: Reading, clock: Clock) -> Reading:
     if not moved:
         return reading
     findings = tuple(_with_files_moved(finding, moved) for finding in reading.findings)
-    return replace(reading, findings=findings, environment=reading.environment.moved(moved))
+    above = lines_above.moved(reading.above, lambda position: _to(position, moved))
+    return replace(reading, findings=findings, environment=reading.environment.moved(moved), above=above)
 
 
 def _moment(event: Event, clock: Clock) -> datetime | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -11,6 +10,7 @@ from typing import NamedTuple
 from torchtriage.domain.entry import Role
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.line import START, Position
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.masking import mask
 from torchtriage.matching.matcher import EventPatterns, Match, Matcher
 
@@ -19,7 +19,7 @@ MOST_NEAR_SEARCHES = 100  # findings of one run that no entry knows and that are
 # Sources that speak of others' failures, or of what nobody names.
 _APART = frozenset({EventSource.LAUNCHER, EventSource.TITLE, EventSource.ALARMING_LINE})
 # What LSF, in its report, and PBS say of the job that they ended.
-_OTHER_BATCH = re.compile(r"^\W{0,4}TERM_[A-Z_]{3,30}: [a-z]|=>> PBS: job killed: ")
+_OTHER_BATCH = lazy_regex(r"^\W{0,4}TERM_[A-Z_]{3,30}: [a-z]|=>> PBS: job killed: ")
 BATCH_AREA = "slurm"  # of entries that say what a batch system did with its own job
 MOST_SAMPLES = 7  # equal events of other ranks kept for evidence
 
@@ -133,6 +133,9 @@ class Findings:
         self._first: dict[tuple[object, ...], _Fold] = {_key(one.event): _Fold.of(one) for one in known}
         self._newest: dict[tuple[object, ...], _Fold] = {}
         self.dropped = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._first)
 
     def add(self, events: Iterable[Event]) -> None:
         for event in events:

@@ -6,12 +6,13 @@ What counts is told in docs/decisions/0003-what-counts-in-a-fingerprint.md.
 from __future__ import annotations
 
 import hashlib
-import re
+from collections.abc import Callable
 from pathlib import PurePosixPath
 
 from torchtriage.causality.findings import Finding
 from torchtriage.domain.entry import Entry, Role
 from torchtriage.domain.event import Frame, Raised, Where
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.masking import mask, mask_all
 from torchtriage.reading.redaction.redact import redact
 
@@ -20,7 +21,7 @@ _LONGEST_MESSAGE = 300  # characters of a masked message that count
 # Since Python 3.12 comprehensions have no frames of their own.
 _INLINED = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"})
 # ipykernel_31/2405811347.py, <ipython-input-5-8f2a6c0d1b7e>
-_NUMBERED_FILE = re.compile(r"(?:-\d+-)?[0-9a-f]{8,}|\d{4,}")
+_NUMBERED_FILE = lazy_regex(r"(?:-\d+-)?[0-9a-f]{8,}|\d{4,}")
 
 
 def raised_of(finding: Finding) -> Raised | None:
@@ -57,14 +58,15 @@ def _masked(message: str) -> str:
     return mask(redact(told.strip()))[:100]
 
 
-def fingerprint(finding: Finding) -> str:
+def fingerprint(finding: Finding, masked: Callable[[str], str] = str) -> str:
     """-> `v1:` and 32 hex digits over the entry; where that names a mistake in the program, over the place too; where
-    no entry names the failure itself (none, or a catch-all), over place, exception type and message."""
+    no entry names the failure itself (none, or a catch-all), over place, exception type and message. `masked` takes out
+    of a line of the message what is known for a value."""
     entry = finding.match.entry if finding.match else None
     raised = raised_of(finding)
     parts = [entry.id if entry else ""]
     if entry is None or finding.match is None or finding.match.broad:
-        parts += _failure(finding, raised)
+        parts += _failure(finding, raised, masked)
     elif raised is not None and _of_the_program(entry):
         parts += _place(raised, foreign=False)
     return f"{VERSION}:{hashlib.sha256(chr(0).join(parts).encode(errors='replace')).hexdigest()[:32]}"
@@ -78,16 +80,16 @@ def _of_the_program(entry: Entry) -> bool:
     return entry.owner == "user" and Role.DISTRIBUTED_SYMPTOM not in entry.roles
 
 
-def _failure(finding: Finding, raised: Raised | None) -> list[str]:
+def _failure(finding: Finding, raised: Raised | None, masked: Callable[[str], str]) -> list[str]:
     """-> what tells a failure without an entry of its own from others."""
     if raised is not None:
         told = next((line for line in raised.message.split("\n") if line.strip()), "")
         # The module of a class depends on how the program was started: `__main__.Bug`, `train.Bug`.
         kind = raised.type.rpartition(".")[2]
-        return [*_place(raised, foreign=True), kind, mask_all(told)[:_LONGEST_MESSAGE]]
+        return [*_place(raised, foreign=True), kind, mask_all(masked(told))[:_LONGEST_MESSAGE]]
     if finding.event.where is Where.EXIT:
         return [_exit_of(finding)]
-    return [mask_all(finding.event.text)[:_LONGEST_MESSAGE]]
+    return [mask_all(masked(finding.event.text))[:_LONGEST_MESSAGE]]
 
 
 def _place(raised: Raised, foreign: bool) -> list[str]:

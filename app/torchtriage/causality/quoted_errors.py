@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
 from torchtriage.domain.event import Event, EventSource, Raised, Where
 from torchtriage.domain.line import Line
+from torchtriage.lazy_regex import lazy_regex
 
 LONGEST = 300  # lines; a longer text is no paste
 _MOST_ALARMS = 3
 _PASSAGE = 6  # lines of a passage that are read as one message
-_ALARM = re.compile(  # Python lists its extension modules where a signal ends it.
+_ALARM = lazy_regex(  # Python lists its extension modules where a signal ends it.
     r"(?i)^exception in |^Extension modules: [\w.]+, |"
     r"(?:^|[\s\]:|*(`])(?:fatal|error|fail(?:ed|ure)|panic|abort(?:ed|ing)?|cannot|can't|unable to)\b"
     r"(?!\.(?:\d|(?:log|txt|html?|json|py)\b))"
 )
-_CALM = re.compile(
+_CALM = lazy_regex(
     r"(?i)\b(?:0|no|without|zero) (?:errors?|failures?)|error rate|guard failures?"
     r"|(?:errors?|failed|failures?)[:=]\s*0\b|\b(?:errors?|failed|failures?) \w{3,20}: {1,60}\d{1,9}\s{0,60}$"
     r"|warn|nccl info"
@@ -31,23 +31,23 @@ _CALM = re.compile(
     r"|\bgit command: |fatal: (?:not a git repository|detected dubious ownership|no names found)"
 )
 # What was asked for, in the words of options that errors speak of too: Hydra's header, argparse's
-_ECHOES = re.compile(r"Error executing job with overrides: ?\[|\bNamespace\(\w+=")
+_ECHOES = lazy_regex(r"Error executing job with overrides: ?\[|\bNamespace\(\w+=")
 # A level that tells of no failure: `INFO:jax.xla_bridge:…`, `[INFO] …`, `… - trainer - INFO - …`, `I0501 09:00:00 …`,
 # `time="…" level=info msg=…`, and a C library's `warning: …`
-_TOLD_IN_PASSING = re.compile(
+_TOLD_IN_PASSING = lazy_regex(
     r"[\[(<*\s]{0,4}(?:INFO|DEBUG)\b|warning: |[ID]\d{4} \d\d:\d\d:\d\d|.{0,80}?\blevel(?:=|\": ?\")(?:info|debug)\b"
     r"|.{0,80}?[\s\[|(:-](?:INFO|DEBUG)[\])]?(?:[\s:|]|$)"
 )
 # popen_fork.py:66: RuntimeWarning: Using fork() can … · and at its end the line of code, `  self.pid = os.fork()`
-_WARNS = re.compile(r"\S+:\d+: \w*Warning: ")
+_WARNS = lazy_regex(r"\S+:\d+: \w*Warning: ")
 _WARNING = 20  # lines that one has at most
-_NO_WARNING = re.compile(r"(?i)\W{0,3}(?:error|fatal|fail|abort|killed|panic|traceback|exception)")
+_NO_WARNING = lazy_regex(r"(?i)\W{0,3}(?:error|fatal|fail|abort|killed|panic|traceback|exception)")
 _IGNORED = "Exception ignored in"
-_OF_IGNORED = re.compile(r"Traceback \(most recent|\s|Exception ignored in")
-_STOPPING = re.compile(r"Sending process \d+ (?:the )?closing signal SIG(?:TERM|KILL)")  # A warning, after a failure.
+_OF_IGNORED = lazy_regex(r"Traceback \(most recent|\s|Exception ignored in")
+_STOPPING = lazy_regex(r"Sending process \d+ (?:the )?closing signal SIG(?:TERM|KILL)")  # A warning, after a failure.
 # ASCII letters, as a Chinese sentence runs into the name without a blank.
 _NAME = r"(?:[A-Za-z_][A-Za-z0-9_]*\.)*[A-Z][A-Za-z0-9_]*(?:Error|Exception|Interrupt)"
-_QUOTED = re.compile(rf"(?:(?<![A-Za-z0-9_.'\"/])|(?<= ['\"]))({_NAME})\s?: ?([^`]{{3,2000}})")
+_QUOTED = lazy_regex(rf"(?:(?<![A-Za-z0-9_.'\"/])|(?<= ['\"]))({_NAME})\s?: ?([^`]{{3,2000}})")
 
 
 def without_ignored_exceptions(lines: list[Line]) -> list[Line]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,29 +14,30 @@ from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.thresholds import MOST_OF_HOST, OWN_WORDS
 from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import Event, EventSource, Where
+from torchtriage.lazy_regex import lazy_regex
 
 Place = tuple[int | None, int | None, str | None]
 # Ranks as people and their loggers write them inside a line: [rank3], (rank=3), RANK:3; none is a memory module's.
-_WRITTEN = re.compile(
+_WRITTEN = lazy_regex(
     r"(?i)(?<!_mask:\w)[\[( ]\[?rank[ =:]{0,2}(\d{1,6})(?:[\]):,](?!:? Ranks? \d)|\.$)|\bon rank (\d{1,6})$"
     r"|\[(\d{1,6})\] is setting up NCCL communicator|\bprocess (\d{1,6}) terminated with (?:signal|exit)"
 )
-_GUARD = re.compile(r"\bif (?:[\w.]{1,60}\.|global_|self\.)?rank == (\d{1,6})\b(?!.*\belse (?!None\b))")
+_GUARD = lazy_regex(r"\bif (?:[\w.]{1,60}\.|global_|self\.)?rank == (\d{1,6})\b(?!.*\belse (?!None\b))")
 # Schedulers and kernels that ended a process for its memory do not say which rank it was.
-_FOR_MEMORY = re.compile(r"(?i)oom[-_ ]?kill|out of memory: killed")
+_FOR_MEMORY = lazy_regex(r"(?i)oom[-_ ]?kill|out of memory: killed")
 # Before torch 2.2 the agent looked every five seconds only.
-_SELDOM = re.compile(r"torch\.distributed\.elastic\.multiprocessing\.api(?:: \[ERROR\] |:)failed")
+_SELDOM = lazy_regex(r"torch\.distributed\.elastic\.multiprocessing\.api(?:: \[ERROR\] |:)failed")
 # Received 15 death signal, shutting down workers · SignalException: Process 71 got signal: 15
-_TO_AGENT = re.compile(
+_TO_AGENT = lazy_regex(
     r"Received \S+ death signal, shutting down|Process \d+ got signal|closing signal (?:Signals\.)?SIG(?:INT|HUP)\b"
 )
 # srun: error: gpu-3: task 3: Exited with exit code 1 · srun: error: gpu-3: task 3: Segmentation fault (core dumped)
-_LEFT = re.compile(
+_LEFT = lazy_regex(
     r"^srun: error: \S+: tasks? [\d,-]+: (?:Exited with exit code \d|Aborted|Segmentation|Bus error|Illegal|Floating)"
 )
-_TASK_KILLED = re.compile(r"^srun: error: \S+: task \d+: Out Of Memory")
+_TASK_KILLED = lazy_regex(r"^srun: error: \S+: task \d+: Out Of Memory")
 # ray.exceptions.RayTaskError(KeyError): ray::train() (pid=71, ip=10.0.0.3): what it carries was raised over there.
-_CARRIED_FROM = re.compile(r"\bray::[^\n]{1,200}?\(pid=\d+, ip=([\w.:-]+)")
+_CARRIED_FROM = lazy_regex(r"\bray::[^\n]{1,200}?\(pid=\d+, ip=([\w.:-]+)")
 _WARNED = "NCCL WARN "
 _WHOLE_RUN = (EventSource.LAUNCHER, EventSource.SLURM)  # sources that speak of all processes
 

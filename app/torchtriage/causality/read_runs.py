@@ -15,7 +15,7 @@ from torchtriage.domain.trace import SAMPLE, Trace
 from torchtriage.domain.verdict import Stats
 from torchtriage.errors import UnreadableLog
 from torchtriage.facts import Environment
-from torchtriage.facts.line_origin import BEGIN_WORDS
+from torchtriage.facts.line_origin import BEGIN_WORDS, begins_anew
 from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.patterns import Patterns
 from torchtriage.reading import rank_numbering, sections
@@ -48,7 +48,7 @@ class ReadRuns:
 
 
 def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | None = None) -> ReadRuns:
-    """-> what was read of all files. Raises UnreadableLog where no file can be read or all are empty."""
+    """-> what was read of all files. Raises UnreadableLog where there is no file, or none can be read."""
     return _FilesReader(patterns, matcher, run, trace).read()
 
 
@@ -99,8 +99,8 @@ class _FilesReader:
                 self._warnings.append(f"left out: {error.message}")
         if refused and len(refused) == number:
             raise refused[0]
-        if not (self.readings[0].head if self.readings else self.reader.head):
-            raise UnreadableLog(f"{self.run.name}: empty" if number else f"{self.run.name}: no logs")
+        if not number:
+            raise UnreadableLog(f"{self.run.name}: no logs")
         if self._skipped:
             self._warnings.append(f"{self._skipped} near-duplicate lines skipped")
         if self._long:
@@ -171,7 +171,7 @@ class _FilesReader:
         for at in Environment.begins_at(lines, words) if lines and lines[0].file is None else ():
             self.reader.feed(lines[start:at])
             start = at
-            if self.reader.ended:
+            if self.reader.ended or (self.reader.shows_a_run and begins_anew(lines[at].text)):
                 self.readings.append(self.reader.reading())
                 self.reader = RunReader(self.matcher, self.reader.repeated_frames)
         self.reader.feed(lines[start:])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from torchtriage.causality.findings import Finding, Findings, that_failed, with_matches
+from torchtriage.causality.lines_above import Above
 from torchtriage.domain.event import Event
 from torchtriage.domain.line import Line, Position
 from torchtriage.facts import Environment
@@ -17,7 +18,8 @@ from torchtriage.parsing.run_extractors import RunExtractors
 @dataclass(frozen=True, slots=True)
 class Reading:
     """One run of a log. `paste` holds all its lines where they are few, `head` the first ones, `file_ends` the last
-    ones of each file, each with whether an extractor or an entry has read it."""
+    ones of each file, each with whether an extractor or an entry has read it. `opening` holds the first ones that no
+    extractor read, `above` those above each failure."""
 
     matcher: Matcher
     findings: tuple[Finding, ...]
@@ -31,6 +33,8 @@ class Reading:
     last_position: Position
     dropped: int  # different findings that were too many to keep
     warnings: tuple[str, ...] = ()
+    opening: tuple[Line, ...] = ()
+    above: Above = field(default_factory=dict)
 
     def with_events(self, events: Iterable[Event], instead_of: Line | None = None) -> Reading:
         """-> the reading with further events; what the line `instead_of` said goes."""

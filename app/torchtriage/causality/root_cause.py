@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,23 +11,24 @@ from torchtriage.causality.findings import Finding, that_failed
 from torchtriage.causality.missing_ranks import said_before
 from torchtriage.causality.reading import Reading
 from torchtriage.causality.rules import Rule, deciding
-from torchtriage.causality.survived import OVERCOME, Company, ends_badly, is_stalled, survival
+from torchtriage.causality.survived import OVERCOME, Company, ScriptFailures, ends_badly, is_stalled, survival
 from torchtriage.causality.thresholds import PRINTED_BELOW_WARNING, PRINTED_LATE, SHORT_PASTE
 from torchtriage.domain.entry import Role
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import Line
 from torchtriage.facts.line_facts import LineSigns
 from torchtriage.facts.log_classifier import is_by_a_person
+from torchtriage.lazy_regex import lazy_regex
 
 # srun: error: c12: tasks 0-63: Exited with exit code 1 · slurmstepd: error: *** JOB 31 ON c12 CANCELLED AT …
-_TASK_FAILED = re.compile(r"^srun: error: \S+: tasks? \S+: |\*\*\* (?:JOB|STEP) \S+ ON \S+ (?:CANCELLED|FAILED)")
+_TASK_FAILED = lazy_regex(r"^srun: error: \S+: tasks? \S+: |\*\*\* (?:JOB|STEP) \S+ ON \S+ (?:CANCELLED|FAILED)")
 _OWN_SIGNALS = frozenset({-4, -7, -8, -9, -11})  # that end no process because another one has left
 _BY_HAND = (None, "python")  # launchers of a log in which no other is seen
-_OF_A_WARNING = re.compile(  # lines below one that say more of it, or nothing
+_OF_A_WARNING = lazy_regex(  # lines below one that say more of it, or nothing
     r"\s|\W*$|.*\bNCCL INFO\b|(?:\[rank\d+\]:)?\s?(?:Exception raised from \w|frame #\d+: )"
 )
 # [ 9426.062972] INFO: task … · May 26 18:09:55 gpu-7 kernel: … · [Sat Apr  3 05:23:42 2021] watchdog: …
-_KERNEL = re.compile(
+_KERNEL = lazy_regex(
     r"\W{0,3}\[ {0,6}(\d{1,9})\.\d{6}\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}\] |[^\n]{0,60} kernel: "
 )
 
@@ -120,7 +120,8 @@ def _without_survived(findings: list[Finding], reading: Reading) -> tuple[list[F
     live = [finding for finding in findings if finding not in aside]
     caught = _overcome(live, reading)
     live = [finding for finding in live if finding not in caught]
-    decided_logged = ((finding, deciding(LOGGED_ONLY, finding, live)) for finding in live)
+    has_uncaught = _has_uncaught(live)
+    decided_logged = ((finding, deciding(LOGGED_ONLY, finding, has_uncaught)) for finding in live)
     logged = {finding: rule for finding, rule in decided_logged if rule is not None}
     return [finding for finding in live if finding not in logged], aside | caught | logged
 
@@ -130,19 +131,23 @@ def _overcome(live: list[Finding], reading: Reading) -> dict[Finding, Rule[Any]]
     own = [finding for finding in live if grade(finding) >= Grade.LINE and not _speaks_of_peers(finding)]
     facts = reading.environment
     alone = not reading.ranks and facts.launcher in _BY_HAND and facts.world_size in (None, 1)
-    decided = ((finding, deciding(OVERCOME, Company(finding, live, own, facts, alone))) for finding in live)
+    scripts = ScriptFailures.of(live)
+    decided = ((each, deciding(OVERCOME, Company(each, live, own, scripts, facts, alone))) for each in live)
     return {finding: rule for finding, rule in decided if rule is not None}
 
 
-def _logged_beside_uncaught(finding: Finding, live: list[Finding]) -> bool:
-    """-> whether an exception was only logged, where an uncaught one says what the run failed of."""
-    if finding.fatal or finding.event.where is not Where.EXCEPTION:
-        return False
+def _has_uncaught(live: list[Finding]) -> bool:
+    """-> whether an exception that nobody caught says what the run failed of."""
     uncaught = (other for other in live if other.fatal and other.event.source is EventSource.TRACEBACK)
     return any(grade(other) >= Grade.UNNAMED for other in uncaught)
 
 
-LOGGED_ONLY: tuple[Rule[Finding, list[Finding]], ...] = (
+def _logged_beside_uncaught(finding: Finding, has_uncaught: bool) -> bool:
+    """-> whether an exception was only logged, where an uncaught one says what the run failed of."""
+    return has_uncaught and not finding.fatal and finding.event.where is Where.EXCEPTION
+
+
+LOGGED_ONLY: tuple[Rule[Finding, bool], ...] = (
     Rule(
         "logged-beside-uncaught",
         _logged_beside_uncaught,

@@ -8,6 +8,7 @@ from itertools import dropwhile, islice, repeat
 from operator import attrgetter
 
 from torchtriage.causality.findings import Findings, without_node_ranks
+from torchtriage.causality.lines_above import LinesAbove
 from torchtriage.causality.quoted_errors import LONGEST
 from torchtriage.causality.reading import Reading
 from torchtriage.causality.titles import HEAD
@@ -41,6 +42,7 @@ class RunReader:
     last_position: Position = START
     ended: bool = False
     paste: list[Line] | None = field(default_factory=list)  # all lines, as long as they are few
+    above: LinesAbove = field(default_factory=LinesAbove)
     _claimed: set[Position] = field(default_factory=set)  # of those that an extractor read
     _above: str = ""  # the text of the last line
 
@@ -97,6 +99,7 @@ class RunReader:
         if self.extractors.elastic.attempt or any(map(attrgetter("host"), lines)):
             lines = [self._with_attempt(line) for line in lines]
         self.environment.pass_by(lines, list(map(attrgetter("facts"), shown)))
+        self.above.feed(lines)
         return lines
 
     def _with_attempt(self, line: Line) -> Line:
@@ -121,9 +124,12 @@ class RunReader:
         wanted, known = self.extractors.wanted(line, seen.begins), False
         events: list[Event] = []
         if wanted:
+            begins = line.stream not in self.extractors.open
             line, known, events = self.extractors.feed(line, above, wanted)
             if line.host is not None:
                 self.environment.at(line.host, line.rank)
+            if begins and (known or events):
+                self.above.mark(line.position)
         else:
             line = self._with_attempt(line)
         if seen.line_facts and not known:
@@ -132,9 +138,13 @@ class RunReader:
             self._claim([line], [seen])
         elif seen.facts:
             self.environment.note(line, seen.facts, False)
+        unclaimed = not known
         if seen.pointed and not known and self.matcher.shows_sign(line.text, seen.pointed):
             known = True
+            self.above.mark(line.position)
             self.findings.add([replace(Event.at(line, line.text, EventSource.MATCHED_LINE), fatal=False)])
+        if unclaimed:
+            self.above.feed([line])
         if events:
             self.findings.add(events)
             self.ended = self.ended or any(map(_ends_run, events))
@@ -151,6 +161,11 @@ class RunReader:
             if len(self.paste) > LONGEST:
                 self.paste = None
 
+    @property
+    def shows_a_run(self) -> bool:
+        """Whether more was read than how a launch begins."""
+        return bool(self.environment.progress or self.environment.well or self.findings)
+
     def reading(self) -> Reading:
         """-> what was read, when all lines were fed: what is still open is ended."""
         self.findings.add(self.extractors.close())
@@ -160,7 +175,7 @@ class RunReader:
         return Reading(
             self.matcher, findings, self.environment, self.extractors, frozenset(self.ranks), tuple(self.head),
             None if self.paste is None else tuple(self.paste), frozenset(self._claimed), self.file_ends.ends(),
-            self.last_position, self.findings.dropped,
+            self.last_position, self.findings.dropped, (), tuple(self.above.opening), self.above.kept(),
         )  # fmt: skip
 
 

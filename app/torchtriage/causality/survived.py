@@ -3,14 +3,16 @@ run in, the rule that decides out."""
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.rules import Rule, deciding
 from torchtriage.causality.thresholds import (
     ANSWER_WITHIN,
+    BELOW_LOGGING_ERROR,
     BUFFERED_OUTPUT,
     CLEAN_UP_WITHIN,
     FAR_BELOW,
@@ -27,12 +29,13 @@ from torchtriage.domain.entry import Role
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import Position
 from torchtriage.facts import Environment
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.horovod import STALLED
 
 _WAITED = "Waiting in store based barrier"  # a notice, and no failure where the barrier is passed later
 # Of the one pod that is described, or of its group.
-_QUEUED = re.compile(r"^(?!.*\bpod/).*\b(?:FailedScheduling|PodGroupPending|Unschedulable)\b")
-_REFUSED = re.compile(r"(\S+\.py): error: ")  # argparse
+_QUEUED = lazy_regex(r"^(?!.*\bpod/).*\b(?:FailedScheduling|PodGroupPending|Unschedulable)\b")
+_REFUSED = lazy_regex(r"(\S+\.py): error: ")  # argparse
 # Where a traceback begins that nobody caught: a script, a module that is run, a process, a thread, a decorated main.
 _ENTRANCES = frozenset(
     ("main", "run", "wrapper", "_wrap", "_bootstrap", "_bootstrap_inner", "_run_module_as_main", "_run_code",
@@ -87,6 +90,20 @@ class Aftermath:
 def survival(finding: Finding, facts: Environment, terminal: list[Position]) -> Rule[Aftermath] | None:
     """-> the rule that decides whether the run survived the finding; None where none does, and it stays."""
     return deciding(SURVIVAL, Aftermath.of(finding, facts, terminal))
+
+
+def _logger_could_not_write(after: Aftermath) -> bool:
+    """-> whether a logger reports it: the traceback right below its heading, or the message that it could not write,
+    which stands below the stack of its call like an exception."""
+    finding = after.finding
+    if finding.event.where is not Where.EXCEPTION:
+        return False
+    frames = sum(len(raised.frames) for raised in finding.event.chain)
+    above = frames * LINES_OF_FRAME + LINES_AROUND_TRACEBACK
+    raised = finding.event.exception
+    if raised is not None and raised.type == "Message":
+        above = BELOW_LOGGING_ERROR
+    return any(0 < finding.position.lines_below(place) <= above for place in after.facts.logging_errors)
 
 
 def _started_after_all(after: Aftermath) -> bool:
@@ -192,6 +209,12 @@ def _among_steps(after: Aftermath) -> bool:
 # In this order: the first rule that holds decides whether the run survived a finding.
 SURVIVAL: tuple[Rule[Aftermath], ...] = (
     Rule(
+        "logger-could-not-write",
+        _logger_could_not_write,
+        "a logger could not write a record; the program went on",
+        "logger 无法写出一条记录，程序继续运行",
+    ),
+    Rule(
         "started-after-all",
         _started_after_all,
         "the task was started after all: many steps follow",
@@ -286,31 +309,47 @@ SURVIVAL: tuple[Rule[Aftermath], ...] = (
 )
 
 
+ByScript = Mapping[tuple[str, str | None], list[Finding]]
+
+
+class ScriptFailures(NamedTuple):
+    """Findings by the script that shows them and the file of the log: all, and those that could not import a module."""
+
+    all: ByScript
+    imports: ByScript
+
+    @classmethod
+    def of(cls, findings: Iterable[Finding]) -> Self:
+        every: dict[tuple[str, str | None], list[Finding]] = {}
+        imports: dict[tuple[str, str | None], list[Finding]] = {}
+        for finding in findings:
+            every.setdefault(_script_and_file(finding), []).append(finding)
+            if _failed_import(finding):
+                imports.setdefault(_script_and_file(finding), []).append(finding)
+        return cls(every, imports)
+
+
 @dataclass(frozen=True, slots=True)
 class Company:
-    """A finding among the others that the run did not survive. `own`: those that are failures of their own; `alone`:
-    one process runs at a time, as in the output that one job after the other appends to."""
+    """A finding among the others that the run did not survive. `own`: those that are failures of their own;
+    `scripts`: all by script and file; `alone`: one process runs at a time, as in the output that one job after the
+    other appends to."""
 
     finding: Finding
     others: list[Finding]
     own: list[Finding]
+    scripts: ScriptFailures
     facts: Environment
     alone: bool
 
-    @property
-    def restarts(self) -> list[Finding]:
-        """The later findings of the same script in the same file, where this one ended it."""
+    def restarts(self, failures: ByScript) -> Iterator[Finding]:
+        """Yields those of `failures` that the same script shows later in the same file, where this one ended it."""
         finding = self.finding
         if not _ended_a_program(finding) or not _is_whole(finding):
-            return []
-        return [
-            other
-            for other in self.others
-            if other.position > finding.last
-            and _script(other) == _script(finding)
-            and not other.ranks - finding.ranks
-            and other.event.line.file == finding.event.line.file
-        ]
+            return
+        for other in failures.get(_script_and_file(finding), ()):
+            if other.position > finding.last and not other.ranks - finding.ranks:
+                yield other
 
 
 def _caught_and_printed(company: Company) -> bool:
@@ -340,12 +379,14 @@ def _refused_its_arguments(company: Company) -> bool:
 
 def _restarted_without_modules(company: Company) -> bool:
     """-> whether the script was started again in the same log and could not even load its modules."""
-    return not _failed_import(company.finding) and any(map(_failed_import, company.restarts))
+    return not _failed_import(company.finding) and any(company.restarts(company.scripts.imports))
 
 
 def _restarted_and_failed(company: Company) -> bool:
     """-> whether the script was started again in the same log and failed again."""
-    return company.alone and any(_failed_anew(other, company.finding.last) for other in company.restarts)
+    return company.alone and any(
+        _failed_anew(other, company.finding.last) for other in company.restarts(company.scripts.all)
+    )
 
 
 # What does not count, though no step shows that the run survived it.
@@ -389,6 +430,11 @@ def _failed_anew(finding: Finding, since: Position) -> bool:
         finding.position.lines_below(since)
         > frames * LINES_OF_FRAME + len(finding.event.chain) * LINES_AROUND_TRACEBACK
     )
+
+
+def _script_and_file(finding: Finding) -> tuple[str, str | None]:
+    """-> the script whose exception it is, and the file of the log in which it stands."""
+    return _script(finding), finding.event.line.file
 
 
 def _script(finding: Finding) -> str:
@@ -449,5 +495,5 @@ def _fell_silent(finding: Finding, environment: Environment) -> bool:
     """-> whether the ranks that raised an uncaught exception told of their progress before it and never after."""
     if not finding.fatal or finding.event.source is not EventSource.TRACEBACK:
         return False
-    last = [environment.progress_of.get(rank) for rank in finding.ranks]
+    last = [environment.last_progress(rank) for rank in finding.ranks]
     return bool(last) and all(place is not None and place < finding.last for place in last)

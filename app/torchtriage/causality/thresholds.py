@@ -8,6 +8,7 @@ CLEAN_UP_WITHIN = 25  # lines; closing words this near below a failure come from
 POD_EVENTS_WITHIN = 5  # lines between the event that a pod waits and the one that it was placed: they come as a list
 BUFFERED_OUTPUT = 400  # lines; a pipe's buffer of 8 KiB holds back as much progress behind the end of a process
 ANSWER_WITHIN = 3  # lines; a server logs its answer right below what went wrong with the request
+BELOW_LOGGING_ERROR = 300  # lines between its heading and the message: the stacks of the error and of the call
 FEW_STEPS = 3  # lines of progress; so many after a failure are more than the step that was being printed
 TWO_STEPS = 2  # lines of progress; one may have been printed by another rank at the same time
 MANY_STEPS = 10  # lines of progress; so many are no late output of the other ranks of a host (8 GPUs)
@@ -35,3 +36,13 @@ MOST_OF_HOST = 16  # processes of one host; a larger world spans several (DGX-2 
 HANG_SECONDS = 3600.0  # seconds of silence; evaluations and saving checkpoints take less
 HANG_BEATS = 3  # times that a monitor prints the same line: two may be a coincidence
 HANG_FORMS = 3  # different lines that a monitor prints in turn
+
+# What is a text that quotes errors, and no log (quoting_texts.py)
+DEFINITIONS = 3  # lines that import or define; so many make a program's source
+HEADINGS = 2  # headings, and sentences of a manual; a form for bug reports has headings too
+
+# How a run ended in which nothing failed (ending.py)
+LAST_WORDS = 15  # lines with words at a file's end in which what speaks against a good end counts
+FEW_WORDS = 4  # lines with words; a longer text is no question
+ROWS_FROM_END = 3  # lines; a row of values no further from the end shows that the run goes on
+LINES_BELOW_SERVER = 2  # lines; so many below the one that a server is up show that it goes on

@@ -7,19 +7,20 @@ from collections.abc import Sequence
 
 from torchtriage.domain.event import Event, EventSource, Raised, Where
 from torchtriage.domain.line import Line
+from torchtriage.lazy_regex import lazy_regex
 
 HEAD = 2  # lines of a log in which its title stands
 # ### RuntimeError: … · Title: … · Subject: Re: … · [Bug] … · **…**
-_MARK = re.compile(
+_MARK = lazy_regex(
     r"(?:#{1,6}\s+|\*\*|(?i:title|subject|issue|bug(?: report)?|re|fwd?|question|标题|主题)\s?[:：]\s?"
     r"|\[(?i:bug|question|help|issue|bug report|help wanted|usage|installation)\]\s?[:：]?\s?"
     r"|[^\w\s\[\](){}<>/\"'.,:;-]{1,3}\s?(?i:bug|question)\s?:\s?){1,4}"
 )
 # In ASCII, as a Chinese sentence runs into the name without a blank.
 _NAME = r"(?<![\w.])((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt))"
-_RAISED = re.compile(rf"{_NAME}\s?[:：] ?(\S.{{2,1000}})", re.ASCII)
-_BARE = re.compile(rf"{_NAME}()[*` .!?()]*$", re.ASCII)  # Behind a mark: a name and no message.
-_IN_CHINESE = re.compile(r"[\u4e00-\u9fff]")  # No program puts such words before an exception's name.
+_RAISED = lazy_regex(rf"{_NAME}\s?[:：] ?(\S.{{2,1000}})", re.ASCII)
+_BARE = lazy_regex(rf"{_NAME}()[*` .!?()]*$", re.ASCII)  # Behind a mark: a name and no message.
+_IN_CHINESE = lazy_regex(r"[\u4e00-\u9fff]")  # No program puts such words before an exception's name.
 
 
 def title(head: Sequence[Line], pasted: bool) -> Event | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -10,6 +9,7 @@ from itertools import islice
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import START, Line
 from torchtriage.facts import Environment
+from torchtriage.lazy_regex import lazy_regex
 
 _TAIL = 40  # lines of a file's end in which a run that is known to have failed says why
 _VERY_END = 5  # lines; where nothing else tells of a failure, an error stands no further from the end
@@ -17,7 +17,7 @@ _MOST = 3
 _MOST_FILES = 1024
 FileEnd = tuple[tuple[Line, bool], ...]  # its last lines, each with whether an extractor or an entry has read it
 # A level as loggers write it: `ERROR: …`, `[ERROR] …`, `… - trainer - ERROR - …`, `E0501 09:00:00 …`, `fatal: …`.
-_ERROR = re.compile(
+_ERROR = lazy_regex(
     r"^[\[(<*\s]{0,4}(?:ERROR|CRITICAL|FATAL(?: ERROR)?|PANIC|[Ff]atal(?: error)?|[Ee]rror|panic)[\])>*]{0,3}\s?[:|\]-]"
     r"|^\[?(?:ERROR|CRITICAL|FATAL)\]?[ :]\s*\S"
     r"|^.{0,80}?[\s\[|(:-](?:ERROR|CRITICAL|FATAL)(?:\]|\)|:|\s[|:-]|\s{2}|$| \[| [\w.]+:\d+)"
@@ -26,7 +26,7 @@ _ERROR = re.compile(
 )
 _BY_STREAM = '"textPayload"'  # Cloud Logging gives all that a container writes to stderr one severity
 # What tells only that something ended, or is no failure of the run: launchers, trackers, counters, probes.
-_IDLE = re.compile(
+_IDLE = lazy_regex(
     r"(?i)exit(?:ed|s)?(?: with)?(?: exit| error| return)? (?:code|status)|returned? (?:non-?zero|code)"
     r"|^srun: |^slurm|^wandb: |mlflow|tensorboard"
     r"|(?:errors?|count|failed)['\"]?\s?[:=]\s?0\b|error[ _-]rate"

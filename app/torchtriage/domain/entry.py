@@ -5,9 +5,10 @@ No slots here: each start reads thousands of these out of a pickle, which takes 
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from torchtriage.domain.vocabulary import Vocabulary
 
@@ -16,13 +17,13 @@ Language = Literal["en", "zh"]
 
 @dataclass(frozen=True)
 class Text:
-    """The same sentence in English and in Chinese."""
+    """The same sentence in English and in Chinese; a case's Chinese may be missing, and then the English is shown."""
 
     en: str
     zh: str
 
     def in_(self, lang: Language) -> str:
-        return self.zh if lang == "zh" else self.en
+        return self.zh or self.en if lang == "zh" else self.en
 
 
 @dataclass(frozen=True)
@@ -102,14 +103,71 @@ class Advice:
 
 
 @dataclass(frozen=True)
+class Step:
+    """One thing to do, for this run: a sentence and, where there is one, the command. Both have slots (`{path}`).
+
+    `when` as a case's; `run` is left out where a slot of it is not filled, the whole step where one of the sentence is.
+    """
+
+    do: Text
+    run: str | None = None
+    when: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a fact must be: `regex` (of RE2, searched in its value; its named groups fill slots), or `known` or not."""
+
+    fact: str
+    regex: str | None = None
+    known: bool = True
+
+    @property
+    def kept_as(self) -> str:
+        """The name under which an answer keeps that the log holds the regex, as it does not keep the log itself."""
+        return f"log: {self.regex}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One message or one branch of an entry: how it is told apart, what it says, what to do.
+
+    `signs` are signs of the entry too, each a wording of the same failure; the named groups of the one that is found
+    fill slots. Without any the case speaks of any failure of the entry for which `when` holds. `says` and `unknown` are
+    sentences with slots; what stands in `[[…]]` goes where one of its slots is not filled. `action` takes the place of
+    the entry's. `telling` is found in the line that shows it best, where that is not the one at which the sign begins.
+    `source` names where the message comes from, with its version or date; `expect` is what the case says of `example`.
+    `other_examples` show the signs behind the first, in their order.
+    """
+
+    id: str
+    says: Text
+    signs: tuple[Sign, ...] = ()
+    when: tuple[Condition, ...] = ()
+    unknown: Text | None = None
+    steps: tuple[Step, ...] = ()
+    action: Advice | None = None
+    telling: str | None = None
+    source: str = ""
+    example: str | None = None
+    other_examples: tuple[str, ...] = ()
+    expect: Text | None = None
+
+
+@dataclass(frozen=True)
 class Entry:
     """One entry; its id is its path under the knowledge base, `area.name`.
 
     `catch_all` marks an entry that only counts where no other entry matches the same event, `general` one whose
     messages every kind of program prints: it counts only in the log of a training run.
-    `roles` holds its own roles and those of its area.
+    `roles` holds its own roles and those of its area. Of the `cases` the first that holds speaks; their signs stand in
+    `signs` too, behind those that belong to no case; `case_of_signs` has for each sign the place of its case among the
+    cases, None where it belongs to none.
     `explains` are globs over entry ids: what follows from this one. Of `other_actions` the first that the failure's
     words show takes the place of `action`.
+
+    A start reads hundreds of entries, of which one at most has something to say: a pickled entry keeps its texts as
+    bytes until somebody asks for one.
     """
 
     id: str
@@ -121,21 +179,47 @@ class Entry:
     action: Advice
     causes: tuple[Cause, ...]
     fixes: tuple[Fix, ...]
+    cases: tuple[Case, ...] = field(default_factory=tuple)
     other_actions: tuple[Advice, ...] = ()
     explains: tuple[str, ...] = ()
     capture: tuple[tuple[str, str], ...] = ()
-    checks: tuple[str, ...] = ()
-    prevent: tuple[Text, ...] = ()
+    checks: tuple[str, ...] = field(default_factory=tuple)
+    prevent: tuple[Text, ...] = field(default_factory=tuple)
     affected: str | None = None
     fixed: str | None = None
-    references: tuple[str, ...] = ()
-    asks: tuple[tuple[Language, str], ...] = ()
-    match_examples: tuple[str, ...] = ()
-    no_match_examples: tuple[str, ...] = ()
+    references: tuple[str, ...] = field(default_factory=tuple)
+    asks: tuple[tuple[Language, str], ...] = field(default_factory=tuple)
+    match_examples: tuple[str, ...] = field(default_factory=tuple)
+    no_match_examples: tuple[str, ...] = field(default_factory=tuple)
     catch_all: bool = False
     general: bool = False
     roles: frozenset[Role] = frozenset()
     file: str = ""
+    case_of_signs: tuple[int | None, ...] = ()
+
+    def messages(self) -> tuple[str, ...]:
+        """-> the messages of the entry, each once: its own examples, and those of further wordings of its cases that
+        are one line. The last line of a traceback that frames tell is none."""
+        wordings = (example.strip() for case in self.cases for example in case.other_examples)
+        of_cases = (example for example in wordings if example and "\n" not in example)
+        return tuple(dict.fromkeys((*self.match_examples, *of_cases)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """-> what is pickled: what is asked of all entries, and as bytes what each of them has to say."""
+        said = pickle.dumps({name: getattr(self, name) for name in _SAID}, protocol=5)
+        return {name: value for name, value in vars(self).items() if name not in _SAID} | {"_said": said}
+
+    def __getattr__(self, name: str) -> Any:
+        """Reads what the entry says when it is first asked for."""
+        said = vars(self).get("_said")  # stays, as two threads may ask at once
+        if said is None or name not in _SAID:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        vars(self).update(pickle.loads(said))  # our own bytes, part of a pickle that is sealed
+        return vars(self)[name]
+
+
+_SAID = ("title", "causes", "fixes", "cases", "checks", "prevent", "references", "asks", "match_examples",
+         "no_match_examples")  # fmt: skip
 
 
 @dataclass(frozen=True)

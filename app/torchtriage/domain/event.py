@@ -42,24 +42,33 @@ class EventSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame of a traceback; `user_code` is False for installed packages and the standard library."""
+    """One frame of a traceback; `user_code` is False for installed packages and the standard library. `marked` is the
+    part of the code that Python 3.11 and later underline."""
 
     file: str
     line: int
     function: str
     code: str = ""
     user_code: bool = True
+    marked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """One exception of a traceback: dotted type, whole message, frames (outermost first), the lines that name it."""
+    """One exception of a traceback: dotted type, whole message, frames (outermost first), the lines that name it.
+
+    `quoted` are frames of the user's code that stand below the message, as Dynamo's; `forward` those of the call whose
+    backward failed, as anomaly mode prints them; `outer` a few of the user's that so deep a stack left out.
+    """
 
     type: str
     message: str
     frames: tuple[Frame, ...] = ()
     lines: tuple[Line, ...] = ()
     implicit: bool = False  # raised while the one before it in the chain was being handled
+    quoted: tuple[Frame, ...] = ()
+    forward: tuple[Frame, ...] = ()
+    outer: tuple[Frame, ...] = ()
 
     @property
     def text(self) -> str:

@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Any
 
 from torchtriage.domain.json_form import fields_form
-from torchtriage.domain.suggestion import Suggestion
 
 
 class GroupStatus(StrEnum):
@@ -64,7 +63,6 @@ class Group:
     merged_into: str | None = None
     merged: tuple[str, ...] = ()
     fingerprints: tuple[str, ...] = ()
-    suggestion: Suggestion | None = None
     came_from: str | None = field(
         default=None, metadata={"description": "The group out of which later knowledge took this one"}
     )
@@ -74,7 +72,7 @@ class Group:
         """The form that outsiders rely on; `url` is the group's page."""
         known = {"id": self.id, "url": f"{base_url}/groups/{self.id}"} | fields_form(self)
         del known["provisional"]
-        return known | {"generated": known.pop("suggestion")}
+        return known
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+
+from torchtriage.lazy_regex import lazy_regex
 
 # RFC 1123's letters, underscores, which clusters use too, and IPv6 addresses; at most 253 characters, as DNS has it.
 # Python's \w would take any alphabet.
-_NAME = re.compile(r"(?!.{254})(?:[A-Za-z0-9_]|::)[A-Za-z0-9_.:-]{0,252}")
+_NAME = lazy_regex(r"(?!.{254})(?:[A-Za-z0-9_]|::)[A-Za-z0-9_.:-]{0,252}")
 
 
 def host_name(text: str | None) -> str | None:

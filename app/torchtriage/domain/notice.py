@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from torchtriage.domain.entry import Language
+from torchtriage.domain.first_screen import FirstScreen
 from torchtriage.domain.group import GroupStatus
 
 
@@ -27,8 +28,9 @@ class NoticeKind(StrEnum):
 class Notice:
     """What there is to tell, in the words of one language. None where it isn't known.
 
-    `title` is the cause in plain words; of an unexplained run it is the exception. `fixed` says whether somebody
-    resolved the group. `over` holds the thresholds that were passed, by kind. `document` is the same for machines.
+    `title` is the cause in plain words; of an unexplained run it is the exception. `screen` is what every reader sees
+    first, None where there is no verdict; `evidence` is its telling line, or why there is none. `over` holds the
+    thresholds that were passed, by kind. `document` is the same for machines.
     """
 
     kind: NoticeKind
@@ -40,18 +42,13 @@ class Notice:
     group: str | None = None
     group_url: str | None = None
     entry: str | None = None
-    confidence: str | None = None
-    rank: int | None = None
-    host: str | None = None
+    screen: FirstScreen | None = None
     job_name: str | None = None
     job_id: str | None = None
     user: str | None = None
     cluster: str | None = None
     evidence: str | None = None
     line: int | None = None
-    fix: str | None = None
-    command: str | None = None
-    advice: str | None = None
     count: int = 0
     recent: int = 0
     gpu_hours: float | None = None

@@ -69,8 +69,9 @@ class BadHost:
 class RetrySuccess:
     """What came of incidents whose advice was a retry, the latest first, `looked_at` at most.
 
-    `same` and `other`: a later attempt of the job failed again, of the same entry or not. `healthy`: its log shows no
-    failure. `unknown`: nothing was heard of the job again, so it ran well, or nobody tried, or nobody told.
+    `same` and `other`: a later attempt of the job failed again, of the same entry or not. `healthy`: it ran well.
+    `unknown`: nothing was heard of the job again, so it ran well, or nobody tried, or nobody told; or its log does not
+    tell how it ended.
     """
 
     looked_at: int = 0

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
+from torchtriage.domain.fact import Fact
 from torchtriage.domain.host import exclusion
 from torchtriage.domain.json_form import Scalar, fields_form
 from torchtriage.domain.rank_set import RankSet
+
+Outcome = Literal["explained", "unexplained", "healthy", "inconclusive"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+FAILED: tuple[Outcome, ...] = ("explained", "unexplained")  # those of runs that failed
 
 
 @dataclass(frozen=True)
@@ -241,6 +246,30 @@ class RunFacts:
 
 
 @dataclass(frozen=True)
+class AnswerStep:
+    """One thing to do now, and the command or code for it where there is one; no slot is open."""
+
+    do: str
+    run: str | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a reader sees first: what failed in this run, what to do, and what the log does not show.
+
+    `case` is the case of the root cause's entry that speaks, None where none holds. `values` are what its sentences are
+    filled with, so that they can be said in another language later; `facts` those of them that lines tell.
+    """
+
+    case: str | None
+    says: str
+    steps: tuple[AnswerStep, ...] = ()
+    unknown: str | None = None
+    facts: tuple[Fact, ...] = ()
+    values: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Stats:
     """How much was read: bytes and lines after decompression, and wall-clock seconds."""
 
@@ -251,7 +280,8 @@ class Stats:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The engine's answer. `outcome` is explained, unexplained or healthy."""
+    """The engine's answer. `outcome` is explained, unexplained, healthy, or inconclusive: neither a failure nor a good
+    end is seen, and `answer` says what is missing. Older versions called that healthy too, without an answer."""
 
     source: str
     outcome: str
@@ -269,6 +299,8 @@ class Verdict:
     engine: str
     knowledge: str
     timeline: tuple[RankMark, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    answer: Answer | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The verdict as plain lists, dicts and scalars."""

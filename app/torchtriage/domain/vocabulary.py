@@ -12,12 +12,16 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True)
 class VocabularyPattern:
     """A regex of RE2, searched in a text; `unless` is one that must not match at the same place. `name` is what a match
-    stands for, where a list tells its patterns apart."""
+    stands for, where a list tells its patterns apart. Lists of facts have `units`, by group, `tells_of`, and a
+    `pointer` for the scan."""
 
     regex: str
     unless: str | None = None
     name: str | None = None
     ignore_case: bool = False
+    units: tuple[tuple[str, str], ...] = ()
+    tells_of: str = "run"
+    pointer: str = ""
 
     @property
     def exact(self) -> str:
@@ -36,7 +40,7 @@ class VocabularyPattern:
 @dataclass(frozen=True)
 class VocabularyList:
     """One list: what it is for, where its items come from, and the items in their order, all of one form:
-    words, patterns, or groups of words by name."""
+    words, patterns, or groups of words by name. `facts`: what the groups of its patterns mean, where they are facts."""
 
     name: str
     purpose: str = ""
@@ -44,6 +48,7 @@ class VocabularyList:
     words: tuple[str, ...] = ()
     patterns: tuple[VocabularyPattern, ...] = ()
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
 
     def plus(self, other: VocabularyList) -> VocabularyList:
         """-> this list with the items of another one behind its own."""
@@ -57,6 +62,7 @@ class VocabularyList:
             tuple(dict.fromkeys((*self.words, *other.words))),
             (*self.patterns, *other.patterns),
             tuple(groups.items()),
+            tuple({**dict(self.facts), **dict(other.facts)}.items()),
         )
 
 
@@ -78,6 +84,10 @@ class Vocabulary:
     def patterns(self, name: str) -> tuple[VocabularyPattern, ...]:
         """-> the patterns of a list."""
         return self.lists[name].patterns
+
+    def beginning(self, prefix: str) -> tuple[VocabularyList, ...]:
+        """-> the lists whose names begin so, in their order."""
+        return tuple(self.lists[name] for name in sorted(self.lists) if name.startswith(prefix))
 
     def groups(self, name: str) -> dict[str, tuple[str, ...]]:
         """-> the groups of a list: the words under each name."""

@@ -3,50 +3,102 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import re2
 
-from torchtriage.answer.commands import PATH, is_plain
+from torchtriage.answer.commands import PATHS, is_plain
+from torchtriage.answer.failure_facts.names import known_slots
 from torchtriage.answer.likeliest_cause import shows
-from torchtriage.domain.entry import Advice, Cause, Entry, Fix, Kind, KnowledgeBase, Sign, Text
+from torchtriage.domain.entry import Advice, Cause, Condition, Entry, Fix, Kind, KnowledgeBase, Sign, Text
+from torchtriage.domain.event import Event
+from torchtriage.domain.verdict import Answer, Verdict
 from torchtriage.engine import Engine
 from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.case_checks import LEFT, Problem, of_cases, of_examples, shortened
 from torchtriage.knowledge.yaml_positions import Path as Place
 from torchtriage.knowledge.yaml_positions import line_of
+from torchtriage.lazy_regex import lazy_regex
+from torchtriage.matching.matcher import EventPatterns, Matcher
 from torchtriage.matching.patterns import Patterns, refused_by_re2, regex_of
 from torchtriage.reading.scan import PatternError
 from torchtriage.reading.scan import problem as refused_by_hyperscan
 from torchtriage.reading.sources import from_bytes
 
 HEALTHY = BUILT_IN / "healthy.log"
-LEFT = "TODO"  # what a new entry still has to say
 _TITLE_WORDS = 10  # the most that an English title has
 _LONGEST_SIGN = 200  # characters; a longer one is several signs, which are easier to read and to prove
 _PROOFS, _NEAR_MISSES = 2, 1  # the fewest examples of a cause or consequence
-_CHINESE = re.compile(r"[\u4e00-\u9fff]")
-_GROUP = re.compile(r"(?<!\\)\((?!\?[^P])(?:\?P<\w+>)?")  # the first that captures
-_ATOM = re.compile(r"\\(?:[pP]\{\w+\}|x\{?[0-9A-Fa-f]+\}?|.)|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.S)
+_CHINESE = lazy_regex(r"[\u4e00-\u9fff]")
+_GROUP = lazy_regex(r"(?<!\\)\((?!\?[^P])(?:\?P<\w+>)?")  # the first that captures
+_ATOM = lazy_regex(r"\\(?:[pP]\{\w+\}|x\{?[0-9A-Fa-f]+\}?|.)|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.S)
 _SYNTAX = frozenset("(){}|*+?^$")
 _OF_SHELLS = [char for char in (*map(chr, range(128)), "é", "中", "\u2028") if not is_plain(f"a{char}")]
 _EVERYWHERE = frozenset({"any", "line", "exception"})
-_Problem = tuple[Entry, Place, str]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `check` found: `problems` and `warnings`, one sentence each, beginning with file:line; `answers` to the
+    examples of cases, by entry and case; and how many signs are proved.
+
+    `in_cases` and `without_case` count signs; `unproved` are those, with their place, that no example of their entry
+    shows.
+    """
+
+    problems: list[str]
+    warnings: list[str]
+    entries: int
+    cases: int
+    in_cases: int
+    without_case: int
+    unproved: list[str]
+    answers: dict[tuple[str, str], Answer]
+
+
+def check(
+    knowledge: KnowledgeBase,
+    folders: Sequence[Path] = (BUILT_IN,),
+    cache: Path | None = None,
+    only: Collection[str] = (),
+) -> Report:
+    """-> what is wrong with the entries, all of them or `only` these.
+
+    `folders` are those that `knowledge` was loaded from; what is compiled is kept in `cache`.
+    """
+    entries = [entry for entry in knowledge.entries.values() if not only or entry.id in only]
+    refused = [problem for entry in entries for problem in _refused_by_re2(entry)]
+    found = [problem for entry in entries for problem in _of_one(entry, knowledge.entries)]
+    facts = frozenset(known_slots(knowledge.vocabulary))
+    found += [*refused, *(problem for entry in entries for problem in of_cases(entry, facts)), *_claimed_twice(entries)]
+    proof = _Proof()
+    if not refused:  # no engine can be built otherwise
+        try:
+            proof = _Proof.of(knowledge, entries, cache)
+        except PatternError:
+            found += [problem for entry in entries for problem in _refused_by_hyperscan(entry)]
+        else:
+            found += proof.problems
+    told = sorted({_told(problem, folders) for problem in found}, key=_sorted_by)
+    signs = [(entry, place) for entry in entries for place, _ in _signs(entry)]
+    return Report(
+        problems=[text for text, lesser in told if not lesser],
+        warnings=[text for text, lesser in told if lesser],
+        entries=len(entries),
+        cases=sum(len(entry.cases) for entry in entries),
+        in_cases=sum(place[0] == "cases" for _, place in signs),
+        without_case=sum(place[0] == "signs" for _, place in signs),
+        unproved=[text for text, _ in sorted((_told(problem, folders) for problem in proof.unproved), key=_sorted_by)],
+        answers=proof.answers,
+    )
 
 
 def problems(knowledge: KnowledgeBase, folders: Sequence[Path] = (BUILT_IN,)) -> list[str]:
-    """-> one sentence a problem, each beginning with file:line; empty where the base is sound.
-
-    `folders` are those that `knowledge` was loaded from.
-    """
-    entries = list(knowledge.entries.values())
-    refused = [problem for entry in entries for problem in _refused_by_re2(entry)]
-    found = [problem for entry in entries for problem in _of_one(entry, knowledge.entries)]
-    found += [*refused, *_claimed_twice(entries)]
-    if not refused:  # no engine can be built otherwise
-        found += _proved(knowledge, entries)
-    return [_told(problem, folders) for problem in found]
+    """-> one sentence a problem, each beginning with file:line; empty where the base is sound."""
+    return check(knowledge, folders).problems
 
 
 def refused(knowledge: KnowledgeBase, folders: Sequence[Path], cache: Path) -> list[str]:
@@ -58,69 +110,137 @@ def refused(knowledge: KnowledgeBase, folders: Sequence[Path], cache: Path) -> l
             Patterns(knowledge, cache)
         except PatternError:
             found = [problem for entry in entries for problem in _refused_by_hyperscan(entry)]
-    return [_told(problem, folders) for problem in found]
+    return [_told(problem, folders)[0] for problem in found]
 
 
-def _proved(knowledge: KnowledgeBase, entries: Sequence[Entry]) -> list[_Problem]:
-    """-> what the engine itself says of the entries: their patterns, their examples, and a healthy log."""
-    try:
-        engine = Engine(knowledge)
-    except PatternError:
-        return [problem for entry in entries for problem in _refused_by_hyperscan(entry)]
-    return [problem for entry in entries for problem in _examples(entry, engine)] + [*_on_healthy(knowledge)]
+class _Seen(Matcher):
+    """A matcher that notes which patterns events showed."""
+
+    def __init__(self, patterns: Patterns) -> None:
+        super().__init__(patterns)
+        self.seen: set[int] = set()
+
+    def patterns_of(self, event: Event) -> EventPatterns:
+        found = super().patterns_of(event)
+        self.seen.update(index for index, _, _ in found.hits)
+        return found
 
 
-def _of_one(entry: Entry, entries: dict[str, Entry]) -> Iterator[_Problem]:
+class _Proof:
+    """What the engine itself says of entries: their examples, each read once, and a healthy log."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self.unproved: list[Problem] = []
+        self.answers: dict[tuple[str, str], Answer] = {}
+
+    @classmethod
+    def of(cls, knowledge: KnowledgeBase, entries: Sequence[Entry], cache: Path | None) -> _Proof:
+        """Raises PatternError."""
+        patterns = Patterns(knowledge, cache)
+        matcher = _Seen(patterns)
+        engine = Engine(knowledge, cache, matcher=matcher)
+        proof = cls()
+        for entry in entries:
+            matcher.seen.clear()
+            proof.problems += proof._examples(entry, engine)
+            own = [index for index, pattern in enumerate(patterns.all) if pattern.entry is entry]
+            proof.unproved += [
+                Problem(entry, place, regex_of(sign))
+                for index, (place, sign) in zip(own, _signs(entry), strict=True)
+                if index not in matcher.seen
+            ]
+            proof.problems += _near_misses(entry, engine)
+        proof.problems += [problem for problem in _on_healthy(patterns) if problem.entry in entries]
+        return proof
+
+    def _examples(self, entry: Entry, engine: Engine) -> Iterator[Problem]:
+        said: list[str] = []
+        for number, example in enumerate(entry.match_examples):
+            root = _read(engine, example).root_cause
+            if root is None or root.entry != entry.id:
+                winner = root.entry if root else "nothing"
+                place: Place = ("examples", "match", number)
+                yield Problem(entry, place, f"its example is won by {winner}: {shortened(example)}")
+            said += [root.words] if root else []
+        for number, case in enumerate(entry.cases):
+            verdicts = {example: _read(engine, example) for example in (case.example, *case.other_examples) if example}
+            yield from of_examples(entry, number, verdicts)
+            said += [verdict.root_cause.words for verdict in verdicts.values() if verdict.root_cause]
+            if case.example and (answer := verdicts[case.example].answer):
+                self.answers[entry.id, case.id] = answer
+        for place, pattern in _shown_by(entry):
+            if not any(shows(words, pattern) for words in said):
+                yield Problem(entry, place, f"no example of this entry shows {pattern!r}")
+
+
+def _read(engine: Engine, example: str) -> Verdict:
+    return engine.triage(from_bytes(example.encode()))
+
+
+def _of_one(entry: Entry, entries: dict[str, Entry]) -> Iterator[Problem]:
     for number, name in enumerate(entry.explains):
         if not any(fnmatchcase(other, name) for other in entries):
-            yield entry, ("explains", number), f"explains {name!r}, which no entry has"
+            yield Problem(entry, ("explains", number), f"explains {name!r}, which no entry has")
     if (words := len(entry.title.en.split())) > _TITLE_WORDS:
-        yield entry, ("title", "en"), f"the title has {words} words, more than {_TITLE_WORDS}: {entry.title.en!r}"
+        text = f"the title has {words} words, more than {_TITLE_WORDS}: {entry.title.en!r}"
+        yield Problem(entry, ("title", "en"), text)
     yield from _languages(entry)
     yield from _free_captures(entry)
     yield from _sign_form(entry)
     if entry.kind is not Kind.ADVICE:
-        if len(entry.match_examples) < _PROOFS:
-            yield entry, ("examples", "match"), f"fewer than {_PROOFS} examples that match"
+        proofs = {example.strip() for example in (*entry.match_examples, *_examples_of_cases(entry))}
+        if None in entry.case_of_signs and len(proofs) < _PROOFS:  # a sign in a case has its own
+            yield Problem(entry, ("examples", "match"), f"fewer than {_PROOFS} examples that match")
         if len(entry.no_match_examples) < _NEAR_MISSES:
-            yield entry, ("examples",), "no near miss in examples.no_match"
+            text = "no near miss in examples.no_match: a message like it that means something else"
+            yield Problem(entry, ("examples",), text, True)
 
 
-def _sign_form(entry: Entry) -> Iterator[_Problem]:
+def _sign_form(entry: Entry) -> Iterator[Problem]:
     for place, part in _signs(entry):
         if (size := len(part.regex or part.text or "")) > _LONGEST_SIGN:
-            yield entry, place, f"a sign of {size} characters, more than {_LONGEST_SIGN}: split it"
-    for number, sign in enumerate(entry.signs):
-        if sign in entry.signs[:number]:
-            yield entry, ("signs", number), "has this sign twice"
+            yield Problem(entry, place, f"a sign of {size} characters, more than {_LONGEST_SIGN}: split it")
+    own = [sign for sign, case in zip(entry.signs, entry.case_of_signs, strict=True) if case is None]
+    of_cases = [sign for case in entry.cases for sign in case.signs]
+    for number, sign in enumerate(own):
+        if sign in own[:number] or sign in of_cases:
+            yield Problem(entry, ("signs", number), "has this sign twice")
 
 
-def _languages(entry: Entry) -> Iterator[_Problem]:
+def _languages(entry: Entry) -> Iterator[Problem]:
     for place, text in _texts(entry):
-        if not _CHINESE.search(text.zh):
-            yield entry, (*place, "zh"), f"no Chinese in {_short(text.zh)!r}"
+        if not _CHINESE.search(text.zh) and LEFT not in text.en:
+            yield Problem(entry, (*place, "zh"), f"no Chinese in {shortened(text.zh or text.en)!r}", True)
         if _CHINESE.search(text.en):
-            yield entry, (*place, "en"), f"Chinese in {_short(text.en)!r}"
+            yield Problem(entry, (*place, "en"), f"Chinese in {shortened(text.en)!r}")
         for lang, words in (("en", text.en), ("zh", text.zh)):
             if LEFT in words:
-                yield entry, (*place, lang), f"left to do: {_short(words)!r}"
+                yield Problem(entry, (*place, lang), f"left to do: {shortened(words)!r}")
     if any(LEFT in question for _, question in entry.asks):
-        yield entry, ("asks",), "left to do: asks"
+        yield Problem(entry, ("asks",), "left to do: asks")
 
 
-def _refused_by_re2(entry: Entry) -> Iterator[_Problem]:
+def _refused_by_re2(entry: Entry) -> Iterator[Problem]:
     for place, pattern in _patterns(entry):
         if reason := refused_by_re2(pattern):
-            yield entry, place, f"RE2 refuses {pattern!r}: {reason}"
+            yield Problem(entry, place, f"RE2 refuses {pattern!r}: {reason}")
 
 
 def _patterns(entry: Entry) -> Iterator[tuple[Place, str]]:
     for place, sign in _signs(entry):
-        yield (*place, "regex" if sign.regex is not None else "text"), regex_of(sign)
+        yield (*place, "regex" if sign.regex is not None else "text"), sign.regex or regex_of(sign)
         if sign.unless:
             yield (*place, "unless"), sign.unless
     for name, pattern in entry.capture:
         yield ("capture", name), pattern
+    for number, case in enumerate(entry.cases):
+        asked: list[tuple[Place, Condition]] = [(("when",), condition) for condition in case.when]
+        for at, step in enumerate(case.steps):
+            asked += [(("do", at, "when"), condition) for condition in step.when]
+        for where, condition in asked:
+            if condition.regex is not None:
+                yield ("cases", number, *where, condition.fact), condition.regex
     yield from _shown_by(entry)
 
 
@@ -131,12 +251,23 @@ def _shown_by(entry: Entry) -> Iterator[tuple[Place, str]]:
     yield from (((name, number, "when_message_has"), part.shown_by) for name, number, part in parts if part.shown_by)
 
 
+def _examples_of_cases(entry: Entry) -> list[str]:
+    return [example for case in entry.cases for example in (case.example, *case.other_examples) if example]
+
+
 def _signs(entry: Entry) -> Iterator[tuple[Place, Sign]]:
-    for number, sign in enumerate(entry.signs):
+    """Yields the plain signs of an entry with their places, in the order of `Patterns.all`."""
+    for number, (sign, case) in enumerate(zip(entry.signs, entry.case_of_signs, strict=True)):
+        place: Place = ("signs", number)
+        if case is not None:
+            nth = number - entry.case_of_signs.index(case)
+            place = ("cases", case, "also", nth - 1) if nth else ("cases", case)
         if sign.all:
-            yield from ((("signs", number, "all", at), part) for at, part in enumerate(sign.all))
+            yield from (((*place, "all", at), part) for at, part in enumerate(sign.all))
+        elif case is not None:
+            yield (*place, "sign" if sign.regex is not None else "text"), sign
         else:
-            yield ("signs", number), sign
+            yield place, sign
 
 
 def _texts(entry: Entry) -> Iterator[tuple[Place, Text]]:
@@ -149,20 +280,28 @@ def _texts(entry: Entry) -> Iterator[tuple[Place, Text]]:
             yield ("fixes", number, "detail"), fix.detail
 
 
-def _claimed_twice(entries: Iterable[Entry]) -> Iterator[_Problem]:
+def _claimed_twice(entries: Iterable[Entry]) -> Iterator[Problem]:
     claimed: dict[str, str] = {}
     for entry in entries:
-        for number, example in enumerate(entry.match_examples):
-            if (other := claimed.setdefault(example.strip(), entry.id)) != entry.id:
-                yield entry, ("examples", "match", number), f"claims an example of {other}: {_short(example)}"
+        examples: list[tuple[Place, str]] = [
+            *((("examples", "match", number), example) for number, example in enumerate(entry.match_examples)),
+            *(
+                (("cases", number, "example"), example or "")
+                for number, case in enumerate(entry.cases)
+                for example in (case.example, *case.other_examples)
+            ),
+        ]
+        for place, example in examples:
+            if example and (other := claimed.setdefault(example.strip(), entry.id)) != entry.id:
+                yield Problem(entry, place, f"claims an example of {other}: {shortened(example)}")
 
 
-def _free_captures(entry: Entry) -> Iterator[_Problem]:
+def _free_captures(entry: Entry) -> Iterator[Problem]:
     """Yields what a command is filled with that can be more than a word of it; paths are quoted."""
     commands = "\n".join((*entry.checks, *(command for fix in entry.fixes for command in fix.commands)))
     for name, pattern in entry.capture:
-        if name != PATH and f"{{{name}}}" in commands and (part := _free(pattern)):
-            yield entry, ("capture", name), f"captures too freely for a command: {part!r} in {pattern!r}"
+        if name not in PATHS and f"{{{name}}}" in commands and (part := _free(pattern)):
+            yield Problem(entry, ("capture", name), f"captures too freely for a command: {part!r} in {pattern!r}")
 
 
 def _free(pattern: str) -> str | None:
@@ -179,50 +318,40 @@ def _free(pattern: str) -> str | None:
     return None
 
 
-def _refused_by_hyperscan(entry: Entry) -> Iterator[_Problem]:
+def _refused_by_hyperscan(entry: Entry) -> Iterator[Problem]:
     """One pattern at a time takes seconds, so this is asked only once it is known that one is refused."""
     for place, sign in _signs(entry):
         if reason := refused_by_hyperscan(regex_of(sign)):
-            yield entry, place, f"Hyperscan refuses {regex_of(sign)!r}: {reason}"
+            yield Problem(entry, place, f"Hyperscan refuses {regex_of(sign)!r}: {reason}")
 
 
-def _examples(entry: Entry, engine: Engine) -> Iterator[_Problem]:
-    said = []
-    for number, example in enumerate(entry.match_examples):
-        verdict = engine.triage(from_bytes(example.encode()))
-        root = verdict.root_cause
-        if root is None or root.entry != entry.id:
-            winner = root.entry if root else verdict.outcome
-            yield entry, ("examples", "match", number), f"its example is won by {winner}: {_short(example)}"
-        if root:
-            said.append(root.words)
-    for place, pattern in _shown_by(entry):
-        if not any(shows(words, pattern) for words in said):
-            yield entry, place, f"no example of this entry shows {pattern!r}"
+def _near_misses(entry: Entry, engine: Engine) -> Iterator[Problem]:
     for number, example in enumerate(entry.no_match_examples):
-        verdict = engine.triage(from_bytes(example.encode()))
-        if verdict.root_cause and verdict.root_cause.entry == entry.id:
-            yield entry, ("examples", "no_match", number), f"it matches its counter-example: {_short(example)}"
+        root = _read(engine, example).root_cause
+        if root and root.entry == entry.id:
+            place: Place = ("examples", "no_match", number)
+            yield Problem(entry, place, f"it matches its counter-example: {shortened(example)}")
 
 
-def _on_healthy(knowledge: KnowledgeBase) -> Iterator[_Problem]:
+def _on_healthy(patterns: Patterns) -> Iterator[Problem]:
     """Weak signs and parts of `all:` may show in a healthy run: neither says alone that it failed."""
-    patterns = Patterns(knowledge)
     for line in HEALTHY.read_text(encoding="utf-8").splitlines():
         for index in patterns.found(line, _EVERYWHERE):
             pattern = patterns.all[index]
             if not pattern.sign.weak and not pattern.group:
                 place = next(place for place, sign in _signs(pattern.entry) if sign is pattern.sign)
-                yield pattern.entry, place, f"{regex_of(pattern.sign)!r} fires on a healthy line: {_short(line)}"
+                text = f"{regex_of(pattern.sign)!r} fires on a healthy line: {shortened(line)}"
+                yield Problem(pattern.entry, place, text)
 
 
-def _told(problem: _Problem, folders: Sequence[Path]) -> str:
-    entry, place, text = problem
-    files = (folder / entry.file for folder in reversed(folders))
-    file = next((file for file in files if file.is_file()), None)
-    return f"{entry.file}:{line_of(file.read_bytes(), place) if file else 1}: {text}"
+def _told(problem: Problem, folders: Sequence[Path]) -> tuple[str, bool]:
+    """-> a problem as a sentence that begins with file:line, and whether it is no more than a warning."""
+    entry, place, text, lesser = problem
+    file = next((folder / entry.file for folder in reversed(folders) if (folder / entry.file).is_file()), None)
+    line = line_of(file.read_bytes(), place) if file else 1
+    return f"{entry.file}:{line}: {text}", lesser and (file is None or BUILT_IN not in file.parents)
 
 
-def _short(example: str) -> str:
-    text = " ".join(example.split())
-    return text if len(text) <= 120 else f"{text[:117]}…"
+def _sorted_by(told: tuple[str, bool]) -> tuple[str, int, str]:
+    file, line, text = told[0].split(":", 2)
+    return file, int(line), text

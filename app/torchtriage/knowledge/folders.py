@@ -7,6 +7,7 @@ from pathlib import Path
 
 from torchtriage.knowledge import BUILT_IN
 
+INVENTORY = "_inventory"  # the folder of what libraries can print
 VOCABULARY = "_vocabulary"  # the folder of the named lists, beside those of the areas
 
 

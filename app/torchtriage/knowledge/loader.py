@@ -15,7 +15,7 @@ from torchtriage.domain.entry import Entry, KnowledgeBase, Role
 from torchtriage.domain.vocabulary import Vocabulary, VocabularyList
 from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.folders import VOCABULARY, files
+from torchtriage.knowledge.folders import INVENTORY, VOCABULARY, files
 from torchtriage.knowledge.renamed_keys import renewed
 from torchtriage.knowledge.schema import EntryForm
 from torchtriage.knowledge.vocabulary_schema import VocabularyForm
@@ -43,6 +43,8 @@ def load(folders: Iterable[Path] = (BUILT_IN,)) -> KnowledgeBase:
             continue
         digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + source + b"\0")
         read.append((path, source))
+    for path in sorted((BUILT_IN / INVENTORY).glob("*")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())  # fingerprints rest on it too
     vocabulary = _vocabulary([each for each in read if each[0].parent.name == VOCABULARY], problems)
     entries: dict[str, Entry] = {}
     for path, source in read:

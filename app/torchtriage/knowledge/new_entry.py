@@ -1,20 +1,39 @@
-"""The first text of a new entry: an id, and a failure where one is at hand, in; YAML with gaps to fill out."""
+"""The first text of a new entry or case: an id, and a failure where one is at hand, in; YAML with gaps to fill out."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import yaml
+
+from torchtriage.answer.templates import short
 from torchtriage.domain.verdict import Verdict
 from torchtriage.errors import BadInput
+from torchtriage.knowledge.proposed_sign import proposed_sign
+from torchtriage.knowledge.yaml_positions import Loader
+from torchtriage.lazy_regex import lazy_regex
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]*\.[a-z0-9][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)*")
-_VARIES = re.compile(r"""'[^']*'|"[^"]*"|\S*[/\\]\S*|0x[0-9a-f]+|\S*\d\S*|\{[^}]*\}|\[[^]]*\]""")
-_YAML_ONLY = re.compile("[\x7f-\xa0\u2028\u2029\ufeff]")
-_SHORTEST = 12  # characters of a constant part that still say something
+_NAME = lazy_regex(r"[a-z0-9][a-z0-9-]*\.[a-z0-9][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)*")
+_CASE = lazy_regex(r"[a-z0-9][a-z0-9-]*")
+_YAML_ONLY = lazy_regex("[\x7f-\xa0\u2028\u2029\ufeff]")
+_WORDS = lazy_regex(r"[A-Za-z]{3,}")
 _SAMPLE = "SomeError: the message, word for word as the program prints it"
+_LONGEST_FACT, _LONGEST_COMMENT = 60, 90  # characters of a value, and of a line of them, in a comment
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A failure that a new case is made from: the line that tells it, where signs look for that (`exception`, `line`),
+    the lines of the log around it, and what the log tells of it."""
+
+    message: str
+    search_in: str = "exception"
+    example: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 def path_of(entry: str, folders: Iterable[Path]) -> Path:
@@ -28,8 +47,17 @@ def path_of(entry: str, folders: Iterable[Path]) -> Path:
     places = [folder / area / f"{name}.yaml" for folder in folders]
     for place in places:
         if place.exists():
-            raise BadInput(f"{entry} exists already: {place}")
+            raise BadInput(f"{entry} exists already: {place}; --case ID adds a case to it")
     return places[-1]
+
+
+def file_of(entry: str, folders: Sequence[Path]) -> Path | None:
+    """-> the file of an entry, in the last of the folders that has one; None where it is new."""
+    if not _NAME.fullmatch(entry):
+        return None
+    area, _, name = entry.partition(".")
+    files = (folder / area / f"{name}.yaml" for folder in reversed(folders))
+    return next((file for file in files if file.is_file()), None)
 
 
 def name_for(failed: str) -> str:
@@ -55,51 +83,156 @@ def failure(verdict: Verdict) -> str:
     return root.title
 
 
-def constant_part(line: str) -> str:
-    """-> the longest piece of a message's first line without numbers, paths and quoted names; else the whole line."""
-    first = line.splitlines()[0]
-    pieces = [piece.strip(" ,;(") for piece in _VARIES.split(first)]
-    longest = max(pieces, key=len)
-    return longest if len(longest) >= _SHORTEST else first
+def case_name(message: str) -> str:
+    """-> a name for a case, of the words of its message."""
+    constant = re.sub(r"'[^']*'|\"[^\"]*\"|\S*[/\\]\S*", " ", message.partition(": ")[2] or message)
+    words = [word.lower() for word in _WORDS.findall(constant)]
+    telling = [word for word in words if word not in _COMMON]
+    return "-".join((telling or words)[:4])[:60] or "case"
+
+
+_COMMON = frozenset(
+    re.findall(r"\w+", "the and for with from that this its was were has have not but got are into after")
+)
+
+
+def checked_case(case: str) -> str:
+    """-> the id of a case. Raises BadInput where it is none."""
+    if not _CASE.fullmatch(case):
+        raise BadInput(f"{case!r} is no id for a case; it has small letters, digits and hyphens")
+    return case
 
 
 def draft(entry: str, failed: str | None) -> str:
     """-> the YAML of a new entry; `failed` is a message that it must match."""
-    sign = constant_part(failed) if failed else _SAMPLE
-    example = failed or _SAMPLE
+    return new_entry(entry, case_name(failed) if failed else "some-case", Sample(failed) if failed else None)
+
+
+def new_entry(entry: str, case: str, sample: Sample | None) -> str:
+    """-> the YAML of a new entry with one case."""
     return f"""\
 id: {entry}
-kind: cause  # or consequence (something else is usually behind it), or advice (leaves no line; has asks, no signs)
+kind: cause  # or consequence: something else is usually behind it
 title:
-  en: TODO what happened, in one plain sentence
-  zh: TODO 用一句话说明发生了什么
+  en: 'TODO what happened, in at most ten words'
 area: {entry.partition(".")[0]}
 owner: user  # who must act: user, framework, platform or hardware
-signs:  # any of them is enough; the constant words of the message, without names and numbers
-  - text: {_quoted(sign)}
-explains: []  # ids or globs of entries that follow from this one
-action: {{advice: fix-first, retry: no}}  # retry, retry-elsewhere, fix-first or none; retry: yes, no or once
-causes:  # the likeliest first
-  - en: TODO why it happens
-    zh: TODO 为什么会发生
-fixes:  # the quickest sure one first
-  - title:
-      en: TODO what to do
-      zh: TODO 怎么办
-    commands: []  # can be pasted; {{host}}, {{rank}} and {{pid}} are filled in
-    applies: any  # or a version range, as torch<2.4
-checks: []  # what to run to be sure
-prevent: []  # texts in en and zh: how to keep it from happening again
-versions: {{affected: null, fixed: null}}
-references: []  # https links to documentation, source, issues
-asks:  # how someone asks for it who has no log
-  - en: TODO a question
-    zh: TODO 一个问题
+cases:  # the first that holds speaks
+{new_case(case, sample)}\
+action: {{advice: fix-first, retry: no}}  # of a failure of which no case speaks
 examples:
-  match:  # two at least, as they stand in logs
-    - {_quoted(example)}
   no_match: []  # one at least: the nearest message that means something else
 """
+
+
+def new_case(case: str, sample: Sample | None) -> str:
+    """-> the YAML of a case, as an item of the list `cases`."""
+    sample = sample or Sample(_SAMPLE)
+    message = next((line for line in sample.message.splitlines() if line.strip()), sample.message)
+    sign = proposed_sign(message)
+    slots = "".join(f" {{{name}}}" for name in sign.groups)
+    lines = [f"  - id: {case}"]
+    if sign.general:
+        lines.append("    # Few words are left: other failures may look the same. Add `when:`, or a word more.")
+    lines += [f"    sign: {single_quoted(sign.regex)}", f"    search_in: {sample.search_in}"]
+    facts = {name: value for name, value in sample.facts.items() if name not in sign.groups}
+    for title, values in (("slots that the sign fills", sign.groups), ("more that this log tells", facts)):
+        if values:
+            lines += [f"    # {title}:", *_listed(values)]
+    says = f"TODO what it means, at most 35 words, with slots:{slots or ' {where}'}"
+    lines += [
+        "    says:  # a quote inside of the quotes is written twice; zh: may follow later",
+        f"      en: {single_quoted(says)}",
+        "    do:  # at most 3 steps, the first for this run",
+        "      - en: 'TODO what to do, in at most 20 words'",
+        "        # run: 'a command, which may have slots'",
+        "    retry: no  # will the same job, started again, succeed? yes, no or once",
+        "    source: 'TODO the package with its version and the file, or a document with its date'",
+        *_example(sample.example or sample.message),
+        "    expect: 'TODO kb check --accept writes it'",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def with_case(source: str, case: str, text: str) -> str:
+    """-> the YAML of an entry with one more case, `text`; all else stays as it is. It goes before the first case
+    that has no sign, as those speak of everything that is left.
+
+    Raises BadInput where the entry has a case of this id, or its cases stand in one line.
+    """
+    root = yaml.compose(source, Loader=Loader)
+    if not isinstance(root, yaml.MappingNode):
+        raise BadInput("the entry's file holds no keys")
+    parts = {key.value: (key, value) for key, value in root.value}
+    lines = source.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    if "cases" not in parts:
+        at = end_of(lines, parts["signs"][1]) if "signs" in parts else parts["action"][0].start_mark.line
+        return "".join([*lines[:at], "cases:\n", text, *lines[at:]])
+    key, cases = parts["cases"]
+    if cases.flow_style and cases.value:
+        raise BadInput("the entry's cases stand in one line [...]; write them as a list first")
+    if not cases.value:
+        at = key.start_mark.line
+        return "".join([*lines[:at], "cases:\n", text, *lines[at + 1 :]])
+    known = [{name.value: value.value for name, value in item.value} for item in cases.value]
+    if any(each.get("id") == case for each in known):
+        raise BadInput(f"the entry has a case {case!r} already")
+    margin = " " * max(0, cases.value[0].start_mark.column - 2)  # of the dash; the node begins behind it
+    item = "".join(_moved(line, margin) for line in text.splitlines(keepends=True))
+    for place, each in enumerate(known):
+        if not {"sign", "text", "all"} & each.keys():
+            at = cases.value[place].start_mark.line
+            while lines[at - 1].lstrip().startswith("#"):
+                at -= 1
+            break
+    else:
+        at = end_of(lines, cases)
+    return "".join([*lines[:at], item, *lines[at:]])
+
+
+def _moved(line: str, margin: str) -> str:
+    """-> a line of a case, of a list that is indented by a margin and not by two blanks."""
+    return margin + line[2:] if line.strip() else line
+
+
+def end_of(lines: Sequence[str], node: yaml.Node) -> int:
+    """-> the number of the line behind a node, before the comments of what follows."""
+    at, column = node.end_mark.line, node.end_mark.column
+    if at < len(lines) and lines[at][:column].strip():  # else the mark stands where what follows begins
+        at += 1
+    comment = re.compile(rf" {{0,{max(node.start_mark.column - 1, 0)}}}#")
+    while at > node.start_mark.line + 1 and (not lines[at - 1].strip() or comment.match(lines[at - 1])):
+        at -= 1
+    return at
+
+
+def _example(example: str) -> list[str]:
+    """-> the key with its text: as a block, whose lines stay as they are, where YAML can hold them so."""
+    text = example.strip("\n").rstrip()
+    if not all(char.isprintable() or char in "\n\t" for char in text):
+        return [f"    example: {_quoted(text)}"]
+    mark = "|2-" if text.startswith((" ", "\t")) else "|-"
+    return [f"    example: {mark}", *(f"      {line.rstrip()}" if line.strip() else "" for line in text.split("\n"))]
+
+
+def _listed(values: Mapping[str, str]) -> list[str]:
+    """-> slots with their values as comments, several in a line."""
+    lines = [""]
+    for name, value in values.items():
+        told = "".join(char for char in short(value)[:_LONGEST_FACT] if char.isprintable())
+        if len(lines[-1]) + len(told) > _LONGEST_COMMENT:
+            lines.append("")
+        lines[-1] += f"  {{{name}}} = {told}"
+    return [f"    #{line}" for line in lines]
+
+
+def single_quoted(text: str) -> str:
+    """-> a regex as a YAML scalar, in which a backslash is one."""
+    if all(char.isprintable() for char in text):
+        return "'" + text.replace("'", "''") + "'"
+    return _quoted(text)
 
 
 def _quoted(text: str) -> str:

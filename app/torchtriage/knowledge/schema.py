@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from torchtriage.domain.entry import Advice, Cause, Entry, Fix, Kind, Role, Sign, Text
+from torchtriage.domain.entry import Advice, Case, Cause, Condition, Entry, Fix, Kind, Role, Sign, Step, Text
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*\.[a-z0-9][a-z0-9.-]*$")]
 Glob = Annotated[str, Field(pattern=r"^[a-z0-9*][a-z0-9.*-]*$")]
@@ -29,22 +29,22 @@ class _Form(BaseModel):
 
 
 class TextForm(_Form):
+    """A text in both languages; a contributor may leave the Chinese to others, and then the English is shown."""
+
     en: Filled
-    zh: Filled
+    zh: Filled | None = None
 
     def build(self) -> Text:
-        return Text(self.en.strip(), self.zh.strip())
+        return Text(self.en.strip(), (self.zh or "").strip())
 
 
-class CauseForm(_Form):
+class CauseForm(TextForm):
     """`when_message_has`: a regex; where the failure's own words hold it, this cause comes first, elsewhere last."""
 
-    en: Filled
-    zh: Filled
     when_message_has: Filled | None = None
 
     def build(self) -> Cause:
-        return Cause(self.en.strip(), self.zh.strip(), self.when_message_has)
+        return Cause(self.en.strip(), (self.zh or "").strip(), self.when_message_has)
 
 
 class SignForm(_Form):
@@ -109,6 +109,94 @@ class OtherActionForm(ActionForm):
         return Advice(self.advice, self.retry, self.exclude_hosts, self.when_message_has)
 
 
+Conditions = dict[Annotated[str, Field(pattern=r"^[a-z_]+$")], bool | Filled]
+
+
+class StepForm(_Form):
+    """A sentence of at most 20 words, and a command that is shown where the log fills its slots. `when`: facts only."""
+
+    en: Filled
+    zh: Filled | None = None
+    run: Filled | None = None
+    when: Conditions = {}
+
+    def build(self) -> Step:
+        return Step(Text(self.en.strip(), (self.zh or "").strip()), self.run, _conditions(self.when))
+
+
+class WordingForm(SignForm):
+    """One more sign of a case: another wording of the same failure, and the lines that show it."""
+
+    regex: Filled | None = Field(None, alias="sign")
+    example: Filled | None = None
+
+
+class CaseForm(WordingForm):
+    """One message or one branch: `sign` (or `text`, `all`) with the keys of a sign beside it, `when`, `says`, `do`.
+
+    `also` holds further signs, each with an example of its own. A case without a sign is a branch, or, without `when`
+    too, the entry's fallback. `exclude_hosts` and `advice` are the entry's where they are not given. `expect` is what
+    the case says of its example.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    also: list[WordingForm] = []
+    when: Conditions = {}
+    says: TextForm
+    unknown: TextForm | None = None
+    do: Annotated[list[StepForm], Field(max_length=3)] = []
+    retry: YesNo | None = None
+    advice: Literal["retry", "retry-elsewhere", "fix-first", "none"] | None = None
+    exclude_hosts: bool | None = None
+    telling: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    source: Filled | None = None
+    expect: TextForm | Filled | None = None
+
+    @model_validator(mode="after")
+    def _one_pattern(self) -> CaseForm:
+        if sum((self.regex is not None, self.text is not None, bool(self.all))) > 1:
+            raise ValueError("a case has at most one of sign, text and all")
+        if self.also and not self.has_sign:
+            raise ValueError("a case with also needs sign, text or all")
+        return self
+
+    @property
+    def has_sign(self) -> bool:
+        return self.regex is not None or self.text is not None or bool(self.all)
+
+    def case(self, entry: Advice) -> Case:
+        """-> the case of an entry that advises `entry` where the case does not say otherwise."""
+        retry = self.retry or entry.retry
+        advice = self.advice or (entry.advice if retry == entry.retry else _ADVICE[retry])
+        hosts = entry.exclude_hosts if self.exclude_hosts is None else self.exclude_hosts
+        action = Advice(advice, retry, hosts)
+        expect = TextForm(en=self.expect) if isinstance(self.expect, str) else self.expect
+        return Case(
+            id=self.id,
+            says=self.says.build(),
+            signs=(self.build(), *(wording.build() for wording in self.also)) if self.has_sign else (),
+            when=_conditions(self.when),
+            unknown=self.unknown.build() if self.unknown else None,
+            steps=tuple(step.build() for step in self.do),
+            action=action if {self.retry, self.advice, self.exclude_hosts} != {None} else None,
+            telling=self.telling,
+            source=self.source or "",
+            example=self.example,
+            other_examples=tuple(wording.example or "" for wording in self.also),
+            expect=expect.build() if expect else None,
+        )
+
+
+_ADVICE = {"yes": "retry", "no": "fix-first", "once": "none"}  # what goes with a case's own `retry`
+
+
+def _conditions(when: Conditions) -> tuple[Condition, ...]:
+    return tuple(
+        Condition(fact, known=asked) if isinstance(asked, bool) else Condition(fact, regex=asked)
+        for fact, asked in when.items()
+    )
+
+
 class VersionsForm(_Form):
     affected: str | None = None
     fixed: str | None = None
@@ -146,12 +234,13 @@ class EntryForm(_Form):
     explains: list[Glob] = []
     action: ActionForm
     action_when: list[OtherActionForm] = []
-    causes: Annotated[list[CauseForm], Field(min_length=1)]
-    fixes: Annotated[list[FixForm], Field(min_length=1)]
+    causes: list[CauseForm] = []
+    fixes: list[FixForm] = []
     checks: list[Filled] = []
     prevent: list[TextForm] = []
     versions: VersionsForm = VersionsForm()
     references: list[Link] = []
+    cases: list[CaseForm] = []
     asks: list[AskForm] = []
     examples: ExamplesForm = ExamplesForm()
 
@@ -164,22 +253,30 @@ class EntryForm(_Form):
                 raise ValueError("an entry of kind advice has no signs")
             if not self.asks:
                 raise ValueError("an entry of kind advice needs asks, or nobody finds it")
-        elif not self.signs:
+        elif not self.signs and not any(case.has_sign for case in self.cases):
             raise ValueError(f"an entry of kind {self.kind} needs signs")
-        elif not self.examples.match:
+        elif not self.examples.match and not any(case.example for case in self.cases):
             raise ValueError("an entry with signs needs examples that match")
+        if not self.causes and not self.cases:
+            raise ValueError("an entry needs causes, or cases that say what happened")
+        if not self.fixes and not any(case.do for case in self.cases):
+            raise ValueError("an entry needs fixes, or cases with steps in do")
         return self
 
     def build(self, file: str, area_roles: Iterable[Role]) -> Entry:
         asks = [(lang, words) for ask in self.asks for lang, words in (("en", ask.en), ("zh", ask.zh)) if words]
+        action = self.action.build()
+        cases = tuple(case.case(action) for case in self.cases)
         return Entry(
             id=self.id,
             kind=self.kind,
             area=self.area,
             owner=self.owner,
             title=self.title.build(),
-            signs=tuple(sign.build() for sign in self.signs),
-            action=self.action.build(),
+            signs=(*(sign.build() for sign in self.signs), *(sign for case in cases for sign in case.signs)),
+            case_of_signs=(*(None for _ in self.signs), *(at for at, case in enumerate(cases) for _ in case.signs)),
+            action=action,
+            cases=cases,
             other_actions=tuple(action.build() for action in self.action_when),
             causes=tuple(cause.build() for cause in self.causes),
             fixes=tuple(fix.build() for fix in self.fixes),

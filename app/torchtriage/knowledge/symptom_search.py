@@ -120,7 +120,7 @@ def _fields(entry: Entry) -> Iterator[tuple[float, list[str]]]:
     yield 1, [sign.text or re.sub(r"\\[a-zA-Z]|\(\?[a-z:]+", " ", sign.regex or "") for sign in signs]
     yield 0.6, [text for cause in entry.causes for text in (cause.en, cause.zh)]
     yield 0.4, [text for fix in entry.fixes for text in (fix.title.en, fix.title.zh)]
-    yield 0.4, [example[:_EXAMPLE] for example in entry.match_examples]
+    yield 0.4, [example[:_EXAMPLE] for example in entry.messages()]
 
 
 def _cut(found: list[str], phrases: Phrases) -> frozenset[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from functools import lru_cache
 
+from torchtriage.lazy_regex import lazy_regex
+
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_UNIT = re.compile(rf"[{_CJK}]|(?<![^\s(:=])-\d+\b|[^\W_{_CJK}]+")
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_UNIT = lazy_regex(rf"[{_CJK}]|(?<![^\s(:=])-\d+\b|[^\W_{_CJK}]+")
+_PARTS = lazy_regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ENDINGS = ("ing", "ed", "es", "s", "ly")
 LONGEST = 20_000  # characters of a text that are read
 

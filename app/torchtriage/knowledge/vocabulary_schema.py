@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from torchtriage.domain.vocabulary import VocabularyList, VocabularyPattern
+from torchtriage.facts.line_values import pointer_of
 from torchtriage.matching.patterns import refused_by_re2
 
 LONGEST_PATTERN = 200  # characters; a longer one is several patterns
 Filled = Annotated[str, Field(min_length=1)]
+TellsOf = Literal["run", "moment", "process"]
 GroupName = Annotated[str, BeforeValidator(str)]  # YAML reads a bare number as one
 
 
@@ -20,12 +23,19 @@ class _Form(BaseModel):
 
 
 class PatternForm(_Form):
-    """A regex with its proof: each example holds it, no near miss does. `unless` must not match at the same place."""
+    """A regex with its proof: each example holds it, no near miss does. `unless` must not match at the same place.
+
+    In a list of facts each group is one, as an example shows it: `unit` is that of all groups, or one of each, by name.
+    `tells_of`: the run, however far the line is from the failure; the moment, so that only lines above it count; or the
+    process that failed, so that only its own lines count.
+    """
 
     name: Filled | None = None
     regex: Annotated[str, Field(min_length=1, max_length=LONGEST_PATTERN)]
     unless: Annotated[str, Field(min_length=1, max_length=LONGEST_PATTERN)] | None = None
     ignore_case: bool = False
+    unit: Filled | dict[str, Filled] = {}
+    tells_of: TellsOf = "run"
     examples: Annotated[list[Filled], Field(min_length=1)]
     no_match: list[Filled] = []
 
@@ -44,30 +54,42 @@ class PatternForm(_Form):
         return self
 
     def build(self) -> VocabularyPattern:
-        return VocabularyPattern(self.regex, self.unless, self.name, self.ignore_case)
+        units = dict(self.unit) if isinstance(self.unit, dict) else dict.fromkeys(self.groups, self.unit)
+        return VocabularyPattern(
+            self.regex, self.unless, self.name, self.ignore_case, tuple(units.items()), self.tells_of
+        )
+
+    @property
+    def groups(self) -> list[str]:
+        """The names of the groups."""
+        return list(re.compile(self.regex).groupindex)
 
 
 class VocabularyForm(_Form):
     """The whole file: `purpose`, `source` and one of `words`, `patterns` and `groups`.
 
-    `ignore_case` holds for all patterns. A folder of one's own that adds to a list need not repeat the purpose.
+    `ignore_case` and `tells_of` hold for all patterns that do not say otherwise. A folder of one's own that adds to a
+    list need not repeat the purpose. `facts` says what the groups of a list of facts mean; a list with a word on one
+    group has one on each.
     """
 
     purpose: Filled | None = None
     source: Filled
     ignore_case: bool = False
+    tells_of: TellsOf | None = None
+    facts: dict[str, Filled] = {}
     words: list[Filled] = []
     patterns: list[PatternForm] = []
     groups: dict[GroupName, list[Filled]] = {}
 
     @model_validator(mode="before")
     @classmethod
-    def _all_cases(cls, data: Any) -> Any:
-        patterns = data.get("patterns") if isinstance(data, dict) and data.get("ignore_case") is True else None
-        if not isinstance(patterns, list):
+    def _of_all(cls, data: Any) -> Any:
+        patterns = data.get("patterns") if isinstance(data, dict) else None
+        common = {name: data[name] for name in ("ignore_case", "tells_of") if data.get(name)} if patterns else {}
+        if not isinstance(patterns, list) or not common:
             return data
-        cased = [{"ignore_case": True} | item if isinstance(item, dict) else item for item in patterns]
-        return data | {"patterns": cased}
+        return data | {"patterns": [common | item if isinstance(item, dict) else item for item in patterns]}
 
     @model_validator(mode="after")
     def _one_form(self) -> VocabularyForm:
@@ -76,6 +98,11 @@ class VocabularyForm(_Form):
         for words in (self.words, *self.groups.values()):
             if twice := next((word for number, word in enumerate(words) if word in words[:number]), None):
                 raise ValueError(f"{twice!r} stands twice")
+        for pattern in self.patterns if self.facts else ():
+            if len(pattern.groups) != re.compile(pattern.regex).groups:
+                raise ValueError(f"each group of {pattern.regex!r} needs a name")
+            if unknown := [name for name in pattern.groups if not name.endswith("_unit") and name not in self.facts]:
+                raise ValueError(f"`facts` does not say what {unknown[0]!r} of {pattern.regex!r} means")
         return self
 
     def build(self, name: str) -> VocabularyList:
@@ -84,6 +111,11 @@ class VocabularyForm(_Form):
             self.purpose or "",
             self.source,
             tuple(self.words),
-            tuple(pattern.build() for pattern in self.patterns),
+            tuple(self._built(pattern) for pattern in self.patterns),
             tuple((group, tuple(words)) for group, words in self.groups.items()),
+            tuple(self.facts.items()),
         )
+
+    def _built(self, form: PatternForm) -> VocabularyPattern:
+        pattern = form.build()
+        return replace(pattern, pointer=pointer_of(pattern)) if self.facts else pattern

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import yaml
 
 Path = tuple[int | str, ...]
@@ -22,7 +24,7 @@ class Loader(_Plain):  # type: ignore[misc, valid-type]
 
 def line_of(source: bytes, path: Path) -> int:
     """-> the line, from 1, of the deepest node on `path` that the file has."""
-    node = yaml.compose(source, Loader=Loader)
+    node = _composed(source)
     for part in path:
         if isinstance(node, yaml.MappingNode):
             found = next((value for key, value in node.value if key.value == part), None)
@@ -34,3 +36,8 @@ def line_of(source: bytes, path: Path) -> int:
             break
         node = found
     return int(node.start_mark.line) + 1 if node is not None else 1
+
+
+@lru_cache(maxsize=4)  # a file with one problem mostly has more
+def _composed(source: bytes) -> yaml.Node | None:
+    return yaml.compose(source, Loader=Loader)

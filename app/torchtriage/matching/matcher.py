@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 
 import re2
 
-from torchtriage.domain.entry import Entry, Kind
+from torchtriage.domain.entry import Entry, Kind, Sign
 from torchtriage.domain.event import Event, EventSource, Raised, Where
+from torchtriage.facts.document_signs import DocumentSigns
+from torchtriage.facts.ending_signs import EndingSigns
 from torchtriage.facts.line_facts import LineSigns
+from torchtriage.matching.area_words import AreaWords
 from torchtriage.matching.misspelled_exceptions import ExceptionNames
 from torchtriage.matching.near_matches import Near, NearSigns
 from torchtriage.matching.patterns import Patterns
@@ -32,7 +35,8 @@ _NAME_WITHIN = 200  # characters of a text, in which its exception's name stands
 class Match:
     """An entry that an event shows. `raised` is the exception of the chain that shows it; `near` says how near.
 
-    `general`: any kind of program may print it, as its entry says, or as a broad sign saw no more than words.
+    `general`: any kind of program may print it, as its entry says, or as a broad sign saw no more than words. `sign` is
+    the one that was found, None where a message is only near to it.
     """
 
     entry: Entry
@@ -44,6 +48,7 @@ class Match:
     raised: Raised | None = None
     near: Near | None = None
     general: bool = False
+    sign: Sign | None = None
 
     @property
     def strength(self) -> tuple[bool, bool, bool, bool, int, int]:
@@ -69,9 +74,11 @@ class Matcher:
         self._near = NearSigns(patterns)
         self._exception_names = ExceptionNames(patterns)
         vocabulary = patterns.vocabulary
+        self._areas = AreaWords(vocabulary)
         self._warning = re2.compile(f"{_WARNING}|{vocabulary.regex('run-goes-on')}")
         self._retry = re2.compile(vocabulary.regex("retry-messages"))
         self._lines: dict[str, bool] = {}
+        self.ending_signs, self.document_signs = EndingSigns(vocabulary), DocumentSigns(vocabulary)
 
     def patterns_of(self, event: Event) -> EventPatterns:
         """-> the event with every pattern that its texts show."""
@@ -86,6 +93,11 @@ class Matcher:
             for text, where in texts:
                 hits += [(index, depth, raised) for index in self._patterns.found(text, where)]
         return EventPatterns(event, tuple(hits))
+
+    @property
+    def patterns(self) -> Patterns:
+        """The signs of all entries, by their numbers."""
+        return self._patterns
 
     @property
     def extractors(self) -> Kinds:
@@ -141,8 +153,10 @@ class Matcher:
             if found.event.source is EventSource.TITLE:
                 score = min(score, TITLE)  # A person's summary of an error that the log itself does not show.
             general = entry.general or (pattern.sign.broad and pattern.sign.where in _MESSAGES)
-            match = Match(entry, score, weak, broad, pattern.weight, depth, raised, general=general)
+            match = Match(entry, score, weak, broad, pattern.weight, depth, raised, general=general, sign=pattern.sign)
             match = self._with_spelling(match, raised.text if raised is not None else found.event.text)
+            if raised is not None and self._areas.excludes(entry.area, raised):
+                continue
             if entry.id not in best or match.strength > best[entry.id].strength:
                 best[entry.id] = match
         return sorted(best.values(), key=lambda match: match.strength, reverse=True)
@@ -169,7 +183,7 @@ class Matcher:
                 if not _is_failed_lookup(event.chain, depth)
                 else None
             )
-            if near is not None:
+            if near is not None and not self._areas.excludes(near.entry.area, raised):
                 general = near.entry.general
                 return Match(near.entry, NEAR, broad=near.broad, depth=depth, raised=raised, near=near, general=general)
         return None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from pathlib import Path
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.patterns import Patterns
 
-_NAMED = re.compile(r"\b(?:[a-z_]\w*\.){2,}[A-Z]\w*(?:Error|Exception|Interrupt)\b")
+_NAMED = lazy_regex(r"\b(?:[a-z_]\w*\.){2,}[A-Z]\w*(?:Error|Exception|Interrupt)\b")
 _MOST_TYPOS = 2  # letters of one part of a name
 _SHORTEST = 5  # letters of a part in which a typo differs from another name
 
@@ -53,7 +53,7 @@ class ExceptionNames:
     def _read(self) -> list[list[str]]:
         """-> the parts of each name that the examples hold."""
         entries = {pattern.entry.id: pattern.entry for pattern in self._patterns.all}
-        texts = (text for entry in entries.values() for text in entry.match_examples)
+        texts = (text for entry in entries.values() for text in entry.messages())
         return [name.split(".") for name in sorted({found for text in texts for found in _NAMED.findall(text)})]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchtriage.domain.entry import Entry
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching import masking, patterns
 from torchtriage.matching.masking import mask
 from torchtriage.matching.patterns import Pattern, Patterns
@@ -26,11 +27,11 @@ _SHORTEST_PIECE = 14  # characters of a message that was cut inside a word
 _FEWEST_WORDS = 4  # that both have
 _MOST_COMPARED = 12  # messages that share the most words with the log's
 _LONGEST_DIFFERENCE = 60  # characters that are shown
-_TYPE = re.compile(r"^(?:\[[\w-]+\]: ?)*(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\s?: ?")
+_TYPE = lazy_regex(r"^(?:\[[\w-]+\]: ?)*(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\s?: ?")
 # What every internal assertion says, so that it makes no two of them alike.
-_ASSERTED = re.compile(r" ?INTERNAL ASSERT FAILED at [^\n]{0,300}(?:please report a bug to PyTorch\.?)?")
+_ASSERTED = lazy_regex(r" ?INTERNAL ASSERT FAILED at [^\n]{0,300}(?:please report a bug to PyTorch\.?)?")
 _QUOTES = str.maketrans("“”‘’«»\u00a0", '""\'\'"" ')
-_WORD = re.compile(r"[^\W\d_]{3,}")
+_WORD = lazy_regex(r"[^\W\d_]{3,}")
 _ANYWHERE = frozenset({"any", "exception", "line"})
 
 

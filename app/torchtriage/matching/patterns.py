@@ -18,6 +18,8 @@ import re2
 
 from torchtriage.domain.entry import Entry, KnowledgeBase, Sign
 from torchtriage.facts.line_facts import LineSigns
+from torchtriage.facts.line_values import LineForms
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching import required_literals as literals
 from torchtriage.matching.prefilter import Found, Prefilter
 from torchtriage.matching.required_literals import has_required, required_literals, scan_pattern, unanchored
@@ -42,22 +44,27 @@ ANCHORS = (
 T = TypeVar("T")
 _TEXTS_KEPT = 2048
 _LONGEST_KEPT = 1000  # characters of a text
+_NAMED = lazy_regex(r"\(\?P<\w+>")  # where a group with a name opens
 _SINGLE_BYTES = re2.Options()
 _SINGLE_BYTES.encoding = re2.Options.Encoding.LATIN1
+
+_QUIET = re2.Options()
+_QUIET.log_errors = False
 
 
 class Pattern(NamedTuple):
     """One regex of one entry's sign. `group`: the numbers of all patterns of its `all:` sign, its own among them;
-    empty for a sign of its own."""
+    empty for a sign of its own. `case`: the place, among those of the entry, of the case whose sign it is."""
 
     entry: Entry
     sign: Sign
     group: tuple[int, ...] = ()
+    case: int | None = None
 
     @property
     def weight(self) -> int:
         """How specific the sign is: the number of literal characters that it requires."""
-        literal = self.sign.text or re.sub(r"\\[a-zA-Z]|[\\^$.*+?()\[\]{}|]", "", self.sign.regex or "")
+        literal = self.sign.text or re.sub(r"\(\?P<\w+>|\\[a-zA-Z]|[\\^$.*+?()\[\]{}|]", "", self.sign.regex or "")
         return len(literal)
 
 
@@ -65,9 +72,9 @@ def parsed(knowledge: KnowledgeBase) -> list[Pattern]:
     """-> the patterns of all entries; an `all:` sign has one for each of its parts."""
     patterns: list[Pattern] = []
     for entry in knowledge.entries.values():
-        for sign in entry.signs:
+        for sign, case in zip(entry.signs, entry.case_of_signs, strict=True):
             group = tuple(range(len(patterns), len(patterns) + len(sign.all)))
-            patterns += [Pattern(entry, part, group) for part in sign.all or (sign,)]
+            patterns += [Pattern(entry, part, group, case) for part in sign.all or (sign,)]
     return patterns
 
 
@@ -82,12 +89,13 @@ class Patterns:
         self._digest, self._cache = knowledge.digest, cache
         self.vocabulary, self.extractors = knowledge.vocabulary, extractors
         self.prefilter = Prefilter(self._pointed, LineSigns(knowledge.vocabulary), cache, extractors)
+        self.line_forms = LineForms(knowledge.vocabulary, cache)
         self.all = parsed(knowledge)
         # Exceptions are found by their form, so signs that look only there need no place in the raw scan.
         self._in_blocks = [index for index, pattern in enumerate(self.all) if pattern.sign.where in ("any", "line")]
         wide = [*WIDE_ANCHORS, *(anchor for kind in extractors for anchor in kind.wide_anchors)]
         narrow = [*ANCHORS, *(anchor for kind in extractors for anchor in kind.anchors)]
-        latest = [pointer for fact in self.prefilter.signs.line_facts for pointer in fact.pointers]
+        latest = [pointer for fact in self.prefilter.signs.line_facts if fact.passing for pointer in fact.pointers]
         anchors = [*wide, *narrow, *latest]
         self._anchors = len(anchors)
         self.wide = frozenset(range(len(wide)))
@@ -193,14 +201,16 @@ class Patterns:
 
 
 def regex_of(sign: Sign) -> str:
-    """-> the regex of a plain sign."""
-    return sign.regex if sign.regex is not None else re.escape(sign.text or "").replace(r"\ ", " ")
+    """-> the regex of a plain sign, without the names of its groups."""
+    if sign.regex is not None:
+        return _NAMED.sub("(?:", sign.regex)
+    return re.escape(sign.text or "").replace(r"\ ", " ")
 
 
 def refused_by_re2(pattern: str) -> str | None:
     """-> why RE2 refuses a pattern, or None where it takes it."""
     try:
-        re2.compile(f"(?m){pattern}")
+        re2.compile(f"(?m){pattern}", _QUIET)
     except re2.error as error:
         return str(error)
     return None

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchtriage.facts.line_facts import LONGEST, LineSigns
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.registry import EXTRACTORS, Kinds
 from torchtriage.reading.scan import Scanner
 
@@ -116,8 +117,8 @@ class Prefilter:
 
 
 _ONE_DIGIT = bytes.maketrans(b"123456789", b"000000000")
-_ANY_DIGIT = re.compile(r"0-9|\{\d+(?:,\d*)?\}|\(\*UTF8\)")  # of a pattern: what is met by any digit or by none
-_DIGIT = re.compile(r"\d")
+_ANY_DIGIT = lazy_regex(r"0-9|\{\d+(?:,\d*)?\}|\(\*UTF8\)")  # of a pattern: what is met by any digit or by none
+_DIGIT = lazy_regex(r"\d")
 
 
 def _first(scan: Scan, lines: list[bytes], enough: int) -> Iterator[int]:

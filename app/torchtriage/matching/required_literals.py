@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
+from torchtriage.lazy_regex import lazy_regex
+
 _ESCAPED_BY_JSON = frozenset(map(ord, '\n\t"\\'))
 _SHORTEST = 5  # characters; a shorter literal is in too many lines
 _RARE = 10  # characters; a longer literal is in hardly fewer lines
-_BOUNDED = re.compile(r"(\[[^\]]+\]|(?<!\\)\.|\\[dwsDWS])\{(\d+),(\d+)\}")
+_BOUNDED = lazy_regex(r"(\[[^\]]+\]|(?<!\\)\.|\\[dwsDWS])\{(\d+),(\d+)\}")
 _LONG_REPEAT = 32
-_COMMON = re.compile(
+_COMMON = lazy_regex(
     r"(?i)[^a-z]{1,9}| ?(could not|error|exception|failed|failure|fatal|nccl|timed out|timeout|unable|warning) ?|module"
 )
 
 
+@lru_cache(maxsize=8192)  # the same signs are compiled for blocks and for texts
 def scan_pattern(pattern: str) -> str:
     """-> a pattern for the scan that finds at least every line in which `pattern` (a regex) is found.
 

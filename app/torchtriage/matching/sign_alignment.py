@@ -8,14 +8,15 @@ from dataclasses import dataclass
 import re2
 
 from torchtriage.domain.entry import Sign
+from torchtriage.lazy_regex import lazy_regex
 
-_ATOM = re.compile(
+_ATOM = lazy_regex(
     r"\\[pP]\{\w+\}|\\x\{?[0-9A-Fa-f]+\}?|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\\[]", re.S
 )  # an escape, a class, a character
-_REPEAT = re.compile(r"[*+?]\??|\{\d+(?:,\d*)?\}\??")
-_FLAGS = re.compile(r"\(\?[a-zA-Z]+\)")
-_PLAIN = re.compile(r"\\[^A-Za-z0-9]|[^\\\[\](){}.*+?^$|]")
-_ESCAPED = re.compile(r"\\(.)", re.S)
+_REPEAT = lazy_regex(r"[*+?]\??|\{\d+(?:,\d*)?\}\??")
+_FLAGS = lazy_regex(r"\(\?[a-zA-Z]+\)")
+_PLAIN = lazy_regex(r"\\[^A-Za-z0-9]|[^\\\[\](){}.*+?^$|]")
+_ESCAPED = lazy_regex(r"\\(.)", re.S)
 _MOST_TOKENS = 60
 _GROUP_WEIGHT = 4  # characters; alternatives are worth about a word
 _INSTEAD = 40  # characters of the text that are shown where a token is missing, or before one that comes later

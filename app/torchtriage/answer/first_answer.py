@@ -1,0 +1,318 @@
+"""What a reader sees first: the sentences and steps of the case that speaks, or an honest word where none does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from torchtriage.answer.commands import is_plain, run_line
+from torchtriage.answer.likeliest_cause import likeliest, shows
+from torchtriage.answer.templates import filled, is_open, short, slots
+from torchtriage.answer.version_ranges import shown as version_shown
+from torchtriage.domain.entry import Case, Condition, Entry, Language, Role, Step
+from torchtriage.domain.fact import Fact
+from torchtriage.domain.verdict import Answer, AnswerStep, RootCause
+from torchtriage.lazy_regex import lazy_regex
+
+MOST_STEPS = 3
+_RAISED = (
+    "Raised at {where}[[ in DataLoader worker {worker}]][[: `{code}`]].",
+    "出错位置：{where}[[（DataLoader worker {worker}）]][[，代码 `{code}`]]。",
+)
+_CALLED = (
+    "Raised at {where}, called from {caller}: `{caller_code}`.",
+    "出错位置：{where}，由 {caller} 的 `{caller_code}` 调用。",
+)
+_MET = ("Met at {where}[[: `{code}`]].", "发生在 {where}[[，代码 `{code}`]]。")
+_CODE = ("The line: `{code}`.", "该行代码：`{code}`。")
+_FAILED = ("{exception}[[: {message}]].", "{exception}[[：{message}]]。")
+_INSIDE = (
+    "Raised inside {library_frame}[[ ({library_function})]][[: `{library_code}`]].",
+    "在 {library_frame}[[（{library_function}）]] 内部抛出[[，代码 `{library_code}`]]。",
+)
+_BY = (
+    "Raised by {raised_by}[[, called from {where}]][[: `{code}`]].",
+    "由 {raised_by} 抛出[[，调用处 {where}]][[，代码 `{code}`]]。",
+)
+_VALUES = ("In the message, {message_values}.", "消息中 {message_values}。")
+_REPORTED = ("The script then raised `{reported_as}`.", "脚本随后抛出 `{reported_as}`。")
+_PRINTED = (
+    "The log printed {printed_name} = {printed_value} (line {printed_line})[[ and {other_printed_name} ="
+    " {other_printed_value} (line {other_printed_line})]].",
+    "日志此前打印 {printed_name} = {printed_value}（第 {printed_line} 行）[[，{other_printed_name} ="
+    " {other_printed_value}（第 {other_printed_line} 行）]]。",
+)
+_FORWARD = (
+    "The forward call was at {forward_where}[[: `{forward_code}`]].",
+    "对应的前向调用在 {forward_where}[[，代码 `{forward_code}`]]。",
+)
+_SHAPES = (
+    "The log printed {printed_shapes} (line {printed_shapes_line}).",
+    "日志此前打印 {printed_shapes}（第 {printed_shapes_line} 行）。",
+)
+_MESSAGES_BY_RANK = ("By rank: {by_rank}.", "各 rank 的值：{by_rank}。")
+_PRINTED_BY_RANK = (
+    "Printed before[[, {printed_by_rank_words}]]: {printed_by_rank} (line {printed_by_rank_line}).",
+    "此前打印[[（{printed_by_rank_words}）]]：{printed_by_rank}（第 {printed_by_rank_line} 行）。",
+)
+_STEPS_BY_RANK = ("Last steps: {steps_by_rank}.", "最后的步数：{steps_by_rank}。")
+# What is said behind a sentence that names none of the slots, the slot that it needs first.
+_BESIDE = (
+    ("forward_where", _FORWARD),
+    ("by_rank", _MESSAGES_BY_RANK),
+    ("printed_by_rank", _PRINTED_BY_RANK),
+    ("steps_by_rank", _STEPS_BY_RANK),
+    ("printed_shapes", _SHAPES),
+    ("printed_value", _PRINTED),
+)
+_MOST_BESIDE = 2
+_FEW_ABOVE = 3  # lines: with no more above a failure, what led to it was not handed in
+_AT_STEP = (
+    "The run was at step {step}[[ of {total_steps}]][[, after {run_time}]].",
+    "当时进行到第 {step} 步[[（共 {total_steps} 步）]][[，已运行 {run_time}]]。",
+)
+_AT_LOOP = (
+    "{progress_of} was at {progress}[[ after {loop_elapsed}]].",
+    "{progress_of} 进行到 {progress}[[，已用 {loop_elapsed}]]。",
+)
+_AT_EPOCH = ("The run was at {progress} of epoch {epoch}.", "当时进行到第 {epoch} 个 epoch 的 {progress}。")
+_UNKNOWN = (
+    "No entry knows this message, and what led to it this log does not show.",
+    "知识库中没有这条报错，日志也没有显示起因。",
+)
+# The one step where no entry knows the failure: what has to be known, the words, the code; the first that fits.
+_TO_SHOW_IT = (
+    (
+        "raise_code",
+        "Read the condition above {where}; the call was `{caller_code}` at {caller}.",
+        "查看 {where} 上方的条件；调用为 {caller} 处的 `{caller_code}`。",
+        None,
+    ),
+    (
+        "code_names",
+        "Print what the line uses just above {where}, and run until it fails again.",
+        "在 {where} 上方打印该行用到的值，再运行到出错为止。",
+        "print({code_names}, flush=True)",
+    ),
+    (
+        "where",
+        "Start at {where}: print the values that the line uses, with rank and step.",
+        "从 {where} 开始：打印该行用到的值以及 rank 和 step。",
+        None,
+    ),
+    (
+        "library",
+        "Find your own call that led to {library_frame}, and search {library}'s issues for the message.",
+        "找到自己的代码中走到 {library_frame} 的调用，并在 {library} 的 issue 中搜索该消息。",
+        None,
+    ),
+    (
+        "first_line",
+        "Read or hand in the output above line {first_line}; what led to it is not among these lines.",
+        "查看或提交第 {first_line} 行之前的输出：这几行没有显示起因。",
+        None,
+    ),
+    (
+        "log",
+        "Read what stands above line {line} of {log}: what the program did last.",
+        "查看 {log} 第 {line} 行上方：程序最后在做什么。",
+        None,
+    ),
+    (
+        "line",
+        "Read what stands above line {line} of the log: what the program did last.",
+        "查看日志第 {line} 行上方：程序最后在做什么。",
+        None,
+    ),
+)
+_ALIKE = ("Ranks {ranks} failed alike.", "rank {ranks} 的失败相同。")
+_OF_ENVIRONMENT = lazy_regex(r"(?:pip|python)3? ")
+_PLACES = frozenset({"where", "file", "line_number", "library_frame"})  # slots that say where it was raised
+_OF_NO_PROGRAM = frozenset({"platform", "hardware"})  # owners of failures that any line of a program can meet
+_OF_OTHERS = frozenset({Role.PEER_LOSS, Role.TIMEOUT, Role.TEARDOWN})  # what a rank only reports
+_BEFORE_STEPS = frozenset({"launch", "rendezvous", "init"})  # phases in which a step is an earlier run's
+_DIGITS_OF_TRAINING = 3  # of a number of steps; a bar of two steps that is full is none of a training
+_STEPS = frozenset({"step", "progress", "total_steps", "checkpoint_step"})  # and when
+
+
+def said(answer: Answer, root: RootCause, entry: Entry | None, versions: dict[str, str], lang: Language) -> Answer:
+    """-> the answer in one language, as today's knowledge says it; as it was stored where the entry or its case is
+    gone. `versions`: what the log tells of them, by package."""
+    values = answer.values
+    case = next((case for case in entry.cases if case.id == answer.case), None) if entry else None
+    if answer.case is not None and case is None:
+        return answer
+    if case is not None and (own := filled(case.says.in_(lang), values)):
+        met = entry is not None and entry.owner in _OF_NO_PROGRAM
+        own_fault = entry is None or (not met and not entry.roles & _OF_OTHERS)
+        raised = _RAISED if own_fault else _MET
+        says = _with_place_and_step(own, slots(_templates(case)), values, lang, raised, inside=own_fault)
+        unknown = filled(case.unknown.in_(lang), values) if case.unknown else None
+        steps = _steps(case.steps, values, {**values, **_texts(root)}, lang)
+    else:
+        says, unknown, steps = _general(root, entry, values, lang)
+    if not steps and entry is not None:
+        steps = _of_fixes(entry, root.words, values, versions, lang)
+    return replace(answer, says=says, unknown=unknown, steps=steps)
+
+
+def facts_said(answer: Answer, entry: Entry | None, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
+    """-> the facts that the sentences of an answer's case are filled with."""
+    case = next((case for case in entry.cases if case.id == answer.case), None) if entry else None
+    named = slots(_templates(case)) if case else frozenset({"exception", "message"})
+    return tuple(fact for fact in facts if fact.name in named | {"where", "code"})
+
+
+def _templates(case: Case) -> str:
+    steps = (f"{step.do.en} {step.run or ''}" for step in case.steps)
+    return " ".join((case.says.en, case.unknown.en if case.unknown else "", *steps))
+
+
+def _with_place_and_step(
+    says: str,
+    named: frozenset[str],
+    values: Mapping[str, str],
+    lang: Language,
+    raised: tuple[str, str] = _RAISED,
+    inside: bool = True,
+) -> str:
+    """-> the sentence, and where and at which step it happened, unless it names the slots for that itself."""
+    parts, named = [_ended(says, lang)], named & values.keys()  # a slot that stayed empty says nothing
+    if by := filled(_BY[lang == "zh"], values):
+        parts += [by, filled(_VALUES[lang == "zh"], values) or ""]
+    elif not named & _PLACES:
+        place = _place(values, lang, raised)
+        parts.append(place or (inside and filled(_INSIDE[lang == "zh"], values)) or "")
+    elif short(values.get("code", "")) not in says:
+        parts.append(filled(_CODE[lang == "zh"], values) or "")
+    if "reported_as" not in named:
+        parts.append(filled(_REPORTED[lang == "zh"], values) or "")
+    if not named & _STEPS and _is_at_step(values):
+        at = filled(_AT_STEP[lang == "zh"], values)
+        parts.append(at or filled(_AT_EPOCH[lang == "zh"], values) or "")
+    if not named & (_STEPS | {"progress_of"}) and "step" not in values and _is_in_loop(values):
+        parts.append(filled(_AT_LOOP[lang == "zh"], values) or "")
+    parts += _beside(" ".join(parts), named, values, lang)
+    return ("" if lang == "zh" else " ").join(filter(None, parts))
+
+
+def _beside(says: str, named: frozenset[str], values: Mapping[str, str], lang: Language) -> list[str]:
+    """-> what the log printed of the same thing before, and other ranks of theirs, unless that was said."""
+    told: list[str] = []
+    for slot, template in _BESIDE:
+        known = slot in named or (slot == "printed_shapes" and "printed_by_rank" in values)
+        if slot == "printed_value":
+            known = known or (values.get(slot, "") in says and values.get("printed_name", "") in says)
+        if not known and (sentence := filled(template[lang == "zh"], values)):
+            told.append(sentence)
+    return told[:_MOST_BESIDE]
+
+
+def _is_at_step(values: Mapping[str, str]) -> bool:
+    """-> whether the run was at a step of its training, and not at its start or in a short loop that was done."""
+    step, total = values.get("step", "0"), values.get("total_steps", "0")
+    done = step == total and len(total) < _DIGITS_OF_TRAINING
+    return not done and values.get("phase") not in _BEFORE_STEPS
+
+
+def _is_in_loop(values: Mapping[str, str]) -> bool:
+    """-> whether a loop with a name, as of preparing data, had begun and was not done."""
+    done, _, total = values.get("progress", "").partition("/")
+    return "progress_of" in values and done.strip("0") != "" and done != total
+
+
+def _place(values: Mapping[str, str], lang: Language, raised: tuple[str, str] = _RAISED) -> str | None:
+    """-> where it was raised, and the code there; the caller's where that only raises."""
+    template = raised if "code" in values else _CALLED
+    return filled(template[lang == "zh"], values) or filled(raised[lang == "zh"], values)
+
+
+def _ended(says: str, lang: Language) -> str:
+    """-> a sentence with its full stop, which a log's own words may lack."""
+    return says if says.endswith((".", "!", "?", "。", "！", "？")) else f"{says}{'。' if lang == 'zh' else '.'}"
+
+
+def _general(
+    root: RootCause, entry: Entry | None, values: Mapping[str, str], lang: Language
+) -> tuple[str, str | None, tuple[AnswerStep, ...]]:
+    """-> what is said where no case holds: what was raised, where, and what the entry knows for certain."""
+    chinese = lang == "zh"
+    parts: list[str] = []
+    if entry is not None:
+        parts.append(root.title if root.title.endswith(("。", ".")) else f"{root.title}{'。' if chinese else '.'}")
+        meant = (cause for cause in entry.causes if cause.shown_by and shows(root.words, cause.shown_by))
+        cause = next(meant, entry.causes[0] if len(entry.causes) == 1 else None)
+        parts += [cause.in_(lang)] if cause else []
+    elif failed := filled(_FAILED[chinese], values):
+        parts.append(failed)
+    place = None if "raised_by" in values else _place(values, lang) or filled(_INSIDE[chinese], values)
+    if entry is None and not parts and root.evidence:
+        parts.append(short(root.evidence[0].text))
+    alike = filled(_ALIKE[chinese], values) if entry is None else None
+    says = ("" if chinese else " ").join(filter(None, [*parts, place, alike]))
+    says = _with_place_and_step(says, _PLACES, values, lang)
+    return (says, None, ()) if entry is not None else (says, _UNKNOWN[chinese], _to_show_it(root, values, chinese))
+
+
+def _to_show_it(root: RootCause, values: Mapping[str, str], chinese: bool) -> tuple[AnswerStep, ...]:
+    first = root.evidence[0] if root.evidence else None
+    at: dict[str, str] = {}
+    if first is not None:
+        at = {"line": str(first.line), **({"log": first.file} if first.file else {})}
+        at |= {"first_line": at["line"]} if first.line <= _FEW_ABOVE and first.file is None else {}
+    known = {**values, **at}
+    told = ((filled(zh if chinese else en, known), run) for needs, en, zh, run in _TO_SHOW_IT if needs in known)
+    do, run = next(((do, run) for do, run in told if do), (None, None))
+    return (AnswerStep(do, filled(run, known) if run else None),) if do else ()
+
+
+def _texts(root: RootCause) -> dict[str, str]:
+    """-> the texts that a step's condition may ask of, as far as the verdict keeps them: `words` and `frames`."""
+    frames = root.exception.frames if root.exception else ()
+    shown = (f'File "{frame.file}", in {frame.function}\n  {frame.code}' for frame in frames)
+    return {"words": root.words, "frames": "\n".join(shown)}
+
+
+def _steps(
+    steps: tuple[Step, ...], values: Mapping[str, str], asked: Mapping[str, str], lang: Language
+) -> tuple[AnswerStep, ...]:
+    told: list[AnswerStep] = []
+    for step in steps:
+        do = filled(step.do.in_(lang), values)
+        if do is not None and all(_meets(condition, asked) for condition in step.when):
+            told.append(AnswerStep(do, _run(step.run, values) if step.run else None))
+    return tuple(told[:MOST_STEPS])
+
+
+def _run(template: str, values: Mapping[str, str]) -> str | None:
+    """-> the command; pip and Python are those of the environment that the job ran in, where its frames tell that."""
+    command, environment = run_line(template, values), values.get("environment", "")
+    own = command is not None and _OF_ENVIRONMENT.match(command) is not None
+    return f"{environment}/bin/{command}" if own and environment.startswith("/") and is_plain(environment) else command
+
+
+def _meets(condition: Condition, values: Mapping[str, str]) -> bool:
+    value = values.get(condition.fact)
+    if condition.regex is None:
+        return (value is not None) == condition.known
+    if condition.fact == "log":
+        return condition.kept_as in values
+    return value is not None and shows(value, condition.regex)
+
+
+def _of_fixes(
+    entry: Entry, words: str, values: Mapping[str, str], versions: dict[str, str], lang: Language
+) -> tuple[AnswerStep, ...]:
+    """-> the entry's fixes as steps, those first that the failure's words mean; none for another version than the log
+    shows, or for other words."""
+    told: list[AnswerStep] = []
+    for fix in likeliest(entry.fixes, words):
+        _, fits = version_shown(fix.applies, versions)
+        if fits is False or (fix.shown_by is not None and not shows(words, fix.shown_by)):
+            continue
+        do = filled(fix.title.in_(lang), values)
+        if do is not None:
+            runs = (_run(command, values) for command in fix.commands)
+            usable = (run for run in runs if run is not None and not is_open(run) and "\n" not in run)
+            told.append(AnswerStep(do, next(usable, None)))
+    return tuple(told[: MOST_STEPS - 1])

@@ -1,0 +1,60 @@
+"""The parts of the first screen: a verdict in one language in, what every face shows first out."""
+
+from __future__ import annotations
+
+from torchtriage.answer.first_answer import MOST_STEPS
+from torchtriage.answer.inconclusive import last_line
+from torchtriage.domain.entry import Language
+from torchtriage.domain.first_screen import FirstScreen
+from torchtriage.domain.timestamps import log_time
+from torchtriage.domain.verdict import RootCause, Verdict
+
+_HEALTHY = ("The log shows no failure.", "日志中没有失败的迹象。")
+_ELSEWHERE = (
+    "If the run did fail, the reason is not in this log. Check the other ranks’ logs and the scheduler.",
+    "如果运行确实失败了，原因不在这份日志里：请查看其他 rank 的日志和调度器记录。",
+)
+_SEEN = {"one": ("seen on rank {}", "见于 rank {}"), "several": ("seen on ranks {}", "见于 rank {}")}
+_FIRST = {"one": ("check rank {} first", "先检查 rank {}"), "several": ("check ranks {} first", "先检查 rank {}")}
+
+
+def first_screen(verdict: Verdict, lang: Language) -> FirstScreen:
+    """-> the parts, as the verdict tells them; it must already be in this language."""
+    root, answer, chinese = verdict.root_cause, verdict.answer, lang == "zh"
+    if root is None:
+        what, unknown = (answer.says, answer.unknown) if answer else (_HEALTHY[chinese], _ELSEWHERE[chinese])
+        return FirstScreen(
+            what,
+            why=last_line(answer) if answer else None,
+            steps=answer.steps[:MOST_STEPS] if answer else (),
+            unknown=unknown,
+            because=verdict.action.reason if answer else "",
+        )
+    action, values = verdict.action, answer.values if answer else {}
+    seen_on = values.get("ranks") if root.rank is None else None  # which of them failed first is not known
+    frame = values.get("where") or values.get("library_frame")
+    return FirstScreen(
+        what=answer.says if answer and answer.says else root.title,
+        where=_where(root, seen_on, frame, chinese),
+        seen_on=seen_on,
+        frame=frame,
+        why=root.evidence[0] if root.evidence else None,
+        steps=answer.steps[:MOST_STEPS] if answer else (),
+        retry="elsewhere" if action.advice == "retry-elsewhere" else action.retry,
+        because=action.reason,
+        exclusion=action.exclusion,
+        sure=root.confidence if root.entry else None,
+        unknown=answer.unknown if answer else None,
+    )
+
+
+def _where(root: RootCause, seen_on: str | None, frame: str | None, chinese: bool) -> tuple[str, ...]:
+    """-> rank or the ranks that show it, host, time, the user's line of code; who else to look at."""
+    rank = f"rank {root.rank}" if root.rank is not None else _of_ranks(_SEEN, seen_on, chinese) if seen_on else ""
+    parts = [rank, root.host or "", log_time(root.time) or "", frame or ""]
+    parts.append(_of_ranks(_FIRST, root.suspects, chinese) if root.suspects else "")
+    return tuple(part for part in parts if part)
+
+
+def _of_ranks(words: dict[str, tuple[str, str]], ranks: str, chinese: bool) -> str:
+    return words["one" if ranks.isdecimal() else "several"][chinese].format(ranks)

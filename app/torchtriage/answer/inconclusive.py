@@ -1,0 +1,173 @@
+"""What is said of a run that shows neither a failure nor a good end: what it shows last, what is missing, where that
+usually is. An ending in, the values of its sentences out; these in, the answer in one language out, years later too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from signal import Signals
+
+from torchtriage.answer.commands import run_line
+from torchtriage.answer.templates import filled
+from torchtriage.causality.ending import Ending
+from torchtriage.domain.entry import Language
+from torchtriage.domain.verdict import Answer, AnswerStep, Evidence, RunFacts
+from torchtriage.lazy_regex import lazy_regex
+
+MISSING = "missing"  # the value that says which sentence it is
+_Words = tuple[str, str]
+_SAYS: dict[str, _Words] = {
+    "exit-status": (
+        "The log shows no failure[[; exit {exit_code} is {signal}]][[; the scheduler says {state}]]"
+        "[[; it ended with exit code {plain_code}]].[[ The last step in it is {step}.]]",
+        "日志中没有失败的迹象[[；退出码 {exit_code} 表示 {signal}]][[；调度器状态为 {state}]]"
+        "[[；退出码为 {plain_code}]]。[[日志中最后一步是第 {step} 步。]]",
+    ),
+    "empty": ("The log is empty: the run wrote nothing to it.", "日志为空：运行没有向其中写入任何内容。"),
+    "last-words": (
+        "The last words point to a problem, and no good end follows: `{text}`[[ (line {line})]]."
+        "[[ The last step is {step}.]]",
+        "日志最后的输出提示有问题，之后没有正常结束的标志：`{text}`[[（第 {line} 行）]]。[[最后一步是第 {step} 步。]]",
+    ),
+    "question": (
+        "This text is no log of a run: it shows no step, no failure and no end.",
+        "这段文本不是运行日志：没有训练步，没有失败，也没有结束标志。",
+    ),
+    "another-program": (
+        "This looks like another program's log. It shows neither a failure of a training run nor its end.",
+        "这像是其他程序的日志，既没有训练任务的失败，也没有训练结束的标志。",
+    ),
+    "stopped": (
+        "The last step is {step}; {below} other lines follow, and none shows a good end. The last is `{text}`.",
+        "最后一步是第 {step} 步，之后还有 {below} 行输出，但没有正常结束的标志；最后一行是 `{text}`。",
+    ),
+    "stands-still": (
+        "The newest lines show a single step[[, {step}]], no failure and no end.[[ The last line is `{text}`.]]",
+        "最近的输出只停留在一个训练步[[（第 {step} 步）]]，没有失败，也没有结束标志。[[最后一行是 `{text}`。]]",
+    ),
+    "began": (
+        "The log shows how a run begins, but no step, no failure and no end. Its last line is `{text}`.",
+        "日志只有运行的开头，没有训练步、失败或结束标志；最后一行是 `{text}`。",
+    ),
+    "no-run": (
+        "The text shows no training step, no failure and no end of a run.[[ Its last line is `{text}`.]]",
+        "文本中没有训练步、失败或结束标志。[[最后一行是 `{text}`。]]",
+    ),
+}
+# Where a sentence above cannot be filled.
+_PLAIN: _Words = ("The log shows neither a failure nor a good end.", "日志中既没有失败，也没有正常结束的标志。")
+_UNKNOWN: dict[str, _Words] = {
+    "exit-status": ("Why it ended is not in this log.", "这份日志没有说明它为什么结束。"),
+    "empty": ("Whether the run started is not known from it.", "无法据此判断运行是否已经启动。"),
+    "question": ("Without the run's log nothing is known of the run.", "没有运行日志，就无法了解运行的情况。"),
+    "another-program": ("How the training run fared is not in this log.", "这份日志没有说明训练任务的情况。"),
+}
+_HOW: _Words = ("Whether the run failed or ended well is not in this log.", "这份日志没有说明运行是失败还是正常结束。")
+_STREAM: _Words = (
+    "Read the other stream of the same run; a traceback usually stands in standard error.",
+    "查看同一次运行的另一个输出流：traceback 通常在标准错误里。",
+)
+_RANKS: _Words = (
+    "Read the logs of the other ranks; the one that failed may not be this one.",
+    "查看其他 rank 的日志：失败的可能不是这个 rank。",
+)
+_SCHEDULER: _Words = (
+    "Ask the scheduler and the kernel of the host how the process ended.",
+    "查看调度器和主机内核日志，确认进程如何结束。",
+)
+_KERNEL: _Words = ("Look for the OOM killer in the kernel log of its host.", "在其主机的内核日志中查找 OOM killer。")
+_SENDER: _Words = (
+    "Find who sent it: a time limit, a preemption, a cancelled job, a drained node.",
+    "查明信号由谁发出：时间限制、抢占、取消任务或节点下线。",
+)
+_CORE: _Words = ("Look for the core dump and its stack on the host.", "在主机上查找 core dump 及其调用栈。")
+_WHOLE: _Words = (
+    "Hand in the run's whole output: standard output and standard error, of all ranks.",
+    "请提交完整的运行输出：所有 rank 的标准输出和标准错误。",
+)
+_SEARCH: _Words = ("Search the knowledge base for the symptom.", "在知识库中按症状搜索。")
+_LATER: _Words = (
+    "See whether the run still goes on; a start can take minutes without a line.",
+    "先确认运行是否仍在继续：启动阶段可能几分钟没有输出。",
+)
+_SACCT = "sacct -j {job} --format=JobID,State,ExitCode,MaxRSS,Elapsed,NodeList"
+_DMESG = "dmesg -T | grep -iE 'out of memory|oom-kill|killed process'"
+_KILLED, _ASKED, _CRASHED = {"SIGKILL"}, {"SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2"}, {"SIGSEGV", "SIGABRT"}
+_LONGEST = 120  # characters of a quoted line
+_SIGNALS = range(129, 129 + 64)
+_ASKABLE = lazy_regex(r"[\w ,.?!:;()/+-]{3,200}")  # what a shell leaves alone between quotes
+
+
+def values_of(ending: Ending, run: RunFacts, known: Mapping[str, str], shown: Callable[[str], str]) -> dict[str, str]:
+    """-> what the sentences are filled with, so that they can be said in another language later."""
+    line = ending.line or ending.last
+    told: dict[str, object] = {MISSING: ending.rule, "step": run.step, "below": ending.below, "state": ending.state,
+                               "question": shown(ending.question) if ending.question else None,
+                               "job": known.get("job")}  # fmt: skip
+    if line is not None:
+        raw = " ".join(shown(line.text).split())
+        text = raw if len(raw) <= _LONGEST else f"{raw[: _LONGEST - 3]}..."
+        told |= {"line": line.number, "text": text.replace("`", "'"), "raw": shown(line.raw)[:400], "file": line.file}
+    if (status := ending.status) is not None:
+        signal = _signal(status)
+        told |= {"exit_code": status, "signal": signal} if signal else {"plain_code": status}
+    return {name: str(value) for name, value in told.items() if value is not None and value != ""}
+
+
+def said(values: Mapping[str, str], lang: Language) -> Answer:
+    """-> the answer in one language."""
+    chinese, missing = lang == "zh", values.get(MISSING, "")
+    says = filled(_SAYS.get(missing, _PLAIN)[chinese], values) or _PLAIN[chinese]
+    unknown = _UNKNOWN.get(missing, _HOW)[chinese]
+    steps = tuple(AnswerStep(words[chinese], run) for words, run in _steps(missing, values))
+    return Answer(None, says, steps, unknown, values=dict(values))
+
+
+def in_language(answer: Answer, lang: Language) -> Answer:
+    """-> a stored answer as it is said today in this language; as it was stored where its values are missing."""
+    return replace(said(answer.values, lang), facts=answer.facts) if MISSING in answer.values else answer
+
+
+def question_of(answer: Answer) -> str | None:
+    """-> what somebody asked in place of a log, for the symptom search."""
+    return answer.values.get("question") if answer.values.get(MISSING) == "question" else None
+
+
+def last_line(answer: Answer) -> Evidence | None:
+    """-> the line of the log that the answer speaks of."""
+    values = answer.values
+    if "line" not in values or values.get(MISSING) == "question":
+        return None
+    return Evidence(int(values["line"]), values.get("raw", values.get("text", "")), values.get("file"))
+
+
+def _steps(missing: str, values: Mapping[str, str]) -> list[tuple[_Words, str | None]]:
+    """-> at most three things to do, the likeliest place first."""
+    job = run_line(_SACCT, values) if "job" in values else None
+    if missing == "question":
+        asked = values.get("question", "")
+        search = f"torchtriage kb search '{asked}'" if _ASKABLE.fullmatch(asked) else None
+        return [(_SEARCH, search), (_WHOLE, None)] if " " in asked.strip() or not asked.isascii() else [(_WHOLE, None)]
+    if missing == "empty":
+        return [(_STREAM, None), (_SCHEDULER, job), (_WHOLE, None)]
+    if missing in ("another-program", "no-run"):
+        return [(_WHOLE, None)]
+    if missing != "exit-status":
+        first = [(_LATER, None)] if missing in ("began", "stands-still") else []
+        return [*first, (_STREAM, None), (_RANKS, None), (_SCHEDULER, job)][:3]
+    signal = values.get("signal", "")
+    if signal in _KILLED:
+        return [(_KERNEL, _DMESG), (_SCHEDULER, job), (_RANKS, None)]
+    if signal in _ASKED:
+        return [(_SENDER, job), (_RANKS, None)]
+    return [*([(_CORE, "coredumpctl list python")] if signal in _CRASHED else []), (_STREAM, None), (_RANKS, None),
+            *([] if signal in _CRASHED else [(_SCHEDULER, job)])]  # fmt: skip
+
+
+def _signal(status: int) -> str | None:
+    """-> the name of the signal that an exit status tells of."""
+    number = -status if status < 0 else status - 128 if status in _SIGNALS else 0
+    try:
+        return Signals(number).name if number else None
+    except ValueError:
+        return None

@@ -1,0 +1,87 @@
+"""A stored verdict in the reader's language: a Verdict and today's knowledge in, a Verdict out.
+
+Titles, causes, fixes and the answer come from the knowledge base while it has the entry, else they stay as they were
+stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from torchtriage.answer import inconclusive
+from torchtriage.answer.action import advise, explained, not_known, nothing_failed
+from torchtriage.answer.failure_facts.frames import short_path
+from torchtriage.answer.first_answer import MOST_STEPS, said
+from torchtriage.answer.reasons import tell
+from torchtriage.domain.entry import Entry, KnowledgeBase, Language
+from torchtriage.domain.verdict import Action, Answer, AnswerStep, Candidate, RootCause, Verdict
+
+
+def localized(verdict: Verdict, knowledge: KnowledgeBase, lang: Language) -> Verdict:
+    """-> the verdict as this reader should see it."""
+    root = verdict.root_cause
+    entry = knowledge.entries.get(root.entry) if root and root.entry else None
+    if root and root.because:
+        root = replace(root, reasons=tell(root.because, lang))
+    versions = verdict.run.versions_inferred | verdict.run.versions
+    if root and entry:
+        root = explained(root, entry, versions, lang)
+    candidates = tuple(_candidate(candidate, knowledge, lang) for candidate in verdict.candidates)
+    action = _action(verdict, entry, lang)
+    if root:
+        answer: Answer | None = _answer(verdict.answer, root, entry, versions, lang)
+    else:
+        answer = inconclusive.in_language(verdict.answer, lang) if verdict.answer else None
+    return replace(verdict, root_cause=root, candidates=candidates, action=action, answer=answer)
+
+
+def title_of(entry: str | None, knowledge: KnowledgeBase, lang: Language, stored: str | None = None) -> str | None:
+    """-> an entry's title today, else the one that was stored, else its id."""
+    known = knowledge.entries.get(entry) if entry else None
+    return known.title.in_(lang) if known else stored or entry
+
+
+def _candidate(candidate: Candidate, knowledge: KnowledgeBase, lang: Language) -> Candidate:
+    return replace(candidate, title=title_of(candidate.entry, knowledge, lang, candidate.title) or candidate.entry)
+
+
+def _action(verdict: Verdict, entry: Entry | None, lang: Language) -> Action:
+    """-> the stored action; only its sentence is today's, where nothing else about it changed."""
+    stored, root = verdict.action, verdict.root_cause
+    if root is None:
+        today = not_known(lang) if verdict.outcome == "inconclusive" else nothing_failed(lang)
+    elif root.entry and entry is None:
+        return stored
+    else:
+        case = verdict.answer.case if verdict.answer else None
+        today = advise(entry, root.words, stored.exclude_hosts, lang, case)
+    return replace(stored, reason=today.reason) if today.advice == stored.advice else stored
+
+
+def _answer(
+    stored: Answer | None, root: RootCause, entry: Entry | None, versions: dict[str, str], lang: Language
+) -> Answer:
+    """-> the answer as today's knowledge says it; of a verdict that was stored before there were answers what can be
+    said without the log."""
+    if entry is not None or root.entry is None:
+        return said(stored or Answer(None, "", values=_values(root)), root, entry, versions, lang)
+    if stored is not None:
+        return stored
+    steps = (AnswerStep(fix.title, next(iter(fix.commands), None)) for fix in root.fixes[: MOST_STEPS - 1])
+    return Answer(None, root.title, tuple(steps), values=_values(root))
+
+
+def _values(root: RootCause) -> dict[str, str]:
+    """-> the values of an answer's sentences that the root cause itself tells."""
+    found = dict(root.captured)
+    if root.exception is None:
+        return found
+    frames = [frame for frame in root.exception.frames if frame.file]
+    own = next((frame for frame in reversed(frames) if frame.user_code), None)
+    if own is not None:
+        found |= {"where": f"{short_path(own.file)}:{own.line}", "code": own.code.strip()}
+    elif frames:
+        found["library_frame"] = f"{short_path(frames[-1].file)}:{frames[-1].line}"
+    message = next((line.strip() for line in root.exception.message.split("\n") if line.strip()), "")
+    found |= {"exception": root.exception.type.rpartition(".")[2], "message": message}
+    return {name: value for name, value in found.items() if value}

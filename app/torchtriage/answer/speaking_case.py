@@ -1,0 +1,236 @@
+"""Which case of the root cause's entry speaks: the first whose sign this failure shows and whose conditions hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import re2
+
+from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.answer.templates import filled, optional_removed, slots
+from torchtriage.answer.verdict import alike, first_said, line_of
+from torchtriage.causality.findings import Finding
+from torchtriage.domain.entry import Case, Condition, Sign
+from torchtriage.domain.event import Raised, Where
+from torchtriage.domain.fact import Fact
+from torchtriage.domain.line import Line
+from torchtriage.matching.matcher import frames_text
+
+TEXTS = frozenset({"words", "frames", "log"})  # that only conditions ask of
+_OF_MESSAGE = frozenset({"words", "message"})
+_MEANINGLESS = "zq zq zq zq 7"
+_MESSAGES = frozenset({"words", "log"})
+_MOST_TELLING = 64  # findings whose lines are asked for the one to show first
+_MOST_ALIKE = 8  # findings of the same entry whose signs are asked for
+
+
+@dataclass(frozen=True)
+class Speaking:
+    """A case that holds, with what its sign and conditions took out of the failure's texts, and the line at which its
+    sign was found."""
+
+    case: Case
+    facts: tuple[Fact, ...]
+    line: Line | None = None
+    of_log: tuple[str, ...] = ()  # the conditions of steps that the log holds, by the names under which that is kept
+
+
+@dataclass(frozen=True)
+class SilentCase:
+    """A case that does not hold. `state`: `sign` (the failure does not show it), `condition` (`detail` is the fact that
+    is asked for, `value` what it is), `slot` (`detail` names those that are not filled)."""
+
+    case: Case
+    state: str
+    detail: str = ""
+    value: str | None = None
+
+
+class _Hit(NamedTuple):
+    """The text that shows a case's sign (of an `all` sign, its first part), and the lines that it was made of."""
+
+    sign: Sign
+    text: str
+    lines: tuple[Line, ...]
+
+    @property
+    def line(self) -> Line | None:
+        """The line at which the sign's match begins; None for a sign of frames."""
+        return None if self.sign.where == "frame" else line_of(self.sign, self.text, self.lines)
+
+
+def is_general(case: Case) -> bool:
+    """-> whether a case repeats any message of its family, and knows none: it has no sign, quotes the message, and its
+    conditions hold for a text that means nothing."""
+    asked = [_regex(each.regex) for each in case.when if each.fact in _OF_MESSAGE and each.regex is not None]
+    quotes = {"message", *(name for regex in asked for name in regex.groupindex)} & slots(case.says.en)
+    return not case.signs and bool(quotes) and all(regex.search(_MEANINGLESS) for regex in asked)
+
+
+def speaking_case(failure: Failure, facts: Iterable[Fact]) -> Speaking | None:
+    """-> the case that speaks, None where none of the entry's holds."""
+    tried = _tried(failure, facts)
+    return next((each for each in tried if isinstance(each, Speaking)), None)
+
+
+def tried_cases(failure: Failure, facts: Iterable[Fact]) -> Iterator[Speaking | SilentCase]:
+    """Yields all cases of the entry in the order in which they are tried, those last whose signs nothing shows."""
+    tried = list(_tried(failure, facts))
+    yield from tried
+    known = [each.case for each in tried]
+    match = failure.finding.match
+    yield from (SilentCase(case, "sign") for case in (match.entry.cases if match else ()) if case not in known)
+
+
+def _tried(failure: Failure, facts: Iterable[Fact]) -> Iterator[Speaking | SilentCase]:
+    match = failure.finding.match
+    if match is None or not match.entry.cases:
+        return
+    cases = match.entry.cases
+    same = alike(failure.finding, failure.choice)
+    own, others = _hits([one for one in same if one.event.rank == same[0].event.rank], failure), _hits(same, failure)
+    known = failure.root.captured | {fact.name: fact.text for fact in facts}
+    values = Values(failure, known)
+    branches = [place for place, case in enumerate(cases) if not case.signs and case.when]
+    last = [place for place, case in enumerate(cases) if not case.signs and not case.when]
+    shown = own.keys() | others.keys()
+    by_words = [place for place, case in enumerate(cases) if case.signs and place not in shown and _asks_words(case)]
+    for places in (sorted({*own, *branches}), sorted(others.keys() - own.keys()), by_words, last):
+        for place in places:
+            yield _holds(cases[place], own.get(place) or others.get(place), values, failure)
+
+
+def _asks_words(case: Case) -> bool:
+    """-> whether the conditions alone tell the failure: it may say the same in lines that were cut or wrapped."""
+    return any(condition.fact in TEXTS and condition.regex is not None for condition in case.when)
+
+
+def _hits(findings: list[Finding], failure: Failure) -> dict[int, _Hit]:
+    """-> the cases, by their places in the entry, whose signs the findings show."""
+    patterns, match = failure.reading.matcher.patterns, failure.finding.match
+    found: dict[int, _Hit] = {}
+    for finding in findings[:_MOST_ALIKE]:
+        for index, _, raised in finding.found.hits:
+            pattern = patterns.all[index]
+            first = not pattern.group or index == pattern.group[0]
+            if pattern.case is not None and first and match is not None and pattern.entry is match.entry:
+                found.setdefault(pattern.case, _hit(finding, raised, pattern.sign))
+    return found
+
+
+def _hit(finding: Finding, raised: Raised | None, sign: Sign) -> _Hit:
+    if raised is None:
+        return _Hit(sign, finding.event.text, finding.event.lines)
+    return _Hit(sign, frames_text(raised) if sign.where == "frame" else raised.text, raised.lines)
+
+
+def _holds(case: Case, hit: _Hit | None, values: Values, failure: Failure) -> Speaking | SilentCase:
+    groups: dict[str, Fact] = {}
+    if hit is not None and hit.sign.regex is not None:
+        groups = _groups(hit.sign.regex, hit, failure)
+    for condition in case.when:
+        taken = values.meets(condition)
+        if taken is None:
+            return SilentCase(case, "condition", condition.fact, values.get(condition.fact))
+        groups = {**{name: failure.fact(name, value) for name, value in taken.items()}, **groups}
+    known = values.known | {name: fact.text for name, fact in groups.items()}
+    if filled(case.says.en, known) is None:
+        return SilentCase(case, "slot", ", ".join(sorted(slots(optional_removed(case.says.en)) - known.keys())))
+    held: list[str] = []
+    for condition in (one for step in case.steps for one in step.when if one.regex is not None):
+        taken = values.meets(condition)
+        held += [condition.kept_as] if taken is not None and condition.fact == "log" else []
+        groups = {**{name: failure.fact(name, value) for name, value in (taken or {}).items()}, **groups}
+    line = _telling(case, failure) or (hit.line if hit else None)
+    own = line in (None, *failure.finding.event.lines) and not case.telling
+    first = first_said(failure.finding, failure.choice) if own else None
+    return Speaking(case, tuple(groups.values()), first or line, tuple(held))
+
+
+def _telling(case: Case, failure: Failure) -> Line | None:
+    """-> the line to show first: that of the case's `telling`, else the one that a condition on messages was found in,
+    of all lines that tell of a failure. None where the sign's own line is as good."""
+    asked = [case.telling] if case.telling else []
+    if not asked and not case.signs and failure.finding.event.where is not Where.EXIT:
+        asked = [condition.regex for condition in case.when if condition.fact in _MESSAGES and condition.regex]
+    findings = (*alike(failure.finding, failure.choice), *failure.choice.live)[:_MOST_TELLING] if asked else ()
+    lines = [line for finding in findings for line in _lines(finding)]
+    shown = (line for pattern in asked for line in lines if _regex(pattern).search(line.text))
+    return next(shown, None)
+
+
+def _lines(finding: Finding) -> Iterator[Line]:
+    for raised in finding.event.chain:
+        yield from raised.lines
+    yield from finding.event.lines
+
+
+def _groups(pattern: str, hit: _Hit, failure: Failure) -> dict[str, Fact]:
+    """-> what the named groups of a sign take out of the text that shows it, with the line that says it."""
+    if "(?P<" not in pattern:
+        return {}
+    # Secrets go before the groups are read: without the name before it a value is not known for one.
+    found = _regex(pattern).search(failure.shown(hit.text))
+    facts = {}
+    for name, value in (found.groupdict() if found else {}).items():
+        if value:
+            line = next((line for line in hit.lines if value in line.text), hit.lines[0] if hit.lines else None)
+            facts[name] = failure.fact(name, value, line=line)
+    return facts
+
+
+class Values(Mapping[str, str]):
+    """What conditions ask of: facts by their names, and the failure's texts: `words` (its messages), `frames` (its
+    traceback), `log` (all that was found in the run, and the whole log where it is short)."""
+
+    def __init__(self, failure: Failure, known: Mapping[str, str]) -> None:
+        self.known = dict(known)
+        self._failure = failure
+        self._texts: dict[str, str] = {}
+
+    def meets(self, condition: Condition) -> dict[str, str] | None:
+        """-> what the condition's named groups took; None where it does not hold."""
+        value = self.get(condition.fact)
+        if condition.regex is None:
+            return {} if (value is not None) == condition.known else None
+        found = _regex(condition.regex).search(value) if value is not None else None
+        return {name: group for name, group in found.groupdict().items() if group} if found else None
+
+    def __getitem__(self, name: str) -> str:
+        texts = {"words": self._words, "frames": self._frames, "log": self._log}
+        if name not in texts:
+            return self.known[name]
+        if name not in self._texts:
+            self._texts[name] = self._failure.shown(texts[name]())
+        return self._texts[name]
+
+    def __iter__(self) -> Any:
+        return iter(self.known)
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def _words(self) -> str:
+        event = self._failure.finding.event
+        return "\n".join([self._failure.root.words, event.text, *(raised.text for raised in event.chain)])
+
+    def _frames(self) -> str:
+        return "\n".join(frames_text(raised) for raised in self._failure.finding.event.chain)
+
+    def _log(self) -> str:
+        reading, choice = self._failure.reading, self._failure.choice
+        texts = [finding.event.text for finding in (*choice.live, *choice.survived)]
+        if reading.paste is not None:
+            texts += [line.text for line in reading.paste]
+        else:
+            texts += [line.text for line in reading.head]
+            texts += [line.text for end in reading.file_ends for line, _ in end]
+        return "\n".join(texts)
+
+
+@lru_cache(maxsize=8192)
+def _regex(pattern: str) -> Any:
+    return re2.compile(f"(?m){pattern}")

@@ -1,0 +1,295 @@
+"""How a run ended in which nothing failed: a reading in, whether it ended well or goes on, else what is missing, out.
+
+That no failure was found makes no run healthy: cut logs, other programs' logs and empty ones share that with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+from torchtriage.causality.findings import Finding
+from torchtriage.causality.reading import Reading
+from torchtriage.causality.thresholds import FEW_WORDS, LAST_WORDS, LINES_BELOW_SERVER, ROWS_FROM_END, TWO_STEPS
+from torchtriage.domain.event import EventSource
+from torchtriage.domain.line import START, Line, Position
+from torchtriage.facts.ending_signs import EndingSigns
+from torchtriage.facts.log_classifier import is_by_a_person
+from torchtriage.facts.progress import moves
+from torchtriage.lazy_regex import lazy_regex
+
+_HAS_WORD = lazy_regex(r"[^\W_]").search  # a letter or a digit, in any language
+_LONGEST = 400  # characters of a line that are looked at
+_NUMBER = lazy_regex(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_DIGITS = 9  # of a time in seconds, and more
+_SIGNALS = 128  # the exit status of who was ended by a signal is this and its number
+JOB_STATUS, JOB_STATE = "exit_code", "state"  # what the sender of a log knows of its job
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """`good`: the run ended well or goes on. `rule` names why, or what is missing. `line` is the one that shows it,
+    `last` the last one of the log that has words, `below` how many such lines stand below the last step. `status` is
+    the exit status, `state` the word of the scheduler, that speak against a good end."""
+
+    rule: str
+    good: bool
+    line: Line | None = None
+    last: Line | None = None
+    below: int = 0
+    status: int | None = None
+    state: str | None = None
+    question: str | None = None  # what somebody asked in place of a log
+
+
+@dataclass(frozen=True)
+class Tail:
+    """What the last lines of a run's files show, and what its sender knows of the job."""
+
+    reading: Reading
+    job: Mapping[str, str] = field(default_factory=dict)
+    survived: tuple[Finding, ...] = ()
+
+    @cached_property
+    def ends(self) -> tuple[tuple[Line, ...], ...]:
+        """The last lines with words of each file."""
+        return tuple(
+            lines for end in self.reading.file_ends if (lines := tuple(line for line, _ in end if _HAS_WORD(line.text)))
+        )
+
+    @cached_property
+    def last(self) -> Line | None:
+        return max((end[-1] for end in self.ends), key=lambda line: line.position, default=None)
+
+    @cached_property
+    def closing(self) -> Line | None:
+        """The last line that says that the run ended well, and no step below it."""
+        facts, signs = self.reading.environment, self.reading.matcher.ending_signs
+        for end in reversed(self.ends):
+            since = self.progress_of(end)
+            for line in reversed(end):
+                if line.position < since:
+                    break
+                if line.position in self._well or signs.closing.search(line.text[:_LONGEST]):
+                    return line
+        if facts.well and (not facts.progress or facts.well[-1] >= facts.progress[-1]):
+            trained = len(facts.progress) >= TWO_STEPS
+            return self.ends[-1][-1] if trained and self.ends else None
+        return None
+
+    @cached_property
+    def _well(self) -> frozenset[Position]:
+        return frozenset((*self.reading.environment.well, *self.reading.environment.wound_up))
+
+    def progress_of(self, end: tuple[Line, ...]) -> Position:
+        """-> where the last step of a file stands; above all where it has none."""
+        last = end[-1].position
+        steps = (place for place in reversed(self.reading.environment.progress) if place <= last)
+        found = next(steps, START)
+        return found if found.file == last.file else START
+
+    @cached_property
+    def against(self) -> Line | None:
+        """The first of the last words that speak against a good end, below all that speaks for it in the same file."""
+        signs = self.reading.matcher.ending_signs
+        over = [finding.last for finding in self.survived if finding.event.source is EventSource.TRACEBACK]
+        for end in self.ends:
+            got_over = max((place for place in over if place.file == end[-1].position.file), default=START)
+            since = max(self._good_until(end), got_over)
+            for line in end[-LAST_WORDS:]:
+                if line.position > since and _alarms(line, signs):
+                    return line
+        return None
+
+    @cached_property
+    def status(self) -> tuple[Line | None, int | None, str | None]:
+        """The line that tells how the job ended, and the exit status but 0 or the state: by its sender's word, with no
+        line, or by lines below all that speaks for a good end."""
+        code, state = self.job.get(JOB_STATUS, ""), self.job.get(JOB_STATE, "")
+        number = int(code) if code.lstrip("-").isdecimal() else 0
+        failed = state.upper().replace("-", "_") in self.reading.matcher.ending_signs.failed_states
+        if number or failed:
+            return None, number or None, state if failed else None
+        return next(self._statuses(), (None, None, None))
+
+    def _statuses(self) -> Iterator[tuple[Line, int | None, str | None]]:
+        """Yields what the last lines tell of it, the last one of each file first."""
+        for end in self.ends:
+            since = self._good_until(end)
+            for line in reversed(end):
+                if line.position <= since:
+                    break
+                for name, pattern in self.reading.matcher.ending_signs.statuses:
+                    told = pattern.search(line.text[:_LONGEST])
+                    if told and name == "state":
+                        yield line, None, told[1]
+                    elif told and int(told[1]):
+                        yield line, int(told[1]) + (_SIGNALS if name == "signal" else 0), None
+
+    def _good_until(self, end: tuple[Line, ...]) -> Position:
+        """-> the last line of a file that shows a step, or that the run ended well."""
+        good = (line.position for line in end if line.position in self._well)
+        return max(self.progress_of(end), max(good, default=START))
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the sender knows that the job ended with 0."""
+        return self.job.get(JOB_STATUS) == "0"
+
+    @cached_property
+    def moves(self) -> bool:
+        """Whether the newest lines of progress show more than one step: a bar that is drawn again shows none."""
+        facts = self.reading.environment
+        return len(facts.progress) >= TWO_STEPS and moves(line.text for line in facts.progress_lines)
+
+    @cached_property
+    def goes_on(self) -> bool:
+        """Whether steps reach down to the end of a file."""
+        if self.moves and any(self.progress_of(end) >= end[0].position for end in self.ends):
+            return True
+        others = (end for end in self.ends if self.progress_of(end) < end[-ROWS_FROM_END:][0].position)
+        return self.reading.environment.surely_of_field and any(map(_counts_up, others))
+
+    @cached_property
+    def below(self) -> int:
+        """How many lines stand below the last step of the file that ends last, as far as they are kept."""
+        if not self.ends:
+            return 0
+        since = self.progress_of(self.ends[-1])
+        return sum(line.position > since for line in self.ends[-1])
+
+    @cached_property
+    def question(self) -> str | None:
+        """What a person wrote in place of a log."""
+        paste = self.reading.paste
+        told = [line.text.strip() for line in paste or () if _HAS_WORD(line.text)]
+        facts = self.reading.environment
+        if not told or len(told) > FEW_WORDS or facts.progress or facts.launcher or self.reading.findings:
+            return None
+        asks = is_by_a_person(paste or (), facts.signs)
+        plain = all(line.raw.strip() == line.text.strip() and line.time is None for line in paste or ())
+        return " ".join(told)[:200] if asks or (plain and len(told) == 1) else None
+
+
+def _counts_up(end: Sequence[Line]) -> bool:
+    """-> whether a file ends in rows of one form that count something up beside a measured value, as each script prints
+    its own: `[3/90][150/500] D: 0.31 G: 1.20`."""
+    texts = [(line.raw if line.time is None else line.text)[:_LONGEST] for line in end]
+    forms = [_NUMBER.sub("#", text) for text in texts]
+    for form in forms[-ROWS_FROM_END:]:
+        last = [_NUMBER.findall(text) for text, its in zip(texts, forms, strict=True) if its == form][-TWO_STEPS - 1 :]
+        if len(last) > TWO_STEPS and any("." in number for number in last[-1]):
+            return any(map(_rises, zip(*last, strict=True)))
+    return False
+
+
+def _rises(column: Sequence[str]) -> bool:
+    if not all(number.isdecimal() and len(number) < _DIGITS for number in column):
+        return False
+    return all(int(above) < int(below) for above, below in pairwise(column))
+
+
+def _alarms(line: Line, signs: EndingSigns) -> bool:
+    """-> whether a line speaks against a good end; a level may stand in what was taken off as its prefix."""
+    text, raw = line.text[:_LONGEST], line.raw[:_LONGEST]
+    return bool(signs.alarming.search(text) or signs.alarming.search(raw)) and not signs.calm.search(raw)
+
+
+@dataclass(frozen=True, slots=True)
+class EndingRule:
+    """The first rule that holds says how the run ended: `good`, or what is missing."""
+
+    name: str
+    holds: Callable[[Tail], object]
+    reason: str
+    reason_zh: str
+    good: bool = False
+
+
+def _ended_badly(tail: Tail) -> bool:
+    _, status, state = tail.status
+    return status is not None or state is not None
+
+
+def _last_words(tail: Tail) -> bool:
+    return tail.against is not None
+
+
+def _another_program(tail: Tail) -> bool:
+    return tail.reading.environment.of_another_program
+
+
+def _empty(tail: Tail) -> bool:
+    return not tail.reading.head
+
+
+def _asked(tail: Tail) -> bool:
+    return tail.question is not None
+
+
+def _closed(tail: Tail) -> bool:
+    return tail.closing is not None or (tail.succeeded and tail.reading.is_of_training)
+
+
+def _goes_on(tail: Tail) -> bool:
+    return not tail.reading.environment.of_another_program and tail.goes_on
+
+
+def _serves(tail: Tail) -> bool:
+    serves = tail.reading.environment.serves
+    return bool(serves) and any(end[-1].position >= serves[-1].down(LINES_BELOW_SERVER) for end in tail.ends)
+
+
+def _stopped(tail: Tail) -> bool:
+    return tail.moves
+
+
+def _stands_still(tail: Tail) -> bool:
+    return bool(tail.reading.environment.progress)
+
+
+def _began(tail: Tail) -> bool:
+    facts = tail.reading.environment
+    return bool(facts.surely_of_field or facts.launcher or facts.serves or facts.hosts)
+
+
+def _always(_: Tail) -> bool:
+    return True
+
+
+# In this order: the first rule that holds decides. `good` says that the run ended well, or goes on.
+ENDINGS: tuple[EndingRule, ...] = (
+    EndingRule(
+        "exit-status",
+        _ended_badly,
+        "an exit status, or the scheduler, says that the job failed",
+        "退出码或调度器表明任务失败",
+    ),
+    EndingRule("empty", _empty, "the log is empty", "日志为空"),
+    EndingRule("question", _asked, "the text is a question and no log", "文本是提问，不是日志"),
+    EndingRule(
+        "last-words", _last_words, "the last words speak of a problem", "最后的输出提示有问题"
+    ),
+    EndingRule("goes-on", _goes_on, "steps go on to the last line", "训练步持续到最后一行", good=True),
+    EndingRule("good-end", _closed, "the run says that it ended well", "日志表明运行正常结束", good=True),
+    EndingRule("serves", _serves, "a server is up and goes on", "服务已启动并持续运行", good=True),
+    EndingRule("another-program", _another_program, "the log is another program's", "该日志属于其他程序"),
+    EndingRule("stopped", _stopped, "other lines follow the last step, and none is an end", "最后一步之后没有结束标志"),
+    EndingRule("stands-still", _stands_still, "only one step shows", "只出现了一个训练步"),
+    EndingRule("began", _began, "a run begins, and shows no step and no end", "运行已开始，但没有训练步也没有结束"),
+    EndingRule("no-run", _always, "the text shows no run", "文本中没有任何运行"),
+)  # fmt: skip
+
+
+def ending(reading: Reading, job: Mapping[str, str], survived: tuple[Finding, ...]) -> Ending:
+    """-> how a run ended that shows no failure. `job`: what its sender knows of it; `survived`: what it got over."""
+    tail = Tail(reading, job, survived)
+    rule = next(rule for rule in ENDINGS if rule.holds(tail))
+    line, status, state = tail.status if rule.name == "exit-status" else (None, None, None)
+    if rule.name == "last-words" and tail.against is not None:
+        line = tail.against
+    elif rule.name == "good-end":
+        line = tail.closing
+    return Ending(rule.name, rule.good, line, tail.last, tail.below, status, state, tail.question)

@@ -1,0 +1,44 @@
+"""Texts that quote errors and are no logs: a program's source, a manual; a reading in, one without the quotes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from torchtriage.causality.reading import Reading
+from torchtriage.causality.thresholds import DEFINITIONS, HEADINGS
+from torchtriage.domain.event import EventSource
+from torchtriage.domain.line import Line
+from torchtriage.facts.document_signs import DocumentSigns
+from torchtriage.facts.log_classifier import is_by_a_person
+
+# Sources of single lines; all others are made of what only programs print.
+_PRINTED = frozenset({EventSource.MATCHED_LINE, EventSource.CUT_TRACEBACK, EventSource.EXCEPTION_LINE})
+
+
+def without_quotes(reading: Reading) -> Reading:
+    """-> the reading of a short text without the errors that it only quotes: all in a manual, those in statements of a
+    program's source."""
+    lines, facts = reading.paste, reading.environment
+    if not lines or facts.progress or any(finding.event.source not in _PRINTED for finding in reading.findings):
+        return reading
+    signs = reading.matcher.document_signs
+    if _is_source(lines, signs):
+        code = {line.position for line in lines if signs.statement.search(line.text) or signs.frame.search(line.text)}
+        kept = tuple(finding for finding in reading.findings if finding.event.line.position not in code)
+        return replace(reading, findings=kept, paste=tuple(line for line in lines if line.position not in code))
+    if _is_manual(lines, signs) and not is_by_a_person(lines, facts.signs):
+        return replace(reading, findings=(), paste=())
+    return reading
+
+
+def _is_source(lines: Sequence[Line], signs: DocumentSigns) -> bool:
+    """-> whether a program defines and imports; a traceback that quotes its code has lines of files."""
+    framed = sum(bool(signs.frame.search(line.text)) for line in lines)
+    return framed >= DEFINITIONS and not any(line.text.lstrip().startswith('File "') for line in lines)
+
+
+def _is_manual(lines: Sequence[Line], signs: DocumentSigns) -> bool:
+    headed = sum(bool(signs.heading.search(line.text)) for line in lines)
+    told = sum(bool(signs.prose.search(line.text)) for line in lines)
+    return headed >= HEADINGS and told >= HEADINGS

@@ -1,0 +1,224 @@
+"""The house rules of cases: each is proved by an example of its own, on which it alone speaks, in its own words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from torchtriage.answer.first_answer import MOST_STEPS, said
+from torchtriage.answer.speaking_case import TEXTS
+from torchtriage.answer.templates import filled, optional_removed, slots
+from torchtriage.domain.entry import Case, Condition, Entry, Text
+from torchtriage.domain.verdict import Verdict
+from torchtriage.knowledge.case_slots import SENTENCES, fills, groups_of, is_fact, named
+from torchtriage.knowledge.yaml_positions import Path as Place
+from torchtriage.lazy_regex import lazy_regex
+
+SAYS_WORDS, STEP_WORDS = 35, 20  # the most of a sentence, and of a step; code in backticks is one word
+LEFT = "TODO"  # what a new entry or case still has to say
+_VERSION = lazy_regex(r"(?<![\w.])[vr]?\d")  # of a package, or a date
+_CODE = lazy_regex(r"`[^`]*`")
+_SLOT_NAME = lazy_regex(r"[a-z_]+")
+_PLACEHOLDER = lazy_regex(
+    r"<[a-z][\w .-]*>|(?<![\w$%{-])(?:HOST|PORT|NODE|JOB|JOBID|REPO|PEER_ADDRESS|ORG/MODEL)(?![\w=])|/?path/to\b|…"
+)
+
+
+class Problem(NamedTuple):
+    """What is wrong with an entry, and where in its file. `lesser`: no more than a warning in a folder of one's own."""
+
+    entry: Entry
+    place: Place
+    text: str
+    lesser: bool = False
+
+
+def of_cases(entry: Entry, facts: frozenset[str]) -> Iterator[Problem]:
+    """Yields what is wrong with the cases of an entry as they are written. `facts`: the names of all."""
+    for number, case in enumerate(entry.cases):
+        at: Place = ("cases", number)
+        if case.id in (other.id for other in entry.cases[:number]):
+            yield Problem(entry, (*at, "id"), f"has a case {case.id!r} twice")
+        for place, problem in (
+            *_missing(case),
+            *_words(case),
+            *_conditions(entry, case, facts),
+            *_slots(entry, case, facts),
+        ):
+            yield Problem(entry, (*at, *place), f"case {case.id}: {problem}")
+        if silenced := next((other.id for other in entry.cases[:number] if _always_before(other, case)), None):
+            yield Problem(entry, at, f"case {case.id}: never speaks, as {silenced} before it holds whenever it does")
+        for place, text in _texts(case):
+            if not text.zh and LEFT not in text.en:
+                yield Problem(entry, (*at, *place), f"case {case.id}: no Chinese for {shortened(text.en)!r}", True)
+
+
+def of_examples(entry: Entry, number: int, verdicts: Mapping[str, Verdict]) -> Iterator[Problem]:
+    """Yields what is wrong with what the engine says of the examples of a case. `verdicts` holds it for each one."""
+    case = entry.cases[number]
+    examples: list[tuple[Place, str | None]] = [(("example",), case.example)]
+    examples += [(("also", at, "example"), example) for at, example in enumerate(case.other_examples)]
+    for place, example in examples:
+        if not example:
+            continue
+        verdict = verdicts[example]
+        problem = _other_speaker(entry, case, example, verdict)
+        if problem:
+            yield Problem(entry, ("cases", number, *place), f"case {case.id}: {problem}")
+        elif place == ("example",):
+            yield from _of_example(entry, number, verdict)
+
+
+def _other_speaker(entry: Entry, case: Case, example: str, verdict: Verdict) -> str | None:
+    """-> who else speaks of an example, and why the case does not; None where the case does."""
+    root, answer = verdict.root_cause, verdict.answer
+    if root is None or root.entry != entry.id or answer is None:
+        winner = root.entry if root and root.entry else verdict.outcome
+        return f"its example is won by {winner}: {shortened(example)}"
+    if answer.case != case.id:
+        speaker = f"case {answer.case} speaks" if answer.case else "no case speaks"
+        return f"on its example {speaker}{_why_silent(case, verdict)}: {shortened(example)}"
+    return None
+
+
+def _of_example(entry: Entry, number: int, verdict: Verdict) -> Iterator[Problem]:
+    """Yields what is wrong with what the case says of its example, of which it speaks."""
+    case, root, answer = entry.cases[number], verdict.root_cause, verdict.answer
+    if root is None or answer is None:
+        return
+    own = filled(case.says.en, answer.values) or ""
+    if (words := words_of(own)) > SAYS_WORDS:
+        yield Problem(
+            entry,
+            ("cases", number, "says"),
+            f"case {case.id}: says {words} words of its example, more than {SAYS_WORDS}",
+        )
+    chinese = said(answer, root, entry, verdict.run.versions_inferred | verdict.run.versions, "zh")
+    own_chinese = filled(case.says.in_("zh"), answer.values) or ""
+    yield from _expected(entry, number, (own, answer.says), (own_chinese, chinese.says))
+    for place, step in enumerate(case.steps):
+        shown = filled(step.do.en, answer.values)
+        told = next((one for one in answer.steps if one.do == shown), None)
+        if told is not None and step.run and told.run is None and slots(step.run) <= answer.values.keys():
+            where: Place = ("cases", number, "do", place, "run")
+            text = "the command is left out of its example, as a value in it is no plain word"
+            yield Problem(entry, where, f"case {case.id}: {text}")
+
+
+def words_of(text: str) -> int:
+    """-> how many words a sentence has; code in backticks is one."""
+    return len(_CODE.sub("x", text).split())
+
+
+def shortened(text: str) -> str:
+    """-> a text as one line that fits into a sentence."""
+    line = " ".join(text.split())
+    return line if len(line) <= 120 else f"{line[:117]}…"
+
+
+def _missing(case: Case) -> Iterator[tuple[Place, str]]:
+    if not case.example:
+        yield ("example",), "no example"
+    for number, example in enumerate(case.other_examples):
+        if not example:
+            yield ("also", number), "no example"
+    if not case.source and (case.signs or case.when):
+        yield ("source",), "no source: name the package and its version, or a document and its date"
+    elif case.source and LEFT not in case.source and not _VERSION.search(case.source):
+        yield ("source",), f"the source has no version or date: {case.source!r}"
+    for place, text in (
+        *_texts(case),
+        (("source",), Text(case.source, "")),
+        (("example",), Text(case.example or "", "")),
+    ):
+        if LEFT in text.en or LEFT in text.zh:
+            yield place, f"left to do: {shortened(text.en if LEFT in text.en else text.zh)!r}"
+
+
+def _words(case: Case) -> Iterator[tuple[Place, str]]:
+    if len(case.steps) > MOST_STEPS:
+        yield ("do",), f"{len(case.steps)} steps, more than {MOST_STEPS}"
+    for number, step in enumerate(case.steps):
+        if (words := words_of(optional_removed(step.do.en))) > STEP_WORDS:
+            yield ("do", number), f"a step of {words} words, more than {STEP_WORDS}: {shortened(step.do.en)!r}"
+        for key, text in (("en", step.do.en), ("zh", step.do.zh), ("run", step.run or "")):
+            if found := _PLACEHOLDER.search(text):
+                yield ("do", number, key), f"the placeholder {found[0]!r} is left to the reader: fill it from a slot"
+
+
+def _conditions(entry: Entry, case: Case, facts: frozenset[str]) -> Iterator[tuple[Place, str]]:
+    captured = {name for name, _ in entry.capture}
+    asked: list[tuple[Place, Condition, frozenset[str]]] = [(("when",), each, TEXTS) for each in case.when]
+    for number, step in enumerate(case.steps):
+        asked += [(("do", number, "when"), each, TEXTS | groups_of(case).keys()) for each in step.when]
+    for place, condition, others in asked:
+        at = (*place, condition.fact)
+        if not is_fact(condition.fact, facts) and condition.fact not in others | captured:
+            yield at, f"no fact is called {condition.fact!r}, so the condition never holds"
+    for part in (part for sign in case.signs for part in sign.all or (sign,)):
+        for name in named(part.regex or ""):
+            if not _SLOT_NAME.fullmatch(name):
+                yield ("sign",), f"the group {name!r} fills no slot: a slot has small letters and _ only"
+
+
+def _slots(entry: Entry, case: Case, facts: frozenset[str]) -> Iterator[tuple[Place, str]]:
+    for place, text in _texts(case):
+        for lang, template in (("en", text.en), ("zh", text.zh)):
+            for name in sorted(slots(template)):
+                if not fills(name, entry, case, facts):
+                    yield (*place, lang), f"nothing fills the slot {{{name}}}"
+    for number, step in enumerate(case.steps):
+        for name in sorted(slots(step.run or "")):
+            at: Place = ("do", number, "run")
+            if not fills(name, entry, case, facts):
+                yield at, f"nothing fills the slot {{{name}}}"
+            elif name in SENTENCES and name not in groups_of(case):
+                yield at, f"{{{name}}} is no single word, so this command is never shown"
+
+
+def _texts(case: Case) -> Iterator[tuple[Place, Text]]:
+    yield ("says",), case.says
+    if case.unknown:
+        yield ("unknown",), case.unknown
+    yield from ((("do", number), step.do) for number, step in enumerate(case.steps))
+
+
+def _always_before(first: Case, case: Case) -> bool:
+    """-> whether the first of two cases holds wherever the other one does."""
+    needs = slots(optional_removed(first.says.en)) - groups_of(first).keys()
+    return (
+        set(case.signs) <= set(first.signs)
+        and (bool(case.signs) or not first.signs)
+        and (bool(first.signs) or bool(first.when) == bool(case.when))  # without both it comes last
+        and set(first.when) <= set(case.when)
+        and needs <= slots(optional_removed(case.says.en)) | groups_of(case).keys()
+    )
+
+
+def _why_silent(case: Case, verdict: Verdict) -> str:
+    """-> why a case does not speak of its example, where a slot is the reason; else nothing."""
+    values = verdict.answer.values if verdict.answer else {}
+    open_slots = slots(optional_removed(case.says.en)) - values.keys() - groups_of(case).keys()
+    return f"; {', '.join(f'{{{name}}}' for name in sorted(open_slots))} is not known there" if open_slots else ""
+
+
+def _expected(entry: Entry, number: int, english: tuple[str, str], chinese: tuple[str, str]) -> Iterator[Problem]:
+    """Yields where `expect` is not what the case says; each as its own sentence and with what the engine appends."""
+    case = entry.cases[number]
+    place: Place = ("cases", number, "expect")
+    if case.expect is None or LEFT in case.expect.en:
+        if LEFT not in case.says.en:
+            yield Problem(
+                entry, place, f"case {case.id}: no expect; if it says it right: expect: {_quoted(english[0])}"
+            )
+        return
+    if case.expect.en not in english:
+        yield Problem(entry, place, f"case {case.id}: expect is not what it says: {_quoted(english[0])}")
+    if case.expect.zh and case.expect.zh not in chinese:
+        text = f"case {case.id}: expect is not what it says in Chinese: {_quoted(chinese[0])}"
+        yield Problem(entry, (*place, "zh"), text)
+
+
+def _quoted(text: str) -> str:
+    """-> a text as YAML, to be pasted."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,298 @@
+"""A run is healthy only where it is seen to end well, or to go on to its last line, and nothing speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.engine.test_engine import triage
+from tests.logs import BANNER, steps, text, traceback
+from torchtriage.answer.first_screen import first_screen
+from torchtriage.causality.ending import ENDINGS
+from torchtriage.domain.verdict import Verdict
+from torchtriage.engine import Engine
+from torchtriage.reading.sources import from_bytes, open_path
+
+STEPS = [f"step {step} loss {3 / (step + 1):.3f}" for step in range(0, 300, 10)]
+BAR = [f" 45%|████▌     | 45/100 [00:{second:02}<00:12,  4.50it/s]" for second in range(30)]
+
+
+def with_job(engine: Engine, job: Mapping[str, str], *lines: str) -> Verdict:
+    return engine.triage(from_bytes(text(*lines)), known=job)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "Error in sys.excepthook:",
+        "node-3:812:1200 [2] transport/net.cc:77 NCCL WARN NET/IB : something that nobody knows",
+        "F0501 09:00:00.123456 812 store.cc:77] Check failed: a == b (1 vs. 2)",
+        "Terminating process",
+        "python terminated abnormally",
+        "bash: line 1: foo: command not found",
+        "/bin/sh: 1: Cannot fork",
+        "./train.sh: line 12: syntax error near unexpected token",
+        "Killed",
+        "exit code: 137",
+        "Exited with exit code 1",
+        "JobState=FAILED Reason=NonZeroExitCode",
+        "4711         train      gpu      lab         8     FAILED      1:0",
+        "client_loop: send disconnect: Broken pipe",
+        "Received SIGTERM, stopping",
+        "已杀死",
+        'Traceback (most recent call last):\n  File "/data/train.py", line 12, in main',
+    ],
+)
+def test_a_run_that_ends_in_such_words_is_not_healthy(engine: Engine, last: str) -> None:
+    assert triage(engine, STEPS, last).outcome != "healthy"
+    assert (
+        triage(engine, STEPS, last, "Training completed").outcome == "healthy"
+        or last in ("Killed", "已杀死")
+        or (triage(engine, STEPS, last, "Training completed").root_cause is not None)
+    )
+
+
+@pytest.mark.parametrize(
+    "text_of_no_run",
+    [
+        "hello world",
+        "my training is slow",
+        "训练很慢怎么办",
+        "import torch\nmodel = Net()\nloss = model(x)\nloss.backward()",
+        "$ ls\ntrain.py  data\n$ nvidia-smi",
+    ],
+)
+def test_what_is_no_run_is_inconclusive(engine: Engine, text_of_no_run: str) -> None:
+    verdict = triage(engine, *text_of_no_run.split("\n"))
+    assert verdict.outcome == "inconclusive"
+    assert verdict.answer is not None
+    assert verdict.answer.says
+    assert verdict.answer.unknown
+    assert verdict.answer.steps
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        ["{'train_runtime': 812.1, 'train_samples_per_second': 12.1, 'train_loss': 0.31, 'epoch': 3.0}"],
+        ["`Trainer.fit` stopped: `max_epochs=10` reached."],
+        ["[exiting program at iteration 5000] datetime: 2026-05-01 09:00:00"],
+        [':::MLLOG {"namespace": "", "key": "run_stop", "value": null, "metadata": {"status": "success"}}'],
+        ["[2026-05-01 09:00:00,100] [INFO] [launch.py:351:main] Process 4711 exits successfully."],
+        ["Training finished iteration 12 at 2026-05-01 09:00:00. Total running time: 1h"],
+        ["done training in 812.4 seconds"],
+        ["Finished training", "", "real\t10m1.1s"],
+        ["训练完成"],
+    ],
+)
+def test_the_last_words_of_frameworks_prove_a_good_end(engine: Engine, end: list[str]) -> None:
+    assert triage(engine, BANNER, end).outcome == "healthy"
+
+
+def test_steps_that_go_on_to_the_last_line_are_healthy(engine: Engine) -> None:
+    assert triage(engine, BANNER, STEPS).outcome == "healthy"
+    assert triage(engine, steps(range(8), count=2)).outcome == "healthy"
+    assert triage(engine, BANNER, STEPS[:1]).outcome == "inconclusive"
+
+
+def test_a_bar_that_is_drawn_again_at_the_same_step_is_no_progress(engine: Engine) -> None:
+    assert triage(engine, BANNER, BAR).outcome == "inconclusive"
+    assert (
+        triage(engine, BANNER, [line.replace("45/100", f"{at}/100") for at, line in enumerate(BAR)]).outcome
+        == "healthy"
+    )
+
+
+def test_what_begins_and_shows_no_end_is_inconclusive(engine: Engine) -> None:
+    verdict = triage(engine, BANNER, "Loading checkpoint shards: 100%|████| 4/4 [00:02<00:00]", "building the model")
+    assert verdict.outcome == "inconclusive"
+    assert "building the model" in first_screen(verdict, "en").what
+
+
+def test_a_step_far_above_the_end_is_told_with_what_follows(engine: Engine) -> None:
+    verdict = triage(engine, STEPS, [f"exporting part {part} of the archive" for part in "abcdefghijklmnopqrst" * 5])
+    assert verdict.outcome == "inconclusive"
+    assert "290" in first_screen(verdict, "en").what
+
+
+@pytest.mark.parametrize(
+    ("job", "says"),
+    [
+        ({"exit_code": "137"}, "exit 137 is SIGKILL"),
+        ({"exit_code": "139"}, "exit 139 is SIGSEGV"),
+        ({"exit_code": "-15"}, "exit -15 is SIGTERM"),
+        ({"exit_code": "1"}, "exit code 1"),
+        ({"state": "OUT_OF_MEMORY"}, "OUT_OF_MEMORY"),
+        ({"state": "failed"}, "failed"),
+    ],
+)
+def test_a_job_that_failed_is_not_healthy_whatever_its_log_shows(
+    engine: Engine, job: dict[str, str], says: str
+) -> None:
+    verdict = with_job(engine, job, *STEPS)
+    assert verdict.outcome == "inconclusive"
+    assert says in first_screen(verdict, "en").what
+    assert with_job(engine, {"exit_code": "0", "state": "COMPLETED"}, *STEPS).outcome == "healthy"
+
+
+def test_an_exit_status_leads_to_where_it_is_explained(engine: Engine) -> None:
+    killed = with_job(engine, {"exit_code": "137", "job": "4711"}, *STEPS).answer
+    assert killed is not None
+    assert killed.steps[0].run is not None
+    assert "oom" in killed.steps[0].run
+    assert killed.steps[1].run is not None
+    assert killed.steps[1].run.startswith("sacct -j 4711 ")
+
+
+def test_a_question_leads_to_the_symptom_search(engine: Engine) -> None:
+    answer = triage(engine, "my training is slow").answer
+    assert answer is not None
+    assert answer.steps[0].run == "torchtriage kb search 'my training is slow'"
+    harmful = triage(engine, "my training is slow'; rm -rf /").answer
+    assert harmful is not None
+    assert harmful.steps[0].run is None
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_every_inconclusive_answer_is_short_and_whole(engine: Engine, lang: str) -> None:
+    said = set()
+    for lines in (
+        ["hello"],
+        STEPS[:1],
+        [BANNER],
+        [*STEPS, "exit code 9"],
+        [*STEPS, "Terminating process"],
+        ["a b c"] * 9,
+    ):
+        verdict = engine.triage(from_bytes(text(*lines)), "zh" if lang == "zh" else "en")
+        assert verdict.answer is not None
+        screen = first_screen(verdict, "zh" if lang == "zh" else "en")
+        assert "{" not in screen.what
+        assert len(screen.what.split()) <= 40
+        assert all(len(step.do.split()) <= 20 for step in screen.steps)
+        assert ("日志" in screen.what or "文本" in screen.what or "输出" in screen.what) is (lang == "zh")
+        said.add(verdict.answer.values["missing"])
+    assert len(said) >= 5
+    assert said <= {rule.name for rule in ENDINGS}
+
+
+def test_what_stands_below_a_good_end_is_clean_up(engine: Engine) -> None:
+    end = "Training completed in 31 s"
+    assert triage(engine, STEPS, end, "wandb: ERROR Failed to sync: run abc12").outcome == "healthy"
+    assert triage(engine, STEPS, end, "exit code: 1").outcome == "inconclusive"
+
+
+def test_a_server_that_is_up_and_goes_on_is_healthy(engine: Engine) -> None:
+    up = "INFO:     Application startup complete."
+    served = ['INFO:     10.0.0.7:52196 - "GET /health HTTP/1.1" 200 OK'] * 3
+    assert triage(engine, BANNER, up, served).outcome == "healthy"
+    assert triage(engine, BANNER, up).outcome == "inconclusive"
+
+
+SOURCE = """import torch
+import torch.distributed as dist
+
+def main():
+    for step, batch in enumerate(loader):
+        loss = model(batch)
+        if torch.isnan(loss):
+            raise RuntimeError('loss is nan')
+"""
+MANUAL = """# When a run fails
+
+This page lists common messages.
+
+## Memory
+`torch.OutOfMemoryError: CUDA out of memory` means that the batch does not fit.
+
+## Timeouts
+If you see `Watchdog caught collective operation timeout`, look for the rank that did not come.
+"""
+
+
+def test_errors_that_a_program_or_a_manual_quotes_are_none(engine: Engine) -> None:
+    assert triage(engine, *SOURCE.split("\n")).outcome == "inconclusive"
+    assert triage(engine, *MANUAL.split("\n")).outcome == "inconclusive"
+
+
+def test_an_error_below_code_or_in_a_question_is_still_found(engine: Engine) -> None:
+    told = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+    below = triage(engine, *SOURCE.split("\n"), told).root_cause
+    asked = triage(engine, *MANUAL.split("\n"), "I get this, please help:", told).root_cause
+    assert below is not None
+    assert asked is not None
+    assert (below.entry, asked.entry) == ("cuda.oom", "cuda.oom")
+
+
+def test_what_a_logger_could_not_write_is_no_cause(engine: Engine) -> None:
+    told = traceback(
+        "TypeError: not all arguments converted", [("/usr/lib/python3.11/logging/__init__.py", 9, "emit", "x")]
+    )
+    call = [
+        "Call stack:",
+        '  File "/data/train.py", line 88, in <module>',
+        "    main()",
+        "Message: 'lr %s'",
+        "Arguments: (1, 2)",
+    ]
+    logged = ["--- Logging error ---", *told, *call]
+    assert triage(engine, STEPS, logged, "step 300 loss 0.1").outcome == "healthy"
+    assert triage(engine, STEPS, logged, "Training completed").outcome == "healthy"
+    failed = triage(engine, STEPS, logged, traceback("KeyError: 'lr'")).root_cause
+    assert failed is not None
+    assert failed.exception is not None
+    assert failed.exception.type == "KeyError"
+
+
+CANCELLED = "slurmstepd: error: *** STEP 4711.0 ON gpu-1 CANCELLED AT 2026-05-01T09:00:00 ***"
+OUT_OF_MEMORY = traceback("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+
+def test_what_a_process_raises_when_its_job_was_cancelled_is_no_cause(engine: Engine) -> None:
+    reset = traceback("ConnectionResetError: [Errno 104] Connection reset by peer")
+    root = triage(engine, BANNER, STEPS, CANCELLED, reset).root_cause
+    assert root is not None
+    assert root.entry == "slurm.cancelled"
+    before = ["srun: error: gpu-1: task 0: Exited with exit code 1", CANCELLED]
+    late = triage(engine, BANNER, STEPS, before, traceback("KeyError: 'lr'")).root_cause
+    assert late is not None
+    assert late.exception is not None
+    named = triage(engine, BANNER, STEPS, CANCELLED, OUT_OF_MEMORY).root_cause
+    assert named is not None
+    assert named.entry == "cuda.oom"
+
+
+def test_each_nohup_begins_a_run_of_its_own(engine: Engine) -> None:
+    begun = "nohup: ignoring input"
+    verdict = triage(engine, begun, STEPS, OUT_OF_MEMORY, begun, STEPS)
+    assert verdict.outcome == "healthy"
+    assert [run.entry for run in verdict.earlier_runs] == ["cuda.oom"]
+    failed = triage(engine, begun, STEPS, "Training completed", begun, STEPS, OUT_OF_MEMORY)
+    assert failed.root_cause is not None
+    assert [run.outcome for run in failed.earlier_runs] == ["healthy"]
+
+
+def test_a_folder_of_paddles_workers_is_a_run(engine: Engine, tmp_path: Path) -> None:
+    for rank in range(2):
+        (tmp_path / f"workerlog.{rank}").write_bytes(text(*STEPS, *(OUT_OF_MEMORY if rank else [])))
+    root = engine.triage(open_path(tmp_path)).root_cause
+    assert root is not None
+    assert (root.entry, root.local_rank) == ("cuda.oom", 1)
+
+
+@pytest.mark.parametrize(
+    ("row", "outcome"),
+    [
+        ("[1/90][{at}/500] D: 0.31 G: 1.2{at}", "healthy"),
+        ("ep {at} tr 0.{at} va 0.5", "healthy"),
+        ("gpu-1:812:1200 [2] NCCL INFO Channel {at}/0 : 1[1] -> 4[0] via NET/IB/0", "inconclusive"),
+        ("gpu 3 at 61.5 C", "inconclusive"),
+    ],
+)
+def test_rows_that_count_up_beside_a_measured_value_show_that_a_run_goes_on(
+    engine: Engine, row: str, outcome: str
+) -> None:
+    rows = [row.format(at=at) for at in range(10, 60, 10)]
+    assert triage(engine, BANNER, "torch 2.6.0, world size 8, training on 8 GPUs", rows).outcome == outcome

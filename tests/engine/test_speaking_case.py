@@ -1,0 +1,168 @@
+"""Which case speaks, with a knowledge base of one entry; the built-in cases are proved by their own examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.logs import text, traceback
+from torchtriage.domain.verdict import Answer
+from torchtriage.engine import Engine
+from torchtriage.knowledge.loader import load
+from torchtriage.reading.sources import from_bytes
+
+ENTRY = """\
+id: flux.lost
+kind: cause
+title: {en: The flux was lost, zh: 通量丢失}
+area: flux
+owner: user
+signs:
+  - text: 'flux.Lost: pipe'
+action: {advice: fix-first, retry: no}
+causes:
+  - {en: The tube leaks., zh: 管子漏了。}
+fixes:
+  - title: {en: Close the tube, zh: 关上管子}
+    commands: ['flux close --host {host}']
+examples: {match: ['flux.Lost: pipe 1', 'flux.Lost: tube 2 of 3'], no_match: ['flux.Found: 1']}
+cases:
+  - id: many-tubes
+    sign: 'flux\\.Lost: tube (?P<lost>\\d+) of (?P<tubes>\\d{2,})'
+    says: {en: 'Tube {lost} of many ({tubes}) leaks.', zh: '{tubes} 根管子中的第 {lost} 根漏了。'}
+    do:
+      - {en: 'Close tube {lost}.', zh: '关上第 {lost} 根管子。', run: 'flux close {lost}'}
+      - {en: 'Read the log of {pod}.'}
+      - {en: 'Look at the file.', run: 'less {path}'}
+    retry: yes
+  - id: while-saving
+    sign: 'flux\\.Lost: tube (?P<lost>\\d+)'
+    when: {frames: 'save_(?P<what>\\w+)', rank: true}
+    says: {en: 'Tube {lost} leaked while {what} was saved on rank {rank}.'}
+  - id: tube
+    sign: 'flux\\.Lost: tube (?P<lost>\\d+)'
+    says: {en: 'Tube {lost} leaks[[ on {host}]].'}
+    unknown: {en: 'Since when, this log does not show.', zh: '从何时开始，日志没有说明。'}
+  - id: pipe-with-rank
+    when: {words: 'pipe (?P<pipe>\\d+)', rank: true}
+    says: {en: 'Pipe {pipe} of rank {rank} leaks.'}
+  - id: any
+    says: {en: 'Something leaks at {where}.'}
+"""
+
+
+@pytest.fixture(scope="module")
+def flux(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Answer]:
+    folder: Path = tmp_path_factory.mktemp("knowledge")
+    (folder / "flux").mkdir()
+    (folder / "flux" / "lost.yaml").write_text(ENTRY, encoding="utf-8")
+    engine = Engine(load([folder]))
+
+    def answer(raised: str, prefix: str = "", function: str = "main", lang: str = "en") -> Answer:
+        frames = (("/job/train.py", 30, function, "tube.drain()"),)
+        verdict = engine.triage(from_bytes(text(traceback(raised, frames, prefix))), "zh" if lang == "zh" else "en")
+        assert verdict.answer is not None
+        return verdict.answer
+
+    return answer
+
+
+def test_the_first_case_whose_sign_is_shown_speaks_with_its_groups(flux: Callable[..., Answer]) -> None:
+    answer = flux("flux.Lost: tube 7 of 12")
+    assert answer.case == "many-tubes"
+    assert answer.says == "Tube 7 of many (12) leaks. Raised at /job/train.py:30: `tube.drain()`."
+    assert {fact.name: (fact.value, fact.line) for fact in answer.facts if fact.name in ("lost", "tubes")} == {
+        "lost": ("7", 4),
+        "tubes": ("12", 4),
+    }
+
+
+def test_a_step_with_an_open_slot_is_left_out_and_so_is_an_open_command(flux: Callable[..., Answer]) -> None:
+    steps = flux("flux.Lost: tube 7 of 12").steps
+    assert [(step.do, step.run) for step in steps] == [
+        ("Close tube 7.", "flux close 7"),
+        ("Look at the file.", None),
+    ]
+
+
+def test_a_case_speaks_where_its_conditions_hold(flux: Callable[..., Answer]) -> None:
+    saving = flux("flux.Lost: tube 7", "[rank3]: ", "save_model")
+    assert saving.says.startswith("Tube 7 leaked while model was saved on rank 3.")
+    assert flux("flux.Lost: tube 7", "", "save_model").case == "tube"
+    assert flux("flux.Lost: tube 7", "[rank3]: ", "main").case == "tube"
+
+
+def test_what_the_log_does_not_show_is_said(flux: Callable[..., Answer]) -> None:
+    assert flux("flux.Lost: tube 7").unknown == "Since when, this log does not show."
+    assert flux("flux.Lost: tube 7", lang="zh").unknown == "从何时开始，日志没有说明。"
+
+
+def test_a_branch_speaks_of_what_signs_without_a_case_find(flux: Callable[..., Answer]) -> None:
+    assert flux("flux.Lost: pipe 4", "[rank3]: ").says.startswith("Pipe 4 of rank 3 leaks.")
+
+
+def test_the_last_case_is_the_fallback(flux: Callable[..., Answer]) -> None:
+    assert flux("flux.Lost: pipe 4").says == "Something leaks at /job/train.py:30. The line: `tube.drain()`."
+
+
+def test_steps_are_the_entrys_fixes_where_a_case_has_none_and_open_commands_go(flux: Callable[..., Answer]) -> None:
+    assert [(step.do, step.run) for step in flux("flux.Lost: tube 7").steps] == [("Close the tube", None)]
+
+
+def test_chinese_that_is_missing_is_said_in_english(flux: Callable[..., Answer]) -> None:
+    assert flux("flux.Lost: tube 7", lang="zh").says.startswith("Tube 7 leaks.")
+
+
+def test_the_retry_is_the_cases(flux: Callable[..., Answer], tmp_path: Path) -> None:
+    (tmp_path / "flux").mkdir()
+    (tmp_path / "flux" / "lost.yaml").write_text(ENTRY, encoding="utf-8")
+    engine = Engine(load([tmp_path]))
+    retries = [
+        engine.triage(from_bytes(f"flux.Lost: {words}\n".encode())).action.retry for words in ("tube 7 of 12", "tube 7")
+    ]
+    assert retries == ["yes", "no"]
+
+
+def test_secrets_in_groups_are_taken_out(flux: Callable[..., Answer]) -> None:
+    secret = "hf_" + "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1W"
+    answer = flux(f"flux.Lost: tube 7 of 12 with token {secret}")
+    assert secret not in str(answer)
+
+
+LIBRARY = """\
+Traceback (most recent call last):
+  File "/env/lib/python3.11/site-packages/torch/flux.py", line 9, in wait
+    self.work.wait()
+flux.Lost: tube 2 of 12
+"""
+
+
+@pytest.mark.parametrize("role", ["roles: [peer-loss]", "roles: [timeout]", ""])
+def test_where_a_library_raised_is_not_said_of_what_a_rank_only_reports(tmp_path: Path, role: str) -> None:
+    (tmp_path / "flux").mkdir()
+    (tmp_path / "flux" / "lost.yaml").write_text(ENTRY.replace("owner: user\n", f"owner: user\n{role}\n"))
+    answer = Engine(load([tmp_path])).triage(from_bytes(LIBRARY.encode())).answer
+    assert answer is not None
+    assert ("Raised inside torch/flux.py:9" in answer.says) is (not role)
+
+
+@pytest.mark.parametrize(("above", "step"), [(0, "above line 1;"), (9, "above line 10 of the log")])
+def test_where_little_was_handed_in_more_is_asked_for(engine: Engine, above: int, step: str) -> None:
+    log = "".join(f"step {number} loss 2.1\n" for number in range(above)) + "gizmo.TornError: 3 of 4\n"
+    answer = engine.triage(from_bytes(log.encode())).answer
+    assert answer is not None
+    assert [step in one.do for one in answer.steps] == [True]
+
+
+def test_a_case_whose_sign_was_wrapped_speaks_by_its_conditions(tmp_path: Path) -> None:
+    sign = r"sign: 'flux\.Lost: tube (?P<lost>\d+) of (?P<tubes>\d{2,})'"
+    assert sign in ENTRY
+    torn = r"sign: 'flux\.Lost: duct \d+ of \d{2,} [^\n]*torn'"
+    own = ENTRY.replace(sign, torn + "\n    when: {words: '" + r"duct (?P<lost>\d+) of (?P<tubes>\d{2,})'}")
+    (tmp_path / "flux").mkdir()
+    (tmp_path / "flux" / "lost.yaml").write_text(own.replace("text: 'flux.Lost: pipe'", "text: 'flux.Lost: '"))
+    answer = Engine(load([tmp_path])).triage(from_bytes(b"flux.Lost: duct 3 of 12 was\n torn\n")).answer
+    assert answer is not None
+    assert answer.says.startswith("Tube 3 of many (12) leaks.")

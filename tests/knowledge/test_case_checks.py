@@ -1,0 +1,206 @@
+"""Each house rule of cases, broken once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchtriage.answer.failure_facts.names import known_slots
+from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.case_slots import is_fact
+from torchtriage.knowledge.checks import Report, check
+from torchtriage.knowledge.loader import load
+
+FILE = "quantum/tube.yaml"
+MODEL = """\
+id: quantum.tube
+kind: cause
+title: {en: A flux tube is empty, zh: 通量管为空}
+area: quantum
+owner: user
+signs:
+  - regex: 'flux\\.Burst: '
+cases:
+  - id: empty
+    sign: 'flux\\.Lost: tube (?P<tube>\\d+) of (?P<path>[^\\n]+) is empty'
+    search_in: exception
+    says: {en: 'Tube {tube} of {path} is empty[[ at step {step}]].', zh: '{path} 的管 {tube} 为空。'}
+    do:
+      - {en: 'Fill tube {tube} before the next run.', zh: '先灌满管 {tube}。', run: 'fill {path} {tube}'}
+    retry: no
+    source: 'flux 1.2, flux/tube.py'
+    example: |-
+      Traceback (most recent call last):
+        File "train.py", line 3, in <module>
+          flux.pump(tube)
+      flux.Lost: tube 17 of lab.cfg is empty
+    expect: 'Tube 17 of lab.cfg is empty. Raised at train.py:3: `flux.pump(tube)`.'
+  - id: burst-in-pump
+    when: {frames: 'in (?P<pump>\\w+_pump)\\b'}
+    says: {en: 'The pump {pump} burst its tube.', zh: '泵 {pump} 撑破了管。'}
+    source: 'flux 1.2, flux/pump.py'
+    example: |-
+      Traceback (most recent call last):
+        File "lab.py", line 9, in main_pump
+          flux.pump(tube)
+      flux.Burst: no tube left
+    expect: {en: 'The pump main_pump burst its tube. Raised at lab.py:9: `flux.pump(tube)`.'}
+  - id: burst
+    says: {en: 'A tube burst.', zh: '有一根管破裂。'}
+    unknown: {en: 'Which one this log does not show.', zh: '日志没有显示是哪一根。'}
+    example: 'flux.Burst: bang'
+    expect: 'A tube burst.'
+action: {advice: fix-first, retry: no}
+examples:
+  no_match: ['flux.Found: tube 17 is full']
+"""
+
+
+def checked(folder: Path, *changes: tuple[str, str]) -> Report:
+    """-> the report of a base of one entry in which each `old` reads `new`."""
+    text = MODEL
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    path = folder / FILE
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return check(load([folder]), [folder])
+
+
+def line(text: str) -> int:
+    return next(number for number, found in enumerate(MODEL.splitlines(), 1) if text in found)
+
+
+def test_sound_cases_have_no_problem_and_are_counted(tmp_path: Path) -> None:
+    report = checked(tmp_path)
+    assert report.problems == report.warnings == report.unproved == []
+    assert (report.entries, report.cases, report.in_cases, report.without_case) == (1, 3, 1, 1)
+    assert report.answers["quantum.tube", "empty"].steps[0].run == "fill lab.cfg 17"
+
+
+EXPECT = "    expect: 'Tube 17 of lab.cfg is empty. Raised at train.py:3: `flux.pump(tube)`.'\n"
+EXAMPLE = MODEL[MODEL.index("    example: |-\n") : MODEL.index(EXPECT)]
+SAYS = "says: {en: 'Tube {tube} of {path} is empty[[ at step {step}]].'"
+DO = "en: 'Fill tube {tube} before the next run.'"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem", "at"),
+    [
+        (EXAMPLE + EXPECT, "", "case empty: no example", "- id: empty"),
+        ("    source: 'flux 1.2, flux/tube.py'\n", "", "case empty: no source", "- id: empty"),
+        ("flux 1.2, flux/tube.py", "flux, flux/tube.py", "the source has no version or date", "flux/tube.py"),
+        ("flux 1.2, flux/tube.py", "TODO package 1.2", "left to do: 'TODO package 1.2'", "flux/tube.py"),
+        ("is empty'\n", f"is empty|{'flux ' * 40}'\n", "a sign of 260 characters", "    sign: "),
+        ("flux.Lost: tube 17 of lab.cfg is empty", "flux.Full: tube 17", "its example is won by unexplained", EXAMPLE[:14]),
+        ("flux.Burst: bang", "flux.Lost: tube 1 of b is empty", "case burst: on its example case empty speaks",
+         "    example: 'flux.Burst: bang'"),
+        ("'A tube burst.', zh", "'A tube burst at {step}.', zh",
+         "case burst: on its example no case speaks; {step} is not known there", "    example: 'flux.Burst: bang'"),
+        (EXPECT, "", "case empty: no expect; if it says it right: expect: 'Tube 17 of lab.cfg is empty.'", "- id: empty"),
+        (EXPECT, "    expect: Tube 18\n", "expect is not what it says: 'Tube 17 of lab.cfg is empty.", "expect: 'Tube 17"),
+        ("`flux.pump(tube)`.'}", "`flux.pump(tube)`.', zh: '泵。'}",
+         "expect is not what it says in Chinese: '泵 main_pump 撑破了管。", "    expect: {en: 'The pump"),
+        ("Tube {tube} of {path}", f"Tube {{tube}} {'of all ' * 18}in {{path}}", "says 42 words of its example",
+         "says: {en: 'Tube"),
+        (DO, f"en: '{'Fill ' * 21}.'", "a step of 22 words, more than 20", "Fill tube"),
+        (DO, "en: 'Fill it on HOST.'", "the placeholder 'HOST' is left to the reader", "Fill tube"),
+        ("run: 'fill {path} {tube}'", "run: 'fill /path/to/tube'", "the placeholder '/path/to' is left", "Fill tube"),
+        ("run: 'fill {path} {tube}'", "run: 'fill {code}'", "{code} is no single word, so this command is never shown",
+         "Fill tube"),
+        ("tube (?P<tube>\\d+) of", "tube (?P<tube>\\d+ of)", "as a value in it is no plain word", "Fill tube"),
+        (DO, "en: 'Fill tube {tubes}.'", "nothing fills the slot {tubes}", "Fill tube"),
+        ("{frames: ", "{frame: ", "no fact is called 'frame', so the condition never holds", "    when: {frames"),
+        ("_pump)\\b'}", "_pump)(?=x)'}", "RE2 refuses", "    when: {frames"),
+        ("(?P<tube>", "(?P<Tube>", "the group 'Tube' fills no slot", "    sign: "),
+        ("- id: burst\n", "- id: empty\n", "has a case 'empty' twice", "- id: burst\n".strip()),
+    ],
+)  # fmt: skip
+def test_a_broken_rule_is_told_with_its_line(old: str, new: str, problem: str, at: str, tmp_path: Path) -> None:
+    lines = [number for number, found in enumerate(MODEL.splitlines(), 1) if at in found]
+    found = checked(tmp_path, (old, new)).problems
+    assert any(problem in told and int(told.split(":")[1]) in lines for told in found), found
+
+
+def test_a_case_behind_one_that_always_holds_is_told(tmp_path: Path) -> None:
+    again = MODEL[MODEL.index("  - id: empty") : MODEL.index("  - id: burst-in-pump")].replace("id: empty", "id: same")
+    found = checked(tmp_path, ("  - id: burst-in-pump", f"{again}  - id: burst-in-pump")).problems
+    assert any("case same: never speaks, as empty before it holds whenever it does" in told for told in found)
+    narrower = again.replace("    says:", "    when: {step: true}\n    says:")
+    found = checked(tmp_path, ("  - id: empty", f"{narrower}  - id: empty")).problems
+    assert not any("never speaks" in told for told in found)
+
+
+def test_chinese_may_follow_later_in_a_folder_of_ones_own(tmp_path: Path) -> None:
+    report = checked(tmp_path, (", zh: '有一根管破裂。'", ""), (", zh: 通量管为空", ""))
+    assert report.problems == []
+    assert [told.partition(": ")[2] for told in report.warnings] == [
+        "no Chinese in 'A flux tube is empty'",
+        "case burst: no Chinese for 'A tube burst.'",
+    ]
+
+
+def test_a_sign_that_no_example_shows_is_listed(tmp_path: Path) -> None:
+    report = checked(tmp_path, ("  - regex: 'flux\\.Burst: '\n", "  - regex: 'flux\\.Burst: '\n  - text: 'tube jam'\n"))
+    assert report.unproved == [f"{FILE}:8: tube jam"]
+    assert report.problems == []
+
+
+def test_a_step_is_shown_only_where_its_condition_holds(tmp_path: Path) -> None:
+    steps = (
+        ("Look at rank {rank}.", "{rank: true}"),
+        ("Go.", "{rank: false}"),
+        ("Open {folder}.", "{log: 'File \"(?P<folder>lab)'}"),
+        ("Stop.", "{log: nothing like it}"),
+    )
+    do = "".join(f"      - {{en: '{step}', zh: 走。, when: {when}}}\n" for step, when in steps[:3])
+    more = f"      - {{en: '{steps[3][0]}', zh: 停。, when: {steps[3][1]}}}\n"
+    for shown, lines in ((["Go.", "Open lab."], do), (["Go."], do.rpartition("      - ")[0] + more)):
+        report = checked(tmp_path, ("    source: 'flux 1.2, flux/pump.py'", f"    do:\n{lines}    source: 'flux 1.2'"))
+        assert report.problems == []
+        assert [each.do for each in report.answers["quantum.tube", "burst-in-pump"].steps] == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("step", True),
+        ("caller_code", True),
+        ("gpu_model", True),
+        ("numpy_version", True),
+        ("words", False),
+        ("it", False),
+    ],
+)
+def test_facts_have_names(name: str, known: bool) -> None:
+    assert is_fact(name, frozenset(known_slots(load([BUILT_IN]).vocabulary))) is known
+
+
+ALSO = """\
+    also:
+      - sign: 'flux\\.Lost: no fluid in tube (?P<tube>\\d+) of (?P<path>[^\\n]+)'
+        example: 'flux.Lost: no fluid in tube 4 of my.cfg'
+    retry: no
+"""
+
+
+def test_a_case_has_further_wordings_each_with_its_example(tmp_path: Path) -> None:
+    report = checked(tmp_path, ("    retry: no\n", ALSO))
+    assert report.problems == report.unproved == []
+    assert (report.in_cases, report.without_case) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("\n        example: 'flux.Lost: no fluid in tube 4 of my.cfg'", "", "case empty: no example"),
+        ("'flux.Lost: no fluid in tube 4 of my.cfg'", "'flux.Burst: bang bang'", "on its example case burst speaks"),
+    ],
+    ids=["no example", "example of another case"],
+)
+def test_a_wording_without_proof(tmp_path: Path, old: str, new: str, problem: str) -> None:
+    assert old in ALSO
+    report = checked(tmp_path, ("    retry: no\n", ALSO.replace(old, new)))
+    assert any(problem in text for text in report.problems), report.problems
