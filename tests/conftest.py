@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -130,15 +130,15 @@ class LiveServer:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[LiveServer]:
-    """The whole service on an empty data directory, in a thread of its own."""
+def serving(folder: Path, **options: Any) -> Iterator[LiveServer]:
+    """The whole service on an empty data directory, in a thread of its own. `options` are further settings."""
     import uvicorn  # here, so that tests of the engine do not wait for the web's imports
 
     from torchtriage.settings import Settings
     from torchtriage.web.app import create_app
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        settings = Settings(data_dir=folder, port=listening.getsockname()[1])
+        settings = Settings(data_dir=folder, port=listening.getsockname()[1], **options)
         server = uvicorn.Server(uvicorn.Config(create_app(settings), log_config=None))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+NO_FAILURE = ("healthy", "inconclusive")  # outcomes of logs in which nothing failed
 BANNER = "W0501 09:00:00.100000 41 torch/distributed/run.py:874] Setting OMP_NUM_THREADS environment variable for each process to be 1 in default"
 
 

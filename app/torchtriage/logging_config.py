@@ -6,14 +6,15 @@ What is bound to the context (the request's id) stands in every line that is wri
 from __future__ import annotations
 
 import logging
-import re
 import sys
 from collections.abc import Callable
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+from torchtriage.lazy_regex import lazy_regex
+
+_CONTROLS = lazy_regex("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _ITS_OWN = ("timestamp", "level", "logger")  # written by us: nothing of a caller's is in them
 _COLOURED = "color_message"  # uvicorn says the same twice
 _QUIET = "alembic"  # what it says is told by our own messages already

@@ -7,8 +7,24 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from torchtriage.domain.first_screen import FirstScreen
 from torchtriage.domain.group import GroupStatus
 from torchtriage.domain.notice import Notice, NoticeKind
+from torchtriage.domain.verdict import AnswerStep, Evidence
+
+SCREEN = FirstScreen(
+    what="Rank 3 asked for 2.00 GiB at train.py:88 and 1.10 GiB were free.",
+    where=("rank 3", "gpu-021", "2026-05-01 09:05:11", "train.py:88"),
+    why=Evidence(48211, "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."),
+    steps=(
+        AnswerStep("See what else holds memory on gpu-021.", "nvidia-smi"),
+        AnswerStep("Halve the batch and accumulate gradients over 2 steps."),
+    ),
+    retry="no",
+    because="The same job fails again until the cause is removed.",
+    sure="certain",
+    unknown="Which process held the rest this log does not show.",
+)
 
 USUAL: dict[str, Any] = {
     "kind": NoticeKind.NEW,
@@ -20,18 +36,13 @@ USUAL: dict[str, Any] = {
     "group": "7",
     "group_url": "https://triage.example.org/groups/7",
     "entry": "cuda.oom",
-    "confidence": "certain",
-    "rank": 3,
-    "host": "gpu-021",
+    "screen": SCREEN,
     "job_name": "llama-pretrain",
     "job_id": "4711",
     "user": "ann",
     "cluster": "blue",
     "evidence": "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
     "line": 48211,
-    "fix": "Make the step smaller and keep the global batch by gradient accumulation",
-    "command": "nvidia-smi",
-    "advice": "The same job fails again until the cause is removed.",
     "count": 7,
     "recent": 5,
     "gpu_hours": 512.25,
@@ -55,6 +66,22 @@ def usual(**other: Any) -> Notice:
     return Notice(**(USUAL | other))
 
 
+def _screens() -> st.SearchStrategy[FirstScreen]:
+    some = st.none() | HOSTILE
+    return st.builds(
+        FirstScreen,
+        what=HOSTILE,
+        where=st.lists(HOSTILE, max_size=5).map(tuple),
+        why=st.none() | st.builds(Evidence, line=st.integers(1, 10**9), text=HOSTILE),
+        steps=st.lists(st.builds(AnswerStep, do=HOSTILE, run=some), max_size=3).map(tuple),
+        retry=st.sampled_from([None, "yes", "no", "once", "elsewhere"]),
+        because=HOSTILE,
+        exclusion=HOSTILE,
+        sure=st.sampled_from([None, "certain", "possible"]),
+        unknown=some,
+    )
+
+
 def hostile() -> st.SearchStrategy[Notice]:
     """-> notices of which every part that a log, a job or a host decides is anything."""
     some = st.none() | HOSTILE
@@ -65,17 +92,12 @@ def hostile() -> st.SearchStrategy[Notice]:
         title=HOSTILE,
         outcome=st.sampled_from(["explained", "unexplained"]),
         entry=st.none() | st.just("cuda.oom"),
-        confidence=st.sampled_from([None, "certain", "possible"]),
-        rank=st.none() | st.integers(0, 10**6),
-        host=some,
+        screen=st.none() | _screens(),
         job_name=some,
         job_id=some,
         user=some,
         cluster=some,
         evidence=some,
-        fix=some,
-        command=some,
-        advice=some,
         count=st.integers(0, 10**9),
         recent=st.integers(0, 10**9),
         gpu_hours=st.none() | st.floats(0, 1e9),

@@ -53,6 +53,12 @@ def test_the_wheel_triages_a_log(bare: Environment) -> None:
     assert json.loads(done.stdout)["root_cause"]["entry"] == "cuda.oom"
 
 
+def test_the_wheel_prints_a_brief(bare: Environment) -> None:
+    done = bare.run("torchtriage", "brief", "run.log")
+    assert done.stderr == ""
+    assert "`cuda.oom`" in done.stdout
+
+
 def test_the_wheel_searches_and_checks_its_knowledge(bare: Environment) -> None:
     found = bare.run("torchtriage", "kb", "search", "--json", "CUDA out of memory")
     assert json.loads(found.stdout)[0]["entry"] == "cuda.oom", found.stderr
@@ -93,6 +99,7 @@ def test_help_needs_no_extra(bare: Environment) -> None:
         (["changes"], "server"),
         (["retriage"], "server"),
         (["demo"], "server"),
+        (["explain", "run.log"], "server"),
         (["mcp"], "mcp"),
         (["watch-kubernetes"], "kubernetes"),
     ],

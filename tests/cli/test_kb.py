@@ -15,6 +15,27 @@ def test_check_counts_the_entries(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["entries"] >= 100
 
 
+def test_check_of_one_entry_prints_what_its_cases_say(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kb", "check", "checkpoint.size-mismatch", "--unproved"]) == 0
+    told = capsys.readouterr().out
+    assert "checkpoint.size-mismatch, the example of case other-number-of-classes:\n  The checkpoint has 1000 " in told
+    assert "  2. To test or resume, build the model with 1000 classes, as it was trained." in told
+    assert "1 entry and " in told
+    assert " shown by no example of their entry" in told
+
+
+def test_check_of_an_unknown_entry_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kb", "check", "gpu.oom"]) == 2
+    assert capsys.readouterr().err.startswith("torchtriage: no entry gpu.oom; near: cuda.oom")
+
+
+def test_show_prints_the_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kb", "show", "checkpoint.size-mismatch"]) == 0
+    told = capsys.readouterr().out
+    assert "Cases, the first that holds speaks\n  1. " in told
+    assert "other number of classes" in told
+
+
 @pytest.mark.parametrize(("lang", "word"), [("en", "Causes"), ("zh", "原因")])
 def test_show_prints_an_entry(lang: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "show", "cuda.oom", "--lang", lang]) == 0
@@ -75,7 +96,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_new_writes_a_template_to_fill_in(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "new", "quantum.flux-lost"]) == 0
     path = own / "quantum" / "flux-lost.yaml"
-    assert capsys.readouterr().out.startswith(f"{path}\n")
+    assert capsys.readouterr().out.startswith(f"{path}:8\n")
     assert load([own]).entries["quantum.flux-lost"].title.en.startswith("TODO")
 
 
@@ -86,9 +107,26 @@ def test_new_takes_sign_and_example_from_a_log(own: Path, capsys: pytest.Capture
     )
     assert main(["kb", "new", "quantum.flux-lost", "--from", str(log), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["entry"] == "quantum.flux-lost"
-    entry = load([own]).entries["quantum.flux-lost"]
-    assert entry.match_examples == ("flux.Lost: tube 17 is empty now",)
-    assert entry.signs[0].text == "flux.Lost: tube"
+    case = load([own]).entries["quantum.flux-lost"].cases[0]
+    assert case.id == "tube-empty-now"
+    assert case.example == log.read_text().strip()
+    assert [sign.regex for sign in case.signs] == [r"Lost: tube (?P<tube>\d+) is empty now"]
+
+
+def test_new_adds_a_case_to_a_copy_of_a_built_in_entry(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = own / "run.log"
+    log.write_text("step 1 loss 2.0\nworker 3 fell asleep\nflux.Lost: tube 17 is empty now\n")
+    add = ["kb", "new", "cuda.oom", "--case", "asleep", "--from", str(log), "--line", "2"]
+    assert main(add) == 0
+    path = own / "cuda" / "oom.yaml"
+    told = capsys.readouterr().out
+    assert f"{path} is a copy of the built-in entry and takes its place\n{path}:" in told
+    added = [case for case in load([own]).entries["cuda.oom"].cases if case.id == "asleep"]
+    assert [(sign.regex, sign.where) for case in added for sign in case.signs] == [
+        (r"worker (?P<worker>\d+) fell asleep", "line")
+    ]
+    assert main(add) == 2
+    assert "has a case 'asleep' already" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -97,6 +135,8 @@ def test_new_takes_sign_and_example_from_a_log(own: Path, capsys: pytest.Capture
         (["cuda.oom"], "cuda.oom exists already"),
         (["Cuda/oom"], "is no name for an entry"),
         (["new.entry", "--from", "/nowhere.log"], "/nowhere.log"),
+        (["new.entry", "--line", "3"], "--line needs --from LOG"),
+        (["new.entry", "--case", "A b"], "'A b' is no id for a case"),
     ],
 )
 def test_new_refuses_in_one_line(

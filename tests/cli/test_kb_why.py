@@ -38,3 +38,46 @@ def test_a_wrong_id_suggests_the_nearest_ones(log: Path, capsys: pytest.CaptureF
 def test_a_missing_log_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "why", "cuda.oom", "nowhere.log"]) == 2
     assert "nowhere.log" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("lang", "words"),
+    [
+        ("en", ["case empty speaks", "case later would hold, but empty comes before it", "case other is silent: its sign is "
+                "not in the failure", "case frames is silent: frames do not hold in run_", "case step is silent: step is not "
+                "known", "case known is silent: code is known: pump()", "case place is silent: where is t.py:1, and it asks "
+                "for lab", "case rest is silent: it says step, which is not known"]),
+        ("zh", ["情形 empty 生效", "情形 later 也成立", "情形 step 不生效：step 未知"]),
+    ],
+)  # fmt: skip
+def test_why_tells_which_case_speaks(
+    lang: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRIAGE_KNOWLEDGE_DIRS", str(tmp_path))
+    (tmp_path / "flux").mkdir()
+    (tmp_path / "flux" / "lost.yaml").write_text(
+        """\
+id: flux.lost
+kind: cause
+title: {en: A tube is lost}
+area: flux
+owner: user
+cases:
+  - {id: step, when: {step: true}, says: {en: A.}}
+  - {id: known, when: {code: false}, says: {en: A.}}
+  - {id: place, when: {where: lab}, says: {en: A.}}
+  - {id: frames, when: {frames: in run_}, says: {en: A.}}
+  - {id: other, text: 'flux.Lost: tubes', says: {en: A.}}
+  - {id: empty, text: 'flux.Lost: tube', says: {en: A.}, do: [{en: B.}], example: 'flux.Lost: tube'}
+  - {id: later, when: {code: true}, says: {en: A.}}
+  - {id: rest, says: {en: 'A {step}.'}}
+action: {advice: fix-first, retry: no}
+"""
+    )
+    log = tmp_path / "run.log"
+    log.write_text(
+        'Traceback (most recent call last):\n  File "t.py", line 1, in <module>\n    pump()\nflux.Lost: tube 7\n'
+    )
+    assert main(["kb", "why", "flux.lost", str(log), "--lang", lang]) == 0
+    told = capsys.readouterr().out
+    assert [each for each in words if each not in told] == []

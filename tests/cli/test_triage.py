@@ -74,9 +74,25 @@ def test_how_to_prevent_it_is_told_to_people_and_programs(tmp_path: Path, capsys
     prevent = json.loads(capsys.readouterr().out)["root_cause"]["prevent"]
     assert prevent
     main(["triage", path])
+    assert prevent[0] not in capsys.readouterr().out
+    main(["triage", "--all", path])
     shown = capsys.readouterr().out
     assert "Prevention" in shown
     assert prevent[0] in shown
+
+
+def test_all_is_for_people(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["triage", "--all", "--json", str(write(tmp_path / "run.log", FAILED))])
+    assert ended.value.code == 2
+
+
+def test_several_paths_have_a_first_screen_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [str(write(tmp_path / name, log)) for name, log in (("a.log", FAILED), ("b.log", HEALTHY))]
+    main(["triage", *paths])
+    first, second = capsys.readouterr().out.split("\n\n", 1)
+    assert first.startswith(paths[0])
+    assert second.startswith(f"{paths[1]}\nThe log shows no failure.\n")
 
 
 def test_one_line_a_path_in_order_and_the_others_are_still_done(
@@ -96,7 +112,6 @@ def cut(data: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [
-        ("empty.log", b"", "empty"),
         ("core.bin", bytes(range(256)) * 100, "binary data"),
         ("cut.log.gz", cut(gzip.compress(FAILED)), "ends in the middle"),
         ("no.log.gz", b"not gzip", "not what its name says"),
@@ -123,13 +138,13 @@ def test_a_folder_without_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize(
-    ("data", "status"), [(HEALTHY, 0), (FAILED, 11), (text(BANNER, steps([0]), agent(-9), report((0, -9))), 11)]
+    ("data", "status"), [(HEALTHY, 0), (FAILED, 11), (text(BANNER, steps([0]), agent(-9), report((0, -9))), 10)]
 )
 def test_the_verdict_as_an_exit_status(data: bytes, status: int, tmp_path: Path) -> None:
     assert main(["triage", "--exit-code", str(write(tmp_path / "run.log", data))]) == status
 
 
-@pytest.mark.parametrize(("lang", "words"), [("en", "What to do"), ("zh", "怎么办")])
+@pytest.mark.parametrize(("lang", "words"), [("en", "Do       1. "), ("zh", "怎么办   1. ")])
 def test_the_page_for_people(lang: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["triage", "--lang", lang, str(write(tmp_path / "run.log", FAILED))])
     page = capsys.readouterr().out

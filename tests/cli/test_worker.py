@@ -94,6 +94,7 @@ def shown(port: int) -> str:
     return text
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_what_a_stopped_worker_leaves_is_handed_back_and_what_a_killed_one_had_goes_to_another(
     accepting: Service,

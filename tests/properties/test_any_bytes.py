@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -20,6 +20,7 @@ from tests.properties.pieces import HUGE, LINES, PREFIXES
 from tests.properties.test_invariance import corpus_log, fixed, logs
 from tests.surroundings import SURROUNDED
 from tests.wrappings import WRAPPINGS
+from torchtriage.domain.verdict import Outcome
 from torchtriage.engine import Engine
 from torchtriage.errors import UnreadableLog
 from torchtriage.reading import zstd
@@ -50,7 +51,7 @@ def answers(engine: Engine, run: Run) -> None:
         verdict = engine.triage(run)
     except UnreadableLog:
         return
-    assert verdict.as_dict()["outcome"] in ("healthy", "explained", "unexplained")
+    assert verdict.as_dict()["outcome"] in get_args(Outcome)
 
 
 def upload(data: bytes) -> Run:

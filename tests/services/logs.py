@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from torchtriage.domain.incident import Job
 from torchtriage.reading.unpack import Upload
@@ -34,6 +38,12 @@ def triaged(service: Service, log: bytes, job: str) -> str:
     incident_id = accept(service, Job(job_id=job), [upload(log)]).incident_id
     triage_incident(service, incident_id)
     return incident_id
+
+
+def with_triager(service: Service, run: Callable[..., Any]) -> Service:
+    """-> the same service with another triager."""
+    triager: Any = SimpleNamespace(run=run)
+    return dataclasses.replace(service, triager=triager)
 
 
 def tar(files: dict[str, bytes], mode: str = "w:gz") -> bytes:

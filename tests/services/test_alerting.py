@@ -28,9 +28,9 @@ from torchtriage.domain.notice import OutboxItem, SendState
 from torchtriage.errors import NotFound
 from torchtriage.services import outbox
 from torchtriage.services.accept import accept
+from torchtriage.services.explanation import EXPLAIN
 from torchtriage.services.groups import change_group, list_groups
 from torchtriage.services.incidents import forget_incident
-from torchtriage.services.llm_suggestion import SUGGEST
 from torchtriage.services.outbox_worker import OutboxWorker
 from torchtriage.services.retriage import Retriage
 from torchtriage.services.service import Service, close_service, open_service
@@ -451,7 +451,7 @@ def test_receivers_that_hang_hold_up_no_other(
 
 def test_work_without_a_lane_holds_up_no_other_kind(service: Service) -> None:
     with service.database.transaction() as session:
-        for kind in (*[SUGGEST] * 9, *[TAKE] * 9):
+        for kind in (*[EXPLAIN] * 9, *[TAKE] * 9):
             put(session, Wanted(f"{kind} {next(_numbers)}", kind, "x"), datetime.now(UTC))
     hanging, go_on = Counter[str](), threading.Event()
 
@@ -462,10 +462,11 @@ def test_work_without_a_lane_holds_up_no_other_kind(service: Service) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("torchtriage.services.outbox_worker.work", lambda _, item, *__: hang(item))
         with posting(service):
-            wait_until(lambda: hanging == {SUGGEST: 4, TAKE: 4})
+            wait_until(lambda: hanging == {EXPLAIN: 4, TAKE: 4})
             go_on.set()
 
 
+@pytest.mark.slow
 def test_what_takes_longer_than_a_lease_is_left_to_who_does_it(
     tmp_path: Path, database_url: str, slack: FakeSlack, receivers: Receivers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -500,6 +501,7 @@ class Clock(datetime):
         return datetime.now(tz) - cls.behind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("back", [timedelta(hours=1), timedelta(days=400)])
 def test_a_clock_that_goes_back_silences_no_channel(
     tmp_path: Path,

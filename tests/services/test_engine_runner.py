@@ -142,6 +142,7 @@ def calling(tmp_path: Path) -> Iterator[Callable[[str, int], Any]]:
         yield lambda job, killed: triager.run(Order(((job, "sha"),), killed))
 
 
+@pytest.mark.slow
 def test_a_triage_that_is_killed_is_tried_once_more_while_no_other_runs(calling: Callable[[str, int], Any]) -> None:
     with ThreadPoolExecutor(8) as pool:
         before = [pool.submit(calling, f"before-{number}", 0) for number in range(20)]

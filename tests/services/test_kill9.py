@@ -10,6 +10,7 @@ from bench.kill9 import torture
 from tests import postgres as servers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def test_what_was_acknowledged_survives_kills(tmp_path: Path, database: str) -> None:
     if database == "postgres" and servers.find_programs() is None:

@@ -34,6 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300  # seconds, for a busy machine
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_postgres_stopped_and_started_under_load_loses_nothing(tmp_path: Path) -> None:
     programs = servers.find_programs()

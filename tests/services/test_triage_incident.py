@@ -1,18 +1,15 @@
 from __future__ import annotations
 
-import dataclasses
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.services.logs import HEALTHY, OUT_OF_MEMORY, kept, tar, upload
+from tests.services.logs import HEALTHY, OUT_OF_MEMORY, kept, tar, upload, with_triager
 from torchtriage.domain.incident import IncidentFilter, Job, State
 from torchtriage.errors import UnreadableLog
 from torchtriage.services import groups, incidents
@@ -27,12 +24,6 @@ from torchtriage.storage.database import StorageUnavailable
 
 def sent(service: Service, *uploads: bytes, **job: Any) -> str:
     return accept(service, Job(**job), [upload(content) for content in uploads]).incident_id
-
-
-def with_triager(service: Service, run: Callable[..., Any]) -> Service:
-    """-> the same service with another triager."""
-    triager: Any = SimpleNamespace(run=run)
-    return dataclasses.replace(service, triager=triager)
 
 
 def test_a_log_becomes_a_verdict_in_a_group(service: Service) -> None:
@@ -140,6 +131,7 @@ def test_what_waited_at_the_end_is_triaged_after_the_next_start(settings: Settin
     close_service(second)
 
 
+@pytest.mark.slow
 def test_a_kill_between_acceptance_and_triage_loses_nothing(settings: Settings) -> None:
     program = (
         "import os, signal, sys; from pathlib import Path; from torchtriage.settings import Settings\n"

@@ -52,7 +52,7 @@ def opened(folder: Path, database_url: str, **options: Any) -> Iterator[Service]
 def write_entry(folder: Path, name: str, sign: str, match: str) -> None:
     """Writes an entry like the built-in one for GPU memory, with another name and one sign."""
     entry = yaml.safe_load((BUILT_IN / "cuda" / "oom.yaml").read_text(encoding="utf-8"))
-    entry |= {"id": f"cuda.{name}", "signs": [{"regex": sign}], "examples": {"match": [match]}}
+    entry |= {"id": f"cuda.{name}", "signs": [{"regex": sign}], "cases": [], "examples": {"match": [match]}}
     path = folder / "cuda" / f"{name}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(entry, allow_unicode=True), encoding="utf-8")

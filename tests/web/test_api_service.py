@@ -93,7 +93,8 @@ def test_every_route_of_the_api_is_in_the_document_with_its_errors(document: dic
         if method in METHODS
     }
     assert {path for _, path in routes} == {
-        "/api/v1/incidents", "/api/v1/incidents/{incident}", "/api/v1/incidents/{incident}/log", "/api/v1/triage",
+        "/api/v1/incidents", "/api/v1/incidents/{incident}", "/api/v1/incidents/{incident}/brief",
+        "/api/v1/incidents/{incident}/log", "/api/v1/triage",
         "/api/v1/groups", "/api/v1/groups/{group}", "/api/v1/knowledge", "/api/v1/knowledge/{entry}",
         "/api/v1/knowledge/search", "/api/v1/incidents/{incident}/feedback", "/api/v1/groups/{group}/merge",
         "/api/v1/groups/{group}/split", "/api/v1/stats", "/api/v1/hosts", "/api/v1/dashboard", "/api/v1/changes",

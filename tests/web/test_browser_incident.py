@@ -48,7 +48,7 @@ def test_the_first_screen_answers_without_scrolling(
         for name in SAMPLES:
             page.goto(sample(page, shared_server, name))
             for part in ("h1", ".strip > :nth-child(1)", ".strip > :nth-child(2)", ".strip > :nth-child(3)",
-                         ".answer .evidence li:first-child", ".do .fixes > li:first-child h3", "#cause"):  # fmt: skip
+                         ".answer .evidence li:first-child", ".do .fixes > li:first-child h3"):  # fmt: skip
                 box = page.locator(part).first.bounding_box()
                 if box is None or box["y"] + box["height"] > height:
                     below.append(f"{name}: {part} {box}")
@@ -109,12 +109,13 @@ def test_it_is_copied_as_markdown(browser: Browser, shared_server: LiveServer) -
 
 def test_it_says_why_it_was_not_another_entry(page: Page, shared_server: LiveServer) -> None:
     address = sample(page, shared_server, "memory")
+    page.get_by_role("link", name=re.compile("^and .* more")).click()  # opens the fold that it leads to
     page.locator(".candidates").get_by_role("link", name=re.compile("Why not")).first.click()
     page.wait_for_url(re.compile("/why\\?entry="))
     page.get_by_text(re.compile("it matched, but cuda.oom")).wait_for()
     assert page.locator(".why-signs .nearest").count()
     assert not objections(page)
-    page.goto(address)
+    page.goto(f"{address}#why")
     page.get_by_label("Check another entry").fill("no.such-entry")
     page.keyboard.press("Enter")
     page.get_by_text("there is no such entry").wait_for()

@@ -137,10 +137,10 @@ def test_on_paper_an_incident_is_light_and_holds_every_cause(browser: Browser, o
     with browser.new_context(color_scheme="dark") as context:
         page = context.new_page()
         page.goto(odd[0] + odd[1][0])
-        assert not page.locator(".answer .causes li").last.is_visible()
+        assert not page.locator(".part .causes li").last.is_visible()
         page.emulate_media(media="print")
         assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-        assert page.locator(".answer .causes li").last.is_visible()
+        assert page.locator(".part .causes li").last.is_visible()
         assert not page.locator(".top").is_visible()
 
 
@@ -174,3 +174,23 @@ def test_a_login_leads_on_and_forbids_what_the_token_does_not_allow(
                 assert page.locator(".status-code").count() == (not allowed)
     close_service(service)
     assert not found
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_an_inconclusive_log_is_neither_green_nor_red(browser: Browser, tmp_path: Path, lang: str) -> None:
+    service = opened(tmp_path)
+    text = "".join(f"step {step} loss 0.5\n" for step in range(9)) + "Terminating process\n"
+    with serving(service, posting=False) as url:
+        page = browser.new_page(locale=LOCALES[lang])
+        page.goto(f"{url}/incidents/{given(service, text)}")
+        shown = page.locator(".badge.inconclusive").first
+        greens = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--green')")
+        colour = shown.evaluate("one => getComputedStyle(one).color")
+        tried = "c => { const p = document.createElement('p'); p.style.color = c; document.body.append(p); return getComputedStyle(p).color }"
+        reds = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--red')")
+        assert colour not in (page.evaluate(tried, greens), page.evaluate(tried, reds))
+        assert page.locator(".notice.inconclusive").is_visible()
+        assert page.locator(".do li").count() == 3
+        assert page.locator("#unknown").is_visible()
+        page.close()
+    close_service(service)

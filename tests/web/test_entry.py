@@ -90,3 +90,17 @@ def test_the_step_that_is_meant_is_told_first(with_own: TestClient) -> None:
     made = with_own.post("/api/v1/triage", content=log).json()
     assert made["root_cause"]["fixes"][0]["title"] == entry["fixes"][-1]["title"]["en"]
     assert made["root_cause"]["fixes"][1]["title"] == entry["fixes"][0]["title"]["en"]
+
+
+def test_the_cases_of_an_entry_are_listed_with_their_examples(client: TestClient) -> None:
+    page = client.get("/knowledge/checkpoint.size-mismatch", headers=BROWSER)
+    assert page.status_code == 200
+    assert "What it says of single messages" in page.text
+    assert "The checkpoint has … outputs in `…`, the model …" in page.text.replace("<code>", "`").replace(
+        "</code>", "`"
+    )
+    assert "other-number-of-classes" in page.text
+    assert "from torch 2.6" in page.text
+    assert "{saved}" not in page.text
+    chinese = client.get("/knowledge/checkpoint.size-mismatch", headers=BROWSER, params={"lang": "zh"})
+    assert "类别数不同" in chinese.text

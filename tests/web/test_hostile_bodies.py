@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import itertools
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -24,35 +25,67 @@ from torchtriage.web.api import request_spool
 from torchtriage.web.app import create_app
 
 AT_ONCE = 42
+ATTEMPTS = 3  # as a busy machine has its moments; who holds small logs up does it each time
 MB = 1 << 20
 FORM = {"Content-Type": "multipart/form-data; boundary=x"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mixed", "secrets"])
-def test_small_logs_are_taken_while_hostile_ones_come(kind: str, tmp_path: Path) -> None:
+def test_small_logs_are_taken_within_a_second_while_hostile_ones_come(kind: str, tmp_path: Path) -> None:
     made = hostile.DENSE if kind == "secrets" else hostile.PACKED | hostile.FORMS
     bodies = [(make(), FORM if name in hostile.FORMS else {}) for name, make in made.items()]
-    with serving(tmp_path) as served:
-        answers: list[tuple[int, bytes]] = []
+    tried = []
+    for attempt in range(ATTEMPTS):
+        longest, limit = under_attack(bodies, tmp_path / str(attempt))
+        if longest <= limit:
+            return
+        tried.append(f"{longest:.2f} of {limit:.2f} s")
+    pytest.fail(f"a small log waited for too long each time: {tried}")
 
-        def attack(body: bytes, headers: dict[str, str]) -> None:
-            answers.append(served.ask(body, headers))
 
+def under_attack(bodies: list[tuple[bytes, dict[str, str]]], folder: Path) -> tuple[float, float]:
+    """Sends hostile bodies, many at once, and small logs one by one -> how many seconds a small one waited at most, and
+    how many it may: one, and longer where programs that are none of ours had a part of the processors meanwhile."""
+    folder.mkdir()
+    answers: list[tuple[int, bytes]] = []
+
+    def attack(body: bytes, headers: dict[str, str]) -> None:
+        answers.append(served.ask(body, headers))
+
+    with serving(folder) as served:
+        began, all_before, ours_before = time.monotonic(), busy(), busy_in(os.getpid())
         attackers = [
             threading.Thread(target=attack, args=each) for each in itertools.islice(itertools.cycle(bodies), AT_ONCE)
         ]
         for attacker in attackers:
             attacker.start()
-        seconds = sorted(small_ones(served, attackers))
+        seconds = small_ones(served, attackers)
         memory = served.most_memory()
-    # One in twenty may wait for longer: other tests keep the machine busy too.
-    assert seconds[len(seconds) * 19 // 20] <= 1, f"small logs waited up to {seconds[-1]:.2f} s"
-    assert seconds[-1] <= 5
+        others = (busy() - all_before) - (busy_in(os.getpid()) - ours_before)
+        share = others / (time.monotonic() - began) / (os.cpu_count() or 1)
     assert memory <= 400 * MB, f"{memory / MB:.0f} MB"
     assert len(answers) == AT_ONCE
     told = {(status, json.loads(body)["error"]["code"]) for status, body in answers}
     assert told <= {(413, "log_too_large"), (422, "unreadable_log"), (400, "bad_form"), (503, "busy")}
+    return max(seconds), 1 / min(1.0, max(0.25, 1 - share))
+
+
+def busy() -> float:
+    """-> for how many seconds the processors of this machine have worked."""
+    _, user, nice, system, *_ = Path("/proc/stat").read_text().split(maxsplit=4)
+    return (int(user) + int(nice) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def busy_in(process: int) -> float:
+    """-> for how many of them they have worked for this process and those that it and they have started."""
+    try:
+        spent = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]
+        tasks = [(task / "children").read_text().split() for task in Path(f"/proc/{process}/task").iterdir()]
+    except OSError:  # it has ended, and its time stands with whoever started it
+        return 0
+    own = sum(map(int, spent)) / os.sysconf("SC_CLK_TCK")
+    return own + sum(busy_in(int(child)) for children in tasks for child in children)
 
 
 def small_ones(served: Served, attackers: list[threading.Thread]) -> list[float]:

@@ -353,7 +353,7 @@ def test_the_unexplained_come_with_their_line_and_a_draft(client: TestClient, se
     assert address is not None
     draft = client.get(address[1]).text
     assert "id: new.widget-error" in draft
-    assert "- text: &#34;" in draft
+    assert "sign: &#39;" in draft
     assert "^J" not in draft  # the lines stay lines
     assert client.get("/unexplained/999").status_code == 404
 

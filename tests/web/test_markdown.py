@@ -24,7 +24,7 @@ def test_it_tells_what_to_do_and_holds_no_secret_and_no_markup_of_the_log() -> N
     verdict = engine.triage(from_bytes(evil.encode()))
     told = markdown(incident(user="@everyone"), verdict, "http://here/incidents/7", "en")
     for expected in ("### The GPU ran out of memory", "http://here/incidents/7", "rank 3", "`cuda.oom`", "`@everyone`",
-                     "1. Against fragmentation", "````text\n4: [rank3]: torch.OutOfMemoryError"):  # fmt: skip
+                     "\n1. ", "expandable_segments:True", "````text\n4: [rank3]: torch.OutOfMemoryError"):  # fmt: skip
         assert expected in told
     assert "hf_abc" not in told
     assert "重试有用吗" in markdown(incident(), verdict, "http://here/incidents/7", "zh")

@@ -14,6 +14,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tests.web.logs import OOM
+from torchtriage.answer.localized_verdict import localized
 from torchtriage.domain.incident import Job
 from torchtriage.reading.unpack import Upload
 from torchtriage.services.accept import accept
@@ -22,7 +23,6 @@ from torchtriage.services.service import Service
 from torchtriage.settings import Settings
 from torchtriage.storage import verdicts
 from torchtriage.web.app import create_app
-from torchtriage.web.pages.localized_verdict import localized
 from torchtriage.web.pages.log_window import Wanted, log_piece
 from torchtriage.web.pages.sanitize import size, visible
 from torchtriage.web.pages.translations import catalogue

@@ -90,7 +90,7 @@ def test_a_pasted_log_is_acknowledged_at_once_and_answered_where_slack_says(
     said = until(lambda: slack.answers)[0]
     assert said["response_type"] == "in_channel"
     assert "The GPU ran out of memory" in texts(said)
-    assert "Rank 3" in texts(said)
+    assert "rank 3" in texts(said)
     incident = only(service)
     assert (incident.job.user, incident.job.labels) == ("ann", {"source": "slack", "channel": "ml-help"})
     assert b"".join(service.blobs.chunks(incident.log.sha256)).decode() == OOM.strip() + "\n"

@@ -6,17 +6,13 @@ from torchtriage.chat.wording import Wording, word, wording
 from torchtriage.domain.notice import Notice
 
 
-def paragraphs(notice: Notice) -> list[str]:
+def paragraphs(notice: Notice, most_steps: int | None = None) -> list[str]:
     """-> the lines below the headline; the addresses are not in them."""
     said: Wording = wording(notice)
-    lines = [
-        said.place,
-        said.evidence,
-        f"{word(notice.lang, 'todo')}: {said.todo}" if said.todo else "",
-        f"$ {said.command}" if said.command else "",
-        said.advice,
-        " · ".join(said.facts),
-    ]
+    lines = [said.what, said.place, said.evidence]
+    for step in said.steps[:most_steps]:
+        lines += [step.do, f"$ {step.command}" if step.command else ""]
+    lines += [said.retry, said.unknown, " · ".join(said.facts)]
     return [line for line in lines if line]
 
 

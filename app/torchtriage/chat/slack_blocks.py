@@ -37,7 +37,8 @@ def message(notice: Notice, buttons: bool = True) -> dict[str, Any]:
     """-> `text`, which notifications show, and `blocks`. `buttons`: Slack can reach us, so that they do something."""
     said = wording(notice)
     blocks: list[Block] = [HeaderBlock(text=_plain(said.headline))]
-    parts: list[RichTextElement] = [_section(_Text(text=said.place))] if said.place else []
+    above = [part for part in (said.what, said.place) if part]
+    parts: list[RichTextElement] = [_section(_Text(text="\n".join(above)))] if above else []
     if said.evidence:
         parts.append(RichTextPreformattedElement(elements=[_Text(text=said.evidence)]))
     parts += _todo(said, notice.lang)
@@ -66,16 +67,15 @@ def block_dicts(blocks: list[Block]) -> list[dict[str, Any]]:
 
 
 def _todo(said: Wording, lang: Language) -> list[RichTextSectionElement]:
-    if not (said.todo or said.advice):
-        return []
-    parts = [_Text(text=word(lang, "todo") + "\n", style=_Style(bold=True))]
-    if said.todo:
-        parts.append(_Text(text=said.todo + "\n"))
-    if said.command:
-        parts += [_Text(text=said.command, style=_Style(code=True)), _Text(text="\n")]
-    if said.advice:
-        parts.append(_Text(text=said.advice, style=_Style(italic=True)))
-    return [_section(*parts)]
+    parts = [_Text(text=word(lang, "todo") + "\n", style=_Style(bold=True))] if said.steps else []
+    for step in said.steps:
+        parts.append(_Text(text=step.do + "\n"))
+        if step.command:
+            parts += [_Text(text=step.command, style=_Style(code=True)), _Text(text="\n")]
+    below = [part for part in (said.retry, said.unknown) if part]
+    if below:
+        parts.append(_Text(text="\n".join(below), style=_Style(italic=True)))
+    return [_section(*parts)] if parts else []
 
 
 def _buttons(notice: Notice, all_of_them: bool) -> list[Any]:

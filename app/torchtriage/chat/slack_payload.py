@@ -10,11 +10,12 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
 
 from torchtriage.errors import BadInput
+from torchtriage.lazy_regex import lazy_regex
 
-_BLOCK = re.compile(r"```\n?(.*?)\n?```", re.DOTALL)
-_LINK = re.compile(r"<((?:https?|mailto|ftp)[^|>]*)(?:\|([^>]*))?>")
-_MENTION = re.compile(r"<([@#!])([^|>]*)(?:\|([^>]*))?>")
-_ADDRESSED = re.compile(r"^\s*<@[^>]*>\s*")
+_BLOCK = lazy_regex(r"```\n?(.*?)\n?```", re.DOTALL)
+_LINK = lazy_regex(r"<((?:https?|mailto|ftp)[^|>]*)(?:\|([^>]*))?>")
+_MENTION = lazy_regex(r"<([@#!])([^|>]*)(?:\|([^>]*))?>")
+_ADDRESSED = lazy_regex(r"^\s*<@[^>]*>\s*")
 
 
 def _writable(text: str) -> str:

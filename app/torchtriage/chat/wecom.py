@@ -36,6 +36,10 @@ class WeCom:
 def message(notice: Notice) -> dict[str, Any]:
     """-> the payload; where it is too long, lines are cut and the address of the page is not."""
     address = "\n" + ": ".join(links(notice)[0])
-    lines = "\n".join([f"[torchtriage] {headline(notice)}", *paragraphs(notice)])
-    content = cut_bytes(lines, max(_MOST - len(address.encode()), 16)) + address
+    most = max(_MOST - len(address.encode()), 16)
+    for steps in (3, 2, 1):  # whether to retry stands behind them
+        lines = "\n".join([f"[torchtriage] {headline(notice)}", *paragraphs(notice, steps)])
+        if len(lines.encode()) <= most:
+            break
+    content = cut_bytes(lines, most) + address
     return {"msgtype": "text", "text": {"content": cut_bytes(content, _MOST)}}

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from torchtriage.chat.sanitize import plain
 from torchtriage.domain.entry import Language, Text
+from torchtriage.domain.first_screen import FirstScreen
 from torchtriage.domain.group import GroupStatus
 from torchtriage.domain.notice import Notice, NoticeKind
+from torchtriage.domain.verdict import AnswerStep
 
-_TITLE, _NAME, _EVIDENCE, _SENTENCE, _COMMAND = 140, 60, 600, 220, 200  # characters
+_TITLE, _NAME, _EVIDENCE, _WHAT, _SENTENCE, _COMMAND = 140, 60, 400, 420, 200, 200  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,23 +22,34 @@ class Wording:
     """All in plain text, each in one line; empty where there is nothing to say."""
 
     headline: str
-    place: str  # rank and host, job, user, cluster
+    what: str
+    place: str  # rank, host, time, line of code; job, user, cluster
     evidence: str
-    todo: str
-    command: str
-    advice: str  # whether to retry
+    steps: tuple[ToldStep, ...]
+    retry: str
+    unknown: str  # what the log does not show
     facts: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ToldStep:
+    """One thing to do, with its number; `command` is empty where there is none, or it is too long for a chat."""
+
+    do: str
+    command: str
+
+
 def wording(notice: Notice) -> Wording:
-    """-> the words of a notice; together less than 2000 characters."""
+    """-> the words of a notice; together less than 3000 characters."""
+    screen = notice.screen
     return Wording(
         headline=headline(notice),
+        what=plain(screen.below(notice.title), _WHAT) if screen else "",
         place=word(notice.lang, "tested") if notice.kind is NoticeKind.TEST else _place(notice),
         evidence=plain(notice.evidence or "", _EVIDENCE),
-        todo=plain(notice.fix or "", _SENTENCE),
-        command=plain(notice.command or "", _COMMAND),
-        advice=plain(notice.advice or "", _SENTENCE),
+        steps=tuple(_step(number, step) for number, step in enumerate(screen.steps, 1)) if screen else (),
+        retry=_retry(screen, notice.lang) if screen and screen.retry else "",
+        unknown=plain(screen.unknown or "", _SENTENCE) if screen else "",
         facts=tuple(_facts(notice)),
     )
 
@@ -61,16 +74,11 @@ def _catalogue() -> dict[str, Text]:
 
 
 def _place(notice: Notice) -> str:
-    lang, host = notice.lang, plain(notice.host or "", _NAME)
-    where = ""
-    if notice.rank is not None:
-        where = word(lang, "rank_host" if host else "rank", rank=notice.rank, host=host)
-    elif host:
-        where = word(lang, "host", host=host)
+    lang = notice.lang
     name, number = plain(notice.job_name or "", _NAME), plain(notice.job_id or "", _NAME)
     job = f"{name} ({number})" if name and number else name or number
     parts = [
-        where,
+        *(plain(part, _NAME) for part in (notice.screen.where if notice.screen else ())),
         word(lang, "job", name=job) if job else "",
         word(lang, "of", user=plain(notice.user, _NAME)) if notice.user else "",
         word(lang, "on", cluster=plain(notice.cluster, _NAME)) if notice.cluster else "",
@@ -78,10 +86,22 @@ def _place(notice: Notice) -> str:
     return " · ".join(part for part in parts if part)
 
 
+def _step(number: int, step: AnswerStep) -> ToldStep:
+    """-> a step of a chat; a command that is cut would be another command."""
+    command = plain(step.run or "", _COMMAND + 1) if "\n" not in (step.run or "").strip() else ""
+    return ToldStep(f"{number}. {plain(step.do, _SENTENCE)}", command if len(command) <= _COMMAND else "")
+
+
+def _retry(screen: FirstScreen, lang: Language) -> str:
+    told = word(lang, f"retry_{screen.retry}")
+    without = f" ({plain(screen.exclusion, _SENTENCE)})" if screen.exclusion else ""
+    return f"{told}{without}{'。' if lang == 'zh' else '. '}{plain(screen.because, _SENTENCE)}".rstrip()
+
+
 def _facts(notice: Notice) -> list[str]:
     lang = notice.lang
-    known = notice.confidence in ("certain", "likely", "possible")
-    found = [word(lang, str(notice.confidence))] if notice.entry and known else []
+    sure = notice.screen.sure if notice.screen else None
+    found = [word(lang, sure)] if sure in ("certain", "likely", "possible") else []
     if notice.entry:
         found.append(plain(notice.entry, _NAME))
     elif notice.outcome == "unexplained":

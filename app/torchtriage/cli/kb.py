@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from torchtriage.cli import kb_new, kb_why
-from torchtriage.errors import KnowledgeError, NotFound
+from torchtriage.errors import BadInput, KnowledgeError, NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torchtriage.domain.entry import Entry
+    from torchtriage.domain.verdict import Answer
 
 _MOST_HITS = 10
 
@@ -19,7 +27,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Search, show, check and extend the knowledge base.",
     )
     commands = parser.add_subparsers(dest="kb_command", metavar="COMMAND", required=True)
-    check = commands.add_parser("check", help="check that every entry matches its own examples")
+    check = commands.add_parser("check", help="prove every entry and case by its own examples")
+    check.add_argument(
+        "entries", metavar="ENTRY", nargs="*", help="only these entries; prints what their cases say of their examples"
+    )
+    check.add_argument(
+        "--accept", action="store_true", help="write into expect what the cases of ENTRY say of their examples"
+    )
+    check.add_argument("--unproved", action="store_true", help="list the signs that no example of their entry shows")
     show = commands.add_parser("show", help="show one entry")
     show.add_argument("entry", metavar="ENTRY", help="id of an entry, such as cuda.oom")
     search = commands.add_parser("search", help="find entries by symptom, in English or Chinese")
@@ -38,27 +53,81 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _check(options: argparse.Namespace) -> int:
     from torchtriage.cli.start_engine import folders
     from torchtriage.knowledge import checks, loader
+    from torchtriage.knowledge.cache import cache_folder
 
+    if options.accept and not options.entries:
+        raise BadInput("--accept needs the ENTRY whose sentences you have read")
     knowledge = loader.load(folders())
-    problems = checks.problems(knowledge, folders())
+    for name in options.entries:
+        _entry(name, knowledge.entries)
+    report = checks.check(knowledge, folders(), cache_folder(), options.entries)
     if options.json:
-        print(json.dumps({"entries": len(knowledge.entries), "problems": problems}, ensure_ascii=False))
-        return 1 if problems else 0
-    if problems:
-        raise KnowledgeError(problems)
-    print(f"{len(knowledge.entries)} entries, no problems")
+        told = {name: getattr(report, name) for name in ("entries", "cases", "in_cases", "without_case")}
+        told |= {"unproved": len(report.unproved), "problems": report.problems, "warnings": report.warnings}
+        print(json.dumps(told, ensure_ascii=False))
+        return 1 if report.problems else 0
+    if options.entries:
+        from torchtriage.cli.entry_report import answers_report
+
+        print(answers_report(report.answers), end="")
+    if options.accept:
+        for name in options.entries:
+            _accept(knowledge.entries[name], report.answers)
+        report = checks.check(loader.load(folders()), folders(), cache_folder(), options.entries)
+    for line in report.unproved if options.unproved else ():
+        print(line)
+    for warning in report.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if report.problems:
+        raise KnowledgeError(report.problems)
+    print(f"{_count(report.entries, 'entry', 'entries')} and {_count(report.cases, 'case', 'cases')}, no problems")
+    signs = report.in_cases + report.without_case
+    print(
+        f"{_count(signs, 'sign', 'signs')}: {report.in_cases} in cases, {report.without_case} without a case; "
+        f"{len(report.unproved)} shown by no example of their entry"
+    )
     return 0
+
+
+def _accept(entry: Entry, answers: Mapping[tuple[str, str], Answer]) -> None:
+    """Writes what the cases say of their own examples into their file. Raises BadInput where that can't be written."""
+    from torchtriage.answer.templates import filled
+    from torchtriage.cli.start_engine import folders
+    from torchtriage.domain.entry import Text
+    from torchtriage.knowledge.accepted import accepted
+    from torchtriage.knowledge.new_entry import file_of
+
+    says = {}
+    for case in entry.cases:
+        answer = answers.get((entry.id, case.id))
+        if answer and answer.case == case.id and "TODO" not in case.says.en:
+            own, chinese = (filled(case.says.in_(lang), answer.values) for lang in ("en", "zh"))
+            says[case.id] = Text(own or "", chinese or own or "")
+    file = file_of(entry.id, folders())
+    if file is not None:
+        try:
+            file.write_text(accepted(file.read_text(encoding="utf-8"), says), encoding="utf-8")
+        except OSError as error:
+            raise BadInput(f"{file}: {error.strerror}") from error
+
+
+def _count(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
+
+
+def _entry(name: str, entries: dict[str, Entry]) -> Entry:
+    """Raises NotFound, with ids that look like it."""
+    if name not in entries:
+        near = [other for other in entries if name.split(".")[-1] in other][:5]
+        raise NotFound(f"no entry {name}" + (f"; near: {', '.join(near)}" if near else ""))
+    return entries[name]
 
 
 def _show(options: argparse.Namespace) -> int:
     from torchtriage.cli.entry_report import entry_report
     from torchtriage.cli.start_engine import load_knowledge
 
-    entries = load_knowledge().entries
-    if options.entry not in entries:
-        near = [name for name in entries if options.entry.split(".")[-1] in name][:5]
-        raise NotFound(f"no entry {options.entry}" + (f"; near: {', '.join(near)}" if near else ""))
-    entry = entries[options.entry]
+    entry = _entry(options.entry, load_knowledge().entries)
     print(
         json.dumps(asdict(entry), default=sorted, ensure_ascii=False)
         if options.json

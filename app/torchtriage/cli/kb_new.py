@@ -1,4 +1,4 @@
-"""`torchtriage kb new`: writes the file of a new entry, filled in from a log where one is given."""
+"""`torchtriage kb new`: writes a new case, into the file of its entry, filled in from a log where one is given."""
 
 from __future__ import annotations
 
@@ -6,46 +6,93 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchtriage.errors import BadInput
 
+if TYPE_CHECKING:
+    from torchtriage.domain.verdict import Verdict
+    from torchtriage.knowledge.new_entry import Sample
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    new = subparsers.add_parser("new", help="create the file of a new entry")
-    new.add_argument("entry", metavar="ENTRY", help="id of the new entry: AREA.NAME")
+    new = subparsers.add_parser("new", help="start a new case, in a new entry or in one that exists")
+    new.add_argument("entry", metavar="ENTRY", help="id of the entry, new or not: AREA.NAME")
+    new.add_argument("--case", metavar="ID", help="id of the case, such as shard-is-empty; made from LOG if not given")
     new.add_argument(
-        "--from", dest="log", metavar="LOG", help="take the sign and the example from the failure in this log"
+        "--from", dest="log", metavar="LOG", help="take sign, facts and example from the failure in this log"
     )
+    new.add_argument("--line", type=int, metavar="N", help="take this line of LOG instead")
     new.add_argument("--json", action="store_true", help="print JSON")
     new.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes to the last knowledge folder. Raises BadInput for a bad name, one that exists, and an unreadable LOG."""
+    """Writes to the last knowledge folder. Raises BadInput for a bad name, a case that exists and a bad LOG."""
     from torchtriage.cli.start_engine import folders
-    from torchtriage.knowledge.new_entry import draft, path_of
+    from torchtriage.knowledge import new_entry
 
-    path = path_of(options.entry, folders())
-    failed = _failed_in(options.log) if options.log else None
+    if options.line is not None and not options.log:
+        raise BadInput("--line needs --from LOG")
+    old = new_entry.file_of(options.entry, folders())
+    if old is None or not options.case:
+        path = new_entry.path_of(options.entry, folders())  # raises where there is one already
+    else:
+        path = folders()[-1].joinpath(*old.parts[-2:])
+    sample = _sample(options.log, options.line, options.entry) if options.log else None
+    case = new_entry.checked_case(options.case or (new_entry.case_name(sample.message) if sample else "some-case"))
+    if old is not None:
+        text = new_entry.with_case(old.read_text(encoding="utf-8"), case, new_entry.new_case(case, sample))
+    else:
+        text = new_entry.new_entry(options.entry, case, sample)
     try:
         path.parent.mkdir(exist_ok=True)
-        path.write_text(draft(options.entry, failed), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from error
+        raise BadInput(f"{path}: {error.strerror}; TRIAGE_KNOWLEDGE_DIRS names a folder of your own") from error
+    line = next(number for number, found in enumerate(text.splitlines(), 1) if found.strip() == f"- id: {case}")
     if options.json:
-        print(json.dumps({"entry": options.entry, "file": str(path)}, ensure_ascii=False))
-    else:
-        print(f"{path}\nFill in what says TODO, then run: torchtriage kb check")
+        print(json.dumps({"entry": options.entry, "case": case, "file": str(path), "line": line}, ensure_ascii=False))
+        return 0
+    if old is not None and old != path:
+        print(f"{path} is a copy of the built-in entry and takes its place")
+    print(f"{path}:{line}\nFill in what says TODO, then run: torchtriage kb check {options.entry}")
     return 0
 
 
-def _failed_in(log: str) -> str:
+def _sample(log: str, number: int | None, entry: str) -> Sample:
+    """-> the failure of a log, or one of its lines."""
     from torchtriage.cli.start_engine import start_engine
-    from torchtriage.knowledge.new_entry import failure
+    from torchtriage.knowledge.cut_example import cut_example
+    from torchtriage.knowledge.new_entry import Sample, failure
     from torchtriage.reading.sources import open_path
 
-    verdict = start_engine().triage(open_path(Path(log)))
-    failed = failure(verdict)
-    if verdict.root_cause and verdict.root_cause.entry:
-        print(f"torchtriage: {log} is already explained by {verdict.root_cause.entry}", file=sys.stderr)
-    return failed
+    run = open_path(Path(log))
+    verdict = start_engine().triage(run)
+    root = verdict.root_cause
+    facts = {fact.name: fact.text for fact in verdict.facts}
+    if number is not None:
+        text, example = cut_example(open_path(Path(log)), None, number)
+        raised = root.exception if root else None
+        inside = raised is not None and text in f"{raised.type}: {raised.message}"
+        return Sample(text, "exception" if inside else "line", example, facts)
+    message = failure(verdict)
+    if root is not None and root.entry:
+        case = f", case {verdict.answer.case}" if verdict.answer and verdict.answer.case else ""
+        other = (
+            ""
+            if root.entry == entry
+            else f"; to say more there: torchtriage kb new {root.entry} --case ID --from {log}"
+        )
+        print(f"torchtriage: {log} is already explained by {root.entry}{case}{other}", file=sys.stderr)
+    file, line = _place(verdict, message)
+    _, example = cut_example(open_path(Path(log)), file, line) if line else ("", message)
+    return Sample(message, "exception" if root and root.exception else "line", example, facts)
+
+
+def _place(verdict: Verdict, message: str) -> tuple[str | None, int | None]:
+    """-> the file and the line that say a message."""
+    evidence = verdict.root_cause.evidence if verdict.root_cause else ()
+    first = message.splitlines()[0]
+    shown = next((each for each in evidence if first in each.text), evidence[0] if evidence else None)
+    return (shown.file, shown.line) if shown else (None, None)

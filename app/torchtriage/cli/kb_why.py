@@ -1,4 +1,4 @@
-"""`torchtriage kb why`: says why an entry did or did not match a log, sign by sign."""
+"""`torchtriage kb why`: says why an entry did or did not match a log, sign by sign, and which case speaks."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def page(why: Why, lang: Language) -> str:
-    """-> the answer as text: the sentence, then the signs that got furthest with what is missing in brackets."""
+    """-> the answer as text: the sentence, its cases, then the signs that got furthest, what is missing in brackets."""
     lines = [f"{why.entry}: {why.sentence(lang)}"]
+    lines += [f"  {'情形' if lang == 'zh' else 'case'} {case.case} {case.sentence(lang)}" for case in why.cases]
     for sign in why.signs[:_MOST_SIGNS]:
         lines += ["", f"{sign.where}: {sign.sign}", f"  {sign.sentence(lang)}"]
         if sign.line is not None:

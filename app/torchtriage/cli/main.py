@@ -14,6 +14,7 @@ from torchtriage.errors import BadInput, KnowledgeError, NotFound, SettingError,
 COMMANDS = {
     "triage": "",
     "triage-archive": "",
+    "brief": "",
     "kb": "",
     "completion": "",
     "serve": "server",
@@ -23,6 +24,7 @@ COMMANDS = {
     "changes": "server",
     "retriage": "server",
     "demo": "server",
+    "explain": "server",
     "mcp": "mcp",
     "watch-kubernetes": "kubernetes",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from torchtriage.domain.verdict import Verdict
     from torchtriage.reading.sources import Run
 
-_STATUS = {"healthy": 0, "unexplained": 12}
+_STATUS = {"healthy": 0, "unexplained": 12, "inconclusive": 13}
 UNREDACTED = "torchtriage: WARNING: --no-redact: what follows may hold passwords, tokens and keys that the log holds"
 
 
@@ -28,7 +29,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "triage",
         help="find the root cause in a log",
-        description="Find the root cause in each log and print it with evidence and fixes. Needs no server.",
+        description="Find the root cause in each log: what failed, where, why and what to do. Needs no server.",
     )
     parser.add_argument(
         "paths",
@@ -36,12 +37,20 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="PATH",
         help="a log, a folder of logs, or a .gz, .zst, .tar.gz or .zip file; - reads standard input (default)",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object per PATH, each on one line")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="print one JSON object per PATH, each on one line")
+    how.add_argument(
+        "--all",
+        action="store_true",
+        dest="whole",
+        help="print all that is known behind the first screen: causes, fixes, checks, prevention, reasons, facts",
+    )
     parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of causes and fixes (en)")
     parser.add_argument(
         "--exit-code",
         action="store_true",
-        help="exit with 0 if healthy, 10 if a retry can help, 11 if a fix comes first, 12 if unexplained",
+        help="exit with 0 if healthy, 10 if a retry can help, 11 if a fix comes first, 12 if unexplained, "
+        "13 if the log shows neither a failure nor a good end",
     )
     parser.add_argument("--no-redact", action="store_true", help="print passwords and tokens as they are in the log")
     parser.add_argument(
@@ -84,12 +93,12 @@ def run(options: argparse.Namespace) -> int:
 def trace_lines(trace: Trace) -> Iterator[str]:
     """Yields a table of the steps: its name, milliseconds, what it took from the one before, what it gave; samples
     below. What the log says in them is redacted."""
-    from torchtriage.reading.redaction.redact import redact
+    from torchtriage.reading.redaction.encoded_secrets import redact_encoded
 
     took = ""
     for step in trace.steps:
         yield f"{step.name:18}{step.seconds * 1000:9.1f} ms  {took:32} -> {step.gave}"
-        yield from ("    " + redact(sample).partition("\n")[0] for sample in step.samples)
+        yield from ("    " + redact_encoded(sample).partition("\n")[0] for sample in step.samples)
         took = step.gave
 
 
@@ -107,6 +116,8 @@ def _print(verdict: Verdict, options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(verdict.as_dict(), ensure_ascii=False), flush=True)
         return
-    from torchtriage.cli.verdict_report import report
+    from torchtriage.cli.verdict_report import WIDTH, report
 
-    print(report(verdict, options.lang, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size((WIDTH, 24)).columns if terminal else WIDTH
+    print(report(verdict, options.lang, terminal and "NO_COLOR" not in os.environ, width, options.whole))

@@ -1,11 +1,18 @@
-"""A verdict as a page for people: what failed, why, what to do, and the lines that show it."""
+"""A verdict as text for people: a first screen of at most 20 lines, and the rest behind it where it is asked for."""
 
 from __future__ import annotations
 
+from torchtriage.answer.first_screen import first_screen
+from torchtriage.cli.text_width import columns, cut, rows, wrapped
 from torchtriage.domain.entry import Language
-from torchtriage.domain.verdict import SuggestedFix, Verdict
+from torchtriage.domain.fact import Fact
+from torchtriage.domain.first_screen import FirstScreen
+from torchtriage.domain.verdict import Evidence, SuggestedFix, Verdict
 from torchtriage.reading.prefixes.strip import ANSI
 
+MOST_ROWS = 19  # of the first screen; an empty one follows
+WIDTH = 100  # columns where the output is no terminal
+_WIDEST = 110  # columns that a sentence takes; longer lines are hard to read
 _BOLD, _DIM, _RED, _GREEN, _YELLOW, _CYAN, _OFF = (
     "\x1b[1m",
     "\x1b[2m",
@@ -15,91 +22,194 @@ _BOLD, _DIM, _RED, _GREEN, _YELLOW, _CYAN, _OFF = (
     "\x1b[36m",
     "\x1b[0m",
 )
+_COLOURS = {"healthy": _GREEN, "inconclusive": _YELLOW}
+_LABELS: dict[str, tuple[str, str]] = {
+    "where": ("Where", "位置"),
+    "why": ("Why", "依据"),
+    "do": ("Do", "怎么办"),
+    "retry": ("Retry", "重试"),
+    "sure": ("Sure", "置信度"),
+    "unknown": ("Unknown", "未知"),
+}
+_LEFT = 9  # columns of the labels
+_RETRY = {
+    "yes": ("yes.", "有帮助。"),
+    "no": ("no.", "没有帮助。"),
+    "once": ("once.", "可以试一次。"),
+    "elsewhere": ("yes, on other hosts", "换主机重试"),
+}
+_SURE = {"certain": ("certain", "确定"), "likely": ("likely", "很可能"), "possible": ("possible", "可能")}
+_NO_ENTRY = ("no entry of the knowledge base names the cause", "知识库中没有对应条目")
+_SHORTENED = ("$ (long command: --all)", "$ （命令较长，见 --all）")
 _WORDS: dict[str, tuple[str, str]] = {
-    "healthy": ("Nothing failed", "没有发现失败"),
-    "unexplained": ("Failed, and no entry names the cause", "运行失败，知识库中没有对应条目"),
     "evidence": ("Evidence", "证据"),
-    "why": ("Cause", "原因"),
-    "do": ("What to do", "怎么办"),
+    "why": ("Causes", "可能原因"),
+    "do": ("All fixes", "所有办法"),
     "check": ("Confirm it", "如何确认"),
     "shown": ("this log shows", "本日志显示"),
     "prevent": ("Prevention", "如何预防"),
     "followed": ("What followed", "连带后果"),
     "reasons": ("Why this verdict", "判断依据"),
-    "others": ("Also seen", "其他候选"),
+    "others": ("Also considered", "其他候选"),
     "earlier": ("Earlier runs in this log", "同一日志中更早的运行"),
+    "facts": ("What the log tells of the run", "日志中的运行信息"),
     "more": ("Read more", "参考"),
-    "retry": ("Retry", "重试"),
+    "warnings": ("Warnings", "注意"),
 }
-_RETRY = {
-    "yes": ("will help", "有帮助"),
-    "no": ("will not help", "没有帮助"),
-    "once": ("is worth one try", "可以试一次"),
+# Parts behind the first screen that its last line names, with how much there is of each.
+_COUNTED: dict[str, tuple[str, str]] = {
+    "why": ("causes ({})", "可能原因 {} 条"),
+    "do": ("fixes ({})", "办法 {} 条"),
+    "reasons": ("reasons ({})", "判断依据 {} 条"),
+    "earlier": ("earlier runs ({})", "更早的运行 {} 次"),
+    "facts": ("facts ({})", "运行信息 {} 条"),
 }
+_NUMBERED = frozenset({"why", "do"})
 
 
-_SURE = {"certain": "确定", "likely": "很可能", "possible": "可能"}
-
-
-def report(verdict: Verdict, lang: Language, colour: bool) -> str:
-    """-> the whole page as text, with ANSI colours where `colour` is set."""
-    page = _Page(lang == "zh", colour)
-    root = verdict.root_cause
-    page.line(verdict.source, _DIM)
-    if root is None:
-        page.line(page.word("healthy"), _BOLD + _GREEN)
-    else:
-        page.line(root.title if root.entry else page.word("unexplained"), _BOLD + _RED)
-        sure = _SURE[root.confidence] if page.chinese else root.confidence
-        about = [root.entry or verdict.signature or "", sure, _host_and_rank(verdict), root.time or ""]
-        page.line(" · ".join(part for part in about if part), _CYAN)
-        retry = _RETRY[verdict.action.retry][lang == "zh"]
-        elsewhere = f" ({verdict.action.exclusion})" if verdict.action.exclusion else ""
-        colon, stop = ("：", "。") if page.chinese else (": ", ". ")
-        page.line(f"{page.word('retry')}{colon}{retry}{elsewhere}{stop}{verdict.action.reason}", _YELLOW)
-        page.part("evidence", [f"{line.file + ':' if line.file else ''}{line.line}: {ANSI.sub('', line.text).strip()}"
-                               for line in root.evidence])  # fmt: skip
-        page.part("why", list(root.causes), numbered=True)
-        page.part("do", [_fix(fix, page.word("shown")) for fix in root.fixes], numbered=True)
-        page.part("check", [f"$ {check}" for check in root.checks])
-        page.part("prevent", list(root.prevent))
-        page.part("followed", [_cascade(verdict, number) for number in range(len(verdict.cascades))])
-        page.part("reasons", list(root.reasons))
-        page.part("more", list(root.references))
-    page.part("others", [f"{other.entry} ({other.score:.2f})" for other in verdict.candidates])
-    page.part("earlier", [f"{run.line}: {run.outcome} {run.entry or ''}".rstrip() for run in verdict.earlier_runs])
-    page.part("", [f"! {warning}" for warning in verdict.warnings])
+def report(verdict: Verdict, lang: Language, colour: bool, width: int = WIDTH, whole: bool = False) -> str:
+    """-> the first screen as text of `width` columns, with ANSI colours where `colour` is set; all that is known of the
+    run behind it where the `whole` is wanted."""
+    page = _Page(verdict, lang == "zh", colour, width)
+    for tight in range(1 if whole else _TIGHTEST + 1):
+        page.screen(tight, whole)
+        if page.rows <= MOST_ROWS:
+            break
+    if whole:
+        page.rest()
     return "\n".join(page.lines) + "\n"
 
 
+_TIGHTEST = 5  # how often a first screen that is too long is made shorter
+
+
 class _Page:
-    def __init__(self, chinese: bool, colour: bool) -> None:
+    def __init__(self, verdict: Verdict, chinese: bool, colour: bool, width: int) -> None:
         self.lines: list[str] = []
-        self.chinese, self._colour = chinese, colour
+        self.rows = 0
+        self._verdict, self._chinese, self._colour = verdict, chinese, colour
+        self._width = max(width, 40)
+        self._screen = first_screen(verdict, "zh" if chinese else "en")
+        self._rest = _rest(verdict, _WORDS["shown"][chinese])
 
-    def word(self, key: str) -> str:
-        return _WORDS[key][self.chinese]
-
-    def line(self, text: str, style: str = "") -> None:
-        self.lines.append(f"{style}{text}{_OFF}" if self._colour and style else text)
-
-    def part(self, title: str, items: list[str], numbered: bool = False) -> None:
-        if not items:
+    def screen(self, tight: int, whole: bool) -> None:
+        """Writes the first screen, shorter with each step of `tight`: first the telling line and why to retry,
+        then long commands, then the last steps, then the sentences themselves."""
+        self.lines, self.rows = [], 0
+        verdict, screen = self._verdict, self._screen
+        self._line(cut(verdict.source, self._width), _DIM)
+        self._sentence("", screen.what, _BOLD + _COLOURS.get(verdict.outcome, _RED), most=3 if tight >= 5 else None)
+        if screen.where:
+            self._sentence("where", " · ".join(screen.where), _CYAN, most=2 if tight else None)
+        if screen.why:
+            self._sentence("why", _telling(screen.why), most=1 if tight >= 2 else 2 if tight else 3)
+        self._steps(screen, tight)
+        if screen.retry:
+            self._sentence("retry", self._retry(screen, tight), _YELLOW)
+        if verdict.root_cause is not None:
+            self._sentence("sure", self._sure(screen), most=1)
+        if screen.unknown:
+            self._sentence("unknown", screen.unknown, most=1 if tight >= 4 else 2 if tight >= 2 else None)
+        if whole:
             return
-        self.line("")
-        if title:
-            self.line(self.word(title), _BOLD)
-        for number, item in enumerate(items, 1):
-            lead = f"{number}. " if numbered else ""
-            self.line("  " + lead + item.replace("\n", "\n     "))
+        for warning in verdict.warnings[: 0 if tight else 2]:
+            self._line(cut(f"! {warning}", self._width))
+        if any(name in _COUNTED for name, _ in self._rest):
+            self._line(self._behind(), _DIM)
+
+    def rest(self) -> None:
+        """Writes what stands behind the first screen."""
+        for name, items in self._rest:
+            self._line("")
+            self._line(_WORDS[name][self._chinese], _BOLD)
+            for number, item in enumerate(items, 1):
+                lead = f"{number}. " if name in _NUMBERED else ""
+                self._line("  " + lead + item.replace("\n", "\n     "))
+
+    def _steps(self, screen: FirstScreen, tight: int) -> None:
+        steps = screen.steps[: 1 if tight >= 5 else 2 if tight >= 4 else None]
+        longest = 2 if tight >= 3 else None
+        for number, step in enumerate(steps, 1):
+            self._sentence(
+                "do" if number == 1 else " ", f"{number}. {step.do}", inner=3, most=2 if tight >= 5 else None
+            )
+            if step.run is None:
+                continue
+            lead = " " * (_LEFT + 3)
+            shown = [
+                f"{lead}$ {line}" if at == 0 else f"{lead}  {line}" for at, line in enumerate(step.run.split("\n"))
+            ]
+            if longest is not None and sum(rows(line, self._width) for line in shown) > longest:
+                shown = [lead + _SHORTENED[self._chinese]]
+            for line in shown:
+                self._line(line)
+
+    def _behind(self) -> str:
+        """-> what --all shows besides, the parts that people ask for first."""
+        counted = {name: len(items) for name, items in self._rest}
+        told = [words[self._chinese].format(counted[name]) for name, words in _COUNTED.items() if name in counted]
+        if self._chinese:
+            return cut(f"--all 还显示：{'、'.join(told)}{'等' if len(counted) > len(told) else ''}", self._width)
+        return cut(f"--all shows {', '.join(told)}{' and more' if len(counted) > len(told) else ''}", self._width)
+
+    def _retry(self, screen: FirstScreen, tight: int) -> str:
+        told = _RETRY[screen.retry or "no"][self._chinese]
+        if screen.exclusion:
+            told = f"{told.rstrip('.。')} ({screen.exclusion}){'。' if self._chinese else '.'}"
+        elif screen.retry == "elsewhere":
+            told += "。" if self._chinese else "."
+        whole = f"{told}{'' if self._chinese else ' '}{screen.because}".rstrip()
+        return told if tight and columns(whole) > min(self._width, _WIDEST) - _LEFT else whole
+
+    def _sure(self, screen: FirstScreen) -> str:
+        verdict, root = self._verdict, self._verdict.root_cause
+        if root is None or screen.sure is None:
+            return _NO_ENTRY[self._chinese]
+        case = verdict.answer.case if verdict.answer else None
+        return f"{_SURE[screen.sure][self._chinese]} · {root.entry}{'/' + case if case else ''}"
+
+    def _sentence(self, label: str, text: str, style: str = "", inner: int = 0, most: int | None = None) -> None:
+        """Writes a sentence behind its label, in as many lines as it needs, or at most `most`."""
+        left = _LEFT if label else 0
+        told = wrapped(ANSI.sub("", text), min(self._width, _WIDEST) - left, inner, most)
+        name = _LABELS[label][self._chinese] if label.strip() else ""
+        lead = f"{name}{' ' * (left - (2 * len(name) if self._chinese else len(name)))}"
+        for at, line in enumerate(told):
+            start = (f"{_DIM}{lead}{_OFF}" if self._colour and name else lead) if at == 0 else " " * left
+            self._line(line, style, start)
+
+    def _line(self, text: str, style: str = "", lead: str = "") -> None:
+        self.rows += rows(ANSI.sub("", lead) + text, self._width)
+        self.lines.append(lead + (f"{style}{text}{_OFF}" if self._colour and style else text))
 
 
-def _host_and_rank(verdict: Verdict) -> str:
+def _rest(verdict: Verdict, shown: str) -> list[tuple[str, list[str]]]:
+    """-> the parts that the first screen does not hold, by name, without the empty ones."""
     root = verdict.root_cause
-    if root is None:
-        return ""
-    rank = f"rank {root.rank}" if root.rank is not None else ""
-    return " @ ".join(part for part in (rank, root.host or "") if part)
+    parts: list[tuple[str, list[str]]] = []
+    if root is not None:
+        evidence = [_telling(line) for line in root.evidence]
+        parts += [
+            ("evidence", evidence if len(evidence) > 1 else []),
+            ("why", list(root.causes)),
+            ("do", [_fix(fix, shown) for fix in root.fixes]),
+            ("check", [f"$ {check}" for check in root.checks]),
+            ("prevent", list(root.prevent)),
+            ("followed", [_cascade(verdict, number) for number in range(len(verdict.cascades))]),
+            ("reasons", list(root.reasons)),
+        ]
+    parts += [
+        ("others", [f"{other.entry} ({other.score:.2f})" for other in verdict.candidates]),
+        ("earlier", [f"{run.line}: {run.outcome} {run.entry or ''}".rstrip() for run in verdict.earlier_runs]),
+        ("facts", [_fact(fact) for fact in verdict.facts]),
+        ("more", list(root.references) if root else []),
+        ("warnings", [f"! {warning}" for warning in verdict.warnings]),
+    ]
+    return [(name, items) for name, items in parts if items]
+
+
+def _telling(line: Evidence) -> str:
+    return f"{line.file + ':' if line.file else ''}{line.line}: {ANSI.sub('', line.text).strip()}"
 
 
 def _fix(fix: SuggestedFix, shown: str) -> str:
@@ -107,6 +217,12 @@ def _fix(fix: SuggestedFix, shown: str) -> str:
     applies = f" [{fix.applies}{version}]" if fix.applies not in ("any", "") else ""
     detail = f"\n{fix.detail}" if fix.detail else ""
     return f"{fix.title}{applies}{detail}" + "".join(f"\n$ {command}" for command in fix.commands)
+
+
+def _fact(fact: Fact) -> str:
+    value = cut(" ".join(ANSI.sub("", fact.text).split()), 200)
+    at = "" if fact.line is None else f"  ({fact.file + ':' if fact.file else ''}{fact.line})"
+    return f"{fact.name}: {value}{at}"
 
 
 def _cascade(verdict: Verdict, number: int) -> str:

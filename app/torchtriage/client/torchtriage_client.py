@@ -46,7 +46,9 @@ _SAMPLE = 64 << 10
 _TEXT = bytes(range(32, 256)) + b"\0\t\n\r\x0b\x0c\x1b\x08\x07"
 _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 _LOG_NAME = re.compile(r"(\.(log|out|err|txt|jsonl?|std(out|err)|[oe]\d+)(\.\d+)?(\.gz|\.zst)?|/[^.]+)$", re.I)
-_KINDS = ("explained", "unexplained", "healthy")
+_KINDS = ("explained", "unexplained", "healthy", "inconclusive")
+_INCONCLUSIVE = 13
+_NOT_FAILED = ("healthy", "inconclusive")  # as far as the log tells
 
 
 def say(text: str) -> None:
@@ -552,6 +554,10 @@ def _connect_soon(connection: Any, connect: Callable[[], None]) -> None:
 # ---------------------------------------------------------------- the verdict
 
 
+_MOST_STEPS = 3
+_LONGEST_COMMAND = 3  # lines; the page has longer ones
+
+
 def told(incident: dict[str, Any]) -> list[str]:
     """-> the lines for people at the end of a job's log."""
     verdict = incident.get("verdict") or {}
@@ -563,34 +569,51 @@ def told(incident: dict[str, Any]) -> list[str]:
             "triaged": "is done; it was handed in before, and this token may not read",
         }.get(str(incident.get("state")), "is under way")
         return [f"The log is kept, the triage {waiting}", "  {}".format(incident.get("url"))]
-    lines = [_headline(outcome, cause)]
-    where = [
-        "rank {}".format(cause["rank"]) if cause.get("rank") is not None else "",
-        "on {}".format(cause["host"]) if cause.get("host") else "",
-    ]
+    said = verdict.get("answer") or {}
+    lines = [said.get("says") or _headline(outcome, cause)]
+    where = _where(cause, said.get("values") or {})
+    if where:
+        lines.append("  where: " + where)
     evidence = (cause.get("evidence") or [{}])[0]
     if evidence.get("text"):
-        where.append("line {}: {}".format(evidence.get("line"), evidence["text"].strip()))
-    if any(where):
-        lines.append("  " + " ".join(filter(None, where)))
-    fixes = cause.get("fixes") or []
-    if fixes:
-        lines.append("  do:    {}".format(fixes[0].get("title")))
-        lines += [f"         $ {command}" for command in (fixes[0].get("commands") or [])[:3]]
-    if outcome != "healthy":
+        lines.append("  why:   line {}: {}".format(evidence.get("line"), evidence["text"].strip()))
+    steps = said.get("steps") or [
+        {"do": fix.get("title"), "run": (fix.get("commands") or [None])[0]} for fix in (cause.get("fixes") or [])[:2]
+    ]
+    for number, step in enumerate(steps[:_MOST_STEPS], 1):
+        lines.append("  {:6} {}. {}".format("do:" if number == 1 else "", number, step.get("do")))
+        command = (step.get("run") or "").split("\n")
+        if command[0] and len(command) <= _LONGEST_COMMAND:
+            lines += ["            {}{}".format("  " if at else "$ ", line) for at, line in enumerate(command)]
+    if outcome not in _NOT_FAILED:
         hosts = ", ".join(_hosts(action))
-        lines.append(
-            "  retry: {} ({}{})".format(
-                action.get("retry"), action.get("advice"), ": without " + hosts if hosts else ""
-            )
-        )
+        advice = "{}{}".format(action.get("advice"), ": without " + hosts if hosts else "")
+        lines.append("  retry: {} ({}). {}".format(action.get("retry"), advice, action.get("reason") or ""))
+        known = "{} ({})".format(cause.get("confidence"), cause.get("entry"))
+        lines.append("  sure:  " + (known if cause.get("entry") else "no entry names the cause"))
+    if said.get("unknown"):
+        lines.append("  not known: {}".format(said["unknown"]))
     lines.append("  more:  {}".format(incident.get("url")))
     return [re.sub(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", "", line)[:600] for line in lines]
+
+
+def _where(cause: dict[str, Any], values: dict[str, Any]) -> str:
+    """-> rank, host, time and the line of code, as far as the log tells them."""
+    rank, several = cause.get("rank"), values.get("ranks")
+    parts = [
+        f"rank {rank}" if rank is not None else f"seen on ranks {several}" if several else "",
+        cause.get("host"),
+        re.sub(r"^--|\.\d+", "", cause.get("time") or "").replace("T", " "),
+        values.get("where") or values.get("library_frame"),
+    ]
+    return " · ".join(str(part) for part in parts if part)
 
 
 def _headline(outcome: str, cause: dict[str, Any]) -> str:
     if outcome == "healthy":
         return "Nothing in the log says why it failed"
+    if outcome == "inconclusive":
+        return "The log shows neither a failure nor a good end"
     if outcome == "unexplained":
         thrown = cause.get("exception") or {}
         return "Unexplained: %s" % (thrown.get("type") or "something failed that no entry names")
@@ -606,11 +629,12 @@ def show(lines: Sequence[str], stream: Any) -> None:
 
 
 def status_of(incident: dict[str, Any] | None) -> int | None:
-    """-> 0 healthy, 10 a retry can help, 11 it must be fixed first, 12 unexplained; None without a verdict."""
+    """-> 0 healthy, 10 a retry can help, 11 it must be fixed first, 12 unexplained, 13 inconclusive; None without a
+    verdict."""
     verdict = (incident or {}).get("verdict") or {}
     if verdict.get("outcome") == "explained":
         return 10 if (verdict.get("action") or {}).get("retry") in ("yes", "once") else 11
-    return {"healthy": 0, "unexplained": 12}.get(str(verdict.get("outcome")))
+    return {"healthy": 0, "unexplained": 12, "inconclusive": _INCONCLUSIVE}.get(str(verdict.get("outcome")))
 
 
 def _hosts(action: dict[str, Any]) -> list[str]:
@@ -1059,7 +1083,7 @@ def run(settings: Settings, command: list[str], exit_code: bool, node: int | Non
         if not is_over:
             stream.pass_on_alone()
     advised = status_of(incident) if exit_code else None
-    return advised or status
+    return status if advised in (None, 0, _INCONCLUSIVE) else advised  # which says more than such a verdict
 
 
 def replace_by(command: list[str]) -> int:
@@ -1233,7 +1257,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--exit-code",
         action="store_true",
         help="the exit status tells the verdict: 10 a retry can help, 11 it must be fixed first, 12 unexplained, "
-        "0 healthy (run: the command's own)",
+        "13 inconclusive, 0 healthy (run: both give the command's own)",
     )
     facts = parser.add_argument_group("what is known of the job (else $TORCHTRIAGE_JOB_ID, …, and its scheduler)")
     for name in _FIELDS:

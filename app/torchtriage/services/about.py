@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -11,12 +10,13 @@ from torchtriage import __version__
 from torchtriage.domain.entry import Entry
 from torchtriage.engine import VERSION
 from torchtriage.knowledge import BUILT_IN
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.services.service import Service
 from torchtriage.settings import Settings
 from torchtriage.settings.options import PREFIX
 from torchtriage.storage import incidents
 
-_PASSWORD = re.compile(r"(://[^/@:]*:)[^/@]*@")
+_PASSWORD = lazy_regex(r"(://[^/@:]*:)[^/@]*@")
 
 
 @dataclass(frozen=True, slots=True)

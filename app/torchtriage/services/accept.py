@@ -48,7 +48,8 @@ def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime 
                 writer.write(chunk)
             files.append(StoredFile(file.name, *writer.finish()))
             writers.append(writer)
-        refuse_empty(files)
+        if job.exit_code is None and job.state is None:  # which say of an empty log, too, how its run ended
+            refuse_empty(files)
         service.blobs.keep(writers)
         kept = Received(_clean(job), StoredLog(_digest(files), tuple(files)), at or datetime.now(UTC))
         arrival = UploadedLog(kept, tuple(writers), stack.pop_all().close)

@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 from torchtriage.domain.group import Group, GroupStatus
 from torchtriage.domain.incident import Incident
 from torchtriage.domain.notice import NoticeKind
-from torchtriage.services.llm_suggestion import put_question
 from torchtriage.services.service import Service
 from torchtriage.storage import alerts, groups, incidents, outbox
 from torchtriage.storage.outbox import Wanted
@@ -23,13 +22,12 @@ def put_notices(session: Session, service: Service, incident_id: str) -> None:
     now = datetime.now(UTC)
     if service.settings.slack_signing_secret:
         outbox.release(session, incident_id, now)
-    if not service.channels.senders and not service.settings.llm_url:
+    if not service.channels.senders:
         return
     incident = incidents.read(session, incident_id)
     if incident.group is None:
         return
     group = groups.read(session, incident.group.id)
-    put_question(session, service, incident, group)
     if _is_wanted(service, group, now):
         over = _passed(session, service, group)
         kind = _kind(incident, group, over)

@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from torchtriage.domain.dashboard import OTHERS, UNKNOWN, Chart, ClusterRecord, Cost, Dashboard, Range
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.domain.stats import StatsFilter, Total
+from torchtriage.domain.verdict import FAILED
 from torchtriage.services.service import Service
 from torchtriage.storage import dashboard as stored
 from torchtriage.storage import hosts
@@ -19,7 +20,7 @@ _CAUSES, _HOSTS, _JUDGED, _RETRIES = 15, 20, 15, 1000
 
 
 def dashboard(service: Service, wanted: Range, cluster: str | None = None) -> Dashboard:
-    """-> all that the page shows. Healthy logs count nowhere but where retries are judged."""
+    """-> all that the page shows. Logs that show no failure count nowhere but where retries are judged."""
     within = StatsFilter(_start(wanted.first), _start(wanted.last + timedelta(days=1)), cluster)
     by_day = wanted.days <= _DAYS_BY_DAY
     with service.database.reading() as session:
@@ -30,7 +31,7 @@ def dashboard(service: Service, wanted: Range, cluster: str | None = None) -> Da
         retries = stored.retry_success(session, within, _RETRIES)
         precision = stored.precision(session, within, _JUDGED)
     times = tuple(_days(wanted)) if by_day else tuple(_months(wanted))
-    failed = [total for total in by_cluster if total.outcome != "healthy"]
+    failed = [total for total in by_cluster if total.outcome in FAILED]
     hours = _hours(wanted, first, datetime.now(UTC))
     return Dashboard(
         range=wanted,

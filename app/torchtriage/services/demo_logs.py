@@ -5,18 +5,18 @@ Everything about the launch is made up from a seed; the messages are the example
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
 from torchtriage.domain.entry import Entry, Role
+from torchtriage.lazy_regex import lazy_regex
 
 LOCAL = 8  # GPUs of a host
 _OF_HOSTS = ("platform", "hardware")
-_RAISED = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Exit|Warning|Interrupt)\b.*")
-_RANK = re.compile(r"(?i)rank\W{0,2}_?\d")  # that a message names, which may not be the one that fails here
+_RAISED = lazy_regex(r"^[A-Za-z_][\w.]*(Error|Exception|Exit|Warning|Interrupt)\b.*")
+_RANK = lazy_regex(r"(?i)rank\W{0,2}_?\d")  # that a message names, which may not be the one that fails here
 _STEP = timedelta(seconds=7)
 _SHOWN_WAITING = 96  # ranks that print that they waited
 
@@ -49,7 +49,8 @@ def log_of(launch: Launch, entry: Entry | None, rank: int, chance: Random) -> st
         return "\n".join(lines) + "\n"
     # A worker raises what is its own fault; what hits it from outside is told by others.
     own = entry.owner not in _OF_HOSTS and Role.PROCESS_END not in entry.roles
-    told = [example for example in entry.match_examples if not _RANK.search(example)] or entry.match_examples
+    known = entry.messages() or tuple(case.example for case in entry.cases if case.example)
+    told = [example for example in known if not _RANK.search(example)] or list(known)
     told = [example for example in told if bool(_RAISED.match(example)) == own] or told
     message = chance.choice(told).rstrip("\n").split("\n")
     of_host = entry.owner in _OF_HOSTS and not _RAISED.match(message[0])

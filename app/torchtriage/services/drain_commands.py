@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from torchtriage.domain.host import host_name
+from torchtriage.lazy_regex import lazy_regex
 
-_NUMBERED = re.compile(r"(.*?)(\d+)")
+_NUMBERED = lazy_regex(r"(.*?)(\d+)")
 
 
 def commands(hosts: Iterable[str]) -> dict[str, str]:

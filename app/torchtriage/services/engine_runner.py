@@ -33,7 +33,8 @@ _CHUNK = 1 << 20
 @dataclass(frozen=True, slots=True)
 class Order:
     """A run to triage: its files as (name, path of a spooled file or sha256 of a stored one), and their bytes. `known`
-    is what its sender told that commands can be filled with, by the names that entries have for it."""
+    is what its sender told that commands can be filled with, by the names that entries have for it, and how its job
+    ended."""
 
     files: tuple[tuple[str, Path | str], ...]
     bytes: int

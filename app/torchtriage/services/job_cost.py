@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from torchtriage.domain.incident import Job
-from torchtriage.domain.verdict import RunFacts, Verdict
+from torchtriage.domain.verdict import FAILED, RunFacts, Verdict
 
 
 def gpu_hours_lost(job: Job, verdict: Verdict) -> float | None:
     """-> GPUs × hours whose work is lost: from the last checkpoint to the failure, else from the start of the run to
-    its end; None where that isn't known.
+    its end; None where that isn't known,
+    or the log does not show that it failed.
 
     Start and end are taken from one clock: both as the sender said them, or both as the log has them.
     """
@@ -22,7 +23,7 @@ def gpu_hours_lost(job: Job, verdict: Verdict) -> float | None:
     since_checkpoint = _since_checkpoint(verdict)
     if since_checkpoint is not None and (seconds is None or since_checkpoint < seconds):
         seconds = since_checkpoint
-    if verdict.outcome == "healthy" or gpus is None or seconds is None:
+    if verdict.outcome not in FAILED or gpus is None or seconds is None:
         return None
     return round(gpus * seconds / 3600, 4)
 

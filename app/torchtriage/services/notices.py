@@ -7,13 +7,13 @@ from typing import cast
 
 from sqlalchemy.orm import Session
 
-from torchtriage.answer.action import advise, told_fixes
+from torchtriage.answer.first_screen import first_screen
+from torchtriage.answer.localized_verdict import localized, title_of
 from torchtriage.chat.wording import word
-from torchtriage.domain.entry import Entry, Language
+from torchtriage.domain.entry import Language
 from torchtriage.domain.group import Group
 from torchtriage.domain.incident import Incident
 from torchtriage.domain.notice import Notice, NoticeKind
-from torchtriage.domain.verdict import SuggestedFix, Verdict
 from torchtriage.errors import NotFound
 from torchtriage.reading.redaction.redact_values import without_secrets
 from torchtriage.services.service import Service
@@ -42,30 +42,26 @@ def notice_of(
 ) -> Notice:
     """-> the notice; `recent` is how many incidents the group had in 7 days."""
     lang, base = language(service), service.settings.base_url
-    verdict, root = incident.verdict, incident.root_cause
-    entry = service.knowledge.entries.get(incident.entry or "")
-    evidence = root.evidence[0] if root and root.evidence else None
-    fix = _fix(verdict, entry, lang)
+    verdict = localized(incident.verdict, service.knowledge, lang) if incident.verdict else None
+    screen = first_screen(verdict, lang) if verdict else None
+    evidence = screen.why if screen else None
     return Notice(
         kind=kind,
         lang=lang,
-        title=_title(incident, entry, lang),
+        title=_title(service, incident, lang),
         outcome=verdict.outcome if verdict else "failed",
         url=f"{base}/incidents/{incident.id}",
         incident=incident.id,
         group=group.id if group else None,
         group_url=f"{base}/groups/{group.id}" if group else None,
         entry=incident.entry,
-        confidence=root.confidence if root else None,
-        rank=root.rank if root else None,
-        host=root.host if root else None,
+        screen=screen,
         job_name=incident.job.job_name,
         job_id=incident.job.job_id,
         user=incident.job.user,
         cluster=incident.job.cluster,
         evidence=evidence.text if evidence else incident.failure,
         line=evidence.line if evidence else None,
-        advice=_advice(verdict, entry, lang),
         count=group.count if group else 0,
         recent=recent,
         gpu_hours=group.gpu_hours_lost if group else incident.gpu_hours_lost,
@@ -73,8 +69,6 @@ def notice_of(
         muted_until=_still(group.muted_until) if group else None,
         over=over,
         document=without_secrets({"incident": incident.as_dict(base), "group": group.as_dict(base) if group else None}),
-        fix=fix.title if fix else None,
-        command=fix.commands[0] if fix and fix.commands else None,
     )
 
 
@@ -88,32 +82,11 @@ def language(service: Service) -> Language:
     return cast(Language, service.settings.alert_language)
 
 
-def _title(incident: Incident, entry: Entry | None, lang: Language) -> str:
-    if entry:
-        return entry.title.in_(lang)
-    if incident.root_cause:
-        return incident.root_cause.title
-    return word(lang, "healthy" if incident.verdict else "failed")
-
-
-def _advice(verdict: Verdict | None, entry: Entry | None, lang: Language) -> str | None:
-    """-> whether a retry helps; in the words that were stored where the knowledge of then said something else."""
-    if verdict is None or verdict.root_cause is None:
-        return None
-    stored, root = verdict.action, verdict.root_cause
-    reason = stored.reason
-    if entry is not None or root.entry is None:
-        today = advise(entry, root.words, stored.exclude_hosts, lang)
-        reason = today.reason if today.advice == stored.advice else stored.reason
-    return f"{reason} {stored.exclusion}".rstrip()
-
-
-def _fix(verdict: Verdict | None, entry: Entry | None, lang: Language) -> SuggestedFix | None:
-    """-> the first fix of today's knowledge."""
-    if verdict is None or verdict.root_cause is None or entry is None:
-        return None
-    root, versions = verdict.root_cause, verdict.run.versions_inferred | verdict.run.versions
-    return next(iter(told_fixes(entry, root.words, root.captured, versions, lang)), None)
+def _title(service: Service, incident: Incident, lang: Language) -> str:
+    root = incident.root_cause
+    if root is None:
+        return word(lang, incident.verdict.outcome if incident.verdict else "failed")
+    return title_of(root.entry, service.knowledge, lang, root.title) or root.title
 
 
 def _still(moment: datetime | None) -> datetime | None:

@@ -14,7 +14,7 @@ from torchtriage.chat.delivery_errors import Undelivered
 from torchtriage.domain.access import Change
 from torchtriage.domain.notice import Notice, NoticeKind, OutboxItem, SendState, Thread
 from torchtriage.errors import NotFound
-from torchtriage.services.llm_suggestion import SUGGEST, suggest
+from torchtriage.services.explanation import EXPLAIN, explain
 from torchtriage.services.notices import read_notice, test_notice
 from torchtriage.services.service import Service
 from torchtriage.services.slack_jobs import ANSWER, REPLY, TAKE, Keep, answer, reply, take
@@ -24,7 +24,7 @@ from torchtriage.storage.pagination import Page
 
 log = logging.getLogger(__name__)
 LEASE = 30  # seconds after which another takes what a process that is no more was sending
-NO_LANE = (TAKE, ANSWER, REPLY, SUGGEST)
+NO_LANE = (TAKE, ANSWER, REPLY, EXPLAIN)
 _SOONEST, _LATEST = 2.0, 3600.0  # seconds before the second try, and between later ones at most
 _PATIENCE = timedelta(days=3)
 _AGAIN = 2.0  # seconds before the next try to keep what came of sending
@@ -67,7 +67,7 @@ def work(service: Service, item: OutboxItem, stopping: Callable[[float], bool] =
     Where that can't be kept, it is tried until it can, or until `stopping`, which waits so many seconds, says no more:
     an item whose end nobody knows holds up its channel for as long as it is lent, and is sent again then.
     """
-    kinds: dict[str, Work] = {TAKE: take, ANSWER: answer, REPLY: reply, SUGGEST: suggest}
+    kinds: dict[str, Work] = {TAKE: take, ANSWER: answer, REPLY: reply, EXPLAIN: explain}
     try:
         keep = kinds.get(item.kind, _notify)(service, item)
     except Undelivered as problem:

@@ -22,6 +22,7 @@ from torchtriage.domain.incident import Job
 from torchtriage.domain.json_form import fields_form, from_json_form
 from torchtriage.domain.notice import NoticeKind, OutboxItem
 from torchtriage.errors import BadInput
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unpack import Upload
 from torchtriage.services.accept import accept
 from torchtriage.services.notices import language, read_notice
@@ -33,7 +34,7 @@ TAKE, ANSWER, REPLY = "slack log", "slack answer", "slack reply"
 CHANNEL = "slack"  # of the items; none of the settings' channels is held up by them
 _SECONDS = 240  # for all files of a message
 _LARGEST = 1 << 30  # bytes; Slack itself takes no larger file
-_LOGS = re.compile(r"\.(log|out|err|txt|gz|zst|tgz|tar|zip|jsonl?|csv|\d+)$", re.IGNORECASE)
+_LOGS = lazy_regex(r"\.(log|out|err|txt|gz|zst|tgz|tar|zip|jsonl?|csv|\d+)$", re.IGNORECASE)
 # Where the bot can't write; there may be another way.
 _ELSEWHERE = {"not_in_channel", "channel_not_found", "is_archived", "restricted_action", "no_permission"}
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
+from torchtriage.causality.ending import JOB_STATE, JOB_STATUS
 from torchtriage.domain.incident import Job, StoredLog
 from torchtriage.errors import NotFound, TriageError
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.queue.subprocess_calls import Interrupted
 from torchtriage.reading.redaction.redact import redact
 from torchtriage.services.alerting import put_notices
@@ -25,7 +26,7 @@ from torchtriage.storage.verdicts import NewVerdict
 
 log = logging.getLogger(__name__)
 # Of a job, of one of an array, of a part of a heterogeneous one.
-_SLURM_ID = re.compile(r"[0-9]+(?:_[0-9]+)?(?:\+[0-9]+)?")
+_SLURM_ID = lazy_regex(r"[0-9]+(?:_[0-9]+)?(?:\+[0-9]+)?")
 _LONGEST_WAIT = 1.0  # seconds: what waits here is safe, what is being accepted is not yet
 _PAUSES = (0.1, 0.5, 1.0, 2.0)  # seconds between the tries to keep what a triage found
 _LOST = "its triage was lost {} times, over hours, with all that ran: its log may be what takes that down"
@@ -79,7 +80,9 @@ def order_of(log: StoredLog, job: Job) -> Order:
     files = tuple((file.name, file.sha256) for file in log.files)
     # Into commands that people copy goes nothing that a shell would take for more than a name.
     told = job.job_id if job.scheduler == "slurm" and _SLURM_ID.fullmatch(job.job_id or "") else None
-    return Order(files, log.bytes, known=(("job", told),) if told else ())
+    ended = ((JOB_STATUS, None if job.exit_code is None else str(job.exit_code)), (JOB_STATE, job.state))
+    known = tuple((name, value) for name, value in (("job", told), *ended) if value)
+    return Order(files, log.bytes, known=known)
 
 
 def _save(service: Service, incident_id: str, job: Job, triaged: Triaged, seconds: float) -> None:

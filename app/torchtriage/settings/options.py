@@ -194,10 +194,11 @@ class Settings:
     llm_url: str = option(
         "",
         value_parsers.url("https://", "http://"),
-        "An OpenAI-compatible address, as `https://…/v1`: a model is asked once about each group that no entry names.",
+        "An OpenAI-compatible address, as `https://…/v1`, of a language model that people can ask about a failure.",
     )
     llm_model: str = option("", str.strip, "The model's name there.")
     llm_key: str = option("", str.strip, "The key for that address, where it wants one.", secret=True)
+    llm_seconds: int = option(120, value_parsers.number(1, 600), "How long the model may take for an answer.")
     outbox_days: int = option(
         30, value_parsers.number(1, 3650), "How long is kept what was sent, and what could not be."
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import re
 import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,6 +17,7 @@ from typing import NamedTuple, TypeVar
 
 from torchtriage.domain.incident import StoredLine
 from torchtriage.errors import DamagedLog, NotFound, StorageUnavailable
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.block_features import BlockFeatures
 from torchtriage.storage import zstd_frames
 from torchtriage.storage.blob_writer import BlobWriter, beside, told
@@ -32,7 +32,7 @@ Made = TypeVar("Made")
 log = logging.getLogger(__name__)
 _LONGEST_LINE = 16 << 10  # bytes of a line that are shown
 _KNOWN_INDEXES = 256
-_NAMED = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})\.zst")
+_NAMED = lazy_regex(r"[0-9a-f]{2}/([0-9a-f]{64})\.zst")
 _PROBE = "torchtriage"  # an object that is there where we could write once
 
 

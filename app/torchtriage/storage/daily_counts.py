@@ -18,6 +18,7 @@ from typing import Any, cast
 from sqlalchemy import Table, bindparam, delete, func, select
 from sqlalchemy.orm import Session
 
+from torchtriage.domain.verdict import FAILED
 from torchtriage.storage import periods
 from torchtriage.storage.tables import CountRow, HostCountRow, IncidentRow
 
@@ -92,7 +93,7 @@ def of(row: IncidentRow) -> Counted | None:
     if row.outcome is None:
         return None
     day = row.received_at.astimezone(UTC).date()
-    host = row.host if row.outcome != "healthy" else None
+    host = row.host if row.outcome in FAILED else None
     cost = round((row.gpu_hours or 0.0) * COST)
     return Counted(day, row.cluster or NONE, row.outcome, row.entry or NONE, host, bool(row.hardware), cost)
 

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session, aliased
 
 from torchtriage.domain.dashboard import Range
 from torchtriage.domain.stats import Precision, RetrySuccess, StatsFilter, Total
+from torchtriage.domain.verdict import FAILED
 from torchtriage.storage import daily_counts, periods
 from torchtriage.storage.stats import conditions
 from torchtriage.storage.tables import CountRow, FeedbackRow, IncidentRow
@@ -31,7 +32,7 @@ def over_time(
         CountRow.period.in_(days),
         CountRow.every == (cluster is None),
         CountRow.cluster == (cluster or daily_counts.NONE),
-        CountRow.outcome != _HEALTHY,
+        CountRow.outcome.in_(FAILED),
     )
     found: dict[str | None, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     # Not by way of the ORM, which takes longer for these many rows than all the rest.
@@ -115,9 +116,12 @@ def _total(part: str, outcome: str, entry: str, count: int, cost: int) -> Total:
 
 def _next_attempt(advised: Subquery, numbered: bool, clustered: bool) -> ScalarSelect[str]:
     """-> what the attempt after an advised one came to, with its entry where it failed; NULL where the job is not told
-    apart in this way, or nothing was heard of it again."""
+    apart in this way, or nothing was heard of it again, or nothing that tells how it ended."""
     later, before = aliased(IncidentRow), advised.c
-    came = case((later.outcome == _HEALTHY, literal(_HEALTHY)), else_=_FAILED + func.coalesce(later.entry, ""))
+    came = case(
+        (later.outcome == _HEALTHY, literal(_HEALTHY)),
+        (later.outcome.in_(FAILED), _FAILED + func.coalesce(later.entry, "")),
+    )
     query = select(came).where(later.job_id == before.job_id, later.outcome.is_not(None)).correlate(advised)
     query = (
         query.where(later.cluster == before.cluster)

@@ -6,7 +6,6 @@ Postgres a plain one with an index over the words as they stand.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 
@@ -27,6 +26,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from torchtriage.lazy_regex import lazy_regex
+
 TABLE = "incident_search"
 LONGEST = 20_000  # characters of a text that are searched
 _search = table(TABLE, column("rowid", BigInteger), column("words", Text))
@@ -34,9 +35,9 @@ _ADD = insert(_search)
 _REPLACE = update(_search).where(_search.c.rowid == bindparam("of")).values(words=bindparam("its_words"))
 _REMOVE = delete(_search).where(_search.c.rowid == bindparam("of"))
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
-_RUN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
-_IS_CJK = re.compile(f"[{_CJK}]")
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_RUN = lazy_regex(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+_IS_CJK = lazy_regex(f"[{_CJK}]")
+_PARTS = lazy_regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LONGEST_WORD = 64
 
 

@@ -10,9 +10,7 @@ from sqlalchemy import BigInteger, ColumnElement, cast, func, literal, select, t
 from sqlalchemy.orm import Session
 
 from torchtriage.domain.group import Group, GroupChange, GroupFilter, GroupMembers, GroupOrder, GroupStatus
-from torchtriage.domain.suggestion import Suggestion
 from torchtriage.errors import NotFound
-from torchtriage.storage import suggestions
 from torchtriage.storage.pagination import Page, Place, microseconds, moment_at, number_of, piece, place
 from torchtriage.storage.stats import day_of
 from torchtriage.storage.tables import FingerprintRow, GoneGroupRow, GroupRow, IncidentRow, Moment
@@ -34,7 +32,6 @@ def read(session: Session, group_id: str) -> Group:
         row,
         tuple(str(number) for number in session.execute(merged).scalars()),
         tuple(sorted(session.execute(fingerprints).scalars())),
-        suggestions.of(session, str(row.number)),
     )
 
 
@@ -165,7 +162,6 @@ def _group(
     row: GroupRow,
     merged: tuple[str, ...] = (),
     fingerprints: tuple[str, ...] = (),
-    suggestion: Suggestion | None = None,
 ) -> Group:
     return Group(
         id=str(row.number),
@@ -186,7 +182,6 @@ def _group(
         merged_into=str(row.merged_into) if row.merged_into else None,
         merged=merged,
         fingerprints=fingerprints,
-        suggestion=suggestion,
         came_from=str(row.came_from) if row.came_from else None,
         provisional=row.provisional,
     )

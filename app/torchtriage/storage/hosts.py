@@ -14,6 +14,7 @@ from sqlalchemy import BigInteger, ColumnElement, Select, Subquery, Text, case, 
 from sqlalchemy.orm import Session
 
 from torchtriage.domain.stats import BadHost, HostRecord, StatsFilter
+from torchtriage.domain.verdict import FAILED
 from torchtriage.storage import daily_counts
 from torchtriage.storage.periods import split_time
 from torchtriage.storage.stats import conditions
@@ -78,7 +79,7 @@ def _begins(prefix: str) -> Any:
 
 
 def _failed(wanted: StatsFilter) -> list[ColumnElement[bool]]:
-    return [*conditions(wanted), IncidentRow.host.is_not(None), IncidentRow.outcome != "healthy"]
+    return [*conditions(wanted), IncidentRow.host.is_not(None), IncidentRow.outcome.in_(FAILED)]
 
 
 def _failures(wanted: StatsFilter, ranked: Subquery, *columns: Any) -> Select[Any]:

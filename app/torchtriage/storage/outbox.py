@@ -171,6 +171,13 @@ def counted(session: Session) -> dict[tuple[str, str], int]:
     return {(channel, state): count for channel, state, count in session.execute(query)}
 
 
+def latest(session: Session, kind: str, incident: str) -> OutboxItem | None:
+    """-> the last item of a kind about an incident."""
+    query = select(OutboxRow).where(OutboxRow.incident_number == number_of(incident), OutboxRow.kind == kind)
+    row = session.execute(query.order_by(OutboxRow.number.desc()).limit(1)).scalar_one_or_none()
+    return _item(row) if row is not None else None
+
+
 def forget_ended(session: Session, before: datetime) -> int:
     """Takes away what ended before then -> how many."""
     gone = delete(OutboxRow).where(OutboxRow.ended_at < before).returning(OutboxRow.number)

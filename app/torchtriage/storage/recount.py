@@ -26,7 +26,7 @@ _OF_MONTHS = (
 _HOSTS = (
     "SELECT {day}, host, coalesce(cluster, ''), count(*), sum(CASE WHEN hardware THEN 1 ELSE 0 END), "
     "coalesce(sum(CAST(round({hours}) AS BIGINT)), 0) FROM incidents "
-    "WHERE outcome <> 'healthy' AND host IS NOT NULL GROUP BY 1, 2, 3"
+    "WHERE outcome IN ('explained', 'unexplained') AND host IS NOT NULL GROUP BY 1, 2, 3"
 )
 _HOSTS_OF_MONTHS = (
     f"SELECT {_MONTH}, host, cluster, sum(count), sum(hardware), sum(cost) FROM host_counts "

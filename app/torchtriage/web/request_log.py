@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 import uuid
 
@@ -11,10 +10,12 @@ import structlog
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from torchtriage.lazy_regex import lazy_regex
+
 log = logging.getLogger(__name__)
 HEADER = "X-Request-Id"
 _RAW_HEADER = HEADER.lower().encode()
-_SANE = re.compile(r"[A-Za-z0-9._=+/-]{1,128}")
+_SANE = lazy_regex(r"[A-Za-z0-9._=+/-]{1,128}")
 _LONGEST_PATH = 300
 _CLOSED = 499  # what proxies write where the sender went away before there was an answer
 

@@ -10,6 +10,7 @@ from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from torchtriage.errors import BadInput
+from torchtriage.lazy_regex import lazy_regex
 
 POLICY = "; ".join(
     (
@@ -31,7 +32,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _RAW = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-_ADDRESSES = re.compile(
+_ADDRESSES = lazy_regex(
     r"(?:localhost|(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3})(?::\d{1,5})?",
     re.ASCII,
 )

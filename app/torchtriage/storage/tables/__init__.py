@@ -9,9 +9,8 @@ from torchtriage.storage.tables.groups import (
     GroupRow,
     SplitRow,
     SuccessionRow,
-    SuggestionRow,
 )
-from torchtriage.storage.tables.incidents import EarlierVerdictRow, FeedbackRow, FileRow, IncidentRow
+from torchtriage.storage.tables.incidents import EarlierVerdictRow, ExplanationRow, FeedbackRow, FileRow, IncidentRow
 from torchtriage.storage.tables.outbox import LaneRow, OutboxRow, SlackRequestRow, ThreadRow
 from torchtriage.storage.tables.retriage import RetriageRow
 
@@ -20,6 +19,7 @@ __all__ = [
     "ChangeRow",
     "CountRow",
     "EarlierVerdictRow",
+    "ExplanationRow",
     "FeedbackRow",
     "FileRow",
     "FingerprintRow",
@@ -35,7 +35,6 @@ __all__ = [
     "SlackRequestRow",
     "SplitRow",
     "SuccessionRow",
-    "SuggestionRow",
     "ThreadRow",
     "TokenRow",
     "ViewRow",

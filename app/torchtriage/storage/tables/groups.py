@@ -73,17 +73,6 @@ class GoneGroupRow(Base):
     group_number: Mapped[int] = mapped_column(Number, ForeignKey("groups.number", ondelete="CASCADE"), index=True)
 
 
-class SuggestionRow(Base):
-    """What a language model said of a group that no entry names."""
-
-    __tablename__ = "suggestions"
-
-    group_number: Mapped[int] = mapped_column(Number, ForeignKey("groups.number", ondelete="CASCADE"), primary_key=True)
-    text: Mapped[str]
-    model: Mapped[str]
-    made_at: Mapped[datetime]
-
-
 class SplitRow(Base):
     """Incidents of this fingerprint in which `field` is `value` have a fingerprint of their own."""
 

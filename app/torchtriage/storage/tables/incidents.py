@@ -113,6 +113,17 @@ class EarlierVerdictRow(Base):
     replaced_at: Mapped[datetime]
 
 
+class ExplanationRow(Base):
+    """What a language model said of an incident."""
+
+    __tablename__ = "explanations"
+
+    incident_number: Mapped[int] = mapped_column(
+        Number, ForeignKey("incidents.number", ondelete="CASCADE"), primary_key=True
+    )
+    document: Mapped[dict[str, Any]]
+
+
 class FeedbackRow(Base):
     """What somebody said of an incident's verdict."""
 

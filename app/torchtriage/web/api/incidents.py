@@ -20,11 +20,12 @@ from torchtriage.services import incidents
 from torchtriage.services.accept import take_in
 from torchtriage.services.service import Service
 from torchtriage.web.api.body import with_uploads
-from torchtriage.web.api.request_models import FeedbackBody, IncidentsQuery, LogQuery, SubmitQuery
+from torchtriage.web.api.request_models import BriefQuery, FeedbackBody, IncidentsQuery, LogQuery, SubmitQuery
 from torchtriage.web.api.response_models import IncidentForm, IncidentsForm, LinesForm, RepeatForm, page_of
 from torchtriage.web.authentication import Reader, Submitter, Writer, submitting
 from torchtriage.web.dependencies import IntakeDep, ServiceDep, intake_of, service_of
 from torchtriage.web.errors import error_responses
+from torchtriage.web.incident_brief import MarkdownAnswer, brief_of
 from torchtriage.web.json_responses import Answer
 from torchtriage.web.security import refuse_cross_site
 
@@ -137,6 +138,20 @@ def read_log(incident: str, query: Annotated[LogQuery, Query()], service: Servic
             "next": after if lines and after <= file.lines else None,
         }
     )
+
+
+@router.get(
+    "/{incident}/brief",
+    response_class=Response,
+    responses={
+        200: {"content": {"text/markdown": {"schema": {"type": "string"}}}, "description": "The brief, in Markdown"},
+        **error_responses(404, 409, 422),
+    },
+)
+def read_brief(incident: str, query: Annotated[BriefQuery, Query()], service: ServiceDep, _: Reader) -> Response:
+    """What one needs in order to judge the log, in few tokens: verdict, facts, the evidence with its surroundings, the
+    first failure of each group of ranks and what ranks did last. Secrets are taken out. 409: there is no verdict."""
+    return MarkdownAnswer(brief_of(service, incident, query.lang, query.tokens).text)
 
 
 @router.delete(

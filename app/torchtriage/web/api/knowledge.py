@@ -90,5 +90,5 @@ def read_entry(entry: str, service: ServiceDep) -> Response:
 
 
 def _line(entry: Entry) -> dict[str, Any]:
-    title = {"en": entry.title.en, "zh": entry.title.zh}
+    title = {"en": entry.title.en, "zh": entry.title.in_("zh")}
     return {"id": entry.id, "kind": entry.kind.value, "area": entry.area, "owner": entry.owner, "title": title}

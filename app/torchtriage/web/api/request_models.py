@@ -8,8 +8,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from starlette.datastructures import QueryParams
 
+from torchtriage.answer.brief.token_count import FEWEST, MOST, TOKENS
+from torchtriage.domain.entry import Language
 from torchtriage.domain.group import GroupFilter, GroupOrder, GroupStatus
 from torchtriage.domain.incident import IncidentFilter, Job, State
+from torchtriage.domain.verdict import Outcome
 
 _MOST_LABELS = 50
 _FIRST_YEAR, _LAST_YEAR = 2, 9998  # a time of another zone, and the day before or after, is a time too
@@ -110,7 +113,7 @@ class PageQuery(BaseModel):
 class IncidentsQuery(PageQuery):
     q: Word = Field(None, description="Words that must all be there, in English or Chinese")
     entry: Word = None
-    outcome: Literal["explained", "unexplained", "healthy"] | None = None
+    outcome: Outcome | None = None
     cluster: Word = None
     user: Word = None
     host: Word = Field(None, description="The host that failed first")
@@ -139,6 +142,13 @@ class LogQuery(BaseModel):
     start: int = Field(1, ge=1, le=10**15, alias="from", description="The first line; 1 is the file's first")
     lines: int = Field(200, ge=1, le=2000)
     file: Annotated[str, Field(max_length=500)] | None = Field(None, description="A name of `log.files`; its first one")
+
+
+class BriefQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    lang: Language = "en"
+    tokens: int = Field(TOKENS, ge=FEWEST, le=MOST, description="The most tokens of the brief")
 
 
 class GroupChangeBody(BaseModel):

@@ -15,7 +15,6 @@ from torchtriage.domain.dashboard import ClusterRecord, Cost, Dashboard
 from torchtriage.domain.group import Group, GroupMark
 from torchtriage.domain.incident import Feedback, Incident, State, StoredFile, StoredLine, StoredLog
 from torchtriage.domain.stats import BadHost, HostRecord, Precision, RetrySuccess, Stat
-from torchtriage.domain.suggestion import Suggestion
 from torchtriage.storage.pagination import Page
 
 
@@ -76,18 +75,12 @@ LinesForm = _model(
     "Lines of one file of the log, secrets taken out; `next` is the `from` of those after, null at the end.",
     {"file": str, "total": int, "lines": _several(LineForm), "next": int | None},
 )
-SuggestionForm = model_of(
-    "SuggestionForm",
-    Suggestion,
-    "What a language model said; nothing of it was checked, and it never changes a verdict.",
-)
 GroupForm = model_of(
     "GroupForm",
     Group,
     "Incidents that count as one. `title` and `signature` are the latest incident's.",
-    leave_out=("suggestion", "provisional"),
+    leave_out=("provisional",),
     url=str,
-    generated=(SuggestionForm | None, Field(description="Only when one group is read, and where a model is set")),
 )
 GroupsForm = page_model("GroupsForm", GroupForm, previous=str | None)
 StatForm = model_of(

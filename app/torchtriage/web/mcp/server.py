@@ -32,6 +32,7 @@ def server(tools: Tools, local: bool) -> MCPServer:
         (tools.read_entry, Scope.READ),
         (tools.list_incidents, Scope.READ),
         (tools.read_incident, Scope.READ),
+        (tools.read_brief, Scope.READ),
         (tools.read_log, Scope.READ),
         (tools.similar_incidents, Scope.READ),
         (tools.list_groups, Scope.READ),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fastapi import APIRouter, Request, Response
 
+from torchtriage.answer.localized_verdict import title_of
 from torchtriage.domain.dashboard import Dashboard
 from torchtriage.errors import NotFound
 from torchtriage.services.dashboard import cluster_names, dashboard
@@ -16,7 +17,6 @@ from torchtriage.web.pages.csv_export import csv_answer
 from torchtriage.web.pages.date_range import asked_range
 from torchtriage.web.pages.groups import Choice
 from torchtriage.web.pages.language import language
-from torchtriage.web.pages.localized_verdict import title_of
 from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.urls import address, value
 

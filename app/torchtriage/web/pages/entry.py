@@ -9,7 +9,8 @@ from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 
 from torchtriage.answer.explain_match import Why
-from torchtriage.domain.entry import Entry, KnowledgeBase
+from torchtriage.answer.templates import shown_open
+from torchtriage.domain.entry import Case, Entry, KnowledgeBase, Language
 from torchtriage.domain.entry_history import EntryHistory
 from torchtriage.errors import BadInput, NotFound
 from torchtriage.knowledge import BUILT_IN
@@ -45,10 +46,24 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class CaseItem:
+    """A case as it speaks of any log, with … for what the log fills in; `retry` is None where it is the entry's."""
+
+    id: str
+    says: str
+    unknown: str | None
+    steps: tuple[str, ...]
+    retry: str | None
+    source: str
+    example: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class EntryPage:
     """`trend` is of the last `days`; `few` says that too few people spoke for a share."""
 
     entry: Entry
+    cases: tuple[CaseItem, ...]
     signs: tuple[tuple[SignPart, ...], ...]
     related: Related
     history: EntryHistory
@@ -80,6 +95,7 @@ def entry(request: Request, service: ServiceDep, entry_id: str) -> Response:
     history = entry_history(service, found.id, _DAYS)
     page = EntryPage(
         entry=found,
+        cases=tuple(_case(case, lang) for case in found.cases),
         signs=signs_in_words(found),
         related=related(found, service.knowledge),
         history=history,
@@ -116,6 +132,18 @@ async def try_text(request: Request, service: ServiceDep, entry_id: str) -> Resp
     title = root.title.in_(lang) if root and root.id != found.id else None
     page = TryPage(found, text[:MOST_TEXT], why, title, problem, MOST_TEXT)
     return await to_thread.run_sync(render, request, "entry_try.html", page, status)
+
+
+def _case(case: Case, lang: Language) -> CaseItem:
+    return CaseItem(
+        id=case.id,
+        says=shown_open(case.says.in_(lang)),
+        unknown=shown_open(case.unknown.in_(lang)) if case.unknown else None,
+        steps=tuple(shown_open(step.do.in_(lang)) for step in case.steps),
+        retry=case.action.retry if case.action else None,
+        source=case.source,
+        example=case.example,
+    )
 
 
 def _entry(service: Service, entry_id: str) -> Entry:

@@ -10,8 +10,13 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request, Response
 from starlette.responses import RedirectResponse
 
+from torchtriage.answer.first_screen import first_screen
+from torchtriage.answer.localized_verdict import localized
+from torchtriage.domain.entry import KnowledgeBase, Language
+from torchtriage.domain.first_screen import FirstScreen
 from torchtriage.domain.group import Group, GroupChange, GroupMembers
-from torchtriage.domain.incident import IncidentFilter
+from torchtriage.domain.incident import Incident, IncidentFilter
+from torchtriage.domain.verdict import Verdict
 from torchtriage.errors import BadInput
 from torchtriage.services.groups import (
     BY_FINGERPRINT,
@@ -51,11 +56,22 @@ class Regrouped:
 
 
 @dataclass(frozen=True, slots=True)
+class Latest:
+    """What the newest incident of a group tells first, in the reader's language."""
+
+    id: str
+    verdict: Verdict
+    screen: FirstScreen
+
+
+@dataclass(frozen=True, slots=True)
 class GroupPage:
     """One group and a piece of its incidents; `older` and `newer` are addresses, `muted` whether it says nothing now,
-    `parts` what it can be split by, with the values that there are, `merged` what is part of it."""
+    `latest` what the newest of these incidents tells first, `parts` what it can be split by, with the values that there
+    are, `merged` what is part of it."""
 
     item: GroupItem
+    latest: Latest | None
     trend: Drawn
     days: int
     statuses: tuple[str, ...]
@@ -81,6 +97,7 @@ def group(request: Request, service: ServiceDep, group_id: str) -> Response:
     hit = members(service, found.id)
     page = GroupPage(
         item=group_item(found, service.knowledge, lang),
+        latest=_latest(within.items, service.knowledge, lang),
         trend=drawn_trends(trends(service, [found.id], DAYS))[found.id],
         days=DAYS,
         statuses=STATUSES,
@@ -157,6 +174,14 @@ def split(service: ServiceDep, group_id: str, caller: Writer, part: Annotated[st
         raise BadInput("choose what to split off")
     own = split_group(service, group_id, by, wanted, caller.name)
     return _there(group_id, said="split", other=own.id)
+
+
+def _latest(incidents: tuple[Incident, ...], knowledge: KnowledgeBase, lang: Language) -> Latest | None:
+    newest = next((incident for incident in incidents if incident.root_cause), None)
+    if newest is None or newest.verdict is None:
+        return None
+    verdict = localized(newest.verdict, knowledge, lang)
+    return Latest(newest.id, verdict, first_screen(verdict, lang))
 
 
 def _regrouped(request: Request) -> Regrouped | None:

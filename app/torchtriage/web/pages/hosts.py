@@ -8,6 +8,7 @@ from datetime import UTC, datetime, time, timedelta
 
 from fastapi import APIRouter, Request, Response
 
+from torchtriage.answer.localized_verdict import title_of
 from torchtriage.domain.incident import IncidentFilter
 from torchtriage.domain.json_form import fields_form
 from torchtriage.domain.stats import HostRecord, StatsFilter
@@ -21,7 +22,6 @@ from torchtriage.web.pages.date_range import Asked, asked_range
 from torchtriage.web.pages.groups import Choice
 from torchtriage.web.pages.language import language
 from torchtriage.web.pages.list_items import IncidentItem, incident_items
-from torchtriage.web.pages.localized_verdict import title_of
 from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.urls import address, value
 

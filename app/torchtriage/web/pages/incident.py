@@ -12,12 +12,18 @@ from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
 from torchtriage.answer.explain_match import Why
+from torchtriage.answer.first_screen import first_screen
+from torchtriage.answer.inconclusive import question_of
+from torchtriage.answer.localized_verdict import localized, title_of
 from torchtriage.domain.entry import KnowledgeBase, Language
+from torchtriage.domain.explanation import ExplanationState
+from torchtriage.domain.first_screen import FirstScreen
 from torchtriage.domain.group import Group, GroupChange
 from torchtriage.domain.incident import Feedback, Incident, IncidentFilter
 from torchtriage.domain.verdict import Verdict
 from torchtriage.errors import BadInput
 from torchtriage.services.explain_match import why_not
+from torchtriage.services.explanation import explanation_of, put_question
 from torchtriage.services.groups import change_group, notes_beside, read_group
 from torchtriage.services.incidents import forget_incident, give_feedback, list_incidents, read_incident
 from torchtriage.services.service import Service
@@ -28,7 +34,6 @@ from torchtriage.web.pages.cascade_tree import Branch, cascade_tree
 from torchtriage.web.pages.form_data import read_form
 from torchtriage.web.pages.language import language
 from torchtriage.web.pages.list_items import IncidentItem, incident_items
-from torchtriage.web.pages.localized_verdict import localized, title_of
 from torchtriage.web.pages.log_window import LogPiece, excerpt
 from torchtriage.web.pages.markdown import markdown
 from torchtriage.web.pages.rank_timeline import RankTimeline, rank_timeline
@@ -47,6 +52,8 @@ class IncidentPage:
 
     incident: Incident
     verdict: Verdict | None
+    screen: FirstScreen | None
+    question: str | None  # that somebody asked in place of a log
     log: LogPiece
     titles: dict[str, str]
     job: dict[str, str]
@@ -59,6 +66,8 @@ class IncidentPage:
     similar: tuple[IncidentItem, ...]
     notes: tuple[tuple[str, Feedback], ...]
     said: bool
+    explanation: ExplanationState
+    can_explain: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +119,13 @@ async def feedback(request: Request, service: ServiceDep, incident_id: str, call
     return RedirectResponse(f"/incidents/{incident_id}?said=1#feedback", HTTPStatus.SEE_OTHER)
 
 
+@router.post("/incidents/{incident_id}/explain")
+def explain(request: Request, service: ServiceDep, incident_id: str, caller: Writer) -> Response:
+    """Has the language model asked, in the reader's language."""
+    put_question(service, incident_id, language(request), caller.name)
+    return RedirectResponse(f"/incidents/{incident_id}#explanation", HTTPStatus.SEE_OTHER)
+
+
 @router.post("/incidents/{incident_id}/take")
 def take(service: ServiceDep, incident_id: str, caller: Writer) -> Response:
     """Makes who asks the owner of the incident's group, so that nobody else looks into the same."""
@@ -135,6 +151,8 @@ def incident_page(service: Service, incident_id: str, lang: Language, said: bool
     return IncidentPage(
         incident=found,
         verdict=verdict,
+        screen=first_screen(verdict, lang) if verdict else None,
+        question=question_of(verdict.answer) if verdict and verdict.answer else None,
         log=excerpt(service, found, verdict),
         titles=_titles(verdict, service.knowledge, lang) if verdict else {},
         job={name: str(value) for name, value in found.job.to_json().items() if name not in ("labels", "url")},
@@ -147,6 +165,8 @@ def incident_page(service: Service, incident_id: str, lang: Language, said: bool
         similar=incident_items(_others(service, found), service.knowledge, lang),
         notes=tuple(notes_beside(service, found, _NOTES)),
         said=said,
+        explanation=explanation_of(service, found.id),
+        can_explain=bool(service.settings.llm_url),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Annotated
@@ -13,6 +12,8 @@ from starlette.responses import RedirectResponse
 
 from torchtriage.domain.incident import Incident, IncidentFilter, State
 from torchtriage.domain.saved_view import View
+from torchtriage.domain.verdict import OUTCOMES
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.services.incidents import list_incidents
 from torchtriage.services.saved_views import list_views, remove_view, save_view
 from torchtriage.storage.pagination import Page
@@ -26,10 +27,10 @@ from torchtriage.web.pages.urls import address, moment, value
 router = APIRouter()
 FILTERS = ("q", "outcome", "state", "entry", "host", "user", "cluster", "since", "until", "group")
 _STATES = tuple(state.value for state in State)
-_OUTCOMES = ("explained", "unexplained", "healthy")
+_OUTCOMES = OUTCOMES
 _OURS: dict[str, tuple[str, ...]] = {"outcome": _OUTCOMES, "state": _STATES}  # filters whose values are words of ours
 _AT_ONCE = 50
-_NUMBER = re.compile(r"#(\d{1,18})")
+_NUMBER = lazy_regex(r"#(\d{1,18})")
 _SAID = ("saved", "removed", "deleted", "right", "wrong", "nothing")  # what can have been done before
 
 

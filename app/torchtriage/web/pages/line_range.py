@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from fastapi import Request
 
-_LINES = re.compile(r"([0-9]{1,15})(?:-([0-9]{1,15}))?")
+from torchtriage.lazy_regex import lazy_regex
+
+_LINES = lazy_regex(r"([0-9]{1,15})(?:-([0-9]{1,15}))?")
 
 
 def lines_asked(request: Request) -> tuple[int | None, int | None]:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from torchtriage.answer.localized_verdict import title_of
 from torchtriage.domain.entry import KnowledgeBase, Language
 from torchtriage.domain.group import Group
 from torchtriage.domain.incident import Incident
-from torchtriage.web.pages.localized_verdict import title_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
+from torchtriage.answer.localized_verdict import localized, title_of
 from torchtriage.domain.incident import Incident, StoredFile
 from torchtriage.domain.verdict import Verdict
 from torchtriage.services.incidents import read_incident
@@ -19,7 +20,6 @@ from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.json_responses import Answer
 from torchtriage.web.pages.language import language
 from torchtriage.web.pages.line_range import lines_asked
-from torchtriage.web.pages.localized_verdict import localized, title_of
 from torchtriage.web.pages.log_rows import marked
 from torchtriage.web.pages.log_window import LogPiece, Wanted, log_piece
 from torchtriage.web.pages.rendering import render

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from torchtriage.domain.incident import StoredFile, StoredLine
 from torchtriage.domain.verdict import Verdict
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.services.log_search import Writers
 
-_NUMBER = re.compile(r"[0-9]+")
+_NUMBER = lazy_regex(r"[0-9]+")
 _FEWEST = 4  # equal lines, one behind the other, that are folded
 COLOURS = 12  # ranks take turns with them
 

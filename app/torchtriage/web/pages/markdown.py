@@ -4,61 +4,90 @@ from __future__ import annotations
 
 import re
 
+from torchtriage.answer.first_screen import first_screen
 from torchtriage.domain.entry import Language
+from torchtriage.domain.first_screen import FirstScreen
 from torchtriage.domain.incident import Incident
-from torchtriage.domain.verdict import RootCause, Verdict
+from torchtriage.domain.verdict import Verdict
 from torchtriage.reading.prefixes.strip import ANSI
 from torchtriage.reading.redaction.redact import redact
 from torchtriage.web.pages.translations import word
 
 _MOST_LINES = 6  # of evidence
-_MOST = 3  # causes, fixes and what followed
+_MOST = 3  # of what followed
 
 
 def markdown(incident: Incident, verdict: Verdict | None, address: str, lang: Language) -> str:
-    """-> title, where, what to do, evidence and the link; foreign text stands in code, so that it does nothing."""
+    """-> title, what failed, where, what to do, evidence and the link; foreign text stands in code, so that it does
+    nothing."""
     root = verdict.root_cause if verdict else None
     kind = verdict.outcome if verdict else incident.state.value
     title = root.title if root else word(lang, f"title_{kind}")
     parts = [f"### {_plain(title)}", f"{address}"]
     if verdict and root:
-        parts += [_facts(incident, verdict, root, lang)]
+        screen = first_screen(verdict, lang)
+        parts += [_sentence(screen.below(title))] if screen.below(title) else []
+        parts.append(_facts(incident, verdict, screen, root.entry, lang))
         evidence = [f"{line.file + ':' if line.file else ''}{line.line}: {line.text}" for line in root.evidence]
         parts += [f"**{word(lang, 'evidence')}**", _fenced("\n".join(evidence[:_MOST_LINES]))]
-        if root.causes:
-            parts += [f"**{word(lang, 'causes')}**", "\n".join(f"- {_plain(cause)}" for cause in root.causes[:_MOST])]
-        for number, fix in enumerate(root.fixes[:_MOST], 1):
-            head = f"**{word(lang, 'do')}**\n\n" if number == 1 else ""
-            detail = f": {_plain(fix.detail)}" if fix.detail else ""
-            parts.append(f"{head}{number}. {_plain(fix.title)}{detail}")
-            if fix.commands:
-                parts.append(_fenced("\n".join(fix.commands)))
+        parts += _told(screen, lang)
         if verdict.cascades:
             followed = [f"- {_code(cascade.entry or cascade.text)}" for cascade in verdict.cascades[:_MOST]]
             parts += [f"**{word(lang, 'cascade')}**", "\n".join(followed)]
+    elif verdict and verdict.answer:
+        screen = first_screen(verdict, lang)
+        parts.append(_sentence(screen.what))
+        parts += [_fenced(f"{screen.why.line}: {screen.why.text}")] if screen.why else []
+        parts += _told(screen, lang)
     return redact("\n\n".join(parts)) + "\n"
 
 
-def _facts(incident: Incident, verdict: Verdict, root: RootCause, lang: Language) -> str:
-    where = [f"rank {root.rank}"] if root.rank is not None else []
-    where += [_code(root.host)] if root.host else []
-    if root.suspects:
-        where.append(
-            word(lang, "look_first" if root.suspects.isdecimal() else "look_first_several", ranks=root.suspects)
-        )
-    retry = "retry_elsewhere" if verdict.action.advice == "retry-elsewhere" else f"retry_{verdict.action.retry}"
-    without = f" ({_code(verdict.action.exclusion)})" if verdict.action.exclusion else ""
+def _told(screen: FirstScreen, lang: Language) -> list[str]:
+    """-> what to do, and what the log does not show."""
+    parts = []
+    for number, step in enumerate(screen.steps, 1):
+        head = f"**{word(lang, 'do')}**\n\n" if number == 1 else ""
+        parts.append(f"{head}{number}. {_sentence(step.do)}")
+        if step.run:
+            parts.append(_fenced(step.run))
+    if screen.unknown:
+        parts += [f"**{word(lang, 'unknown')}**", _sentence(screen.unknown)]
+    return parts
+
+
+def _facts(incident: Incident, verdict: Verdict, screen: FirstScreen, entry: str | None, lang: Language) -> str:
+    without = f" ({_code(screen.exclusion)})" if screen.exclusion else ""
+    because = f". {_plain(screen.because)}" if screen.because else ""
     job = incident.job
     rows = {
-        "failed_first": " · ".join(where) or word(lang, "not_told"),
-        "retry_question": word(lang, retry) + without,
-        "how_sure": word(lang, f"sure_{root.confidence}") if root.entry else word(lang, "cause_unknown"),
-        "entry": _code(root.entry) if root.entry else "",
+        "failed_first": " · ".join(_place(part) for part in screen.where) or word(lang, "not_told"),
+        "retry_question": word(lang, f"retry_{screen.retry}") + without + because,
+        "how_sure": word(lang, f"sure_{screen.sure}") if screen.sure else word(lang, "cause_unknown"),
+        "entry": _code(entry) if entry else "",
         "job": " · ".join(_code(str(value)) for value in (job.job_name, job.job_id, job.cluster, job.user) if value),
         "versions": " · ".join(_code(f"{name} {version}") for name, version in verdict.run.versions.items()),
     }
     asked = {name: word(lang, name) for name in rows}
     return "\n".join(f"- {asked[name].rstrip('?？')}: {value}" for name, value in rows.items() if value)
+
+
+def _place(part: str) -> str:
+    """-> a rank in plain words, everything else as code."""
+    return part if re.fullmatch(r"(seen on |check |见于 |先检查 )?ranks? [\d,-]+( first)?", part) else _code(part)
+
+
+def _sentence(text: str) -> str:
+    """-> a sentence; what stands in it between backticks is code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return _plain(text)
+    return " ".join("".join(_code(part) if at % 2 else _spaced(part) for at, part in enumerate(parts) if part).split())
+
+
+def _spaced(text: str) -> str:
+    """-> plain text that keeps the spaces at its ends."""
+    before = " " if text[:1].isspace() else ""
+    return f"{before}{_plain(text)}{' ' if text.strip() and text[-1:].isspace() else ''}"
 
 
 def _plain(text: str) -> str:

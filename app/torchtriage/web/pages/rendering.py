@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse
 from torchtriage.answer.commands import general
 from torchtriage.domain.access import ANYONE
 from torchtriage.domain.entry import Language
+from torchtriage.domain.timestamps import log_time
 from torchtriage.knowledge.cache import cache_folder
 from torchtriage.web.pages import sanitize
 from torchtriage.web.pages.alignment_marks import marks
@@ -74,7 +75,7 @@ def environment() -> Environment:
         "moment": sanitize.moment,
     }
     made.filters |= {"thousands": lambda number: f"{number:,}", "iso": lambda at: at.isoformat()}
-    made.filters |= {"log_time": sanitize.log_time, "general": general, "coloured": sanitize.coloured}
+    made.filters |= {"log_time": log_time, "general": general, "coloured": sanitize.coloured}
     made.filters |= {"coded": sanitize.coded, "in_words": in_words}
     made.filters |= {"marks": marks}
     made.filters |= {"duration": sanitize.duration}

@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 
 from markupsafe import Markup, escape
 
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.strip import ANSI
 from torchtriage.web.pages.ansi_colours import Style
 
-_SGR = re.compile("\x1b\\[([0-9;:]*)m")
+_SGR = lazy_regex("\x1b\\[([0-9;:]*)m")
 # Characters that show as nothing, or turn the text around them: controls, bidi marks, zero-width signs, tags.
-_HIDDEN = re.compile(
+_HIDDEN = lazy_regex(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
@@ -49,9 +50,9 @@ def prose(text: object) -> Markup:
 
 
 def coded(text: object) -> Markup:
-    """-> a sentence of ours as HTML; what stands between backticks is code."""
+    """-> a sentence as HTML; what stands between backticks is code."""
     code, parts = Markup('<code translate="no">{}</code>'), str(text).split("`")
-    return Markup().join(code.format(part) if at % 2 else escape(part) for at, part in enumerate(parts))
+    return Markup().join(code.format(visible(part)) if at % 2 else visible(part) for at, part in enumerate(parts))
 
 
 def size(count: int) -> str:
@@ -76,11 +77,6 @@ def duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.3g} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def log_time(time: str | None) -> str | None:
-    """-> a time that a log tells, for people: to the second, in the zone that the log is written in."""
-    return re.sub(r"^(?:--)?((?:\d{4}-)?\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?", r"\1 \2", time) if time else None
 
 
 def _with_marks(plain: str, words: str | None) -> Markup:

@@ -6,16 +6,17 @@ import re
 from dataclasses import dataclass
 
 from torchtriage.domain.entry import Entry, Sign
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.sign_alignment import alternatives
 
 OPEN = "…"  # any text
-_FLAGS = re.compile(r"\(\?[a-zA-Z]+\)")
-_GROUP = re.compile(r"\((?:\?:|\?P?<\w+>)?(.*)\)([*+?]\??|\{\d+(?:,\d*)?\}\??)?", re.S)
-_SPACE = re.compile(r"(\\ | |\[ [^\]]*\]|\\s)([+?*]\??)?")
-_ABSENT = re.compile(r".*(?<!\\)[?*]", re.S)  # what may be left out
-_EDGE = re.compile(r"\^|\$|\\[bBAz]")
-_WORD = re.compile(r"(?:\\[^A-Za-z0-9]|[^\\\[\](){}.*+?^$|])+")
-_EITHER_CASE = re.compile(r"\[([A-Za-z])([A-Za-z])\]")
+_FLAGS = lazy_regex(r"\(\?[a-zA-Z]+\)")
+_GROUP = lazy_regex(r"\((?:\?:|\?P?<\w+>)?(.*)\)([*+?]\??|\{\d+(?:,\d*)?\}\??)?", re.S)
+_SPACE = lazy_regex(r"(\\ | |\[ [^\]]*\]|\\s)([+?*]\??)?")
+_ABSENT = lazy_regex(r".*(?<!\\)[?*]", re.S)  # what may be left out
+_EDGE = lazy_regex(r"\^|\$|\\[bBAz]")
+_WORD = lazy_regex(r"(?:\\[^A-Za-z0-9]|[^\\\[\](){}.*+?^$|])+")
+_EITHER_CASE = lazy_regex(r"\[([A-Za-z])([A-Za-z])\]")
 _CHOICES = 4  # of a group that are shown
 
 

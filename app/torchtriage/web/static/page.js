@@ -62,6 +62,13 @@ const fresh = () => { prepare(document); onward(); };
 fresh();
 document.addEventListener("fresh", fresh);
 
+// A link to what stands in a fold opens it, and so does a key that leads there.
+const closed = (part) => part?.closest("details:not([open])");
+const unfold = (part) => { for (let fold = closed(part); fold; fold = closed(fold)) fold.open = true; };
+const named = () => document.getElementById(location.hash.slice(1));
+unfold(named());
+addEventListener("hashchange", () => unfold(named()));
+
 // Keys: `?` shows them; j and k step through what shows the failure; l opens the log.
 const help = () => document.querySelector("dialog#keys");
 document.addEventListener("click", (event) => { if (event.target.closest("[data-keys]")) help()?.showModal(); });
@@ -76,9 +83,11 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 const step = (by) => {
-  const steps = [...document.querySelectorAll("[data-step] a.n")].filter((link) => link.checkVisibility());
+  const steps = [...document.querySelectorAll("[data-step] a.n")].filter((link) => (closed(link) ?? link).checkVisibility());
   const here = steps.indexOf(document.activeElement);
-  steps[here < 0 ? (by > 0 ? 0 : steps.length - 1) : Math.min(Math.max(here + by, 0), steps.length - 1)]?.focus();
+  const next = steps[here < 0 ? (by > 0 ? 0 : steps.length - 1) : Math.min(Math.max(here + by, 0), steps.length - 1)];
+  unfold(next);
+  next?.focus();
 };
 
 // Lists from which one chooses: one box for all of the page.

@@ -1,0 +1,82 @@
+"""`torchtriage brief`: what one needs in order to judge a log that is too big to read, in few tokens."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchtriage.answer.brief.token_count import FEWEST, MOST, TOKENS
+from torchtriage.cli.progress import Progress, add_quiet, counted, plain_size
+from torchtriage.cli.start_engine import start_engine
+from torchtriage.errors import BadInput
+
+if TYPE_CHECKING:
+    from torchtriage.answer.brief.brief import Brief
+    from torchtriage.domain.entry import Language
+    from torchtriage.domain.verdict import Verdict
+    from torchtriage.engine import Engine
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
+        "brief",
+        help="print what a person or language model needs in order to judge a log",
+        description="Print the verdict on each log with the facts and lines that it rests on, as Markdown of at most "
+        "so many tokens, whatever the size of the log. Secrets are taken out. Needs no server and no model.",
+    )
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="LOG",
+        help="a log, a folder of logs, or a .gz, .zst, .tar.gz or .zip file; - reads standard input (default)",
+    )
+    parser.add_argument(
+        "--tokens", type=tokens, default=TOKENS, metavar="N", help=f"the most tokens of each brief ({TOKENS})"
+    )
+    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the output (en)")
+    add_quiet(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints a brief of each LOG; an unreadable one is reported on standard error, and the others still follow."""
+    paths = options.paths or (["-"] if sys.stdin is None or not sys.stdin.isatty() else [])
+    if not paths:
+        raise BadInput("no LOG given and standard input is a terminal")
+    engine = start_engine()
+    status = 0
+    for number, path in enumerate(paths):
+        try:
+            _, made = brief_of(engine, path, options.lang, options.tokens, options.quiet)
+        except BadInput as error:
+            print(f"torchtriage: {error.message}", file=sys.stderr)
+            status = 2
+            continue
+        print("\n" * bool(number) + made.text, end="", flush=True)
+    return status
+
+
+def brief_of(
+    engine: Engine, path: str, lang: Language, tokens: int = TOKENS, quiet: bool = True
+) -> tuple[Verdict, Brief]:
+    """-> the verdict on a log and its brief. Raises UnreadableLog, StorageUnavailable."""
+    from torchtriage.answer.brief.brief import brief, wanted_lines
+    from torchtriage.reading.second_look import look_again
+    from torchtriage.reading.sources import kept_stdin, open_path
+
+    opened = kept_stdin() if path == "-" else nullcontext(open_path(Path(path)))
+    with opened as log:
+        with Progress(quiet) as progress:
+            size = None if path == "-" else plain_size(Path(path), log)
+            verdict = engine.triage(counted(log, progress, size), lang)
+        return verdict, brief(verdict, look_again(log, wanted_lines(verdict)), lang, tokens)
+
+
+def tokens(text: str) -> int:
+    """-> a number of tokens. Raises ArgumentTypeError."""
+    if not text.isdecimal() or not FEWEST <= int(text) <= MOST:
+        raise argparse.ArgumentTypeError(f"not a whole number from {FEWEST} to {MOST}")
+    return int(text)

@@ -1,0 +1,51 @@
+"""The brief of a stored incident: its verdict and the lines of its stored log that it points at in, a brief out."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from torchtriage.answer.brief.brief import Brief, brief, wanted_lines
+from torchtriage.answer.brief.token_count import TOKENS
+from torchtriage.answer.localized_verdict import localized
+from torchtriage.domain.entry import Language
+from torchtriage.domain.incident import Incident, StoredFile
+from torchtriage.errors import NotTriaged
+from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
+from torchtriage.reading.second_look import LONGEST, TAIL, SeenAgain, Wanted, joined, tail_lines
+from torchtriage.services.service import Service
+
+_TAIL_LINES = 1000
+_MOST_TAILS = 16  # files whose ends are read
+
+
+def incident_brief(service: Service, incident: Incident, lang: Language = "en", tokens: int = TOKENS) -> Brief:
+    """-> the brief of an incident. Only frames of the stored log that hold wanted lines are read. Raises NotTriaged,
+    NotFound, DamagedLog, StorageUnavailable."""
+    if incident.verdict is None:
+        raise NotTriaged("the incident has no verdict", state=incident.state)
+    verdict = localized(incident.verdict, service.knowledge, lang)
+    return brief(verdict, _look(service, incident, wanted_lines(verdict)), lang, tokens)
+
+
+def _look(service: Service, incident: Incident, wanted: Wanted) -> SeenAgain:
+    seen = SeenAgain()
+    files = incident.log.files
+    origins = FileOrigins(file.name for file in files)
+    for file in files:
+        origin = origins.of(file.name, len(files) > 1)
+        for span in joined(span for span in wanted.spans if span.file == origin.file):
+            for line in service.blobs.lines(file.sha256, span.first, span.last - span.first + 1):
+                seen.lines[origin.file, line.line] = line.text[:LONGEST]
+        if wanted.tail_of(origin) and len(seen.tails) < _MOST_TAILS:
+            _read_tail(service, file, origin, seen)
+    return seen
+
+
+def _read_tail(service: Service, file: StoredFile, origin: FileOrigin, seen: SeenAgain) -> None:
+    first = max(1, file.lines - _TAIL_LINES + 1)
+    texts = [line.text.encode("utf-8", "replace") for line in service.blobs.lines(file.sha256, first, _TAIL_LINES)]
+    ends = accumulate(len(text) + 1 for text in reversed(texts))
+    kept = sum(1 for end in ends if end <= TAIL)
+    if kept:
+        content = b"\n".join(texts[len(texts) - kept :]) + b"\n"
+        seen.tails[origin.file] = tail_lines(first + len(texts) - kept, content, origin)
