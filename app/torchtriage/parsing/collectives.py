@@ -137,6 +137,10 @@ class Collectives(Extractor):
         wait = self._waits.get(rank) if rank is not None else None
         return wait.line if wait is not None else None
 
+    def waits(self) -> tuple[Wait, ...]:
+        """-> where each rank waited in vain, by rank."""
+        return tuple(wait for _, wait in sorted(self._waits.items()))
+
     def sides(self) -> list[tuple[str, frozenset[int]]]:
         """-> what ranks called under the same sequence number, with the ranks of each, the many first; empty where
         they agree or nobody tells."""

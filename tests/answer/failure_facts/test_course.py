@@ -58,3 +58,21 @@ def test_the_kind_of_job_is_told_by_the_script(engine: Engine, script: str, kind
     log = f'Traceback (most recent call last):\n  File "/job/{script}", line 4, in <module>\n    go()\nKeyError: 1\n'
     found = next((fact for fact in engine.triage(from_bytes(log.encode())).facts if fact.name == "job_kind"), None)
     assert (found.value if found else None) == kind
+
+
+WAIT = (
+    "[rank{rank}]:[E1103 12:12:02.552 ProcessGroupNCCL.cpp:629] [Rank {rank}] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum={number}, OpType={call}, NumelIn=64, NumelOut=64, Timeout(ms)=600000) ran for 600032 milliseconds "
+    "before timing out.\n"
+)
+
+
+def test_who_waits_in_an_earlier_collective_is_behind(engine: Engine) -> None:
+    log = WAIT.format(rank=5, number=912, call="BROADCAST") + "".join(
+        WAIT.format(rank=rank, number=913, call="ALLREDUCE") for rank in (0, 1, 3)
+    )
+    found = {fact.name: fact.text for fact in engine.triage(from_bytes(log.encode())).facts}
+    told = {"behind_ranks": "5", "behind_call": "BROADCAST", "behind_sequence": "912", "ahead_ranks": "0-1,3"}
+    assert {name: found.get(name) for name in told} == told
+    same = "".join(WAIT.format(rank=rank, number=913, call="ALLREDUCE") for rank in (0, 1, 3))
+    assert "behind_ranks" not in {fact.name for fact in engine.triage(from_bytes(same.encode())).facts}

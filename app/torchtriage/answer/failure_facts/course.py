@@ -23,10 +23,13 @@ _SHORT = 4  # letters of a word that counts only as a whole
 
 
 def course(failure: Failure) -> Iterator[Fact]:
-    """`failed_ranks`, `waiting_ranks`, `missing_ranks`, `stopped_ranks`; `spread` between the first and the last rank
-    that failed, `same_second` where that is none; `signal` that an exit status tells; `attempt_count`, `attempt`,
-    `host_count`, `seconds_after_failure`; `checkpoint_time`, `checkpoint_age`, `steps_since_checkpoint`; `job_kind`."""
+    """`failed_ranks`, `waiting_ranks`, `missing_ranks`, `stopped_ranks`; `behind_ranks` with `behind_call` and
+    `behind_sequence`, and `ahead_ranks` with the same, where ranks waited in other collectives; `spread` between the
+    first and the last rank that failed, `same_second` where that is none; `signal` that an exit status tells;
+    `attempt_count`, `attempt`, `host_count`, `seconds_after_failure`; `checkpoint_time`, `checkpoint_age`,
+    `steps_since_checkpoint`; `job_kind`."""
     yield from _ranks(failure)
+    yield from _behind(failure)
     yield from _spread(failure)
     if (signal := _signal(failure.run.exit_code)) is not None:
         ended = exit_of(failure.choice, failure.reading)
@@ -52,6 +55,23 @@ def _ranks(failure: Failure) -> Iterator[Fact]:
             yield _of_marks(failure, name, marks)
     if missing is not None:
         yield missing
+
+
+def _behind(failure: Failure) -> Iterator[Fact]:
+    """Yields who waited in an earlier collective than the others, and in which ones both did."""
+    reading = failure.reading
+    collectives = reading.extractors.collectives
+    suspects = collectives.suspects(reading.environment.world_size)
+    if suspects is None or suspects.why != "behind":
+        return
+    for side, sequence in (("behind", suspects.sequence), ("ahead", suspects.others)):
+        waits = [wait for wait in collectives.waits() if wait.sequence == sequence]
+        if waits and sequence is not None:
+            line, calls = waits[0].line, {wait.operation for wait in waits}
+            yield failure.fact(f"{side}_ranks", str(RankSet.of(wait.rank for wait in waits)), line=line)
+            yield failure.fact(f"{side}_sequence", sequence, line=line)
+            if len(calls) == 1 and (call := calls.pop()) is not None:
+                yield failure.fact(f"{side}_call", call, line=line)
 
 
 def _missing(failure: Failure) -> Fact | None:
