@@ -28,6 +28,7 @@ from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import Choice, choose, with_attempts
 from torchtriage.domain.entry import KnowledgeBase, Language
 from torchtriage.domain.fact import Fact
+from torchtriage.domain.host import host_name
 from torchtriage.domain.trace import SAMPLE, Trace
 from torchtriage.domain.verdict import Answer, EarlierRun, RootCause, Stats, Verdict
 from torchtriage.matching.inventory import Inventory, built_in
@@ -183,8 +184,15 @@ class Engine:
             answer = said(answer, root, entry, verdict.run.versions_inferred | verdict.run.versions, lang)
             answer = replace(answer, facts=facts_said(answer, entry, verdict.facts))
         case = answer.case if answer else None
-        action = advise(entry, root.words, [root.host] if root.host else [], lang, case)
+        action = advise(entry, root.words, _hosts_at_fault(root, answer), lang, case)
         return replace(verdict, root_cause=root, action=action, answer=answer)
+
+
+def _hosts_at_fault(root: RootCause, answer: Answer | None) -> list[str]:
+    """-> the host that the failure's own words name (`{node}` of the case), else the one on which it happened: a host
+    that reports another one's failure is not to be left out."""
+    named = answer.values.get("node", "") if answer is not None else ""
+    return [named] if host_name(named) else [root.host] if root.host else []
 
 
 def _earlier_run(reading: Reading) -> EarlierRun:

@@ -221,3 +221,14 @@ def _tokens(command: str) -> list[str]:
 
 def _with(word: str, values: dict[str, str]) -> str:
     return re.sub(r"\{([a-z_]+)\}", lambda place: values.get(place[1], place[0]), word)
+
+
+def test_the_host_that_failed_is_left_out_and_not_the_one_that_reports(engine: Engine) -> None:
+    log = (
+        "0: step 100 loss 3.2\n"
+        "slurmstepd: error: *** STEP 88121.0 ON gpu-a-17 CANCELLED AT 2026-11-02T04:11:09 DUE TO NODE FAILURE, SEE SLURMCTLD "
+        "LOG FOR DETAILS ***\n"
+        "srun: error: gpu-a-17: tasks 8-15: Killed\n"
+        "srun: error: Node failure on gpu-a-19\n"
+    )
+    assert engine.triage(from_bytes(log.encode())).action.exclude_hosts == ("gpu-a-19",)
