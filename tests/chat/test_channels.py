@@ -88,20 +88,20 @@ to = "slack"
     [
         ("[[rules]]\nto = ['nobody']", "rule 1: nobody is not one of the channels slack"),
         ("[[rules]]\nto = []\n[[rules]]\nwhen = {}", "rule 2: to is missing"),
-        ("[[rules]]\nwhen = {team = 'x'}\nto = []", "rule 1: team is not known"),
-        ("[[rules]]\nwhen = {entry = 7}\nto = []", "rule 1: entry is no text"),
-        ("[[rules]]\nwhen = {label = 'x'}\nto = []", "rule 1: label is no table"),
-        ("[[rules]]\nwhen = 'x'\nto = []", "rule 1: when is no table"),
+        ("[[rules]]\nwhen = {team = 'x'}\nto = []", "rule 1: team is unknown"),
+        ("[[rules]]\nwhen = {entry = 7}\nto = []", "rule 1: entry is not a string"),
+        ("[[rules]]\nwhen = {label = 'x'}\nto = []", "rule 1: label is not a table"),
+        ("[[rules]]\nwhen = 'x'\nto = []", "rule 1: when is not a table"),
         ("[[rules]]\ntoo = []", "rule 1: to is missing"),
         ("rules = 7", "rules: not written as"),
-        ("rule = 7", "rule: not known"),
-        ("[channels.a]\nkind = 'telex'", "channel a: its kind is not one of"),
+        ("rule = 7", "rule: unknown key"),
+        ("[channels.a]\nkind = 'telex'", "channel a: kind must be one of"),
         ("[channels.a]\nkind = 'wecom'", "channel a: url is missing"),
         ("[channels.a]\nkind = 'wecom'\nurl = 'x'", "channel a: url does not begin with"),
-        ("[channels.a]\nkind = 'wecom'\nurl = 'https://x'\nsecret = 's'", "channel a: secret is not known"),
+        ("[channels.a]\nkind = 'wecom'\nurl = 'https://x'\nsecret = 's'", "channel a: secret is unknown"),
         ("[channels.a]\nkind = 'slack'\nchannel = 'C1'", "channel a: it needs TRIAGE_SLACK_BOT_TOKEN"),
         ("[channels.a]\nkind = 'email'\nto = 'a@b'", "channel a: it needs TRIAGE_SMTP_URL"),
-        ("[channels]\na = 7", "channel a: its kind"),
+        ("[channels]\na = 7", "channel a: kind must be one of"),
         ("[[rules]", "routes.toml"),
     ],
 )
@@ -134,5 +134,5 @@ def test_apprise_takes_the_rest(tmp_path: Path) -> None:
             sender.send(usual(), "k")
     assert b"The GPU ran out of memory" in asked[0].body
     assert refused.value.passing
-    with pytest.raises(SettingError, match=r"channel apprise: .*address 1 of 1"):
+    with pytest.raises(SettingError, match=r"channel apprise: .*URL 1 of 1"):
         open_channels(settings(tmp_path, apprise_urls=("nosuchscheme://x",)))

@@ -133,10 +133,10 @@ def test_new_adds_a_case_to_a_copy_of_a_built_in_entry(own: Path, capsys: pytest
     ("arguments", "reason"),
     [
         (["cuda.oom"], "cuda.oom exists already"),
-        (["Cuda/oom"], "is no name for an entry"),
+        (["Cuda/oom"], "is not a valid entry id"),
         (["new.entry", "--from", "/nowhere.log"], "/nowhere.log"),
         (["new.entry", "--line", "3"], "--line needs --from LOG"),
-        (["new.entry", "--case", "A b"], "'A b' is no id for a case"),
+        (["new.entry", "--case", "A b"], "'A b' is not a valid case id"),
     ],
 )
 def test_new_refuses_in_one_line(

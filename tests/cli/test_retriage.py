@@ -38,11 +38,11 @@ def test_it_shows_what_would_change_and_changes_it_when_it_is_told_to(capsys: py
         assert main(["retriage", "--dry-run"]) == 0
         told = capsys.readouterr().out
         assert "incident 1: python.exception → cuda.oom" in told
-        assert f"{looked_at} incidents had a verdict of other knowledge; today's says otherwise of 1" in told
+        assert f"{looked_at} incidents were triaged with older knowledge; 1 of them get a new verdict" in told
     assert main(["retriage", "--yes"]) == 0
-    assert "1 incidents have a new verdict; the ones before are kept" in capsys.readouterr().out
+    assert "1 incidents have a new verdict; the previous ones are kept" in capsys.readouterr().out
     assert main(["retriage", "--yes"]) == 0
-    assert "0 incidents had a verdict of other knowledge" in capsys.readouterr().out
+    assert "0 incidents were triaged with older knowledge" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("stored")
@@ -55,7 +55,7 @@ def test_without_a_terminal_it_shows_and_changes(
         assert main(["retriage"]) == 0
     told = capsys.readouterr()
     assert "incident 1: python.exception → cuda.oom" in told.out
-    assert "1 incidents have a new verdict; the ones before are kept" in told.out
+    assert "1 incidents have a new verdict; the previous ones are kept" in told.out
     assert "Change them?" not in told.err
 
 

@@ -40,7 +40,7 @@ def test_the_database_is_upgraded_and_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TRIAGE_DATA_DIR", str(tmp_path))
-    with pytest.raises(TriageError, match="upgrade it"):
+    with pytest.raises(TriageError, match="run `torchtriage db upgrade`"):
         db.run(options("db", "check"))
     assert db.run(options("db", "upgrade")) == db.run(options("db", "check")) == 0
     assert "is at version" in capsys.readouterr().out
@@ -51,22 +51,22 @@ def test_all_verdicts_are_counted_anew(
 ) -> None:
     monkeypatch.setenv("TRIAGE_DATA_DIR", str(tmp_path))
     recount = options("db", "recount")
-    with pytest.raises(TriageError, match="upgrade it"):
+    with pytest.raises(TriageError, match="run `torchtriage db upgrade`"):
         recount.run(recount)
     db.run(options("db", "upgrade"))
     assert recount.run(recount) == 0
-    assert "0 verdicts are counted" in capsys.readouterr().out
+    assert "0 verdicts counted" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("arguments", "environment", "message"),
     [
-        (["--host", "0.0.0.0"], {}, "TRIAGE_HOST: 0.0.0.0 is no loopback address"),
+        (["--host", "0.0.0.0"], {}, "TRIAGE_HOST: 0.0.0.0 is not a loopback address"),
         (["--port", "99999"], {}, "TRIAGE_PORT: "),
         ([], {"TRIAGE_RETENTION_DAYS": "x"}, "TRIAGE_RETENTION_DAYS: "),
         ([], {"TRIAGE_BLOB_URL": "ftp://logs"}, "TRIAGE_BLOB_URL: neither a folder nor s3://BUCKET/PREFIX"),
-        ([], {"TRIAGE_DATA_DIR": "ftp://logs"}, "TRIAGE_DATA_DIR: an address, not a folder or file"),
-        (["--port", "0"], {"TRIAGE_KNOWLEDGE_DIRS": "/nowhere"}, "TRIAGE_KNOWLEDGE_DIRS: /nowhere is no folder"),
+        ([], {"TRIAGE_DATA_DIR": "ftp://logs"}, "TRIAGE_DATA_DIR: a URL, not a folder or file"),
+        (["--port", "0"], {"TRIAGE_KNOWLEDGE_DIRS": "/nowhere"}, "TRIAGE_KNOWLEDGE_DIRS: /nowhere is not a folder"),
     ],
 )
 def test_a_bad_setting_stops_the_start(
@@ -210,7 +210,7 @@ def test_a_newer_database_is_said_in_one_line(
         assert out == ""
         assert (
             error
-            == f"torchtriage: the database is at 0999, newer than this torchtriage knows ({head()}): use a newer one\n"
+            == f"torchtriage: the database is at 0999, newer than this torchtriage supports ({head()}): use a newer version\n"
         )
 
 
@@ -225,12 +225,12 @@ def test_what_is_held_back_is_removed_by_hand(
     ((status, (line,)),) = [told(capsys, "forget-old")]
     assert (status, line.partition(" before ")[0]) == (0, "2 of 3 incidents were received")
     assert len(kept(service)) == 3
-    assert told(capsys, "forget-old", "--yes") == (0, ["2 incidents are forgotten"])
+    assert told(capsys, "forget-old", "--yes") == (0, ["2 incidents were deleted"])
     (place,) = kept(service)
     with service.database.transaction() as session:
         incidents.remove(session, incidents.received_before(session, datetime.now(UTC), 1)[0])
     os.utime(place, (0, 0))
     assert told(capsys, "sweep") == (0, ["1 of 1 stored logs belong to no incident of this database"])
     assert kept(service) == [place]
-    assert told(capsys, "sweep", "--yes") == (0, ["1 stored logs are removed"])
+    assert told(capsys, "sweep", "--yes") == (0, ["1 stored logs were removed"])
     assert kept(service) == []

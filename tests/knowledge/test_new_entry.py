@@ -23,7 +23,7 @@ UNKNOWN = "quantum.FluxError: the flux of shard 17 left its tube in '/data/run 4
     "name", ["", "cuda", "Cuda.oom", "cuda/oom", "../x.y", "a.b.", "a..b", "a.b\n", "cuda.o m", ".a"]
 )
 def test_bad_names_are_refused(name: str) -> None:
-    with pytest.raises(BadInput, match="no name for an entry"):
+    with pytest.raises(BadInput, match="not a valid entry id"):
         path_of(name, [BUILT_IN])
 
 

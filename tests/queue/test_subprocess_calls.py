@@ -68,16 +68,16 @@ def test_what_the_function_raises_arrives(processes: SubprocessPool) -> None:
     with pytest.raises(UnreadableLog) as raised:
         processes.call("refuse")
     assert (raised.value.message, raised.value.detail) == ("it can't be read", {"where": "here"})
-    with pytest.raises(CallFailed, match="the triage broke: ZeroDivisionError: by zero"):
+    with pytest.raises(CallFailed, match="the triage failed: ZeroDivisionError: by zero"):
         processes.call("break")
 
 
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        (("die", signal.SIGKILL), "the process of the triage was ended by SIGKILL"),
-        (("exit", 3), "the process of the triage ended with exit code 3"),
-        (("fill", 1 << 30), "the triage needed more memory than its 512 MiB"),
+        (("die", signal.SIGKILL), "the triage process was killed by SIGKILL"),
+        (("exit", 3), "the triage process exited with code 3"),
+        (("fill", 1 << 30), "the triage used more memory than the limit of 512 MiB"),
     ],
 )
 def test_a_call_that_does_not_come_back_fails_alone(
@@ -142,8 +142,8 @@ def asleep_at_the_start() -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (killed_at_the_start, "the process of the triage was ended by SIGKILL"),
-        (greedy_at_the_start, "the triage needed more memory than its 512 MiB"),
+        (killed_at_the_start, "the triage process was killed by SIGKILL"),
+        (greedy_at_the_start, "the triage used more memory than the limit of 512 MiB"),
         (asleep_at_the_start, "the start took longer than 2 seconds and was ended"),
     ],
 )
@@ -152,7 +152,7 @@ def test_a_process_that_does_not_come_up_is_no_fault_of_the_call(
 ) -> None:
     monkeypatch.setattr("torchtriage.queue.subprocess_calls._START", 2 if make is asleep_at_the_start else 120)
     processes = SubprocessPool(make, (), 1, 60, 512 * MIB)
-    with pytest.raises(NotStarted, match=f"^no process came up for the triage: {told}$"):
+    with pytest.raises(NotStarted, match=f"^cannot start a triage process: {told}$"):
         processes.call()
     processes.close()
 

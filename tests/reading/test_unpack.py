@@ -230,7 +230,7 @@ def test_headers_of_an_archive_are_not_read_into_memory() -> None:
 
 def test_too_many_wrappings_and_files_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpack_module, "_MOST_FILES", 50)
-    with pytest.raises(UnreadableLog, match="packed more than 3 times"):
+    with pytest.raises(UnreadableLog, match="nested more than 3 times"):
         unpacked(gzip.compress(gzip.compress(gzip.compress(gzip.compress(b"x")))))
     with pytest.raises(UnreadableLog, match="more than 50 files"):
         unpacked(tar({str(i): b"" for i in range(51)}))

@@ -97,7 +97,9 @@ def test_folders_that_cannot_be_loaded_are_told_until_they_can(
             upkeep.turn()
             assert metric(service) == 1
         (line,) = caplog.messages
-        assert line.startswith("the knowledge folders can't be loaded, what is in use stays: custom/broken.yaml:3: ")
+        assert line.startswith(
+            "cannot load the knowledge folders, keeping the loaded knowledge: custom/broken.yaml:3: "
+        )
         browser = {"Sec-Fetch-Site": "same-origin"}
         with TestClient(create_app(service.settings, service), headers=browser) as client:
             for page in ("/settings", "/knowledge"):
@@ -108,7 +110,7 @@ def test_folders_that_cannot_be_loaded_are_told_until_they_can(
             client.get("/settings?check=1")
             for page in ("/settings", "/knowledge"):
                 assert "the service keeps using the entries it has" not in client.get(page).text
-        assert caplog.messages[1:] == ["the knowledge folders can be loaded again"]
+        assert caplog.messages[1:] == ["the knowledge folders load again"]
 
 
 def test_a_service_does_not_start_on_knowledge_that_is_broken(tmp_path: Path, overlay: Path) -> None:
@@ -153,7 +155,7 @@ def test_a_triage_that_is_killed_is_tried_once_more_while_no_other_runs(calling:
 
 
 def test_a_triage_that_is_killed_alone_too_fails_and_says_so(calling: Callable[[str, int], Any]) -> None:
-    with pytest.raises(CallFailed, match="was ended by SIGKILL, and once more when it ran alone"):
+    with pytest.raises(CallFailed, match="was killed by SIGKILL, and once more when it ran alone"):
         calling("large", 2)
     assert calling("small", 0) == 0
 
@@ -195,7 +197,7 @@ def test_an_incident_waits_where_no_process_comes_up(tmp_path: Path, overlay: Pa
         incident_id = accept(service, Job(), [upload(OUT_OF_MEMORY)]).incident_id
         with closing(InProcesses(settings, service.knowledge, without_room)) as triager:
             starved = replace(service, triager=triager)
-            with pytest.raises(NotStarted, match=r"no process came up for the triage: .* was ended by SIGKILL"):
+            with pytest.raises(NotStarted, match=r"cannot start a triage process: .* was killed by SIGKILL"):
                 triage_incident(starved, incident_id)
             assert read_incident(service, incident_id).state is State.RECEIVED
             (settings.data_dir / "room").touch()

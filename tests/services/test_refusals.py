@@ -173,7 +173,7 @@ def test_a_worker_ends_soon_where_it_is_asked_to_while_its_database_is_away(
 ) -> None:
     with own_postgres.database() as url, command("worker", tmp_path / "data", url) as worker:
         with own_postgres.stopped():
-            until(lambda: "can't be worked now" in worker.messages.read_text())
+            until(lambda: "the queue is unavailable" in worker.messages.read_text())
             worker.process.terminate()
             assert worker.process.wait(timeout=25) == 0
         assert "Traceback" not in worker.messages.read_text()
@@ -189,7 +189,7 @@ def test_a_worker_whose_queue_has_died_says_so_and_ends(postgres: PostgresServer
             [sys.executable, "-c", _DYING], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE
         )
     assert (done.returncode, done.stderr.splitlines()[-1:]) == (
-        1, ["torchtriage: the queue's thread has died; what it had in hand goes to other processes"],
+        1, ["torchtriage: the queue thread died; other processes take over its jobs"],
     )  # fmt: skip
 
 

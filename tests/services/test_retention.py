@@ -1,4 +1,4 @@
-"""Old incidents are forgotten, but not by a clock that is wrong."""
+"""Old incidents are deleted, but not by a clock that is wrong."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_a_start_with_a_wrong_clock_forgets_nothing(
     assert retention.forget_old(month, then) == 0
     assert left(month) == len(kept(month)) == 30
     (why,) = month.counters.held_back.values()
-    assert why.endswith("of 30 incidents were due more than a day ago, as where the clock is wrong")
-    assert f"retention forgets nothing: {why}; `torchtriage db forget-old --yes`" in caplog.text
+    assert why.endswith("of 30 incidents were due more than a day ago; the clock may be wrong")
+    assert f"retention deletes nothing: {why}; `torchtriage db forget-old --yes`" in caplog.text
     count = min(days, 30)
     assert f'torchtriage_held_back{{what="incidents"}} {count}.0'.encode() in generate_latest(month.counters.registry)
 

@@ -86,7 +86,7 @@ def test_what_was_discarded_cannot_be_applied(servers: tuple[RetriageJobs, Retri
     one.wait()
     other.discard()
     assert one.progress.stage is Stage.NONE
-    with pytest.raises(BadInput, match="no retriage"):
+    with pytest.raises(BadInput, match="no finished retriage"):
         one.apply("ann")
 
 

@@ -188,7 +188,7 @@ def test_all_stored_logs_are_read_and_the_bad_ones_named(service: Service) -> No
     assert len(found) == 7
     assert {bad.sha256: bad.incidents for bad in found if bad} == spoiled
     assert sum("is missing" in bad.why for bad in found if bad) == 1
-    assert any("not those of its name" in bad.why for bad in found if bad)
+    assert any("do not match its checksum" in bad.why for bad in found if bad)
 
 
 def test_a_log_goes_only_when_its_row_has_gone_for_good(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +214,7 @@ def test_a_log_that_can_not_be_removed_now_is_swept_later(service: Service, capl
     place.unlink()
     place.mkdir()  # no file can be removed in its place
     incidents.forget_incident(service, incident.id, "ann")
-    assert f"incident {incident.id} is forgotten, its log stays" in caplog.text
+    assert f"incident {incident.id} was deleted; its log stays" in caplog.text
     with pytest.raises(NotFound):
         read(service, incident.id)
     place.rmdir()

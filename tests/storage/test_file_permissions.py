@@ -61,7 +61,7 @@ def test_what_was_open_is_closed_at_the_start_and_told_in_one_line(
     close_service(first)
     close_service(opened(data))
     (line,) = [line for line in caplog.messages if "other users" in line]
-    assert line.startswith(f"other users of the machine could open {data}, {data}/torchtriage.db, ")
+    assert line.startswith(f"other users could read {data}, {data}/torchtriage.db, ")
 
 
 def test_a_folder_that_all_share_stays_as_it_is_and_that_is_told(
@@ -72,7 +72,7 @@ def test_a_folder_that_all_share_stays_as_it_is_and_that_is_told(
     data.chmod(0o1777)
     close_service(opened(data))
     assert modes(data) == {"data": 0o1777, "torchtriage.db": 0o600}
-    assert f"other users of the machine may open {data} (a folder that all share)" in caplog.text
+    assert f"other users can read {data} (a folder that all share)" in caplog.text
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user and be that user")
@@ -82,7 +82,7 @@ def test_a_folder_of_another_user_is_told_and_no_reason_not_to_start(caplog: pyt
         data.chmod(0o777)
         os.seteuid(65534)
         make_private(data, f"sqlite:///{data / 'torchtriage.db'}")
-        assert f"other users of the machine may open {data} (Operation not permitted)" in caplog.text
+        assert f"other users can read {data} (Operation not permitted)" in caplog.text
     finally:
         os.seteuid(0)
         shutil.rmtree(data)

@@ -19,7 +19,7 @@ TRY = "/knowledge/cuda.oom/try"
 
 
 def test_a_text_that_is_no_text_is_told_above_the_form(client: TestClient) -> None:
-    for text, said in (("  \n", "there is no text to try"), ("x" * (MOST_TEXT + 1), "the text is longer than 200000")):
+    for text, said in (("  \n", "no text to match"), ("x" * (MOST_TEXT + 1), "the text is longer than 200000")):
         page = client.post(TRY, data={"text": text}, headers=BROWSER)
         assert page.status_code == 400
         assert said in page.text

@@ -75,7 +75,7 @@ def test_an_unknown_message_stays_as_it_is() -> None:
         ("Slack answered 404: no_service", "Slack 返回 404：no_service"),
         ("The webhook answered 500: nothing", "Webhook 返回 500：（没有内容）"),
         (
-            "127.0.0.1: only addresses with https:// are called; TRIAGE_ALLOW_PRIVATE_CALLS lifts that",
+            "127.0.0.1: only https:// URLs are allowed; TRIAGE_ALLOW_PRIVATE_CALLS lifts that",
             "127.0.0.1：只访问 https:// 地址；TRIAGE_ALLOW_PRIVATE_CALLS 可放开",
         ),
         ("hooks.example can't be reached: timed out", "无法连接 hooks.example：timed out"),

@@ -72,7 +72,7 @@ def test_incidents_groups_and_logs_are_read(client: TestClient) -> None:
 def test_what_is_not_there_is_told_to_the_agent(client: TestClient) -> None:
     result = ask(client, "read_incident", incident="77")
     assert result["isError"]
-    assert "there is no such incident" in result["content"][0]["text"]
+    assert "no such incident" in result["content"][0]["text"]
 
 
 def test_over_http_no_file_of_the_server_is_read(client: TestClient) -> None:

@@ -250,9 +250,9 @@ def test_an_incident_without_a_verdict_says_so(client: TestClient, service: Serv
     assert '<noscript><meta http-equiv="refresh"' in page
     assert "no verdict yet" in page
     with service.database.transaction() as session:
-        verdicts.save_failure(session, received.incident_id, "the triage broke: <b>", datetime.now(UTC))
+        verdicts.save_failure(session, received.incident_id, "the triage failed: <b>", datetime.now(UTC))
     failed = client.get(f"/incidents/{received.incident_id}").text
-    assert "the triage broke: &lt;b&gt;" in failed
+    assert "the triage failed: &lt;b&gt;" in failed
     assert "http-equiv" not in failed
     assert "Not triaged" in client.get("/incidents?state=failed").text
 

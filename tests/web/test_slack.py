@@ -222,7 +222,7 @@ def test_a_file_that_slack_gives_out_with_a_page_to_log_in_is_no_log(
     monkeypatch.setattr(slack, "_download", lambda _: FakeSlack()._download("F0"))
     mention = {"type": "app_mention", "user": "U1", "channel": "C1", "ts": "1.1", "files": [{"id": file}]}
     slack.event(url, mention)
-    assert "a page to log in" in texts(until(lambda: slack.messages)[0].payload)
+    assert "a login page" in texts(until(lambda: slack.messages)[0].payload)
 
 
 def test_slack_being_busy_delays_the_answer_only(url: str, service: Service, slack: FakeSlack) -> None:

@@ -96,11 +96,11 @@ def test_a_log_that_is_gone_leaves_its_verdict_and_nothing_that_would_read_it(cl
     service.blobs.remove(incidents.read_incident(service, incident).log.files[0].sha256)
     page = client.get(f"/incidents/{incident}").text
     assert "CUDA out of memory" in page
-    assert "the log is not there any more" in page
+    assert "the log no longer exists" in page
     assert "Open the whole log" not in page
     log = client.get(f"/incidents/{incident}/log")
     assert log.status_code == 200
-    assert "the log is not there any more" in log.text
+    assert "the log no longer exists" in log.text
     assert "log.js" not in log.text
     assert client.get(f"/incidents/{incident}/log.txt").status_code == 404
 

@@ -19,8 +19,8 @@ class ThroughApprise:
         self._apprise = apprise.Apprise()
         for number, url in enumerate(urls, 1):
             if not self._apprise.add(url):
-                raise ValueError(f"Apprise does not know address {number} of {len(urls)}")
+                raise ValueError(f"Apprise does not support URL {number} of {len(urls)}")
 
     def send(self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None) -> None:
         if not self._apprise.notify(title=headline(notice), body=text(notice), body_format="text"):
-            raise Undelivered("Apprise could not send it; its own messages say why", passing=True)
+            raise Undelivered("Apprise could not send it; see Apprise's log messages", passing=True)

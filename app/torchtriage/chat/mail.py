@@ -57,7 +57,7 @@ class Mail:
                 refused = connection.send_message(mail)
         except smtplib.SMTPRecipientsRefused as error:
             passing = all(code // 100 == 4 for code, _ in error.recipients.values())
-            raise Undelivered(f"{self._server.host} refused all who should get it", passing) from error
+            raise Undelivered(f"{self._server.host} refused all recipients", passing) from error
         except smtplib.SMTPResponseException as error:
             said = error.smtp_error.decode("utf-8", "replace") if isinstance(error.smtp_error, bytes) else ""
             problem = f"{self._server.host} refused it: {error.smtp_code} {said[:200]}"
@@ -67,7 +67,7 @@ class Mail:
         except (smtplib.SMTPException, OSError) as error:
             raise Undelivered(f"{self._server.host} can't be reached: {error}", passing=True) from error
         if refused:
-            raise Undelivered(f"{self._server.host} refused {len(refused)} of {len(self._to)} who should get it")
+            raise Undelivered(f"{self._server.host} refused {len(refused)} of {len(self._to)} recipients")
 
     @contextmanager
     def _connected(self) -> Iterator[smtplib.SMTP]:

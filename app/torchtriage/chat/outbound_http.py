@@ -73,7 +73,7 @@ class Outgoing:
             answer = Answer(response.status, found, b"")
             refuse(answer, httpx2.URL(url).host)
             if found.get("content-type", "").startswith("text/html"):
-                raise Undelivered("the file is not given out: its host answers with a page to log in")
+                raise Undelivered("the file's host returned a login page instead of the file")
             yield self._counted(response, most)
 
     @contextmanager
@@ -82,7 +82,7 @@ class Outgoing:
     ) -> Iterator[tuple[httpcore2.Response, dict[str, str]]]:
         parts = _parts(url)
         if parts.scheme != "https" and not self._private:
-            raise Undelivered(f"{parts.host}: only addresses with https:// are called; {_LIFTED}")
+            raise Undelivered(f"{parts.host}: only https:// URLs are allowed; {_LIFTED}")
         target = httpcore2.URL(
             scheme=parts.raw_scheme, host=parts.raw_host, port=parts.port, target=parts.raw_path or b"/"
         )
@@ -99,16 +99,16 @@ class Outgoing:
         for chunk in response.iter_stream():
             size += len(chunk)
             if size > most:
-                raise Undelivered(f"the file is larger than the {most} bytes that are taken")
+                raise Undelivered(f"the file is larger than the limit of {most} bytes")
             yield chunk
 
     def _addresses(self, host: str, port: int) -> list[str]:
         try:
             found = self._resolve(host, port)
         except (OSError, UnicodeError) as error:
-            raise Undelivered(f"{host} can't be found: {error}", passing=True) from None
+            raise Undelivered(f"cannot resolve {host}: {error}", passing=True) from None
         if not self._private and not all(map(is_public, found)):
-            raise Undelivered(f"{host} leads to an address that is not public, and is not called; {_LIFTED}")
+            raise Undelivered(f"{host} resolves to a non-public address, which is blocked; {_LIFTED}")
         return found
 
 
@@ -126,9 +126,9 @@ def _parts(url: str) -> httpx2.URL:
     try:
         parts = httpx2.URL(url)
     except (httpx2.InvalidURL, ValueError):
-        raise Undelivered("the address that is to be called is none") from None
+        raise Undelivered("invalid URL") from None
     if parts.scheme not in ("http", "https") or not parts.host:
-        raise Undelivered("the address that is to be called is none of https://")
+        raise Undelivered("invalid URL: it must begin with https://")
     return parts
 
 
@@ -149,4 +149,4 @@ def _told(host: str) -> Iterator[None]:
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise Undelivered(f"{host} can't be reached: {reason}", passing=True) from error
     except httpcore2.UnsupportedProtocol as error:
-        raise Undelivered(f"{host} can't be called: {error}") from error
+        raise Undelivered(f"the request to {host} failed: {error}") from error

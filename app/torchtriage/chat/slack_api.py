@@ -38,7 +38,7 @@ class SlackApi:
     def download(self, url: str, most: int, seconds: float) -> AbstractContextManager[Iterator[bytes]]:
         """Gives the bytes of a file, which has to be on a host of Slack's: the token goes there."""
         if not is_slacks(url, self._base):
-            raise Undelivered("the file is not on a host of Slack's")
+            raise Undelivered("the file's URL is not on a Slack host")
         return self._outgoing.download(url, self._authorization, most, seconds)
 
 

@@ -163,7 +163,7 @@ def _told() -> Iterator[None]:
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(map(str, problem["loc"])) or "it"
-        raise BadInput(f"the body is not as Slack sends it: {place[:100]}: {problem['msg']}") from None
+        raise BadInput(f"not a valid Slack request: {place[:100]}: {problem['msg']}") from None
 
 
 def log_in(text: str) -> str:

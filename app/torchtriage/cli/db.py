@@ -91,7 +91,7 @@ def _recount(options: argparse.Namespace) -> int:
         refresh(database)
     finally:
         database.close()
-    print(f"{counted} verdicts are counted")
+    print(f"{counted} verdicts counted")
     return 0
 
 
@@ -112,7 +112,7 @@ def _forget_old(options: argparse.Namespace) -> int:
         if found is None:
             print("TRIAGE_RETENTION_DAYS is not set: incidents are kept for ever")
         elif options.yes:
-            print(f"{forget(service, found)} incidents are forgotten")
+            print(f"{forget(service, found)} incidents were deleted")
         else:
             print(f"{found.count} of {found.total} incidents were received before {found.before:%Y-%m-%d %H:%M} UTC")
     return 0
@@ -124,7 +124,7 @@ def _sweep(options: argparse.Namespace) -> int:
     with _opened() as service:
         found, total = unnamed(service)
         if options.yes:
-            print(f"{remove(service, found)} stored logs are removed")
+            print(f"{remove(service, found)} stored logs were removed")
         else:
             print(f"{len(found)} of {total} stored logs belong to no incident of this database")
     return 0

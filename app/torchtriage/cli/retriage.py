@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
             if options.dry_run or not retriage.found or not _agreed():
                 return 0
             retriage = _applied(service, retriage.found, options.quiet)
-        print(f"{retriage.changed} incidents have a new verdict; the ones before are kept")
+        print(f"{retriage.changed} incidents have a new verdict; the previous ones are kept")
     finally:
         close_service(service)
     return 0
@@ -86,9 +86,9 @@ def _print_summary(retriage: Retriage, kinds: Counter[str]) -> None:
     for change, count in kinds.most_common():
         print(f"{count:>7} × {change}")
     found = len(retriage.found)
-    print(f"{retriage.looked_at} incidents had a verdict of other knowledge; today's says otherwise of {found}")
+    print(f"{retriage.looked_at} incidents were triaged with older knowledge; {found} of them get a new verdict")
     if retriage.failed:
-        print(f"{retriage.failed} can't be triaged now and stay as they are, which is told above with the reason")
+        print(f"{retriage.failed} could not be triaged and keep their verdict; the reasons are above")
 
 
 def _is_terminal() -> bool:

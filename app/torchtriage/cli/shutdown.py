@@ -21,6 +21,6 @@ def end_at_the_latest() -> None:
 
 
 def _end() -> None:
-    log.error("not ended %d seconds after it was asked to, so it is broken off", _LATEST)
+    log.error("did not stop within %d seconds, forcing exit", _LATEST)
     logging.shutdown()
     os._exit(1)

@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
         dead = service.queue.is_dead()
         close_service(service)
     if dead and not stopped.is_set():
-        raise TriageError("the queue's thread has died; what it had in hand goes to other processes")
+        raise TriageError("the queue thread died; other processes take over its jobs")
     return 0
 
 

@@ -94,7 +94,7 @@ def settings_of(options: argparse.Namespace, timeout: float) -> Settings:
         ) from None
     url = given("url").rstrip("/")
     if url and not url.startswith(("http://", "https://")):
-        raise ValueError("TORCHTRIAGE_URL: not an address that begins with http:// or https://: " + url)
+        raise ValueError("TORCHTRIAGE_URL: not a URL that begins with http:// or https://: " + url)
     names = {name: "job_" + name if name in ("url", "exit_code") else name for name in _FIELDS}
     facts = {name: text for name, key in names.items() if (text := given(key))}
     labels = [*os.environ.get("TORCHTRIAGE_LABELS", "").split(","), *(getattr(options, "label", None) or [])]

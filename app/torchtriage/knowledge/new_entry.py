@@ -42,7 +42,7 @@ def path_of(entry: str, folders: Iterable[Path]) -> Path:
     Raises BadInput where the name is none, or an entry has it already.
     """
     if not _NAME.fullmatch(entry):
-        raise BadInput(f"{entry!r} is no name for an entry; it is area.name in small letters, digits and hyphens")
+        raise BadInput(f"{entry!r} is not a valid entry id: use area.name in lower-case letters, digits and hyphens")
     area, _, name = entry.partition(".")
     places = [folder / area / f"{name}.yaml" for folder in folders]
     for place in places:
@@ -99,7 +99,7 @@ _COMMON = frozenset(
 def checked_case(case: str) -> str:
     """-> the id of a case. Raises BadInput where it is none."""
     if not _CASE.fullmatch(case):
-        raise BadInput(f"{case!r} is no id for a case; it has small letters, digits and hyphens")
+        raise BadInput(f"{case!r} is not a valid case id: use lower-case letters, digits and hyphens")
     return case
 
 

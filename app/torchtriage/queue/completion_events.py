@@ -57,10 +57,10 @@ class CompletionEvents:
                 self._told(self._ended(waiting))
             except TriageError as error:
                 pause = _AGAIN
-                log.warning("who waits for an incident is told later: %s", error.message)
+                log.warning("callers that wait for an incident are notified later: %s", error.message)
             except Exception:  # all who wait would do so in vain from here on
                 pause = _AGAIN
-                log.exception("who waits for an incident is told later: asking broke")
+                log.exception("callers that wait for an incident are notified later: the query failed")
 
     def _told(self, ended: Iterable[str]) -> None:
         for incident_id in ended:

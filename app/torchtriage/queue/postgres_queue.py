@@ -65,7 +65,7 @@ class PostgresQueue:
             self._jobs.job_manager.batch_defer_jobs(jobs, session.connection().connection.driver_connection)
         except ConnectorException as error:
             session.connection().invalidate()  # whoever it is that can't write now, the next one asks another
-            raise StorageUnavailable("the queue can't be written now; try again later") from error
+            raise StorageUnavailable("cannot write to the queue; try again later") from error
 
     def find(self, incident_id: str) -> Future[None] | None:
         """-> what ends when the work on this id has, wherever it is done."""
@@ -103,6 +103,6 @@ class PostgresQueue:
                 loop.call_soon_threadsafe(worker.begin_to_stop)
             thread.join(_ENDING)
             if thread.is_alive():
-                log.warning("the queue did not end within %d seconds; its jobs go to other processes", _ENDING)
+                log.warning("the queue did not stop within %d seconds; its jobs go to other processes", _ENDING)
             self._running = None
         self._answers.close()

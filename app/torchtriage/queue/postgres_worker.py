@@ -82,7 +82,7 @@ class Worker:
             except Exception as error:  # noqa: BLE001  whatever it is, the queue is worked again once it has passed
                 pause = _SOON if self._well else _AGAIN
                 self._well = False
-                log.error("the queue can't be worked now, trying again in %d s: %s", pause, _line(error))
+                log.error("the queue is unavailable, trying again in %d s: %s", pause, _line(error))
                 await _within(pause, self._stopping.wait())
         await self._all_ended()
         self._threads.shutdown(wait=False)
@@ -170,7 +170,7 @@ class Worker:
             log.warning("incident %s is tried again: %s", incident_id, error.message)
             return True
         except Exception:  # one job that breaks must not end the queue
-            log.exception("incident %s is tried again: its work broke", incident_id)
+            log.exception("incident %s is tried again: it failed", incident_id)
             return True
         return False
 
@@ -208,12 +208,14 @@ class Worker:
             await asyncio.sleep(_LOOK)
             for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=_DEAD):
                 if job.id is not None and job.id not in self._in_hand():
-                    log.warning("incident %s goes to another process: its own is gone", job.task_kwargs.get("incident"))
+                    log.warning(
+                        "incident %s goes to another process: its process is gone", job.task_kwargs.get("incident")
+                    )
                     await _retry(app, job.id)
             held = {row["id"] for row in await app.connector.execute_query_all_async(_HELD, worker=number)}
             nobodys = held - self._in_hand()
             for job_id in nobodys & suspects:  # not those that are on their way here just now
-                log.warning("job %d is given back: it was never begun", job_id)
+                log.warning("job %d returned to the queue: it was not started", job_id)
                 await _retry(app, job_id)
             suspects = nobodys
             await app.job_manager.prune_stalled_workers(_FORGOTTEN)

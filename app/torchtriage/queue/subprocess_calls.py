@@ -145,7 +145,7 @@ class SubprocessPool:
 
     def _go_on(self) -> None:
         if self._interrupted:
-            raise Interrupted("the service is being stopped") from None
+            raise Interrupted("the service is shutting down") from None
 
 
 class _Process:
@@ -160,7 +160,7 @@ class _Process:
                 self._process.start()
         except OSError as error:  # the system has no room for one more
             self._line.close()
-            raise NotStarted(f"no process came up for the triage: {error.strerror}") from error
+            raise NotStarted(f"cannot start a triage process: {error.strerror}") from error
         finally:
             end.close()
         try:
@@ -168,7 +168,7 @@ class _Process:
         except BaseException as error:
             self.end()
             if isinstance(error, CallFailed):
-                raise NotStarted(f"no process came up for the triage: {error.message}") from error
+                raise NotStarted(f"cannot start a triage process: {error.message}") from error
             raise
 
     def _make(self, arguments: bytes) -> None:
@@ -217,9 +217,9 @@ class _Process:
         self._process.join(_GONE)
         code = self._process.exitcode
         if code is not None and code < 0:
-            message = f"the process of the triage was ended by {signal.Signals(-code).name}"
+            message = f"the triage process was killed by {signal.Signals(-code).name}"
             return Killed(message) if code == -signal.SIGKILL else CallFailed(message)
-        return CallFailed(f"the process of the triage ended with exit code {code}")
+        return CallFailed(f"the triage process exited with code {code}")
 
 
 _starting = threading.Lock()  # multiprocessing starts one process at a time
@@ -252,6 +252,6 @@ def result_or_error(function: Callable[..., Any], arguments: tuple[Any, ...], me
     except TriageError as error:
         return error
     except MemoryError:
-        return CallFailed(f"the triage needed more memory than its {memory >> 20} MiB")
+        return CallFailed(f"the triage used more memory than the limit of {memory >> 20} MiB")
     except Exception as error:  # noqa: BLE001  whatever it is, it is told where the call came from
-        return CallFailed(f"the triage broke: {type(error).__name__}: {error}")
+        return CallFailed(f"the triage failed: {type(error).__name__}: {error}")

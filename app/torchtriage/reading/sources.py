@@ -67,7 +67,7 @@ def open_path(path: Path) -> Run:
 def _open_folder(path: Path, name: str) -> Run:
     inside = [file for file in path.rglob("*") if file.is_file() and _LOG_NAMES.search(file.name)]
     if not inside:
-        raise UnreadableLog(f"{name}: a folder without logs")
+        raise UnreadableLog(f"{name}: no logs in this folder")
     names = {file.relative_to(path).as_posix(): file for file in inside}
     part_of = pieces_of_logs(names)
 
@@ -139,7 +139,7 @@ def _files(path: Path, name: str) -> Iterator[LogFile]:
         found = True
         yield LogFile(inside.name, partial(_named_errors, str(path), inside.chunks), inside.member)
     if not found:
-        raise UnreadableLog(f"{path}: an archive without logs")
+        raise UnreadableLog(f"{path}: no logs in this archive")
 
 
 def _refuse_wrong_ending(path: Path) -> None:
@@ -151,7 +151,7 @@ def _refuse_wrong_ending(path: Path) -> None:
     except OSError as error:
         raise UnreadableLog(f"{path}: {error.strerror}") from error
     if wanted and begin and not begin.startswith(wanted):
-        raise UnreadableLog(f"{path}: not what its name says, a {path.suffix} archive")
+        raise UnreadableLog(f"{path}: not a {path.suffix} archive")
 
 
 def _read(path: Path) -> Iterator[bytes]:

@@ -162,7 +162,7 @@ def _unwrapped(upload: Upload, budget: Budget, depth: int) -> Iterator[Upload]:
     opened = _gunzipped if begin[:2] == _GZIP else _unzstd if begin[:4] == _ZSTD else None
     archive = _members if begin[257:262] == _TAR else _zipped if begin[:4] in _ZIP else None
     if (opened or archive) and not depth:
-        raise UnreadableLog(f"{clean_name(upload.name)}: packed more than {_DEPTH} times")
+        raise UnreadableLog(f"{clean_name(upload.name)}: nested more than {_DEPTH} times")
     if opened:
         chunks = budget.unpacked(opened(source), upload.watch)
         yield from _unwrapped(upload._replace(name=_without_ending(upload.name), chunks=chunks), budget, depth - 1)
@@ -234,7 +234,7 @@ def _zipped(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]
         for member in members:
             budget.member(upload, is_file=True)
             if member.compress_type not in ways:
-                raise UnreadableLog(f"{clean_name(member.filename)}: of zip archives only deflated files are taken")
+                raise UnreadableLog(f"{clean_name(member.filename)}: unsupported zip compression; use deflate")
             with archive.open(member) as content:
                 chunks = budget.unpacked(_growing_chunks(content.read), upload.watch)
                 yield upload._replace(name=member.filename, chunks=chunks, member=True)
@@ -262,7 +262,7 @@ def _storage_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageUnavailable(f"the log can't be kept on disk: {error.strerror}") from error
+        raise StorageUnavailable(f"cannot write the log to disk: {error.strerror}") from error
 
 
 class _ZipOnDisk:

@@ -30,7 +30,7 @@ def why_text(service: Service, text: str, entry: str, lang: Language) -> Why:
     Raises NotFound, BadInput where there is no text or too much of it, StorageUnavailable, and what a triage raises.
     """
     if not text.strip():
-        raise BadInput("there is no text to try")
+        raise BadInput("no text to match")
     if len(text) > MOST_TEXT:
         raise BadInput(f"the text is longer than {MOST_TEXT} characters")
     source = text.replace("\r\n", "\n").encode("utf-8", "replace")  # forms send line ends as CRLF
@@ -41,5 +41,5 @@ def why_text(service: Service, text: str, entry: str, lang: Language) -> Why:
 
 def _why(service: Service, order: Order, entry: str) -> Why:
     if entry not in service.knowledge.entries:
-        raise NotFound("there is no such entry", entry=entry[:100])
+        raise NotFound("no such entry", entry=entry[:100])
     return service.triager.why(order, entry)

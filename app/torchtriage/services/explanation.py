@@ -59,7 +59,7 @@ def put_question(service: Service, incident_id: str, lang: Language, by: str) ->
     """Has the model asked about an incident, unless it is being asked. Raises BadInput where no model is set, NotFound,
     NotTriaged."""
     if not service.settings.llm_url:
-        raise BadInput("no language model is set: TRIAGE_LLM_URL")
+        raise BadInput("no language model is configured: TRIAGE_LLM_URL")
     incident = read_incident(service, incident_id)
     if incident.verdict is None:
         raise NotTriaged("the incident has no verdict", state=incident.state)
@@ -107,5 +107,5 @@ def _said(answer: dict[str, Any]) -> str:
     except (KeyError, IndexError, TypeError):
         text = None
     if not isinstance(text, str) or not text.strip():
-        raise Undelivered("the model's answer has no text")
+        raise Undelivered("the model's response has no text")
     return text[:_LONGEST_TEXT]

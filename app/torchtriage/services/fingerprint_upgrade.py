@@ -63,14 +63,14 @@ class FingerprintUpgrade:
             wanted = fingerprint_upgrade.unlooked(session, self._service.knowledge_version)
         if not wanted and self._service.settled.is_set():
             return
-        log.info("%d fingerprints of groups are looked at with today's knowledge", len(wanted))
+        log.info("checking %d group fingerprints against today's knowledge base", len(wanted))
         for pause in _PAUSES if patient else ():
             wanted = self._out_of_reach(wanted)
             if not wanted or self._stopping.wait(pause):
                 break
         wanted = self._out_of_reach(wanted, last=True)
         if wanted:
-            log.warning("logs of %d fingerprints can't be read now; the next start looks again", len(wanted))
+            log.warning("cannot read the logs of %d fingerprints; the next start tries again", len(wanted))
         if not self._stopping.is_set() and (patient or not wanted):
             self._settle()
 
@@ -81,7 +81,7 @@ class FingerprintUpgrade:
             except Interrupted:
                 return
             except TriageError as error:
-                log.warning("groups can't be looked at now, trying again: %s", error.message)
+                log.warning("cannot check groups, trying again: %s", error.message)
             self._stopping.wait(_AWAY)
 
     def _out_of_reach(self, wanted: list[str], last: bool = False) -> list[str]:
@@ -92,14 +92,14 @@ class FingerprintUpgrade:
                 break
             if time.monotonic() >= told_at + _TOLD:
                 told_at = time.monotonic()
-                log.info("%d of %d fingerprints of groups are looked at", done, len(wanted))
+                log.info("%d of %d group fingerprints checked", done, len(wanted))
             try:
                 if not self._look_at(fingerprint, last):
                     left.append(fingerprint)
             except TriageError:
                 raise
             except Exception:  # One group that can't be looked at must not keep the others from it.
-                log.exception("fingerprint %s can't be looked at", fingerprint)
+                log.exception("cannot check fingerprint %s", fingerprint)
         return left
 
     def _look_at(self, fingerprint: str, last: bool) -> bool:
@@ -120,7 +120,7 @@ class FingerprintUpgrade:
             elif isinstance(answer, Triaged):
                 seen[answer.summary.fingerprint or ""] += 1
             else:
-                log.info("incident %s tells nothing of its group: %s", kept.id, answer.message)
+                log.info("cannot use incident %s to check its group: %s", kept.id, answer.message)
         with service.database.transaction() as session:
             for incident_id in fingerprint_upgrade.carry(session, fingerprint, seen, service.knowledge_version):
                 put_notices(session, service, incident_id)
@@ -130,7 +130,7 @@ class FingerprintUpgrade:
         with self._service.database.transaction() as session:
             new = fingerprint_upgrade.settle(session, datetime.now(UTC))
         self._service.settled.set()
-        log.info("groups are known by today's fingerprints; %d that came meanwhile are new", new)
+        log.info("group fingerprints are up to date; %d groups received meanwhile are new", new)
 
 
 def _bounded(newest: list[TriagedIncident]) -> list[TriagedIncident]:

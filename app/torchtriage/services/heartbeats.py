@@ -39,7 +39,7 @@ class Heartbeats(Collector):
         """For Prometheus."""
         family = GaugeMetricFamily(
             "torchtriage_heartbeat_age_seconds",
-            "Seconds since a loop of this process last got round: it hangs, or what it needs is away",
+            "Seconds since a background loop last completed; grows when it hangs or a dependency is down",
             labels=["loop"],
         )
         for loop, age in sorted(self.ages().items()):

@@ -47,14 +47,14 @@ def read_log(
     files = incident.log.files
     found = next((known for known in files if known.name == file), None) if file is not None else files[0]
     if found is None:
-        raise NotFound("the incident's log has no such file", file=(file or "")[:300])
+        raise NotFound("no such file in the incident's log", file=(file or "")[:300])
     return found, service.blobs.lines(found.sha256, first, count)
 
 
 def give_feedback(service: Service, incident_id: str, said: Feedback) -> Incident:
     """Keeps what somebody says of an incident's verdict -> the incident. Raises NotFound."""
     if said.entry is not None and said.entry not in service.knowledge.entries:
-        raise NotFound("there is no such entry", entry=said.entry[:100])
+        raise NotFound("no such entry", entry=said.entry[:100])
     said = replace(said, note=cleaned(said.note))
     told = {"verdict": said.verdict, "entry": said.entry, "note": said.note}
     with service.database.transaction() as session:
@@ -76,7 +76,7 @@ def forget_incident(service: Service, incident_id: str, by: str) -> None:
     try:
         remove_unused(service, gone.digests)
     except StorageUnavailable as error:
-        log.warning("incident %s is forgotten, its log stays until it is swept: %s", incident_id, error.message)
+        log.warning("incident %s was deleted; its log stays until the next sweep: %s", incident_id, error.message)
 
 
 def read_incidents(service: Service, incident_ids: Sequence[str]) -> list[Incident]:

@@ -70,9 +70,9 @@ def _tell(before: Look, now: Look) -> None:
     if now.problems and now.problems != before.problems:
         more = f" (and {len(now.problems) - _TOLD} more)" if len(now.problems) > _TOLD else ""
         problems = "; ".join(now.problems[:_TOLD])
-        log.warning("the knowledge folders can't be loaded, what is in use stays: %s%s", problems, more)
+        log.warning("cannot load the knowledge folders, keeping the loaded knowledge: %s%s", problems, more)
     elif before.problems and not now.problems:
-        log.info("the knowledge folders can be loaded again")
+        log.info("the knowledge folders load again")
     if now.different and now.different != before.different:
         log.info(
             "entries of the knowledge folders that differ from those in use: %d; restart to use them", now.different

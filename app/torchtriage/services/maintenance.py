@@ -68,9 +68,9 @@ class Maintenance:
             try:
                 self.turn()
             except TriageError as error:
-                log.error("the upkeep is put off: %s", error.message)
+                log.error("maintenance postponed: %s", error.message)
             except Exception:  # what broke one turn may be gone in the next, and without any nothing is ever put right
-                log.exception("the upkeep is put off: it broke")
+                log.exception("maintenance postponed: it failed")
             else:
                 pause = _PAUSE
                 self._service.heartbeats.beat(UPKEEP)

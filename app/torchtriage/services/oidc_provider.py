@@ -54,7 +54,7 @@ class Provider:
     def finish(self, attempt: Attempt, state: str, code: str) -> Caller:
         """-> who came back. Raises LoginRefused, ProviderUnavailable."""
         if not hmac.compare_digest(state.encode(), attempt.state.encode()):
-            raise LoginRefused("this login was not begun in this browser; begin again")
+            raise LoginRefused("this login was started in another browser; log in again")
         metadata = self._known()
         try:
             with self._client() as client:
@@ -69,7 +69,7 @@ class Provider:
             raise _unavailable(error) from error
         except (AuthlibBaseError, JoseError, ValueError, TypeError) as error:
             log.warning("a login was refused: %s", error)
-            raise LoginRefused("the provider's answer does not let you in; begin again") from error
+            raise LoginRefused("the login provider's response is not valid; log in again") from error
         return self._caller(claims)
 
     def _verified(self, token: dict[str, Any], nonce: str, keys: dict[str, Any]) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class Provider:
             if group in groups:
                 scopes |= allowed
         if not scopes:
-            raise LoginRefused("your groups do not let you in here")
+            raise LoginRefused("none of your groups has access")
         return Caller(_name(claims), frozenset(map(Scope, scopes)))
 
     def _known(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class Provider:
         try:
             metadata = self._get(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
             if metadata["issuer"] != issuer:
-                raise ValueError(f"the issuer says that it is {metadata['issuer']}")
+                raise ValueError(f"the issuer identifies itself as {metadata['issuer']}")
             for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
                 if urlsplit(metadata[name]).scheme != urlsplit(issuer).scheme:
                     raise ValueError(f"{name} is not https")
@@ -136,8 +136,8 @@ class Provider:
 
 
 def _unavailable(error: Exception) -> ProviderUnavailable:
-    log.error("the login's provider can't be used: %s: %s", type(error).__name__, error)
-    return ProviderUnavailable("the provider of the login can't be used now; try again later")
+    log.error("the login provider is unavailable: %s: %s", type(error).__name__, error)
+    return ProviderUnavailable("the login provider is unavailable; try again later")
 
 
 def _name(claims: dict[str, Any]) -> str:

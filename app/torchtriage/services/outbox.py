@@ -90,7 +90,7 @@ def send_test(service: Service, channel: str, by: str) -> None:
     """Sends a test to a channel, at once. Raises NotFound, Undelivered."""
     sender = service.channels.senders.get(channel)
     if sender is None:
-        raise NotFound("there is no such channel", channel=channel[:100])
+        raise NotFound("no such channel", channel=channel[:100])
     now = datetime.now(UTC)
     sender.send(test_notice(service), f"test {channel} {now.isoformat()}")
     with service.database.transaction() as session:
@@ -142,7 +142,7 @@ def _notify(service: Service, item: OutboxItem) -> Keep:
     """Raises Undelivered, NotFound."""
     sender = service.channels.senders.get(item.channel)
     if sender is None:
-        raise Undelivered(f"there is no channel {item.channel} any more")
+        raise Undelivered(f"channel {item.channel} no longer exists")
     with service.database.reading() as session:
         notice, thread, first = _read(session, service, item)
     found = sender.send(notice, item.key, thread, first)
@@ -162,11 +162,11 @@ def _read(session: Session, service: Service, item: OutboxItem) -> tuple[Notice,
     if kind is NoticeKind.REPEAT:
         about = (thread and thread.incident) or (item.group and alerts.latest(session, item.group))
         if not about:
-            raise NotFound("the group's incidents are forgotten")
+            raise NotFound("the group's incidents were deleted")
         first = read_notice(session, service, kind, about, {})
         return first, thread, first
     if item.incident is None:
-        raise NotFound("the incident is forgotten")
+        raise NotFound("the incident was deleted")
     return read_notice(session, service, kind, item.incident, item.detail), thread, first
 
 

@@ -77,7 +77,7 @@ class OutboxWorker:
         except TriageError as error:
             log.warning("the outbox can't be read now: %s", error.message)
         except Exception:  # without this loop nobody is told anything any more
-            log.exception("the outbox can't be read now: reading it broke")
+            log.exception("the outbox can't be read now: reading it failed")
         else:
             self._service.heartbeats.beat(OUTBOX)
             return item, _PAUSE
@@ -96,4 +96,4 @@ def _tell(done: Future[None]) -> None:
     if isinstance(problem, TriageError):
         log.warning("what came of sending can't be kept, so it is tried again: %s", problem.message)
     elif problem is not None:
-        log.error("sending broke; it is tried again", exc_info=problem)
+        log.error("sending failed; it is tried again", exc_info=problem)

@@ -23,18 +23,18 @@ class Counters:
         )
         self._seconds = Histogram(
             "torchtriage_triage_seconds",
-            "Seconds that a triage took, waiting for a process included",
+            "Seconds from the start of a triage to its end, waiting for a process included",
             buckets=_SECONDS,
             registry=self.registry,
         )
         self._broken = Gauge(
             "torchtriage_knowledge_broken",
-            "1 where the folders of knowledge can't be loaded as they are; what was loaded before stays in use",
+            "1 if the knowledge folders cannot be loaded; the knowledge loaded before stays in use",
             registry=self.registry,
         )
         self._held_back = Gauge(
             "torchtriage_held_back",
-            "What is to be removed and is not, as it may be a mistake",
+            "Incidents and logs due for deletion that are held back, as the clock or the database may be wrong",
             ["what"],
             registry=self.registry,
         )

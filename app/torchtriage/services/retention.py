@@ -72,7 +72,7 @@ def forget_old(service: Service, now: datetime | None = None, clock: Clock | Non
     why = found.count and _doubt(found, clock.was_set_by() if clock else timedelta())
     if why:
         service.counters.hold_back("incidents", found.count, why)
-        log.error("retention forgets nothing: %s; `torchtriage db forget-old --yes` forgets them", why)
+        log.error("retention deletes nothing: %s; `torchtriage db forget-old --yes` deletes them", why)
         return 0
     service.counters.hold_back("incidents")
     return forget(service, found)
@@ -90,9 +90,7 @@ def forget(service: Service, found: Due) -> int:
                 forgotten += 1
             service.heartbeats.beat(UPKEEP)  # there can be very many
         if len(old) < _AT_ONCE:
-            log.info(
-                "%d incidents were older than %d days and are forgotten", forgotten, service.settings.retention_days
-            )
+            log.info("%d incidents older than %d days were deleted", forgotten, service.settings.retention_days)
             return forgotten
 
 
@@ -101,5 +99,5 @@ def _doubt(found: Due, set_by: timedelta) -> str | None:
         hours = round(set_by / timedelta(hours=1))
         return f"the system's clock was set by {hours:+} hours while the service ran; restart it when that is right"
     if found.late > _SHARE * found.total:
-        return f"{found.late} of {found.total} incidents were due more than a day ago, as where the clock is wrong"
+        return f"{found.late} of {found.total} incidents were due more than a day ago; the clock may be wrong"
     return None

@@ -132,7 +132,7 @@ class _Doing:
     def _work(self) -> None:
         noting = threading.Thread(target=self._keep_noting, name="retriage-notes")
         noting.start()
-        last = self._broken("it broke off; the service's own messages say why")
+        last = self._broken("it was interrupted; see the service's log")
         try:
             for difference in self.retriage.preview() if self._looking else self.retriage.change(self._begun.by):
                 if len(self._shown) < MOST_SHOWN:
@@ -177,14 +177,14 @@ class _Doing:
 
 def _applying(by: str, before: Progress) -> Progress:
     if before.stage is not Stage.FOUND:
-        raise BadInput("there is no retriage that could be applied")
+        raise BadInput("no finished retriage to apply")
     return replace(before, stage=Stage.APPLYING, by=by)
 
 
 def _not_busy(noted: Noted | None) -> Progress:
     progress = _progress(noted)
     if progress.stage.under_way:
-        raise Busy("a retriage is under way; wait until it has ended")
+        raise Busy("a retriage is running; wait until it ends")
     return progress
 
 
@@ -197,5 +197,5 @@ def _progress(noted: Noted | None) -> Progress:
         return Progress()
     progress = from_json_form(Progress, noted.told | {"stage": noted.stage})
     if progress.stage.under_way and abs(datetime.now(UTC) - noted.seen_at) > _GONE:
-        return replace(progress, stage=Stage.BROKEN, problem="the process that did it is gone")
+        return replace(progress, stage=Stage.BROKEN, problem="its process is gone")
     return progress

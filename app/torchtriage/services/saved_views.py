@@ -24,7 +24,7 @@ def save_view(service: Service, name: str, query: str, by: str) -> View:
     """Keeps a view, in place of one of the same name. Raises BadInput where it has no name or is too long."""
     name, query = " ".join(cleaned(name).split()), cleaned(query)
     if not name or len(name) > LONGEST_NAME or len(query) > LONGEST_QUERY:
-        raise BadInput(f"a view has a name of 1 to {LONGEST_NAME} characters")
+        raise BadInput(f"a view name has 1 to {LONGEST_NAME} characters")
     now = datetime.now(UTC)
     with service.database.transaction() as session:
         before = saved_views.called(session, name)

@@ -103,7 +103,7 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     """
     for folder in settings.knowledge_dirs:
         if not folder.is_dir():
-            raise SettingError(f"TRIAGE_KNOWLEDGE_DIRS: {folder} is no folder")
+            raise SettingError(f"TRIAGE_KNOWLEDGE_DIRS: {folder} is not a folder")
     keep_compiled(cache_folder())
     channels = open_channels(settings)
     make_private(settings.data_dir, settings.database)
@@ -160,7 +160,7 @@ def put_what_waits(service: Service) -> None:
         waiting = triage_claims.waiting(session, datetime.now(UTC))
         service.queue.put(session, waiting)
     if waiting:
-        log.info("%d incidents wait for their triage", len(waiting))
+        log.info("%d incidents wait for triage", len(waiting))
 
 
 def _warm(triager: Triager) -> None:
@@ -190,6 +190,6 @@ def _tried(work: Callable[[str], None], incident_id: str) -> None:
     try:
         work(incident_id)
     except TriageError as error:
-        log.warning("incident %s waits for another try: %s", incident_id, error.message)
+        log.warning("incident %s waits for another attempt: %s", incident_id, error.message)
     except Exception:  # one that breaks is found by `put_what_waits`, and must not be silent until then
-        log.exception("incident %s waits for another try: its work broke", incident_id)
+        log.exception("incident %s waits for another attempt: it failed", incident_id)

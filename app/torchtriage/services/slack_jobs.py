@@ -90,7 +90,7 @@ def answer(service: Service, item: OutboxItem) -> Keep:
     from torchtriage.chat.slack_blocks import message  # here, as the outbox works without the extra `slack`
 
     if item.incident is None:
-        raise Undelivered("the incident is forgotten")
+        raise Undelivered("the incident was deleted")
     with service.database.reading() as session:
         notice = read_notice(session, service, NoticeKind.ANSWER, item.incident, {})
     buttons = bool(service.settings.slack_signing_secret)
@@ -136,7 +136,7 @@ def _post(service: Service, where: ReplyTarget, payload: dict[str, Any], open_to
             return
     if where.url:
         if not is_slacks(where.url, service.settings.slack_api_url):
-            raise Undelivered("the address for the answer is not Slack's")
+            raise Undelivered("the response URL is not on a Slack host")
         kind = "in_channel" if open_to_all else "ephemeral"
         answered = service.channels.outgoing.post_json(
             where.url, {"response_type": kind, "replace_original": False, **payload}
@@ -146,7 +146,7 @@ def _post(service: Service, where: ReplyTarget, payload: dict[str, Any], open_to
     for channel in filter(None, (where.channel if open_to_all and not where.thread else "", where.user)):
         if slack and (problem := _said(slack, {"channel": channel, **payload})) is None:
             return
-    raise problem or Undelivered("there is no way to answer in Slack")
+    raise problem or Undelivered("no way to answer in Slack: no bot token and no response URL")
 
 
 def _said(slack: SlackApi, payload: dict[str, Any]) -> Undelivered | None:
@@ -204,7 +204,7 @@ def _uploads(service: Service, text: str, files: list[_SharedFile]) -> Iterator[
     most = min(service.settings.max_log_bytes, _LARGEST)
     for file in files:
         if file.bytes > most:
-            raise Undelivered(f"{file.name} is larger than the {most} bytes that are taken")
+            raise Undelivered(f"{file.name} is larger than the limit of {most} bytes")
         assert service.channels.slack is not None
         left = max(deadline - time.monotonic(), 1.0)
         with service.channels.slack.download(file.url, most, left) as chunks:

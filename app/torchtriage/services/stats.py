@@ -29,5 +29,5 @@ def host(service: Service, name: str) -> HostRecord:
     with service.database.reading() as session:
         found = None if NUL in name else stored.host(session, StatsFilter(), name)
     if found is None:
-        raise NotFound("nothing that is known failed on this host", host=name[:100])
+        raise NotFound("no incident on this host", host=name[:100])
     return found

@@ -28,7 +28,7 @@ def create(
     """-> (the secret, the token). Raises BadInput for a name that is none, StorageUnavailable."""
     now, name = datetime.now(UTC), " ".join(cleaned(name).split())
     if not name or len(name) > LONGEST_NAME:
-        raise BadInput(f"a token has a name of 1 to {LONGEST_NAME} characters")
+        raise BadInput(f"a token name has 1 to {LONGEST_NAME} characters")
     token = Token("", name, frozenset(scopes), now, now + lifetime if lifetime else None)
     return _make(database, token, by, "create")
 

@@ -117,7 +117,7 @@ def triage_archive(
     BadInput, KnowledgeError, StorageUnavailable; what was done by then stays, and the next run goes on from there.
     """
     if _lies_in(work.target, work.source):
-        raise BadInput(f"{work.target}: the verdicts can't lie among the logs")
+        raise BadInput(f"{work.target}: the folder for verdicts must be outside the folder of logs")
     archive, target = Archive(work.source), ShardFolder(work.target)
     knowledge = _engine(work.knowledge_dirs).knowledge.digest  # compiled here once: the processes find it in the cache
     one_by_one = partial(_one_by_one, work, executor, lost)

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 _SLURM_ID = lazy_regex(r"[0-9]+(?:_[0-9]+)?(?:\+[0-9]+)?")
 _LONGEST_WAIT = 1.0  # seconds: what waits here is safe, what is being accepted is not yet
 _PAUSES = (0.1, 0.5, 1.0, 2.0)  # seconds between the tries to keep what a triage found
-_LOST = "its triage was lost {} times, over hours, with all that ran: its log may be what takes that down"
+_LOST = "the triage process died {} times while it read this log; the log may be the cause"
 
 
 def triage_incident(service: Service, incident_id: str) -> None:
@@ -60,7 +60,7 @@ def _triage(service: Service, incident_id: str, claimed: Claimed) -> None:
     try:
         triaged = service.triager.run(order_of(claimed.log, claimed.job))
     except (StorageUnavailable, Interrupted) as error:
-        log.warning("incident %s waits for another try: %s", incident_id, error.message)
+        log.warning("incident %s waits for another attempt: %s", incident_id, error.message)
         with service.database.transaction(durable=False) as session:
             triage_claims.hand_back(session, incident_id)
         raise
@@ -69,8 +69,8 @@ def _triage(service: Service, incident_id: str, claimed: Claimed) -> None:
     except TriageError as error:
         _fail(service, incident_id, error.message)
     except Exception as error:  # One log that the engine can't take must not end the service.
-        log.exception("incident %s: the triage broke", incident_id)
-        _fail(service, incident_id, f"the triage broke: {type(error).__name__}: {error}")
+        log.exception("incident %s: the triage failed", incident_id)
+        _fail(service, incident_id, f"the triage failed: {type(error).__name__}: {error}")
     else:
         _save(service, incident_id, claimed.job, triaged, time.monotonic() - began)
 

@@ -116,14 +116,14 @@ def _read(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: {error}") from None
     unknown = sorted(set(content) - {"channels", "rules"})
     if unknown:
-        raise ValueError(f"{unknown[0]}: not known; there are channels and rules")
+        raise ValueError(f"{unknown[0]}: unknown key; use channels and rules")
     return content
 
 
 def _channel(name: str, given: Any, settings: Settings) -> ChannelOptions:
     where = f"channel {name}"
     if not isinstance(given, dict) or given.get("kind") not in KINDS:
-        raise ValueError(f"{where}: its kind is not one of {', '.join(KINDS)}")
+        raise ValueError(f"{where}: kind must be one of {', '.join(KINDS)}")
     kind = given["kind"]
     needed, *_ = takes = KINDS[kind]
     _only(where, given, ("kind", *takes))
@@ -146,7 +146,7 @@ def _channel(name: str, given: Any, settings: Settings) -> ChannelOptions:
 def _rule(number: int, given: Any, channels: dict[str, ChannelOptions]) -> Rule:
     where = f"rule {number}"
     if not isinstance(given, dict) or "to" not in given:
-        raise ValueError(f"{where}: to is missing; an empty list is nobody")
+        raise ValueError(f"{where}: to is missing; an empty list alerts nobody")
     _only(where, given, ("when", "to"))
     to = _texts(where, "to", given["to"])
     for name in to:
@@ -164,18 +164,18 @@ def _rule(number: int, given: Any, channels: dict[str, ChannelOptions]) -> Rule:
 def _table(content: dict[str, Any], name: str, where: str = "") -> dict[str, Any]:
     found = content.get(name, {})
     if not isinstance(found, dict):
-        raise ValueError(f"{where}{name} is no table")
+        raise ValueError(f"{where}{name} is not a table")
     return found
 
 
 def _only(where: str, given: dict[str, Any], known: tuple[str, ...]) -> None:
     unknown = sorted(set(given) - set(known))
     if unknown:
-        raise ValueError(f"{where}: {unknown[0]} is not known; there are {', '.join(known)}")
+        raise ValueError(f"{where}: {unknown[0]} is unknown; use one of {', '.join(known)}")
 
 
 def _texts(where: str, name: str, value: Any) -> tuple[str, ...]:
     found = value if isinstance(value, list) else [value]
     if not all(isinstance(text, str) and text.strip() for text in found):
-        raise ValueError(f"{where}: {name} is no text, or list of texts")
+        raise ValueError(f"{where}: {name} is not a string or a list of strings")
     return tuple(found)

@@ -57,13 +57,13 @@ class Settings:
     knowledge_dirs: tuple[Path, ...] = option(
         (),
         value_parsers.paths,
-        "More folders of entries, parted by `:`; an entry here replaces the built-in one of the same id.",
+        "More folders of entries, separated by `:`; an entry here replaces the built-in one of the same id.",
     )
-    max_log_bytes: int = option(20 * 2**30, value_parsers.size, "The largest log that is taken, after decompression.")
+    max_log_bytes: int = option(20 * 2**30, value_parsers.size, "The largest log accepted, after decompression.")
     retention_days: int = option(
         0,
         value_parsers.number(0, 36500),
-        "Incidents and their logs are forgotten after this many days; 0 keeps them for ever.",
+        "Incidents and their logs are deleted after this many days; 0 keeps them forever.",
     )
     workers: int = option(
         2,
@@ -73,160 +73,159 @@ class Settings:
     serve_triages: bool = option(
         True,
         value_parsers.yes_or_no,
-        "`no`: `torchtriage serve` leaves all triage to `torchtriage worker`; on Postgres only.",
+        "`no`: `torchtriage serve` leaves all triage to `torchtriage worker`; Postgres only.",
     )
     worker_metrics_port: int = option(
         0,
         value_parsers.number(0, 65535),
-        "The port on TRIAGE_HOST where `torchtriage worker` shows Prometheus its counters, without tokens; 0: nowhere.",
+        "The port on TRIAGE_HOST where `torchtriage worker` serves Prometheus metrics, without tokens; 0: none.",
     )
-    triage_seconds: int = option(
-        900, value_parsers.number(1, 86400), "A triage that takes longer than this many seconds is ended."
-    )
-    triage_memory: int = option(2**30, value_parsers.size, "A triage that needs more memory than this is ended.")
+    triage_seconds: int = option(900, value_parsers.number(1, 86400), "The time limit of one triage, in seconds.")
+    triage_memory: int = option(2**30, value_parsers.size, "The memory limit of one triage.")
     auth: str = option(
         "none",
         value_parsers.one_of("none", "tokens"),
-        "`none`: anyone who reaches the port, only on a loopback address. `tokens`: who shows a token.",
+        "`none`: anyone who can reach the port; only on a loopback address. `tokens`: callers with a token.",
     )
     oidc_issuer: str = option(
         "",
         value_parsers.issuer,
-        "The address of an OpenID Connect provider; people can then log in to the page with it.",
+        "The issuer URL of an OpenID Connect provider, for logins to the page.",
     )
-    oidc_client_id: str = option("", str.strip, "The client as which the provider knows this service.")
-    oidc_client_secret: str = option("", str.strip, "The client's secret, where it has one.", secret=True)
-    oidc_claim: str = option("groups", str.strip, "The claim of the ID token that tells somebody's groups.")
+    oidc_client_id: str = option("", str.strip, "This service's client ID at the provider.")
+    oidc_client_secret: str = option("", str.strip, "The client secret, if there is one.", secret=True)
+    oidc_claim: str = option("groups", str.strip, "The claim of the ID token that lists a user's groups.")
     oidc_group_scopes: tuple[tuple[str, frozenset[str]], ...] = option(
-        (), value_parsers.group_scopes, "What groups may, as in `ml-admins=admin; research=submit,read,write`."
+        (),
+        value_parsers.group_scopes,
+        "The scopes of each group, such as `ml-admins=admin; research=submit,read,write`.",
     )
     oidc_scopes: frozenset[str] = option(
-        frozenset({"submit", "read"}), value_parsers.scopes, "What everybody may whom the provider lets in, or `none`."
+        frozenset({"submit", "read"}), value_parsers.scopes, "The scopes of every user who can log in, or `none`."
     )
     rate_limit: str = option(
-        "", value_parsers.rate, "How often one token may ask, as in `600/minute`. Default: as often as it likes."
+        "", value_parsers.rate, "The rate limit of one token, such as `600/minute`. Default: none."
     )
-    wrong_logins: str = option(
-        "10/minute", value_parsers.rate, "How many wrong logins to the page one address may make."
-    )
+    wrong_logins: str = option("10/minute", value_parsers.rate, "The rate limit of failed logins from one address.")
     trusted_proxies: tuple[str, ...] = option(
         (),
         value_parsers.networks,
-        "Addresses or networks of proxies, with commas between; `X-Forwarded-For` is believed of no other.",
+        "Addresses or networks of proxies, separated by commas; `X-Forwarded-For` is trusted only from these.",
     )
     host: str = option("127.0.0.1", str.strip, "The address to listen on.")
-    port: int = option(8000, value_parsers.number(0, 65535), "The port to listen on; 0 takes a free one.")
+    port: int = option(8000, value_parsers.number(0, 65535), "The port to listen on; 0 picks a free one.")
     public_url: str = option(
         "",
         value_parsers.url("http://", "https://"),
-        "The address under which people reach the page. Default: host and port.",
+        "The URL under which people reach the page. Default: host and port.",
     )
     slack_webhook_url: str = option(
-        "", value_parsers.url("https://", "http://"), "An incoming webhook of Slack's, to which alerts go.", secret=True
+        "", value_parsers.url("https://", "http://"), "A Slack incoming webhook that receives alerts.", secret=True
     )
     slack_signing_secret: str = option(
         "",
         str.strip,
-        "The Slack app's signing secret; with it `/slack/…` takes commands, files and buttons.",
+        "The Slack app's signing secret, which turns on commands, files and buttons at `/slack/…`.",
         secret=True,
     )
     slack_bot_token: str = option(
-        "", value_parsers.begins("xoxb-"), "The Slack app's bot token: threads, counters, forms and files.", secret=True
+        "",
+        value_parsers.begins("xoxb-"),
+        "The Slack app's bot token, for threads, counters, forms and files.",
+        secret=True,
     )
-    slack_channel: str = option("", str.strip, "The Slack channel, as `C0123ABCD`, to which the bot's alerts go.")
+    slack_channel: str = option("", str.strip, "The Slack channel for the bot's alerts, such as `C0123ABCD`.")
     slack_api_url: str = option(
-        "https://slack.com/api/", value_parsers.url("https://", "http://"), "Where Slack's Web API is, as for GovSlack."
+        "https://slack.com/api/",
+        value_parsers.url("https://", "http://"),
+        "The base URL of Slack's Web API; change it for GovSlack.",
     )
     feishu_webhook_url: str = option(
-        "", value_parsers.url("https://", "http://"), "A custom robot of 飞书 (Lark), to which alerts go.", secret=True
+        "", value_parsers.url("https://", "http://"), "A 飞书 (Lark) custom bot that receives alerts.", secret=True
     )
-    feishu_secret: str = option("", str.strip, "The 飞书 robot's signing secret, where it has one.", secret=True)
+    feishu_secret: str = option("", str.strip, "The 飞书 bot's signing secret, if there is one.", secret=True)
     dingtalk_webhook_url: str = option(
         "",
         value_parsers.url("https://", "http://"),
-        "A custom robot of 钉钉 (DingTalk), to which alerts go.",
+        "A 钉钉 (DingTalk) custom bot that receives alerts.",
         secret=True,
     )
-    dingtalk_secret: str = option("", str.strip, "The 钉钉 robot's signing secret (`SEC…`).", secret=True)
+    dingtalk_secret: str = option("", str.strip, "The 钉钉 bot's signing secret (`SEC…`).", secret=True)
     wecom_webhook_url: str = option(
         "",
         value_parsers.url("https://", "http://"),
-        "A robot of a 企业微信 (WeCom) group, to which alerts go.",
+        "A 企业微信 (WeCom) group bot that receives alerts.",
         secret=True,
     )
     webhook_url: str = option(
-        "", value_parsers.url("https://", "http://"), "An address to which alerts are posted as JSON.", secret=True
+        "", value_parsers.url("https://", "http://"), "A URL that receives alerts as JSON.", secret=True
     )
-    webhook_secret: str = option("", str.strip, "The key with which those posts are signed.", secret=True)
+    webhook_secret: str = option("", str.strip, "The key that signs those requests.", secret=True)
     smtp_url: str = option(
         "",
         value_parsers.smtp_url,
         "The mail server: `smtps://USER:PASSWORD@HOST`, `smtp://…` with STARTTLS, `smtp+plain://…` without TLS.",
         secret=True,
     )
-    email_from: str = option("", value_parsers.mail_address, "The sender of mails.")
+    email_from: str = option("", value_parsers.mail_address, "The sender of alert mails.")
     email_to: tuple[str, ...] = option(
-        (), value_parsers.mail_addresses, "Who gets alerts by mail, with commas between."
+        (), value_parsers.mail_addresses, "The recipients of alert mails, separated by commas."
     )
     apprise_urls: tuple[str, ...] = option(
         (),
         value_parsers.words,
-        "Addresses of Apprise for other places, with blanks between (the extra `apprise`).",
+        "Apprise URLs of other places, separated by blanks (needs the extra `apprise`).",
         secret=True,
     )
     routes_file: Path | None = option(  # noqa: RUF009  as the ones around it
-        None, value_parsers.path, "A TOML file of rules that say which alert goes where."
+        None, value_parsers.path, "A TOML file of routing rules for alerts."
     )
     alert_language: str = option(
-        "en", value_parsers.one_of("en", "zh"), "The language of alerts and of answers in chats."
+        "en", value_parsers.one_of("en", "zh"), "The language of alerts and of replies in chats."
     )
-    alert_unexplained: bool = option(
-        True, value_parsers.yes_or_no, "Whether failures that no entry names are told too."
-    )
+    alert_unexplained: bool = option(True, value_parsers.yes_or_no, "Whether unexplained failures are alerted too.")
     alert_counts: tuple[int, ...] = option(
-        (10, 100, 1000), value_parsers.counts, "A group is told again when it has this many incidents; `none`: never."
+        (10, 100, 1000), value_parsers.counts, "Alert again when a group reaches this many incidents; `none`: never."
     )
     alert_gpu_hours: tuple[int, ...] = option(
         (100, 1000, 10000),
         value_parsers.counts,
-        "A group is told again when it cost this many GPU hours; `none`: never.",
+        "Alert again when a group has cost this many GPU hours; `none`: never.",
     )
     llm_url: str = option(
         "",
         value_parsers.url("https://", "http://"),
-        "An OpenAI-compatible address, as `https://…/v1`, of a language model that people can ask about a failure.",
+        "The OpenAI-compatible URL, such as `https://…/v1`, of a language model that people can ask about a failure.",
     )
-    llm_model: str = option("", str.strip, "The model's name there.")
-    llm_key: str = option("", str.strip, "The key for that address, where it wants one.", secret=True)
-    llm_seconds: int = option(120, value_parsers.number(1, 600), "How long the model may take for an answer.")
-    outbox_days: int = option(
-        30, value_parsers.number(1, 3650), "How long is kept what was sent, and what could not be."
+    llm_model: str = option("", str.strip, "The name of that model.")
+    llm_key: str = option("", str.strip, "The API key of that model, if it needs one.", secret=True)
+    llm_seconds: int = option(
+        120, value_parsers.number(1, 600), "The time limit of one answer of the model, in seconds."
     )
+    outbox_days: int = option(30, value_parsers.number(1, 3650), "How many days sent and failed notices are kept.")
     allow_private_calls: bool = option(
-        False, value_parsers.yes_or_no, "Whether calls may go to addresses of a private network, and to `http://`."
+        False, value_parsers.yes_or_no, "Whether webhooks may go to private networks and to `http://`."
     )
-    log_level: str = option(
-        "info", value_parsers.one_of("debug", "info", "warning", "error"), "How much the service says about itself."
-    )
+    log_level: str = option("info", value_parsers.one_of("debug", "info", "warning", "error"), "The log level.")
     log_format: str = option(
-        "text", value_parsers.one_of("text", "json"), "How it says it: lines for people, or one JSON object a line."
+        "text", value_parsers.one_of("text", "json"), "The log format: text, or one JSON object per line."
     )
 
     def __post_init__(self) -> None:
         if not self.serve_triages and self.database.startswith("sqlite"):
-            raise SettingError(f"{PREFIX}SERVE_TRIAGES: `no` needs Postgres, where workers triage")
+            raise SettingError(f"{PREFIX}SERVE_TRIAGES: `no` needs Postgres and `torchtriage worker`")
         if self.auth == "none" and not is_loopback(self.host):
-            raise SettingError(f"{PREFIX}HOST: {self.host} is no loopback address, which {PREFIX}AUTH=none needs")
+            raise SettingError(f"{PREFIX}HOST: {self.host} is not a loopback address; set {PREFIX}AUTH=tokens")
         if self.oidc_issuer and self.auth != "tokens":
-            raise SettingError(f"{PREFIX}AUTH: {PREFIX}OIDC_ISSUER needs it to be tokens")
+            raise SettingError(f"{PREFIX}AUTH: must be tokens when {PREFIX}OIDC_ISSUER is set")
         if self.llm_url and not self.llm_model:
-            raise SettingError(f"{PREFIX}LLM_MODEL: {PREFIX}LLM_URL needs it")
+            raise SettingError(f"{PREFIX}LLM_MODEL: required when {PREFIX}LLM_URL is set")
         for name in ("email_from", "email_to"):
             if self.smtp_url and not getattr(self, name):
-                raise SettingError(f"{PREFIX}{name.upper()}: {PREFIX}SMTP_URL needs it")
+                raise SettingError(f"{PREFIX}{name.upper()}: required when {PREFIX}SMTP_URL is set")
         for name in ("oidc_client_id", "public_url"):
             if self.oidc_issuer and not getattr(self, name):
-                raise SettingError(f"{PREFIX}{name.upper()}: {PREFIX}OIDC_ISSUER needs it")
+                raise SettingError(f"{PREFIX}{name.upper()}: required when {PREFIX}OIDC_ISSUER is set")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:

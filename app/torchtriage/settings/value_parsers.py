@@ -21,7 +21,7 @@ def default_data_dir(environment: Mapping[str, str]) -> Path:
 
 def path(text: str) -> Path:
     if "://" in text:
-        raise ValueError("an address, not a folder or file")
+        raise ValueError("a URL, not a folder or file")
     return Path(text).expanduser().absolute()
 
 
@@ -84,7 +84,7 @@ def counts(text: str) -> tuple[int, ...]:
     """`none` is no number at all; the others come out in their order."""
     parts = [] if text.strip().lower() == "none" else [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdecimal() and 0 < int(part) < 10**9 for part in parts):
-        raise ValueError("not numbers such as 10,100,1000, and not none")
+        raise ValueError("not none, and not a comma-separated list of numbers such as 10,100,1000")
     return tuple(sorted({int(part) for part in parts}))
 
 
@@ -127,9 +127,9 @@ def networks(text: str) -> tuple[str, ...]:
     try:
         found = [ip_network(part) for part in parts]
     except ValueError:
-        raise ValueError("not addresses or networks such as 10.1.2.3, 10.0.0.0/8 with commas between") from None
+        raise ValueError("not a comma-separated list of addresses or networks, such as 10.1.2.3,10.0.0.0/8") from None
     if any(network.prefixlen == 0 for network in found):
-        raise ValueError("a network of every address would believe whoever asks")
+        raise ValueError("a network of all addresses would trust every client")
     return tuple(map(str, found))
 
 
@@ -143,7 +143,7 @@ def issuer(text: str) -> str:
 def scopes(text: str) -> frozenset[str]:
     names = {name.strip() for name in text.split(",")} - {"none"}
     if not names <= set(_SCOPES):
-        raise ValueError(f"not none, or some of {', '.join(_SCOPES)} with commas between")
+        raise ValueError(f"not none, and not a comma-separated list of {', '.join(_SCOPES)}")
     return frozenset(names)
 
 

@@ -40,7 +40,7 @@ class ShardFolder:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
         except BlockingIOError:
-            raise BadInput(f"{self.url}: another run writes there") from None
+            raise BadInput(f"{self.url}: another run is writing there") from None
         finally:
             os.close(lock)
 

@@ -25,7 +25,7 @@ def backup(url: str, to: Path) -> int:
     if parsed.get_backend_name() != "sqlite" or not parsed.database:
         raise BadInput("the database is Postgres: copy it with pg_dump (docs/operating.md)")
     if to.exists():
-        raise BadInput(f"{to}: there is such a file already")
+        raise BadInput(f"{to}: the file exists")
     part = to.with_name(f"{to.name}.part")
     try:
         part.unlink(missing_ok=True)  # of a copy that was killed
@@ -41,5 +41,5 @@ def backup(url: str, to: Path) -> int:
         part.rename(to)
     except (sqlite3.Error, OSError) as error:
         part.unlink(missing_ok=True)
-        raise StorageUnavailable(f"the database can't be copied to {to}: {error}") from error
+        raise StorageUnavailable(f"cannot copy the database to {to}: {error}") from error
     return to.stat().st_size

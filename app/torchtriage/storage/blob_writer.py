@@ -123,8 +123,8 @@ def told(read: str = "") -> Iterator[None]:
         raise DamagedLog(f"the stored log is damaged: {read}: {_reason(error)}", sha256=read) from error
     except OSError as error:
         if read and isinstance(error, FileNotFoundError):
-            raise NotFound("the log is not there any more", sha256=read) from error
-        raise StorageUnavailable(f"the log store can't be used now: {_reason(error)}") from error
+            raise NotFound("the log no longer exists", sha256=read) from error
+        raise StorageUnavailable(f"the log store is unavailable: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:

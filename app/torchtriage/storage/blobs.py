@@ -123,7 +123,7 @@ class BlobStore:
         try:
             self.verify(sha256)
         except (DamagedLog, NotFound, StorageUnavailable) as error:
-            log.warning("a stored log is replaced by the same that came again: %s", error.message)
+            log.warning("replaced a damaged stored log by the same log received again: %s", error.message)
             return False
         return True
 
@@ -136,7 +136,7 @@ class BlobStore:
                 digest.update(piece)
                 last = piece[-1:]
             if digest.hexdigest() != sha256 or index.open_end != (last not in (b"", b"\n")):
-                raise zstd_frames.Damaged("its bytes are not those of its name")
+                raise zstd_frames.Damaged("its bytes do not match its checksum")
 
     def has(self, sha256: str) -> bool:
         """Raises StorageUnavailable."""
@@ -233,7 +233,7 @@ class BlobStore:
             with told():
                 same = _identity(self._root) == self._identity
             if not same:
-                raise StorageUnavailable(f"the log store can't be used now: {self._root} is another folder than before")
+                raise StorageUnavailable(f"the log store is unavailable: {self._root} was replaced")
 
     def _under_way(self, make: Callable[[Path], Made]) -> Made:
         """-> what is made in the folder of files under way, which is made again where somebody took it away."""

@@ -114,10 +114,10 @@ class Database:
                 self.on_moved()
             raise
         except PoolTimeout as error:
-            raise StorageUnavailable("the database can't be used now; try again later") from error
+            raise StorageUnavailable("the database is unavailable; try again later") from error
         except DBAPIError as error:
             if broken(error):
-                raise StorageUnavailable("the database can't be used now; try again later") from error
+                raise StorageUnavailable("the database is unavailable; try again later") from error
             if not error.connection_invalidated:
                 raise
             raise StorageUnavailable("the connection to the database was lost; try again later") from error
@@ -235,7 +235,7 @@ def _begin_sqlite(connection: Connection) -> None:
 def _refuse_moved(connection: Connection) -> None:
     for file, known in connection.info.get("files", {}).items():
         if _identity(file) != known:
-            raise DatabaseMoved(f"{file} was moved or replaced while it was open; nothing is kept until a new start")
+            raise DatabaseMoved(f"{file} was moved or replaced while it was open; restart the service")
 
 
 def _identity(file: str) -> tuple[int, int] | None:

@@ -20,7 +20,7 @@ def add(session: Session, incident_id: str, said: Feedback) -> None:
     """Raises NotFound."""
     row = session.execute(select(IncidentRow.number, IncidentRow.entry).where(is_id(incident_id))).one_or_none()
     if row is None:
-        raise NotFound("there is no such incident", incident=incident_id[:100])
+        raise NotFound("no such incident", incident=incident_id[:100])
     session.add(
         FeedbackRow(
             incident_number=row.number,

@@ -31,9 +31,9 @@ def make_private(data_dir: Path, database: str) -> None:
         except OSError as error:
             problems.append(f"{path} ({error.strerror})")
     if closed:
-        log.info("other users of the machine could open %s; now they can't", ", ".join(closed))
+        log.info("other users could read %s; removed their access", ", ".join(closed))
     if problems:
-        log.warning("other users of the machine may open %s", ", ".join(problems))
+        log.warning("other users can read %s", ", ".join(problems))
 
 
 def make_folder(path: Path) -> None:

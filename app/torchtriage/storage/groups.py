@@ -117,7 +117,7 @@ def row_of(session: Session, group_id: str) -> GroupRow:
     if row is None:
         row = session.get(GroupRow, _led_to(session, group_id))
     if row is None:
-        raise NotFound("there is no such group", group=group_id[:100])
+        raise NotFound("no such group", group=group_id[:100])
     return row
 
 

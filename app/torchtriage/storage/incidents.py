@@ -30,7 +30,7 @@ from torchtriage.storage.pagination import Page, number_of
 from torchtriage.storage.tables import FileRow, IncidentRow
 from torchtriage.storage.verdict_json import from_stored
 
-_DAMAGED = "what is stored of it is damaged ({}); its log is kept: delete the incident and send that again"
+_DAMAGED = "its stored verdict is damaged ({}); the log is kept: delete the incident and send the log again"
 OPEN = [State.RECEIVED, State.TRIAGING]
 # What an incident holds of other tables.
 _PARTS = (
@@ -144,7 +144,7 @@ def is_id(incident_id: str) -> ColumnElement[bool]:
 
 
 def _unknown(incident_id: str) -> NotFound:
-    return NotFound("there is no such incident", incident=incident_id[:100])
+    return NotFound("no such incident", incident=incident_id[:100])
 
 
 def change(session: Session, conditions: list[ColumnElement[bool]], changes: dict[str, Any]) -> bool:

@@ -56,7 +56,7 @@ class Archive:
                     etag = log.etag if log.etag.startswith(('"', "W/")) else None
                     yield from self._objects.stream(log.key, etag, _CHUNK)
             except PermissionError as error:
-                raise UnreadableLog(f"{log.key}: it may not be read") from error
+                raise UnreadableLog(f"{log.key}: permission denied") from error
             except ObjectChanged as error:
                 raise _changed(log.key) from error
 
@@ -90,4 +90,4 @@ def _etag(state: os.stat_result) -> str:
 
 
 def _changed(name: str) -> UnreadableLog:
-    return UnreadableLog(f"{name}: it changed after it was listed; the next run takes it as it is then")
+    return UnreadableLog(f"{name}: it changed after it was listed; the next run reads it again")

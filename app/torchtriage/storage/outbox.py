@@ -149,7 +149,7 @@ def again(session: Session, item_id: str, now: datetime) -> OutboxItem:
     failed = [OutboxRow.number == number_of(item_id), OutboxRow.state == SendState.FAILED]
     changes = {"state": SendState.READY, "due_at": now, "put_at": now, "ended_at": None, "tries": 0}
     if not _change(session, failed, changes):
-        raise NotFound("there is no such notice that failed", notice=item_id[:100])
+        raise NotFound("no such failed notice", notice=item_id[:100])
     return _item(session.execute(select(OutboxRow).where(failed[0])).scalar_one())
 
 

@@ -90,7 +90,7 @@ def decode(cursor: str, length: int) -> tuple[int, ...]:
             raise ValueError
         return tuple(map(int, parts))
     except (ValueError, binascii.Error):
-        raise BadCursor("the cursor is not one that this service gave out", cursor=cursor[:100]) from None
+        raise BadCursor("invalid cursor; start at the first page", cursor=cursor[:100]) from None
 
 
 def number_of(identifier: str) -> int:
@@ -109,4 +109,4 @@ def moment_at(number: int) -> datetime:
     try:
         return _EPOCH + timedelta(microseconds=number)
     except OverflowError:
-        raise BadCursor("the cursor is not one that this service gave out") from None
+        raise BadCursor("invalid cursor; start at the first page") from None

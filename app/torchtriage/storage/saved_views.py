@@ -39,7 +39,7 @@ def remove(session: Session, view_id: str) -> View:
     """-> the view as it was. Raises NotFound."""
     row = session.get(ViewRow, number_of(view_id))
     if row is None:
-        raise NotFound("there is no such view", view=view_id[:100])
+        raise NotFound("no such view", view=view_id[:100])
     view = _view(row)
     session.execute(delete(ViewRow).where(ViewRow.number == row.number))
     return view

@@ -54,7 +54,9 @@ def check(url: str) -> None:
         found = current(connection)
     if found != head():
         _refuse_newer(found)
-        raise WrongVersion(f"the database is at {found or 'nothing'}, this version needs {head()}: upgrade it")
+        raise WrongVersion(
+            f"the database is at {found or 'nothing'}, this version needs {head()}: run `torchtriage db upgrade`"
+        )
 
 
 def missing(url: str) -> str | None:
@@ -90,7 +92,9 @@ def _refuse_newer(found: str | None) -> None:
     """Raises WrongVersion where no migration of this version makes what was found."""
     known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
     if found is not None and found not in known:
-        raise WrongVersion(f"the database is at {found}, newer than this torchtriage knows ({head()}): use a newer one")
+        raise WrongVersion(
+            f"the database is at {found}, newer than this torchtriage supports ({head()}): use a newer version"
+        )
 
 
 @contextmanager
@@ -101,7 +105,7 @@ def _alone(url: str) -> Iterator[Connection]:
         try:
             make_folder(Path(parsed.database).parent)
         except OSError as error:
-            raise StorageUnavailable(f"the database's folder can't be made: {error}") from error
+            raise StorageUnavailable(f"cannot create the database's folder: {error}") from error
         with suppress(OSError):  # SQLite says what is wrong
             make_file(Path(parsed.database))
     engine = connect(url, foreign_keys=False)  # SQLite changes a table by replacing it, which must not cascade
@@ -114,8 +118,8 @@ def _alone(url: str) -> Iterator[Connection]:
         if not broken(error):
             raise
         reason = str(error.orig).strip().split("\n")[0]
-        raise StorageUnavailable(f"the database can't be used: {reason}") from error
+        raise StorageUnavailable(f"the database is unavailable: {reason}") from error
     except CommandError as error:
-        raise WrongVersion(f"the database was made by another version of torchtriage: {error}") from error
+        raise WrongVersion(f"the database belongs to another version of torchtriage: {error}") from error
     finally:
         engine.dispose()

@@ -51,11 +51,11 @@ def _take(lock: int, path: Path) -> None:
     except BlockingIOError:
         holder = os.pread(lock, _LONGEST, 0).decode(errors="replace") or "another process"
         raise DatabaseInUse(
-            f"{path.with_suffix('')} is in use by another server ({holder}); on SQLite there is one at a time: "
+            f"{path.with_suffix('')} is in use by another server ({holder}); SQLite allows one server: "
             "stop it, or set another TRIAGE_DATA_DIR"
         ) from None
     except OSError as error:  # a file system without locks
-        log.warning("%s can't be locked (%s): make sure that no second server uses this database", path, error.strerror)
+        log.warning("%s can't be locked (%s): make sure that no other server uses this database", path, error.strerror)
         return
     with suppress(OSError):  # a full disk; the lock is what counts
         os.ftruncate(lock, 0)

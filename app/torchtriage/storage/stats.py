@@ -74,7 +74,7 @@ def _beginning(cursor: str) -> datetime | None:
     try:
         return midnight(periods.day_of(*decode(cursor, 1)))
     except (ValueError, OverflowError):
-        raise BadCursor("the cursor is not one that this service gave out") from None
+        raise BadCursor("invalid cursor; start at the first page") from None
 
 
 def _end(session: Session, wanted: StatsFilter, by: str, kept: bool) -> datetime | None:

@@ -61,7 +61,7 @@ def revoke(session: Session, token_id: str, now: datetime) -> tuple[Token, bool]
     """-> the token, which lets nobody in any more, and whether it was this that ended it. Raises NotFound."""
     row = session.execute(select(TokenRow).where(TokenRow.number == number_of(token_id)).with_for_update()).scalar()
     if row is None:
-        raise NotFound("there is no such token", token=token_id[:100])
+        raise NotFound("no such token", token=token_id[:100])
     new = row.revoked_at is None
     row.revoked_at = row.revoked_at or now
     session.flush()

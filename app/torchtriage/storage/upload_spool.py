@@ -34,7 +34,7 @@ class UploadSpool:
         """-> the folder, made again where somebody took it away. Raises OSError."""
         with self._changing:
             if not self.folder.exists():
-                log.warning("%s was taken away and is made again", self.folder)
+                log.warning("%s was missing; created it again", self.folder)
                 self._parent.mkdir(exist_ok=True)
                 self.close()
                 self._own()

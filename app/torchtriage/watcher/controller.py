@@ -205,7 +205,7 @@ class Desk:
         gpus = sum(pod.gpus for pod in attempt.pods.values())
         skipped = "too few GPUs" if gpus < self._options.least_gpus else ""
         if self._memory.reported(attempt.job.key) >= self._options.most_reports:
-            skipped = "its job was reported often enough"
+            skipped = "its job reached the limit of reports"
         if skipped:
             _log.info("is not reported", extra={"attempt": attempt.name, "why": skipped})
             self._counters.reports.labels("skipped").inc()

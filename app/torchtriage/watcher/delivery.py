@@ -27,7 +27,7 @@ def keep_delivering(options: Options, counters: Counters, packed: threading.Even
         except Undelivered as error:
             failed += 1
             _log.warning(
-                "the service does not take reports", extra={"error": str(error), "waiting": len(_bundles(options))}
+                "the service does not accept reports", extra={"error": str(error), "waiting": len(_bundles(options))}
             )
         counters.waiting.set(len(_bundles(options)))
         if failed:
@@ -48,7 +48,7 @@ def deliver_all(options: Options, counters: Counters, stopped: threading.Event) 
                 raise
             counters.reports.labels("refused").inc()
             _log.error(
-                "the service refuses a report, which is put aside", extra={"report": path.name, "error": str(error)}
+                "the service refused a report; it is set aside", extra={"report": path.name, "error": str(error)}
             )
             continue
         if incident is not None:

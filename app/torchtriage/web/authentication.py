@@ -50,7 +50,7 @@ def needs(scope: Scope) -> Callable[..., Coroutine[Any, Any, Caller]]:
         known: Caller | None = getattr(request.state, "caller", None)  # where a route asks for two rights
         caller = known or await _admitted(request)
         if not caller.may(scope):
-            raise Forbidden(f"the token of {caller.name} does not allow this: it needs the scope {scope}", scope=scope)
+            raise Forbidden(f"the token of {caller.name} lacks the scope {scope}", scope=scope)
         return caller
 
     return find
@@ -82,10 +82,10 @@ def rate_limit(request: Request) -> tuple[RateLimit, str]:
 def _caller(service: Service, request: Request) -> Caller:
     secret = secret_of(request)
     if secret is None:
-        raise Unauthorized("a token is needed: Authorization: Bearer …")
+        raise Unauthorized("no token: send Authorization: Bearer …")
     caller = tokens.caller_of(service.database, secret)
     if caller is None:
-        raise Unauthorized("the token is not known, expired or revoked")
+        raise Unauthorized("the token is invalid, expired or revoked")
     return caller
 
 

@@ -61,7 +61,7 @@ class Stopping(TriageError):
     code = "stopping"
 
     def __init__(self) -> None:
-        super().__init__("the service is being stopped; send this again")
+        super().__init__("the service is shutting down; send this again")
 
 
 def error_responses(*statuses: int, guarded: bool = True) -> dict[int | str, dict[str, Any]]:
@@ -128,12 +128,12 @@ def _invalid(_: Request, error: Exception) -> Response:
 
 def _gone(request: Request, _: Exception) -> Response:
     log.info("%s %s: the sender went away", request.method, request.url.path)
-    return _answer(HTTPStatus.BAD_REQUEST, "sender_went_away", "the body ended before it was whole")
+    return _answer(HTTPStatus.BAD_REQUEST, "sender_went_away", "the body is incomplete")
 
 
 def _unknown(_: Request, __: Exception) -> Response:
     # The web server logs the traceback.
-    return _answer(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", "something broke here; it is logged")
+    return _answer(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", "internal error; see the service's log")
 
 
 def _answer(status: HTTPStatus, code: str, message: str, headers: dict[str, str] | None = None) -> Response:

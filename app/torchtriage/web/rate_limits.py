@@ -37,7 +37,7 @@ class BodyLimit:
             message = await receive()
             size += len(message.get("body", b""))
             if size > _LARGEST_FORM:
-                raise HTTPException(413, f"this takes no more than {_LARGEST_FORM} bytes")
+                raise HTTPException(413, f"the request is larger than the limit of {_LARGEST_FORM} bytes")
             return message
 
         await self._app(scope, receiving, send)
@@ -85,7 +85,7 @@ class RateLimit:
 
     def _too_many_wrong(self, address: str) -> TooMany:
         wait = self._wait(self._wrong_logins, "login", _sender(address))
-        return TooMany(f"too many wrong logins from {_sender(address)}; wait {wait} s", retry_after=wait)
+        return TooMany(f"too many failed logins from {_sender(address)}; wait {wait} s", retry_after=wait)
 
     def _wait(self, item: RateLimitItem, *key: str) -> int:
         return max(1, math.ceil(self._window.get_window_stats(item, *key).reset_time - time.time()))

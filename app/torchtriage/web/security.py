@@ -74,7 +74,7 @@ def refuse_foreign_name(request: Request, public_url: str) -> None:
     try:
         ip_address(name)
     except ValueError:
-        raise CrossSite(f"{name[:100]} is not the name of this service, or TRIAGE_PUBLIC_URL should say so") from None
+        raise CrossSite(f"{name[:100]} is not this service's host name; if it is, set TRIAGE_PUBLIC_URL") from None
 
 
 async def refuse_cross_site(request: Request) -> None:
@@ -89,4 +89,4 @@ async def refuse_cross_site(request: Request) -> None:
     else:
         foreign = origin is not None and urlsplit(origin).netloc != request.headers.get("host")
     if foreign:
-        raise CrossSite("this was sent by a page of another site")
+        raise CrossSite("cross-site request refused")

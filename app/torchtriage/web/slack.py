@@ -68,14 +68,14 @@ async def _body(request: Request) -> bytes:
     async for chunk in request.stream():
         body += chunk
         if len(body) > _LARGEST:
-            raise LogTooLarge(f"Slack sends no more than {_LARGEST} bytes", limit=_LARGEST)
+            raise LogTooLarge(f"the request is larger than Slack's limit of {_LARGEST} bytes", limit=_LARGEST)
     return body
 
 
 def _checked(request: Request, secret: str, body: bytes) -> str:
     """-> the signature, over the body as it came. Raises NotFound without a secret, BadSignature."""
     if not secret:
-        raise NotFound("Slack is not set up here: TRIAGE_SLACK_SIGNING_SECRET is not set")
+        raise NotFound("Slack is not configured: TRIAGE_SLACK_SIGNING_SECRET is not set")
     from slack_sdk.signature import SignatureVerifier  # here, as the routes are there without the extra `slack`
 
     time = request.headers.get("x-slack-request-timestamp", "")
@@ -85,7 +85,7 @@ def _checked(request: Request, secret: str, body: bytes) -> str:
     except (ValueError, TypeError, OverflowError):  # no UTF-8; a signature that is no text of ours; a time that is none
         valid = False
     if not valid:
-        raise BadSignature("the signature is not one of Slack's for this body, or older than five minutes")
+        raise BadSignature("the Slack signature is invalid, or older than five minutes")
     return signature
 
 
@@ -99,5 +99,5 @@ def _json(text: bytes | str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise BadInput("the body is no JSON object")
+        raise BadInput("the body is not a JSON object")
     return found

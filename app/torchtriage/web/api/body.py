@@ -127,16 +127,16 @@ def _uploads(request: Request, chunks: Iterator[bytes], watch: Watch, fields: Co
     """Raises UnsupportedBody and BadForm before the first upload where the headers tell."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", *_ENCODINGS):
-        raise UnsupportedBody("this Content-Encoding is not taken; gzip and zstd are", encoding=encoding[:100])
+        raise UnsupportedBody("unsupported Content-Encoding; use gzip or zstd", encoding=encoding[:100])
     content_type = request.headers.get("content-type", "")
     kind = content_type.split(";")[0].strip().lower()
     if kind == "multipart/form-data":
         if encoding != "identity":
-            raise UnsupportedBody("a form is not taken with a Content-Encoding; compress the files in it")
+            raise UnsupportedBody("a form cannot have a Content-Encoding; compress the files in it")
         parts = multipart.uploads(chunks, multipart.boundary_of(content_type), fields)
         return (part._replace(watch=watch) for part in parts)
     if kind.startswith("multipart/"):
-        raise UnsupportedBody("of multipart only multipart/form-data is taken", content_type=kind[:100])
+        raise UnsupportedBody("unsupported multipart type; use multipart/form-data", content_type=kind[:100])
     return iter([Upload("log", _encoded(chunks, encoding), watch=watch)])
 
 
@@ -149,6 +149,6 @@ def _encoded(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
         if len(begin) >= len(magic):
             break
     if begin and not begin.startswith(magic):
-        raise UnsupportedBody(f"the body is not what its Content-Encoding says: {encoding}")
+        raise UnsupportedBody(f"the body does not match its Content-Encoding: {encoding}")
     yield begin
     yield from chunks

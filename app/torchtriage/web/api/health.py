@@ -46,7 +46,7 @@ async def ready(request: Request, service: ServiceDep) -> Response:
         look.add_done_callback(lambda done: done.cancelled() or done.exception())  # told to whoever still waits
     done, _ = await asyncio.wait({look}, timeout=_PATIENCE)
     if not done:
-        raise StorageUnavailable("the database or the log store does not answer")
+        raise StorageUnavailable("the database or the log store does not respond")
     look.result()
     return Answer({"status": "ok"})
 

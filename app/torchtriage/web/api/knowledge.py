@@ -85,7 +85,7 @@ def read_entry(entry: str, service: ServiceDep) -> Response:
     """One entry, whole, in both languages."""
     found = service.knowledge.entries.get(entry)
     if found is None:
-        raise NotFound("there is no such entry", entry=entry[:100])
+        raise NotFound("no such entry", entry=entry[:100])
     return Answer(asdict(found) | {"roles": sorted(found.roles)})
 
 

@@ -25,7 +25,7 @@ def boundary_of(content_type: str) -> bytes:
     """-> the boundary that a Content-Type names; raises BadForm."""
     boundary = parse_options_header(content_type)[1].get(b"boundary", b"")
     if not boundary:
-        raise BadForm("the Content-Type names no boundary")
+        raise BadForm("the Content-Type has no boundary")
     return boundary
 
 
@@ -40,7 +40,7 @@ def uploads(chunks: Iterator[bytes], boundary: bytes, fields: Collection[str]) -
             raise BadForm(f"more than {_MOST_PARTS} parts")
         field, filename = _names(headers)
         if field not in fields:
-            raise BadForm(f"an unknown field {field[:100]!r}; the log is sent as {' or '.join(sorted(fields))}")
+            raise BadForm(f"unknown field {field[:100]!r}; send the log as {' or '.join(sorted(fields))}")
         content = form.content()
         first = next(content, b"")
         if first or filename:
@@ -104,7 +104,7 @@ class _Form:
                 yield self._seen.popleft()
             chunk = next(self._chunks, None)
             if chunk is None:
-                raise BadForm("the form ends in the middle")
+                raise BadForm("the form is incomplete")
             try:
                 self._parser.write(chunk)
             except FormParserError as error:

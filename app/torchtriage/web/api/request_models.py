@@ -45,7 +45,7 @@ def _utc(value: datetime | None) -> datetime | None:
 
 def _web_address(value: str | None) -> str | None:
     if value and not value.startswith(("http://", "https://")):
-        raise ValueError("not an address that begins with http:// or https://")
+        raise ValueError("not a URL that begins with http:// or https://")
     return value
 
 
@@ -74,7 +74,7 @@ class SubmitQuery(BaseModel):
     attempt: Count = None
     node_rank: Count = None
     exit_code: Annotated[Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] | None, BeforeValidator(_given)] = None
-    state: Word = Field(None, description="The job's state, as its scheduler says it")
+    state: Word = Field(None, description="The job's state in the scheduler's own word, such as FAILED")
     started_at: Moment = Field(None, description="ISO 8601, or seconds since 1970; without a zone it is UTC")
     ended_at: Moment = None
     gpus: Count = None
@@ -107,11 +107,11 @@ class PageQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     limit: int = Field(50, ge=1, le=200)
-    cursor: Word = Field(None, description="`next` of the page before")
+    cursor: Word = Field(None, description="`next` of the previous page")
 
 
 class IncidentsQuery(PageQuery):
-    q: Word = Field(None, description="Words that must all be there, in English or Chinese")
+    q: Word = Field(None, description="Words that must all occur, in English or Chinese")
     entry: Word = None
     outcome: Outcome | None = None
     cluster: Word = None
@@ -148,17 +148,17 @@ class BriefQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     lang: Language = "en"
-    tokens: int = Field(TOKENS, ge=FEWEST, le=MOST, description="The most tokens of the brief")
+    tokens: int = Field(TOKENS, ge=FEWEST, le=MOST, description="The most tokens in the brief")
 
 
 class GroupChangeBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     status: GroupStatus | None = None
-    owner: Annotated[_Plain | None, Field(description="Empty takes it away")] = None
+    owner: Annotated[_Plain | None, Field(description="Empty removes the owner")] = None
     note: Annotated[str | None, Field(max_length=5000)] = None
     mute_days: Annotated[
-        float | None, Field(ge=0, le=365, description="For how long chats hear nothing of it; 0 ends that")
+        float | None, Field(ge=0, le=365, description="Days for which alerts of this group are muted; 0 unmutes it")
     ] = None
 
 

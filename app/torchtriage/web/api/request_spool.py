@@ -110,7 +110,7 @@ class Spool:
             async with asyncio.timeout(_PATIENCE):
                 await self._spools.files.acquire()
         except TimeoutError:
-            raise Busy(f"{_FILES} large logs are being received; one more is not") from None
+            raise Busy(f"{_FILES} large logs are being received, which is the limit") from None
 
     def _forget_waiting(self) -> None:
         self._spools.in_memory -= self._waits
@@ -129,7 +129,7 @@ def _append(file: FileIO, data: bytes, all_spooled: int) -> None:
     try:
         disk = os.fstatvfs(file.fileno())
         if all_spooled > disk.f_bavail * disk.f_frsize - len(data):
-            raise Busy("the disk has no room for one more large log while others are received")
+            raise Busy("not enough disk space for another large log while others are being received")
         left = memoryview(data)
         while left:
             left = left[file.write(left) :]
@@ -138,4 +138,4 @@ def _append(file: FileIO, data: bytes, all_spooled: int) -> None:
 
 
 def _unavailable(error: OSError) -> StorageUnavailable:
-    return StorageUnavailable(f"the log can't be written: {error.strerror}")
+    return StorageUnavailable(f"cannot write the log: {error.strerror}")

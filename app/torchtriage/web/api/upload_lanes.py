@@ -57,7 +57,7 @@ class Watch:
         if self._bytes > self._lane.bytes or seconds > self._lane.seconds:
             raise _Outgrown
         if seconds > _SECONDS + self._bytes / _PACE:
-            told = f"{seconds:.1f} s of work were not enough to unpack this log and to take its secrets out"
+            told = f"{seconds:.1f} s were not enough to unpack this log and remove its secrets"
             raise LogTooLarge(told, seconds=round(seconds, 1), bytes=self._bytes)
 
 
@@ -108,4 +108,4 @@ async def _turn(turns: asyncio.Semaphore) -> None:
         async with asyncio.timeout(_PATIENCE):
             await turns.acquire()
     except TimeoutError:
-        raise Busy(f"other logs are being taken in; no turn came for {_PATIENCE:g} seconds") from None
+        raise Busy(f"busy receiving other logs for {_PATIENCE:g} seconds") from None

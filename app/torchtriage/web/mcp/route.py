@@ -47,7 +47,7 @@ async def answering(app: FastAPI, service: Service) -> AsyncIterator[None]:
 async def mcp(request: Request) -> Response:
     """Hands the request on. Raises NotFound where the extra is missing."""
     if not hasattr(request.app.state, "mcp"):
-        raise NotFound("this service has no MCP server: it needs the extra torchtriage[mcp]")
+        raise NotFound("MCP is not installed: install torchtriage[mcp]")
     return _HandedOn(request.app.state.mcp)
 
 

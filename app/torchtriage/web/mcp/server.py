@@ -54,7 +54,7 @@ def _guarded(tool: Callable[..., Any], scope: Scope) -> Callable[..., Any]:
         request = context.request_context.request
         caller: Caller = getattr(request.state, "caller", ANYONE) if request is not None else ANYONE
         if not caller.may(scope):
-            raise ToolError(f"the token of {caller.name} does not allow this: it needs the scope {scope}")
+            raise ToolError(f"the token of {caller.name} lacks the scope {scope}")
         try:
             return tool(**arguments)
         except TriageError as error:

@@ -61,7 +61,7 @@ class Tools:
         """Read an entry of the knowledge base: causes, fixes with commands, checks, how to prevent it."""
         found = self.service.knowledge.entries.get(entry)
         if found is None:
-            raise NotFound("there is no such entry", entry=entry[:100])
+            raise NotFound("no such entry", entry=entry[:100])
         return _told(found, lang)
 
     def list_incidents(

@@ -59,7 +59,7 @@ def bulk(
         case "forget":
             back.pop("cursor", None)
             return _back(back, "deleted", forget_incidents(service, chosen, caller.name))
-    raise BadInput("the action is one of retriage, right, wrong and delete")
+    raise BadInput("the action must be retriage, right, wrong or delete")
 
 
 def _back(query: dict[str, str], said: str, count: int) -> Response:

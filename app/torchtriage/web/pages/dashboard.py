@@ -81,7 +81,7 @@ def as_csv(request: Request, service: ServiceDep) -> Response:
     name = value(request, "table")
     tables = dashboard(service, asked_range(request).range, value(request, "cluster") or None).tables()
     if name not in tables:
-        raise NotFound("there is no such table", table=name)
+        raise NotFound("no such table", table=name)
     return csv_answer(name, tables[name])
 
 

@@ -149,7 +149,7 @@ def _case(case: Case, lang: Language) -> CaseItem:
 def _entry(service: Service, entry_id: str) -> Entry:
     found = service.knowledge.entries.get(entry_id)
     if found is None:
-        raise NotFound("there is no such entry", entry=entry_id[:100])
+        raise NotFound("no such entry", entry=entry_id[:100])
     return found
 
 

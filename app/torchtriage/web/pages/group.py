@@ -131,7 +131,7 @@ def decide(
 ) -> Response:
     """Sets what the form holds: status, owner and note, or for how many days chats hear nothing."""
     if status is None and owner is None and note is None and mute is None:
-        raise BadInput("nothing was decided")
+        raise BadInput("no action was chosen")
     change = GroupChange(
         status_of(status) if status is not None else None,
         " ".join(owner.split()) if owner is not None else None,
@@ -152,7 +152,7 @@ def merge(
     """Makes the groups that are chosen, or whose numbers are given, part of this one."""
     others = list(dict.fromkeys([*(other or []), *named.replace("#", " ").replace(",", " ").split()]))
     if not others:
-        raise BadInput("choose a group, or give its number")
+        raise BadInput("choose a group, or enter its number")
     merged = merge_groups(service, group_id, others, caller.name)
     return _there(merged.id, said="merged", other=",".join(others))
 

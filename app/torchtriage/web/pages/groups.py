@@ -134,7 +134,7 @@ def undo(
 def status_of(given: str) -> GroupStatus:
     """Raises BadInput where it is none."""
     if given not in STATUSES:
-        raise BadInput(f"the status is one of {', '.join(STATUSES)}")
+        raise BadInput(f"the status must be one of {', '.join(STATUSES)}")
     return GroupStatus(given)
 
 

@@ -112,7 +112,7 @@ async def feedback(request: Request, service: ServiceDep, incident_id: str, call
         case "right" | "wrong" as said:
             pass
         case _:
-            raise BadInput("the verdict is right or wrong")
+            raise BadInput("the verdict must be right or wrong")
     note = given.get("note", "")[:_LONGEST_NOTE] or None
     kept = Feedback(said, caller.name, datetime.now(UTC), given.get("entry") or None, note)
     await to_thread.run_sync(give_feedback, service, incident_id, kept)

@@ -24,7 +24,7 @@ def text(request: Request, service: ServiceDep, incident_id: str) -> Response:
     name = value(request, "file")
     file = next((known for known in incident.log.files if known.name == name), None) if name else incident.log.files[0]
     if file is None:
-        raise NotFound("the incident's log has no such file", file=name)
+        raise NotFound("no such file in the incident's log", file=name)
     first, last = lines_asked(request)
     if first is not None:
         count = min((last or first) - first + 1, _MOST_LINES)

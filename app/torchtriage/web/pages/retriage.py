@@ -50,7 +50,7 @@ def end(retriage_jobs: RetriageJobsDep, caller: Writer, action: Annotated[str, F
         case "discard":
             retriage_jobs.discard()
         case _:
-            raise BadInput("the action is apply or discard")
+            raise BadInput("the action must be apply or discard")
     return _there()
 
 

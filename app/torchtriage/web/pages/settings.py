@@ -96,7 +96,7 @@ def make_token(
     name = " ".join(name.split())
     scopes = [Scope(given) for given in scope or [] if given in SCOPES]
     if not name or len(name) > _LONGEST_NAME or not scopes:
-        raise BadInput("a token has a name and at least one scope")
+        raise BadInput("a token needs a name and at least one scope")
     lifetime = timedelta(days=days) if days else None
     secret, token = access.create(service.database, name, scopes, lifetime, caller.name)
     answer = render(request, "settings.html", _page(request, service, retriage_jobs, made=Made(token, secret)))

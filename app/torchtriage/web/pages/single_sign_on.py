@@ -48,7 +48,7 @@ def finish(request: Request, service: ServiceDep, code: _Text = "", state: _Text
     try:
         attempt, after = _kept(request)
         if error or not code:
-            raise LoginRefused(f"the provider did not let you in: {error[:100] or 'it sent no code'}")
+            raise LoginRefused(f"the login provider refused the login: {error[:100] or 'no code in its response'}")
         caller = provider.finish(attempt, state, code)
     except LoginRefused:
         limit.wrong_login(address)
@@ -62,7 +62,7 @@ def finish(request: Request, service: ServiceDep, code: _Text = "", state: _Text
 def _provider(request: Request) -> Provider:
     found = request.app.state.provider
     if found is None:
-        raise NotFound("there is no provider for logins")
+        raise NotFound("single sign-on is not configured")
     return cast("Provider", found)
 
 
@@ -72,5 +72,5 @@ def _kept(request: Request) -> tuple[Attempt, str]:
         state, nonce, verifier, after = map(str, json.loads(bytes.fromhex(request.cookies.get(_COOKIE, ""))))
         "".join((state, nonce, verifier, after)).encode()  # half of a character's pair can't be sent anywhere
     except (ValueError, TypeError, RecursionError):
-        raise LoginRefused("this login was not begun in this browser, or too long ago; begin again") from None
+        raise LoginRefused("this login was started in another browser, or too long ago; log in again") from None
     return Attempt(state, nonce, verifier), inside(after)
