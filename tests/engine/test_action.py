@@ -8,7 +8,7 @@ from torchtriage.knowledge.loader import load
 
 def test_a_mere_symptom_is_not_called_nothing_to_do() -> None:
     entry = load([BUILT_IN]).entries["elastic.child-failed"]
-    assert advise(entry, "", [], "en").reason.startswith("The log holds only what followed")
+    assert advise(entry, "", [], "en").reason.startswith("The log shows only consequences")
     assert advise(entry, "", [], "zh").reason.startswith("日志里只有失败的后果")
 
 

@@ -84,9 +84,9 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     ("pattern", "told"), [("foo(bar", "RE2 refuses 'foo\\(bar'"), ("x{2,1}", "refuses"), ("(?=x)", "RE2 refuses")]
 )
 def test_a_pattern_that_no_engine_takes_is_refused_when_it_is_loaded(tmp_path: Path, pattern: str, told: str) -> None:
-    broken = re.sub(r"(?m)^  - regex: .*$", f"  - regex: '{pattern}'", MODEL, count=1)
+    broken = re.sub(r"(?m)^    sign: .*$", f"    sign: '{pattern}'", MODEL, count=1)
     write(tmp_path / "kb", "dataloader/shm-bus-error.yaml", broken)
-    line = broken.split("\n").index(f"  - regex: '{pattern}'") + 1
+    line = broken.split("\n").index(f"    sign: '{pattern}'") + 1
     with pytest.raises(KnowledgeError, match=f"^dataloader/shm-bus-error.yaml:{line}: .*{told}"):
         load_cached([tmp_path / "kb"], tmp_path / "cache")
 

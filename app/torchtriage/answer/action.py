@@ -13,7 +13,7 @@ from torchtriage.domain.host import host_name
 from torchtriage.domain.verdict import Action, RootCause, SuggestedFix
 
 _REASONS: dict[str, tuple[str, str]] = {
-    "retry": ("The cause is passing; the same job can succeed as it is.", "原因是暂时性的，原样重试即可成功。"),
+    "retry": ("The cause is transient; the same job can succeed unchanged.", "原因是暂时性的，原样重试即可成功。"),
     "retry-elsewhere": (
         "The host is at fault, not the job; run it again without that host.",
         "问题在主机而不在任务；排除该主机后重新运行。",
@@ -24,19 +24,19 @@ _REASONS: dict[str, tuple[str, str]] = {
 # The same advice where a retry is another matter: what is sure there is only likely with `once`.
 _BY_RETRY: dict[tuple[str, str], tuple[str, str]] = {
     ("retry", "once"): (
-        "It can be passing: one retry is worth it; if that fails too, look for the cause.",
+        "It may be transient: retry once; if it fails again, look for the cause.",
         "可能是暂时性的：值得重试一次；如果仍失败，再查找原因。",
     ),
     ("retry-elsewhere", "once"): (
-        "The host may be at fault: try once on another one; if it fails there too, look for the cause.",
+        "The host may be at fault: retry once on another host; if it fails there too, look for the cause.",
         "可能是主机的问题：换一台主机试一次；如果仍失败，再查找原因。",
     ),
     ("fix-first", "once"): (
-        "Most likely it needs a fix; one retry would tell.",
+        "It probably needs a fix; one retry will tell.",
         "多半要先消除原因；重试一次可判断是否只是偶发。",
     ),
     ("none", "once"): (
-        "The log holds only what followed from the failure; find its cause first. One retry tells if it is passing.",
+        "The log shows only consequences; find the cause first. One retry shows whether it was transient.",
         "日志里只有失败的后果，先找到真正的原因；重试一次可判断是否为偶发。",
     ),
     ("none", "yes"): (
@@ -45,12 +45,12 @@ _BY_RETRY: dict[tuple[str, str], tuple[str, str]] = {
     ),
 }
 _NOT_KNOWN = (
-    "Whether it failed is not known; find out how it ended before you start it again.",
+    "It is not known whether the run failed; find out how it ended before you start it again.",
     "尚不清楚是否失败；先查明运行如何结束，再决定是否重新启动。",
 )
 _NOTHING = ("Nothing to do.", "无需处理。")
 _UNKNOWN = (
-    "No entry names the cause; one retry tells whether it is passing.",
+    "No entry explains this failure; one retry shows whether it is transient.",
     "知识库中没有对应条目；重试一次可判断是否为偶发。",
 )
 

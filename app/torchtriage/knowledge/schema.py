@@ -167,7 +167,7 @@ class CaseForm(WordingForm):
     def case(self, entry: Advice) -> Case:
         """-> the case of an entry that advises `entry` where the case does not say otherwise."""
         retry = self.retry or entry.retry
-        advice = self.advice or (entry.advice if retry == entry.retry else _ADVICE[retry])
+        advice = self.advice or (entry.advice if retry in (entry.retry, "once") else _ADVICE[retry])
         hosts = entry.exclude_hosts if self.exclude_hosts is None else self.exclude_hosts
         action = Advice(advice, retry, hosts)
         expect = TextForm(en=self.expect) if isinstance(self.expect, str) else self.expect
@@ -187,7 +187,7 @@ class CaseForm(WordingForm):
         )
 
 
-_ADVICE = {"yes": "retry", "no": "fix-first", "once": "none"}  # what goes with a case's own `retry`
+_ADVICE = {"yes": "retry", "no": "fix-first"}  # what goes with a case's own `retry`; with `once`, the entry's holds
 
 
 def _conditions(when: Conditions) -> tuple[Condition, ...]:

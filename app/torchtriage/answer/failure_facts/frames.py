@@ -74,7 +74,7 @@ def short_path(path: str) -> str:
     for folder in ("site-packages", "dist-packages"):
         if folder in parts:
             return "/".join(parts[parts.index(folder) + 1 :])
-    return "/".join(parts[-_PARTS:]) if len(parts) > _PARTS else path
+    return "/".join(parts[-_PARTS:]) if len(parts) - (parts[:1] == ("/",)) > _PARTS else path
 
 
 def library_of(path: str) -> str | None:
