@@ -147,7 +147,7 @@ def test_the_command_copies_and_refuses(
     with opened(Settings(data_dir=tmp_path, workers=0)):
         assert options.run(options) == 0
     assert "now copy the logs" in capsys.readouterr().out
-    with pytest.raises(BadInput, match="already"):
+    with pytest.raises(BadInput, match="the file exists"):
         options.run(options)
     with pytest.raises(BadInput, match="pg_dump"):
         backup("postgresql://x/y", tmp_path / "other.db")
