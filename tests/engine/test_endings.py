@@ -43,6 +43,17 @@ def with_job(engine: Engine, job: Mapping[str, str], *lines: str) -> Verdict:
         "Received SIGTERM, stopping",
         "已杀死",
         'Traceback (most recent call last):\n  File "/data/train.py", line 12, in main',
+        "During handling of the above exception, another exception occurred:",
+        "^C",
+        "Training crashed at step 390",
+        "Giving up after 5 attempts",
+        "Worker 2 is not alive anymore, shutting down",
+        "GPU 3 is lost",
+        "[12345.678] NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus.",
+        "[1]+  Stopped                 python train.py",
+        "[1]+  Exit 1                  python train.py > log 2>&1",
+        "srun: Force Terminated StepId=812.0",
+        "the quartz in rack 4 has cracked",
     ],
 )
 def test_a_run_that_ends_in_such_words_is_not_healthy(engine: Engine, last: str) -> None:
@@ -52,6 +63,33 @@ def test_a_run_that_ends_in_such_words_is_not_healthy(engine: Engine, last: str)
         or last in ("Killed", "已杀死")
         or (triage(engine, STEPS, last, "Training completed").root_cause is not None)
     )
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "Evaluating...",
+        "Saving model checkpoint to out/checkpoint-300",
+        "val acc 0.551",
+        "UserWarning: the argument is deprecated",
+        "2026-05-01 10:41:00,112 - trainer - INFO - here we are",
+        "[rank0]:[W1004 15:16:15.503072590 ProcessGroupNCCL.cpp:1479] Warning: WARNING: destroy_process_group() was not "
+        "called before program exit, which can leak resources.",
+    ],
+)
+def test_a_run_whose_last_line_is_of_its_work_goes_on(engine: Engine, last: str) -> None:
+    assert triage(engine, STEPS, last).outcome == "healthy"
+
+
+def test_a_last_line_in_a_form_that_was_printed_before_is_no_last_word(engine: Engine) -> None:
+    rows = [[f"step {step} loss {3 / step:.3f}", f"lap {step}: the cat sat"] for step in range(10, 200, 10)]
+    assert triage(engine, *rows).outcome == "healthy"
+
+
+def test_a_bar_that_fills_once_an_epoch_shows_more_than_one_step(engine: Engine) -> None:
+    bars = [f"Train epoch {epoch}: 100%|##########| 49/49 [00:09<00:00, 12.01it/s, avg=3.9]" for epoch in range(4)]
+    assert triage(engine, bars).outcome == "healthy"
+    assert triage(engine, bars[:1] * 9).outcome != "healthy"
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_a_monitor_alone_behind_the_last_step_means_a_hang(engine: Engine, clock
         [*beats(range(3, 8)), "saved the last checkpoint"],
         [*beats(range(3, 8)), "Training finished"],
         [line.split("] ")[1] for line in beats(range(3, 8))],
-        [f"[2026-05-01 0{hour}:10:05] {word} was read" for hour, word in enumerate(("red", "green", "blue", "white"))],
+        [f"[2026-05-01 0{hour}:10:05] saving {word}" for hour, word in enumerate(("red", "green", "blue", "white"))],
     ],
     ids=["too few", "too short", "steps go on", "something else", "ended well", "no times", "many forms"],
 )

@@ -35,6 +35,14 @@ def test_lines_of_others_between() -> None:
     assert separated("\n".join(chat)) == [(2, "step 1"), (3, "step 2"), (5, "step 3")]
 
 
+def test_lines_that_begin_with_their_times_are_no_chat() -> None:
+    log = [f"[2026-05-01 10:{minute:02}:00] epoch {minute // 10} of this run" for minute in range(30)]
+    assert separated("\n".join(log)) is None
+    assert separated("\n".join(line.replace("epoch", "still busy with") for line in log)) is None
+    chat = ["[2026-05-01 10:00:00] Ann Lee", "step 1", "[2026-05-01 10:01:00] Bob", "step 2"]
+    assert separated("\n".join(chat)) == [(2, "step 1"), (4, "step 2")]
+
+
 @pytest.mark.parametrize(
     "lines",
     [

@@ -19,10 +19,13 @@ from torchtriage.facts.ending_signs import EndingSigns
 from torchtriage.facts.log_classifier import is_by_a_person
 from torchtriage.facts.progress import moves
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.matching.masking import mask_all
 
 _HAS_WORD = lazy_regex(r"[^\W_]").search  # a letter or a digit, in any language
 _LONGEST = 400  # characters of a line that are looked at
 _NUMBER = lazy_regex(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+# `val loss: 1.23`, `acc = 0.5`, `top1 0.71`, `| mAP | 0.31 |`, `3.2 it/s`
+_MEASURED = lazy_regex(r"[A-Za-z_@)'\"][\w@.%]{0,20}['\")\]]{0,2}(?:\s?[:=|]\s{0,8}|\s)[+-]?\d{1,9}\.\d|\d(?: ?%\W|it/s|s/it)")
 _DIGITS = 9  # of a time in seconds, and more
 _SIGNALS = 128  # the exit status of who was ended by a signal is this and its number
 JOB_STATUS, JOB_STATE = "exit_code", "state"  # what the sender of a log knows of its job
@@ -147,10 +150,23 @@ class Tail:
     @cached_property
     def goes_on(self) -> bool:
         """Whether steps reach down to the end of a file."""
-        if self.moves and any(self.progress_of(end) >= end[0].position for end in self.ends):
+        ends = [end for end in self.ends if self._is_at_work(end)]
+        if self.moves and any(self.progress_of(end) >= end[0].position for end in ends):
             return True
-        others = (end for end in self.ends if self.progress_of(end) < end[-ROWS_FROM_END:][0].position)
+        others = (end for end in ends if self.progress_of(end) < end[-ROWS_FROM_END:][0].position)
         return self.reading.environment.surely_of_field and any(map(_counts_up, others))
+
+    def _is_at_work(self, end: tuple[Line, ...]) -> bool:
+        """-> whether the last line of a file is that of a run at work: a step, a measured value, what was printed above
+        in the same form, or what is harmless by its level or words. All else may be anybody's last word."""
+        last, signs = end[-1], self.reading.matcher.ending_signs
+        if last.position <= self.progress_of(end):
+            return True
+        text, raw = last.text[:_LONGEST], last.raw[:_LONGEST]
+        if _MEASURED.search(text) or signs.calm.search(raw) or signs.working.search(text) or signs.closing.search(text):
+            return True
+        form = mask_all(text)
+        return any(mask_all(line.text[:_LONGEST]) == form for line in end[:-1])
 
     @cached_property
     def below(self) -> int:

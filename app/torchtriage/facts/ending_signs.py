@@ -31,6 +31,11 @@ class EndingSigns:
         return re.compile("|".join(map(self._vocabulary.regex, lists)))
 
     @cached_property
+    def working(self) -> re.Pattern[str]:
+        """What a run says of what it does between its steps."""
+        return re.compile(self._vocabulary.regex("between-steps"))
+
+    @cached_property
     def statuses(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
         """How a process or a job ended: `status` with an exit status, `signal` with a number, `state` with a word."""
         patterns = self._vocabulary.patterns("exit-statuses")

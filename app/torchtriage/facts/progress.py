@@ -31,6 +31,7 @@ _STEPS = (
     lazy_regex(r"\| *(\d{1,9})/ *\d+ batches"),
     lazy_regex(rf"(?:batch(?<!\wbatch)|it(?<!\wit))\b['\"]?[ :=\[#/]{{0,4}}{_NUMBER}"),
 )
+_EPOCH = lazy_regex(r"(?i)epoch[ :=\[#/'\"]{0,4}(\d{1,6}(?:\.\d{1,6})?)")  # HF's Trainer counts them in parts
 # Steps of an evaluation are none of the training's.
 _EVALUATED = lazy_regex(r"\b(?:eval|val|valid|validation|evaluation|test)[ _/](?:step|iter|iteration|batch)s?\b")
 _BAR = lazy_regex(r"([^|\r\n]{0,80}?)\d{1,3}%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/\d+ \[")
@@ -114,12 +115,13 @@ def step(text: str) -> int | None:
 
 
 def moves(texts: Iterable[str]) -> bool:
-    """-> whether some lines of progress show different steps. A bar that is drawn again at the same step shows one."""
+    """-> whether some lines of progress show different steps, or the same one of another epoch. A bar that is drawn again
+    at the same step shows one."""
     first = None
     for text in texts:
         told = step(text)
         bars = _BAR_COUNT.findall(text) if told is None else ()
-        shown = str(told) if told is not None else bars[-1] if bars else text
+        shown = (told if told is not None else bars[-1] if bars else text, _EPOCH.findall(text)[-1:])
         if first is not None and shown != first:
             return True
         first = shown

@@ -4,6 +4,7 @@ and an empty line below each. The content of a file in, the log's own lines out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import (
@@ -28,7 +29,7 @@ _CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?: ?[AP]M)?"
 _BETWEEN = lazy_regex(
     rf"[^\W\d_][^\W\d_]*(?:[ .'-][^\W\d_]+){{0,4}} {{1,3}}{_CLOCK}"  # Slack
     rf"|[^\W\d_]\S{{0,20}}(?: \S{{1,20}})? (?:{_DATE} {_CLOCK}|[—–-] (?:Today|Yesterday) at {_CLOCK})"  # WeChat, Discord
-    rf"|\[{_DATE},? {_CLOCK}\] [^\W\d_][^:=\[\]]{{0,40}}:?"  # Teams, WhatsApp
+    rf"|\[{_DATE},? {_CLOCK}\] [^\W\d_][^:=\[\]\d]{{0,40}}:?"  # Teams, WhatsApp
     rf"|[^\W\d_][\w ]{{0,40}}, \[{_DATE},? {_CLOCK}\]"  # Telegram
     r"|--More--(?:\(\d+%\))?|\(END\)"
     r"|\[\d+\] (?:\d+:\S+[*-]?\s+){1,9}\"[^\"]{1,80}\" \d\d:\d\d \S+"  # tmux
@@ -43,8 +44,10 @@ def _recognise_others_lines(head: Head) -> Decode | None:
     if not any(hint in begin for hint in _HINTS) and not _BETWEEN.fullmatch(first.rstrip("\r ")):
         return None
     lines = sample.decode("utf-8", "replace").split("\n")
-    found = sum(_BETWEEN.fullmatch(line.rstrip("\r ")) is not None for line in lines)
-    return _decode_others_lines if found >= _FEWEST else None
+    found = [_BETWEEN.fullmatch(line.rstrip("\r ")) is not None for line in lines]
+    # Lines in a row are a log whose lines begin with their times: below each of others' stands what it heads.
+    in_a_row = sum(above and below for above, below in pairwise(found))
+    return _decode_others_lines if _FEWEST <= sum(found) and in_a_row * 2 < sum(found) else None
 
 
 def _decode_others_lines(content: bytes) -> Decoded:
