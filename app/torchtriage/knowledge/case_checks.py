@@ -135,9 +135,16 @@ def _missing(case: Case) -> Iterator[tuple[Place, str]]:
             yield place, f"left to do: {shortened(text.en if LEFT in text.en else text.zh)!r}"
 
 
+def _shown_together(case: Case) -> int:
+    """-> how many steps can be shown at once: of two that want a fact known and unknown only one is."""
+    wanted = [step.when[0] for step in case.steps if len(step.when) == 1 and step.when[0].regex is None]
+    either = {one.fact for one in wanted if one.known} & {one.fact for one in wanted if not one.known}
+    return len(case.steps) - len(either)
+
+
 def _words(case: Case) -> Iterator[tuple[Place, str]]:
-    if len(case.steps) > MOST_STEPS:
-        yield ("do",), f"{len(case.steps)} steps, more than {MOST_STEPS}"
+    if (steps := _shown_together(case)) > MOST_STEPS:
+        yield ("do",), f"{steps} steps, more than {MOST_STEPS}"
     for number, step in enumerate(case.steps):
         if (words := words_of(optional_removed(step.do.en))) > STEP_WORDS:
             yield ("do", number), f"a step of {words} words, more than {STEP_WORDS}: {shortened(step.do.en)!r}"
