@@ -164,5 +164,7 @@ def live_server(tmp_path: Path, migrated_sqlite: Path) -> Iterator[LiveServer]:
 @pytest.fixture(scope="module")
 def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """One service for all tests of a module, which do not count what is in it."""
-    with serving(tmp_path_factory.mktemp("served")) as server:
+    from tests.prepared import one_engine
+
+    with one_engine(), serving(tmp_path_factory.mktemp("served")) as server:
         yield server

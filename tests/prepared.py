@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -10,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.built_in import built_in_engine, built_in_knowledge
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.engine import Engine
 from torchtriage.knowledge import BUILT_IN, cache
-from torchtriage.services import engine_runner, service
+from torchtriage.services import engine_runner, knowledge_reload, service
 from torchtriage.storage.schema_upgrade import upgrade
 
 DATABASE = "torchtriage.db"  # what a service on SQLite makes in its data folder
@@ -38,22 +38,15 @@ def put_database(template: Path, file: Path) -> Path:
 def one_engine() -> Iterator[None]:
     """Every service that is opened meanwhile on the built-in knowledge alone shares one base and one engine of it."""
 
-    @functools.cache
-    def built_in(folder: Path) -> KnowledgeBase:
-        return cache.load([BUILT_IN], folder)
-
-    @functools.cache
-    def engine_of_built_in(folder: Path) -> Engine:
-        return Engine(built_in(folder), folder)
-
     def load(folders: Iterable[Path], folder: Path) -> KnowledgeBase:
         folders = list(folders)
-        return built_in(folder) if folders == [BUILT_IN] else cache.load(folders, folder)
+        return built_in_knowledge() if folders == [BUILT_IN] else cache.load(folders, folder)
 
     def engine(knowledge: KnowledgeBase, folder: Path) -> Engine:
-        return engine_of_built_in(folder) if knowledge is built_in(folder) else Engine(knowledge, folder)
+        return built_in_engine() if knowledge is built_in_knowledge() else Engine(knowledge, folder)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(service, "load", load)
+        patch.setattr(knowledge_reload, "load", load)
         patch.setattr(engine_runner, "Engine", engine)
         yield

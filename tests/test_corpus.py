@@ -10,13 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.built_in import built_in_engine
 from tests.corpus import fingerprints
 from tests.corpus.fingerprints import CORPUS
 from torchtriage.causality.fingerprint import VERSION
 from torchtriage.domain.verdict import Verdict
-from torchtriage.engine import Engine
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 
 CASES = fingerprints.case_names()
 HEALTHY = "none.success"
@@ -28,7 +26,7 @@ KNOWN_MISSES: dict[str, str] = {}
 @pytest.fixture(scope="module")
 def triaged() -> Callable[[str], Verdict]:
     """-> the verdict of a case."""
-    return functools.cache(functools.partial(fingerprints.triaged, Engine(load([BUILT_IN]))))
+    return functools.cache(functools.partial(fingerprints.triaged, built_in_engine()))
 
 
 def labelled() -> list[Any]:

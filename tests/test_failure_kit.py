@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.built_in import built_in_knowledge
 from tests.corpus.kit import __main__ as kit
 from tests.corpus.kit.launch_faults import LAUNCH_FAULTS
 from tests.corpus.kit.sampling import Draw, JobFault, draws, held_back
 from tests.corpus.make import Failed
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 
 JOB = Path(kit.__file__).parent / "job"
 PACKAGES = {"2.1.2": set[str](), "2.13.0": {"accelerate", "ray"}}
@@ -53,7 +52,7 @@ def job_fault(name: str, **label: object) -> JobFault:
 
 
 def test_there_are_many_faults_and_each_names_known_entries() -> None:
-    known = set(load([BUILT_IN]).entries)
+    known = set(built_in_knowledge().entries)
     faults = in_source()
     assert len(faults) + len(LAUNCH_FAULTS) >= 150
     assert {name for name, (causes, _) in faults.items() if set(causes) - known} == set()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.built_in import built_in_engine
 from tests.corpus import fingerprints
 from torchtriage.answer.first_screen import first_screen
 from torchtriage.answer.localized_verdict import localized
@@ -20,8 +21,6 @@ from torchtriage.cli.verdict_report import report
 from torchtriage.domain.entry import Advice, Case, KnowledgeBase, Language, Text
 from torchtriage.domain.verdict import Answer, AnswerStep, Evidence, Verdict
 from torchtriage.engine import Engine
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 from torchtriage.reading.prefixes.strip import ANSI
 from torchtriage.storage.verdict_json import from_stored, to_stored
 
@@ -32,7 +31,7 @@ UNNUMBERED = Path(__file__).parent / "storage" / "verdicts_without_number.jsonl"
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    return Engine(load([BUILT_IN]))
+    return built_in_engine()
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from scripts.knowledge_docs import COVERAGE, ROOT, documents
+from tests.built_in import built_in_knowledge
 from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 
 TABLES: list[dict[str, Any]] = yaml.safe_load(COVERAGE.read_text(encoding="utf-8"))
 
@@ -20,7 +20,7 @@ def test_what_is_made_from_the_knowledge_base_is_current() -> None:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table["name"])
 def test_every_row_of_a_published_table_is_covered_by_entries_that_exist(table: dict[str, Any]) -> None:
-    entries = load([BUILT_IN]).entries
+    entries = built_in_knowledge().entries
     assert table["rows"]
     for row, names in table["rows"].items():
         assert names, row

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.built_in import built_in_knowledge
 from torchtriage.cli.main import main
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.loader import load
@@ -44,7 +45,7 @@ def test_show_prints_an_entry(lang: str, word: str, capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize(("lang", "word"), [("en", "Prevention"), ("zh", "如何预防")])
 def test_show_tells_how_to_prevent_it(lang: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
-    told = load([BUILT_IN]).entries["cuda.oom"].prevent[0]
+    told = built_in_knowledge().entries["cuda.oom"].prevent[0]
     main(["kb", "show", "cuda.oom", "--lang", lang])
     shown = capsys.readouterr().out
     assert word in shown

@@ -9,11 +9,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.built_in import built_in_engine
 from torchtriage.causality.fingerprint import VERSION
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 from torchtriage.reading.sources import open_path
 
 CORPUS = Path(__file__).resolve().parent
@@ -43,7 +42,7 @@ def read() -> dict[str, Any]:
 
 
 def main() -> None:
-    engine = Engine(load([BUILT_IN]))
+    engine = built_in_engine()
     cases = {name: pin(triaged(engine, name)) for name in case_names()}
     FILE.write_text(json.dumps({"version": VERSION, "cases": cases}, indent=1) + "\n", encoding="utf-8")
 

@@ -1,10 +1,9 @@
 import pytest
 
+from tests.built_in import built_in_engine
 from torchtriage.engine import Engine
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 
 
 @pytest.fixture(scope="session")
 def engine() -> Engine:
-    return Engine(load([BUILT_IN]))
+    return built_in_engine()

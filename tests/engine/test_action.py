@@ -1,33 +1,32 @@
 import pytest
 import re2
 
+from tests.built_in import built_in_knowledge
 from torchtriage.answer.action import advise, told_fixes
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 
 
 def test_a_mere_symptom_is_not_called_nothing_to_do() -> None:
-    entry = load([BUILT_IN]).entries["elastic.child-failed"]
+    entry = built_in_knowledge().entries["elastic.child-failed"]
     assert advise(entry, "", [], "en").reason.startswith("The log shows only consequences")
     assert advise(entry, "", [], "zh").reason.startswith("日志里只有失败的后果")
 
 
 def test_a_host_that_only_may_be_bad_is_not_blamed() -> None:
-    entries = load([BUILT_IN]).entries
+    entries = built_in_knowledge().entries
     assert advise(entries["xid.other"], "", ["n7"], "en").reason.startswith("The host may be at fault")
     assert advise(entries["cuda.ecc"], "", ["n7"], "en").exclude_hosts == ("n7",)
     assert advise(entries["cuda.ecc"], "", ["n7"], "en").reason.startswith("The host is at fault")
 
 
 def test_a_retry_that_is_worth_it_is_not_said_to_fail() -> None:
-    entries = [entry for entry in load([BUILT_IN]).entries.values() if entry.action.retry == "once"]
+    entries = [entry for entry in built_in_knowledge().entries.values() if entry.action.retry == "once"]
     told = {(entry.action.advice, advise(entry, "", (), lang).reason) for entry in entries for lang in ("en", "zh")}
     assert {advice for advice, _ in told} >= {"retry", "retry-elsewhere", "fix-first"}
     assert all("one retry" in reason.lower() or "try once" in reason or "试一次" in reason for _, reason in told)
 
 
 def test_fixes_for_other_versions_come_last_and_say_so() -> None:
-    entry = load([BUILT_IN]).entries["cuda.oom"]
+    entry = built_in_knowledge().entries["cuda.oom"]
     old = told_fixes(entry, "", {}, {"torch": "1.13.1"}, "en")
     assert (old[-1].applies, old[-1].shown, old[-1].fits) == ("torch>=2.1", "1.13.1", False)
     new = told_fixes(entry, "", {}, {"torch": "2.6.0+cu124"}, "en")
@@ -47,6 +46,6 @@ def test_fixes_for_other_versions_come_last_and_say_so() -> None:
 def test_a_path_is_filled_into_commands_where_a_shell_would_not_read_it_otherwise(
     entry: str, message: str, path: str | None
 ) -> None:
-    capture = dict(load([BUILT_IN]).entries[entry].capture)["path"]
+    capture = dict(built_in_knowledge().entries[entry].capture)["path"]
     found = re2.search(capture, message)
     assert (found[1] if found else None) == path

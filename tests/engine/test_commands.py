@@ -10,14 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.built_in import built_in_engine, built_in_knowledge
 from torchtriage.answer.commands import commands, filled, general, is_plain
-from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.domain.host import exclusion, host_name
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
 from torchtriage.errors import UnreadableLog
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 from torchtriage.reading.sources import LogFile, Run, from_bytes
 from torchtriage.services.drain_commands import commands as draining
 
@@ -57,19 +55,9 @@ anything = st.one_of(
 
 
 @cache
-def knowledge() -> KnowledgeBase:
-    return load([BUILT_IN])
-
-
-@cache
-def engine() -> Engine:
-    return Engine(knowledge())
-
-
-@cache
 def templates() -> list[str]:
     """-> every command of the knowledge base that has a place to fill."""
-    entries = knowledge().entries.values()
+    entries = built_in_knowledge().entries.values()
     every = [text for entry in entries for text in (*entry.checks, *(c for fix in entry.fixes for c in fix.commands))]
     return [text for text in every if general(text) != text]
 
@@ -165,7 +153,7 @@ def test_a_host_is_a_name_wherever_it_comes_from(host: str) -> None:
 @pytest.mark.parametrize("host", ["$(id)", "gpu-1\nreboot", "-oProxyCommand=reboot", "h" * 100_000, "=cmd"])
 def test_what_is_no_host_is_null_and_never_shortened(host: str) -> None:
     line = json.dumps({"hostname": host, "time": "2026-05-01T09:05:11Z", "log": ECC}) + "\n"
-    verdict = engine().triage(from_bytes(line.encode()))
+    verdict = built_in_engine().triage(from_bytes(line.encode()))
     assert verdict.root_cause is not None
     assert (verdict.root_cause.host, verdict.action.exclude_hosts, verdict.run.hosts) == (None, (), ())
     told = json.dumps([fix.commands for fix in verdict.root_cause.fixes])
@@ -176,7 +164,7 @@ def test_what_is_no_host_is_null_and_never_shortened(host: str) -> None:
 @pytest.mark.parametrize("host", ["gpu-013", "10.0.0.7", "fe80::1", "ip-10-0-0-1.ec2.internal", "node_7", "a" * 253])
 def test_what_is_a_host_is_told(host: str) -> None:
     line = json.dumps({"hostname": host, "time": "2026-05-01T09:05:11Z", "log": ECC}) + "\n"
-    verdict = engine().triage(from_bytes(line.encode()))
+    verdict = built_in_engine().triage(from_bytes(line.encode()))
     assert (verdict.root_cause and verdict.root_cause.host, verdict.action.exclude_hosts) == (host, (host,))
     assert is_plain(host)
 
@@ -208,7 +196,7 @@ def _told(host: str) -> list[Verdict]:
     verdicts = []
     for run in (*runs, Run("logs", lambda: iter(files), True, tuple(names))):
         with suppress(UnreadableLog):  # of control characters alone
-            verdicts.append(engine().triage(run))
+            verdicts.append(built_in_engine().triage(run))
     return verdicts
 
 

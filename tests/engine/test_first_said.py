@@ -2,9 +2,8 @@
 
 import pytest
 
+from tests.built_in import built_in_engine
 from torchtriage.engine import Engine
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 from torchtriage.reading.sources import from_bytes
 
 WATCHDOG = "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=7, NumelOut=7, Timeout(ms)=600000) ran for 600{at} milliseconds before timing out."
@@ -13,7 +12,7 @@ OLD = "[Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2,
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    return Engine(load([BUILT_IN]))
+    return built_in_engine()
 
 
 def first(engine: Engine, *lines: str) -> str:

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from scripts.inventory.index import Index
+from tests.built_in import built_in_engine, built_in_knowledge
 from tests.logs import steps, text, traceback
 from torchtriage.domain.message_template import LibraryMessage
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 from torchtriage.matching.inventory import Inventory
 from torchtriage.reading.sources import from_bytes
 
@@ -52,7 +51,7 @@ def inventory(tmp_path_factory: pytest.TempPathFactory) -> Watched:
 
 @pytest.fixture(scope="module")
 def engine(inventory: Watched) -> Engine:
-    return Engine(load([BUILT_IN]), inventory=inventory)
+    return Engine(built_in_knowledge(), inventory=inventory)
 
 
 def verdict(engine: Engine, *lines: list[str], lang: str = "en") -> Verdict:
@@ -122,7 +121,7 @@ def test_no_library_is_read_where_it_is_not_needed(engine: Engine, inventory: Wa
 def megatron_words(file: str, function: str = "check") -> Verdict:
     frames = [USER, (file, 12, function, "raise ValueError(")]
     raised = traceback("ValueError: global batch size (48) is not divisible by micro batch size (5) times 4", frames)
-    return Engine(load([BUILT_IN])).triage(from_bytes(text(steps([0]), raised)))
+    return built_in_engine().triage(from_bytes(text(steps([0]), raised)))
 
 
 def test_a_family_does_not_claim_what_another_library_raised_in_its_words() -> None:
@@ -152,6 +151,6 @@ def test_the_same_message_with_other_words_in_its_slots_has_the_same_fingerprint
 
 
 def test_without_the_inventory_the_words_of_a_message_count(tmp_path: Path) -> None:
-    bare = Engine(load([BUILT_IN]), inventory=Inventory(tmp_path))
+    bare = Engine(built_in_knowledge(), inventory=Inventory(tmp_path))
     told = [f"the loom refuses -4 threads of {kind}" for kind in ("silk", "wool")]
     assert len({verdict(bare, steps([0]), refused(message=message)).fingerprint for message in told}) == 2

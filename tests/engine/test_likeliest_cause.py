@@ -4,18 +4,17 @@ from dataclasses import replace
 
 import pytest
 
+from tests.built_in import built_in_engine
 from torchtriage.answer.likeliest_cause import likeliest
 from torchtriage.domain.entry import Cause, Fix, Text
 from torchtriage.domain.verdict import Evidence, ExceptionFact, RootCause
 from torchtriage.engine import Engine
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 from torchtriage.reading.sources import from_bytes
 
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    return Engine(load([BUILT_IN]))
+    return built_in_engine()
 
 
 def test_parts_of_the_message_come_first_and_those_of_others_last() -> None:

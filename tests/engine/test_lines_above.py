@@ -1,5 +1,6 @@
 """What a program printed above its failure is kept, wherever in the log that stands."""
 
+from tests.built_in import built_in_knowledge
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.run_facts import run_facts
 from torchtriage.answer.verdict import root_cause
@@ -8,15 +9,13 @@ from torchtriage.causality.lines_above import ABOVE, LONGEST, LinesAbove
 from torchtriage.causality.read_runs import read_runs
 from torchtriage.causality.root_cause import choose, with_attempts
 from torchtriage.domain.line import Line, Position
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.patterns import Patterns
 from torchtriage.reading.sources import from_bytes
 
 
 def printed(log: str) -> list[str]:
-    patterns = Patterns(load([BUILT_IN]))
+    patterns = Patterns(built_in_knowledge())
     matcher = Matcher(patterns)
     *_, last = completed(read_runs(from_bytes(log.encode()), patterns, matcher))
     reading = with_attempts(last.matched())

@@ -8,10 +8,9 @@ import textwrap
 
 import pytest
 
+from tests.built_in import built_in_engine, built_in_knowledge
 from tests.web.test_no_secret_leaves import LOGS, bundle, names, secret_of, text
 from torchtriage.engine import Engine
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 from torchtriage.reading.redaction.redact import redact
 from torchtriage.reading.redaction.redact_values import without_secrets
 from torchtriage.reading.sources import LogFile, Run, from_bytes
@@ -21,7 +20,7 @@ SECRET = secret_of(7)
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    return Engine(load([BUILT_IN]))
+    return built_in_engine()
 
 
 @pytest.mark.parametrize("way", sorted(set(LOGS) - {"a name in an archive", "a private key"}))
@@ -94,7 +93,7 @@ def test_why_an_entry_did_not_match_says_no_secret(engine: Engine) -> None:
 
 
 def test_what_entries_say_themselves_is_no_secret() -> None:
-    for entry in load([BUILT_IN]).entries.values():
+    for entry in built_in_knowledge().entries.values():
         commands = [command for fix in entry.fixes for command in fix.commands]
         said = "\n".join([entry.title.en, *(cause.en for cause in entry.causes), *commands, *entry.checks])
         assert redact(said) == said, entry.id

@@ -3,8 +3,7 @@
 import pytest
 import re2
 
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
+from tests.built_in import built_in_knowledge
 from torchtriage.matching.patterns import Patterns, regex_of
 from torchtriage.matching.required_literals import has_required, required_literals, scan_pattern
 
@@ -58,7 +57,7 @@ def test_a_pointer_takes_what_stands_before_alternatives_and_the_fewest_rare_lit
 
 def test_the_scan_points_at_no_ordinary_line() -> None:
     """A frame that 512 ranks print is scanned at memory speed only while no sign's pointer stands in it."""
-    patterns = Patterns(load([BUILT_IN])).all
+    patterns = Patterns(built_in_knowledge()).all
     raw = {scan_pattern(regex_of(pattern.sign)) for pattern in patterns if pattern.sign.where in ("any", "line")}
 
     assert not [sign for sign in raw if re2.search(sign, ORDINARY)]
@@ -73,7 +72,7 @@ def test_one_of_several_literals_is_enough_and_letters_may_be_large() -> None:
 
 
 def test_what_shows_a_sign_holds_what_the_sign_demands() -> None:
-    knowledge = load([BUILT_IN])
+    knowledge = built_in_knowledge()
     shown = 0
     for pattern in Patterns(knowledge).all:
         sign = re2.compile(f"(?m){regex_of(pattern.sign)}")

@@ -1,9 +1,9 @@
 import pytest
 import yaml
 
+from tests.built_in import built_in_knowledge
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.checks import Report, check
-from torchtriage.knowledge.loader import load
 
 # Signs that no example of their entry shows, and signs without a case. Both only fall: lower them with what you prove
 # (`torchtriage kb check --unproved ENTRY` lists them).
@@ -12,7 +12,7 @@ MOST_UNPROVED, MOST_WITHOUT_CASE = 381, 984
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return check(load([BUILT_IN]))
+    return check(built_in_knowledge())
 
 
 def test_every_entry_and_case_is_proved_by_its_own_examples(report: Report) -> None:

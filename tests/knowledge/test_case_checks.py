@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.built_in import built_in_knowledge
 from torchtriage.answer.failure_facts.names import known_slots
-from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.case_slots import is_fact
 from torchtriage.knowledge.checks import Report, check
 from torchtriage.knowledge.loader import load
@@ -175,7 +175,7 @@ def test_a_step_is_shown_only_where_its_condition_holds(tmp_path: Path) -> None:
     ],
 )
 def test_facts_have_names(name: str, known: bool) -> None:
-    assert is_fact(name, frozenset(known_slots(load([BUILT_IN]).vocabulary))) is known
+    assert is_fact(name, frozenset(known_slots(built_in_knowledge().vocabulary))) is known
 
 
 ALSO = """\

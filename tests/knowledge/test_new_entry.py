@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 import re2
 
+from tests.built_in import built_in_engine
 from torchtriage.domain.entry import Text
-from torchtriage.engine import Engine
 from torchtriage.errors import BadInput
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.accepted import accepted
@@ -190,7 +190,7 @@ def test_an_accepted_sentence_stands_in_its_case_whatever_follows() -> None:
 
 
 def test_the_failure_of_a_log_is_its_exception_or_its_evidence() -> None:
-    engine = Engine(load([BUILT_IN]))
+    engine = built_in_engine()
     log = f'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    run()\n{UNKNOWN}\n'
     assert failure(engine.triage(from_bytes(log.encode()))) == UNKNOWN
     with pytest.raises(BadInput, match="nothing failed"):

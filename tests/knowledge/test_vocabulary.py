@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.built_in import built_in_knowledge
 from torchtriage.domain.entry import Role
 from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge import BUILT_IN
@@ -22,13 +23,13 @@ def overlay(folder: Path, name: str, source: str) -> Path:
 
 
 def test_every_built_in_list_says_what_it_is_for_and_where_it_comes_from() -> None:
-    lists = load([BUILT_IN]).vocabulary.lists
+    lists = built_in_knowledge().vocabulary.lists
     assert {path.stem for path in (BUILT_IN / "_vocabulary").iterdir()} == set(lists)
     assert all(each.purpose and each.source for each in lists.values())
 
 
 def test_a_folder_of_ones_own_adds_to_a_list(tmp_path: Path) -> None:
-    built_in = load([BUILT_IN]).vocabulary.words("traceback-entry-points")
+    built_in = built_in_knowledge().vocabulary.words("traceback-entry-points")
     folder = overlay(tmp_path, "traceback-entry-points", "source: ours\nwords: [start_of_ours, main]\n")
     assert load([BUILT_IN, folder]).vocabulary.words("traceback-entry-points") == (*built_in, "start_of_ours")
 
@@ -86,14 +87,14 @@ def test_the_cache_and_the_digest_know_the_vocabulary(tmp_path: Path) -> None:
 
 
 def test_an_entry_has_its_own_roles_and_those_of_its_area() -> None:
-    entries = load([BUILT_IN]).entries
+    entries = built_in_knowledge().entries
     assert entries["nccl.timeout"].roles == {Role.TIMEOUT, Role.DISTRIBUTED_SYMPTOM}
     assert entries["nccl.ib"].roles == {Role.DISTRIBUTED_SYMPTOM}
     assert not entries["cuda.oom"].roles
 
 
 def test_every_role_is_that_of_an_entry() -> None:
-    assert {role for entry in load([BUILT_IN]).entries.values() for role in entry.roles} == set(Role)
+    assert {role for entry in built_in_knowledge().entries.values() for role in entry.roles} == set(Role)
 
 
 def test_an_unknown_role_is_refused_in_one_line(tmp_path: Path) -> None:

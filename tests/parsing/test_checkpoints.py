@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.built_in import built_in_engine
 from tests.logs import traceback
 from torchtriage.domain.line import Line, Position
 from torchtriage.domain.verdict import Checkpoint
 from torchtriage.engine import Engine
 from torchtriage.facts.checkpoints import FAILED, LIST, STARTED, WRITTEN, Message, Messages, written
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 from torchtriage.reading.sources import from_bytes
 
 OOM = [*traceback("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", [("/job/train.py", 9, "main", "step()")])]  # fmt: skip
@@ -18,7 +17,7 @@ OOM = [*traceback("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    return Engine(load([BUILT_IN]))
+    return built_in_engine()
 
 
 @pytest.fixture(scope="module")

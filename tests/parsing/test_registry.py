@@ -7,13 +7,12 @@ from typing import ClassVar
 
 import pytest
 
+from tests.built_in import built_in_engine, built_in_knowledge
 from tests.collected import Collected
 from tests.properties.pieces import LINES
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
 from torchtriage.engine import Engine
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 from torchtriage.parsing.extractor import CLAIMED, Extractor, SharedState, Taken
 from torchtriage.parsing.registry import EXTRACTORS
 from torchtriage.reading.prefixes.learned import Labels
@@ -51,7 +50,7 @@ class Kettle(Extractor):
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    return Engine(load([BUILT_IN]), extractors=(*EXTRACTORS, Kettle))
+    return Engine(built_in_knowledge(), extractors=(*EXTRACTORS, Kettle))
 
 
 def test_a_further_extractor_gets_its_lines_and_its_events_make_a_verdict(engine: Engine) -> None:
@@ -69,7 +68,7 @@ def test_its_lines_are_found_in_the_middle_of_a_big_log(engine: Engine) -> None:
 
 
 def test_without_it_the_same_log_shows_nothing_of_the_kind() -> None:
-    verdict = Engine(load([BUILT_IN])).triage(from_bytes((STEPS + KETTLE).encode()))
+    verdict = built_in_engine().triage(from_bytes((STEPS + KETTLE).encode()))
     assert verdict.root_cause is None or verdict.root_cause.entry != "cuda.illegal-access"
 
 

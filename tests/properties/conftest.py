@@ -4,9 +4,8 @@ from typing import TypeAlias
 
 import pytest
 
+from tests.built_in import built_in_engine
 from torchtriage.engine import Engine
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 from torchtriage.reading.sources import Run, from_bytes, open_path
 
 Told: TypeAlias = tuple[str, str | None, str | None]
@@ -14,7 +13,7 @@ Told: TypeAlias = tuple[str, str | None, str | None]
 
 @pytest.fixture(scope="session")
 def engine() -> Engine:
-    return Engine(load([BUILT_IN]))
+    return built_in_engine()
 
 
 @pytest.fixture(scope="session")

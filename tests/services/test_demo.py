@@ -7,11 +7,10 @@ from random import Random
 
 import pytest
 
+from tests.built_in import built_in_knowledge
 from torchtriage.cli.main import main
 from torchtriage.domain.incident import Incident, IncidentFilter, State
 from torchtriage.engine import Engine
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 from torchtriage.reading.sources import from_bytes
 from torchtriage.services import demo, demo_logs
 from torchtriage.services.incidents import list_incidents
@@ -48,7 +47,7 @@ def test_a_seed_makes_the_same_incidents(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("srun", [True, False])
 def test_the_engine_finds_what_the_logs_were_made_with(srun: bool) -> None:
-    knowledge = load([BUILT_IN])
+    knowledge = built_in_knowledge()
     engine, chance = Engine(knowledge), Random(2)
     launch = demo_logs.Launch("train.py", ("n-1", "n-2"), NOW - timedelta(hours=3), 400, srun, "2.6.0")
     for name in ("cuda.oom", "data.missing-file", "checkpoint.key-mismatch", "xid.79"):

@@ -13,6 +13,7 @@ import yaml
 
 from tests.conftest import LiveServer
 from tests.conftest import serving as serving_triage
+from tests.prepared import one_engine
 from tests.watcher.api_server import TOKEN, ApiServer, serving
 from torchtriage.client.torchtriage_client import Settings
 from torchtriage.watcher.kubernetes_api import connected
@@ -34,7 +35,7 @@ def until(what: Callable[[], Any]) -> Any:
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """One service for all tests: each has a cluster of its own name."""
-    with serving_triage(tmp_path_factory.mktemp("service")) as server:
+    with one_engine(), serving_triage(tmp_path_factory.mktemp("service")) as server:
         yield server
 
 

@@ -4,11 +4,9 @@ import dataclasses
 from datetime import UTC, datetime
 from typing import Any
 
+from tests.built_in import built_in_engine
 from tests.web.logs import OOM
 from torchtriage.domain.incident import Incident, Job, State, StoredFile, StoredLog
-from torchtriage.engine import Engine
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 from torchtriage.reading.sources import from_bytes
 from torchtriage.web.pages.markdown import markdown
 
@@ -19,7 +17,7 @@ def incident(**more: Any) -> Incident:
 
 
 def test_it_tells_what_to_do_and_holds_no_secret_and_no_markup_of_the_log() -> None:
-    engine = Engine(load([BUILT_IN]))
+    engine = built_in_engine()
     evil = OOM.replace("memory.", "memory. ``` HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz0123456789", 1)
     verdict = engine.triage(from_bytes(evil.encode()))
     told = markdown(incident(user="@everyone"), verdict, "http://here/incidents/7", "en")
