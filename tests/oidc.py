@@ -6,6 +6,7 @@ What a test changes in it, its next answer shows.
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import secrets
 import threading
@@ -23,12 +24,18 @@ from joserfc.jwk import RSAKey
 CLIENT, SECRET = "torchtriage", "s3cret-of-the-client"
 
 
+@functools.cache
+def first_key() -> RSAKey:
+    """One for all providers: it takes long to make, and no test changes it."""
+    return RSAKey.generate_key(2048, {"kid": "first"}, auto_kid=False)
+
+
 class OidcProvider:
     """`claims` go into the next ID token over its usual ones; None takes one away."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.key = RSAKey.generate_key(2048, {"kid": "first"}, auto_kid=False)
+        self.key = first_key()
         self.shown = [self.key]
         self.claims: dict[str, Any] = {}
         self.metadata: dict[str, Any] = {}

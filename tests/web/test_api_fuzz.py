@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from bench.api_fuzz import ask_everything
 from tests.conftest import LiveServer
 
 
+@pytest.mark.slow
 def test_every_answer_is_documented_and_none_is_a_5xx(live_server: LiveServer, tmp_path: Path) -> None:
     folder = tmp_path / "left"
     folder.mkdir()
