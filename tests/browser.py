@@ -6,6 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
+from typing import Any
+
+import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 FLAGS = [
@@ -18,6 +21,19 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+
+# What a test does in English it does in Chinese in the slow suite; texts are tested without a browser.
+LANGUAGES = ["en", pytest.param("zh", marks=pytest.mark.slow)]
+
+
+def views(first: tuple[Any, ...], second: tuple[Any, ...]) -> list[Any]:
+    """-> how a page is seen, with the language last: the first in English and the second in Chinese; slow, crosswise."""
+    crosswise = [
+        pytest.param(*first, "zh", marks=pytest.mark.slow),
+        pytest.param(*second, "en", marks=pytest.mark.slow),
+    ]
+    return [(*first, "en"), (*second, "zh"), *crosswise]
 
 
 def find_chromium() -> str | None:

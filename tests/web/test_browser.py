@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser import views
 from tests.web.logs import OOM
 
 if TYPE_CHECKING:
@@ -163,8 +164,7 @@ def test_answers_follow_a_symptom_while_it_is_typed(page: Page, live_server: Liv
     page.locator(".entries").first.wait_for()
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "scheme", "lang"), views((1440, "light"), (390, "dark")))
 def test_axe_finds_nothing_and_nothing_overflows(
     browser: Browser, live_server: LiveServer, lang: str, width: int, scheme: str
 ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 
+from tests.browser import views
 from tests.logs import PEER_CLOSED, WAITING, steps, text, traceback
 from tests.web.test_browser import COPIED, objections
 from torchtriage.web.pages.home import SAMPLES
@@ -36,8 +37,7 @@ def many_ranks(count: int) -> str:
     return text(steps(range(4)), failed, waiting).decode()
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+@pytest.mark.parametrize(("width", "height", "lang"), views((1440, 900), (390, 844)))
 def test_the_first_screen_answers_without_scrolling(
     browser: Browser, shared_server: LiveServer, lang: str, width: int, height: int
 ) -> None:
@@ -145,8 +145,7 @@ def test_it_is_deleted_once_the_question_is_answered(page: Page, shared_server: 
     page.get_by_text("Not found").wait_for()
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "dark"), (390, "light")])
+@pytest.mark.parametrize(("width", "scheme", "lang"), views((1440, "dark"), (390, "light")))
 def test_axe_finds_nothing(browser: Browser, shared_server: LiveServer, lang: str, width: int, scheme: str) -> None:
     size = {"width": width, "height": 900}
     locale = {"en": "en-GB", "zh": "zh-CN"}[lang]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser import views
 from tests.web.logs import OOM
 from tests.web.test_browser import hand_in, objections
 
@@ -109,8 +110,7 @@ def test_symptoms_are_found_without_script(browser: Browser, shared_server: Live
         assert page.get_by_role("heading", name="识别特征").is_visible()
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "dark"), (390, "light")])
+@pytest.mark.parametrize(("width", "scheme", "lang"), views((1440, "dark"), (390, "light")))
 def test_axe_finds_nothing(browser: Browser, shared_server: LiveServer, lang: str, width: int, scheme: str) -> None:
     size = {"width": width, "height": 900}
     with browser.new_context(viewport=size, color_scheme=scheme, locale=LOCALES[lang]) as context:  # type: ignore[arg-type]

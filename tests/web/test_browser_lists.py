@@ -10,6 +10,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.browser import LANGUAGES, views
 from tests.web.logs import OOM
 
 if TYPE_CHECKING:
@@ -45,9 +46,9 @@ def filled(live_server: LiveServer) -> LiveServer:
     return live_server
 
 
-@pytest.fixture(params=["en", "zh"])
+@pytest.fixture(params=LANGUAGES)
 def context(request: pytest.FixtureRequest, browser: Browser) -> Iterator[BrowserContext]:
-    """In each language in turn."""
+    """In English, and in the slow suite in Chinese."""
     with browser.new_context(locale=LOCALES[request.param], permissions=["clipboard-read", "clipboard-write"]) as made:
         yield made
 
@@ -245,8 +246,7 @@ def test_it_all_works_without_script(browser: Browser, filled: LiveServer) -> No
         page.wait_for_url(re.compile("/retriage$"))
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "scheme", "lang"), views((1440, "light"), (390, "dark")))
 def test_axe_finds_nothing_and_nothing_overflows(
     browser: Browser, filled: LiveServer, lang: str, width: int, scheme: str
 ) -> None:

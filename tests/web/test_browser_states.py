@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser import views
 from tests.web.live import serving
 from tests.web.logs import OOM
 from torchtriage.domain.access import Scope
@@ -102,8 +103,7 @@ def problems_of(page: Page, path: str) -> list[str]:
     return [*found, *([f"{path} moved by {shift}"] if shift > 0.01 else [])]
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "scheme", "lang"), views((1440, "light"), (390, "dark")))
 def test_pages_out_of_the_ordinary_are_whole_and_still(
     browser: Browser, odd: tuple[str, list[str]], lang: str, width: int, scheme: str
 ) -> None:
@@ -144,8 +144,7 @@ def test_on_paper_an_incident_is_light_and_holds_every_cause(browser: Browser, o
         assert not page.locator(".top").is_visible()
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize(("width", "lang"), views((1440,), (390,)))
 def test_a_login_leads_on_and_forbids_what_the_token_does_not_allow(
     browser: Browser, tmp_path: Path, lang: str, width: int
 ) -> None:

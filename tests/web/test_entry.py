@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import yaml
@@ -46,10 +45,11 @@ def test_an_unknown_entry_is_not_found(client: TestClient) -> None:
     assert client.post("/knowledge/no.entry/try", data={"text": "x"}, headers=BROWSER).status_code == 404
 
 
-@pytest.fixture
-def with_own(tmp_path: Path) -> Iterator[TestClient]:
+@pytest.fixture(scope="module")
+def service_with_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """A service with a folder of its own that has a new entry, and one in the place of a built-in."""
-    own = tmp_path / "our-knowledge"
+    folder = tmp_path_factory.mktemp("own")
+    own = folder / "our-knowledge"
     (own / "cuda").mkdir(parents=True)
     data = yaml.safe_load((BUILT_IN / "cuda" / "oom.yaml").read_text("utf-8"))
     for fix in data["fixes"]:
@@ -58,9 +58,16 @@ def with_own(tmp_path: Path) -> Iterator[TestClient]:
     (own / "cuda" / "oom.yaml").write_text(yaml.safe_dump(data, allow_unicode=True), "utf-8")
     (own / "warp").mkdir()
     (own / "warp" / "drive.yaml").write_text(yaml.safe_dump(data | {"id": "warp.drive", "area": "warp"}), "utf-8")
-    settings = Settings(data_dir=tmp_path / "data", knowledge_dirs=(own,), workers=0)
+    settings = Settings(data_dir=folder / "data", knowledge_dirs=(own,), workers=0)
     with TestClient(create_app(settings)) as client:
         yield client
+
+
+@pytest.fixture
+def with_own(service_with_own: TestClient) -> TestClient:
+    """The same service, asked by somebody who has chosen no language yet."""
+    service_with_own.cookies.clear()
+    return service_with_own
 
 
 def test_an_entry_says_which_file_it_is_from(with_own: TestClient) -> None:

@@ -144,6 +144,7 @@ def small_disk(folder: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", folder], check=True)
 
 
+@pytest.mark.slow
 def test_what_is_cut_by_the_stop_is_to_be_sent_again(tmp_path: Path) -> None:
     """An upload that is not whole, and eight that take long to work on: they do not hold up the stop."""
     body = hostile.DENSE["nothing but secrets"]()
