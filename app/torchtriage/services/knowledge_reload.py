@@ -62,6 +62,8 @@ class KnowledgeFolders:
             fresh = load(self.paths, cache_folder())
         except KnowledgeError as error:
             return Look(tuple(error.problems))
+        if fresh.digest == self._used.digest:
+            return Look()
         ids = {*self._used.entries, *fresh.entries}
         return Look(different=sum(self._used.entries.get(entry) != fresh.entries.get(entry) for entry in ids))
 
