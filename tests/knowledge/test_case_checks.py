@@ -157,7 +157,9 @@ def test_a_step_is_shown_only_where_its_condition_holds(tmp_path: Path) -> None:
     )
     do = "".join(f"      - {{en: '{step}', zh: 走。, when: {when}}}\n" for step, when in steps[:3])
     more = f"      - {{en: '{steps[3][0]}', zh: 停。, when: {steps[3][1]}}}\n"
-    for shown, lines in ((["Go.", "Open lab."], do), (["Go."], do.rpartition("      - ")[0] + more)):
+    all_four = do + more  # of the first two, which want a fact known and unknown, one is shown
+    fewer = do.rpartition("      - ")[0] + more
+    for shown, lines in ((["Go.", "Open lab."], do), (["Go."], fewer), (["Go.", "Open lab."], all_four)):
         report = checked(tmp_path, ("    source: 'flux 1.2, flux/pump.py'", f"    do:\n{lines}    source: 'flux 1.2'"))
         assert report.problems == []
         assert [each.do for each in report.answers["quantum.tube", "burst-in-pump"].steps] == shown
