@@ -38,6 +38,36 @@ def test_how_many_tensors_of_that_size_are_held_already(
     assert told(engine, raised).get("copies_held") == copies
 
 
+@pytest.mark.parametrize(
+    ("message", "facts"),
+    [
+        (
+            "GPU 0 has a total capacity of 80.00 GiB of which 1.00 GiB is free. Including non-PyTorch memory, this process "
+            "has 19.00 GiB memory in use. Of the allocated memory 17.00 GiB is allocated by PyTorch, and 512.00 MiB is "
+            "reserved by PyTorch but unallocated.",
+            {"held_by_others": "60.00 GiB", "others_percent": 75},
+        ),
+        (
+            "GPU 0 has a total capacity of 8.00 GiB of which 0 bytes is free. Of the allocated memory 13.98 GiB is allocated "
+            "by PyTorch, and 129.48 MiB is reserved by PyTorch but unallocated.",
+            {"beyond_capacity": "5.98 GiB"},
+        ),
+        (
+            "(GPU 0; 10.00 GiB total capacity; 8.00 GiB already allocated; 0 bytes free; 10.00 GiB reserved in total by PyTorch)",
+            {},
+        ),
+    ],
+)
+def test_who_holds_a_full_gpu(engine: Engine, message: str, facts: dict[str, object]) -> None:
+    raised = (
+        'Traceback (most recent call last):\n  File "/job/net.py", line 6, in forward\n    l = z.mul(2.0)\n'
+        f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. {message}\n"
+    )
+    found = told(engine, raised)
+    names = ("held_by_others", "others_percent", "beyond_capacity")
+    assert {name: found[name] for name in names if name in found} == facts
+
+
 def test_what_a_loop_with_a_name_had_done_when_a_signal_came(engine: Engine) -> None:
     line = f"{MAP.format(percent=31, done=6200)}{MAP.format(percent=32, done=6400)}"
     agent = "W0729 12:02:35.460000 38 torch/distributed/elastic/agent/server/api.py:719] Received 15 death signal, shutting down workers\n"

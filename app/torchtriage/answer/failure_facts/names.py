@@ -139,6 +139,9 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "whole_time": Meaning("how long the run takes from its start to its end", None, "17 h 17 min"),
     "time_to_ask": Meaning("a time limit for it, with a margin, as sbatch takes it", None, "20:00:00"),
     "copies_held": Meaning("how many tensors of the size that was asked for are allocated already", None, "3"),
+    "held_by_others": Meaning("memory of the full GPU that this process does not hold", None, "61.50 GiB"),
+    "others_percent": Meaning("the same in percent of the GPU's memory", None, "78"),
+    "beyond_capacity": Meaning("how much more is allocated than the GPU has", None, "5.98 GiB"),
     "job_kind": Meaning("training, evaluation, inference or data preparation", None, "training"),
 }
 
