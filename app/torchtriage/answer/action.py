@@ -13,7 +13,10 @@ from torchtriage.domain.host import host_name
 from torchtriage.domain.verdict import Action, RootCause, SuggestedFix
 
 _REASONS: dict[str, tuple[str, str]] = {
-    "retry": ("The cause is transient; the same job can succeed unchanged.", "原因是暂时性的，原样重试即可成功。"),
+    "retry": (
+        "The cause is transient; start the job again, from the last checkpoint if there is one.",
+        "原因是暂时性的；重新启动任务，有 checkpoint 就从最近的续跑。",
+    ),
     "retry-elsewhere": (
         "The host is at fault, not the job; run it again without that host.",
         "问题在主机而不在任务；排除该主机后重新运行。",
