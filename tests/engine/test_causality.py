@@ -203,3 +203,55 @@ def test_each_host_of_a_merged_log_counts_its_own_attempts(engine: Engine, told:
     root = verdict.root_cause
     assert root is not None
     assert (root.entry, root.attempt, root.rank, verdict.run.attempts) == ("usage.python-error", 0, 9, 1)
+
+
+@pytest.mark.parametrize(
+    "shell",
+    [
+        "train.sh: line 12: --learning_rate: command not found",
+        "scripts/train.sh: line 31: torchrun: command not found",
+        "./train.sh: 12: accelerate: not found",
+    ],
+)
+def test_what_a_shell_says_of_a_later_line_of_its_script_is_no_cause(engine: Engine, shell: str) -> None:
+    raised = traceback("KeyError: 'masks'")
+    root = triage(engine, steps(range(1)), raised, shell).root_cause
+    assert root is not None
+    assert root.entry == "usage.python-error"
+    hung = triage(engine, steps(range(1)), watchdog(3), shell).root_cause
+    assert hung is not None
+    assert "Watchdog" in hung.evidence[0].text
+
+
+def test_a_lost_option_may_be_why_the_program_failed_before_its_first_step(engine: Engine) -> None:
+    shell = "train.sh: line 12: --data_path: command not found"
+    root = triage(engine, traceback("KeyError: 'data'"), shell).root_cause
+    assert root is not None
+    assert root.entry == "usage.config"
+    above = triage(engine, shell, steps(range(1)), traceback("KeyError: 'data'")).root_cause
+    assert above is not None
+    assert above.entry == "usage.python-error"
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "Error in atexit._run_exitfuncs:",
+        "Exception ignored in atexit callback: <function _exit_function at 0x7f2>",
+        "Exception ignored while calling deallocator <function Run.__del__ at 0x7f2>:",
+        "Exception ignored on threading shutdown <module 'threading' from '/usr/lib/python3.13/threading.py'>:",
+        "Error in sys.excepthook:",
+    ],
+)
+def test_what_fails_while_a_program_ends_is_no_cause_of_it(engine: Engine, heading: str) -> None:
+    frames = [("/env/lib/python3.11/site-packages/wandb/sdk/lib/mailbox.py", 120, "_wait", "raise MailboxError(text)")]
+    late = [heading, *traceback("wandb.errors.MailboxError: transport failed", frames)]
+    verdict = triage(engine, steps(range(1)), traceback("grid.GridError: tile 3 overlaps tile 4"), late)
+    assert verdict.root_cause is not None
+    assert "tile 3" in verdict.root_cause.evidence[0].text
+
+
+def test_what_fails_at_the_end_counts_where_nothing_else_failed(engine: Engine) -> None:
+    root = triage(engine, "Error in atexit._run_exitfuncs:", traceback(OOM)).root_cause
+    assert root is not None
+    assert root.entry == "cuda.oom"

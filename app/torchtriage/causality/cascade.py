@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -12,6 +13,7 @@ from torchtriage.causality.rules import Rule, deciding
 from torchtriage.causality.thresholds import AGENT_POLLS, BELOW_SPAWN_NOTICE, SHELL_WORD_WITHIN
 from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import Event, EventSource, Where
+from torchtriage.domain.line import Position
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.times import seconds_between
 
@@ -22,6 +24,11 @@ _REPORTED = frozenset({EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE})
 _SHELLS_WORD = lazy_regex(r"\W*Killed\W*")
 # SGLang's server says so and then kills all of its processes, itself too.
 _ENDS_ITSELF = lazy_regex(r"Received sigquit from a child proces")
+
+# ./run.sh: line 12: --lr: command not found · train.sh: 12: nvidia-smi: not found: the shell went on with its script
+_SCRIPT_LINE = lazy_regex(r"(?:\S+/)?[\w.-]+: (?:line |ligne |Zeile |行 ?)?\d{1,6}: .{1,200}: \S")
+_OPTION = lazy_regex(r": --?[A-Za-z]")  # that the shell took for a command, as the line above it lost its backslash
+_ENDED = frozenset({EventSource.LAUNCHER, EventSource.PROCESS_EXIT, EventSource.COLLECTIVE, EventSource.SLURM})
 
 _CANCELLED = lazy_regex(r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT ")
 _ANNOUNCED = lazy_regex(r"Job step aborted|Force Terminated")  # what srun does about it
@@ -96,7 +103,8 @@ def _carries_another(finding: Finding) -> bool:
 class Ends:
     """What the exit statuses of a run tell together, gathered once, as there can be thousands."""
 
-    def __init__(self, findings: list[Finding]) -> None:
+    def __init__(self, findings: list[Finding], progress: Sequence[Position] = ()) -> None:
+        """`progress`: where the run shows steps, in order."""
         exits = [finding for finding in findings if finding.event.where is Where.EXIT]
         self.failed = {finding.attempt for finding in exits if finding.event.exit_code not in _STOPPED}
         self.by_agent = any(
@@ -107,6 +115,9 @@ class Ends:
         self.tracebacks = [
             other.position for other in findings if other.event.source is EventSource.TRACEBACK and other.match
         ]
+        raised = (each for each in findings if each.event.source is EventSource.TRACEBACK and each.fatal)
+        self._raised, self._ended = _first_of_files(raised), _first_of_files(filter(_ended_a_process, findings))
+        self._progress = progress
         self._first: dict[tuple[str | None, int], str] = {}  # when the first one of a host failed, as its report says
         for finding in exits:
             event, place = finding.event, (finding.event.host, finding.attempt)
@@ -121,10 +132,34 @@ class Ends:
         first = next((other for other in above if not _ANNOUNCED.search(other.event.text)), None)
         return first is not None and _CANCELLED.search(first.event.text) is not None
 
+    def ended_above(self, finding: Finding, by_exception: bool) -> bool:
+        """-> whether a process had ended above a finding in its file; `by_exception`: or an exception before any step."""
+        place = finding.position
+        raised, ended = self._raised.get(place.file), self._ended.get(place.file)
+        if ended is not None and ended < place:
+            return True
+        if raised is None or raised > place:
+            return False
+        steps = self._progress
+        first = bisect_right(steps, raised.file_start)
+        return by_exception or (first < len(steps) and steps[first] < raised)
+
     def long_before(self, killed: Finding) -> bool:
         """-> whether the same report tells of a failure after which the agent had time to lose its patience."""
         seconds = seconds_between(self._first.get((killed.event.host, killed.attempt)), killed.event.time)
         return seconds is not None and seconds > AGENT_POLLS
+
+
+def _ended_a_process(finding: Finding) -> bool:
+    return finding.event.source in _ENDED or finding.event.where is Where.EXIT
+
+
+def _first_of_files(findings: Iterable[Finding]) -> dict[int, Position]:
+    """-> where the first of the findings stands in each file; they are in the order of the log."""
+    first: dict[int, Position] = {}
+    for finding in findings:
+        first.setdefault(finding.position.file, finding.position)
+    return first
 
 
 def reported(event: Event) -> str:
@@ -133,9 +168,9 @@ def reported(event: Event) -> str:
     return (event.time or "~") if event.source is EventSource.FIRST_FAILURE else ""
 
 
-def clean_up(findings: list[Finding]) -> dict[Finding, Rule[Finding, Ends]]:
+def clean_up(findings: list[Finding], progress: Sequence[Position] = ()) -> dict[Finding, Rule[Finding, Ends]]:
     """-> what is the launcher's doing or only announces another finding, each with the rule that says so."""
-    ends = Ends(findings)
+    ends = Ends(findings, progress)
     found = ((finding, deciding(CLEAN_UP, finding, ends)) for finding in findings)
     return {finding: rule for finding, rule in found if rule is not None}
 
@@ -177,6 +212,14 @@ def _announces_traceback(finding: Finding, ends: Ends) -> bool:
     return any(0 < place.lines_below(finding.position) < BELOW_SPAWN_NOTICE for place in ends.tracebacks)
 
 
+def _script_went_on(finding: Finding, ends: Ends) -> bool:
+    """-> whether a shell could not run a later line of its script, when the run had ended. An option that it took for a
+    command was missing in the line above, so it may be why the program failed before its first step."""
+    if finding.event.source is not EventSource.MATCHED_LINE or not _SCRIPT_LINE.match(finding.event.text):
+        return False
+    return ends.ended_above(finding, by_exception=not _OPTION.search(finding.event.text))
+
+
 CLEAN_UP: tuple[Rule[Finding, Ends], ...] = (
     Rule(
         "killed-itself",
@@ -208,6 +251,12 @@ CLEAN_UP: tuple[Rule[Finding, Ends], ...] = (
         _announces_traceback,
         "the line only announces the traceback below it",
         "该行只是引出下面的 traceback",
+    ),
+    Rule(
+        "script-went-on",
+        _script_went_on,
+        "the shell came to this line of its script when the run had ended",
+        "运行结束之后，shell 才执行到脚本的这一行",
     ),
 )
 

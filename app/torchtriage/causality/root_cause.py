@@ -11,7 +11,7 @@ from torchtriage.causality.findings import Finding, that_failed
 from torchtriage.causality.missing_ranks import said_before
 from torchtriage.causality.reading import Reading
 from torchtriage.causality.rules import Rule, deciding
-from torchtriage.causality.survived import OVERCOME, Company, ScriptFailures, ends_badly, is_stalled, survival
+from torchtriage.causality.survived import OVERCOME, Company, Others, ends_badly, is_stalled, survival
 from torchtriage.causality.thresholds import PRINTED_BELOW_WARNING, PRINTED_LATE, SHORT_PASTE
 from torchtriage.domain.entry import Role
 from torchtriage.domain.event import EventSource, Where
@@ -72,7 +72,7 @@ def choose(reading: Reading) -> Choice:
     """-> the root cause of what was read, over all attempts: the first attempt's, unless that one names nothing. The
     reading's findings have their entries and attempts."""
     findings = that_failed(reading.findings)
-    launchers = clean_up(findings)
+    launchers = clean_up(findings, reading.environment.progress)
     live, aside = _without_survived([finding for finding in findings if finding not in launchers], reading)
     rules = (*launchers.values(), *aside.values())
     failure = deciding(FAILED, _Rest.of(live, reading))
@@ -131,8 +131,8 @@ def _overcome(live: list[Finding], reading: Reading) -> dict[Finding, Rule[Any]]
     own = [finding for finding in live if grade(finding) >= Grade.LINE and not _speaks_of_peers(finding)]
     facts = reading.environment
     alone = not reading.ranks and facts.launcher in _BY_HAND and facts.world_size in (None, 1)
-    scripts = ScriptFailures.of(live)
-    decided = ((each, deciding(OVERCOME, Company(each, live, own, scripts, facts, alone))) for each in live)
+    others = Others(live, own)
+    decided = ((each, deciding(OVERCOME, Company(each, others, facts, alone))) for each in live)
     return {finding: rule for finding, rule in decided if rule is not None}
 
 

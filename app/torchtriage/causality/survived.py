@@ -4,9 +4,8 @@ run in, the rule that decides out."""
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, Self
 
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.rules import Rule, deciding
@@ -27,7 +26,7 @@ from torchtriage.causality.thresholds import (
 )
 from torchtriage.domain.entry import Role
 from torchtriage.domain.event import EventSource, Where
-from torchtriage.domain.line import Position
+from torchtriage.domain.line import START, Position
 from torchtriage.facts import Environment
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.horovod import STALLED
@@ -309,47 +308,73 @@ SURVIVAL: tuple[Rule[Aftermath], ...] = (
 )
 
 
-ByScript = Mapping[tuple[str, str | None], list[Finding]]
+Script = tuple[str, str | None]  # the script whose exception it is, and the file of the log in which it stands
 
 
-class ScriptFailures(NamedTuple):
-    """Findings by the script that shows them and the file of the log: all, and those that could not import a module."""
+class LastOf:
+    """Where the last of some findings of each script begins, of each set of ranks: to be asked of every finding, of which
+    there can be thousands, without going through them again."""
 
-    all: ByScript
-    imports: ByScript
+    def __init__(self) -> None:
+        self._last: dict[Script, dict[frozenset[int], Position]] = {}
 
-    @classmethod
-    def of(cls, findings: Iterable[Finding]) -> Self:
-        every: dict[tuple[str, str | None], list[Finding]] = {}
-        imports: dict[tuple[str, str | None], list[Finding]] = {}
-        for finding in findings:
-            every.setdefault(_script_and_file(finding), []).append(finding)
+    def add(self, finding: Finding, begins: Position) -> None:
+        of_script = self._last.setdefault(_script_and_file(finding), {})
+        of_script[finding.ranks] = max(begins, of_script.get(finding.ranks, begins))
+
+    def restarted(self, finding: Finding) -> bool:
+        """-> whether the same script shows one below the finding, where this one ended it, and no other rank does."""
+        of_script = self._last.get(_script_and_file(finding)) if _ended_a_program(finding) else None
+        if of_script is None or not _is_whole(finding):
+            return False
+        mine = finding.ranks
+        known = of_script if len(mine) > 1 else {frozenset(), mine} & of_script.keys()
+        return any(of_script[ranks] > finding.last for ranks in known if ranks <= mine)
+
+
+class Others:
+    """What the findings that the run did not survive tell together, gathered once. `own`: those that are failures of
+    their own, in the order of the log."""
+
+    def __init__(self, live: Iterable[Finding], own: Iterable[Finding]) -> None:
+        self.imports, self.anew = LastOf(), LastOf()
+        self._ended: dict[str, Position] = {}  # where the last exception stands that ended a script
+        for finding in live:
             if _failed_import(finding):
-                imports.setdefault(_script_and_file(finding), []).append(finding)
-        return cls(every, imports)
+                self.imports.add(finding, finding.position)
+            if _ended_a_program(finding):
+                script = _script(finding)
+                self._ended[script] = max(finding.position, self._ended.get(script, START))
+                if _failed_anew(finding):
+                    place = finding.position
+                    self.anew.add(finding, Position(place.file, place.line - _height(finding)))
+        own = tuple(own)
+        self._own = sorted(finding.position for finding in own)
+        self._entered = max((each.position for each in own if _begins_at_an_entrance(each)), default=START)
+
+    def first_below(self, last: Position) -> Position | None:
+        """-> where the next failure of its own stands below that line."""
+        at = bisect_right(self._own, last)
+        return self._own[at] if at < len(self._own) else None
+
+    def uncaught_below(self, last: Position) -> bool:
+        """-> whether a failure below that line was not caught, as far as its traceback tells."""
+        return self._entered > last
+
+    def ended_below(self, script: str, last: Position) -> bool:
+        """-> whether an exception ended the script below that line."""
+        return self._ended.get(script, START) > last
 
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """A finding among the others that the run did not survive. `own`: those that are failures of their own;
-    `scripts`: all by script and file; `alone`: one process runs at a time, as in the output that one job after the
-    other appends to."""
+    """A finding among the others that the run did not survive. `alone`: one process runs at a time, as in the output
+    that one job after the other appends to."""
 
     finding: Finding
-    others: list[Finding]
-    own: list[Finding]
-    scripts: ScriptFailures
+    others: Others
     facts: Environment
     alone: bool
-
-    def restarts(self, failures: ByScript) -> Iterator[Finding]:
-        """Yields those of `failures` that the same script shows later in the same file, where this one ended it."""
-        finding = self.finding
-        if not _ended_a_program(finding) or not _is_whole(finding):
-            return
-        for other in failures.get(_script_and_file(finding), ()):
-            if other.position > finding.last and not other.ranks - finding.ranks:
-                yield other
 
 
 def _caught_and_printed(company: Company) -> bool:
@@ -360,10 +385,9 @@ def _caught_and_printed(company: Company) -> bool:
         return False
     last, start, end = finding.last, finding.position.file_start, finding.position.file_end
     steps = _between(company.facts.progress, start, end)
-    after = [other for other in company.own if other.position > last]
-    until = min((other.position for other in after), default=last)
+    until = company.others.first_below(last) or last
     if len(_between(steps, last, until)) >= TWO_STEPS:
-        return steps[0] < finding.position or any(map(_begins_at_an_entrance, after))
+        return steps[0] < finding.position or company.others.uncaught_below(last)
     return len(_between(steps, last, end)) >= MANY_STEPS and steps[0] < finding.position
 
 
@@ -371,22 +395,17 @@ def _refused_its_arguments(company: Company) -> bool:
     """-> whether a script refused its arguments, which ended it, and came further in another run of the same log."""
     finding = company.finding
     refused = _REFUSED.match(finding.event.text) if finding.event.where is Where.LINE else None
-    if refused is None:
-        return False
-    later = (other for other in company.others if other.position > finding.last and _ended_a_program(other))
-    return any(_script(other) == refused[1] for other in later)
+    return refused is not None and company.others.ended_below(refused[1], finding.last)
 
 
 def _restarted_without_modules(company: Company) -> bool:
     """-> whether the script was started again in the same log and could not even load its modules."""
-    return not _failed_import(company.finding) and any(company.restarts(company.scripts.imports))
+    return not _failed_import(company.finding) and company.others.imports.restarted(company.finding)
 
 
 def _restarted_and_failed(company: Company) -> bool:
     """-> whether the script was started again in the same log and failed again."""
-    return company.alone and any(
-        _failed_anew(other, company.finding.last) for other in company.restarts(company.scripts.all)
-    )
+    return company.alone and company.others.anew.restarted(company.finding)
 
 
 # What does not count, though no step shows that the run survived it.
@@ -418,21 +437,21 @@ OVERCOME: tuple[Rule[Company], ...] = (
 )
 
 
-def _failed_anew(finding: Finding, since: Position) -> bool:
-    """-> whether the script failed of its own, in a way that an entry knows, with more between that failure and the
-    line `since` than a traceback: what it printed before."""
-    if not _ended_a_program(finding) or not _is_whole(finding) or finding.has_role(Role.CANCELLED):
+def _failed_anew(finding: Finding) -> bool:
+    """-> whether an exception that ended a script is a failure of its own, in a way that an entry knows."""
+    if not _is_whole(finding) or finding.has_role(Role.CANCELLED):
         return False
-    if finding.match is None or finding.has_role(Role.DISTRIBUTED_SYMPTOM):
-        return False
-    frames = sum(len(raised.frames) for raised in finding.event.chain)
-    return (
-        finding.position.lines_below(since)
-        > frames * LINES_OF_FRAME + len(finding.event.chain) * LINES_AROUND_TRACEBACK
-    )
+    return finding.match is not None and not finding.has_role(Role.DISTRIBUTED_SYMPTOM)
 
 
-def _script_and_file(finding: Finding) -> tuple[str, str | None]:
+def _height(finding: Finding) -> int:
+    """-> how many lines its traceback has at most. What stands further above it was printed before, by the script that
+    was started again."""
+    chain = finding.event.chain
+    return sum(len(raised.frames) for raised in chain) * LINES_OF_FRAME + len(chain) * LINES_AROUND_TRACEBACK
+
+
+def _script_and_file(finding: Finding) -> Script:
     """-> the script whose exception it is, and the file of the log in which it stands."""
     return _script(finding), finding.event.line.file
 

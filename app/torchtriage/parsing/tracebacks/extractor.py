@@ -67,6 +67,8 @@ class Tracebacks(Extractor):
             return False
         if stream.reading == "nothing" and not grammar.may_begin(text):
             stream.quotes(text)  # The line above it was cut off.
+            if text.startswith(grammar.AT_EXIT):
+                self._end(stream)
             return text.startswith(grammar.IGNORED) and self._ignore(stream, line)
         if (
             stream.ignored is not None
@@ -76,7 +78,8 @@ class Tracebacks(Extractor):
             stream.ignored = None
         if stream.reading == "nothing" and not stream.chain:
             logged = bool(grammar.LOGGED.search(self._above))
-            stream.logged = bool(grammar.UNCOMPILED.search(line.raw)) or (logged and "torch" not in self._above)
+            apart = grammar.UNCOMPILED.search(line.raw) or self._above.startswith(grammar.AT_EXIT)
+            stream.logged = bool(apart) or (logged and "torch" not in self._above)
             stream.logged_rank = grammar.logged_rank(self._above) if logged else None
         if stream.lost(line):
             self._end(stream)
@@ -127,6 +130,9 @@ class Tracebacks(Extractor):
         if text.startswith(grammar.IGNORED):
             self._end(stream)
             return self._ignore(stream, line)
+        if text.startswith(grammar.AT_EXIT):
+            self._end(stream)
+            return False
         text = stream.joined(text)
         if stream.reading == "message" and stream.summary(line, text):
             return True

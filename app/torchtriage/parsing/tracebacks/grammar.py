@@ -86,7 +86,9 @@ UNCOMPILED = lazy_regex(r"\btorch[./]_dynamo[./]convert_frame(?:: \[(?:WARNING|E
 # [2026-05-01 09:00:00,120] [ERROR] [train.load:808] [PID:3647] [RANK:1] cannot load the model
 _LOGGED_RANK = lazy_regex(r"(?i)[\[( ]rank[ =:_]{0,2}(\d{1,6})[\]):, ]")
 # What Python says above a traceback that ended nothing. Below the hook's own it prints the one that the hook was given.
-IGNORED = ("Exception ignored in", "Error in sys.excepthook:")
+IGNORED = ("Exception ignored in", "Exception ignored on", "Exception ignored while", "Error in sys.excepthook:")
+# Above one of a function that a library registered for the end: what ended the program was raised before.
+AT_EXIT = "Error in atexit._run_exitfuncs:"
 _NO_CODE = ("", "F", "|", "+", "│", "╭", "╰")  # what a line of code does not begin with, or seldom
 REFUSED = "raised a specific error:"  # Numba's, above why each of its ways would not do: a warning's part too
 # Each line with which a traceback can begin, or an exception without one, holds one of these.
