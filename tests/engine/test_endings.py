@@ -54,6 +54,11 @@ def with_job(engine: Engine, job: Mapping[str, str], *lines: str) -> Verdict:
         "[1]+  Exit 1                  python train.py > log 2>&1",
         "srun: Force Terminated StepId=812.0",
         "the quartz in rack 4 has cracked",
+        "STOPPED",
+        "SIGBUS",
+        "write: quota exceeded",
+        "Getötet",
+        "进程被系统终止",
     ],
 )
 def test_a_run_that_ends_in_such_words_is_not_healthy(engine: Engine, last: str) -> None:
@@ -81,9 +86,17 @@ def test_a_run_whose_last_line_is_of_its_work_goes_on(engine: Engine, last: str)
     assert triage(engine, STEPS, last).outcome == "healthy"
 
 
+def test_a_server_whose_last_line_is_nobodys_is_not_seen_to_go_on(engine: Engine) -> None:
+    up = ["INFO:     Uvicorn running on http://0.0.0.0:8000 (Press CTRL+C to quit)"]
+    served = [f'INFO:     10.0.0.3:410{port} - "POST /v1/completions HTTP/1.1" 200 OK' for port in range(10, 30)]
+    assert triage(engine, up, served).outcome == "healthy"
+    assert triage(engine, up, served, "the quartz in rack 4 has cracked").outcome == "inconclusive"
+
+
 def test_a_last_line_in_a_form_that_was_printed_before_is_no_last_word(engine: Engine) -> None:
     rows = [[f"step {step} loss {3 / step:.3f}", f"lap {step}: the cat sat"] for step in range(10, 200, 10)]
     assert triage(engine, *rows).outcome == "healthy"
+    assert triage(engine, *rows, [f"the dog sat for {minute} minutes" for minute in range(9)]).outcome != "healthy"
 
 
 def test_a_bar_that_fills_once_an_epoch_shows_more_than_one_step(engine: Engine) -> None:
@@ -334,3 +347,14 @@ def test_rows_that_count_up_beside_a_measured_value_show_that_a_run_goes_on(
 ) -> None:
     rows = [row.format(at=at) for at in range(10, 60, 10)]
     assert triage(engine, BANNER, "torch 2.6.0, world size 8, training on 8 GPUs", rows).outcome == outcome
+
+
+def test_a_manual_may_quote_the_words_of_a_collective(engine: Engine) -> None:
+    manual = ["# Troubleshooting", "", "If you see the following error, reduce the batch size.", "", "```",
+              "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB", "```", "", "## NCCL", "",
+              "When a rank is missing, NCCL may report:", "```", "Watchdog caught collective operation timeout", "```"]  # fmt: skip
+    assert triage(engine, manual).outcome == "inconclusive"
+    printed = (
+        "[rank3]:[E501 09:20:00.1 ProcessGroupNCCL.cpp:616] [Rank 3] Watchdog caught collective operation timeout: "
+    )
+    assert triage(engine, [*manual, printed]).outcome == "explained"

@@ -345,3 +345,37 @@ def test_what_could_not_be_started_is_no_failure_of_a_run_that_trains_on(engine:
     assert triage(engine, refused, steps(range(1), count=200)).outcome == "healthy"
     root = triage(engine, steps(range(1), count=200), refused).root_cause
     assert root is not None
+
+
+def bars(first: int, count: int, step: int) -> list[str]:
+    return [
+        f"Epoch 1:  45%|####5     | {step}/100 [00:{first + at:02}<00:50,  1.1it/s, loss=0.5]" for at in range(count)
+    ]
+
+
+def test_a_bar_that_is_drawn_again_at_the_same_step_is_no_progress(engine: Engine) -> None:
+    logged = ["ERROR:trainer:step failed", *traceback("KeyError: 'widget'", INNER)]
+    assert entry(triage(engine, bars(0, 1, 44), logged, bars(1, 9, 45))) is not None
+    onward = [line for step in range(46, 60) for line in bars(step - 40, 1, step)]
+    assert triage(engine, bars(0, 1, 44), logged, onward).outcome == "healthy"
+    assert triage(engine, bars(0, 9, 45)).outcome == "inconclusive"
+
+
+def test_an_exception_that_is_met_by_a_retry_is_no_cause_of_what_failed_later(engine: Engine) -> None:
+    tried = [f"OSError: [Errno 5] Input/output error: '/d/a.bin' (try {number}), retrying in 5 s" for number in (1, 2)]
+    assert entry(triage(engine, tried, losses(0, 3), MISSING)) == "usage.python-error"
+    assert triage(engine, tried, losses(0, 9)).outcome == "healthy"
+    assert entry(triage(engine, tried, "OSError: [Errno 5] Input/output error: '/d/a.bin'")) == "storage.io-error"
+
+
+@pytest.mark.parametrize("again", [BANNER, ["| distributed init (rank 0): env://"]], ids=["banner", "no banner"])
+def test_a_launch_below_a_finished_report_is_another_run(engine: Engine, again: list[str]) -> None:
+    first = [*traceback("KeyError: 'labels'", FRAMES, "[rank0]: "), *agent(1, 0), *report((0, 1))]
+    assert triage(engine, first, again, losses(0, 9), "Training finished").outcome == "healthy"
+    assert triage(engine, first, "Training finished").outcome != "healthy"
+
+
+def test_a_start_under_nohup_ends_the_run_whose_traceback_stands_right_above(engine: Engine) -> None:
+    verdict = triage(engine, "nohup: ignoring input", MISSING, "nohup: ignoring input", losses(0, 9))
+    assert verdict.outcome == "healthy"
+    assert [run.entry for run in verdict.earlier_runs] == ["usage.python-error"]

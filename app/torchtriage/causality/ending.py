@@ -17,7 +17,7 @@ from torchtriage.domain.event import EventSource
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.facts.ending_signs import EndingSigns
 from torchtriage.facts.log_classifier import is_by_a_person
-from torchtriage.facts.progress import moves
+from torchtriage.facts.progress import bar, moves
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.masking import mask_all
 
@@ -25,7 +25,9 @@ _HAS_WORD = lazy_regex(r"[^\W_]").search  # a letter or a digit, in any language
 _LONGEST = 400  # characters of a line that are looked at
 _NUMBER = lazy_regex(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 # `val loss: 1.23`, `acc = 0.5`, `top1 0.71`, `| mAP | 0.31 |`, `3.2 it/s`
-_MEASURED = lazy_regex(r"[A-Za-z_@)'\"][\w@.%]{0,20}['\")\]]{0,2}(?:\s?[:=|]\s{0,8}|\s)[+-]?\d{1,9}\.\d|\d(?: ?%\W|it/s|s/it)")
+_MEASURED = lazy_regex(
+    r"[A-Za-z_@)'\"][\w@.%]{0,20}['\")\]]{0,2}(?:\s?[:=|]\s{0,8}|\s)[+-]?\d{1,9}\.\d|\d(?: ?%\W|it/s|s/it)"
+)
 _DIGITS = 9  # of a time in seconds, and more
 _SIGNALS = 128  # the exit status of who was ended by a signal is this and its number
 JOB_STATUS, JOB_STATE = "exit_code", "state"  # what the sender of a log knows of its job
@@ -150,23 +152,24 @@ class Tail:
     @cached_property
     def goes_on(self) -> bool:
         """Whether steps reach down to the end of a file."""
-        ends = [end for end in self.ends if self._is_at_work(end)]
+        ends = [end for end in self.ends if self.is_at_work(end)]
         if self.moves and any(self.progress_of(end) >= end[0].position for end in ends):
             return True
         others = (end for end in ends if self.progress_of(end) < end[-ROWS_FROM_END:][0].position)
         return self.reading.environment.surely_of_field and any(map(_counts_up, others))
 
-    def _is_at_work(self, end: tuple[Line, ...]) -> bool:
+    def is_at_work(self, end: tuple[Line, ...]) -> bool:
         """-> whether the last line of a file is that of a run at work: a step, a measured value, what was printed above
-        in the same form, or what is harmless by its level or words. All else may be anybody's last word."""
-        last, signs = end[-1], self.reading.matcher.ending_signs
-        if last.position <= self.progress_of(end):
+        a step in the same form, or what is harmless by its level or words. All else may be anybody's last word."""
+        last, signs, since = end[-1], self.reading.matcher.ending_signs, self.progress_of(end)
+        if last.position <= since:
             return True
         text, raw = last.text[:_LONGEST], last.raw[:_LONGEST]
         if _MEASURED.search(text) or signs.calm.search(raw) or signs.working.search(text) or signs.closing.search(text):
             return True
         form = mask_all(text)
-        return any(mask_all(line.text[:_LONGEST]) == form for line in end[:-1])
+        above = (line.text[:_LONGEST] for line in end[:-1] if line.position < since or since < end[0].position)
+        return any(mask_all(one) == form for one in above)
 
     @cached_property
     def below(self) -> int:
@@ -192,7 +195,8 @@ class Tail:
 def _counts_up(end: Sequence[Line]) -> bool:
     """-> whether a file ends in rows of one form that count something up beside a measured value, as each script prints
     its own: `[3/90][150/500] D: 0.31 G: 1.20`."""
-    texts = [(line.raw if line.time is None else line.text)[:_LONGEST] for line in end]
+    rows = (line.raw if line.time is None else line.text for line in end)
+    texts = [row[:_LONGEST] for row in rows if bar(row) is None]  # A bar counts its seconds at the same step, too.
     forms = [_NUMBER.sub("#", text) for text in texts]
     for form in forms[-ROWS_FROM_END:]:
         last = [_NUMBER.findall(text) for text, its in zip(texts, forms, strict=True) if its == form][-TWO_STEPS - 1 :]
@@ -255,7 +259,8 @@ def _goes_on(tail: Tail) -> bool:
 
 def _serves(tail: Tail) -> bool:
     serves = tail.reading.environment.serves
-    return bool(serves) and any(end[-1].position >= serves[-1].down(LINES_BELOW_SERVER) for end in tail.ends)
+    ends = (end for end in tail.ends if tail.is_at_work(end))
+    return bool(serves) and any(end[-1].position >= serves[-1].down(LINES_BELOW_SERVER) for end in ends)
 
 
 def _stopped(tail: Tail) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from torchtriage.causality.findings import Finding
 from torchtriage.causality.reading import Reading
 from torchtriage.causality.thresholds import DEFINITIONS, HEADINGS
 from torchtriage.domain.event import EventSource
@@ -13,14 +14,14 @@ from torchtriage.facts.document_signs import DocumentSigns
 from torchtriage.facts.log_classifier import is_by_a_person
 
 # Sources of single lines; all others are made of what only programs print.
-_PRINTED = frozenset({EventSource.MATCHED_LINE, EventSource.CUT_TRACEBACK, EventSource.EXCEPTION_LINE})
+_SINGLE = frozenset({EventSource.MATCHED_LINE, EventSource.CUT_TRACEBACK, EventSource.EXCEPTION_LINE})
 
 
 def without_quotes(reading: Reading) -> Reading:
     """-> the reading of a short text without the errors that it only quotes: all in a manual, those in statements of a
     program's source."""
     lines, facts = reading.paste, reading.environment
-    if not lines or facts.progress or any(finding.event.source not in _PRINTED for finding in reading.findings):
+    if not lines or facts.progress or any(map(_is_printed, reading.findings)):
         return reading
     signs = reading.matcher.document_signs
     if _is_source(lines, signs):
@@ -30,6 +31,13 @@ def without_quotes(reading: Reading) -> Reading:
     if _is_manual(lines, signs) and not is_by_a_person(lines, facts.signs):
         return replace(reading, findings=(), paste=())
     return reading
+
+
+def _is_printed(finding: Finding) -> bool:
+    """-> whether only a program prints it. Manuals quote the words of a collective without the label before them."""
+    line = finding.event.line
+    bare = finding.event.source is EventSource.COLLECTIVE and line.raw == line.text and not finding.ranks
+    return finding.event.source not in _SINGLE and not bare
 
 
 def _is_source(lines: Sequence[Line], signs: DocumentSigns) -> bool:

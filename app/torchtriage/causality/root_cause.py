@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,7 +13,7 @@ from torchtriage.causality.missing_ranks import said_before
 from torchtriage.causality.reading import Reading
 from torchtriage.causality.rules import Rule, deciding
 from torchtriage.causality.survived import OVERCOME, Company, Others, ends_badly, is_stalled, survival
-from torchtriage.causality.thresholds import PRINTED_BELOW_WARNING, PRINTED_LATE, SHORT_PASTE
+from torchtriage.causality.thresholds import FEW_STEPS, PRINTED_BELOW_WARNING, PRINTED_LATE, SHORT_PASTE
 from torchtriage.domain.entry import Role
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import Line
@@ -185,7 +186,11 @@ class _Rest:
 
 
 def _ended_well_below_a_process(rest: _Rest) -> bool:
-    return bool(rest.ended) and rest.ended_well_below and not rest.reading.extractors.elastic.given_up
+    """-> whether it is so; where an agent gave up, only another launch can end well, which shows steps of its own."""
+    if not rest.ended or not rest.ended_well_below:
+        return False
+    steps, last = rest.reading.environment.progress, max(finding.last for finding in rest.strong)
+    return not rest.reading.extractors.elastic.given_up or len(steps) - bisect_right(steps, last) >= FEW_STEPS
 
 
 def _process_ended_badly(rest: _Rest) -> bool:

@@ -164,7 +164,8 @@ class RunReader:
     @property
     def shows_a_run(self) -> bool:
         """Whether more was read than how a launch begins."""
-        return bool(self.environment.progress or self.environment.well or self.findings)
+        shown = self.environment.progress or self.environment.well or self.findings
+        return bool(shown) or self.extractors.tracebacks.has_open
 
     def reading(self) -> Reading:
         """-> what was read, when all lines were fed: what is still open is ended."""

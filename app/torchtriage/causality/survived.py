@@ -312,8 +312,8 @@ Script = tuple[str, str | None]  # the script whose exception it is, and the fil
 
 
 class LastOf:
-    """Where the last of some findings of each script begins, of each set of ranks: to be asked of every finding, of which
-    there can be thousands, without going through them again."""
+    """Where the last of some findings of each script begins, of each set of ranks: every finding asks for it, and there
+    can be thousands."""
 
     def __init__(self) -> None:
         self._last: dict[Script, dict[frozenset[int], Position]] = {}

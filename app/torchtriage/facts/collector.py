@@ -67,6 +67,7 @@ class Environment:
     _progressed_of: dict[int, Line] = field(default_factory=dict)  # the last line of progress of each rank
     _newest: deque[Line] = field(default_factory=lambda: deque(maxlen=_MOST_PROGRESS))  # of those of any rank
     _earlier: list[Line] = field(default_factory=list)  # the same of attempts before
+    _bars: dict[str, str] = field(default_factory=dict)  # of each stream the last one, up to its count
     _attempt: int = 0
     _steps: Steps = field(default_factory=Steps)
     _phases: Phases = field(default_factory=Phases)
@@ -183,6 +184,9 @@ class Environment:
 
     def _count(self, lines: list[Line]) -> None:
         """Takes lines of progress."""
+        lines = [line for line in lines if not self._drawn_again(line)]
+        if not lines:
+            return
         self._advance([line.position for line in lines])
         self._steps.add(lines)
         self._keep(lines)
@@ -194,6 +198,14 @@ class Environment:
         else:
             told = [(line.rank, line) for line in lines]
         self._progressed_of |= {rank: line for rank, line in told if rank is not None}
+
+    def _drawn_again(self, line: Line) -> bool:
+        """-> whether the line is the bar above, drawn again at the same step."""
+        bar = progress.bar(line.text)
+        again = bar is not None and self._bars.get(line.stream) == bar
+        if bar is not None:
+            self._bars[line.stream] = bar
+        return again
 
     def _keep(self, lines: Sequence[Line]) -> None:
         """Keeps the last ones of some lines of progress."""
@@ -319,6 +331,8 @@ class Environment:
 
     def _progressed(self, line: Line, phase: str | None = None) -> None:
         """`phase`: what the line itself says that the run did, as in `saving checkpoint at iteration 100`."""
+        if self._drawn_again(line):
+            return
         self._advance([line.position])
         self._steps.add([line])
         if line.number:

@@ -36,6 +36,8 @@ _EPOCH = lazy_regex(r"(?i)epoch[ :=\[#/'\"]{0,4}(\d{1,6}(?:\.\d{1,6})?)")  # HF'
 _EVALUATED = lazy_regex(r"\b(?:eval|val|valid|validation|evaluation|test)[ _/](?:step|iter|iteration|batch)s?\b")
 _BAR = lazy_regex(r"([^|\r\n]{0,80}?)\d{1,3}%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/\d+ \[")
 _BAR_COUNT = lazy_regex(r"\d%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9}/\d{1,9}) \[")
+_COUNTED_BAR = lazy_regex(r"[^|\r\n]{0,160}?\d{1,3}%\|[^|\n]{0,400}\| ?\d{1,9}/\d{1,9} \[")
+_FULL_BAR = lazy_regex(r"([^|\r\n]{0,160}?)100%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/\2 \[")
 _OTHER_BAR = lazy_regex(
     r"(?i)load|download|fetch|map|filter|token|generat|extract|sav|valid|eval|test|cast|prepro|cach|shard|captur|compil|sanity|predict|index|scann"
 )
@@ -114,6 +116,20 @@ def step(text: str) -> int | None:
     return int(bars[-1]) if bars else None
 
 
+def _full(text: str) -> str | None:
+    """-> what stands before a bar that is full; None for another line. The next one is another epoch's."""
+    found = _FULL_BAR.match(newest(text))
+    return found[1] if found else None
+
+
+def bar(text: str) -> str | None:
+    """-> a bar up to what it counts, without the time that it took; None for another line."""
+    if "%|" not in text:
+        return None
+    found = _COUNTED_BAR.match(newest(text))
+    return found[0] if found else None
+
+
 def moves(texts: Iterable[str]) -> bool:
     """-> whether some lines of progress show different steps, or the same one of another epoch. A bar that is drawn again
     at the same step shows one."""
@@ -121,7 +137,7 @@ def moves(texts: Iterable[str]) -> bool:
     for text in texts:
         told = step(text)
         bars = _BAR_COUNT.findall(text) if told is None else ()
-        shown = (told if told is not None else bars[-1] if bars else text, _EPOCH.findall(text)[-1:])
+        shown = (told if told is not None else bars[-1] if bars else text, _EPOCH.findall(text)[-1:], _full(text))
         if first is not None and shown != first:
             return True
         first = shown

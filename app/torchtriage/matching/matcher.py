@@ -163,9 +163,10 @@ class Matcher:
 
     def _is_warning(self, event: Event) -> bool:
         """-> whether the line says that nothing ended: a warning of Python, or an exception that is met by a retry."""
-        if event.where is Where.LINE and self._warning.search(event.text):
+        alone = event.source is EventSource.EXCEPTION_LINE  # with no traceback above it
+        if (alone or event.where is Where.LINE) and self._warning.search(event.line.text if alone else event.text):
             return True
-        of_line = event.source in (EventSource.MATCHED_LINE, EventSource.QUOTED_ERROR)
+        of_line = alone or event.source in (EventSource.MATCHED_LINE, EventSource.QUOTED_ERROR)
         return of_line and bool(self._retry.search(event.line.text))
 
     def _with_spelling(self, match: Match, text: str) -> Match:

@@ -100,6 +100,11 @@ class Tracebacks(Extractor):
     def continues(self, stream: str) -> bool:
         return stream in self._streams and self._streams[stream].reading != "nothing"
 
+    @property
+    def has_open(self) -> bool:
+        """Whether an exception was read that the lines below may go on with."""
+        return any(stream.chain or stream.reading == "message" for stream in self._streams.values())
+
     def expect(self, lines: Sequence[Line]) -> None:
         """Takes note of the writers of the next lines, and of how far the file goes."""
         for stream in dict.fromkeys([line.stream for line in lines]):

@@ -47,7 +47,7 @@ def _recognise_others_lines(head: Head) -> Decode | None:
     found = [_BETWEEN.fullmatch(line.rstrip("\r ")) is not None for line in lines]
     # Lines in a row are a log whose lines begin with their times: below each of others' stands what it heads.
     in_a_row = sum(above and below for above, below in pairwise(found))
-    return _decode_others_lines if _FEWEST <= sum(found) and in_a_row * 2 < sum(found) else None
+    return _decode_others_lines if sum(found) >= _FEWEST and in_a_row * 2 < sum(found) else None
 
 
 def _decode_others_lines(content: bytes) -> Decoded:
