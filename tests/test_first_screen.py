@@ -155,7 +155,10 @@ def test_a_stored_answer_is_said_in_the_readers_language_with_the_cases_advice(
     chinese = first_screen(localized(stored, knowledge, "zh"), "zh")
     assert chinese.what.startswith("/job/train.py:10 处的样本没有图片。")
     assert chinese.unknown == "哪个文件。"
-    assert (chinese.retry, chinese.because) == ("yes", "结束本次运行的原因是暂时性的；重新启动，有 checkpoint 就从最近的续跑。")
+    assert (chinese.retry, chinese.because) == (
+        "yes",
+        "结束本次运行的原因是暂时性的；重新启动，有 checkpoint 就从最近的续跑。",
+    )
     english = first_screen(localized(stored, knowledge, "en"), "en")
     assert english.what.startswith("The sample lacks an image at /job/train.py:10.")
 

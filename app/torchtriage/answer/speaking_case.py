@@ -63,11 +63,13 @@ class _Hit(NamedTuple):
 
 
 def is_general(case: Case) -> bool:
-    """-> whether a case repeats any message of its family, and knows none: it has no sign but those of last resort, which
-    tell only who refused, quotes the message, and its conditions hold for a text that means nothing."""
+    """-> whether a case repeats any message of its family, and knows none: it has no sign but those of last resort,
+    which tell only who refused; it quotes the message, and its conditions hold for a text that means nothing."""
     asked = [_regex(each.regex) for each in case.when if each.fact in _OF_MESSAGE and each.regex is not None]
     quotes = {"message", *(name for regex in asked for name in regex.groupindex)} & slots(case.says.en)
-    return all(sign.broad for sign in case.signs) and bool(quotes) and all(regex.search(_MEANINGLESS) for regex in asked)
+    return (
+        all(sign.broad for sign in case.signs) and bool(quotes) and all(regex.search(_MEANINGLESS) for regex in asked)
+    )
 
 
 def speaking_case(failure: Failure, facts: Iterable[Fact]) -> Speaking | None:
