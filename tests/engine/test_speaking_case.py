@@ -166,3 +166,16 @@ def test_a_case_whose_sign_was_wrapped_speaks_by_its_conditions(tmp_path: Path) 
     answer = Engine(load([tmp_path])).triage(from_bytes(b"flux.Lost: duct 3 of 12 was\n torn\n")).answer
     assert answer is not None
     assert answer.says.startswith("Tube 3 of many (12) leaks.")
+
+
+def test_a_first_step_is_not_joined_to_one_that_is_not_shown(engine: Engine) -> None:
+    raised = (
+        "[rank0]: AssertionError: Check batch related parameters. train_batch_size is not equal to micro_batch_per_gpu * "
+        "gradient_acc_step * world_size 8 != 2 * 1 * 1\n"
+    )
+    english, chinese = (engine.triage(from_bytes(raised.encode()), lang).answer for lang in ("en", "zh"))
+    assert english is not None
+    assert chinese is not None
+    assert english.steps[0].do[:1].isupper()
+    assert not english.steps[0].do.startswith("Or ")
+    assert not chinese.steps[0].do.startswith("或")

@@ -61,6 +61,8 @@ def read(text: str) -> Environment:
         ("Loading checkpoint shards:  50%|#####     | 1/2 [00:03<00:03,  3.1s/it]",None),
         ("Validation: 50%|#####     | 10/20 [00:03<00:03,  3.1s/it]",None),
         ("eval step 12/20",None),
+        ("[backward 4/15] context=65536, batch=8, seqlen=8192",None),
+        ("epoch=1 batch=120 loss=2.1",120),
     ],
 )  # fmt: skip
 def test_the_last_step_in_the_forms_of_trainers(text: str, step: int | None) -> None:

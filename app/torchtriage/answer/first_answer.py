@@ -126,6 +126,7 @@ _TO_SHOW_IT = (
     ),
 )
 _ALIKE = ("Ranks {ranks} failed alike.", "rank {ranks} 的失败相同。")
+_JOINED = lazy_regex(r"^(?:(?:Or|Then|Otherwise|Also),? |(?:或者|或|然后|同时|否则)[，,]?)")
 _OF_ENVIRONMENT = lazy_regex(r"(?:pip|python)3? ")
 _PLACES = frozenset({"where", "file", "line_number", "library_frame"})  # slots that say where it was raised
 _OF_NO_PROGRAM = frozenset({"platform", "hardware"})  # owners of failures that any line of a program can meet
@@ -280,8 +281,15 @@ def _steps(
     for step in steps:
         do = filled(step.do.in_(lang), values)
         if do is not None and all(_meets(condition, asked) for condition in step.when):
-            told.append(AnswerStep(do, _run(step.run, values) if step.run else None))
+            begun = do if told else _begun(do)
+            told.append(AnswerStep(begun, _run(step.run, values) if step.run else None))
     return tuple(told[:MOST_STEPS])
+
+
+def _begun(step: str) -> str:
+    """-> a step as the first one: without the word that joins it to one that is not shown."""
+    rest = _JOINED.sub("", step, count=1)
+    return rest[:1].upper() + rest[1:]
 
 
 def _run(template: str, values: Mapping[str, str]) -> str | None:

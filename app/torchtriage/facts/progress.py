@@ -29,7 +29,10 @@ _STEPS = (
     lazy_regex(r"(?:(?<!train )epoch|train)(?:\(train\))?:?\s{0,4}\[?\d+\]?\s{0,4}\[ *(\d{1,9})/ *\d+"),
     lazy_regex(r"iter\(train\)\s{0,4}\[ *(\d{1,9})/ *\d+"),
     lazy_regex(r"\| *(\d{1,9})/ *\d+ batches"),
-    lazy_regex(rf"(?:batch(?<!\wbatch)|it(?<!\wit))\b['\"]?[ :=\[#/]{{0,4}}{_NUMBER}"),
+    # `batch=8` by itself is a setting.
+    lazy_regex(
+        rf"(?:batch(?<!\wbatch)|it(?<!\wit))\b['\"]?(?:[ :\[#/]{{0,4}}|=(?=\d{{1,9}}/|.{{0,200}}loss)){_NUMBER}"
+    ),
 )
 _EPOCH = lazy_regex(r"(?i)epoch[ :=\[#/'\"]{0,4}(\d{1,6}(?:\.\d{1,6})?)")  # HF's Trainer counts them in parts
 # Steps of an evaluation are none of the training's.

@@ -101,3 +101,31 @@ def test_the_bar_of_the_step_tells_how_many_there_are_and_percents_are_no_steps(
     bar = "Steps:   2%|▏         | 1999/100000 [1:02:30<51:04:52,  1.88s/it, grad_norm=1.44]\n"
     found = told(engine, "max_steps: 6910\n***** Running training *****\n", bar, RAISED)
     assert (found["step"], found["total_steps"]) == (1999, 100000)
+
+
+def test_a_bar_beside_the_scheduler_s_words_tells_the_time_to_ask_for(engine: Engine) -> None:
+    bar = " 22%|██▏       | 11/50 [1:55:26<6:49:05, 629.37s/it]"
+    ended = "slurmstepd: error: *** JOB 42221 ON clr1 CANCELLED AT 2022-04-14T16:20:46 DUE TO TIME LIMIT ***\n"
+    found = told(engine, bar, ended)
+    assert (found["whole_time"], found["time_to_ask"]) == ("8 h 45 min", "11:00:00")
+
+
+@pytest.mark.parametrize(("unused", "joined"), [("14.15 GiB", "21.11 GiB"), ("9.00 GiB", None)])
+def test_unused_memory_that_would_hold_what_was_asked_for_in_one_piece(
+    engine: Engine, unused: str, joined: str | None
+) -> None:
+    raised = (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 14.06 GiB. GPU 2 has a total capacity of 79.25 GiB "
+        "of which 6.96 GiB is free. Including non-PyTorch memory, this process has 72.28 GiB memory in use. Of the "
+        f"allocated memory 56.70 GiB is allocated by PyTorch, and {unused} is reserved by PyTorch but unallocated.\n"
+    )
+    assert told(engine, raised).get("fits_if_joined") == joined
+
+
+@pytest.mark.parametrize(("got", "elements"), [("32000, 4096", 131072000), ("32064, 4096", None)])
+def test_two_shapes_of_as_many_elements(engine: Engine, got: str, elements: int | None) -> None:
+    raised = (
+        "RuntimeError: Cannot writeback when the parameter shape changes\n"
+        f"Expects torch.Size([131072000]) but got torch.Size([{got}])\n"
+    )
+    assert told(engine, raised).get("same_elements") == elements

@@ -47,6 +47,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     # message, imports
     "exception": Meaning("the exception's type without its module", None, "KeyError"),
     "message": Meaning("the first line of its message", None, "'ids'"),
+    "same_elements": Meaning("how many elements both of the two shapes in it hold", None, "517996544"),
     "reported_as": Meaning("what the user's code raised of it in the end", None, "ValueError: a.jsonl:912 is no JSON"),
     "worker": Meaning("the worker process of the data loader that raised", None, "3"),
     "module": Meaning("the module that was not found", None, "yaml"),
@@ -104,6 +105,16 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "steps_by_rank": Meaning(
         "the last step of each rank, where ranks waited and differ", None, "rank 2: 4; ranks 0-1,3: 5"
     ),
+    # weight_names
+    "added_prefix": Meaning(
+        "what stands before each name of the checkpoint's weights, not of the model's", None, "model."
+    ),
+    "lacking_prefix": Meaning(
+        "what stands before each name of the model's weights, not of the checkpoint's", None, "net."
+    ),
+    "cut_characters": Meaning("how many characters the checkpoint's names lost at their beginning", None, "7"),
+    "cut_name": Meaning("one of them", None, "ist.0.weight"),
+    "whole_name": Meaning("what it was", None, "layer_list.0.weight"),
     # run
     "launcher": Meaning("what started the processes", None, "torchrun"),
     "world_size": Meaning("how many ranks the run has", "ranks", "64 ranks"),
@@ -139,6 +150,9 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "whole_time": Meaning("how long the run takes from its start to its end", None, "17 h 17 min"),
     "time_to_ask": Meaning("a time limit for it, with a margin, as sbatch takes it", None, "20:00:00"),
     "copies_held": Meaning("how many tensors of the size that was asked for are allocated already", None, "3"),
+    "fits_if_joined": Meaning(
+        "free and unused memory of a GPU, where it would hold what was asked for", None, "21.11 GiB"
+    ),
     "held_by_others": Meaning("memory of the full GPU that this process does not hold", None, "61.50 GiB"),
     "others_percent": Meaning("the same in percent of the GPU's memory", None, "78"),
     "beyond_capacity": Meaning("how much more is allocated than the GPU has", None, "5.98 GiB"),

@@ -25,10 +25,12 @@ def worked_out(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
     """`step` and `total_steps` that a bar of training tells; `run_time` of the loop, else from the first
     line to the failure (`2 h 55 min`); `steps_left` and `time_left` (steps left × seconds a step); `whole_time` of both
     and `time_to_ask`, with a margin, as Slurm wants it; `copies_held`, where what is allocated is a multiple of what
-    was asked for; of a full GPU, what others hold (`held_by_others`, `others_percent`) or how much more than its
-    memory is allocated (`beyond_capacity`)."""
+    was asked for; `fits_if_joined`, where unused memory would hold it, were it one piece; of a full GPU, what others
+    hold (`held_by_others`, `others_percent`) or how much more than its memory is allocated (`beyond_capacity`)."""
     if (copies := _copies(failure.root.captured)) is not None:
         yield failure.fact("copies_held", copies)
+    if (joined := _joined(failure.root.captured)) is not None:
+        yield failure.fact("fits_if_joined", joined)
     for name, value in _holders(failure.root.captured):
         yield failure.fact(name, value)
     step, total = _of_bar(failure, known)
@@ -43,6 +45,7 @@ def worked_out(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
     )
     if seconds is not None and _LEAST_SECONDS < seconds < _MOST_SECONDS:
         yield Fact("run_time", spoken(seconds))
+    yield from _whole_of_bar(known)
     if at is None or total is None:
         return
     left = _number(total) - _number(at)
@@ -52,9 +55,23 @@ def worked_out(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
         if each is not None and each.line == at.line and (one := _seconds(each)):
             yield Fact("time_left", spoken(left * one), None, each.line, each.file)
             if seconds is not None and seconds > _LEAST_SECONDS:
-                whole = seconds + left * one
-                yield Fact("whole_time", spoken(whole), None, each.line, each.file)
-                yield Fact("time_to_ask", f"{math.ceil(whole * _MARGIN / 3600)}:00:00", None, each.line, each.file)
+                yield from _asked(seconds + left * one, each)
+
+
+def _whole_of_bar(known: Mapping[str, Fact]) -> Iterator[Fact]:
+    """Yields `whole_time` and `time_to_ask` of a bar that tells what the loop took and what is left."""
+    elapsed, left = known.get("loop_elapsed"), known.get("remaining")
+    if elapsed is None or left is None or elapsed.line != left.line:
+        return
+    ran, rest = _clock(elapsed), _clock(left)
+    if ran and rest and ran > _LEAST_SECONDS:
+        yield from _asked(ran + rest, left)
+
+
+def _asked(whole: float, told: Fact) -> Iterator[Fact]:
+    """Yields how long the run takes and the limit to ask for, with the line of the fact that tells its rate."""
+    yield Fact("whole_time", spoken(whole), None, told.line, told.file)
+    yield Fact("time_to_ask", f"{math.ceil(whole * _MARGIN / 3600)}:00:00", None, told.line, told.file)
 
 
 def _copies(captured: Mapping[str, str]) -> int | None:
@@ -66,6 +83,15 @@ def _copies(captured: Mapping[str, str]) -> int | None:
     times = held / asked
     whole = round(times)
     return whole if whole > 1 and abs(times - whole) <= _ALMOST * whole else None
+
+
+def _joined(captured: Mapping[str, str]) -> str | None:
+    """-> what is free and what PyTorch's cache does not use together, where the latter alone would hold what was asked
+    for, were it one piece."""
+    asked, free, unused = (_size(captured, name) for name in ("asked", "free", "unallocated"))
+    if not asked or free is None or not unused or unused < asked:
+        return None
+    return f"{(free + unused) / _UNITS['GiB']:.2f} GiB"
 
 
 def _holders(captured: Mapping[str, str]) -> Iterator[tuple[str, str | int]]:
@@ -100,12 +126,15 @@ def _bytes(size: str) -> float:
 def _of_loop(known: Mapping[str, Fact], at: Fact | None) -> float | None:
     """-> the seconds for which the bar of training that tells the step had run."""
     told, bar = known.get("loop_elapsed"), known.get("progress")
+    if told is None or at is None or bar is None or bar.line != told.line:
+        return None
+    return _clock(told) if str(bar.value).startswith(f"{_number(at)}/") else None
+
+
+def _clock(told: Fact | None) -> float | None:
+    """-> the seconds of a time such as `1:55:26`."""
     found = _CLOCK.fullmatch(str(told.value)) if told else None
-    if told is None or found is None or at is None or bar is None or bar.line != told.line:
-        return None
-    if not str(bar.value).startswith(f"{_number(at)}/"):
-        return None
-    return int(found[1] or 0) * 3600 + int(found[2]) * 60 + int(found[3])
+    return int(found[1] or 0) * 3600 + int(found[2]) * 60 + int(found[3]) if found else None
 
 
 def _began(failure: Failure) -> str | None:
