@@ -149,6 +149,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "time_left": Meaning("how long they would have taken", None, "3 h 10 min"),
     "whole_time": Meaning("how long the run takes from its start to its end", None, "17 h 17 min"),
     "time_to_ask": Meaning("a time limit for it, with a margin, as sbatch takes it", None, "20:00:00"),
+    # gpu_memory
     "copies_held": Meaning("how many tensors of the size that was asked for are allocated already", None, "3"),
     "fits_if_joined": Meaning(
         "free and unused memory of a GPU, where it would hold what was asked for", None, "21.11 GiB"

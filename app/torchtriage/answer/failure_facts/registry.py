@@ -8,6 +8,7 @@ from torchtriage.answer.failure_facts.code_line import code_line
 from torchtriage.answer.failure_facts.course import course
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.frames import frames
+from torchtriage.answer.failure_facts.gpu_memory import gpu_memory
 from torchtriage.answer.failure_facts.imports import imports
 from torchtriage.answer.failure_facts.lines import line_values
 from torchtriage.answer.failure_facts.message import message
@@ -31,6 +32,7 @@ KINDS: tuple[Callable[[Failure], Iterable[Fact]], ...] = (
     surroundings,
     ranks_beside,
     weight_names,
+    gpu_memory,
 )
 
 

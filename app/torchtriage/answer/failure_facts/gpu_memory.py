@@ -1,0 +1,74 @@
+"""What follows from the numbers of an out-of-memory message: who holds the GPU, and whether the pieces would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.domain.fact import Fact
+
+_UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_LARGE = 2**30  # bytes of one tensor: smaller ones are held by the hundred, and their multiples say nothing
+_ALMOST = 0.002
+
+
+def gpu_memory(failure: Failure) -> Iterator[Fact]:
+    """`copies_held`, where what is allocated is a multiple of what was asked for; `fits_if_joined`, where unused memory
+    would hold it, were it one piece; of a full GPU, what others hold (`held_by_others`, `others_percent`) or how much
+    more than its memory is allocated (`beyond_capacity`)."""
+    captured = failure.root.captured
+    if (copies := _copies(captured)) is not None:
+        yield failure.fact("copies_held", copies)
+    if (joined := _joined(captured)) is not None:
+        yield failure.fact("fits_if_joined", joined)
+    for name, value in _holders(captured):
+        yield failure.fact(name, value)
+
+
+def _copies(captured: Mapping[str, str]) -> int | None:
+    """-> how many times what was asked for is allocated already, where that is a whole number: as many tensors of one
+    size are held."""
+    held, asked = (_bytes(captured.get(name, "")) for name in ("allocated", "asked"))
+    if not held or not asked or asked < _LARGE:
+        return None
+    times = held / asked
+    whole = round(times)
+    return whole if whole > 1 and abs(times - whole) <= _ALMOST * whole else None
+
+
+def _joined(captured: Mapping[str, str]) -> str | None:
+    """-> what is free and what PyTorch's cache does not use together, where the latter alone would hold what was asked
+    for, were it one piece."""
+    asked, free, unused = (_size(captured, name) for name in ("asked", "free", "unallocated"))
+    if not asked or free is None or not unused or unused < asked:
+        return None
+    return f"{(free + unused) / _UNITS['GiB']:.2f} GiB"
+
+
+def _holders(captured: Mapping[str, str]) -> Iterator[tuple[str, str | int]]:
+    """-> what of a GPU's used memory is not this process's, where the message tells what is; else what is not in
+    PyTorch's cache. Or, where the cache is larger than the GPU, by how much."""
+    total, free, own, allocated = (_size(captured, name) for name in ("total", "free", "own", "allocated"))
+    if not total or allocated is None:
+        return
+    if allocated > total:
+        yield "beyond_capacity", f"{(allocated - total) / _UNITS['GiB']:.2f} GiB"
+        return
+    reserved = _size(captured, "reserved") or allocated + (_size(captured, "unallocated") or 0)
+    others = total - (free or 0) - (own or reserved)
+    if free is not None and others > 0:
+        yield "held_by_others", f"{others / _UNITS['GiB']:.2f} GiB"
+        yield "others_percent", round(100 * others / total)
+
+
+def _size(captured: Mapping[str, str], name: str) -> float | None:
+    return _bytes(captured[name]) if name in captured else None
+
+
+def _bytes(size: str) -> float:
+    """-> the bytes of a size such as `55.88 GiB`; 0 where it is none."""
+    number, _, unit = size.partition(" ")
+    try:
+        return float(number) * _UNITS.get(unit, 0)
+    except ValueError:
+        return 0
