@@ -102,7 +102,7 @@ def test_the_step_that_is_meant_is_told_first(with_own: TestClient) -> None:
 def test_the_cases_of_an_entry_are_listed_with_their_examples(client: TestClient) -> None:
     page = client.get("/knowledge/checkpoint.size-mismatch", headers=BROWSER)
     assert page.status_code == 200
-    assert "What it says of single messages" in page.text
+    assert "Answers by message" in page.text
     assert "The checkpoint has … outputs in `…`, the model …" in page.text.replace("<code>", "`").replace(
         "</code>", "`"
     )
