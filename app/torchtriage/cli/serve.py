@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     import uvicorn
 
     from torchtriage.cli.logging_setup import start_logging
-    from torchtriage.services.service import open_service
+    from torchtriage.services.service import close_service, open_service
     from torchtriage.services.triage_incident import triage_incident
     from torchtriage.settings import Settings
     from torchtriage.storage.sqlite_lock import exclusive_use
@@ -51,7 +51,11 @@ def run(options: argparse.Namespace) -> int:
     with _listening(settings) as listening, exclusive_use(settings.database):
         settings = replace(settings, port=listening.getsockname()[1])
         service = open_service(settings, triage_incident, settings.serve_triages)
-        app = create_app(settings, service)
+        try:
+            app = create_app(settings, service)
+        except TriageError:
+            close_service(service)  # a triage process that is killed while it starts prints a traceback below our line
+            raise
         config = uvicorn.Config(
             app,
             http=BoundedHead,
