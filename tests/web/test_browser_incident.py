@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -57,11 +58,11 @@ def test_the_first_screen_answers_without_scrolling(
 
 def test_the_ranks_over_time_lead_to_their_lines(page: Page, shared_server: LiveServer) -> None:
     sample(page, shared_server, "stuck")
-    lanes = page.locator(".lane")
+    lanes = page.locator(".ranks-over-time .lane")
     assert lanes.count() == 8
     assert "rank 3" in page.locator(".lane.missing").inner_text()
     assert page.locator(".lane.waited .waits").count() == 7
-    page.get_by_text("Show as table").click()
+    page.locator(".ranks-over-time").get_by_text("Show as table").click()
     row = page.get_by_role("row").filter(has_text="waited for other ranks").first
     assert "10 min" in row.inner_text()
     page.locator(".lane.waited a").nth(1).click()
@@ -69,10 +70,33 @@ def test_the_ranks_over_time_lead_to_their_lines(page: Page, shared_server: Live
     assert "[rank1]:" in page.locator("li:target").inner_text()
 
 
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_run_over_time_leads_to_its_lines(browser: Browser, shared_server: LiveServer, width: int) -> None:
+    began = datetime(2026, 5, 1, 9)
+    told = [f"{began + timedelta(seconds=9 * step)} | step {step} | loss {3 / (step + 1):.3f}" for step in range(60)]
+    taken = httpx2.post(
+        f"{shared_server.url}/api/v1/incidents?wait=60",
+        content=text(told, f"{began + timedelta(hours=1)} | retrying", traceback("ValueError: a NaN in the loss")),
+        timeout=120,
+    )
+    with browser.new_context(viewport={"width": width, "height": 900}) as context:
+        page = context.new_page()
+        page.goto(f"{shared_server.url}/incidents/{taken.json()['id']}")
+        drawn = page.locator(".run-over-time")
+        assert "usually 9 s a step" in drawn.inner_text()
+        assert drawn.locator(".curve").count() == 3
+        assert not objections(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        drawn.get_by_text("Show as table").click()
+        drawn.get_by_role("row").nth(1).get_by_role("link").click()
+        page.wait_for_url(re.compile(r"/log\?line=1#L1"))
+        assert "step 0 " in page.locator("li:target").inner_text()
+
+
 def test_many_ranks_are_folded_and_lines_without_times_say_so(page: Page, shared_server: LiveServer) -> None:
     taken = httpx2.post(f"{shared_server.url}/api/v1/incidents?wait=60", content=many_ranks(512), timeout=120)
     page.goto(f"{shared_server.url}/incidents/{taken.json()['id']}")
-    assert page.locator(".lane").count() == 2
+    assert page.locator(".ranks-over-time .lane").count() == 2
     assert "0-16,18-511" in page.locator(".lane.waited").inner_text()
     assert page.get_by_text("in line order, not to scale").is_visible()
 

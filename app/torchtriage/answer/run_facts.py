@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from torchtriage.answer.progress_curve import progress_curve
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of
 from torchtriage.causality.reading import Reading
@@ -69,6 +70,7 @@ def run_facts(reading: Reading, choice: Choice) -> RunFacts:
         seconds_after_failure=round(after, 3) if after is not None and after >= 0 else None,
         checkpoints=saved,
         checkpoint=saved[-1] if saved else None,
+        progress=progress_curve(reading),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 
 from torchtriage.causality.file_order import Clock
 from torchtriage.causality.reading import Reading
@@ -126,13 +126,13 @@ class _FilesReader:
         if several:
             self.reader.environment.files[number] = where
         sampled = 0
+        progressed: list[tuple[int, bytes]] = []  # lines that went by unkept, each with its number
         batch: list[Line] = []
         try:
             for more in self._lines(source, windows, where, above):
                 if len(batch) >= _BATCH or len(windows.sampled) > sampled:
                     yield batch
-                    for at, text in windows.sampled[sampled:]:
-                        self.reader.environment.sample(above.down(at), text.decode("utf-8", "replace"))
+                    progressed += self._sample(windows.sampled[sampled:], above)
                     batch, sampled = [], len(windows.sampled)
                 batch += more
         except UnreadableLog:
@@ -142,10 +142,19 @@ class _FilesReader:
         for place, piece in windows.passing:
             for more in lines([(place, piece)], where, above, source.numbers, not source.rewritten):
                 self.reader.read_facts(more)
+        for more in lines(progressed, where, above, source.numbers, not source.rewritten) if progressed else ():
+            self.reader.add_progress(more)
         self.stats = Stats(self.stats.bytes + windows.size, self.stats.lines + windows.lines)
         self._end_of_last = above.down(windows.lines)
         self._skipped += windows.skipped
         self._long += windows.long
+
+    def _sample(self, pieces: Iterable[tuple[int, bytes]], above: Position) -> list[tuple[int, bytes]]:
+        """-> of pieces that went by unkept, each with the number of its last line, the last lines of those that show
+        progress."""
+        environment, decode = self.reader.environment, partial(str, encoding="utf-8", errors="replace")
+        shown = [(at, piece) for at, piece in pieces if environment.sample(above.down(at), decode(piece))]
+        return [(at, piece[piece.rfind(b"\n", 0, -1) + 1 :]) for at, piece in shown]
 
     def _lines(self, source: Unwrapped, windows: Windows, where: FileOrigin, above: Position) -> Iterator[list[Line]]:
         """-> the lines of the windows of one file."""

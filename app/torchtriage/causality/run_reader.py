@@ -78,6 +78,11 @@ class RunReader:
             if bits and self.head and line.position >= self.head[0].position:
                 self.environment.read(line._replace(time=time), bits)
 
+    def add_progress(self, lines: Sequence[Line]) -> None:
+        """Takes lines of progress that went by unkept; those of a run above this one are not counted."""
+        first = self.head[0].position if self.head else START
+        self.environment.spread.add([line for line in lines if line.position >= first])
+
     def _read(self, lines: Sequence[Line], shown: list[Seen]) -> list[tuple[Line, bool]]:
         """-> the lines with their attempts, each with whether an extractor or an entry reads it."""
         read: list[tuple[Line, bool]] = []

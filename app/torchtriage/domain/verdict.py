@@ -220,13 +220,29 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
+class ProgressCurve:
+    """How a run went on: lines of progress spread over it, from the first to the last, one column a kind of value.
+
+    All columns are as long as `lines`, with None where a line does not tell. `values` holds those that lines tell, by
+    the names of their facts (`last_loss`, `grad_norm`, `seconds_per_step` …; docs/facts.md); a loss that is no number
+    is None too.
+    """
+
+    file: str | None
+    lines: tuple[int, ...]
+    times: tuple[str | None, ...]
+    steps: tuple[int | None, ...]
+    values: dict[str, tuple[float | None, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class RunFacts:
     """What the log tells of the run itself; None where it does not.
 
     `versions` are printed ones; `versions_inferred` holds ranges (`>=2.3,<2.5`) that the forms of lines leave open.
     `phase` is what the run did when its root cause happened; `seconds_after_failure` is the time from there to the
     last line that tells one. `checkpoints` are the newest that were written before the root cause, `checkpoint` is the
-    last of them.
+    last of them. `progress` is how the run went on, of the rank that tells the most.
     """
 
     launcher: str | None = None
@@ -243,6 +259,7 @@ class RunFacts:
     seconds_after_failure: float | None = None
     checkpoints: tuple[Checkpoint, ...] = ()
     checkpoint: Checkpoint | None = None
+    progress: ProgressCurve | None = None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from torchtriage.facts.line_origin import BEGIN_WORDS, begins
 from torchtriage.facts.line_values import KeptLines
 from torchtriage.facts.phases import Phases, Steps
 from torchtriage.facts.registry import FactValue
+from torchtriage.facts.spread_lines import SpreadLines
 from torchtriage.facts.time_range import Span
 from torchtriage.facts.versions import Bounds
 from torchtriage.reading.prefixes.paths import FileOrigin, writer_of
@@ -64,6 +65,7 @@ class Environment:
     kinds: int = 0  # of words of this field, a bit each
     values: dict[str, list[FactValue]] = field(default_factory=dict)  # of each line fact the newest, by its name
     told: KeptLines = field(default_factory=KeptLines)  # lines to be read where the run failed
+    spread: SpreadLines = field(default_factory=SpreadLines)  # lines of progress from the first to the last
     _progressed_of: dict[int, Line] = field(default_factory=dict)  # the last line of progress of each rank
     _newest: deque[Line] = field(default_factory=lambda: deque(maxlen=_MOST_PROGRESS))  # of those of any rank
     _earlier: list[Line] = field(default_factory=list)  # the same of attempts before
@@ -190,6 +192,7 @@ class Environment:
         self._advance([line.position for line in lines])
         self._steps.add(lines)
         self._keep(lines)
+        self.spread.add(lines)
         for line in lines:
             if self._phases.go_on(line):
                 break
@@ -278,11 +281,13 @@ class Environment:
         """-> the facts of a run that this launcher started too."""
         return replace(self, launcher=self.signs.launchers.outer(self.launcher, launcher))
 
-    def sample(self, position: Position, text: str) -> None:
-        """Looks for progress in a piece of the log that goes by unkept; `position` is that of its last line."""
+    def sample(self, position: Position, text: str) -> bool:
+        """-> whether a piece of the log that goes by unkept shows progress; `position` is that of its last line."""
         can, surely = progress.counts(progress.counting(text))
-        if can and (surely or progress.progressed(text)):
+        shows = can and (surely or progress.progressed(text))
+        if shows:
             self._progressed(Line(0, text, text, position))
+        return shows
 
     def moved(self, files: dict[int, int]) -> Environment:
         """-> the facts with whole files moved in the order of the run: number of the file -> its new number."""
@@ -304,6 +309,7 @@ class Environment:
             logging_errors=sorted(map(to, self.logging_errors)),
             version_at={name: placed(line) for name, line in self.version_at.items()},
             told=self.told.moved(to),
+            spread=self.spread.moved(to),
             _progressed_of={rank: placed(line) for rank, line in self._progressed_of.items()},
             _newest=deque(map(placed, self._newest), _MOST_PROGRESS),
             _earlier=list(map(placed, self._earlier)),
@@ -337,6 +343,7 @@ class Environment:
         self._steps.add([line])
         if line.number:
             self._keep([line])
+            self.spread.add([line])
         if phase is None:
             self._phases.go_on(line)
 

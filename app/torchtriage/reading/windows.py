@@ -19,9 +19,10 @@ AFTER = 12  # lines kept after a hit
 AFTER_BRIEF = 4  # lines kept after a line like many before it: its message goes on there
 AFTER_WIDE = 160  # lines kept after the head of a traceback or a table, whose body has no hits of its own
 MOST_PASSING = 64  # lines that only show a pattern in `latest`, of one file
-SAMPLE = 400  # bytes at the end of a block
-SAMPLE_EVERY = 64  # a sample is taken whenever the file has grown by a 64th, and in its first megabytes of every block
-SAMPLE_ALL = 16 << 20  # bytes
+SAMPLE = 400  # bytes of a sample
+SAMPLE_EVERY = 64  # a sample is taken whenever the file has grown by a 64th, and in its first megabytes more often
+SAMPLE_ALL = 16 << 20  # bytes in which that is
+SAMPLE_STEP = 256 << 10  # bytes from one of those to the next
 HEAD = 64 << 10  # bytes at the start of a file that are always kept
 TAIL = 128 << 10  # bytes at its end
 WHOLE = 16  # files of a run that keep as much; the n-th keeps a share of WHOLE / n, as thousands tell the same
@@ -37,7 +38,7 @@ class Windows:
     the numbers is a gap.
 
     `wide` are the scanner's patterns that open something long; `confirms` says whether what the scanner points at,
-    a pattern in a line, is really there. `sampled` collects the last bytes of blocks that went by, as (number of the
+    a pattern in a line, is really there. `sampled` collects some bytes of blocks that went by, as (number of the
     last line, bytes), for a look at how the run progressed; the longer the file, the rarer.
     Lines that show a pattern in `latest` open no window; `passing` collects the last ones of them, one a block, each
     as (number of the first line, bytes) with the lines close above it.
@@ -79,10 +80,12 @@ class Windows:
                 start, end = self._hits.newest
                 start = _back(block, start, BEFORE)
                 self.passing.append((self.lines + 1 + line_feeds(block, 0, start), block[start:end]))
-            self.lines = yield from self._cut(block, spans, self.lines)
+            above = self.lines
+            self.lines = yield from self._cut(block, spans, above)
             self.size += len(block)
             if self.size < SAMPLE_ALL or self.size - self._sampled_at > self.size // SAMPLE_EVERY:
                 self._sampled_at = self.size
+                self.sampled += _samples(block, above) if self.size < SAMPLE_ALL else ()
                 self.sampled.append((self.lines, block[-SAMPLE:]))
             tail = block if len(block) >= self._tail else (tail + block)[-2 * self._tail :]
         if self.sampled and self.sampled[-1][0] == self.lines:
@@ -149,6 +152,17 @@ def _line_end(block: bytes, start: int, end: int) -> int:
 def _long_lines(piece: bytes) -> int:
     """-> how many lines are longer than what is looked at."""
     return sum(map(LONGEST_TEXT.__lt__, map(len, piece.split(b"\n")))) if len(piece) > LONGEST_TEXT else 0
+
+
+def _samples(block: bytes, above: int) -> Iterator[tuple[int, bytes]]:
+    """Yields the samples of a block but the one at its end, as (number of the last line, bytes)."""
+    counted = 0
+    for end in range(SAMPLE_STEP, len(block) - SAMPLE_STEP + 1, SAMPLE_STEP):
+        cut = block.rfind(b"\n", counted, end) + 1
+        if cut:
+            above += line_feeds(block, counted, cut)
+            counted = cut
+            yield above, block[max(cut - SAMPLE, 0) : cut]
 
 
 def line_feeds(block: bytes, start: int, end: int) -> int:

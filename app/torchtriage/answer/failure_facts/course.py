@@ -49,8 +49,11 @@ def _ranks(failure: Failure) -> Iterator[Fact]:
         ("waiting_ranks", {"waited", "first"} if waited else {"waited"}),
         ("stopped_ranks", {"stopped"}),
     )
+    absent = str(missing.value) if missing is not None else None
     for name, wanted in kinds:
         marks = [mark for mark in failure.marks if mark.kind in wanted]
+        if name == "waiting_ranks":
+            marks = [mark for mark in marks if str(mark.ranks) != absent]
         if marks:
             yield _of_marks(failure, name, marks)
     if missing is not None:

@@ -1,0 +1,82 @@
+"""How a run went on, from its first line of progress to its last: what was read in, a curve of few points out."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+from math import isfinite
+
+from torchtriage.causality.reading import Reading
+from torchtriage.domain.line import Line
+from torchtriage.domain.verdict import ProgressCurve
+from torchtriage.facts import progress
+from torchtriage.facts.line_values import LineForms
+
+MOST_POINTS = 32
+_LEAST_POINTS = 3
+# The facts of lines that change with the steps.
+VALUES = ("last_loss", "validation_loss", "grad_norm", "learning_rate", "seconds_per_step", "memory_used")
+
+
+def progress_curve(reading: Reading) -> ProgressCurve | None:
+    """-> points spread over the run, of the rank that tells the most; None where fewer than three lines tell a step or
+    a value."""
+    environment = reading.environment
+    lines = _evenly(_of_one_writer((*environment.spread.lines, *environment.progress_lines)))
+    told = _values(lines, reading.matcher.patterns.line_forms)
+    steps = [progress.step(progress.newest(line.text)) for line in lines]
+    telling = [at for at, step in enumerate(steps) if step is not None or told[at]]
+    if len(telling) < _LEAST_POINTS:
+        return None
+    dated = environment.span.dated
+    columns = {name: tuple(told[at].get(name) for at in telling) for name in VALUES}
+    return ProgressCurve(
+        lines[0].file,
+        tuple(lines[at].number for at in telling),
+        tuple(dated(lines[at].time) for at in telling),
+        tuple(steps[at] for at in telling),
+        {name: column for name, column in columns.items() if any(value is not None for value in column)},
+    )
+
+
+def _of_one_writer(lines: Sequence[Line]) -> list[Line]:
+    """-> the lines of the file and rank with the most of them, in their order, each once."""
+    by_writer: dict[tuple[int, int | None], dict[int, Line]] = defaultdict(dict)
+    for line in lines:
+        if line.number:
+            by_writer[line.position.file, line.rank][line.position.line] = line
+    most = max(by_writer.values(), key=len, default={})
+    return [most[at] for at in sorted(most)]
+
+
+def _evenly(lines: list[Line]) -> list[Line]:
+    """-> at most MOST_POINTS of the lines, as far apart as can be; the first and the last one among them."""
+    if len(lines) <= MOST_POINTS:
+        return lines
+    places = [line.position.line for line in lines]
+    apart = (places[-1] - places[0]) / (MOST_POINTS - 1)
+    wanted = {bisect_left(places, round(places[0] + apart * number)) for number in range(MOST_POINTS - 1)}
+    return [lines[at] for at in sorted(wanted | {len(lines) - 1})]
+
+
+def _values(lines: Sequence[Line], forms: LineForms) -> list[dict[str, float]]:
+    """-> for each line the values that it tells, those that are numbers."""
+    told: list[dict[str, float]] = []
+    for line, pointed in zip(lines, forms.pointed([line.text for line in lines]) if lines else (), strict=True):
+        values: dict[str, float] = {}
+        for form in sorted(pointed):
+            if not forms.names(form).isdisjoint(VALUES):
+                for value in forms.read(form, line.text):
+                    if value.name in VALUES and (number := _number(value.value)) is not None:
+                        values.setdefault(value.name, number)
+        told.append(values)
+    return told
+
+
+def _number(value: str | float) -> float | None:
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
