@@ -26,7 +26,7 @@ _TAG = f'"{hashlib.sha256(_SOURCE).hexdigest()[:32]}"'
     },
 )
 async def client(request: Request) -> Response:
-    """The client: one file for Python 3.8 and newer that needs nothing else."""
+    """Download the client: one file for Python 3.8 or newer, without dependencies."""
     headers = {"ETag": _TAG, "Cache-Control": "no-cache"}
     if _TAG in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)

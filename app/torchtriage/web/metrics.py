@@ -24,7 +24,7 @@ router = APIRouter(tags=["health"])
     "/metrics", responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **error_responses()}
 )
 def metrics(service: ServiceDep, _: Reader) -> Response:
-    """Counters of this process, and the queue as the database has it."""
+    """Metrics of this process and the queue, for Prometheus."""
     queue = CollectorRegistry()
     queue.register(_Queue(service))
     queue.register(_Outbox(service))

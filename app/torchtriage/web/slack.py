@@ -37,13 +37,13 @@ class BadSignature(BadInput):
 
 @router.post("/commands", responses=_ANSWERS)
 async def command(request: Request, service: ServiceDep) -> Response:
-    """A slash command: `/triage` with a pasted log, or without one for a form."""
+    """Slack slash command: `/triage` with a pasted log, or alone to open a form."""
     return await _handled(request, service, slack_requests.command, _form)
 
 
 @router.post("/interactions", responses=_ANSWERS)
 async def interaction(request: Request, service: ServiceDep) -> Response:
-    """A button of an alert, the shortcut on a message, or a form."""
+    """Slack interaction: a button of an alert, the shortcut on a message, or a form."""
     return await _handled(
         request, service, slack_requests.interaction, lambda body: _json(_form(body).get("payload", ""))
     )
@@ -51,7 +51,7 @@ async def interaction(request: Request, service: ServiceDep) -> Response:
 
 @router.post("/events", responses=_ANSWERS)
 async def event(request: Request, service: ServiceDep) -> Response:
-    """A file that was shared, or a mention of the bot."""
+    """Slack event: a shared file, or a mention of the bot."""
     return await _handled(request, service, slack_requests.event, _json)
 
 

@@ -25,6 +25,6 @@ class ChangesQuery(PageQuery):
 
 @router.get("/changes", responses={200: {"model": ChangesForm}, **error_responses(400, 422)})
 def list_changes(query: Annotated[ChangesQuery, Query()], service: ServiceDep, _: Admin) -> Response:
-    """The trail of changes, the latest first; its rows are kept for good."""
+    """Read the audit log, latest change first. It is never deleted."""
     page = tokens.changes(service.database, query.subject, query.limit, query.cursor, query.by)
     return Answer({"items": [change.as_dict() for change in page.items], "next": page.next})

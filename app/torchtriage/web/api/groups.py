@@ -22,22 +22,22 @@ _ONE: dict[int | str, dict[str, Any]] = {200: {"model": GroupForm}}
 
 @router.get("", responses={200: {"model": GroupsForm}, **error_responses(400, 422)})
 def list_groups(query: Annotated[GroupsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
-    """Groups in the order of `sort`; their fingerprints are only told when one is read."""
+    """List groups in the order of `sort`. To get the fingerprints of a group, read it."""
     page = groups.list_groups(service, query.wanted(), query.limit, query.cursor)
     return Answer(page_of(page, service.settings.base_url))
 
 
 @router.get("/{group}", responses={**_ONE, **error_responses(404, 422)})
 def read_group(group: str, service: ServiceDep, _: Reader) -> Response:
-    """One group; its incidents are `/api/v1/incidents?group=`. The number of a group that is gone gives the one that
-    its incidents went to, and a fingerprint the one that it belongs to.
+    """Read one group; its incidents are at `/api/v1/incidents?group=`. The id of a merged group gives the group it went
+    into, and a fingerprint gives the group it belongs to.
     """
     return Answer(groups.read_group(service, group).as_dict(service.settings.base_url))
 
 
 @router.patch("/{group}", responses={**_ONE, **error_responses(400, 403, 404, 413, 422)})
 def change_group(group: str, change: GroupChangeBody, service: ServiceDep, caller: Writer) -> Response:
-    """Set a group's status, owner or note, or mute it; what is not given stays."""
+    """Set the status, owner or note of a group, or mute it. Fields that are not given stay as they are."""
     mute = timedelta(days=change.mute_days) if change.mute_days is not None else None
     wanted = GroupChange(change.status, change.owner, change.note, mute)
     changed = groups.change_group(service, group, wanted, caller.name)
@@ -46,15 +46,14 @@ def change_group(group: str, change: GroupChangeBody, service: ServiceDep, calle
 
 @router.post("/{group}/merge", responses={**_ONE, **error_responses(400, 403, 404, 409, 413, 422)})
 def merge_groups(group: str, body: MergeBody, service: ServiceDep, caller: Writer) -> Response:
-    """Make other groups part of this one, for the incidents that are there and those that come. `split` undoes it."""
+    """Merge other groups into this one, with their present and later incidents. `split` undoes it."""
     return Answer(groups.merge_groups(service, group, body.groups, caller.name).as_dict(service.settings.base_url))
 
 
 @router.post("/{group}/split", responses={**_ONE, **error_responses(400, 403, 404, 409, 413, 422)})
 def split_group(group: str, body: SplitBody, service: ServiceDep, caller: Writer) -> Response:
-    """Undo merges of `groups` into this one; or give those of its incidents, there and to come, a group of their own
-    in which `by` is `value`, one of the group's fingerprints for instance. The new group is answered; merging it into
-    this one undoes that.
+    """Undo the merge of `groups` into this one; or move the present and later incidents whose `by` is `value` (such as
+    one of the group's fingerprints) to a new group, which is returned. Merging it back undoes that.
     """
     if body.by and body.value:
         changed = groups.split_group(service, group, body.by, body.value, caller.name)

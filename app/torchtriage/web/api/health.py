@@ -31,13 +31,13 @@ class Health(BaseModel):
 
 @router.get("/healthz", responses={200: {"model": Health}, **error_responses(guarded=False)})
 async def alive() -> Response:
-    """The process answers; whatever else is wrong, restarting it would not help."""
+    """Liveness: the process answers. If it does not, restart it."""
     return Answer({"status": "ok"})
 
 
 @router.get("/readyz", responses={200: {"model": Health}, **error_responses(guarded=False)})
 async def ready(request: Request, service: ServiceDep) -> Response:
-    """Logs can be taken and are worked on: database and log store can be written, and no loop is silent."""
+    """Readiness: logs can be accepted and triaged. Database and log store are writable; no worker loop is silent."""
     state = request.app.state
     # One look at a time, for all who ask: where the database stands still, each would hold a thread for as long.
     look: asyncio.Task[None] | None = getattr(state, "readiness", None)

@@ -36,7 +36,7 @@ _FILE = {"type": "string", "format": "binary"}
 BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "description": "The log: text, or gzip, zstd or tar of it; several files as a form, or as one archive. "
+        "description": "The log: text, gzip, zstd or tar; several files as a form or as one archive. "
         "Any other Content-Type is taken for text.",
         "content": {
             "text/plain": {"schema": {"type": "string"}},
@@ -55,7 +55,7 @@ BODY: dict[str, Any] = {
 }
 BODY_ERRORS = (400, 403, 408, 413, 415, 422)
 _FORM = {"model": IncidentForm}
-_PLACE = {"Location": {"schema": {"type": "string"}, "description": "Where the incident is read"}}
+_PLACE = {"Location": {"schema": {"type": "string"}, "description": "URL of the incident"}}
 
 
 @router.post(
@@ -65,19 +65,19 @@ _PLACE = {"Location": {"schema": {"type": "string"}, "description": "Where the i
     responses={
         200: {
             "model": IncidentForm | RepeatForm,
-            "description": "The same log of the same job and attempt was there already",
+            "description": "The same log of the same job and attempt was submitted before",
             "headers": _PLACE,
         },
-        201: _FORM | {"description": "TriagedIncident and triaged", "headers": _PLACE},
-        202: _FORM | {"description": "TriagedIncident; the triage goes on", "headers": _PLACE},
+        201: _FORM | {"description": "Stored and triaged", "headers": _PLACE},
+        202: _FORM | {"description": "Stored; the triage is still running", "headers": _PLACE},
         **error_responses(*BODY_ERRORS),
     },
 )
 async def submit(
     request: Request, query: Annotated[SubmitQuery, Query()], service: ServiceDep, intake: IntakeDep, caller: Submitter
 ) -> Response:
-    """Hand in a failed run. It is answered after the log is durable. Of an incident that was there already, who may not
-    read is told `id` and `state` only."""
+    """Submit a failed run. The answer comes after the log is stored durably. For an incident that exists already, a
+    token without the scope `read` gets only `id` and `state`."""
     take = partial(take_in, service, query.job())
     taken = await with_uploads(request, intake, service.settings.max_log_bytes, take)
     accepted = await asyncio.shield(asyncio.wrap_future(taken))  # it is kept, whether or not anybody waits for it
@@ -114,19 +114,20 @@ class SubmitRoute(BaseRoute):
 
 @router.get("", responses={200: {"model": IncidentsForm}, **error_responses(400, 422)})
 def list_incidents(query: Annotated[IncidentsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
-    """Incidents, the newest first."""
+    """List incidents, newest first."""
     page = incidents.list_incidents(service, query.wanted(), query.limit, query.cursor)
     return Answer(page_of(page, service.settings.base_url))
 
 
 @router.get("/{incident}", responses={200: _FORM, **error_responses(404, 422)})
 def read_incident(incident: str, service: ServiceDep, _: Reader) -> Response:
+    """Read one incident with its verdict."""
     return Answer(incidents.read_incident(service, incident).as_dict(service.settings.base_url))
 
 
 @router.get("/{incident}/log", responses={200: {"model": LinesForm}, **error_responses(404, 422)})
 def read_log(incident: str, query: Annotated[LogQuery, Query()], service: ServiceDep, _: Reader) -> Response:
-    """A piece of the log."""
+    """Read some lines of the log."""
     found = incidents.read_incident(service, incident)
     file, lines = incidents.read_log(service, found, query.start, query.lines, query.file)
     after = query.start + len(lines)
@@ -149,16 +150,16 @@ def read_log(incident: str, query: Annotated[LogQuery, Query()], service: Servic
     },
 )
 def read_brief(incident: str, query: Annotated[BriefQuery, Query()], service: ServiceDep, _: Reader) -> Response:
-    """What one needs in order to judge the log, in few tokens: verdict, facts, the evidence with its surroundings, the
-    first failure of each group of ranks and what ranks did last. Secrets are taken out. 409: there is no verdict."""
+    """Read the brief: what you need to judge the log, in few tokens. It has the verdict, facts, the evidence with its
+    surroundings, the first failure of each group of ranks and what ranks did last, without known kinds of secrets."""
     return MarkdownAnswer(brief_of(service, incident, query.lang, query.tokens).text)
 
 
 @router.delete(
-    "/{incident}", status_code=204, responses={204: {"description": "Forgotten"}, **error_responses(403, 404, 422)}
+    "/{incident}", status_code=204, responses={204: {"description": "Deleted"}, **error_responses(403, 404, 422)}
 )
 def forget_incident(incident: str, service: ServiceDep, caller: Writer) -> Response:
-    """Forget an incident, and its log where no other incident has the same."""
+    """Delete an incident, and its log if no other incident has the same one."""
     incidents.forget_incident(service, incident, caller.name)
     return Response(status_code=204)
 

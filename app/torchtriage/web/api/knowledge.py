@@ -61,7 +61,7 @@ class HitsForm(BaseModel):
 
 @router.get("", responses={200: {"model": EntriesForm}, **error_responses(422)})
 def list_entries(query: Annotated[KnowledgeQuery, Query()], service: ServiceDep) -> Response:
-    """All entries, by id."""
+    """List all entries by id."""
     wanted = query.model_dump(exclude_none=True)
     entries = service.knowledge.entries
     fitting = (entries[name] for name in sorted(entries))
@@ -71,7 +71,7 @@ def list_entries(query: Annotated[KnowledgeQuery, Query()], service: ServiceDep)
 
 @router.get("/search", responses={200: {"model": HitsForm}, **error_responses(422)})
 def search_entries(query: Annotated[SearchQuery, Query()], service: ServiceDep, index: SearchDep) -> Response:
-    """Entries by symptom, best first; none where nothing fits."""
+    """Search entries by symptom, best first. The list is empty if nothing fits."""
     entries = service.knowledge.entries
     items = [
         {"entry": hit.entry, "title": entries[hit.entry].title.in_(query.lang), "score": hit.score}
@@ -82,7 +82,7 @@ def search_entries(query: Annotated[SearchQuery, Query()], service: ServiceDep, 
 
 @router.get("/{entry}", responses={200: {"model": Entry}, **error_responses(404, 422)})
 def read_entry(entry: str, service: ServiceDep) -> Response:
-    """One entry, whole, in both languages."""
+    """Read one entry in full, in both languages."""
     found = service.knowledge.entries.get(entry)
     if found is None:
         raise NotFound("no such entry", entry=entry[:100])

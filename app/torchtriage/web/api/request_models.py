@@ -65,24 +65,24 @@ Count = Annotated[Annotated[int, Field(ge=0, le=2**31 - 1)] | None, BeforeValida
 class SubmitQuery(BaseModel):
     """Who and what failed, as far as the sender knows, and how long to wait for the verdict."""
 
-    job_id: Word = None
-    job_name: Word = None
-    cluster: Word = None
-    scheduler: Word = None
-    user: Word = None
-    queue: Word = None
-    attempt: Count = None
-    node_rank: Count = None
+    job_id: Word = Field(None, description="The job's id in the scheduler")
+    job_name: Word = Field(None, description="The job's name")
+    cluster: Word = Field(None, description="The cluster it ran on")
+    scheduler: Word = Field(None, description="The scheduler, such as slurm or kubernetes")
+    user: Word = Field(None, description="The job's owner")
+    queue: Word = Field(None, description="The queue or partition")
+    attempt: Count = Field(None, description="The attempt of the job, counted from 0")
+    node_rank: Count = Field(None, description="The node's rank, if each node reports by itself")
     exit_code: Annotated[Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] | None, BeforeValidator(_given)] = None
-    state: Word = Field(None, description="The job's state in the scheduler's own word, such as FAILED")
+    state: Word = Field(None, description="The job's final state as the scheduler calls it, such as FAILED")
     started_at: Moment = Field(None, description="ISO 8601, or seconds since 1970; without a zone it is UTC")
-    ended_at: Moment = None
-    gpus: Count = None
-    image: Word = None
-    commit: Word = None
+    ended_at: Moment = Field(None, description="The same for the job's end")
+    gpus: Count = Field(None, description="GPUs of the whole job")
+    image: Word = Field(None, description="The container image")
+    commit: Word = Field(None, description="The commit of the training code")
     url: Annotated[Word, AfterValidator(_web_address)] = None
     label: list[Annotated[_Plain, AfterValidator(_label)]] = Field(
-        [], max_length=_MOST_LABELS, description="key:value; give it several times for several labels"
+        [], max_length=_MOST_LABELS, description="key:value; repeat it for several labels"
     )
     wait: float = Field(10, ge=0, le=60, description="Seconds to wait for the verdict")
 

@@ -37,12 +37,12 @@ class CountedQuery(BaseModel):
 class StatsQuery(CountedQuery):
     by: Literal["entry", "cluster", "host", "outcome", "user"] = "entry"
     bucket: Literal["hour", "day"] = "day"
-    cursor: Word = Field(None, description="`next` of the answer before")
+    cursor: Word = Field(None, description="`next` of the previous page")
 
 
 class HostsQuery(CountedQuery):
     limit: int = Field(100, ge=1, le=1000)
-    host: Word = Field(None, description="What the hosts' names begin with")
+    host: Word = Field(None, description="Prefix of the host names")
 
     def wanted(self) -> StatsFilter:
         return StatsFilter(self.since, self.until, self.cluster, self.host)
@@ -66,13 +66,13 @@ class DashboardQuery(BaseModel):
 
 @router.get("/dashboard", responses={200: {"model": DashboardForm}, **error_responses(422)})
 def told_dashboard(query: Annotated[DashboardQuery, Query()], service: ServiceDep, _: Reader) -> Response:
-    """All that the dashboard shows of whole days (UTC): failures over time, cost, hosts, retries, precision."""
+    """Read everything the dashboard shows, by whole days (UTC): failures over time, cost, hosts, retries, precision."""
     return Answer(dashboard(service, query.range(), query.cluster).as_dict())
 
 
 @router.get("/stats", responses={200: {"model": StatsForm}, **error_responses(400, 422)})
 def count(query: Annotated[StatsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
-    """Incidents received and GPU hours lost, for each day or hour and value of `by`; the oldest first.
+    """Count incidents and lost GPU hours for each day or hour and value of `by`, oldest first.
 
     One answer holds as many whole days as it takes; where there are more, `next` leads on.
     """
@@ -82,6 +82,6 @@ def count(query: Annotated[StatsQuery, Query()], service: ServiceDep, _: Reader)
 
 @router.get("/hosts", responses={200: {"model": HostsForm}, **error_responses(422)})
 def hosts(query: Annotated[HostsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
-    """Hosts on which runs failed first, over all jobs; those with the most failures of their own come first."""
+    """List the hosts on which runs failed first, over all jobs. Those with the most own failures come first."""
     items = stats.hosts(service, query.wanted(), query.limit)
     return Answer({"items": json_form(items), "next": None})

@@ -27,9 +27,9 @@ async def triage(
     service: ServiceDep,
     intake: IntakeDep,
     _: Submitter,
-    lang: Annotated[Language, Query(description="Of causes and fixes")] = "en",
+    lang: Annotated[Language, Query(description="Language of causes and fixes")] = "en",
 ) -> Response:
-    """The verdict for a log, of which nothing is kept."""
+    """Triage a log without storing it."""
     spooling = partial(spool, service, lang=lang)
     order, folder = await with_uploads(request, intake, service.settings.max_log_bytes, spooling)
     # In another thread than those that take logs in, as this one waits for a process to be free.

@@ -12,6 +12,7 @@ from torchtriage.domain.access import Scope as Permission
 from torchtriage.web.authentication import needs
 from torchtriage.web.dependencies import search_index
 from torchtriage.web.pages import (
+    api_reference,
     bulk,
     dashboard,
     entry,
@@ -41,7 +42,7 @@ from torchtriage.web.security import refuse_cross_site
 router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site)])
 # Some addresses have a name where others have an id, so an order that matters: lists before their items.
 _PARTS = (home, incidents, exports, bulk, incident, log, log_download, groups, group,
-          unexplained, dashboard, hosts, retriage, settings)  # fmt: skip
+          unexplained, dashboard, hosts, retriage, settings, api_reference)  # fmt: skip
 for _part in (*_PARTS, knowledge, entry):
     router.include_router(_part.router, dependencies=[Depends(needs(Permission.READ))])
 router.include_router(login.router)

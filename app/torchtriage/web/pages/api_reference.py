@@ -1,0 +1,163 @@
+"""`/docs`: the HTTP API as its OpenAPI document tells it: routes, parameters, answers, commands; GETs can be tried."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from fastapi import APIRouter, Request, Response
+from starlette.responses import RedirectResponse
+
+from torchtriage.errors import NotFound
+from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.pages.rendering import render
+
+router = APIRouter()
+_LOG = "text/plain"  # the body of a route that takes a log has this type, besides others
+_UNBOUNDED = (1 << 31) - 1  # the most that a column of the database takes, and no bound to speak of
+_SLOT = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """`where`: path, query or body. `kind`: its type, and what bounds it, as `integer, 1 to 200`."""
+
+    name: str
+    where: str
+    kind: str
+    required: bool
+    default: str | None
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path; `command` is a curl line for it."""
+
+    id: str
+    method: str
+    path: str
+    description: str
+    parameters: tuple[Parameter, ...]
+    media_types: tuple[str, ...]
+    answers: tuple[tuple[str, str], ...]
+    command: str
+
+    @property
+    def can_be_tried(self) -> bool:
+        """-> whether asking for it changes nothing."""
+        return self.method == "GET"
+
+
+@dataclass(frozen=True, slots=True)
+class ApiPage:
+    """The operations by their tag, in the order of the document."""
+
+    groups: dict[str, tuple[Operation, ...]]
+    guarded: bool
+
+
+@router.get("/docs")
+def reference(request: Request, service: ServiceDep) -> Response:
+    guarded = service.settings.auth != "none"
+    found = operations(request.app.openapi(), service.settings.base_url, guarded)
+    return render(request, "api_reference.html", ApiPage(found, guarded))
+
+
+@router.get("/docs/try/{operation_id}")
+def open_operation(request: Request, service: ServiceDep, operation_id: str) -> Response:
+    """Leads to the answer of a GET, its path and query filled from this address."""
+    found = operations(request.app.openapi(), "", False)
+    operation = next((one for group in found.values() for one in group if one.id == operation_id), None)
+    if operation is None or not operation.can_be_tried:
+        raise NotFound("no such GET route")
+    asked = {name: value for name, value in request.query_params.multi_items() if value}
+    path = _SLOT.sub(lambda slot: quote(asked.pop(slot[1], ""), safe=""), operation.path)
+    query = urlencode(asked)
+    return RedirectResponse(f"{path}?{query}" if query else path, HTTPStatus.SEE_OTHER)
+
+
+def operations(document: Mapping[str, Any], base_url: str, guarded: bool) -> dict[str, tuple[Operation, ...]]:
+    """-> what an OpenAPI document describes, by tag. `guarded`: commands carry a token."""
+    groups: dict[str, list[Operation]] = {}
+    for path, methods in document["paths"].items():
+        for method, told in methods.items():
+            parameters = (*_parameters(told, document), *_fields(told, document))
+            media_types = tuple(told.get("requestBody", {}).get("content", ()))
+            answers = tuple((code, answer.get("description", "")) for code, answer in told["responses"].items())
+            made = Operation(
+                told["operationId"], method.upper(), path, " ".join(told.get("description", "").split()), parameters,
+                media_types, answers,
+                _command(method.upper(), base_url + path, parameters, media_types, guarded and "security" in told),
+            )  # fmt: skip
+            groups.setdefault(next(iter(told.get("tags", ())), ""), []).append(made)
+    return {tag: tuple(made) for tag, made in groups.items()}
+
+
+def _parameters(told: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Parameter]:
+    for one in told.get("parameters", ()):
+        schema = one.get("schema", {})
+        default = schema.get("default")
+        yield Parameter(
+            one["name"], one["in"], _kind(schema, document), one.get("required", False),
+            None if default in (None, "") else str(default), one.get("description", ""),
+        )  # fmt: skip
+
+
+def _fields(told: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Parameter]:
+    """Yields the fields of a body in JSON."""
+    schema = told.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    named = _resolved(schema, document)
+    for name, field in named.get("properties", {}).items():
+        required = name in named.get("required", ())
+        yield Parameter(name, "body", _kind(field, document), required, None, field.get("description", ""))
+
+
+def _resolved(schema: Mapping[str, Any], document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """-> the schema itself, or the one that it refers to."""
+    named: str = schema.get("$ref", "")
+    return document["components"]["schemas"][named.rpartition("/")[2]] if named else schema
+
+
+def _kind(schema: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    """-> the type of a value in a few words: `integer, 1 to 200`, `open, resolved or ignored`, `list of string`."""
+    schema = _resolved(schema, document)
+    choices = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
+    if choices:
+        return " or ".join(_kind(one, document) for one in choices)
+    if "enum" in schema:
+        *others, last = map(str, schema["enum"])
+        return f"{', '.join(others)} or {last}" if others else last
+    if schema.get("type") == "array":
+        return f"list of {_kind(schema.get('items', {}), document)}"
+    kind = schema.get("format") or schema.get("type") or schema.get("const") or "any"
+    bounds = [schema.get("minimum"), schema.get("maximum")]
+    if bounds[0] is not None and bounds[1] is not None and bounds[1] < _UNBOUNDED:
+        return f"{kind}, {bounds[0]} to {bounds[1]}"
+    return str(kind)
+
+
+def _command(
+    method: str, address: str, parameters: tuple[Parameter, ...], media_types: tuple[str, ...], guarded: bool
+) -> str:
+    """-> a curl line for a route; what is to be filled in stands in capitals."""
+    address = _SLOT.sub(lambda slot: slot[1].upper(), address)
+    required = [(one.name, one.name.upper()) for one in parameters if one.where == "query" and one.required]
+    words = ["curl"] if method in ("GET", "POST") else ["curl", "-X", method]
+    if guarded:
+        words.append('-H "Authorization: Bearer $TORCHTRIAGE_TOKEN"')
+    if _LOG in media_types:
+        words.append("--data-binary @run.log")
+    elif "application/json" in media_types:
+        fields = [one for one in parameters if one.where == "body"]
+        wanted = [one for one in fields if one.required] or fields[:1]
+        body = ", ".join(f'"{one.name}": …' for one in wanted)
+        words += ["-H 'Content-Type: application/json'", f"-d '{{{body}}}'"]
+    elif method == "POST":
+        words += ["-X", "POST"]
+    return " ".join([*words, shlex.quote(address + (f"?{urlencode(required)}" if required else ""))])
