@@ -133,6 +133,21 @@ def test_the_value_on_the_line_behind_its_name_goes(prefix: str, label: str) -> 
     assert _clean(lines, len("\n".join(lines[:1]).encode()) + 1) == _clean(lines)
 
 
+@pytest.mark.parametrize("prefix", ["", "[rank0]: "])
+def test_a_list_behind_its_name_goes(prefix: str) -> None:
+    value = "aB3dE5gH7jK9mN1p"
+    lines = [f"{prefix}api_key:", f"{prefix}- {value}", f"{prefix}- {value}9", f"{prefix}seed: 1", f"{prefix}- {value}"]
+    mark = f"{prefix}- [redacted:secret]"
+    assert _clean(lines) == [lines[0], mark, mark, *lines[3:]]
+
+
+@pytest.mark.parametrize("value", ["winterabend", "amber-falcon-7"])
+def test_a_password_that_stands_deeper_than_its_name_may_be_of_words(value: str) -> None:
+    assert _clean(["  db_password:", f"    {value}"]) == ["  db_password:", "    [redacted:secret]"]
+    beside = ["  db_password:", "  winterabend"]
+    assert _clean(beside) == beside
+
+
 @pytest.mark.parametrize("prefix", ["", "[rank0]: ", "2026-05-01 09:00:00 INFO  "])
 @pytest.mark.parametrize("name", ["secrets:", "stringData:", '"credentials":'])
 def test_a_block_of_secrets_goes_whatever_their_names(prefix: str, name: str) -> None:

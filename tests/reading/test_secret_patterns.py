@@ -13,6 +13,7 @@ from torchtriage.reading.redaction.redact import redact, redacted
 from torchtriage.reading.redaction.secret_patterns import FORMS, NAMED, Form, Named
 
 _LOT = "aB3dE5gH7jK9mN1pQ2sT4vW6xY8zA0cD" * 5
+_DIGITS = "0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d"
 _ZERO_WIDTH = "\u200b"
 
 AROUND: dict[str, Callable[[str], str]] = {
@@ -66,7 +67,7 @@ def _value(named: Named) -> str:
         return f"Bearer {_LOT[:32]}"
     if named.reach == "line":
         return f"session={_LOT[:32]}"
-    return ("Hunter2x", "s3cr3tV4lue9", *[_LOT[: max(32, named.least)]] * 2)[named.doubt]
+    return ("Hunter2x", "s3cr3tV4lue9", *[_LOT[: max(32, named.least)]] * 3, _DIGITS)[named.doubt]
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.kind} {form.begins[:12]}")

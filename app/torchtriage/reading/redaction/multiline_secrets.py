@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.redaction.secret_patterns import CELL, KEY_ENDS
-from torchtriage.reading.redaction.secret_values import drawn_by_lot, is_secret
+from torchtriage.reading.redaction.secret_values import drawn_by_lot, is_chosen, is_secret
 
 _Span = tuple[int, int, str]
 _PATIENCE = 1000  # lines without a part of the body, after which it is over
@@ -202,13 +202,24 @@ class _Label(_Begun):
 
     def part(self, line: bytes, plain: bytes) -> Sequence[_Span]:
         word = _LAST_WORD.search(line)
-        if word is None or not self._line.startswith(plain[: word.start()].rstrip()):
+        before = plain[: word.start()].rstrip() if word else b""
+        item = before.endswith(b"-") and not self._line.startswith(before)
+        if word is None or not self._line.startswith(before[:-1].rstrip() if item else before):
             return ()
-        self.left = 0
+        self.left = 1 if item else 0  # a list may go on
         value = word[1].strip(b"\"',;")
         start = line.index(value, word.start(1))
-        drawn = len(value) >= 8 and value[-1:] != b":" and is_secret(value, self._doubt, False)
-        return ((start, start + len(value), "secret"),) if drawn else ()
+        if len(value) < 6 or value[-1:] == b":":
+            return ()
+        secret = len(value) >= 8 and is_secret(value, self._doubt, False)
+        if self._doubt == 1 and not secret:
+            secret = is_secret(value, 0, False) and (is_chosen(value) or _is_deeper(line, self._line))
+        return ((start, start + len(value), "secret"),) if secret else ()
+
+
+def _is_deeper(line: bytes, above: bytes) -> bool:
+    """-> whether it stands deeper than the line above, as the value of YAML does."""
+    return len(line) - len(line.lstrip()) > len(above) - len(above.lstrip())
 
 
 class _Table(_Begun):

@@ -35,10 +35,13 @@ from torchtriage.reading.redaction.secret_values import (
     drawn_by_lot,
     end_of,
     end_of_line,
+    is_chosen,
+    is_digest,
     is_mixed,
     is_open,
     is_secret,
     quote_before,
+    value_start,
 )
 from torchtriage.reading.scan import Scanner
 
@@ -77,6 +80,7 @@ def _clean(block: bytes, following: Following) -> bytes:
         return block
     rules = _rules()
     looked_at = [0] * len(rules)  # up to where each rule has nothing more to find
+    covered = 0  # up to where some secret was found
     spans: list[_Span] = []
     begins: list[tuple[int, str]] = []
     for index, at in hits:
@@ -86,11 +90,14 @@ def _clean(block: bytes, following: Following) -> bytes:
         if isinstance(rule, str):
             begins.append((at, _opened_by(_token_before(block, at), "") if rule == "opening" else rule))
             continue
+        if at <= covered and isinstance(rule, _Behind) and rule.apart:
+            continue
         found = rule.find(block, at)
         if found:
             looked_at[index] = found[1]
             if found[2]:
                 spans.append(found)
+                covered = max(covered, found[1])
         elif isinstance(rule, _Behind) and rule.opens:
             opens = _OPENS.match(block, at - 1)
             if opens:
@@ -136,7 +143,7 @@ class _Formed:
             if found is None:
                 return begin, end, ""
             end = found.end()
-        if form.random and not _random(data[begin:end]):
+        if (form.random and not _random(data[begin:end])) or _MASKED.fullmatch(data, begin, end):
             return begin, end, ""
         begin -= self._opening
         return (_word_start(data, begin) if form.part else begin), end, form.kind
@@ -149,19 +156,23 @@ class _Behind:
         self.pattern = named.pattern
         self.kind = named.kind
         self.opens = named.assigned and named.doubt < 2
+        self.apart = named.apart
         self._named = named
 
     def find(self, data: bytes, at: int) -> _Span | None:
         named = self._named
-        doubt = named.doubt
+        doubt, in_prose = named.doubt, False
         if doubt >= 2:
             start = at - named.least
+            if doubt == 4:
+                start = value_start(data, start)
             quote = quote_before(data, start)
         elif named.assigned:
             found = behind_name(data, at - 1)
             if found is None:
                 return None
             start, quote, least_doubt = found
+            in_prose = least_doubt > doubt == 0
             doubt = max(doubt, least_doubt)
         else:
             start, quote = (at, b"") if named.reach in ("login", "before") else at_once(data, at)
@@ -170,8 +181,14 @@ class _Behind:
         end = end_of(data, start, quote)
         if named.assigned and not quote and _is_count(data, at, start, end):
             return None
-        if end - start >= named.least and is_secret(data[start:end], doubt, bool(quote)):
-            return None if doubt == 2 and named.assigned and is_open(data, start) else (start, end, named.kind)
+        if end - start >= named.least and (
+            is_secret(data[start:end], doubt, bool(quote)) or (in_prose and is_chosen(data[start:end]))
+        ):
+            if doubt >= 2 and (named.assigned or named.apart) and is_open(data, start):
+                return None
+            if named.apart and is_digest(data, start, end):
+                return None
+            return start, end, named.kind
         return (start, end - _LONG, "") if end - start > _LONG else None
 
 
@@ -214,6 +231,7 @@ class _Unlisted:
 
 
 _ALNUM = lazy_regex(rb"[A-Za-z0-9]*")
+_MASKED = lazy_regex(rb"[xX*.]+|0+|[-_]+")  # put in the place of a token
 _UNLISTED = lazy_regex(UNLISTED_WHOLE.encode())
 _MANGLED = b"_Z"  # so begin the names of C++ functions
 _TO_ITS_END = lazy_regex(rb"[^\s\"'<>`]{0,600}")
@@ -264,6 +282,11 @@ def _quoted(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     return (start, end, kind) if quote and is_secret(data[start:end], 0, True) else None
 
 
+def _chosen(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
+    end = end_of(data, start, quote)
+    return (start, end, kind) if is_chosen(data[start:end]) else None
+
+
 def _login(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     begin = max(data.rfind(sign, max(0, start - 100), data.rfind(b"@", 0, start)) for sign in (b":", b"/")) + 1
     word = None if data.endswith(_MARK, 0, begin) else _TO_HOST.match(data, begin)
@@ -298,6 +321,7 @@ _REACHES = {
     "login": _login,
     "before": _before,
     "quoted": _quoted,
+    "chosen": _chosen,
     "attached": _attached,
     "header": _header,
     "line": _line,

@@ -43,6 +43,7 @@ FORMS = (
     Form("gitlab-token", "GR1348941", _WORD, 18),
     Form("slack-token", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxp- xoxr- xoxs- xoxe. xapp-", r"[\w.%-]", 10),
     Form("slack-webhook", "", r"[\w/]", 10, before=r"hooks\.slack\.com/(?:services|workflows|triggers)/", example="hooks.slack.com/services/"),
+    Form("slack-webhook", "", r"\w", 20, before=r"/services/T[A-Z0-9]{6,12}/B[A-Z0-9]{6,12}/", example="url: /services/T0123456/B0123456/"),
     Form("api-key", "sk-", _WORD, 20, apart=True, random=True),  # OpenAI, Anthropic, DeepSeek, Moonshot, DashScope, …
     Form("anthropic-key", "sk-ant-", _WORD, 20),
     Form("openai-key", "sk-proj- sk-svcacct- sk-admin-", _WORD, 30),
@@ -50,6 +51,7 @@ FORMS = (
     Form("aws-session-token", "FwoGZXIvYXdz IQoJb3JpZ2luX2Vj", _BASE64, 60),
     Form("aws-bedrock-key", "ABSK bedrock-api-key-", _BASE64, 60),
     Form("google-api-key", "AIza", _WORD, 35),
+    Form("google-hmac-id", "GOOG1E GOOG1", _UPPER, 20),
     Form("google-oauth-secret", "GOCSPX-", _WORD, 20),
     Form("google-oauth-token", "ya29.", r"[\w.-]", 20),
     Form("google-authorization-code", "4/0A 4/1A", _WORD, 40),
@@ -165,7 +167,7 @@ FORMS = (
 
 # What Hyperscan takes for what parts a name from its value, and a value that is drawn by lot; `secret_values` looks closer.
 _MARKS = r"(?:[^\w\n]|quot;|#x27;|#3[49];)*"  # quotes, escaped or not, and whatever else is no letter
-_SIGN = r"(?:[=:>|,(]|\.{3} |%3[ad]|\xef\xbc[\x9a\x9d]|#(?:61|58);|\xe2\x94[\x82\x83])"
+_SIGN = r"(?:[=:>|,(]|\.{3} |%3[ad]|\xef\xbc[\x9a\x9d]|\xe4\xb8\xba|\xe6\x98\xaf|u4e3a|u662f|#(?:61|58);|\xe2\x94[\x82\x83])"
 # It begins with what is no letter, so that `tokens_per_second` costs Hyperscan nothing.
 _PARTED = (
     rf"(?:{_SIGN}|[^\w\n=:]+(?:(?:quot;|#x27;|#3[49];|[0-9;]*m|2[27])[^\w\n=:]*)?{_SIGN}"
@@ -173,15 +175,17 @@ _PARTED = (
     r"[^\w\n]*(?:(?:u001b|x1b|033)\[)?(?:[0-9;]+m|quot;|#x27;|#3[49];|2[27])?[^\w\n]*"
 )
 _LOT = r"\w[\w.~+/=%-]"
+_ALPHABETS = {4: "[A-Za-z0-9][A-Za-z0-9]", 5: "[0-9a-f][0-9a-f]"}  # by doubt
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
     """A secret that is known by what stands before it, which stays.
 
-    `doubt`: what a value must look like, 0 anything but a placeholder, 1 no words, 2 drawn by lot, 3 also of small and
-    capital letters. `least`: how many
-    bytes it has. `assigned`: `before` is a name, and what parts it from its value comes behind it; else the value or its
+    `doubt`: what a value must look like, 0 anything but a placeholder, 1 no words, 2 drawn by lot, 3 also no digest: of
+    small and capital letters, or of capital ones, 4 also without a sign inside for long, 5 as long as digests are. `least`: how many bytes it has.
+    `apart`: other words may stand between, so that a name right before the value that anybody may see, and a word that
+    tells of a digest, keep it. `assigned`: `before` is a name, and what parts it from its value comes behind it; else the value or its
     quote follows at once. `reach`: how far it goes: one `value`, a `header`, the rest of the `line`; a value `attached` to
     its option, `piped` into a program, or `quoted`; a `login` with a host behind it; or the word `before` the pattern.
     """
@@ -193,12 +197,13 @@ class Named:
     least: int = 1
     assigned: bool = False
     reach: str = "value"
+    apart: bool = False
 
     @property
     def pattern(self) -> str:
         """-> what Hyperscan looks for. It ends behind the first `least` bytes of a value that is drawn by lot, behind the
         byte after another's name, else where the value or its quote begins."""
-        lot = f"{_LOT}{{{self.least - 1}}}"
+        lot = f"{_ALPHABETS.get(self.doubt, _LOT)}{{{self.least - 1}}}"
         if not self.assigned:
             return rf"{self.before}[\"'\\ \t]{{0,12}}{lot}" if self.doubt >= 2 else self.before
         if self.doubt < 2:
@@ -208,8 +213,8 @@ class Named:
 
 _STAGE = r"(?:[_-]?(?:\d{1,2}|prod|dev|test|staging|main|old|new|primary|secondary))?"
 _PASSWORD = (
-    r"pass[-_]?word|(?:^|[^/])pass[-_]?wd|pass[-_]?phrase|passwort|pwd|[_-]pw|rediscli_auth|requirepass|masterauth|rootpw"
-    r"|(?:db|database|smtp|mail|user|ssh|root|admin|redis|mysql|pg|http|proxy|ftp|ldap|login|bind|key|cert|auth|store)[_.-]?pass"
+    r"pass[-_]?word|(?:^|[^/])pass[-_]?wd|passcode|authtok|(?:^|[^a-z])psk|pass[-_]?phrase|passwort|pwd|[_-]pw|rediscli_auth|requirepass|masterauth|rootpw"
+    r"|(?:db|database|smtp|mail|user|ssh|root|admin|redis|mysql|pg|http|proxy|ftp|ldap|login|bind|key|cert|auth|stor(?:e|age))[_.-]?pass"
 )
 _SECRET = (
     r"(?:client|app|corp|consumer|signing|webhook|jwt|shared|oauth|encoding|token)[ ._-]?secret"
@@ -224,6 +229,11 @@ _TOKEN = (
     r"|service|user|login|upload|github|gitlab|job|deploy|oauth|jwt|verification"
     r"|jupyter|notebook|dashboard|vault|wandb|comet|mlflow|neptune|clearml|swanlab|slack|discord|telegram|npm|pypi|codecov"
     r"|grafana|sentry|runner|ray)[ ._-]?token"
+)
+# Words that tell of secrets, in whatever sentence.
+_TELLS = (
+    r"(?:(?:api|access|auth|private|service|admin|secret|deploy|login|account|app)[ ._-]?keys?|tokens?|secrets?"
+    r"|credentials?|creds|passw(?:or)?ds?|passphrase|bearer|webhook)|密码|密钥|秘钥|私钥|令牌|凭证|口令"
 )
 _OPTIONS = r"[^\n|;&]*[ \t\"']"  # what may stand between a command and its option
 _NEXT = r"[\"']?,?[ \t]"  # what parts two words of a command, or two members of a list
@@ -255,8 +265,19 @@ NAMED = (
     Named("key", r"[a-z0-9][_-]key", "KAGGLE_KEY=", 2, 16, assigned=True),
     Named("key", r"[^\w-]key", " key = ", 3, 20, assigned=True),
     Named("token", r"[a-z0-9]_pat", "GITHUB_PAT=", 2, 16, assigned=True),
-    Named("key", r"[^\w](?:[as]k|[AS]K)[\"']?(?:[=:]|：)", " sk=", 2, 16),
+    Named("key", r"(?:[^A-Za-z0-9](?:[as]k|[AS]K)[\"']?(?:[=:]|：)|-[as]k[ \"'])", "CLOUD_AK=", 2, 16),
     Named("secret", r"Credentials?\([^()\n]{0,200}[ ,(]", "ClientSecretCredential(tenant, client, ", 2, 20),
+    # An argument of a call that opens a connection or an account.
+    Named(
+        "secret",
+        r"(?:Client|Auth|Session|Credentials?|Provider|Min[iI][oO]|[cC]onnect|Api|API|Hub|[lL]ogin|System|Storage|Resource|Signer"
+        r"|Bot|Bucket|Key|Token|Secret)(?:[A-Z]\w{0,20}|_\w{1,20})?\([^()\n]{0,200}[ ,(\"'=;]",
+        "Minio('minio:9000', '",
+        3,
+        20,
+        apart=True,
+    ),
+    Named("password", r"[.]connect\((?:[^(),=\n]{1,60}, ?){2,3}(?:&#x27;|&#39;|&quot;)?", "ssh.connect('10.0.0.7', 22, 'root', '", 2, 8),
     Named("password", rf"{APART}(?:pw|pass)|[_.-]pass", "pw=", 1, assigned=True),
     Named("password", r"[a-z]Pass[\"']?[:=]", "dbPass=", 1),
     Named("password", _in_json("密码", "密碼", "口令"), "密码：", assigned=True),
@@ -265,23 +286,75 @@ NAMED = (
     # A name in one field and its value in the next, on the next line too.
     Named(
         "secret",
-        rf"(?i)(?:name|id|key){_MARKS}[\w.-]*(?:passw(?:or)?d|secret|token|_key){_MARKS}"
+        rf"(?i)(?:name|id|key){_MARKS}[\w.-]*(?:secret|token|_key|{_KEY}|secret_?key|_[as]k|_pat){_MARKS}"
         rf"(?:\n[^\n]*[^\w\n])?value{_MARKS}[=:]",
-        '"name": "DB_PASSWORD", "value": ',
+        '"name": "OSS_SECRET", "value": ',
         1,
+    ),
+    Named(
+        "password",
+        rf"(?i)(?:name|id|key){_MARKS}[\w.-]*(?:passw(?:or)?d|passphrase|_pass|psk|_pw){_MARKS}(?:\n[^\n]*[^\w\n])?value{_MARKS}[=:]",
+        '"name": "DB_PASSWORD", "value": ',
     ),
     Named("kaggle-key", rf"username{_MARKS}[\w.@-]+{_MARKS}key{_MARKS}:", '"username": "ann", "key": ', 2, 16),
     # Letters of full width, as they come out of an input method that was left on.
     Named("password", _in_json(*_wide("password", "passwd", "pwd", "token", "secret")), "\uff50\uff41\uff53\uff53\uff57\uff44\uff1a", assigned=True),
+    # What a server of mail or files is told.
+    Named("password", r"AUTH (?:PLAIN|LOGIN|XOAUTH2)(?: |:)", "AUTH PLAIN ", 2, 12),
+    Named("password", r"[\"'>;] ?PASS ", "*cmd* 'PASS ", 1, 4),
+    Named("password", r"LOGIN [\w.@-]{1,60} ", 'LOGIN ann "', reach="quoted"),
+    # What pydantic says of a field, whose name stands on the line above.
+    Named("secret", rf"(?i)(?:passw(?:or)?d|secret|{_KEY}|{_TOKEN})(?:\n|\\{{1,8}}n)[^\n]{{0,200}}input_value=", "wandb_api_key\n  Too short [type=string_too_short, input_value=", 1),
     # .netrc, and properties that are parted from their value by a blank.
     Named("password", r"login[ \t]{1,4}\S{1,80}[ \t]{1,4}password[ \t]", "machine a.org login ann password "),
     Named("password", r"(?i)(?:login|user(?:name)?|account)[\"']?[:= ][ \t]{0,3}\S{1,80}[ \t]{1,4}(?:and )?pass(?:word|wd)?[ \t]", "login: ann password ", 1),
+    Named("password", r"(?i)pass(?:word|phrase)(?: [a-z]{1,12}){1,3}: ", "password not accepted: ", 2, 8),
     # What was asked for, with what was typed.
     Named("password", r"(?i)pass(?:word|phrase) (?:[a-z]{1,12} ){0,3}for (?:key |user )?[^\s:]{1,80}(?::| is)[ \t]", "Enter passphrase for key '/root/.ssh/id_rsa': ", 1),
     Named("password", r"(?:^[ \t]?|[\]|:>][ \t]?|[ \t]{2})password[ \t]", "  password ", 1, 6),
     Named("password", r"[a-z][._-](?:password|secret|token)(?:\t|[ ]{2})|[a-z][.](?:password|secret|token)[ ]", "hive.metastore.password ", 1, 6),
     Named("token", r"(?i)(?:token|secret|password|(?:api|access|signing)[ _-]?key) ", "auth failed for token ", 2, 24),
-    Named("password", r"(?i)(?:one-time|temporary|initial|generated|default|sudo|(?:user|for|as) [\w.@-]{1,60} with) password ", "one-time password ", 2, 8),
+    Named("token", r"(?i)(?:token|secret|(?:api|access|signing)[ _-]?key) ", "user token ", 3, 16, apart=True),
+    Named(
+        "password",
+        r"(?i)(?:(?:passw(?:or)?d|passphrase)(?: (?:was |has been )?(?:re)?(?:set|changed))?(?: from| to)?|密码(?:由|从|改为|是|为)?|口令|改为|[\w]{2,20}/(?:passw(?:or)?d|密码)(?: \w{2,20})?) ",
+        "admin password ",
+        reach="chosen",
+    ),
+    Named("password", r"(?i)passw(?:or)?d[^\n]{0,80} values ?\((?:[^\n]{0,80}[ ,'\"])?", "users (name, password) VALUES ('ann', '", 2, 8),
+    Named("key", r"[^\w]KEY=", "qsub -v KEY=", 2, 32),
+    Named("api-key", r"(?:to quit|hit enter):", "or press ctrl+c to quit: ", 2, 20),
+    Named("key", r"(?i)(?:with|using|used|use|your|my|the|is)(?: api)? key ", "Login with key ", 2, 20),
+    Named("key", r"[^\w-]key ", "munge: key ", 3, 24, apart=True),
+    # The columns of a list that nothing parts but blanks or a tab.
+    Named(
+        "secret",
+        rf"(?i)(?:{_PASSWORD}|{_SECRET}|{_KEY}|{_TOKEN}|[a-z0-9][_-](?:token|key))(?:\t|\\t|[ ]{{2,60}})",
+        "GROQ_API_KEY\t",
+        2,
+        12,
+        apart=True,
+    ),
+    # Somewhere behind a word that tells of secrets: what nobody would make up, and behind the surest also what may be a digest.
+    Named("secret", rf"(?i)(?:{_TELLS})[^\w\n](?:[^\n]{{0,50}}[^A-Za-z0-9\n])?", "the token that was sent to the server: ", 4, 16, apart=True),
+    Named(
+        "secret",
+        r"(?i)(?:api[ _-]?key|secret|password|access[ _-]?key|(?:access|auth|api|hub|hf)[ _-]?token)s?"
+        r"[^\w\n](?:[^\n]{0,50}[^0-9a-f\n])?",
+        "API key must have 40 characters, yours has 38: ",
+        5,
+        32,
+        apart=True,
+    ),
+    Named(
+        "key",
+        r"(?i)(?:wandb|swanlab|comet|kaggle|openai|login|tracker|account|credentials?)(?:[^a-z\n][^\n]{0,40})?[^a-z-]key[\"']?[=: ]{1,2}",
+        "tracker.login.key=",
+        2,
+        20,
+        apart=True,
+    ),
+    Named("password", r"(?i)(?:one-time|temporary|initial|generated|default|sudo|with|using|and|the|your|wrong) (?:password|passphrase) ", "one-time password ", 2, 8),
     Named("secret", r"(?i)(?:totp|otp|mfa)[ _-]?(?:seed|secret|key) ", "TOTP seed ", 2, 16),
     Named("password", r"(?:bindpw|rootbindpw|rootpw)[ \t]", "bindpw ", 1, 6),
     Named("password", r"snmp-server community ", "snmp-server community ", 1),
@@ -296,10 +369,10 @@ NAMED = (
     Named("token", r"(?i)[?&](?:access_token|api_?key|auth|token|key|code)=", "?key=", 2, 16),
     # What stands on command lines.
     Named("password", rf"mysql[\w.-]*{_OPTIONS}-p", "mysql -u root -p", reach="attached"),
-    Named("password", rf"(?:sshpass|(?:un)?zip|twine|mongosh?|cqlsh|ipmi[\w-]+|racadm|sqlcmd|beeline){_OPTIONS}-[pP]{_NEXT}", "sshpass -p "),
+    Named("password", rf"(?:sshpass|(?:un)?zip|twine|mongo\w*|cqlsh|ipmi[\w-]+|racadm|sqlcmd|beeline){_OPTIONS}-[pP]{_NEXT}", "sshpass -p "),
     Named("secret", rf"[ \t]login{_OPTIONS}-[kp]{_NEXT}", "swanlab login -k ", 1),
     # Whatever the command: an option of one letter, and what nobody would make up.
-    Named("secret", rf"[ \t\"']-(?:[kpsPKT]|-key)(?:=|{_NEXT})", "obsutil config -k=", 3, 20),
+    Named("secret", rf"[ \t\"']-(?:[aikpsuPKT]|-key)(?:=|{_NEXT})", "obsutil config -k=", 3, 20),
     Named("password", rf"(?:docker|podman|skopeo|helm|nerdctl|crane|oras|az|oc)[\w -]*login{_OPTIONS}-p{_NEXT}", "docker login -u ann -p "),
     Named("password", rf"(?:sshpass|7z\w?|rar){_OPTIONS}-p", "sshpass -p", reach="attached"),
     Named("password", rf"openssl [\w-]+{_OPTIONS}-[kK]{_NEXT}|snmp[a-z]+{_OPTIONS}-[cAX]{_NEXT}", "openssl enc -k "),
@@ -313,7 +386,7 @@ NAMED = (
         "curl -u ann:",
     ),
     Named("password", r"[ \t\"']-u[ =]?[A-Za-z][\w.@-]{0,60}:", "redfish -u ann:", 2, 8),
-    Named("password", r"--(?:user|auth|creds?)[ =][\"']?[^\s:\"']{1,80}:", "--user ann:", 1),
+    Named("password", r"--[\w-]{0,20}(?:user|auth|creds?)[ =][\"']?[^\s:\"']{1,80}:", "--user ann:", 1),
     Named("password", rf"smbclient{_OPTIONS}(?:-U|--user)[ =]?[^\s%]+%", "smbclient -U ann%"),
     Named("password", r"(?:requirepass|masterauth|auth-pass \S+) ", "requirepass "),
     Named("password", r"(?i)(?:identified (?:with \S{1,80} )?(?:by|as)|with password) ", "IDENTIFIED BY '", reach="quoted"),
@@ -327,6 +400,13 @@ NAMED = (
     Named("api-key", r"(?:login|init)\((?:[^()\n]*, ?)?key=", "wandb.login(key=", 2, 16),
     Named("token", r"login\((?:&#x27;|&#39;|&quot;)?", "HubApi().login('", 2, 16),
     # Both in one: `id/pw: ann/…`.
+    Named(
+        "password",
+        r"(?i)(?:user(?:name)?|login|account|账号|账户|用户名) ?[/(] ?(?:pw|pwd|pass(?:word|wd)?|密码|口令)\)? ?(?:[:=]|为|是|：) ?[\w.@$-]{1,60} ?[/:,]",
+        "user/pass = ann/",
+        0,
+        4,
+    ),
     Named(
         "password",
         r"(?i)(?:basic auth|credentials|登录|(?:id|user(?:name)?|login|account|账号|账户|用户名) ?[/(] ?(?:pw|pwd|pass(?:word|wd)?|密码|口令))\)?"
@@ -354,7 +434,9 @@ NAMED = (
     Named("secret", r"--from-literal=[\w.-]{1,80}=", "--from-literal=api=", 1),
     Named("secret", rf"configure{_NEXT}[\"']?set{_NEXT}[\"']?\w*(?:secret|key|token)\w*{_NEXT}", "aws configure set aws_secret_access_key ", 1),
     Named("secret", rf"(?:oss|obs|tos|odps)(?:util|cmd)\w*{_OPTIONS}-[kp](?:=|{_NEXT})", "ossutil config -k ", 1),
-    Named("password", r"(?:auth=|BasicAuth|DigestAuth|[.](?:login|(?:Sts)?Auth))\([^,()\n]+,", "auth=('ann', '", reach="quoted"),
+    Named("password", r"(?:BasicAuth|DigestAuth|[.](?:login|(?:Sts)?Auth))\([^,()\n]+,", "auth = HTTPBasicAuth('ann', '", reach="quoted"),
+    Named("password", r"(?:auth|creds?|credentials|login)[\"']? ?[=:] ?[(\[]{1,2}[^,()\[\]\n]{1,80},", "auth=('ann', '", reach="quoted"),
+    Named("password", r"(?:auth|token)[\"']?[=:] ?[\"']?(?:root|admin|user|default|\w{2,20}):", "token='root:", 2, 8),
     # Prose.
     Named("password", r"(?i) (?:is|as) (?:the|your|my|our) (?:password|passphrase|secret|token|api key)", "", 1, reach="before"),
     # An address in percent signs.
@@ -375,7 +457,7 @@ KEY_ENDS = r"-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
 # Behind a name with nothing more on its line: of a block of YAML, of a value on the next line, of a table's column.
 OPENS = (
     r"[\"']?(?:(?P<cell>[,;\t]|[ \r]{0,2}$)"
-    r"|[ \t]{0,4}(?:[:=>]|\xef\xbc\x9a)[ \t]{0,4}(?P<block>[|>][-+]?\d?)?[ \t\r]{0,4}$)"
+    r"|[ \t]{0,4}(?:[:=>]|\xef\xbc\x9a)[ \t]{0,4}(?:!!?\w+[ ])?(?P<block>[|>][-+]?\d?)?[ \t\r]{0,4}$)"
 )
 # The names of that kind which Hyperscan otherwise finds only with a value drawn by lot behind them.
 OPENING = rf"(?i)(?:token|dockercfg|dockerconfigjson){OPENS}"

@@ -82,6 +82,11 @@ def at_once(data: bytes, at: int) -> tuple[int, bytes]:
     return (found.end(), found["quote"] or b"") if found else (at, b"")
 
 
+def value_start(data: bytes, at: int) -> int:
+    """-> where the word begins that goes on at `at`, of letters, digits and the signs of base64."""
+    return at - len(data[max(0, at - 200) : at]) + len(data[max(0, at - 200) : at].rstrip(_OF_BASE64))
+
+
 def quote_before(data: bytes, start: int) -> bytes:
     """-> the quote that stands right before the value that begins at `start`, with what escapes it."""
     if data[start - 1 : start] in (b'"', b"'", b"`"):
@@ -132,7 +137,8 @@ _PLACEHOLDER = lazy_regex(
     rb"|ok|okay|success\w*|set|configured|provided|given|accepted|rejected|changed|updated|mismatch\w*|hidden|redacted"
     rb"|masked|removed|secret|passw(?:or)?ds?>?|passphrase|pwd|pass|token|(?:api_?)?key|auth\w*|login|length|permission|all|denied|access|prompt|enabled|disabled"
     rb"|change_?me|placeholder|example|dummy|your.*|my_.*|enter|please|unknown|user\w*|email|name|see|use|using|via|this|that"
-    rb"|[*x.\xe2\x80\xa2#?_-]{2,}|[*.#?_-]|\d{1,3}|.*\*{3}.*|\[?redacted\b.*"
+    rb"|value|[*x.\xe2\x80\xa2#?_-]{2,}|[*.#?_-]|\d{1,3}|.*\*{3}.*|\[?redacted\b.*"
+    rb"|[a-z_]+=(?-i:True|False|None|[\d.]+)"  # an argument
     rb"|<[a-z/|\xe2-\xef][^<>\d]*>?|<\w+_\d+>|\[[a-z_ -]*\]?|\(.{0,2}|\([a-z -]*\)?|\$\{.*|\$\(.*|\$\d|\$(?-i:[a-z_]+|[A-Z_][A-Z0-9_]*)"
     rb"|\{\w*\}?|\{\{(?:[\w .|\"$:=,()\[\]'-]*\}\}.*)?|\{[\"'].*|\{\w+[:=].*|\[[\"'{(\d].*|%\(\w*\)?s?|%[sdr]|%\w+%|`.*|!\w*|@\w+@|\|[-+]?|>[-+]?|-+|&\w+;.*)"
 )
@@ -148,19 +154,33 @@ _PATH = lazy_regex(
 )
 # Names that end so, or are so called, tell of something that anybody may see.
 _OPEN_NAME = lazy_regex(
-    rb"(?i)(?:pub(?:lic)?|primary|foreign|partition|cache|sort|bucket|schema|sequence|host|group|dedup\w*|idempotency|routing"
+    rb"(?i)(?:pub(?:lic)?|gpg|pgp|primary|foreign|partition|cache|sort|bucket|schema|sequence|host|group|dedup\w*|idempotency|routing"
     rb"|object|store|experiment|trial|study|artifact|hash|lookup|index|lock|commit|content|file|blob|node|shard|graph|state|job|run|rdzv|session|dict|data)[_-]?"
     rb"(?:key|token)$|(?:ids?|name|ur[il]|path|file|hash|type|audience|event|size|length|version|alias|endpoint|dir|count|sha"
     rb"|digest|revision|prefix|format|model|class|expiry|expires)$"
 )
+_DIGESTED = lazy_regex(
+    rb"(?i)(?:hash|digest|sha\d|md5|commit|checksum|fingerprint|cache|revision|etag|trace|request|snapshot|blob|build|version"
+    rb"|run|artifact|image|layer)[^\n]{0,48}\Z"
+)
 _WORD = lazy_regex(rb"[\w.-]+")
+_LAST_WORDS = (b"key", b"token")  # of a name of two: `cache key`
 _NUMBER = lazy_regex(rb"[-+]?[\d.,:xXeE+/%_-]*\d[\d.,:xXeE+/%_-]*(?:[KMGTBkms%]|ms|GB|MB)?")
 _WORDS = lazy_regex(rb"[^\W\d_]*(?:[-_./: ,]+[^\W\d_]*)*")
 _SEPARATED = lazy_regex(rb"\w[-_./: ]\w")
 # Letters and digits with nothing between, or with what nobody writes words with.
 _SURE = lazy_regex(rb"(?=[^\d]{0,40}\d)(?=[^A-Za-z]{0,40}[A-Za-z])[A-Za-z0-9+=!@~^]{7,200}")
 _LONG_WORD = lazy_regex(rb"(?=[^\d]{0,60}\d[^\d]{0,60}\d)(?=[^A-Za-z]{0,60}[A-Za-z])[A-Za-z0-9+=]{16,200}")
+_NAME_AND_NUMBER = lazy_regex(rb"[A-Z][a-z]{2,12}[-_.]\d{3,6}")  # as people choose a password
+_CHOSEN = lazy_regex(
+    rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9]{2,20}[!@#$%^&*][\w!@#$%^&*.-]{1,30}|"
+    + rb"[A-Z][a-z]{2,12}[-_.]\d{3,6}|(?:[a-z]{3,10}-){2,4}[a-z]{3,10}\d{1,4}"
+)
 _BOTH_CASES = lazy_regex(rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^\d]*\d)")
+_CAPITALS = lazy_regex(rb"(?=[0-9A-F]*[G-Z])(?=[A-Z]*[0-9])[A-Z0-9]{16,40}")
+_OF_BASE64 = (ascii_lowercase + ascii_uppercase + digits + "+/_-").encode()
+_OF_DIGESTS = range(32, 65)  # hexadecimal digits
+_RUNS = lazy_regex(rb"[A-Za-z0-9]{16,}")
 _HEX = lazy_regex(rb"(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{32,400}")
 _CLASSES = bytes(
     ord("a")
@@ -177,8 +197,26 @@ _CHANGES = (b"aA", b"a0", b"A0", b"0a", b"0A")
 
 def is_open(data: bytes, start: int) -> bool:
     """-> whether the name before the value that begins at `start` tells that anybody may see it."""
+    if data[start - 2 : start] == b"\\t":
+        start -= 2
     words = _WORD.findall(data, max(0, start - 64), start)
-    return bool(words) and _is_open_name(words[-1])
+    if not words:
+        return False
+    name = words[-1]
+    if (
+        len(words) > 1
+        and name.lower() in _LAST_WORDS
+        and data.rfind(words[-2] + b" " + name, max(0, start - 64), start) >= 0
+    ):
+        name = words[-2] + b"_" + name
+    return _is_open_name(name)
+
+
+def is_digest(data: bytes, start: int, end: int) -> bool:
+    """-> whether the value may be a digest, and a word before it on its line tells that it is one."""
+    return (
+        _HEX.fullmatch(data, start, end) is not None and _DIGESTED.search(data, max(0, start - 64), start) is not None
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -189,28 +227,38 @@ def _is_open_name(name: bytes) -> bool:
 @lru_cache(maxsize=4096)  # what one rank prints, many print
 def is_secret(value: bytes, doubt: int, quoted: bool) -> bool:
     """-> whether the value of a name is a secret. `doubt`: 0 anything but a placeholder, 1 no words, 2 drawn by lot,
-    3 also of small and capital letters."""
+    3 also no digest, 4 also for long without a sign, 5 as
+    long as digests are."""
     if not value or (doubt == 2 and not drawn_by_lot(value) and not _LONG_WORD.fullmatch(value)):
         return False
-    if doubt == 3 and not (drawn_by_lot(value) and _BOTH_CASES.search(value)):
+    if doubt == 3 and not (drawn_by_lot(value) and (_BOTH_CASES.search(value) or _CAPITALS.fullmatch(value))):
         return False
+    if doubt == 5:
+        return len(value) in _OF_DIGESTS and _HEX.fullmatch(value) is not None
+    if doubt == 4:
+        return any(is_mixed(part) for part in _RUNS.findall(value))
     if _SURE.fullmatch(value):
         return True
     if value[:1] >= b"\x80" or _PLACEHOLDER.fullmatch(value) or (not quoted and _CODE.fullmatch(value)):
         return False
     if quoted and b" " in value and _PLACEHOLDER.fullmatch(value.split(b" ", 1)[0]):
         return False
-    if _PATH.fullmatch(value) and not (value.rfind(b"/") == 0 and _mixed(value[1:])):
+    if _PATH.fullmatch(value) and not any(map(_mixed, value.split(b"/"))):
         return False
     return doubt != 1 or (len(value) >= 6 and _is_no_word(value))
 
 
+def is_chosen(value: bytes) -> bool:
+    """-> whether it looks like a password in the midst of prose: words and digits, as people choose them, or drawn by lot."""
+    return len(value) >= 6 and (_CHOSEN.fullmatch(value) is not None or (len(value) < 40 and _mixed(value)))
+
+
 def _mixed(value: bytes) -> bool:
-    return _SURE.fullmatch(value) is not None and drawn_by_lot(value)
+    return _SURE.fullmatch(value) is not None and (is_mixed(value) or (len(value) < 16 and drawn_by_lot(value)))
 
 
 def _is_no_word(value: bytes) -> bool:
-    if value.isdigit():
+    if value.isdigit() or _NAME_AND_NUMBER.fullmatch(value):
         return True
     if _NUMBER.fullmatch(value):
         return False
