@@ -5,7 +5,7 @@ import re2
 
 from tests.built_in import built_in_knowledge
 from torchtriage.matching.patterns import Patterns, regex_of
-from torchtriage.matching.required_literals import has_required, required_literals, scan_pattern
+from torchtriage.matching.required_literals import has_required, letters_held, required_literals, scan_pattern
 
 ORDINARY = """\
 [rank3]:   File "/env/lib/python3.11/site-packages/torch/nn/modules/module.py", line 1501, in _call_impl
@@ -81,3 +81,18 @@ def test_what_shows_a_sign_holds_what_the_sign_demands() -> None:
                 shown += 1
                 assert has_required(example.lower(), required_literals(regex_of(pattern.sign))), regex_of(pattern.sign)
     assert shown > len(knowledge.entries)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "held"),
+    [
+        ("(?:valve|tube|flux capacitor|regulator) leaks", "the tube leaks", len("tube leaks")),
+        ("(?:valve|tube|flux capacitor|regulator) leaks", "the flux capacitor leaks", len("flux capacitor leaks")),
+        ("Tube(?: of glass)? leaks", "tube of glass leaks", len("tube of glass leaks")),
+        ("Tube(?: of glass)? leaks", "tube leaks", len("tube leaks")),
+        (r"tube \d{1,9} of [^\n]{1,80} leaks", "tube 12 of the great engine leaks", len("tube  of  leaks")),
+        ("a(?:b|cd(?:e|fgh))", "acde", len("acde")),
+    ],
+)
+def test_of_a_list_of_words_only_the_one_that_was_found_counts(pattern: str, text: str, held: int) -> None:
+    assert letters_held(pattern, text) == held

@@ -168,6 +168,24 @@ def test_a_case_whose_sign_was_wrapped_speaks_by_its_conditions(tmp_path: Path) 
     assert answer.says.startswith("Tube 3 of many (12) leaks.")
 
 
+@pytest.mark.parametrize(
+    "condition", ["{log: 'Traceback|step'}", "{words: '(?P<tubes>\\d\\d)|\\z'}", "{frames: 'main'}"]
+)
+def test_a_case_does_not_speak_without_its_sign_by_what_any_failure_shows(tmp_path: Path, condition: str) -> None:
+    sign = r"sign: 'flux\.Lost: tube (?P<lost>\d+) of (?P<tubes>\d{2,})'"
+    torn = r"sign: 'flux\.Lost: duct \d+ of \d{2,} [^\n]*torn'" + f"\n    when: {condition}"
+    says = "says: {en: 'Tube {lost} of many ({tubes}) leaks.', zh: '{tubes} 根管子中的第 {lost} 根漏了。'}"
+    assert sign in ENTRY
+    assert says in ENTRY
+    (tmp_path / "flux").mkdir()
+    own = ENTRY.replace(sign, torn).replace(says, "says: {en: 'A duct is torn.'}").replace("tube {lost}", "it")
+    (tmp_path / "flux" / "lost.yaml").write_text(own.replace("flux close {lost}", "flux close"), encoding="utf-8")
+    log = text(traceback("flux.Lost: pipe 4", (("/job/train.py", 30, "main", "tube.drain()"),)))
+    answer = Engine(load([tmp_path])).triage(from_bytes(log)).answer
+    assert answer is not None
+    assert answer.case == "any"
+
+
 def test_a_first_step_is_not_joined_to_one_that_is_not_shown(engine: Engine) -> None:
     raised = (
         "[rank0]: AssertionError: Check batch related parameters. train_batch_size is not equal to micro_batch_per_gpu * "

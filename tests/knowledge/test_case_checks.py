@@ -113,6 +113,8 @@ DO = "en: 'Fill tube {tube} before the next run.'"
         ("tube (?P<tube>\\d+) of", "tube (?P<tube>\\d+ of)", "as a value in it is no plain word", "Fill tube"),
         (DO, "en: 'Fill tube {tubes}.'", "nothing fills the slot {tubes}", "Fill tube"),
         ("{frames: ", "{frame: ", "no fact is called 'frame', so the condition never holds", "    when: {frames"),
+        ("    search_in: exception\n    says", "    search_in: exception\n    when: {words: '\\w'}\n    says",
+         "the condition holds for any text and fills no slot", "says: {en: 'Tube"),
         ("_pump)\\b'}", "_pump)(?=x)'}", "RE2 refuses", "    when: {frames"),
         ("(?P<tube>", "(?P<Tube>", "the group 'Tube' fills no slot", "    sign: "),
         ("- id: burst\n", "- id: empty\n", "has a case 'empty' twice", "- id: burst\n".strip()),

@@ -106,8 +106,14 @@ def _tried(failure: Failure, facts: Iterable[Fact]) -> Iterator[Speaking | Silen
 
 
 def _asks_words(case: Case) -> bool:
-    """-> whether the conditions alone tell the failure: it may say the same in lines that were cut or wrapped."""
-    return any(condition.fact in TEXTS and condition.regex is not None for condition in case.when)
+    """-> whether the conditions alone tell the failure: it may say the same in lines that were cut or wrapped. What the
+    whole log or the frames hold, or any text at all, tells none by itself."""
+    return any(condition.fact == "words" and not holds_for_any_text(condition) for condition in case.when)
+
+
+def holds_for_any_text(condition: Condition) -> bool:
+    """-> whether a condition holds for a text that means nothing, so that it only fills slots."""
+    return condition.regex is None or bool(_regex(condition.regex).search(_MEANINGLESS))
 
 
 def _hits(findings: list[Finding], failure: Failure) -> dict[int, _Hit]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from torchtriage.answer.first_answer import MOST_STEPS, said
-from torchtriage.answer.speaking_case import TEXTS
+from torchtriage.answer.speaking_case import TEXTS, holds_for_any_text
 from torchtriage.answer.templates import filled, optional_removed, slots
 from torchtriage.domain.entry import Case, Condition, Entry, Text
 from torchtriage.domain.verdict import Verdict
@@ -162,6 +162,9 @@ def _conditions(entry: Entry, case: Case, facts: frozenset[str]) -> Iterator[tup
         at = (*place, condition.fact)
         if not is_fact(condition.fact, facts) and condition.fact not in others | captured:
             yield at, f"no fact is called {condition.fact!r}, so the condition never holds"
+        told = condition.fact in TEXTS and condition.regex is not None and not named(condition.regex)
+        if told and holds_for_any_text(condition):
+            yield at, "the condition holds for any text and fills no slot: leave it out"
     for part in (part for sign in case.signs for part in sign.all or (sign,)):
         for name in named(part.regex or ""):
             if not _SLOT_NAME.fullmatch(name):

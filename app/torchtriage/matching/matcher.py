@@ -36,7 +36,7 @@ class Match:
     """An entry that an event shows. `raised` is the exception of the chain that shows it; `near` says how near.
 
     `general`: any kind of program may print it, as its entry says, or as a broad sign saw no more than words. `sign` is
-    the one that was found, None where a message is only near to it.
+    the one that was found, None where a message is only near to it; `weight` says how much of it the text holds.
     """
 
     entry: Entry
@@ -153,8 +153,10 @@ class Matcher:
             if found.event.source is EventSource.TITLE:
                 score = min(score, TITLE)  # A person's summary of an error that the log itself does not show.
             general = entry.general or (pattern.sign.broad and pattern.sign.where in _MESSAGES)
-            match = Match(entry, score, weak, broad, pattern.weight, depth, raised, general=general, sign=pattern.sign)
-            match = self._with_spelling(match, raised.text if raised is not None else found.event.text)
+            text = raised.text if raised is not None else found.event.text
+            weight = pattern.weight((frames_text(raised) if raised and pattern.sign.where == "frame" else text).lower())
+            match = Match(entry, score, weak, broad, weight, depth, raised, general=general, sign=pattern.sign)
+            match = self._with_spelling(match, text)
             if raised is not None and self._areas.excludes(entry.area, raised):
                 continue
             if entry.id not in best or match.strength > best[entry.id].strength:

@@ -123,7 +123,8 @@ class NearSigns:
         """-> the sign that the tidied text shows, the longest one."""
         found = (self._patterns.all[index] for index in self._patterns.found(text, _ANYWHERE))
         own = [each for each in found if not (each.group or each.sign.weak or each.entry.catch_all)]
-        return max(own, key=lambda pattern: (not pattern.sign.broad, pattern.weight), default=None)
+        lower = text.lower()
+        return max(own, key=lambda pattern: (not pattern.sign.broad, pattern.weight(lower)), default=None)
 
     def _candidates(self, words: frozenset[str]) -> list[_Message]:
         """-> the messages that share the most words, rare ones counting more."""

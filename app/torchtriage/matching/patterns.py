@@ -22,7 +22,13 @@ from torchtriage.facts.line_values import LineForms
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching import required_literals as literals
 from torchtriage.matching.prefilter import Found, Prefilter
-from torchtriage.matching.required_literals import has_required, required_literals, scan_pattern, unanchored
+from torchtriage.matching.required_literals import (
+    has_required,
+    letters_held,
+    required_literals,
+    scan_pattern,
+    unanchored,
+)
 from torchtriage.parsing.registry import EXTRACTORS, Kinds
 from torchtriage.reading.disk_cache import keep, read
 from torchtriage.reading.scan import Scanner
@@ -61,11 +67,9 @@ class Pattern(NamedTuple):
     group: tuple[int, ...] = ()
     case: int | None = None
 
-    @property
-    def weight(self) -> int:
-        """How specific the sign is: the number of literal characters that it requires."""
-        literal = self.sign.text or re.sub(r"\(\?P<\w+>|\\[a-zA-Z]|[\\^$.*+?()\[\]{}|]", "", self.sign.regex or "")
-        return len(literal)
+    def weight(self, text: str) -> int:
+        """How specific the sign is: how many of its characters a text holds, in lower case, in which it is found."""
+        return len(self.sign.text) if self.sign.text else letters_held(regex_of(self.sign), text)
 
 
 def parsed(knowledge: KnowledgeBase) -> list[Pattern]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchtriage.lazy_regex import lazy_regex
 
@@ -54,6 +54,13 @@ def required_literals(pattern: str) -> list[list[str]]:
     return [list(either) for either in sorted(lower, key=lambda either: -min(map(len, either)))]
 
 
+def letters_held(pattern: str, text: str) -> int:
+    """-> how many characters that a regex names one by one stand in a text, in lower case, in which it is found: of
+    alternatives those of the longest that the text holds, of what may be left out those that are there. So a list of
+    words to choose from counts one of them."""
+    return _held(_letters(pattern), text) or 0
+
+
 def has_required(text: str, required: list[list[str]]) -> bool:
     """-> whether a text in lower case holds the `required_literals` of a pattern. It is asked of every pattern to which
     a scan points, so it is written out: `any` and `all` take three times as long."""
@@ -94,6 +101,59 @@ def _sequence(tokens: list[tuple[Any, Any]]) -> Iterator[list[str]]:
         elif code in (codes.MAX_REPEAT, codes.MIN_REPEAT) and value[0] >= 1:
             yield from _sequence(list(value[2]))
         run = []
+
+
+class _Either(NamedTuple):
+    """Parts of a regex of which a match holds one; none of them, where it is `left_out`."""
+
+    parts: tuple[tuple[str | _Either, ...], ...]
+    left_out: bool = False
+
+
+_Letters = tuple[str | _Either, ...]  # what a match holds, in its order: runs of letters, and parts to choose from
+
+
+@lru_cache(maxsize=8192)  # the same signs are found in many texts
+def _letters(pattern: str) -> _Letters:
+    try:
+        return _letters_of(parser.parse(pattern))
+    except re.error:
+        return ()  # RE2 has forms that Python does not know.
+
+
+def _letters_of(tokens: Iterable[tuple[Any, Any]]) -> _Letters:
+    found: list[str | _Either] = []
+    run = ""
+    for code, value in [*tokens, (None, None)]:
+        if code is codes.LITERAL:
+            run += chr(value).lower()
+            continue
+        found += [run] if run else []
+        run = ""
+        if code is codes.SUBPATTERN:
+            found += _letters_of(value[3])
+        elif code is codes.BRANCH:
+            found.append(_Either(tuple(map(_letters_of, value[1]))))
+        elif code in (codes.MAX_REPEAT, codes.MIN_REPEAT):
+            repeated = _letters_of(value[2])
+            found += repeated if value[0] else [_Either((repeated,), left_out=True)]
+    return tuple(found)
+
+
+def _held(letters: _Letters, text: str) -> int | None:
+    """-> how many of the letters a text holds; None where one that must be there is not."""
+    count = 0
+    for part in letters:
+        if isinstance(part, str):
+            if part not in text:
+                return None
+            count += len(part)
+        else:
+            held = [one for each in part.parts if (one := _held(each, text)) is not None]
+            if not held and not part.left_out:
+                return None
+            count += max(held, default=0)
+    return count
 
 
 def _worth(literals: list[str]) -> tuple[bool, bool, int, int, int]:
