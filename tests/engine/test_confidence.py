@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.engine.test_engine import triage
@@ -51,6 +53,64 @@ def test_a_case_whose_framework_is_not_in_the_log_is_not_certain(engine: Engine)
 def test_a_reworded_message_is_possible_at_most(engine: Engine) -> None:
     reworded = "RuntimeError: Trying to go backward through the graph a second time, after the saved values were freed"
     root = triage(engine, traceback(reworded, [MAIN])).root_cause
+    assert root is not None
+    assert root.confidence == "possible"
+
+
+SHAPES = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x20 and 16x32)"
+ON_CPU = "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
+
+
+def _raised(message: str, rank: int | None, clock: str = "") -> str:
+    return traceback(message, [MAIN], f"{clock}[rank{rank}]: " if rank is not None else clock)
+
+
+@pytest.mark.parametrize(
+    ("failures", "sure"),
+    [
+        ([(SHAPES, None, "")], "certain"),
+        ([(SHAPES, 0, ""), (ON_CPU, 1, "")], "likely"),
+        ([(SHAPES, 0, ""), (SHAPES, 2, ""), (ON_CPU, 1, "")], "certain"),
+        ([(SHAPES, 0, "2026-05-01 10:00:00 "), (ON_CPU, 1, "2026-05-01 10:00:01 ")], "likely"),
+        ([(SHAPES, 0, "2026-05-01 10:00:00 "), (ON_CPU, 1, "2026-05-01 10:00:09 ")], "certain"),
+        ([("flux.TornError: a bolt is loose", None, ""), (SHAPES, None, "")], "likely"),
+        ([(SHAPES, 0, ""), ("flux.TornError: a bolt is loose", 1, "")], "certain"),
+    ],
+    ids=[
+        "alone",
+        "a rival",
+        "ranks agree",
+        "the clock does not part them",
+        "alone long before",
+        "unknown above",
+        "below",
+    ],
+)
+def test_another_failure_that_may_be_the_cause_makes_it_likely(
+    engine: Engine, failures: list[tuple[str, int | None, str]], sure: str
+) -> None:
+    root = triage(engine, *(_raised(*failure) for failure in failures)).root_cause
+    assert root is not None
+    assert (root.entry, root.confidence) == ("usage.shape-mismatch", sure)
+
+
+def test_what_a_person_tells_in_a_sentence_is_not_certain(engine: Engine) -> None:
+    told = 'I get the error "CUDA error: device-side assert triggered" in my training, any ideas?'
+    root = triage(engine, told).root_cause
+    assert root is not None
+    assert (root.entry, root.confidence) == ("cuda.device-side-assert", "likely")
+
+
+def test_a_fallback_is_possible_where_no_frame_tells_whose_code_it_is(engine: Engine) -> None:
+    root = triage(engine, NO_SHAPE).root_cause
+    assert root is not None
+    assert (root.entry, root.confidence) == ("usage.python-error", "possible")
+
+
+def test_a_piece_that_other_messages_hold_too_is_possible_at_most(engine: Engine) -> None:
+    rest = {name: entry for name, entry in engine.knowledge.entries.items() if name != "data.missing-file"}
+    raised = traceback("FileNotFoundError: [Errno 2] No such file or directory: '/data/shards/shard-0004.tar'", [MAIN])
+    root = triage(Engine(replace(engine.knowledge, entries=rest)), raised).root_cause
     assert root is not None
     assert root.confidence == "possible"
 

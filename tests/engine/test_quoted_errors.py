@@ -148,3 +148,40 @@ def test_an_environment_without_a_revision_is_no_failure(engine: Engine) -> None
     )
 
     assert verdict.outcome in NO_FAILURE
+
+
+HISTORIES = {
+    "git log --oneline": [
+        "9ef47b2 Fix RuntimeError: CUDA out of memory in the evaluation loop",
+        "3a2fd5d Handle RuntimeError: NCCL error: unhandled system error",
+        "2b2c92f Bump version to 1.4",
+    ],
+    "git log --graph": [
+        "* 5e1f0ab (HEAD -> main) loader: skip samples that raise OSError: image file is truncated (4 bytes not processed)",
+        "*   a91ce02 Merge branch 'workers'",
+        "|\\",
+        "| * 70ab3d1 RuntimeError: DataLoader worker (pid 12) is killed by signal: Killed.",
+    ],
+    "a changelog": [
+        "## 2.3.1",
+        "- Fixed `RuntimeError: Expected all tensors to be on the same device, but found cuda:0 and cpu!` (#412)",
+        "- Added a trainer",
+    ],
+}
+
+
+@pytest.mark.parametrize("lines", HISTORIES.values(), ids=HISTORIES)
+def test_a_list_of_changes_quotes_errors_that_were_fixed(engine: Engine, lines: list[str]) -> None:
+    verdict = triage(engine, *lines)
+    assert (verdict.outcome, verdict.root_cause) == ("inconclusive", None)
+
+
+def test_a_run_that_tells_its_commit_fails_all_the_same(engine: Engine) -> None:
+    lines = [
+        "3a2fd5d Handle a timeout",
+        "epoch 1 loss 2.1",
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB",
+    ]
+    root = triage(engine, *lines).root_cause
+    assert root is not None
+    assert root.entry == "cuda.oom"

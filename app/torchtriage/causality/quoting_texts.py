@@ -1,4 +1,5 @@
-"""Texts that quote errors and are no logs: a program's source, a manual; a reading in, one without the quotes out."""
+"""Texts that quote errors and are no logs: a program's source, a manual, a list of changes. A reading in, one without
+the quotes out."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import replace
 
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.reading import Reading
-from torchtriage.causality.thresholds import DEFINITIONS, HEADINGS
+from torchtriage.causality.thresholds import CHANGES, DEFINITIONS, HEADINGS
 from torchtriage.domain.event import EventSource
 from torchtriage.domain.line import Line
 from torchtriage.facts.document_signs import DocumentSigns
@@ -18,8 +19,8 @@ _SINGLE = frozenset({EventSource.MATCHED_LINE, EventSource.CUT_TRACEBACK, EventS
 
 
 def without_quotes(reading: Reading) -> Reading:
-    """-> the reading of a short text without the errors that it only quotes: all in a manual, those in statements of a
-    program's source."""
+    """-> the reading of a short text without the errors that it only quotes: all in a manual or a list of changes,
+    those in statements of a program's source."""
     lines, facts = reading.paste, reading.environment
     if not lines or facts.progress or any(map(_is_printed, reading.findings)):
         return reading
@@ -28,7 +29,7 @@ def without_quotes(reading: Reading) -> Reading:
         code = {line.position for line in lines if signs.statement.search(line.text) or signs.frame.search(line.text)}
         kept = tuple(finding for finding in reading.findings if finding.event.line.position not in code)
         return replace(reading, findings=kept, paste=tuple(line for line in lines if line.position not in code))
-    if _is_manual(lines, signs) and not is_by_a_person(lines, facts.signs):
+    if (_is_manual(lines, signs) or _is_history(lines, signs)) and not is_by_a_person(lines, facts.signs):
         return replace(reading, findings=(), paste=())
     return reading
 
@@ -50,3 +51,10 @@ def _is_manual(lines: Sequence[Line], signs: DocumentSigns) -> bool:
     headed = sum(bool(signs.heading.search(line.text)) for line in lines)
     told = sum(bool(signs.prose.search(line.text)) for line in lines)
     return headed >= HEADINGS and told >= HEADINGS
+
+
+def _is_history(lines: Sequence[Line], signs: DocumentSigns) -> bool:
+    """-> whether most lines are those of a list of changes, as a version control prints it."""
+    told = [line.text for line in lines if line.text.strip()]
+    changes = sum(bool(signs.history.search(text)) for text in told)
+    return changes >= CHANGES and 2 * changes > len(told)

@@ -39,6 +39,7 @@ HANG_FORMS = 3  # different lines that a monitor prints in turn
 
 # What is a text that quotes errors, and no log (quoting_texts.py)
 DEFINITIONS = 3  # lines that import or define; so many make a program's source
+CHANGES = 3  # lines of a list of changes; fewer stand in a log that tells which commit it runs
 HEADINGS = 2  # headings, and sentences of a manual; a form for bug reports has headings too
 
 # How a run ended in which nothing failed (ending.py)
@@ -46,3 +47,12 @@ LAST_WORDS = 15  # lines with words at a file's end in which what speaks against
 FEW_WORDS = 4  # lines with words; a longer text is no question
 ROWS_FROM_END = 3  # lines; a row of values no further from the end shows that the run goes on
 LINES_BELOW_SERVER = 2  # lines; so many below the one that a server is up show that it goes on
+
+# How sure a root cause is (confidence.py): points from 0 to 1, of which a sign's own words give the first
+CERTAIN = 0.9  # the least of what is called certain: right 99 times of 100
+LIKELY = 0.55  # the least of what is called likely: right 9 times of 10
+UNNAMED = 0.5  # no entry knows the message
+AT_MOST_LIKELY = 0.72  # points where one kind of evidence is missing or speaks for another cause as well
+AT_MOST_POSSIBLE = 0.5  # points where the words may mean something else
+AGREEING_RANKS = 2  # ranks that raised the same: so many say what failed, whatever single ranks say beside it
+ALONE_BEFORE = 5.0  # seconds between the one rank that failed first and the next failure: what follows comes of it

@@ -34,6 +34,11 @@ class DocumentSigns:
         """What a manual says around an error that it quotes."""
         return self._named("documentation-words", "prose")
 
+    @cached_property
+    def history(self) -> re.Pattern[str]:
+        """A line of a list of changes, which names errors that were fixed."""
+        return self._named("documentation-words", "history")
+
     def _named(self, listed: str, name: str) -> re.Pattern[str]:
         patterns = self._vocabulary.patterns(listed)
         return re.compile("|".join(item.exact for item in patterns if item.name == name))

@@ -13,6 +13,7 @@ from torchtriage.domain.verdict import Verdict
 from torchtriage.knowledge.case_slots import SENTENCES, fills, groups_of, is_fact, named
 from torchtriage.knowledge.yaml_positions import Path as Place
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.matching.patterns import refused_by_re2
 
 SAYS_WORDS, STEP_WORDS = 35, 20  # the most of a sentence, and of a step; code in backticks is one word
 LEFT = "TODO"  # what a new entry or case still has to say
@@ -162,8 +163,8 @@ def _conditions(entry: Entry, case: Case, facts: frozenset[str]) -> Iterator[tup
         at = (*place, condition.fact)
         if not is_fact(condition.fact, facts) and condition.fact not in others | captured:
             yield at, f"no fact is called {condition.fact!r}, so the condition never holds"
-        told = condition.fact in TEXTS and condition.regex is not None and not named(condition.regex)
-        if told and holds_for_any_text(condition):
+        asks = condition.fact in TEXTS and condition.regex is not None and not named(condition.regex)
+        if asks and refused_by_re2(condition.regex or "") is None and holds_for_any_text(condition):
             yield at, "the condition holds for any text and fills no slot: leave it out"
     for part in (part for sign in case.signs for part in sign.all or (sign,)):
         for name in named(part.regex or ""):

@@ -176,7 +176,7 @@ class Matcher:
         typo = self._exception_names.misspelling(text[:_NAME_WITHIN])
         if typo is None or match.weak or match.broad:
             return match
-        return replace(match, score=min(match.score, NEAR), near=Near(match.entry, 100.0, *typo))
+        return replace(match, score=min(match.score, NEAR), near=Near(match.entry, 100.0, *typo, is_same=True))
 
     def near_match(self, event: Event) -> Match | None:
         """-> the entry whose message is nearly that of the event: wrapped, escaped, mistyped, reworded, cut."""

@@ -38,13 +38,16 @@ _ANYWHERE = frozenset({"any", "exception", "line"})
 @dataclass(frozen=True, slots=True)
 class Near:
     """An entry that a message nearly shows: how near (of 100), what the log has and what the entry has in its place;
-    both are empty where only breaks, quotes and escapes differ. `broad`: only a broad sign of the entry shows then."""
+    both are empty where only breaks, quotes and escapes differ. `broad`: only a broad sign of the entry shows then.
+    `is_same`: it is the entry's message for sure, as a sign of the entry shows but for that, or the log was cut inside
+    of a word of it."""
 
     entry: Entry
     similarity: float
     log: str = ""
     expected: str = ""
     broad: bool = False
+    is_same: bool = False
 
 
 class _Message(NamedTuple):
@@ -67,7 +70,7 @@ class NearSigns:
         # A chat breaks a line between words, a terminal at its edge.
         for joined in (plain, tidied(text.replace("\n", ""))) if plain != text else ():
             if shown := self._shown(f"{kind}: {joined}" if kind else joined):
-                return Near(shown.entry, 100.0, broad=shown.sign.broad)
+                return Near(shown.entry, 100.0, broad=shown.sign.broad, is_same=True)
         return self._compared(comparable(plain), threshold)
 
     def _compare(self, query: str, threshold: float) -> Near | None:
@@ -96,7 +99,7 @@ class NearSigns:
             return None
         if _negates(words, message.words) or _negates(message.words, words):
             return None
-        return Near(message.entry, similarity, *_difference(query, message.text))
+        return Near(message.entry, similarity, *_difference(query, message.text), is_same=_is_cut(query, message.text))
 
     def _cut_message(self, query: str) -> Near | None:
         """-> the entry of which alone a message holds `query`: the rest was cut off.
@@ -113,11 +116,10 @@ class NearSigns:
         message = min(holding, key=lambda message: len(message.text))
         if any(query in counter for counter in _counterexamples(message.entry)):
             return None
-        before, _, behind = message.text.partition(query)
-        joints = ([before[-1] + query[0]] if before else []) + ([query[-1] + behind[0]] if behind else [])
-        if len(query) < SHORTEST and not any(joint.isalnum() for joint in joints):
+        cut = _is_cut(query, message.text)
+        if len(query) < SHORTEST and not cut:
             return None
-        return Near(message.entry, 100.0, *_difference(query, message.text))
+        return Near(message.entry, 100.0, *_difference(query, message.text), is_same=cut)
 
     def _shown(self, text: str) -> Pattern | None:
         """-> the sign that the tidied text shows, the longest one."""
@@ -184,6 +186,13 @@ def _whole_words(text: str, start: int, end: int) -> str:
     """-> a part of a text, to the ends of the words that it cuts."""
     behind = text.find(" ", end)
     return text[text.rfind(" ", 0, start + 1) + 1 : behind if behind >= 0 else len(text)]
+
+
+def _is_cut(query: str, message: str) -> bool:
+    """-> whether a piece of a message begins or ends inside of a word of it."""
+    before, found, behind = message.partition(query)
+    joints = ([before[-1] + query[0]] if before else []) + ([query[-1] + behind[0]] if behind else [])
+    return bool(found) and any(joint.isalnum() for joint in joints)
 
 
 def _counterexamples(entry: Entry) -> list[str]:
