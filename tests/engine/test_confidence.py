@@ -61,7 +61,7 @@ SHAPES = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x20 and 16x3
 ON_CPU = "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
 
 
-def _raised(message: str, rank: int | None, clock: str = "") -> str:
+def _raised(message: str, rank: int | None, clock: str = "") -> list[str]:
     return traceback(message, [MAIN], f"{clock}[rank{rank}]: " if rank is not None else clock)
 
 

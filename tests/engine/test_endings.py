@@ -358,3 +358,57 @@ def test_a_manual_may_quote_the_words_of_a_collective(engine: Engine) -> None:
         "[rank3]:[E501 09:20:00.1 ProcessGroupNCCL.cpp:616] [Rank 3] Watchdog caught collective operation timeout: "
     )
     assert triage(engine, [*manual, printed]).outcome == "explained"
+
+
+# Forms of progress that name no `step 3`: a run in one of them goes on, tells how far it came, and is never healthy when
+# it died.
+FORMS = {
+    "a GAN": ([f"[3/25][{step}/1583]\tLoss_D: 0.{step}\tLoss_G: 2.31\tD(x): 0.91" for step in (10, 20, 30)], 30),
+    "stable-baselines": (
+        [
+            line
+            for step in (2048, 4096)
+            for line in ("-" * 41, "| time/                   |             |", f"|    total_timesteps      | {step}        |",
+                         "| train/                  |             |", "|    loss                 | 20.1        |")
+        ],
+        4096,
+    ),
+    "structured, message": ([f'{{"msg":"train","step":{step},"loss":0.7,"ts":1717171720.1}}' for step in (1, 2, 3)], 3),
+    "structured, event": ([f'{{"level":"info","event":"step","step":{step},"loss":2.3}}' for step in (100, 200)], 200),
+    "loguru": (
+        [
+            f'{{"text":"2024-05-01 10:00:{step} | INFO | train:41 - step\\n","record":{{"extra":{{"step":{step},"loss":2.3}},'
+            f'"level":{{"name":"INFO"}},"message":"step","time":{{"timestamp":17145576{step}.1}}}}}}'
+            for step in (10, 20, 30)
+        ],
+        30,
+    ),
+    "Lightning's CSV": (["epoch,step,train_loss", "0,49,2.3012", "0,99,2.1120", "1,149,1.8733"], 149),
+    "columns": (["epoch     train_loss  accuracy", "0         7.321094    0.061251", "1         6.703211    0.093312"], None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("lines", "step"), FORMS.values(), ids=FORMS)
+def test_progress_in_other_forms_goes_on_and_is_told(engine: Engine, lines: list[str], step: int | None) -> None:
+    verdict = triage(engine, *lines)
+    assert (verdict.outcome, verdict.run.step) == ("healthy", step)
+
+
+@pytest.mark.parametrize("lines", [lines for lines, _ in FORMS.values()], ids=FORMS)
+@pytest.mark.parametrize(
+    "end",
+    [
+        "Killed",
+        "giving up: the plan is void",
+        '{"level":"error","event":"worker died"}',
+        "Traceback (most recent call last):",
+    ],
+)
+def test_progress_in_other_forms_is_not_healthy_where_the_run_died(engine: Engine, lines: list[str], end: str) -> None:
+    assert triage(engine, *lines, end).outcome != "healthy"
+
+
+def test_the_newest_loss_of_a_record_is_told(engine: Engine) -> None:
+    lines, _ = FORMS["structured, event"]
+    verdict = triage(engine, *lines, traceback("flux.TornError: 3 of 4"))
+    assert {fact.name: fact.text for fact in verdict.facts if fact.name == "last_loss"} == {"last_loss": "2.3"}

@@ -26,7 +26,7 @@ _LONGEST = 400  # characters of a line that are looked at
 _NUMBER = lazy_regex(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 # `val loss: 1.23`, `acc = 0.5`, `top1 0.71`, `| mAP | 0.31 |`, `3.2 it/s`
 _MEASURED = lazy_regex(
-    r"[A-Za-z_@)'\"][\w@.%]{0,20}['\")\]]{0,2}(?:\s?[:=|]\s{0,8}|\s)[+-]?\d{1,9}\.\d|\d(?: ?%\W|it/s|s/it)"
+    r"[A-Za-z_@)'\"][\w@.%]{0,20}['\")\]]{0,2}(?:\s{0,24}[:=|]\s{0,8}|\s)[+-]?\d{1,9}\.\d|\d(?: ?%\W|it/s|s/it)"
 )
 _DIGITS = 9  # of a time in seconds, and more
 _SIGNALS = 128  # the exit status of who was ended by a signal is this and its number

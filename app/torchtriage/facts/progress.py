@@ -12,7 +12,8 @@ PROGRESS = Sign(
     r"(?i)(?:\b|_)(?:step|iter|iteration|epoch|batch|update|it)\b['\"]?(?:[ :=\[#/]{0,4}| {5,12})(\d+)"
     r"|\b(?:steps|iters|epochs)\b[ :=]{0,3}(\d+) ?/ ?\d+"
     r"|\d+%(?:\|[^|\n]{0,400}\|)? ?(\d+)/\d+ \["
-    r"|\b(?:eval_)?loss['\"]?[ :=]{1,3}-?\d"
+    r"|\b(?:eval_|[dg]_)?loss(?:_[dg])?['\"]?[ :=]{1,3}-?\d"
+    r"|\btotal_timesteps {0,20}\| ?\d"
     r"|第 ?\d{1,9} ?(?:步|轮|次迭代|个 ?(?:epoch|batch))|(?:损失|步数|轮次)(?:值|函数)?[ :：=]{1,3}-?\d"
 )
 # What counts steps, the surest first; an epoch is none.
@@ -27,6 +28,10 @@ _STEPS = (
     ),
     # Epoch: [3][ 50/5005] · Epoch(train) [1][50/1000] · Train: 3 [ 50/1251 (  4%)]; `Train Epoch: 3 [1280/60000` counts images
     lazy_regex(r"(?:(?<!train )epoch|train)(?:\(train\))?:?\s{0,4}\[?\d+\]?\s{0,4}\[ *(\d{1,9})/ *\d+"),
+    # [3/25][ 50/1583] Loss_D: 0.26 Loss_G: 2.31, a GAN's epochs and steps
+    lazy_regex(r"\]\[ *(\d{1,9})/ *\d+\]\s{0,8}loss_"),
+    # |    total_timesteps      | 3584        |, stable-baselines
+    lazy_regex(rf"total_timesteps['\"]?[ :=|]{{1,24}}{_NUMBER}"),
     lazy_regex(r"iter\(train\)\s{0,4}\[ *(\d{1,9})/ *\d+"),
     lazy_regex(r"\| *(\d{1,9})/ *\d+ batches"),
     # `batch=8` by itself is a setting.

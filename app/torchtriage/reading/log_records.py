@@ -82,6 +82,12 @@ WHOLE_LOG = 40  # line feeds in what is a log itself, whose lines have their own
 _DOCKER_PIECE = 16_000  # bytes; docker cuts lines at 16 KiB, perhaps in the middle of a character
 _DATED = lazy_regex(r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d")
 _DIGITS = lazy_regex(r"\d{9,19}(?:\.\d+)?")
+# How far training came, which loggers write as fields beside a message that does not say it.
+_MEASURED = lazy_regex(
+    r"(?i)(?:global_|train(?:er|ing)?[_/]|current_|total_|max_)?(?:steps?|iter(?:ation)?s?|epochs?|loss|lr|learning_rate|grad_norm)"
+    r"|(?:eval|val|valid|validation|test)[_/]loss|[dg]_loss|loss_[dg]"
+)
+_MOST_MEASURED = 8  # fields of a record
 _DEEPEST_DOCUMENT = 8  # levels
 _BATCH = lazy_regex(r'\{\s?"(?:resourceLogs|streams)":\s?\[')
 LOGFMT = 'msg="'  # in every line of keys and values that holds a message
@@ -289,10 +295,20 @@ def _lines(message: str, traceback: str, fields: dict[str, str | int | float]) -
     if traceback and message and level.isalpha():
         message = f"{level.upper()}: {message}"
     of_message = message.split("\n") if message or not traceback else []
+    if len(of_message) == 1 and not traceback:
+        of_message = [", ".join([*of_message, *_measured(fields, message)])]
     lines = [*of_message, *(traceback.rstrip("\n").split("\n") if traceback else [])]
     if "py_callstack" in fields and isinstance(fields.get("errorCode"), int):  # of torchrun's copy
         lines = [f"exit code {fields['errorCode']}", *lines]
     return [line.rstrip("\r") for line in lines[:_LINES]]
+
+
+def _measured(fields: dict[str, str | int | float], message: str) -> list[str]:
+    """-> the fields that tell how far training came, as `step=3`; none where the message names one of them itself."""
+    told = [(name, value) for name, value in fields.items() if _MEASURED.fullmatch(name) and not isinstance(value, str)]
+    if any(f"{name}={value}" in message or f'"{name}"' in message for name, value in told):
+        return []
+    return [f"{name}={value}" for name, value in told[:_MOST_MEASURED]]
 
 
 def _time(value: str | int | float | None) -> str | None:

@@ -21,6 +21,7 @@ from torchtriage.reading.unwrap import (
     line_endings,
     line_wrapping,
     newest_first,
+    number_columns,
     quoted_strings,
     rich_columns,
     tmux_panes,
@@ -50,6 +51,7 @@ DECODERS: tuple[Decoder, ...] = (
     transport_encoding.QUOTED_PRINTABLE,
     line_endings.LOST_LINE_FEEDS,
     interleaved_lines.OTHERS_LINES,
+    number_columns.DECODER,
     # One text that stands for the whole log.
     transport_encoding.TEAMCITY,
     transport_encoding.BASE64,
