@@ -159,6 +159,8 @@ class Engine:
         facts = failure_facts(failure)
         speaking = speaking_case(failure, facts)
         printed = printed_by(failure, self._inventory) if speaking is None or is_general(speaking.case) else None
+        if speaking is not None and speaking.failure is not failure:
+            facts = failure_facts(speaking.failure)
         facts = (*facts, *library_message(failure, printed)) if printed else facts
         own = speaking.facts if speaking else ()
         names = {fact.name for fact in own}

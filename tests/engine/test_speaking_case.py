@@ -186,6 +186,16 @@ def test_a_case_does_not_speak_without_its_sign_by_what_any_failure_shows(tmp_pa
     assert answer.case == "any"
 
 
+def test_facts_are_those_of_the_exception_that_shows_the_sign(tmp_path: Path) -> None:
+    (tmp_path / "flux").mkdir()
+    (tmp_path / "flux" / "lost.yaml").write_text(ENTRY, encoding="utf-8")
+    child = traceback("flux.Lost: pipe 4", (("/job/child.py", 5, "work", "pipe.fill()"),))
+    parent = traceback("flux.Lost: tube 7", (("/job/train.py", 30, "main", "tube.drain()"),))
+    answer = Engine(load([tmp_path])).triage(from_bytes(text(child, "child 0 ended", parent))).answer
+    assert answer is not None
+    assert answer.says == "Tube 7 leaks. Raised at /job/train.py:30: `tube.drain()`."
+
+
 def test_a_first_step_is_not_joined_to_one_that_is_not_shown(engine: Engine) -> None:
     raised = (
         "[rank0]: AssertionError: Check batch related parameters. train_batch_size is not equal to micro_batch_per_gpu * "

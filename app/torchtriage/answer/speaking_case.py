@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import re2
 
 from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.answer.failure_facts.registry import failure_facts
 from torchtriage.answer.templates import filled, optional_removed, slots
 from torchtriage.answer.verdict import alike, first_said, line_of
 from torchtriage.causality.findings import Finding
@@ -29,11 +30,12 @@ _MOST_ALIKE = 8  # findings of the same entry whose signs are asked for
 
 @dataclass(frozen=True)
 class Speaking:
-    """A case that holds, with what its sign and conditions took out of the failure's texts, and the line at which its
-    sign was found."""
+    """A case that holds, with what its sign and conditions took out of the failure's texts, the failure as it looks
+    from the exception that shows the sign, and the line at which that was found."""
 
     case: Case
     facts: tuple[Fact, ...]
+    failure: Failure
     line: Line | None = None
     of_log: tuple[str, ...] = ()  # the conditions of steps that the log holds, by the names under which that is kept
 
@@ -55,6 +57,7 @@ class _Hit(NamedTuple):
     sign: Sign
     text: str
     lines: tuple[Line, ...]
+    finding: Finding
 
     @property
     def line(self) -> Line | None:
@@ -94,15 +97,25 @@ def _tried(failure: Failure, facts: Iterable[Fact]) -> Iterator[Speaking | Silen
     cases = match.entry.cases
     same = alike(failure.finding, failure.choice)
     own, others = _hits([one for one in same if one.event.rank == same[0].event.rank], failure), _hits(same, failure)
-    known = failure.root.captured | {fact.name: fact.text for fact in facts}
-    values = Values(failure, known)
+    values = Values(failure, failure.root.captured | {fact.name: fact.text for fact in facts})
     branches = [place for place, case in enumerate(cases) if not case.signs and case.when]
     last = [place for place, case in enumerate(cases) if not case.signs and not case.when]
     shown = own.keys() | others.keys()
     by_words = [place for place, case in enumerate(cases) if case.signs and place not in shown and _asks_words(case)]
     for places in (sorted({*own, *branches}), sorted(others.keys() - own.keys()), by_words, last):
         for place in places:
-            yield _holds(cases[place], own.get(place) or others.get(place), values, failure)
+            hit = own.get(place) or others.get(place)
+            yield _holds(cases[place], hit, _values_at(hit, values), failure)
+
+
+def _values_at(hit: _Hit | None, values: Values) -> Values:
+    """-> what conditions are asked of where another exception than the one that was chosen shows the sign, as a parent
+    repeats what its child raised: code, message and frames are its own."""
+    failure = values.failure
+    if hit is None or hit.finding is failure.finding or not any(raised.frames for raised in hit.finding.event.chain):
+        return values
+    at = replace(failure, finding=hit.finding)
+    return Values(at, failure.root.captured | {fact.name: fact.text for fact in failure_facts(at)})
 
 
 def _asks_words(case: Case) -> bool:
@@ -131,12 +144,13 @@ def _hits(findings: list[Finding], failure: Failure) -> dict[int, _Hit]:
 
 def _hit(finding: Finding, raised: Raised | None, sign: Sign) -> _Hit:
     if raised is None:
-        return _Hit(sign, finding.event.text, finding.event.lines)
-    return _Hit(sign, frames_text(raised) if sign.where == "frame" else raised.text, raised.lines)
+        return _Hit(sign, finding.event.text, finding.event.lines, finding)
+    return _Hit(sign, frames_text(raised) if sign.where == "frame" else raised.text, raised.lines, finding)
 
 
-def _holds(case: Case, hit: _Hit | None, values: Values, failure: Failure) -> Speaking | SilentCase:
+def _holds(case: Case, hit: _Hit | None, values: Values, chosen: Failure) -> Speaking | SilentCase:
     groups: dict[str, Fact] = {}
+    failure = values.failure
     if hit is not None and hit.sign.regex is not None:
         groups = _groups(hit.sign.regex, hit, failure)
     for condition in case.when:
@@ -152,10 +166,10 @@ def _holds(case: Case, hit: _Hit | None, values: Values, failure: Failure) -> Sp
         taken = values.meets(condition)
         held += [condition.kept_as] if taken is not None and condition.fact == "log" else []
         groups = {**{name: failure.fact(name, value) for name, value in (taken or {}).items()}, **groups}
-    line = _telling(case, failure) or (hit.line if hit else None)
-    own = line in (None, *failure.finding.event.lines) and not case.telling
-    first = first_said(failure.finding, failure.choice) if own else None
-    return Speaking(case, tuple(groups.values()), first or line, tuple(held))
+    line = _telling(case, chosen) or (hit.line if hit else None)
+    own = line in (None, *chosen.finding.event.lines) and not case.telling
+    first = first_said(chosen.finding, chosen.choice) if own else None
+    return Speaking(case, tuple(groups.values()), failure, first or line, tuple(held))
 
 
 def _telling(case: Case, failure: Failure) -> Line | None:
@@ -196,7 +210,7 @@ class Values(Mapping[str, str]):
 
     def __init__(self, failure: Failure, known: Mapping[str, str]) -> None:
         self.known = dict(known)
-        self._failure = failure
+        self.failure = failure
         self._texts: dict[str, str] = {}
 
     def meets(self, condition: Condition) -> dict[str, str] | None:
@@ -212,7 +226,7 @@ class Values(Mapping[str, str]):
         if name not in texts:
             return self.known[name]
         if name not in self._texts:
-            self._texts[name] = self._failure.shown(texts[name]())
+            self._texts[name] = self.failure.shown(texts[name]())
         return self._texts[name]
 
     def __iter__(self) -> Any:
@@ -222,14 +236,14 @@ class Values(Mapping[str, str]):
         return len(self.known)
 
     def _words(self) -> str:
-        event = self._failure.finding.event
-        return "\n".join([self._failure.root.words, event.text, *(raised.text for raised in event.chain)])
+        event = self.failure.finding.event
+        return "\n".join([self.failure.root.words, event.text, *(raised.text for raised in event.chain)])
 
     def _frames(self) -> str:
-        return "\n".join(frames_text(raised) for raised in self._failure.finding.event.chain)
+        return "\n".join(frames_text(raised) for raised in self.failure.finding.event.chain)
 
     def _log(self) -> str:
-        reading, choice = self._failure.reading, self._failure.choice
+        reading, choice = self.failure.reading, self.failure.choice
         texts = [finding.event.text for finding in (*choice.live, *choice.survived)]
         if reading.paste is not None:
             texts += [line.text for line in reading.paste]
