@@ -115,6 +115,17 @@ def test_a_message_is_found_with_its_values_by_the_file_that_raised_it(tmp_path:
     assert inventory.of_file("/job/tinynet/train.py") is None
 
 
+def test_a_damaged_file_counts_as_missing_and_is_named_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "tinynet.jsonl.zst").write_bytes(b"not packed")
+    inventory = Inventory(tmp_path)
+    assert [inventory.library("tinynet"), inventory.library("tinynet"), inventory.library("other")] == [
+        None,
+        None,
+        None,
+    ]
+    assert [str(tmp_path / "tinynet.jsonl.zst") in record.getMessage() for record in caplog.records] == [True]
+
+
 SHARED = """\
 class Wide:
     def __init__(self, width):

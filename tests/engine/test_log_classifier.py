@@ -131,3 +131,46 @@ def test_what_a_batch_system_says_of_its_own_job_counts_whatever_it_ran(engine: 
     root = triage(engine, [*report, line, *report[:20]]).root_cause
     assert root is not None
     assert root.entry == entry
+
+
+def _pod(name: str, limit: str, state: str, event: str) -> list[str]:
+    return [
+        f"Name:             {name}", "Namespace:        work", "Priority:         0", "Service Account:  default",
+        "Status:           Running", "IP:               10.1.2.3", "Containers:", "  main:",
+        "    Container ID:  containerd://1f2e", "    Image:         registry.example.com/app:1.9", "    State:          Waiting",
+        *state.split("\n"), "    Restart Count:  4", "    Limits:", f"      {limit}", "    Environment:    <none>",
+        "Conditions:", "  Type              Status", "  PodScheduled      False", "Volumes:", "  data:",
+        "    Type:       PersistentVolumeClaim (a reference to a PersistentVolumeClaim)", "QoS Class:        Burstable", "Events:",
+        "  Type     Reason            Age   From               Message", event,
+    ]  # fmt: skip
+
+
+_KILLED = "    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137"
+_BACK_OFF = "  Warning  BackOff           2m    kubelet            Back-off restarting failed container"
+_PENDING = (
+    "  Warning  FailedScheduling  35s   default-scheduler  0/12 nodes are available: 12 Insufficient nvidia.com/gpu."
+)
+
+
+@pytest.mark.parametrize(
+    ("log", "entry"),
+    [
+        (_pod("worker-0", "nvidia.com/gpu:  8", _KILLED, _BACK_OFF), "k8s.oom-killed"),
+        (_pod("llm-train-0", "memory:  64Gi", _KILLED, _BACK_OFF), "k8s.oom-killed"),
+        (_pod("worker-0", "nvidia.com/gpu:  8", "", _PENDING), "k8s.unschedulable"),
+        (
+            ["$ docker build -t mine .", "Sending build context to Docker daemon  3.1kB", "Step 1/3 : FROM ubuntu:22.04",
+             "Step 2/3 : COPY . /app", 'Step 3/3 : CMD ["bash"]', "Successfully built 1f2e3d", "Successfully tagged mine:latest",
+             "$ docker run --gpus all mine",
+             'docker: Error response from daemon: OCI runtime create failed: exec: "go.sh": executable file not found in $PATH'],
+            "container.runtime",
+        ),
+        (_pod("basket-api-6d5f8", "memory:  1Gi", _KILLED, _BACK_OFF), None),
+    ],
+    ids=["killed, with GPUs", "killed, a training", "pending", "docker", "a shop"],
+)  # fmt: skip
+def test_what_is_told_of_a_pod_or_container_with_gpus_is_answered(
+    engine: Engine, log: list[str], entry: str | None
+) -> None:
+    root = triage(engine, *log).root_cause
+    assert (root.entry if root else None) == entry

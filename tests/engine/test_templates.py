@@ -1,4 +1,4 @@
-from torchtriage.answer.templates import LONGEST_VALUE, filled, slots
+from torchtriage.answer.templates import LONGEST_VALUE, filled, shown_open, slots
 
 
 def test_a_sentence_is_filled() -> None:
@@ -30,3 +30,9 @@ def test_braces_of_code_are_no_slots() -> None:
 def test_a_value_that_ends_a_sentence_brings_no_second_stop() -> None:
     assert filled("It failed: {message}.", {"message": "Device lost."}) == "It failed: Device lost."
     assert filled("It failed: {message}.", {"message": "loading..."}) == "It failed: loading..."
+
+
+def test_a_sentence_for_any_log_is_whole_where_all_its_slots_may_be_left_out() -> None:
+    assert shown_open("It lacks a key[[ ({key})]], so nothing is read.") == "It lacks a key (…), so nothing is read."
+    assert shown_open("{path} lacks a key[[ ({key})]].") == "… lacks a key."
+    assert shown_open("It lacks a key.") == "It lacks a key."

@@ -31,8 +31,11 @@ def optional_removed(template: str) -> str:
 
 
 def shown_open(template: str) -> str:
-    """-> the sentence for any log: without what may be left out, and an ellipsis for each slot."""
-    return re.sub(r" +(?=[ .,;:])", "", _SLOT.sub("…", optional_removed(template))).strip()
+    """-> the sentence for any log: without what may be left out, unless no slot is left then, and an ellipsis for each
+    slot."""
+    short_form = optional_removed(template)
+    shown = short_form if slots(short_form) else _OPTIONAL.sub(r"\1", template)
+    return re.sub(r" +(?=[ .,;:)])", "", _SLOT.sub("…", shown)).strip()
 
 
 def filled(template: str, values: Mapping[str, str]) -> str | None:

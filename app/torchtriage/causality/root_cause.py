@@ -203,8 +203,8 @@ def _ended_well(rest: _Rest) -> bool:
 
 def _something_failed(rest: _Rest) -> bool:
     facts = rest.reading.environment
-    own = not facts.of_another_program or any(_fails_any_program(each, facts.signs) for each in rest.strong)
-    return bool(rest.strong) and own
+    own = not facts.of_another_program or rest.reading.is_of_training
+    return bool(rest.strong) and (own or any(_fails_any_program(each, facts.signs) for each in rest.strong))
 
 
 def _another_programs(rest: _Rest) -> bool:

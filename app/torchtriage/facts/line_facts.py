@@ -91,6 +91,7 @@ class LineSigns:
         self.gpu_programs = listed("other-programs-on-gpus")
         self.other_programs = (self.gpu_programs, *(listed(f"other-programs-{name}") for name in _OTHER_PROGRAMS))
         self.people_asking, self.other_fields = listed("people-asking"), listed("other-fields")
+        self.accelerator_jobs = listed("accelerator-jobs")
         of_course = (
             self.well, self.wound_up, self.joined, self.refused, self.serves, self.logging_errors, *self.phases.values(),
         )  # fmt: skip

@@ -7,6 +7,7 @@ only the module that is asked for is parsed. `python -m scripts.inventory` write
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from torchtriage.matching.masking import mask_all
 from torchtriage.package_data import data_folder
 from torchtriage.reading.zstd import ZstdError, decompress
 
+_LOG = logging.getLogger(__name__)
 SUFFIX = ".jsonl.zst"
 NATIVE = ".native"  # behind the name of a library: what its compiled code prints
 _LONGEST = 4000  # characters of a message that are compared
@@ -133,11 +135,16 @@ class Inventory:
         return sorted(path.name.removesuffix(SUFFIX) for path in self._folder.glob(f"*{SUFFIX}"))
 
     def library(self, name: str) -> Library | None:
-        """-> a library's messages; None where the inventory lacks it, or its file is damaged."""
+        """-> a library's messages; None where the inventory lacks it. A damaged file counts as missing, and a warning
+        names it once."""
         if name not in self._read:
+            path = self._folder / f"{name}{SUFFIX}"
             try:
-                self._read[name] = Library(decompress((self._folder / f"{name}{SUFFIX}").read_bytes()))
-            except (OSError, ZstdError, ValueError):
+                self._read[name] = Library(decompress(path.read_bytes()))
+            except FileNotFoundError:
+                self._read[name] = None
+            except (OSError, ZstdError, ValueError) as error:
+                _LOG.warning("%s cannot be read, so %s's messages are not told: %s", path, name, error)
                 self._read[name] = None
         return self._read[name]
 

@@ -97,3 +97,34 @@ def test_messages_of_ranks_beside_one_another(engine: Engine) -> None:
         for rank, count in ((0, 5), (1, 7), (2, 7))
     )
     assert of_text(engine, raised)["by_rank"] == "rank 0: 5 samples; ranks 1-2: 7 samples"
+
+
+@pytest.mark.parametrize(
+    ("printed", "value"),
+    [
+        ("FutureWarning: call setup(init_group=True) first", None),
+        ("mesh.py:12: in setup(backend, init_group=True)", None),
+        ("Namespace(lr=0.1, init_group=True)", "True"),
+        ("init_group: True", "True"),
+    ],
+)
+def test_an_argument_in_code_was_not_printed(engine: Engine, printed: str, value: str | None) -> None:
+    message = "ValueError: `init_group` must be set before"
+    raised = RAISED.format(code="mesh.start()", message=message)
+    assert of_text(engine, f"{printed}\nepoch 1 loss 2.1\n{raised}").get("printed_value") == value
+
+
+@pytest.mark.parametrize(
+    "library",
+    [
+        "/opt/aws_neuronx_venv/lib64/neuronxcc/driver/CommandDriver.py",
+        "C:\\Users\\li\\run\\venv\\Lib\\site-packages\\torch\\nn\\module.py",
+        "C:\\Python311\\Lib\\threading.py",
+    ],
+)
+def test_frames_of_compilers_and_of_windows_are_no_code_of_the_user(engine: Engine, library: str) -> None:
+    raised = (
+        'Traceback (most recent call last):\n  File "train.py", line 9, in main\n    go()\n'
+        f'  File "{library}", line 30, in run\n    raise ValueError(text)\nValueError: a bolt is loose\n'
+    )
+    assert of_text(engine, raised)["where"] == "train.py:9"

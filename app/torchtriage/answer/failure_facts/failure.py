@@ -24,7 +24,7 @@ from torchtriage.reading.redaction.redact import redact
 _OTHERS = lazy_regex(
     r"^<(?!stdin>|ipython-input|command-|cell |tokenize)|/s?bin/[\w-]+$|-py\d\.\d+[\w.-]*\.egg/|/torch_npu/"
     r"|/deepspeed/(?:runtime|ops|utils|launcher|inference|moe|comm|pipe)/|/src/(?:transformers|accelerate|peft|diffusers)/"
-    r"|/pytorch_lightning/|/torchvision/(?:ops|transforms|models)/"
+    r"|/pytorch_lightning/|/torchvision/(?:ops|transforms|models)/|/neuronxcc/|(?i:\\lib\\(?:[a-z_]\w*\.py$|site-packages\\))"
 )
 _COMPILED = lazy_regex(r"^(?![/\\]|[A-Za-z]:).*\.p(?:yx|xi|xd)(?:\.in)?$")
 

@@ -30,6 +30,8 @@ _VALUE = (
     rf"|(?P<plain>-?\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?|True|False|None|null|true|false)(?![\w./:-])"
     rf"|(?P<word>[\w./~@+-]{{1,{_LONGEST}}})(?=[,;)}}\]]|\s*$))"
 )
+# A call in the code of a frame or a warning, whose arguments nobody printed: `init(group=True`; not `Namespace(lr=0.1`
+_OF_A_CALL = lazy_regex(r"(?:^|[\s.=,(])[a-z_]\w*\([^()\n]{0,200}$")
 _KINDS = ("shape", "double", "single", "plain", "word")
 
 
@@ -92,6 +94,8 @@ def _last(
         ):
             continue
         for found in form.finditer(failure.shown(text) if form.search(text) else ""):
+            if _OF_A_CALL.search(found.string[: found.start()]):
+                continue
             told = found.groupdict()
             value = next((told[kind] for kind in _KINDS if told.get(kind) is not None), "")
             if value and "[redacted" not in value and not value.endswith(("...", "-")):
