@@ -85,7 +85,7 @@ def test_search_is_told_to_people_too(capsys: pytest.CaptureFixture[str]) -> Non
     main(["kb", "search", "cuda out of memory"])
     assert "cuda.oom " in capsys.readouterr().out.splitlines()[0]
     main(["kb", "search", "zzzqq"])
-    assert "nothing found" in capsys.readouterr().out
+    assert "no entry fits" in capsys.readouterr().out
     main(["kb", "search", "zzzqq", "--json"])
     assert json.loads(capsys.readouterr().out) == []
 

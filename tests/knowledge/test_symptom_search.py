@@ -15,9 +15,9 @@ from torchtriage.knowledge.loader import load
 from torchtriage.knowledge.symptom_search import SearchIndex
 from torchtriage.knowledge.tokenizer import stem, units
 
-SYMPTOMS: dict[str, list[dict[str, Any]]] = yaml.safe_load(
-    (Path(__file__).parent / "symptoms.yaml").read_text(encoding="utf-8")
-)
+SYMPTOMS: dict[str, list[Any]] = yaml.safe_load((Path(__file__).parent / "symptoms.yaml").read_text(encoding="utf-8"))
+PARTS = ("tuned", "held_out", "asked")
+UNRELATED: list[str] = SYMPTOMS["unrelated"]
 
 
 @pytest.fixture(scope="module")
@@ -35,16 +35,26 @@ def found(index: SearchIndex, query: str, limit: int = 3) -> list[str]:
 
 
 def test_expected_entries_exist(knowledge: KnowledgeBase) -> None:
-    named = {name for half in SYMPTOMS.values() for symptom in half for name in symptom["expect"]}
+    named = {name for part in PARTS for symptom in SYMPTOMS[part] for name in symptom["expect"]}
     assert named <= set(knowledge.entries)
 
 
-@pytest.mark.parametrize("half", ["tuned", "held_out"])
-def test_nine_of_ten_questions_find_a_right_entry_among_the_first_three(half: str, index: SearchIndex) -> None:
+@pytest.mark.parametrize("part", PARTS)
+def test_19_of_20_questions_find_a_right_entry_among_the_first_three(part: str, index: SearchIndex) -> None:
     missed = [
-        symptom["q"] for symptom in SYMPTOMS[half] if not set(symptom["expect"]) & set(found(index, symptom["q"]))
+        symptom["q"] for symptom in SYMPTOMS[part] if not set(symptom["expect"]) & set(found(index, symptom["q"]))
     ]
-    assert len(missed) <= 0.1 * len(SYMPTOMS[half]), missed
+    assert len(missed) <= 0.05 * len(SYMPTOMS[part]), missed
+
+
+def test_what_is_about_no_failure_finds_nothing(index: SearchIndex) -> None:
+    answered = {query: found(index, query) for query in UNRELATED if found(index, query)}
+    assert len(answered) <= 0.1 * len(UNRELATED), answered
+
+
+def test_one_everyday_word_among_strange_ones_is_no_answer(index: SearchIndex) -> None:
+    assert found(index, "memory grows")
+    assert not found(index, "how do dahlias and begonias grow")
 
 
 def test_every_entry_is_found_by_its_own_questions(knowledge: KnowledgeBase, index: SearchIndex) -> None:
@@ -120,7 +130,12 @@ def test_forms_of_a_word_have_one_stem(words: tuple[str, ...]) -> None:
 def test_the_longest_phrase_wins() -> None:
     phrases = synonyms.load()
     said = [stem(unit) for unit in units("gpu memory 显存不足")]
-    assert synonyms.meanings(said, phrases) == ["=gpu-memory", "=out-of-memory"]
+    assert synonyms.meanings(said, phrases) == [(0, 2, "=gpu-memory"), (2, 6, "=out-of-memory")]
+
+
+def test_words_that_say_nothing_are_left_out(index: SearchIndex) -> None:
+    assert found(index, "请问大佬，为什么显存不足") == found(index, "显存不足")
+    assert found(index, "hello, why do I get CUDA out of memory") == found(index, "CUDA out of memory")
 
 
 def test_synonyms_that_are_no_lists_are_refused(tmp_path: Path) -> None:

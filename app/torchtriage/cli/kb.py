@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from torchtriage.domain.entry import Entry
     from torchtriage.domain.verdict import Answer
 
+_NOTHING_FITS = {
+    "en": "no entry fits; say what the run does or does not do, or paste its error message",
+    "zh": "没有合适的条目；请描述任务发生了什么，或粘贴报错信息",
+}
 _MOST_HITS = 10
 
 
@@ -151,7 +155,7 @@ def _search(options: argparse.Namespace) -> int:
     for hit in hits:
         print(f"{hit.score:.2f}  {hit.entry:{width}}  {titles[hit.entry]}")
     if not hits:
-        print("没有找到，换个说法试试" if options.lang == "zh" else "nothing found; try other words")
+        print(_NOTHING_FITS[options.lang])
     return 0
 
 

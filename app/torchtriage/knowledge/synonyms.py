@@ -1,4 +1,5 @@
-"""Words that mean the same to a searcher, in English and Chinese, from `synonyms.yaml` beside the entries."""
+"""Words that mean the same to a searcher, in English and Chinese, from `synonyms.yaml` beside the entries, and those
+that mean nothing to a search."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.tokenizer import stem, units
 
 FILE = BUILT_IN / "synonyms.yaml"
+NOTHING = "=nothing"  # the meaning of phrases that are left out
 Phrases = dict[str, list[tuple[tuple[str, ...], str]]]
 
 
@@ -33,14 +35,15 @@ def load(path: Path = FILE) -> Phrases:
     return found
 
 
-def meanings(stems: list[str], phrases: Phrases) -> list[str]:
-    """-> what the stems mean, each stem used once, by the longest phrase that begins at it."""
-    found: list[str] = []
+def meanings(stems: list[str], phrases: Phrases) -> list[tuple[int, int, str]]:
+    """-> (first, behind the last, meaning) of the stems that mean something or nothing, each stem used once, by the
+    longest phrase that begins at it."""
+    found: list[tuple[int, int, str]] = []
     at = 0
     while at < len(stems):
         cut, name = next(_at(stems, at, phrases), ((stems[at],), ""))
         if name:
-            found.append(name)
+            found.append((at, at + len(cut), name))
         at += len(cut)
     return found
 
