@@ -15,6 +15,7 @@ from torchtriage.answer.failure_facts.message import message
 from torchtriage.answer.failure_facts.printed_values import printed_values
 from torchtriage.answer.failure_facts.ranks import ranks, run
 from torchtriage.answer.failure_facts.ranks_beside import ranks_beside
+from torchtriage.answer.failure_facts.sizes import sizes
 from torchtriage.answer.failure_facts.surroundings import surroundings
 from torchtriage.answer.failure_facts.weight_names import weight_names
 from torchtriage.answer.failure_facts.worked_out import worked_out
@@ -23,6 +24,7 @@ from torchtriage.domain.fact import Fact
 KINDS: tuple[Callable[[Failure], Iterable[Fact]], ...] = (
     frames,
     message,
+    sizes,
     code_line,
     imports,
     ranks,

@@ -1,0 +1,99 @@
+"""What the sizes in a message have to do with one another: the failure in, the arithmetic that shows why out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isqrt, prod
+
+from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.domain.fact import Fact
+from torchtriage.lazy_regex import lazy_regex
+
+_WITHIN = 600  # characters of a message
+_PRODUCT = lazy_regex(r"\b(\d{1,12})x(\d{1,12}) and (\d{1,12})x(\d{1,12})\b")
+_VIEW = lazy_regex(r"'?\[(-?\d{1,12}(?:, ?-?\d{1,12}){0,7})\]'? .{1,60} size (\d{1,12})\b")
+_SHAPE = lazy_regex(r"[\[(](\d{1,12}(?:, ?\d{1,12}){1,7})[\])]")
+_IN_BRACKETS = lazy_regex(r"\((\d{1,12})\)")
+_NAMED = lazy_regex(r"\bsize (\d{1,12})\b")
+_NUMBER = lazy_regex(r"(?<![\w.\-/:])\d{1,9}(?![\w/:]|\.\d)")
+_LEAST = 8  # smaller sizes are multiples of one another by chance
+_LEAST_SIDE = 7  # patches along an image
+_MOST_TIMES, _MOST_APART = 64, 4
+_LARGEST_DIVISOR = 4096
+
+
+def sizes(failure: Failure) -> Iterator[Fact]:
+    """`relation`: what the two sizes that do not fit have to do with one another (`4608 = 3 × 1536`,
+    `577 = 24² + 1, 257 = 16² + 1`). `turned_operand`: the matrix of a product that would fit if it were transposed.
+    `packed_outputs`: the outputs of the layer whose weight came as one row of packed 4-bit values. `division`: the
+    larger of the only two numbers of a message divided by the smaller (`46 = 11 × 4 + 2`)."""
+    raised = failure.raised
+    if raised is None:
+        return
+    message = raised.message[:_WITHIN]
+    if product := _PRODUCT.search(message):
+        rows, inner, other, columns = map(int, product.groups())
+        if inner != other and (rows == other or inner == columns):
+            yield failure.fact("turned_operand", product[0].split(" and ")[0 if rows == other else 1])
+        if other == 1 and columns * 2 % inner == 0:
+            yield failure.fact("packed_outputs", columns * 2 // inner)
+    if related := _relation(message):
+        yield failure.fact("relation", related)
+    if divided := _division(message):
+        yield failure.fact("division", divided)
+
+
+def _relation(message: str) -> str | None:
+    if view := _VIEW.search(message):
+        return _of_view([int(size) for size in view[1].split(",")], int(view[2]))
+    pair = _pair(message)
+    if pair is None or min(pair) < _LEAST or pair[0] == pair[1]:
+        return None
+    large, small = max(pair), min(pair)
+    sides = [isqrt(size - 1) for size in pair]
+    if all(side >= _LEAST_SIDE and side * side + 1 == size for side, size in zip(sides, pair, strict=True)):
+        return ", ".join(f"{size} = {side}² + 1" for side, size in zip(sides, pair, strict=True))
+    if large % small == 0 and large // small <= _MOST_TIMES:
+        return f"{large} = {large // small} × {small}"
+    sides = [isqrt(size) for size in pair]
+    if all(side >= _LEAST_SIDE and side * side == size for side, size in zip(sides, pair, strict=True)):
+        return ", ".join(f"{size} = {side}²" for side, size in zip(sides, pair, strict=True))
+    return f"{large} = {small} + {large - small}" if large - small <= _MOST_APART else None
+
+
+def _pair(message: str) -> tuple[int, int] | None:
+    """-> the two sizes that a message sets against each other, where it names exactly two."""
+    if product := _PRODUCT.search(message):
+        return int(product[2]), int(product[3])
+    for form in (_IN_BRACKETS, _NAMED):
+        told = [int(size) for size in form.findall(message)]
+        if len(told) == 2:
+            return told[0], told[1]
+    shapes = [tuple(map(int, shape.split(","))) for shape in _SHAPE.findall(message)]
+    if len(shapes) == 2 and len(shapes[0]) == len(shapes[1]):
+        differ = [(one, other) for one, other in zip(*shapes, strict=True) if one != other]
+        return differ[0] if len(differ) == 1 else None
+    return None
+
+
+def _of_view(target: list[int], elements: int) -> str | None:
+    """-> what the sizes of a shape hold, against the elements that there are."""
+    wanted = prod(size for size in target if size > 0)
+    if wanted in (0, 1, elements) or not elements:
+        return None
+    large, small = max(wanted, elements), min(wanted, elements)
+    times, rest = divmod(large, small)
+    if len(target) > 1 and -1 not in target:
+        held = f"{' × '.join(map(str, target))} = {wanted}"
+        return held if rest else f"{held}; {large} = {times} × {small}"
+    return f"{large} = {times} × {small} + {rest}" if rest else f"{large} = {times} × {small}"
+
+
+def _division(message: str) -> str | None:
+    first = message.strip().split("\n", 1)[0]
+    numbers = list(dict.fromkeys(int(number) for number in _NUMBER.findall(first)))
+    if len(numbers) != 2 or not 1 < min(numbers) <= _LARGEST_DIVISOR:
+        return None
+    large, small = max(numbers), min(numbers)
+    times, rest = divmod(large, small)
+    return f"{large} = {times} × {small} + {rest}" if rest else None

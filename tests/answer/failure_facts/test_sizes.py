@@ -1,0 +1,64 @@
+"""The arithmetic of messages about sizes, as torch and training frameworks print them."""
+
+import pytest
+
+from torchtriage.engine import Engine
+from torchtriage.reading.sources import from_bytes
+
+RAISED = 'Traceback (most recent call last):\n  File "/job/net.py", line 6, in forward\n    y = f(x, w)\n'
+MISFIT = "RuntimeError: The size of tensor a ({}) must match the size of tensor b ({}) at non-singleton dimension 1"
+
+
+def told(engine: Engine, message: str) -> dict[str, object]:
+    found = {fact.name: fact.value for fact in engine.triage(from_bytes(f"{RAISED}{message}\n".encode())).facts}
+    return {name: found[name] for name in ("relation", "turned_operand", "packed_outputs", "division") if name in found}
+
+
+@pytest.mark.parametrize(
+    ("message", "relation"),
+    [
+        (MISFIT.format(577, 257), "577 = 24² + 1, 257 = 16² + 1"),
+        (MISFIT.format(1024, 256), "1024 = 4 × 256"),
+        (MISFIT.format(513, 512), "513 = 512 + 1"),
+        (MISFIT.format(784, 1024), "784 = 28², 1024 = 32²"),
+        (MISFIT.format(4, 2), None),
+        (MISFIT.format(77, 45), None),
+        ("RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x9216 and 256x10)", "9216 = 36 × 256"),
+        (
+            "RuntimeError: shape '[8, 32, 64]' is invalid for input of size 8192",
+            "8 × 32 × 64 = 16384; 16384 = 2 × 8192",
+        ),
+        ("RuntimeError: shape '[4, -1, 49]' is invalid for input of size 20480", "20480 = 104 × 196 + 96"),
+        ("RuntimeError: shape '[4, 100]' is invalid for input of size 512", "4 × 100 = 400"),
+        ("ValueError: weights of shape (151936, 896) do not fit (151936, 448)", "896 = 2 × 448"),
+        ("ValueError: weights of shape (151936, 896) do not fit (32000, 448)", None),
+    ],
+)
+def test_what_two_sizes_have_to_do_with_one_another(engine: Engine, message: str, relation: str | None) -> None:
+    assert told(engine, message).get("relation") == relation
+
+
+@pytest.mark.parametrize(
+    ("shapes", "turned"), [("12x40 and 12x8", "12x40"), ("12x40 and 8x40", "8x40"), ("12x40 and 30x8", None)]
+)
+def test_the_matrix_that_would_fit_if_it_were_transposed(engine: Engine, shapes: str, turned: str | None) -> None:
+    message = f"RuntimeError: mat1 and mat2 shapes cannot be multiplied ({shapes})"
+    assert told(engine, message).get("turned_operand") == turned
+
+
+def test_the_layer_behind_a_packed_4_bit_weight(engine: Engine) -> None:
+    message = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (549x6656 and 1x22151168)"
+    assert told(engine, message)["packed_outputs"] == 6656
+
+
+@pytest.mark.parametrize(
+    ("message", "division"),
+    [
+        ("AssertionError: 46 layers are not divisible by 4 stages", "46 = 11 × 4 + 2"),
+        ("AssertionError: 48 layers are not divisible by 4 stages", None),
+        ("AssertionError: 46 layers, 4 stages and 2 chunks do not fit", None),
+        ("AssertionError: layer1 and v2.5 do not fit", None),
+    ],
+)
+def test_what_is_left_when_one_number_divides_the_other(engine: Engine, message: str, division: str | None) -> None:
+    assert told(engine, message).get("division") == division
