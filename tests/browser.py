@@ -6,9 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 FLAGS = [
@@ -22,6 +25,7 @@ FLAGS = [
     "--disable-sync",
 ]
 
+PATIENCE = 120_000  # milliseconds, for a busy machine
 
 # What a test does in English it does in Chinese in the slow suite; texts are tested without a browser.
 LANGUAGES = ["en", pytest.param("zh", marks=pytest.mark.slow)]
@@ -34,6 +38,18 @@ def views(first: tuple[Any, ...], second: tuple[Any, ...]) -> list[Any]:
         pytest.param(*second, "en", marks=pytest.mark.slow),
     ]
     return [(*first, "en"), (*second, "zh"), *crosswise]
+
+
+def there_are(what: Locator, count: int) -> None:
+    """Waits until the page, which may still be on its way, holds so many of it."""
+    from playwright.sync_api import expect  # here, as it takes a third of a second
+
+    expect(what).to_have_count(count, timeout=PATIENCE)
+
+
+def has_focus(page: Page, tag: str) -> None:
+    """Waits until an element of this kind has the focus."""
+    page.wait_for_function("tag => document.activeElement.tagName === tag", arg=tag, timeout=PATIENCE)
 
 
 def find_chromium() -> str | None:

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 
     from torchtriage.settings import Settings
 
-# Tests are never timed: the machine that runs them is shared.
-hypothesis.settings.register_profile("untimed", deadline=None)
+# Tests are never timed: the machine that runs them is shared. Their examples are the same each time.
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("untimed")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email import message_from_bytes, policy
@@ -17,6 +16,7 @@ from hypothesis import given
 
 from tests.chat.notices import hostile, usual
 from tests.chat.test_outbound_http import certificate
+from tests.ports import kept_port
 from torchtriage.chat.delivery_errors import Undelivered
 from torchtriage.chat.mail import Mail, Server, message
 from torchtriage.domain.notice import Notice
@@ -47,14 +47,13 @@ class Box:
 
 @contextmanager
 def smtp(box: Box, **more: Any) -> Iterator[int]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    controller = Controller(box, hostname="127.0.0.1", port=port, **more)
-    controller.start()
-    try:
-        yield port
-    finally:
-        controller.stop()
+    with kept_port() as port:
+        controller = Controller(box, hostname="127.0.0.1", port=port, **more)
+        controller.start()
+        try:
+            yield port
+        finally:
+            controller.stop()
 
 
 def plain(port: int) -> Mail:

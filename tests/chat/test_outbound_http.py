@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.http_server import Asked, Told, serving
+from tests.ports import kept_port
 from torchtriage.chat.delivery_errors import Undelivered, retry_after
 from torchtriage.chat.outbound_http import Outgoing, refuse
 from torchtriage.chat.ssrf_guard import is_public
@@ -175,9 +176,7 @@ def test_a_server_that_drips_is_left_when_the_time_is_over() -> None:
 
 
 def test_where_nobody_answers_it_can_be_tried_again() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-    with pytest.raises(Undelivered) as refused:
+    with kept_port() as port, pytest.raises(Undelivered) as refused:
         Outgoing(private=True).post(f"http://127.0.0.1:{port}/", b"")
     assert refused.value.passing
 

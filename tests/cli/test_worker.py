@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ports import kept_port
 from tests.postgres import PostgresServer
 from tests.services.logs import OUT_OF_MEMORY, upload
 from torchtriage.cli.main import main
@@ -70,9 +70,7 @@ def sent(service: Service, content: bytes = OUT_OF_MEMORY) -> str:
 
 @pytest.mark.postgres
 def test_a_worker_triages_what_a_server_accepted_and_who_waits_is_told(accepting: Service) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = int(listening.getsockname()[1])
-    with worker(accepting.settings, TRIAGE_WORKER_METRICS_PORT=str(port)):
+    with kept_port() as port, worker(accepting.settings, TRIAGE_WORKER_METRICS_PORT=str(port)):
         incident_id = sent(accepting)
         future = accepting.queue.find(incident_id)
         assert future is not None

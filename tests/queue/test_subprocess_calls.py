@@ -97,9 +97,9 @@ def test_one_that_was_killed_is_told_from_one_that_broke(processes: SubprocessPo
 
 
 def test_a_call_that_takes_too_long_is_ended() -> None:
-    processes = SubprocessPool(make, (1,), 1, 0.3, 512 * MIB)
-    with pytest.raises(CallFailed, match=r"longer than 0.3 seconds"):
-        processes.call("sleep", 60)
+    processes = SubprocessPool(make, (1,), 1, 2, 512 * MIB)
+    with pytest.raises(CallFailed, match=r"longer than 2 seconds"):
+        processes.call("sleep", 600)
     assert processes.call("add", 2) == 3
     processes.close()
 
@@ -178,6 +178,41 @@ def test_a_process_that_stops_before_it_took_its_arguments_is_ended(monkeypatch:
     with pytest.raises(NotStarted):
         processes.call()
     processes.close()
+
+
+class InterruptsItsReader:
+    """Arrives in the other process while that starts, as a Ctrl-C at the service's terminal does."""
+
+    def __call__(self) -> Callable[[], str]:
+        return str
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return interrupted_here, ()
+
+
+def interrupted_here() -> InterruptsItsReader:
+    os.kill(os.getpid(), signal.SIGINT)
+    return InterruptsItsReader()
+
+
+def test_ctrl_c_while_a_process_starts_is_left_to_the_service() -> None:
+    processes = SubprocessPool(InterruptsItsReader(), (), 1, 60, 512 * MIB)
+    assert processes.call() == ""
+    processes.close()
+
+
+@pytest.mark.parametrize("sent", ["b''", "struct.pack('!i', 1000) + b'cut short'"], ids=["nothing", "a part"])
+def test_a_process_whose_owner_dies_before_it_gave_all_arguments_ends_without_a_word(sent: str) -> None:
+    program = (
+        "import multiprocessing, os, struct\n"
+        "from torchtriage.queue.subprocess_calls import _serve\n"
+        "line, owner = multiprocessing.Pipe()\n"
+        f"os.write(owner.fileno(), {sent})\n"
+        "owner.close()\n"
+        "_serve(line, str, 512 << 20)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_a_call_alone_waits_for_the_others_and_they_for_it(processes: SubprocessPool) -> None:

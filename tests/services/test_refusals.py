@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -175,7 +176,7 @@ def test_a_worker_ends_soon_where_it_is_asked_to_while_its_database_is_away(
         with own_postgres.stopped():
             until(lambda: "the queue is unavailable" in worker.messages.read_text())
             worker.process.terminate()
-            assert worker.process.wait(timeout=25) == 0
+            assert worker.process.wait(timeout=PATIENCE) == 0  # by itself: who is ended after 28 seconds ends with 1
         assert "Traceback" not in worker.messages.read_text()
 
 
@@ -212,10 +213,17 @@ def test_not_ready_while_another_process_holds_the_database(tmp_path: Path) -> N
         assert server.ask("GET", "/readyz")[0] == 200
         other = sqlite3.connect(folder / "torchtriage.db", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        status, answer = server.ask("GET", "/readyz", timeout=3)  # as long as Kubernetes waits
+        answers: list[tuple[int, Any]] = []
+
+        def answered() -> bool:
+            answers.append(server.ask("GET", "/readyz", timeout=3))  # as long as Kubernetes waits
+            return answers[-1][0] != 0  # a busy machine may be late; who waits for the database is each time
+
+        until(answered)
         other.execute("ROLLBACK")
         other.close()
-        assert (status, answer["error"]["code"]) == (503, "storage_unavailable")
+        assert [answer["error"]["code"] for status, answer in answers if status] == ["storage_unavailable"]
         until(lambda: server.ask("GET", "/readyz")[0] == 200)
-    (said,) = server.messages.read_text().splitlines()  # one line, no traceback
-    assert "GET /readyz: the database" in said
+    said = [line for line in server.messages.read_text().splitlines() if "maintenance postponed" not in line]
+    assert len(said) == len(answers)  # a line each, no traceback
+    assert all("GET /readyz: the database" in line for line in said)

@@ -1,39 +1,62 @@
 from __future__ import annotations
 
-import time
 from contextlib import ExitStack
 
+import pytest
+
+from torchtriage.services import upload_progress
 from torchtriage.services.upload_progress import UploadCounter
 
 
-def waited(counter: UploadCounter, seconds: float) -> float:
+class Clock:
+    """Stands for the module `time`: it goes on when somebody sleeps, and only then."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(upload_progress, "time", made)
+    return made
+
+
+def waited(clock: Clock, counter: UploadCounter, seconds: float) -> float:
     """-> for how long work that can wait gave way."""
-    began = time.monotonic()
+    began = clock.now
     counter.wait_until_few(seconds)
-    return time.monotonic() - began
+    return clock.now - began
 
 
-def test_nobody_waits_while_few_logs_are_taken_in() -> None:
+def test_nobody_waits_while_few_logs_are_taken_in(clock: Clock) -> None:
     counter = UploadCounter()
-    assert waited(counter, 60) < 30
+    assert waited(clock, counter, 60) == 0
     with counter.counted(), counter.counted():
-        assert waited(counter, 60) < 30
+        clock.sleep(1)
+        assert waited(clock, counter, 60) == 0
 
 
-def test_work_that_can_wait_does_so_for_a_while_in_a_storm() -> None:
+def test_work_that_can_wait_does_so_for_a_while_in_a_storm(clock: Clock) -> None:
     counter = UploadCounter()
     with ExitStack() as storm:
         for _ in range(8):
             storm.enter_context(counter.counted())
-        time.sleep(0.3)  # they are what there was lately
-        assert waited(counter, 0.3) >= 0.3
-    assert waited(counter, 60) < 30
+        clock.sleep(0.3)  # they are what there was lately
+        assert waited(clock, counter, 0.3) == pytest.approx(0.3)
+    assert 0 < waited(clock, counter, 60) < 1
 
 
-def test_a_moment_without_any_is_no_end_of_a_storm() -> None:
+def test_a_moment_without_any_is_no_end_of_a_storm(clock: Clock) -> None:
     counter = UploadCounter()
     with ExitStack() as storm:
         for _ in range(1000):
             storm.enter_context(counter.counted())
-        time.sleep(0.3)
-    assert waited(counter, 0.02) >= 0.02
+        clock.sleep(0.3)
+    assert waited(clock, counter, 0.02) == pytest.approx(0.02)

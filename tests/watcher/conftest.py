@@ -20,7 +20,7 @@ from torchtriage.watcher.kubernetes_api import connected
 from torchtriage.watcher.options import Options
 from torchtriage.watcher.watcher import Watcher
 
-PATIENCE = 60.0  # seconds, after which what should have happened has not
+PATIENCE = 300.0  # seconds, after which what should have happened has not
 
 
 def until(what: Callable[[], Any]) -> Any:
@@ -74,7 +74,7 @@ class Bench:
         thread.start()
         try:
             until(lambda: watcher.port or not thread.is_alive())
-            until(lambda: httpx2.get(f"http://127.0.0.1:{watcher.port}/readyz").status_code == 200)
+            until(lambda: httpx2.get(f"http://127.0.0.1:{watcher.port}/readyz", timeout=PATIENCE).status_code == 200)
             yield watcher
         finally:
             watcher.stop()
@@ -85,7 +85,9 @@ class Bench:
         """-> what the service got of this cluster, the oldest first, once it is so many and all have their verdict."""
 
         def found() -> list[dict[str, Any]]:
-            items = httpx2.get(f"{self.url}/api/v1/incidents", params={"cluster": self.name}).json()["items"]
+            items = httpx2.get(f"{self.url}/api/v1/incidents", params={"cluster": self.name}, timeout=PATIENCE).json()[
+                "items"
+            ]
             done = [item for item in items if item["state"] == "triaged"]
             return done if len(done) >= count else []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from typing import Any
@@ -11,8 +10,9 @@ from typing import Any
 import httpx2
 
 from tests.conftest import serving as serving_triage
+from tests.ports import kept_port
 from tests.watcher.api_server import ApiServer
-from tests.watcher.conftest import Bench, until
+from tests.watcher.conftest import PATIENCE, Bench, until
 from tests.watcher.pods import (
     at,
     event,
@@ -350,25 +350,23 @@ def test_what_only_follows_from_a_reported_failure_is_not_reported_again(bench: 
 
 
 def test_the_command_ends_when_it_is_asked_to(bench: Bench, api: ApiServer) -> None:
-
     told = of_pytorchjob("told", 0)[0]
     write(api, told, raised(OOM))
     api.apply(told)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "torchtriage.cli.main", "watch-kubernetes", "--url", bench.url, "--cluster", bench.name,
-               "--folder", str(bench.folder / "data"), "--kubeconfig", str(bench.kubeconfig), "--port", str(port),
-               "--settle", "5", "--oldest", "1e9"]  # fmt: skip
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
-        api.apply(failed(told))
-        bench.incidents(1)
-        address = f"http://127.0.0.1:{port}"
-        assert httpx2.get(address + "/healthz").status_code == httpx2.get(address + "/readyz").status_code == 200
-        assert 'torchtriage_watcher_failures_total{reason="Error"} 1.0' in httpx2.get(address + "/metrics").text
-    finally:
-        process.terminate()
-        _, said = process.communicate(timeout=60)
+    with kept_port() as port:
+        command = [sys.executable, "-m", "torchtriage.cli.main", "watch-kubernetes", "--url", bench.url,
+                   "--cluster", bench.name, "--folder", str(bench.folder / "data"), "--kubeconfig", str(bench.kubeconfig),
+                   "--port", str(port), "--settle", "5", "--oldest", "1e9"]  # fmt: skip
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        try:
+            api.apply(failed(told))
+            bench.incidents(1)
+            address = f"http://127.0.0.1:{port}"
+            assert httpx2.get(address + "/healthz").status_code == httpx2.get(address + "/readyz").status_code == 200
+            assert 'torchtriage_watcher_failures_total{reason="Error"} 1.0' in httpx2.get(address + "/metrics").text
+        finally:
+            process.terminate()
+            _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert "PyTorchJob ml/told attempt 0" in said
     assert f"{bench.url}/incidents/" in said

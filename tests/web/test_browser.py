@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser import views
+from tests.browser import has_focus, there_are, views
 from tests.web.logs import OOM
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def test_a_pasted_log_gets_its_verdict(page: Page, live_server: LiveServer) -> N
     evidence = page.locator("ol.evidence").first
     assert "CUDA out of memory. Tried to allocate" in evidence.inner_text()
     evidence.get_by_role("link", name="line 4").click()
-    assert page.url.endswith("#L4")
-    assert page.locator("#L4").is_visible()
+    page.wait_for_url(re.compile("#L4$"))
+    page.locator("#L4").wait_for()
     assert not failures
 
 
@@ -97,7 +97,7 @@ def test_it_all_works_without_script(browser: Browser, live_server: LiveServer) 
         page = context.new_page()
         hand_in(page, live_server)
         assert "rank 3" in page.locator(".strip").inner_text()
-        assert page.locator("button.copy:visible").count() == 0
+        there_are(page.locator("button.copy:visible"), 0)
         page.get_by_role("link", name="Group 1").click()
         page.get_by_role("button", name="Ignore").click()
         page.locator(".strip .status.ignored").wait_for()
@@ -118,18 +118,18 @@ def test_the_list_is_filtered_by_a_form_and_its_chips(page: Page, live_server: L
     hand_in(page, live_server, UNKNOWN)
     assert "owned" not in page.title()
     page.goto(f"{live_server.url}/incidents")
-    assert page.locator(".row").count() == 2
+    there_are(page.locator(".row"), 2)
     page.get_by_label("Outcome").select_option("unexplained")
     page.get_by_role("button", name="Filter").click()
     page.wait_for_url(re.compile("outcome=unexplained"))
-    assert page.locator(".row").count() == 1
+    there_are(page.locator(".row"), 1)
     page.get_by_role("link", name=re.compile("remove this filter")).click()
     page.wait_for_url(re.compile(r"/incidents$"))
-    assert page.locator(".row").count() == 2
+    there_are(page.locator(".row"), 2)
     page.get_by_role("searchbox", name="Search, or #123").fill("WidgetJammed")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("q=WidgetJammed"))
-    assert page.locator(".row").count() == 1
+    there_are(page.locator(".row"), 1)
 
 
 def test_a_group_is_resolved(page: Page, live_server: LiveServer) -> None:
@@ -139,7 +139,7 @@ def test_a_group_is_resolved(page: Page, live_server: LiveServer) -> None:
     page.get_by_role("button", name="Resolve").click()
     page.locator(".strip .status.resolved").wait_for()
     assert page.get_by_role("button", name="Resolve").is_disabled()
-    assert page.locator(".row").count() == 1
+    there_are(page.locator(".row"), 1)
 
 
 def test_an_entry_is_found_and_leads_to_its_incidents(page: Page, live_server: LiveServer) -> None:
@@ -150,7 +150,7 @@ def test_an_entry_is_found_and_leads_to_its_incidents(page: Page, live_server: L
     page.locator('.found a[href="/knowledge/cuda.oom"]').click()
     page.wait_for_url(re.compile("/knowledge/cuda.oom"))
     page.locator(".rows .what a").click()
-    assert page.url == incident
+    page.wait_for_url(incident)
 
 
 def test_answers_follow_a_symptom_while_it_is_typed(page: Page, live_server: LiveServer) -> None:
@@ -201,7 +201,7 @@ def test_the_keyboard_alone_leads_from_a_paste_to_its_line_and_back(page: Page, 
     page.wait_for_url(re.compile(r"/incidents/\d+$"))
     verdict = page.url
     page.locator(".strip").wait_for()
-    assert page.evaluate("() => document.activeElement.tagName") == "H1"  # a screen reader begins with the verdict
+    has_focus(page, "H1")  # a screen reader begins with the verdict
     page.keyboard.press("j")
     assert page.evaluate("() => document.activeElement.getAttribute('href')") == "#L4"
     page.keyboard.press("l")

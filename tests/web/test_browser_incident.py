@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 
-from tests.browser import views
+from tests.browser import there_are, views
 from tests.logs import PEER_CLOSED, WAITING, steps, text, traceback
 from tests.web.test_browser import COPIED, objections
 from torchtriage.web.pages.home import SAMPLES
@@ -58,10 +58,9 @@ def test_the_first_screen_answers_without_scrolling(
 
 def test_the_ranks_over_time_lead_to_their_lines(page: Page, shared_server: LiveServer) -> None:
     sample(page, shared_server, "stuck")
-    lanes = page.locator(".ranks-over-time .lane")
-    assert lanes.count() == 8
+    there_are(page.locator(".ranks-over-time .lane"), 8)
     assert "rank 3" in page.locator(".lane.missing").inner_text()
-    assert page.locator(".lane.waited .waits").count() == 7
+    there_are(page.locator(".lane.waited .waits"), 7)
     page.locator(".ranks-over-time").get_by_text("Show as table").click()
     row = page.get_by_role("row").filter(has_text="waited for other ranks").first
     assert "10 min" in row.inner_text()
@@ -84,7 +83,7 @@ def test_the_run_over_time_leads_to_its_lines(browser: Browser, shared_server: L
         page.goto(f"{shared_server.url}/incidents/{taken.json()['id']}")
         drawn = page.locator(".run-over-time")
         assert "usually 9 s a step" in drawn.inner_text()
-        assert drawn.locator(".curve").count() == 3
+        there_are(drawn.locator(".curve"), 3)
         assert not objections(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         drawn.get_by_text("Show as table").click()
@@ -96,9 +95,9 @@ def test_the_run_over_time_leads_to_its_lines(browser: Browser, shared_server: L
 def test_many_ranks_are_folded_and_lines_without_times_say_so(page: Page, shared_server: LiveServer) -> None:
     taken = httpx2.post(f"{shared_server.url}/api/v1/incidents?wait=60", content=many_ranks(512), timeout=120)
     page.goto(f"{shared_server.url}/incidents/{taken.json()['id']}")
-    assert page.locator(".ranks-over-time .lane").count() == 2
+    there_are(page.locator(".ranks-over-time .lane"), 2)
     assert "0-16,18-511" in page.locator(".lane.waited").inner_text()
-    assert page.get_by_text("in line order, not to scale").is_visible()
+    page.get_by_text("in line order, not to scale").wait_for()
 
 
 def test_keys_step_through_the_evidence_and_are_told(page: Page, shared_server: LiveServer) -> None:
@@ -137,7 +136,7 @@ def test_it_says_why_it_was_not_another_entry(page: Page, shared_server: LiveSer
     page.locator(".candidates").get_by_role("link", name=re.compile("Why not")).first.click()
     page.wait_for_url(re.compile("/why\\?entry="))
     page.get_by_text(re.compile("it matched, but cuda.oom")).wait_for()
-    assert page.locator(".why-signs .nearest").count()
+    page.locator(".why-signs .nearest").first.wait_for()
     assert not objections(page)
     page.goto(f"{address}#why")
     page.get_by_label("Check another entry").fill("no.such-entry")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser import views
+from tests.browser import there_are, views
 from tests.web.logs import OOM
 from tests.web.test_browser import hand_in, objections
 
@@ -32,7 +32,7 @@ def test_owner_and_kind_narrow_what_is_found_and_stay_in_the_address(page: Page,
     page.locator('.found a[href="/knowledge/hw.nvlink"]').wait_for()
     page.wait_for_url(re.compile(r"q=nvlink\+eror&owner=hardware"))
     page.reload()
-    assert page.locator('.found a[href="/knowledge/hw.nvlink"]').count() == 1
+    there_are(page.locator('.found a[href="/knowledge/hw.nvlink"]'), 1)
     page.get_by_label("Kind").select_option("advice")
     page.get_by_text("Nothing found").wait_for()
 
@@ -41,7 +41,7 @@ def test_an_area_is_a_step_away(page: Page, shared_server: LiveServer) -> None:
     page.goto(f"{shared_server.url}/knowledge")
     page.get_by_role("navigation", name="Areas").get_by_role("link", name=re.compile("DataLoader")).click()
     page.wait_for_url(re.compile("area=dataloader"))
-    assert page.locator(".area").count() == 1
+    there_are(page.locator(".area"), 1)
     page.get_by_role("link", name="All areas").click()
     page.wait_for_url(re.compile("/knowledge$"))
 
@@ -72,7 +72,8 @@ def test_entries_lead_to_what_they_explain_and_back(page: Page, shared_server: L
     page.goto(f"{shared_server.url}/knowledge/{ENTRY}")
     page.locator("section", has=page.locator("#explains")).locator('a[href="/knowledge/process.sigbus"]').click()
     page.wait_for_url(re.compile("process.sigbus$"))
-    assert page.locator("section", has=page.locator("#explained_by")).locator(f'a[href="/knowledge/{ENTRY}"]').count()
+    explained_by = page.locator("section", has=page.locator("#explained_by"))
+    explained_by.locator(f'a[href="/knowledge/{ENTRY}"]').first.wait_for()
 
 
 @pytest.mark.parametrize("script", [True, False])
@@ -107,7 +108,7 @@ def test_symptoms_are_found_without_script(browser: Browser, shared_server: Live
         page.get_by_role("button", name="搜索", exact=True).click()
         page.wait_for_url(re.compile("owner=user"))
         page.locator('.found a[href="/knowledge/cuda.oom"]').click()
-        assert page.get_by_role("heading", name="识别特征").is_visible()
+        page.get_by_role("heading", name="识别特征").wait_for()
 
 
 @pytest.mark.parametrize(("width", "scheme", "lang"), views((1440, "dark"), (390, "light")))

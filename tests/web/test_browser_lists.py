@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.browser import LANGUAGES, views
+from tests.browser import LANGUAGES, there_are, views
 from tests.web.logs import OOM
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def test_incidents_are_chosen_judged_and_deleted(context: BrowserContext, filled
     page.goto(f"{filled.url}/incidents?cluster=blue")
     every = page.locator("input[data-all]")
     every.check()
-    assert page.locator("input.pick:checked").count() == 2
+    there_are(page.locator("input.pick:checked"), 2)
     page.locator("input.pick").first.uncheck()
     assert every.evaluate("box => box.indeterminate")
     page.locator("button[value=right]").click()
@@ -83,14 +83,14 @@ def test_incidents_are_chosen_judged_and_deleted(context: BrowserContext, filled
     page.locator("input.pick").first.check()
     page.locator("button[value=delete]").click()
     page.locator("button.danger").wait_for()
-    assert page.locator(".row").count() == 1
+    there_are(page.locator(".row"), 1)
     page.locator("a.button").click()
     page.wait_for_url(re.compile(r"/incidents\?cluster=blue$"))
     page.locator("input.pick").first.check()
     page.locator("button[value=delete]").click()
     page.locator("button.danger").click()
     page.wait_for_url(re.compile("said=deleted"))
-    assert page.locator(".row").count() == 1
+    there_are(page.locator(".row"), 1)
     assert not failures
 
 
@@ -105,10 +105,10 @@ def test_a_view_is_saved_and_deleted_and_brought_back(context: BrowserContext, f
     page.wait_for_url(re.compile("said=saved"))
     page.goto(f"{filled.url}/incidents")
     page.get_by_role("link", name="the green ones").click()
-    assert page.locator(".row").count() == 5
+    there_are(page.locator(".row"), 5)
     page.locator("form.view button").click()
     page.wait_for_url(re.compile("said=removed"))
-    assert page.get_by_role("link", name="the green ones").count() == 0
+    there_are(page.get_by_role("link", name="the green ones"), 0)
     page.locator(".notice.done button").click()
     page.get_by_role("link", name="the green ones").wait_for()
 
@@ -129,14 +129,14 @@ def test_groups_are_resolved_together_and_that_is_undone(context: BrowserContext
     page = context.new_page()
     failures = listen(page)
     page.goto(f"{filled.url}/groups?sort=count")
-    assert page.locator("svg.spark").count() == 4
+    there_are(page.locator("svg.spark"), 4)
     page.locator("input[data-all]").check()
     page.locator(".bulk button[value=resolved]").click()
     page.locator(".notice.done").wait_for()
-    assert page.locator(".status.resolved").count() == 4
+    there_are(page.locator(".status.resolved"), 4)
     page.locator(".notice.done button").click()
     page.wait_for_url(re.compile(r"/groups\?sort=count$"))
-    assert page.locator(".status.resolved").count() == 0
+    there_are(page.locator(".status.resolved"), 0)
     assert not failures
 
 
@@ -149,7 +149,7 @@ def test_groups_are_merged_split_muted_and_noted(context: BrowserContext, filled
     assert "2" in page.locator(".strip strong").first.inner_text()
     page.locator(".notice.done button").click()
     page.wait_for_url(re.compile("said=unmerged"))
-    assert page.locator("input[type=checkbox][name=other][value='3']").count() == 1
+    there_are(page.locator("input[type=checkbox][name=other][value='3']"), 1)
     page.locator("#g-owner").fill("ann")
     page.locator("#g-note").fill("seen since the upgrade")
     page.locator("#g-note + button").click()
@@ -163,7 +163,7 @@ def test_groups_are_merged_split_muted_and_noted(context: BrowserContext, filled
     page.locator("form[action$='/split'] button").click()
     page.locator(".notice.done a").click()
     page.wait_for_url(re.compile(r"/groups/5$"))
-    assert page.locator(".row").count() == 1
+    there_are(page.locator(".row"), 1)
 
 
 def test_an_entry_is_drafted_from_the_work_list(context: BrowserContext, filled: LiveServer) -> None:
@@ -174,6 +174,7 @@ def test_an_entry_is_drafted_from_the_work_list(context: BrowserContext, filled:
     page.wait_for_url(re.compile(r"/unexplained/\d+$"))
     copy = page.locator(".command").last
     copy.get_by_role("button").click()
+    copy.get_by_text(re.compile("Copied|已复制")).wait_for()
     text = page.evaluate("() => navigator.clipboard.readText()")
     assert text.startswith("id: new.widget")
     assert "jammed" in text
@@ -183,11 +184,11 @@ def test_the_dashboard_draws_counts_and_drains(context: BrowserContext, filled: 
     page = context.new_page()
     failures = listen(page)
     page.goto(f"{filled.url}/dashboard")
-    assert page.locator(".chart svg[role=img] rect").count() >= 4
-    assert page.locator("rect title").count() >= 4
+    page.wait_for_function("document.querySelectorAll('.chart svg[role=img] rect').length >= 4")
+    page.wait_for_function("document.querySelectorAll('rect title').length >= 4")
     page.locator(".chart summary").first.click()
-    assert page.locator(".chart table").first.locator("tbody tr").count() == 30
-    assert page.locator(".command code", has_text="--exclude=gpu-7").count() == 1
+    there_are(page.locator(".chart table").first.locator("tbody tr"), 30)
+    there_are(page.locator(".command code", has_text="--exclude=gpu-7"), 1)
     page.locator("#f-cluster").select_option("blue")
     page.locator("form.filters button").click()
     page.wait_for_url(re.compile("cluster=blue"))
@@ -201,11 +202,11 @@ def test_a_host_leads_to_its_incidents(context: BrowserContext, filled: LiveServ
     page = context.new_page()
     page.goto(f"{filled.url}/hosts")
     page.get_by_role("link", name="gpu-7").click()
-    assert page.locator(".row").count() == 2
-    assert page.locator(".command code", has_text="kubectl cordon gpu-7").count() == 1
+    there_are(page.locator(".row"), 2)
+    there_are(page.locator(".command code", has_text="kubectl cordon gpu-7"), 1)
     page.locator("main table a").first.click()
     page.wait_for_url(re.compile("host=gpu-7"))
-    assert page.locator(".row").count() == 2
+    there_are(page.locator(".row"), 2)
 
 
 def test_a_phone_shows_all_of_a_host_and_of_a_cluster(browser: Browser, filled: LiveServer) -> None:
@@ -226,7 +227,7 @@ def test_a_token_is_made_and_revoked(context: BrowserContext, filled: LiveServer
     secret = page.locator(".notice .command code").inner_text()
     assert secret.startswith("tt_")
     page.goto(f"{filled.url}/settings")
-    assert page.get_by_text(secret).count() == 0
+    there_are(page.get_by_text(secret), 0)
     page.locator("details.ask summary").click()
     page.locator("details.ask button.danger").click()
     page.locator("details.ask").wait_for(state="detached")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 
+from tests.browser import there_are
 from tests.web.logs import OOM
 from tests.web.test_browser import objections
 
@@ -93,7 +94,7 @@ def test_a_range_of_lines_is_chosen_and_copied(browser: Browser, log: str) -> No
         assert page.url.endswith("?line=6000-6003#L6000")
         assert page.locator("#said").inner_text().startswith("Lines 6,000–6,003 selected")
         page.keyboard.press("K")
-        assert page.locator("li.focus").count() == 3
+        there_are(page.locator("li.focus"), 3)
         page.keyboard.press("c")
         page.get_by_text("Copied").wait_for()
         copied = page.evaluate("() => navigator.clipboard.readText()").splitlines()
@@ -112,8 +113,8 @@ def test_a_range_is_shown_without_script_and_the_log_is_saved_as_it_is(browser: 
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(f"{log}?line=6000-6002")
-        assert page.locator("li.focus").count() == 3
-        assert page.locator("#copy-lines:visible").count() == 0
+        there_are(page.locator("li.focus"), 3)
+        there_are(page.locator("#copy-lines:visible"), 0)
         with page.expect_download() as saved:
             page.get_by_role("link", name="Download").click()
         assert saved.value.path().read_text() == long_log()
@@ -172,7 +173,7 @@ def test_equal_lines_are_folded(page: Page, log: str) -> None:
     folded = page.locator("details.equal").first
     assert "29 identical lines" in folded.inner_text()
     folded.locator("summary").click()
-    assert folded.locator("li").count() == 29
+    there_are(folded.locator("li"), 29)
 
 
 def test_keys_step_from_mark_to_mark(page: Page, log: str) -> None:
@@ -181,7 +182,7 @@ def test_keys_step_from_mark_to_mark(page: Page, log: str) -> None:
     page.keyboard.press("j")
     page.locator("li.evidence.focus").wait_for()
     page.keyboard.press("?")
-    assert page.get_by_role("dialog").is_visible()
+    page.get_by_role("dialog").wait_for()
 
 
 def test_all_of_it_works_without_script(browser: Browser, log: str) -> None:
@@ -191,24 +192,25 @@ def test_all_of_it_works_without_script(browser: Browser, log: str) -> None:
         assert page.locator(f"#L{LINES // 2 + 4}").is_visible()
         last = shown(page)[1]
         page.get_by_role("link", name="Later ↓").click()
-        assert shown(page)[0] == last + 1
+        page.locator(f"ol.piece > li:first-child#L{last + 1}").wait_for()
         page.get_by_role("link", name="↑ Earlier").click()
-        assert shown(page)[1] == last
+        page.locator(f"ol.piece > li:last-child#L{last}").wait_for()
         page.get_by_label("Search this log").fill("waits at 7999 ")
         page.get_by_role("button", name="Next ↓").click()
         page.wait_for_url(re.compile(rf"line={LINES + 4}.*#L{LINES + 4}$"))
         assert page.locator("li.focus mark").inner_text() == "waits at 7999"
         page.get_by_role("button", name="Next ↓").click()
-        assert page.get_by_role("status").inner_text() == "No more matches. Search from the beginning"
+        page.get_by_role("status").get_by_text("No more matches. Search from the beginning").wait_for()
         page.get_by_role("link", name="Search from the beginning").click()
         assert page.locator("li.focus mark").inner_text() == "waits at 7999"
         page.get_by_label("Search this log").fill("in no line")
         page.get_by_role("button", name="Next ↓").click()
         page.get_by_role("link", name="Search from the beginning").click()
-        assert page.get_by_role("status").inner_text() == "No more matches."
+        page.get_by_role("status").get_by_text("No more matches.", exact=True).wait_for()
         page.get_by_label("rank", exact=True).fill("2")
         page.get_by_label("Line", exact=True).fill("500")
         page.locator("#goto button").click()
+        page.wait_for_url(re.compile("rank=2"))
         assert set(page.locator("ol.piece .who").all_text_contents()) == {"2"}
 
 

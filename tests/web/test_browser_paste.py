@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser import has_focus, there_are
 from tests.web.logs import OOM
 from tests.web.test_browser import hand_in, objections
 from torchtriage.web.pages.home import SAMPLES
@@ -44,8 +45,8 @@ def test_the_verdict_stands_in_the_same_view_with_a_link_to_share(page: Page, sh
     arrived(page)
     assert page.evaluate("window.here"), "the page was loaded anew"
     assert "memory" in page.locator("h1").inner_text()
-    assert page.evaluate("document.activeElement.tagName") == "H1"
-    assert page.locator(".actions").get_by_role("button", name="Copy link").is_visible()
+    has_focus(page, "H1")
+    page.locator(".actions").get_by_role("button", name="Copy link").wait_for()
     page.get_by_text("Triage another log").click()
     page.locator("#pasted").fill(OOM.replace("rank3", "rank1"))
     page.get_by_role("button", name="Triage", exact=True).click()
@@ -65,7 +66,7 @@ def test_back_from_a_verdict_that_was_loaded_anew_leads_to_the_form(page: Page, 
     page.go_back()
     page.go_back()
     page.locator("#pasted").wait_for()
-    assert page.locator(".strip").count() == 0
+    there_are(page.locator(".strip"), 0)
 
 
 def test_a_folder_is_one_run_and_what_is_no_log_is_left_out(
@@ -82,8 +83,8 @@ def test_a_folder_is_one_run_and_what_is_no_log_is_left_out(
     page.get_by_role("button", name="Triage", exact=True).click()
     arrived(page)
     page.get_by_role("link", name="Open the whole log").first.click()
+    there_are(page.locator("#file option"), 2)
     names = page.locator("#file option").all_inner_texts()
-    assert len(names) == 2
     assert all(name.endswith("/stderr.log") for name in names)
 
 
@@ -117,13 +118,13 @@ def test_samples_fill_the_form(browser: Browser, shared_server: LiveServer, scri
     with browser.new_context(java_script_enabled=script) as context:
         page = context.new_page()
         page.goto(shared_server.url)
-        assert page.locator(".samples a").count() == len(SAMPLES)
+        there_are(page.locator(".samples a"), len(SAMPLES))
         page.get_by_role("link", name="A broken GPU").click()
-        assert "ECC" in page.locator("#pasted").input_value()
+        page.wait_for_function("document.querySelector('#pasted')?.value.includes('ECC')")
         page.get_by_role("button", name="Triage", exact=True).click()
         page.wait_for_url(re.compile(r"/incidents/\d+$"))
         page.locator(".strip").get_by_text("Yes, on other hosts").wait_for()
-        assert page.locator(".strip code").get_by_text("--exclude=gpu-013").is_visible()
+        page.locator(".strip code").get_by_text("--exclude=gpu-013").wait_for()
 
 
 def test_what_went_wrong_can_be_said_without_script(browser: Browser, shared_server: LiveServer) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser import views
+from tests.browser import there_are, views
 from tests.web.live import serving
 from tests.web.logs import OOM
 from torchtriage.domain.access import Scope
@@ -169,8 +169,8 @@ def test_a_login_leads_on_and_forbids_what_the_token_does_not_allow(
                 page.wait_for_url(f"{url}/settings")
                 found += problems_of(page, "/settings")
                 allowed = secret == secrets[1]
-                assert page.locator("#tokens").count() == allowed
-                assert page.locator(".status-code").count() == (not allowed)
+                there_are(page.locator("#tokens"), int(allowed))
+                there_are(page.locator(".status-code"), int(not allowed))
     close_service(service)
     assert not found
 
@@ -188,8 +188,8 @@ def test_an_inconclusive_log_is_neither_green_nor_red(browser: Browser, tmp_path
         tried = "c => { const p = document.createElement('p'); p.style.color = c; document.body.append(p); return getComputedStyle(p).color }"
         reds = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--red')")
         assert colour not in (page.evaluate(tried, greens), page.evaluate(tried, reds))
-        assert page.locator(".notice.inconclusive").is_visible()
-        assert page.locator(".do li").count() == 3
-        assert page.locator("#unknown").is_visible()
+        page.locator(".notice.inconclusive").wait_for()
+        there_are(page.locator(".do li"), 3)
+        page.locator("#unknown").wait_for()
         page.close()
     close_service(service)

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import uvicorn
@@ -28,18 +29,30 @@ async def greet(scope: Scope, receive: Receive, send: Send) -> None:
     await PlainTextResponse("hello")(scope, receive, send)
 
 
-@pytest.fixture(params=[BoundedHead, Impatient], ids=["patient", "impatient"])
-def connection(request: pytest.FixtureRequest) -> Iterator[socket.socket]:
-    """-> a connection to a server that answers everything with `hello`."""
-    config = uvicorn.Config(greet, http=request.param, log_config=None, lifespan="off")
+@contextmanager
+def connected(protocol: type[BoundedHead], sent: bytes = b"") -> Iterator[socket.socket]:
+    """-> a connection to a server that answers everything with `hello`; `sent` is there before its time begins."""
+    config = uvicorn.Config(greet, http=protocol, log_config=None, lifespan="off")
     server = uvicorn.Server(config)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listening,
+        socket.create_connection(listening.getsockname(), timeout=120) as connection,
+    ):
+        connection.sendall(sent)
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
-        with socket.create_connection(listening.getsockname(), timeout=60) as connected:
-            yield connected
-        server.should_exit = True
-        thread.join()
+        try:
+            yield connection
+        finally:
+            connection.close()
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture
+def connection() -> Iterator[socket.socket]:
+    with connected(BoundedHead) as connection:
+        yield connection
 
 
 def answer(connection: socket.socket) -> bytes:
@@ -50,7 +63,6 @@ def answer(connection: socket.socket) -> bytes:
     return got
 
 
-@pytest.mark.parametrize("connection", [BoundedHead], indirect=True)
 @pytest.mark.parametrize("begin", [b"GET /", b"GET / HTTP/1.1\r\nX-Long: ", b"GET / HTTP/1.1\r\n"])
 def test_a_head_without_an_end_is_refused(connection: socket.socket, begin: bytes) -> None:
     endless = b"X-Header: value\r\n" if begin.endswith(b"\n") else b"x" * 16
@@ -62,27 +74,23 @@ def test_a_head_without_an_end_is_refused(connection: socket.socket, begin: byte
         return
 
 
-@pytest.mark.parametrize("connection", [Impatient], indirect=True)
 @pytest.mark.parametrize(("sent", "status"), [(b"", b""), (b"GET / HTTP/1.1\r\nHost: a", b"HTTP/1.1 408 ")])
-def test_a_head_that_does_not_come_is_not_waited_for(connection: socket.socket, sent: bytes, status: bytes) -> None:
-    connection.sendall(sent)
-    assert answer(connection).startswith(status)
+def test_a_head_that_does_not_come_is_not_waited_for(sent: bytes, status: bytes) -> None:
+    with connected(Impatient, sent) as connection:
+        assert answer(connection).startswith(status)
 
 
-@pytest.mark.parametrize("connection", [Impatient], indirect=True)
-def test_a_slow_body_is_none_of_its_business(connection: socket.socket) -> None:
-    connection.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n")
-    assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+def test_a_slow_body_is_none_of_its_business() -> None:
+    with connected(Impatient, b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n") as connection:
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
 
 
-@pytest.mark.parametrize("connection", [BoundedHead], indirect=True)
 def test_requests_in_parts_and_one_after_another_are_answered(connection: socket.socket) -> None:
     for piece in (b"GET / HT", b"TP/1.1\r\nHost", b": a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"):
         connection.sendall(piece)
     assert answer(connection).count(b"hello") == 2
 
 
-@pytest.mark.parametrize("connection", [BoundedHead], indirect=True)
 @pytest.mark.parametrize(
     ("sent", "answers"),
     [

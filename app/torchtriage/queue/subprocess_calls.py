@@ -11,8 +11,9 @@ import pickle
 import resource
 import signal
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from queue import LifoQueue
@@ -156,7 +157,7 @@ class _Process:
             target=_serve, args=(end, make, memory), name="triage", daemon=True
         )
         try:
-            with _starting:
+            with _starting, _undisturbed():
                 self._process.start()
         except OSError as error:  # the system has no room for one more
             self._line.close()
@@ -225,21 +226,33 @@ class _Process:
 _starting = threading.Lock()  # multiprocessing starts one process at a time
 
 
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A process that is started meanwhile holds back Ctrl-C until it can ignore it."""
+    resource_tracker.ensure_running()  # whose start would let Ctrl-C through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _serve(line: Connection, make: Make, memory: int) -> None:
     """What runs in the other process, until the pipe is closed: by its owner, or by the owner's death."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal; the service ends them
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.nice(_NICE)
     # Set before anything is loaded: what is loaded counts too.
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     try:
         arguments = line.recv()
-    except EOFError:
+    except (EOFError, OSError):  # the owner died before it began to give them, or while it did
         return
     function = result_or_error(make, arguments, memory)
     if isinstance(function, Exception):
         line.send(function)
         return
-    with suppress(EOFError, ConnectionError):
+    with suppress(EOFError, OSError):
         line.send(None)
         while True:
             line.send(result_or_error(function, line.recv(), memory))
