@@ -243,14 +243,7 @@ class Values(Mapping[str, str]):
         return "\n".join(frames_text(raised) for raised in self.failure.finding.event.chain)
 
     def _log(self) -> str:
-        reading, choice = self.failure.reading, self.failure.choice
-        texts = [finding.event.text for finding in (*choice.live, *choice.survived)]
-        if reading.paste is not None:
-            texts += [line.text for line in reading.paste]
-        else:
-            texts += [line.text for line in reading.head]
-            texts += [line.text for end in reading.file_ends for line, _ in end]
-        return "\n".join(texts)
+        return self.failure.log
 
 
 @lru_cache(maxsize=8192)

@@ -129,3 +129,16 @@ def test_two_shapes_of_as_many_elements(engine: Engine, got: str, elements: int 
         f"Expects torch.Size([131072000]) but got torch.Size([{got}])\n"
     )
     assert told(engine, raised).get("same_elements") == elements
+
+
+def test_what_a_tensor_lacks_and_into_how_many_parts_it_must_go(engine: Engine) -> None:
+    raised = (
+        'Traceback (most recent call last):\n  File "/job/net.py", line 6, in forward\n    l = z.mul(2.0)\n'
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 55.57 GiB. GPU 0 has a total capacity of 12.00 GiB "
+        "of which 9.02 GiB is free. Of the allocated memory 984.52 MiB is allocated by PyTorch, and 463.48 MiB is reserved "
+        "by PyTorch but unallocated.\n"
+    )
+    found = told(engine, "per_device_train_batch_size=9\n", "Gradient Accumulation steps = 4\n", raised)
+    assert (found["short_by"], found["parts_needed"]) == ("46.55 GiB", 7)
+    assert (found["half_batch_size"], found["double_accumulation"]) == (4, 8)
+    assert "half_batch_size" not in told(engine, "per_device_train_batch_size=1\n", raised)

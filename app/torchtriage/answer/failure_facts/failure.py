@@ -127,6 +127,19 @@ class Failure:
         same = [line.position for line in lines if line.position.file == self.finding.position.file]
         return min(same, default=self.finding.position)
 
+    @cached_property
+    def log(self) -> str:
+        """What is known of the whole run: the messages of all failures, and the first and last lines of each file, of a
+        short text all. Secrets stand in it."""
+        reading, choice = self.reading, self.choice
+        texts = [finding.event.text for finding in (*choice.live, *choice.survived)]
+        if reading.paste is not None:
+            texts += [line.text for line in reading.paste]
+        else:
+            texts += [line.text for line in reading.head]
+            texts += [line.text for end in reading.file_ends for line, _ in end]
+        return "\n".join(texts)
+
     def fact(self, name: str, value: str | int | float, unit: str | None = None, line: Line | None = None) -> Fact:
         """-> a fact that `line` tells, or the failure's own line."""
         at = line or self.line

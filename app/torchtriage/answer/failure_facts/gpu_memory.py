@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from torchtriage.answer.failure_facts.failure import Failure
@@ -14,15 +15,27 @@ _ALMOST = 0.002
 
 def gpu_memory(failure: Failure) -> Iterator[Fact]:
     """`copies_held`, where what is allocated is a multiple of what was asked for; `fits_if_joined`, where unused memory
-    would hold it, were it one piece; of a full GPU, what others hold (`held_by_others`, `others_percent`) or how much
-    more than its memory is allocated (`beyond_capacity`)."""
+    would hold it, were it one piece; `short_by` how much more was asked for than was free, and `parts_needed`, into
+    how many parts a tensor must be split to fit into that; of a full GPU, what others hold (`held_by_others`,
+    `others_percent`) or how much more than its memory is allocated (`beyond_capacity`)."""
     captured = failure.root.captured
     if (copies := _copies(captured)) is not None:
         yield failure.fact("copies_held", copies)
     if (joined := _joined(captured)) is not None:
         yield failure.fact("fits_if_joined", joined)
+    yield from _shortage(failure, captured)
     for name, value in _holders(captured):
         yield failure.fact(name, value)
+
+
+def _shortage(failure: Failure, captured: Mapping[str, str]) -> Iterator[Fact]:
+    asked, free = (_size(captured, name) for name in ("asked", "free"))
+    if not asked or free is None or asked <= free:
+        return
+    unit = captured["asked"].partition(" ")[2]
+    yield failure.fact("short_by", f"{(asked - free) / _UNITS[unit]:.2f} {unit}")
+    if free:
+        yield failure.fact("parts_needed", math.ceil(asked / free), "parts")
 
 
 def _copies(captured: Mapping[str, str]) -> int | None:

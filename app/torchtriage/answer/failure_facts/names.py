@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from torchtriage.answer.failure_facts.looked_up import TABLES
 from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.facts.line_values import fact_names
 from torchtriage.facts.versions import PACKAGES
@@ -160,6 +161,10 @@ ENGINE_FACTS: dict[str, Meaning] = {
     ),
     "held_by_others": Meaning("memory of the full GPU that this process does not hold", None, "61.50 GiB"),
     "others_percent": Meaning("the same in percent of the GPU's memory", None, "78"),
+    "short_by": Meaning("how much more was asked for than was free", None, "61.44 MiB"),
+    "parts_needed": Meaning("into how many parts a tensor must be split to fit into what was free", "parts", "7 parts"),
+    "half_batch_size": Meaning("half of `batch_size`", None, "4"),
+    "double_accumulation": Meaning("twice `gradient_accumulation`, 2 where none is known", None, "8"),
     "beyond_capacity": Meaning("how much more is allocated than the GPU has", None, "5.98 GiB"),
     "job_kind": Meaning("training, evaluation, inference or data preparation", None, "training"),
 }
@@ -170,4 +175,7 @@ def known_slots(vocabulary: Vocabulary) -> dict[str, str]:
     and conditions are slots of that entry and that case besides; `job` is what the one who asks tells of the job."""
     versions = {f"{name.replace('-', '_')}_version": f"the version of {name}" for name in PACKAGES}
     own = {name: meaning.what for name, meaning in ENGINE_FACTS.items()}
-    return {"job": "the job's id, where the one who asks tells it"} | versions | fact_names(vocabulary) | own
+    tables = {
+        name: what for table in TABLES if table in vocabulary.lists for name, what in vocabulary.lists[table].facts
+    }
+    return {"job": "the job's id, where the one who asks tells it"} | versions | fact_names(vocabulary) | tables | own

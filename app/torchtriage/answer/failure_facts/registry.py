@@ -11,6 +11,7 @@ from torchtriage.answer.failure_facts.frames import frames
 from torchtriage.answer.failure_facts.gpu_memory import gpu_memory
 from torchtriage.answer.failure_facts.imports import imports
 from torchtriage.answer.failure_facts.lines import line_values
+from torchtriage.answer.failure_facts.looked_up import looked_up
 from torchtriage.answer.failure_facts.message import message
 from torchtriage.answer.failure_facts.printed_values import printed_values
 from torchtriage.answer.failure_facts.ranks import ranks, run
@@ -39,7 +40,11 @@ KINDS: tuple[Callable[[Failure], Iterable[Fact]], ...] = (
 
 
 # Those that ask what the others tell.
-LATER: tuple[Callable[[Failure, Mapping[str, Fact]], Iterable[Fact]], ...] = (printed_values, worked_out)
+LATER: tuple[Callable[[Failure, Mapping[str, Fact]], Iterable[Fact]], ...] = (
+    printed_values,
+    worked_out,
+    looked_up,
+)
 
 
 def failure_facts(failure: Failure) -> tuple[Fact, ...]:

@@ -15,13 +15,15 @@ _OF = lazy_regex(r"(\d{1,12}) ?/ {0,8}([1-9]\d{0,11})")
 _FIRST = 30  # lines, in one of which the time of the start stands
 _CLOCK = lazy_regex(r"(?:(\d+):)?(\d{1,2}):(\d\d)")
 _MARGIN = 1.15  # of a time limit, for a start, saving and slower steps
+_LEAST_BATCH = 2  # samples that can be halved
 _LEAST_SECONDS, _MOST_SECONDS = 120, 90 * 86400
 
 
 def worked_out(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
     """`step` and `total_steps` that a bar of training tells; `run_time` of the loop, else from the first
     line to the failure (`2 h 55 min`); `steps_left` and `time_left` (steps left × seconds a step); `whole_time` of both
-    and `time_to_ask`, with a margin, as Slurm wants it."""
+    and `time_to_ask`, with a margin, as Slurm wants it; `half_batch_size` and the `double_accumulation` that
+    keeps the batch of a step."""
     step, total = _of_bar(failure, known)
     if step is not None and total is not None and "step" not in known:
         yield step
@@ -35,6 +37,7 @@ def worked_out(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
     if seconds is not None and _LEAST_SECONDS < seconds < _MOST_SECONDS:
         yield Fact("run_time", spoken(seconds))
     yield from _whole_of_bar(known)
+    yield from _half_batch(known)
     if at is None or total is None:
         return
     left = _number(total) - _number(at)
@@ -55,6 +58,15 @@ def _whole_of_bar(known: Mapping[str, Fact]) -> Iterator[Fact]:
     ran, rest = _clock(elapsed), _clock(left)
     if ran and rest and ran > _LEAST_SECONDS:
         yield from _asked(ran + rest, left)
+
+
+def _half_batch(known: Mapping[str, Fact]) -> Iterator[Fact]:
+    batch = known.get("batch_size")
+    if batch is None or _number(batch) < _LEAST_BATCH:
+        return
+    yield Fact("half_batch_size", _number(batch) // 2, None, batch.line, batch.file)
+    steps = known.get("gradient_accumulation")
+    yield Fact("double_accumulation", 2 * (_number(steps) if steps else 1), None, batch.line, batch.file)
 
 
 def _asked(whole: float, told: Fact) -> Iterator[Fact]:

@@ -1,0 +1,61 @@
+"""What lists of the vocabulary say of known facts and frameworks: the build of torch that runs on a GPU, the options by
+which a framework sets what an answer advises; facts in, facts out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import re2
+
+from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.domain.fact import Fact
+from torchtriage.domain.vocabulary import VocabularyPattern
+from torchtriage.lazy_regex import lazy_regex
+
+TABLES = ("looked-up-facts", "framework-options")  # the lists: rows about facts, rows about the log
+_ASKED_FIRST = lazy_regex(r"\^([a-z_]+)=")  # the first fact that a row asks for
+
+
+def looked_up(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
+    """The facts that the rows of the list `looked-up-facts` tell of the known ones, each with the line of the first
+    fact that its row asks for; then those that the list `framework-options` tells of the traceback and the log. Of
+    several rows that tell the same fact the first counts."""
+    about_facts, about_log = map(failure.reading.matcher.patterns.vocabulary.patterns, TABLES)
+    told = dict(known)
+    for row in about_facts:
+        name, value = _told(row)
+        asked = _ASKED_FIRST.search(row.regex)
+        source = told.get(asked[1]) if asked else None
+        if name not in told and source is not None and _holds(row, _text(told)):
+            told[name] = Fact(name, value, None, source.line, source.file, source.rank, source.attempt)
+            yield told[name]
+    frames = "\n".join(f"{frame.file} {frame.code}" for frame in failure.frames)
+    shown = _shown(tuple(dict.fromkeys(row.regex for row in about_log)), f"{frames}\n{failure.log}")
+    for row in about_log:
+        name, value = _told(row)
+        if name not in told and row.regex in shown:
+            told[name] = Fact(name, value)
+            yield told[name]
+
+
+def _shown(patterns: tuple[str, ...], text: str) -> frozenset[str]:
+    """-> the patterns that are found in the text, in which most often none is."""
+    if not patterns or not re2.search("|".join(f"(?:{pattern})" for pattern in patterns), text):
+        return frozenset()
+    return frozenset(pattern for pattern in patterns if re2.search(pattern, text))
+
+
+def _told(row: VocabularyPattern) -> tuple[str, str]:
+    """-> the fact that a row tells, and its value."""
+    name, _, value = (row.name or "").partition("=")
+    return name, value
+
+
+def _holds(row: VocabularyPattern, text: str) -> bool:
+    if not re2.search(row.regex, text):
+        return False
+    return row.unless is None or not re2.search(row.unless, text)
+
+
+def _text(facts: Mapping[str, Fact]) -> str:
+    return "\n".join(f"{name}={facts[name].value}" for name in sorted(facts))

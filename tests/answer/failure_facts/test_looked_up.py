@@ -1,0 +1,57 @@
+"""What the lists of the vocabulary say of known facts and of frameworks: lines as real runs print them."""
+
+import pytest
+
+from torchtriage.engine import Engine
+from torchtriage.reading.sources import from_bytes
+
+RAISED = (
+    'Traceback (most recent call last):\n  File "train.py", line 9, in main\n    y = net(x)\n'
+    '  File "/env/lib/python{python}/site-packages/torch/nn/modules/module.py", line 1110, in _call_impl\n'
+    "    return forward_call(*input, **kwargs)\n"
+    "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
+)
+
+
+def told(engine: Engine, *lines: str) -> dict[str, object]:
+    return {fact.name: fact.value for fact in engine.triage(from_bytes("".join(lines).encode())).facts}
+
+
+@pytest.mark.parametrize(
+    ("card", "python", "needs", "index", "pin"),
+    [
+        ("NVIDIA RTX A6000 with CUDA capability sm_86 is", "3.8", "11.1", "cu118", "torch==2.4.1"),
+        ("NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is", "3.11", "12.8", "cu128", "torch"),
+        ("NVIDIA H100 80GB HBM3 with CUDA capability sm_90 is", "3.11", "11.8", "cu126", "torch"),
+    ],
+)
+def test_the_build_that_runs_on_a_card_and_a_python(
+    engine: Engine, card: str, python: str, needs: str, index: str, pin: str
+) -> None:
+    warned = f"UserWarning: \n{card} not compatible with the current PyTorch installation.\n"
+    found = told(engine, warned, RAISED.format(python=python))
+    assert (found["needs_cuda"], found["wheel_index"], found["torch_pin"]) == (needs, index, pin)
+
+
+def test_no_build_is_named_where_none_runs_on_the_card_and_the_python(engine: Engine) -> None:
+    warned = "UserWarning: \nNVIDIA H100 with CUDA capability sm_90 is not compatible with the current PyTorch installation.\n"
+    assert "wheel_index" not in told(engine, warned, RAISED.format(python="3.7"))
+
+
+def test_a_card_is_known_by_its_name_alone(engine: Engine) -> None:
+    assert told(engine, "GPU: Tesla T4\n", RAISED.format(python="3.11"))["gpu_arch"] == "sm_75"
+
+
+def test_the_driver_and_the_build_are_compared_in_versions_of_cuda(engine: Engine) -> None:
+    found = told(
+        engine,
+        "pod-7:118:118 [0] NCCL INFO cudaDriverVersion 11020\nNCCL version 2.18.5+cuda11.8\n",
+        "RuntimeError: CUDA error: API call is not supported in the installed CUDA driver\n",
+    )
+    assert (found["driver_cuda"], found["driver_of_cuda"]) == ("11.2", "520.61.05")
+
+
+def test_the_options_are_those_of_the_framework_in_the_log(engine: Engine) -> None:
+    found = told(engine, "[INFO|trainer.py:2409] >>   Num Epochs = 3\n", RAISED.format(python="3.11"))
+    assert (found["timeout_option"], found["batch_option"]) == ("--ddp_timeout 7200", "per_device_train_batch_size")
+    assert "timeout_option" not in told(engine, RAISED.format(python="3.11"))
