@@ -67,7 +67,7 @@ def _value(named: Named) -> str:
         return f"Bearer {_LOT[:32]}"
     if named.reach == "line":
         return f"session={_LOT[:32]}"
-    return ("Hunter2x", "s3cr3tV4lue9", *[_LOT[: max(32, named.least)]] * 3, _DIGITS)[named.doubt]
+    return ("Hunter2x", "s3cr3tV4lue9", *[_LOT[: max(32, named.least)]] * 3, _DIGITS, _LOT[:32])[named.doubt]
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.kind} {form.begins[:12]}")

@@ -40,6 +40,7 @@ from torchtriage.reading.redaction.secret_values import (
     is_mixed,
     is_open,
     is_secret,
+    may_be_chosen,
     quote_before,
     value_start,
 )
@@ -182,7 +183,9 @@ class _Behind:
         if named.assigned and not quote and _is_count(data, at, start, end):
             return None
         if end - start >= named.least and (
-            is_secret(data[start:end], doubt, bool(quote)) or (in_prose and is_chosen(data[start:end]))
+            is_secret(data[start:end], doubt, bool(quote))
+            or (in_prose and is_chosen(data[start:end]))
+            or (doubt == 1 and named.assigned and may_be_chosen(data, at - 1, data[start:end]))
         ):
             if doubt >= 2 and (named.assigned or named.apart) and is_open(data, start):
                 return None
@@ -211,9 +214,9 @@ class _Address:
             password = password[: host.start()]
         start = begin + len(user) + 1
         end = start + len(password)
-        if len(user) >= 16 and drawn_by_lot(user):
+        if len(user) >= 16 and (drawn_by_lot(user) or (user.isalnum() and not user.isalpha())):
             return begin, end if found[2] is not None else start - 1, "token"
-        return (start, end, "password") if password and is_secret(password, 0, True) else None
+        return (start, end, "password") if password[:1] >= b"\x80" or is_secret(password, 0, True) else None
 
 
 class _Unlisted:
@@ -257,7 +260,11 @@ def _header(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
         return begin, end_of_line(data, begin, quote), kind
     end = end_of(data, begin, quote)
     value = data[begin:end]
-    return (begin, end, kind) if is_secret(value, 0, False) and not (value.isalpha() and len(value) < 16) else None
+    return (begin, end, kind) if is_secret(value, 0, False) and not (len(value) < 16 and _is_word(value)) else None
+
+
+def _is_word(value: bytes) -> bool:
+    return value.isalpha() and (value.islower() or value.istitle() or value.isupper())
 
 
 def _line(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:

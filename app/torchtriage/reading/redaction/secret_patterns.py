@@ -37,16 +37,16 @@ class Form:
 
 FORMS = (
     Form("hugging-face-token", "hf_ api_org_", _ALNUM, 20),
-    Form("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", _ALNUM, 20),
+    Form("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", _ALNUM, 16),
     Form("github-token", "github_pat_", r"\w", 20),
-    Form("gitlab-token", "glpat- glptt- gldt- glrt- glrtr- glcbt- glft- glsoat- glimt- glffct- gloas- glagent-", r"[\w.-]", 18),
+    Form("gitlab-token", "glpat- glptt- gldt- glrt- glrtr- glcbt- glft- glwt- glsoat- glimt- glffct- gloas- glagent-", r"[\w.-]", 16),
     Form("gitlab-token", "GR1348941", _WORD, 18),
     Form("slack-token", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxp- xoxr- xoxs- xoxe. xapp-", r"[\w.%-]", 10),
     Form("slack-webhook", "", r"[\w/]", 10, before=r"hooks\.slack\.com/(?:services|workflows|triggers)/", example="hooks.slack.com/services/"),
     Form("slack-webhook", "", r"\w", 20, before=r"/services/T[A-Z0-9]{6,12}/B[A-Z0-9]{6,12}/", example="url: /services/T0123456/B0123456/"),
     Form("api-key", "sk-", _WORD, 20, apart=True, random=True),  # OpenAI, Anthropic, DeepSeek, Moonshot, DashScope, …
-    Form("anthropic-key", "sk-ant-", _WORD, 20),
-    Form("openai-key", "sk-proj- sk-svcacct- sk-admin-", _WORD, 30),
+    Form("anthropic-key", "sk-ant-", _WORD, 14),
+    Form("openai-key", "sk-proj- sk-svcacct- sk-admin-", _WORD, 14),
     Form("aws-access-key-id", "AKIA ASIA ABIA ACCA", _UPPER, 16),
     Form("aws-session-token", "FwoGZXIvYXdz IQoJb3JpZ2luX2Vj", _BASE64, 60),
     Form("aws-bedrock-key", "ABSK bedrock-api-key-", _BASE64, 60),
@@ -183,7 +183,7 @@ class Named:
     """A secret that is known by what stands before it, which stays.
 
     `doubt`: what a value must look like, 0 anything but a placeholder, 1 no words, 2 drawn by lot, 3 also no digest: of
-    small and capital letters, or of capital ones, 4 also without a sign inside for long, 5 as long as digests are. `least`: how many bytes it has.
+    small and capital letters, or of capital ones, 4 also without a sign inside for long, 5 as long as digests are, 6 any with a digit. `least`: how many bytes it has.
     `apart`: other words may stand between, so that a name right before the value that anybody may see, and a word that
     tells of a digest, keep it. `assigned`: `before` is a name, and what parts it from its value comes behind it; else the value or its
     quote follows at once. `reach`: how far it goes: one `value`, a `header`, the rest of the `line`; a value `attached` to
@@ -221,11 +221,11 @@ _SECRET = (
     r"|secret(?:[ ._-]?(?:access[ ._-]?)?key)?|access[ ._-]?key[ ._-]?secret|secret[_-]?id|[_-]sk|(?:totp|otp|mfa)[ _-]?seed"
 )
 _KEY = (
-    r"(?:api|app|access|account|auth|encryption|encrypt|fernet|master|subscription|service|license|admin|private"
+    r"(?:api|app(?:lication)?|access|account|auth(?:entication)?|priv(?:acy)?|encryption|encrypt|fernet|master|subscription|service|license|admin|private"
     r"|signing|storage|deploy|pre-?shared|webhook|send)[ ._-]?key(?:[ ._-]?id)?|(?:unseal|recovery)[ ._-]?key(?: \d{1,2})?|client-key-data"
 )
 _TOKEN = (
-    r"(?:access|auth|refresh|session|security|private|hub|hf|bot|api|id|bearer|identity|registry|personal|csrf|xsrf"
+    r"(?:access|auth|refresh|secret|session|security|private|hub|hf|bot|api|id|bearer|identity|registry|personal|csrf|xsrf"
     r"|service|user|login|upload|github|gitlab|job|deploy|oauth|jwt|verification"
     r"|jupyter|notebook|dashboard|vault|wandb|comet|mlflow|neptune|clearml|swanlab|slack|discord|telegram|npm|pypi|codecov"
     r"|grafana|sentry|runner|ray)[ ._-]?token"
@@ -259,13 +259,16 @@ NAMED = (
     Named("token", "token", "TOKEN=", 2, 10, assigned=True),
     Named("credentials", r"credentials?|creds|[\"'_;]auth|_auth_?token|dockerconfigjson|dockercfg", '"auth": ', 2, 12, assigned=True),
     Named("token", r"x-[a-z-]{1,30}-(?:api|auth|key|token|secret)", "X-JFrog-Art-Api: ", 2, 16, assigned=True),
+    Named("token", r"(?i)(?:^|[^\w-])x-(?:api|auth|access|app)-(?:key|token|secret)[\"']?: ?", "X-Api-Key: ", 0, 6),
+    Named("password", r"passw(?:or)?d[_.-][a-z0-9]{2,12}", "password_mysql: ", reach="chosen", assigned=True),
     Named("secret", r"account[ ._-]key[a-z0-9_.-]{1,80}", "fs.azure.account.key.a.dfs.core.windows.net=", 2, 16, assigned=True),
     Named("code", r"(?:device|auth(?:orization)?|verification)[ _-]code", "device_code=", 2, 16, assigned=True),
-    Named("secret", r"(?:token[_.-]|(?:secret|password)[_.-]?)[a-z0-9_.-]{1,24}", "TOKEN_FOO=", 2, 16, assigned=True),
+    Named("secret", r"(?:token[_.-]|(?:secret|password)(?:[_.-]|(?-i:[A-Z0-9])))[a-z0-9_.-]{1,24}", "TOKEN_FOO=", 2, 16, assigned=True),
     Named("key", r"[a-z0-9][_-]key", "KAGGLE_KEY=", 2, 16, assigned=True),
     Named("key", r"[^\w-]key", " key = ", 3, 20, assigned=True),
     Named("token", r"[a-z0-9]_pat", "GITHUB_PAT=", 2, 16, assigned=True),
-    Named("key", r"(?:[^A-Za-z0-9](?:[as]k|[AS]K)[\"']?(?:[=:]|：)|-[as]k[ \"'])", "CLOUD_AK=", 2, 16),
+    Named("key", r"(?:[^\w](?:[as]k|[AS]K)|[A-Za-z]_(?:[as]k|[AS]K))[\"']?(?:[=:]|：)", "CLOUD_AK=", 2, 16),
+    Named("key", r"--[as]k[\"',]{0,2} ", "openxlab login --ak ", 2, 16),
     Named("secret", r"Credentials?\([^()\n]{0,200}[ ,(]", "ClientSecretCredential(tenant, client, ", 2, 20),
     # An argument of a call that opens a connection or an account.
     Named(
@@ -321,6 +324,15 @@ NAMED = (
         "admin password ",
         reach="chosen",
     ),
+    Named(
+        "password",
+        r"(?i)(?:passw(?:or)?ds?|passphrase|[^a-z]pwd)(?: [\w.@-]{1,30}){0,4}(?: is|: ?|=| -)",
+        "password of the node n7 is ",
+        reach="chosen",
+    ),
+    Named("password", r"(?i)(?:passw(?:or)?d|[^a-z]pwd?|密码|口令) ?[(（](?:default:|默认[:：])?", "password(default:", reach="chosen"),
+    Named("password", r"[^A-Za-z](?:PW|P/W)[ :)]", " PW ", reach="chosen"),
+    Named("password", r"(?:[\"']|&#x27;|&quot;)-[pPk](?:[\"'\\]{1,9}|&#x27;|&quot;), ?(?:&#x27;|&quot;)?", "['clone', '-p', '", 3, 8),
     Named("password", r"(?i)passw(?:or)?d[^\n]{0,80} values ?\((?:[^\n]{0,80}[ ,'\"])?", "users (name, password) VALUES ('ann', '", 2, 8),
     Named("key", r"[^\w]KEY=", "qsub -v KEY=", 2, 32),
     Named("api-key", r"(?:to quit|hit enter):", "or press ctrl+c to quit: ", 2, 20),
@@ -336,7 +348,7 @@ NAMED = (
         apart=True,
     ),
     # Somewhere behind a word that tells of secrets: what nobody would make up, and behind the surest also what may be a digest.
-    Named("secret", rf"(?i)(?:{_TELLS})[^\w\n](?:[^\n]{{0,50}}[^A-Za-z0-9\n])?", "the token that was sent to the server: ", 4, 16, apart=True),
+    Named("secret", rf"(?i)(?:{_TELLS})[^\w\n](?:[^\n]{{0,40}}[^A-Za-z0-9\n])?", "the token that was sent to the server: ", 4, 16, apart=True),
     Named(
         "secret",
         r"(?i)(?:api[ _-]?key|secret|password|access[ _-]?key|(?:access|auth|api|hub|hf)[ _-]?token)s?"
@@ -361,7 +373,7 @@ NAMED = (
     Named("api-key", r"(?i)api key provided:", "Incorrect API key provided: ", 1),
     # What is asked of a server, and what is answered.
     Named("authorization", r"(?:proxy-)?authorization", "Authorization: ", assigned=True, reach="header"),
-    Named("bearer-token", r"(?i)bearer(?: |%20)", "Bearer ", 2, 12),
+    Named("bearer-token", r"(?i)bearer(?: |%20)", "Bearer ", 6, 12),
     Named("cookie", r"(?:set-)?cookie", "Cookie: ", assigned=True, reach="line"),
     Named("signature", r"(?i)[?&;](?:q-)?(?:signature|sign?)=", "?Signature=", 2, 16),
     Named("signature", r"(?i)x-(?:amz|goog|oss|tos|cos|obs)-(?:signature|security-token|credential)[=:]", "X-Amz-Signature=", 2, 16),
@@ -372,7 +384,7 @@ NAMED = (
     Named("password", rf"(?:sshpass|(?:un)?zip|twine|mongo\w*|cqlsh|ipmi[\w-]+|racadm|sqlcmd|beeline){_OPTIONS}-[pP]{_NEXT}", "sshpass -p "),
     Named("secret", rf"[ \t]login{_OPTIONS}-[kp]{_NEXT}", "swanlab login -k ", 1),
     # Whatever the command: an option of one letter, and what nobody would make up.
-    Named("secret", rf"[ \t\"']-(?:[aikpsuPKT]|-key)(?:=|{_NEXT})", "obsutil config -k=", 3, 20),
+    Named("secret", rf"[ \t\"']-(?:[kpsPKT]|-key)(?:=|{_NEXT})", "obsutil config -k=", 3, 20),
     Named("password", rf"(?:docker|podman|skopeo|helm|nerdctl|crane|oras|az|oc)[\w -]*login{_OPTIONS}-p{_NEXT}", "docker login -u ann -p "),
     Named("password", rf"(?:sshpass|7z\w?|rar){_OPTIONS}-p", "sshpass -p", reach="attached"),
     Named("password", rf"openssl [\w-]+{_OPTIONS}-[kK]{_NEXT}|snmp[a-z]+{_OPTIONS}-[cAX]{_NEXT}", "openssl enc -k "),
@@ -436,7 +448,7 @@ NAMED = (
     Named("secret", rf"(?:oss|obs|tos|odps)(?:util|cmd)\w*{_OPTIONS}-[kp](?:=|{_NEXT})", "ossutil config -k ", 1),
     Named("password", r"(?:BasicAuth|DigestAuth|[.](?:login|(?:Sts)?Auth))\([^,()\n]+,", "auth = HTTPBasicAuth('ann', '", reach="quoted"),
     Named("password", r"(?:auth|creds?|credentials|login)[\"']? ?[=:] ?[(\[]{1,2}[^,()\[\]\n]{1,80},", "auth=('ann', '", reach="quoted"),
-    Named("password", r"(?:auth|token)[\"']?[=:] ?[\"']?(?:root|admin|user|default|\w{2,20}):", "token='root:", 2, 8),
+    Named("password", r"(?:auth|token)[\"']?[=:] ?[\"'](?:root|admin|user):", "token='root:", 2, 8),
     # Prose.
     Named("password", r"(?i) (?:is|as) (?:the|your|my|our) (?:password|passphrase|secret|token|api key)", "", 1, reach="before"),
     # An address in percent signs.

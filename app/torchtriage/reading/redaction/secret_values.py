@@ -28,7 +28,7 @@ _IS = (
 _CLOSES = (
     rb"(?:" + _QUOTE + rb"?(?:\[?\])?\)?|\*\*|[ \t]\[[^\]\n]{0,24}\])"
 )  # what a name may stand in, or a prompt's default
-_OPENS = rb"(?:[bBuUrRfF@]{0,2}(?P<quote>" + _QUOTE + rb"))?"
+_OPENS = rb"(?:[(\[{]?[bBuUrRfF@]{0,2}(?P<quote>" + _QUOTE + rb"))?"  # of a list or a tuple the first value
 _COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\.{3,80}(?=[ \t]))"
 _ASSIGNED = lazy_regex(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")" + _GAP + _OPENS)
 _VERB = rb"(?:is|was|(?:(?:is|was|has been|was) )?(?:re)?(?:set|changed) to):?"
@@ -167,6 +167,8 @@ _WORD = lazy_regex(rb"[\w.-]+")
 _LAST_WORDS = (b"key", b"token")  # of a name of two: `cache key`
 _NUMBER = lazy_regex(rb"[-+]?[\d.,:xXeE+/%_-]*\d[\d.,:xXeE+/%_-]*(?:[KMGTBkms%]|ms|GB|MB)?")
 _WORDS = lazy_regex(rb"[^\W\d_]*(?:[-_./: ,]+[^\W\d_]*)*")
+_PARTING = lazy_regex(rb"[-_./: ]")
+_LIKE_A_KEY = lazy_regex(rb"(?:sk|rk)[-_](?=[a-z_-]*\d)[\w-]{6,}")
 _SEPARATED = lazy_regex(rb"\w[-_./: ]\w")
 # Letters and digits with nothing between, or with what nobody writes words with.
 _SURE = lazy_regex(rb"(?=[^\d]{0,40}\d)(?=[^A-Za-z]{0,40}[A-Za-z])[A-Za-z0-9+=!@~^]{7,200}")
@@ -175,6 +177,10 @@ _NAME_AND_NUMBER = lazy_regex(rb"[A-Z][a-z]{2,12}[-_.]\d{3,6}")  # as people cho
 _CHOSEN = lazy_regex(
     rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9]{2,20}[!@#$%^&*][\w!@#$%^&*.-]{1,30}|"
     + rb"[A-Z][a-z]{2,12}[-_.]\d{3,6}|(?:[a-z]{3,10}-){2,4}[a-z]{3,10}\d{1,4}"
+)
+_DIGIT_AND_LETTER = lazy_regex(rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])")
+_SURE_NAME = lazy_regex(
+    rb"(?i)(?:api|access|secret)[ ._-]?(?:access[ ._-]?)?(?:key|token)|auth[ ._-]?key|(?:client|app)[ ._-]?secret|(?:bot|hub|hf)[ ._-]?token"
 )
 _BOTH_CASES = lazy_regex(rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^\d]*\d)")
 _CAPITALS = lazy_regex(rb"(?=[0-9A-F]*[G-Z])(?=[A-Z]*[0-9])[A-Z0-9]{16,40}")
@@ -228,10 +234,12 @@ def _is_open_name(name: bytes) -> bool:
 def is_secret(value: bytes, doubt: int, quoted: bool) -> bool:
     """-> whether the value of a name is a secret. `doubt`: 0 anything but a placeholder, 1 no words, 2 drawn by lot,
     3 also no digest, 4 also for long without a sign, 5 as
-    long as digests are."""
+    long as digests are, 6 any with a digit."""
     if not value or (doubt == 2 and not drawn_by_lot(value) and not _LONG_WORD.fullmatch(value)):
         return False
     if doubt == 3 and not (drawn_by_lot(value) and (_BOTH_CASES.search(value) or _CAPITALS.fullmatch(value))):
+        return False
+    if doubt == 6 and not (drawn_by_lot(value) or _DIGIT_AND_LETTER.match(value)):
         return False
     if doubt == 5:
         return len(value) in _OF_DIGESTS and _HEX.fullmatch(value) is not None
@@ -246,6 +254,17 @@ def is_secret(value: bytes, doubt: int, quoted: bool) -> bool:
     if _PATH.fullmatch(value) and not any(map(_mixed, value.split(b"/"))):
         return False
     return doubt != 1 or (len(value) >= 6 and _is_no_word(value))
+
+
+def may_be_chosen(data: bytes, name_end: int, value: bytes) -> bool:
+    """-> whether a value that is no word is a secret because of its name: of a digit where the name says what it is for."""
+    if (
+        len(value) < 8
+        or not _DIGIT_AND_LETTER.match(value)
+        or not _SURE_NAME.search(data, max(0, name_end - 40), name_end)
+    ):
+        return False
+    return is_secret(value, 0, False)
 
 
 def is_chosen(value: bytes) -> bool:
@@ -263,7 +282,9 @@ def _is_no_word(value: bytes) -> bool:
     if _NUMBER.fullmatch(value):
         return False
     if _WORDS.fullmatch(value) or _SEPARATED.search(value):
-        return drawn_by_lot(value)
+        return (
+            drawn_by_lot(value) or any(map(_mixed, _PARTING.split(value))) or _LIKE_A_KEY.fullmatch(value) is not None
+        )
     return True
 
 
