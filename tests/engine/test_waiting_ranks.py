@@ -109,3 +109,24 @@ def test_few_that_lost_a_peer_tell_nothing_of_a_run_of_unknown_size(engine: Engi
     root = triage(engine, steps, traceback(LOST, prefix="[rank3]: ")).root_cause
     assert root is not None
     assert root.rank != 0
+
+
+COMPILING = "AUTOTUNE mm(8192x4096, 4096x14336)"
+WAITED = (
+    "[rank3]:[E320 08:11:14.902 ProcessGroupNCCL.cpp:607] [Rank 3] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum=14, OpType=ALLREDUCE, NumelIn=524288, NumelOut=524288, Timeout(ms)=600000) ran for 600064 "
+    "milliseconds before timing out."
+)
+
+
+@pytest.mark.parametrize(
+    ("between", "compiles"),
+    [([], True), (["Use `export NCCL_DEBUG=INFO`"], True), ([f"step {step} loss 2.1" for step in range(20)], False)],
+    ids=["right above", "a line between", "steps between"],
+)
+def test_a_rank_that_compiles_is_named_only_right_above_the_wait(
+    engine: Engine, between: list[str], compiles: bool
+) -> None:
+    answer = triage(engine, COMPILING, between, WAITED).answer
+    assert answer is not None
+    assert (answer.case == "one-rank-compiles") is compiles
