@@ -112,7 +112,7 @@ def test_few_that_lost_a_peer_tell_nothing_of_a_run_of_unknown_size(engine: Engi
 
 
 COMPILING = "AUTOTUNE mm(8192x4096, 4096x14336)"
-WAITED = (
+TIMED_OUT = (
     "[rank3]:[E320 08:11:14.902 ProcessGroupNCCL.cpp:607] [Rank 3] Watchdog caught collective operation timeout: "
     "WorkNCCL(SeqNum=14, OpType=ALLREDUCE, NumelIn=524288, NumelOut=524288, Timeout(ms)=600000) ran for 600064 "
     "milliseconds before timing out."
@@ -127,6 +127,6 @@ WAITED = (
 def test_a_rank_that_compiles_is_named_only_right_above_the_wait(
     engine: Engine, between: list[str], compiles: bool
 ) -> None:
-    answer = triage(engine, COMPILING, between, WAITED).answer
+    answer = triage(engine, COMPILING, between, TIMED_OUT).answer
     assert answer is not None
     assert (answer.case == "one-rank-compiles") is compiles
