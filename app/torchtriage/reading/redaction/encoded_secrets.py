@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes
 import re2
 
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.reading.redaction.redact import redact, redacted
+from torchtriage.reading.redaction.redact import kept_scanner, redact, redacted
 from torchtriage.reading.scan import Scanner
 from torchtriage.reading.unwrap.decoder_interface import LARGEST
 from torchtriage.reading.unwrap.transport_encoding import decoded_text, decoded_word
@@ -130,4 +130,4 @@ def _plain(text: bytes) -> bytes:
 
 @cache
 def _scanner() -> Scanner:
-    return Scanner(lambda: [*_ESCAPES, _PACKED], once=True)
+    return kept_scanner([*_ESCAPES, _PACKED], once=True)

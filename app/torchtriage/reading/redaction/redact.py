@@ -61,6 +61,12 @@ def keep_compiled(folder: Path) -> None:
     _kept_in = folder
 
 
+def kept_scanner(patterns: list[bytes], once: bool = False) -> Scanner:
+    """-> a scanner for patterns of secrets, whose compiled form is kept there."""
+    key = b"secrets " + hashlib.sha256(b"\n".join([b"%d" % once, *patterns])).digest()
+    return Scanner(lambda: patterns, _kept_in, key, once)
+
+
 def redact(text: str) -> str:
     """-> `text`, a few lines at most, with known kinds of secrets replaced by a mark, `[redacted:kind]`."""
     data = text.encode("utf-8", "surrogateescape")
@@ -387,5 +393,4 @@ def _patterns() -> list[bytes]:
 
 @cache
 def _scanner() -> Scanner:
-    patterns = _patterns()
-    return Scanner(lambda: patterns, _kept_in, b"secrets " + hashlib.sha256(b"\n".join(patterns)).digest())
+    return kept_scanner(_patterns())
