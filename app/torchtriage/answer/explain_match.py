@@ -25,6 +25,7 @@ from torchtriage.causality.root_cause import Choice, choose, with_attempts
 from torchtriage.domain.entry import Entry, Language, Sign
 from torchtriage.domain.event import Where
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.linear_regex import linear_regex
 from torchtriage.matching.matcher import Matcher, frames_text
 from torchtriage.matching.patterns import Patterns
 from torchtriage.matching.sign_alignment import Alignment, Token, align
@@ -245,7 +246,7 @@ def _result(sign: Sign, texts: list[_Text], group: int | None) -> SignResult:
     said = redact_encoded(text.text)
     if said != text.text:
         laid = align(sign, said)  # its tokens are parts of the text, in which a secret has no name before it
-    excluded = matched and bool(sign.unless) and bool(re2.search(f"(?m){sign.unless}", text.text))
+    excluded = matched and sign.unless is not None and bool(linear_regex(sign.unless).search(text.text))
     state = "unless" if excluded else "matched" if matched else "place" if whole else "part"
     return SignResult(shown, sign.where, state, laid.share, laid.tokens, text.line, text.file,
                       said[:500], text.kind, sign.unless or "", group)  # fmt: skip

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
-from typing import Any, TypeVar
-
-import re2
+from typing import TypeVar
 
 from torchtriage.domain.entry import Cause, Fix
+from torchtriage.linear_regex import linear_regex
 
 Part = TypeVar("Part", Cause, Fix)
 _MEANT, _ALWAYS, _OTHERS = range(3)
@@ -22,15 +20,10 @@ def likeliest(parts: Iterable[Part], words: str) -> list[Part]:
 
 def shows(words: str, shown_by: str) -> bool:
     """-> whether the failure's words hold what the regex asks for."""
-    return _regex(shown_by).search(words) is not None
+    return linear_regex(shown_by).search(words) is not None
 
 
 def _place(shown_by: str | None, words: str) -> int:
     if shown_by is None:
         return _ALWAYS
     return _MEANT if shows(words, shown_by) else _OTHERS
-
-
-@lru_cache(maxsize=4096)
-def _regex(shown_by: str) -> Any:
-    return re2.compile(f"(?m){shown_by}")

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, NamedTuple
-
-import re2
 
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.registry import failure_facts
@@ -18,6 +15,7 @@ from torchtriage.domain.entry import Case, Condition, Sign
 from torchtriage.domain.event import Raised, Where
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.line import Line
+from torchtriage.linear_regex import linear_regex
 from torchtriage.matching.matcher import frames_text
 
 TEXTS = frozenset({"words", "frames", "log"})  # that only conditions ask of
@@ -68,7 +66,7 @@ class _Hit(NamedTuple):
 def is_general(case: Case) -> bool:
     """-> whether a case repeats any message of its family, and knows none: it has no sign but those of last resort,
     which tell only who refused; it quotes the message, and its conditions hold for a text that means nothing."""
-    asked = [_regex(each.regex) for each in case.when if each.fact in _OF_MESSAGE and each.regex is not None]
+    asked = [linear_regex(each.regex) for each in case.when if each.fact in _OF_MESSAGE and each.regex is not None]
     quotes = {"message", *(name for regex in asked for name in regex.groupindex)} & slots(case.says.en)
     return (
         all(sign.broad for sign in case.signs) and bool(quotes) and all(regex.search(_MEANINGLESS) for regex in asked)
@@ -180,7 +178,7 @@ def _telling(case: Case, failure: Failure) -> Line | None:
         asked = [condition.regex for condition in case.when if condition.fact in _MESSAGES and condition.regex]
     findings = (*alike(failure.finding, failure.choice), *failure.choice.live)[:_MOST_TELLING] if asked else ()
     lines = [line for finding in findings for line in _lines(finding)]
-    shown = (line for pattern in asked for line in lines if _regex(pattern).search(line.text))
+    shown = (line for pattern in asked for line in lines if linear_regex(pattern).search(line.text))
     return next(shown, None)
 
 
@@ -195,7 +193,7 @@ def _groups(pattern: str, hit: _Hit, failure: Failure) -> dict[str, Fact]:
     if "(?P<" not in pattern:
         return {}
     # Secrets go before the groups are read: without the name before it a value is not known for one.
-    found = _regex(pattern).search(failure.shown(hit.text))
+    found = linear_regex(pattern).search(failure.shown(hit.text))
     facts = {}
     for name, value in (found.groupdict() if found else {}).items():
         if value:
@@ -218,7 +216,7 @@ class Values(Mapping[str, str]):
         value = self.get(condition.fact)
         if condition.regex is None:
             return {} if (value is not None) == condition.known else None
-        found = _regex(condition.regex).search(value) if value is not None else None
+        found = linear_regex(condition.regex).search(value) if value is not None else None
         return {name: group for name, group in found.groupdict().items() if group} if found else None
 
     def __getitem__(self, name: str) -> str:
@@ -244,8 +242,3 @@ class Values(Mapping[str, str]):
 
     def _log(self) -> str:
         return self.failure.log
-
-
-@lru_cache(maxsize=8192)
-def _regex(pattern: str) -> Any:
-    return re2.compile(f"(?m){pattern}")

@@ -7,8 +7,6 @@ from dataclasses import replace
 from itertools import islice
 from operator import itemgetter
 
-import re2
-
 from torchtriage.answer.run_facts import dated, told_at
 from torchtriage.causality import confidence
 from torchtriage.causality.cascade import causes, explained_by
@@ -24,6 +22,7 @@ from torchtriage.domain.line import Line, Position
 from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import Attempt, Candidate, Cascade, Evidence, ExceptionFact, RootCause, StackFrame
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.linear_regex import linear_regex
 from torchtriage.matching.patterns import regex_of
 from torchtriage.reading.redaction.redact import redact
 
@@ -118,7 +117,7 @@ def _innermost_frame(raised: Raised) -> Line | None:
 
 def line_of(sign: Sign, text: str, lines: Sequence[Line]) -> Line | None:
     """-> of the lines that `text` was made of, the one at which the sign's match begins."""
-    found = re2.search(f"(?m){regex_of(sign)}", text)
+    found = linear_regex(regex_of(sign)).search(text)
     begins = text[found.start() :].split("\n", 1)[0].strip() if found else ""
     return next((line for line in lines if begins and begins in line.text), lines[0] if lines else None)
 
@@ -224,7 +223,7 @@ def _captured(entry: Entry | None, findings: list[Finding]) -> dict[str, str]:
     found: dict[str, str] = {}
     text = redact("\n".join(parts)) if entry and entry.capture else ""
     for name, pattern in entry.capture if entry else ():
-        if hit := re2.search(f"(?m){pattern}", text):
+        if hit := linear_regex(pattern).search(text):
             found[name] = hit.group(1) or ""
     return {name: value for name, value in found.items() if value}
 
