@@ -186,7 +186,8 @@ class Environment:
 
     def _count(self, lines: list[Line]) -> None:
         """Takes lines of progress."""
-        lines = [line for line in lines if not self._drawn_again(line)]
+        if progress.BAR in "\n".join([line.text for line in lines]):
+            lines = [line for line in lines if not self._drawn_again(line)]
         if not lines:
             return
         self._advance([line.position for line in lines])

@@ -18,6 +18,7 @@ PROGRESS = Sign(
 )
 # What counts steps, the surest first; an epoch is none.
 # They are searched in small letters and begin with a literal, with what may stand before it behind: many times as fast.
+BAR = "%|"  # what each bar holds
 _NUMBER = r"(\d{1,3}(?:,\d{3})+|\d{1,9})\b(?!\.(?!0\b)\d|%)"  # 120 · 1,200 · 119.0; not 0.12, not 2%
 _STEPS = (
     lazy_regex(rf"global(?<!\wglobal)[_ ]?steps?['\"]?[ :=]{{0,3}}{_NUMBER}"),
@@ -102,8 +103,8 @@ def writer(text: str) -> int | None:
 def newest(text: str) -> str:
     """-> the end of a line in which a bar was drawn again and again, with its last state; other lines as they are, as
     far as they are looked at."""
-    last = text.rfind("%|")
-    if last < 0 or text.find("%|") == last:
+    last = text.rfind(BAR)
+    if last < 0 or text.find(BAR) == last:
         return text[:_LONGEST]
     return text[max(text.rfind("]", 0, last), text.rfind("\r", 0, last)) + 1 :][:_LONGEST]
 
@@ -119,7 +120,7 @@ def step(text: str) -> int | None:
         numbers = sign.findall(small)
         if numbers:
             return int(numbers[-1].replace(",", ""))
-    barred = "%|" in text or "% " in text
+    barred = BAR in text or "% " in text
     bars = [number for label, number in _BAR.findall(text) if not _OTHER_BAR.search(label)] if barred else ()
     return int(bars[-1]) if bars else None
 
@@ -132,7 +133,7 @@ def _full(text: str) -> str | None:
 
 def bar(text: str) -> str | None:
     """-> a bar up to what it counts, without the time that it took; None for another line."""
-    if "%|" not in text:
+    if BAR not in text:
         return None
     found = _COUNTED_BAR.match(newest(text))
     return found[0] if found else None

@@ -65,9 +65,8 @@ class Prefilter:
         forms = data.translate(_ONE_DIGIT).split(b"\n")[1:]
         alike = self._shown_alike(list(dict.fromkeys(forms)), settled)
         told_alike = {form: self._seen(facts) for form, facts in alike.items() if facts}
-        ends = _ends(forms)
-        pointed = _by_line(self._pointed(data), ends)
-        facts = _by_line(self._apart(data), ends)
+        pointed = _by_line(self._pointed(data), forms)
+        facts = _by_line(self._apart(data), forms)
         for number in self.signs.enough.keys() - settled:
             for at in _first(self._common[number], data.split(b"\n")[1:], self.signs.enough[number]):
                 facts.setdefault(at, set()).add(number)
@@ -112,7 +111,7 @@ class Prefilter:
 
     def _shown_alike(self, forms: list[bytes], settled: frozenset[int]) -> dict[bytes, frozenset[int]]:
         """-> what each form of lines shows whatever its digits are; those that show nothing are left out."""
-        found = _by_line(self._alike(b"\n".join([b"", *forms])), _ends(forms))
+        found = _by_line(self._alike(b"\n".join([b"", *forms])), forms)
         return {forms[at]: frozenset(facts - settled) for at, facts in found.items()}
 
 
@@ -126,21 +125,19 @@ def _first(scan: Scan, lines: list[bytes], enough: int) -> Iterator[int]:
     start, more = 0, _AT_ONCE
     while start < len(lines) and enough > 0:
         some = lines[start : start + more]
-        found = _by_line(scan(b"\n".join([b"", *some])), _ends(some))
+        found = _by_line(scan(b"\n".join([b"", *some])), some)
         yield from (start + at for at in found)
         enough -= len(found)
         start, more = start + more, 2 * more
 
 
-def _ends(lines: Iterable[bytes]) -> list[int]:
-    """-> the places behind the lines' line feeds, in what begins with one more."""
-    return list(accumulate(map((1).__add__, map(len, lines)), initial=1))[1:]
-
-
-def _by_line(found: Found, ends: list[int]) -> dict[int, set[int]]:
-    """-> the patterns that were found in each line, by its place; `found` is in the order of the matches' ends, `ends`
-    are the places behind the lines' line feeds."""
+def _by_line(found: Found, lines: Sequence[bytes]) -> dict[int, set[int]]:
+    """-> the patterns that were found in each line, by its place; `found` is in the order of the matches' ends, in the
+    lines with a line feed above each."""
     by_line: dict[int, set[int]] = {}
+    if not found:
+        return by_line
+    ends = list(accumulate(map((1).__add__, map(len, lines)), initial=1))[1:]  # behind the lines' line feeds
     at, end = -1, 0
     for index, place in found:
         if place >= end:
