@@ -124,7 +124,7 @@ def _asks_words(case: Case) -> bool:
 
 def holds_for_any_text(condition: Condition) -> bool:
     """-> whether a condition holds for a text that means nothing, so that it only fills slots."""
-    return condition.regex is None or bool(_regex(condition.regex).search(_MEANINGLESS))
+    return condition.regex is None or bool(linear_regex(condition.regex).search(_MEANINGLESS))
 
 
 def _hits(findings: list[Finding], failure: Failure) -> dict[int, _Hit]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 from torchtriage.domain.event import Event
 from torchtriage.domain.line import Line
@@ -104,7 +104,7 @@ class RunExtractors:
             yield from extractor.close()
 
     def _of(self, kind: type[E]) -> E:
-        return next(extractor for _, extractor in self._all if isinstance(extractor, kind))
+        return cast(E, self._all[self.kinds.index(kind)][1])
 
     def _chosen(self, wanted: int) -> list[tuple[int, Extractor]]:
         """-> the extractors with these bits, in their order."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 from torchtriage.domain.event import Frame, Raised
 from torchtriage.domain.line import Line, Position
@@ -114,7 +115,7 @@ class Stream:
         if frame is not None:
             self.quoted.append(frame)
         elif self.quoted and text[:1] in " \t" and bare and not self.quoted[-1].code:
-            self.quoted[-1] = replace(self.quoted[-1], code=bare)
+            self.quoted[-1] = _with_code(self.quoted[-1], bare, self.quoted[-1].marked)
         elif not self.quoted or not grammar.UNDERLINE.fullmatch(bare):
             self.quoting, self.blank = False, True
             return not bare
@@ -126,12 +127,12 @@ class Stream:
         if not last.code and "^" not in code:
             half = len(code) // 2  # Two ranks wrote it into one another.
             twice = half > _LEAST_CODE and code[:half] == code[half:]
-            self.frames[-1] = replace(last, code=code[:half] if twice else code)
+            self.frames[-1] = _with_code(last, code[:half] if twice else code, last.marked)
             self.code_indent = text.find(code)
             self.place.append(line)
         elif last.code and not last.marked and grammar.UNDERLINE.fullmatch(code):
             start = text.find(code) - self.code_indent
-            self.frames[-1] = replace(last, marked=last.code[start : start + len(code)] if start >= 0 else "")
+            self.frames[-1] = _with_code(last, last.code, last.code[start : start + len(code)] if start >= 0 else "")
 
     def lost(self, line: Line) -> bool:
         """-> whether too many lines are missing above this one to go on with what was read."""
@@ -157,3 +158,10 @@ class Stream:
     def forget(self) -> None:
         """Makes the stream as it was before anything was read."""
         Stream.__init__(self, position=self.position)
+
+
+@lru_cache(maxsize=1024)
+def _with_code(frame: Frame, code: str, marked: str) -> Frame:
+    """-> the frame with its line of code, and the part of it that is underlined. Ranks print the same frames, so what they
+    are is kept; `replace` takes five times as long."""
+    return Frame(frame.file, frame.line, frame.function, code, frame.user_code, marked)
