@@ -76,6 +76,10 @@ class Sign:
     weak: bool = False
     broad: bool = False
 
+    def __getstate__(self) -> dict[str, Any]:
+        """-> what is pickled: what differs from the defaults, which the class has. A start reads thousands of signs."""
+        return {name: value for name, value in vars(self).items() if value != getattr(type(self), name)}
+
 
 @dataclass(frozen=True)
 class Fix:
