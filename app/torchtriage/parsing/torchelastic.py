@@ -164,8 +164,7 @@ class TorchElastic(Extractor):
     def _ended_before(self, line: Line) -> int | None:
         """-> how many attempts agents ended in the line's file on its host, as far as both tell of one: each host has an
         agent of its own. None where there is none."""
-        places = ((line.file, line.host), (line.file, None))
-        own = next((self._ended_at[place] for place in places if place in self._ended_at), None)
+        own = self._ended_at.get((line.file, line.host)) or self._ended_at.get((line.file, None))
         if own is None and line.host is None:
             return max((ended for (file, _), ended in self._ended_at.items() if file == line.file), default=None)
         return own
