@@ -16,7 +16,7 @@ from torchtriage.answer.failure_facts.library_message import Printed, library_me
 from torchtriage.answer.failure_facts.registry import failure_facts
 from torchtriage.answer.first_answer import facts_said, said
 from torchtriage.answer.reasons import because_of, tell
-from torchtriage.answer.run_facts import run_facts
+from torchtriage.answer.run_facts import run_facts, suspect_ranks
 from torchtriage.answer.speaking_case import is_general, speaking_case
 from torchtriage.answer.timeline import timeline
 from torchtriage.answer.verdict import attempts, candidates, cascades, root_cause, with_telling
@@ -126,6 +126,7 @@ class Engine:
         printed: Printed | None = None
         if root is not None and choice.root is not None:
             root = replace(root, because=because_of(choice, reading, root, rank_rule))
+            told = replace(told, suspect_ranks=suspect_ranks(choice, reading, root))
             failure = Failure(choice.root, root, choice, reading, told, marks, shown)
             root, facts, answer, printed = self._answer(failure)
         masked = printed.known.masked if printed else str

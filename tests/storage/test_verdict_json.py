@@ -82,7 +82,7 @@ def test_the_earliest_verdicts_left_out_what_was_empty() -> None:
 
 def test_a_newer_verdict_is_read_as_far_as_it_is_known() -> None:
     newer = to_stored(values.verdict()) | {"form": FORM + 1, "told": {"by": "a later release"}}
-    newer["run"] |= {"suspect_ranks": [3]}
+    newer["run"] |= {"a_later_fact": [3]}
     assert from_stored(newer) == values.verdict()
 
 

@@ -23,6 +23,10 @@ _SAYS: dict[str, _Words] = {
         "日志中没有失败的迹象[[；退出码 {exit_code} 表示 {signal}]][[；调度器状态为 {state}]]"
         "[[；退出码为 {plain_code}]]。[[日志中最后一步是第 {step} 步。]]",
     ),
+    "nobody-waits": (
+        "These dumps and stacks show no rank that is behind the others, and there is no log.",
+        "从这些 dump 和栈看不出有 rank 落后于其他 rank，也没有日志。",
+    ),
     "empty": ("The log is empty: the run wrote nothing to it.", "日志为空：运行没有向其中写入任何内容。"),
     "last-words": (
         "The last words point to a problem, and no good end follows: `{text}`[[ (line {line})]]."
@@ -58,6 +62,7 @@ _SAYS: dict[str, _Words] = {
 _PLAIN: _Words = ("The log shows neither a failure nor a good end.", "日志中既没有失败，也没有正常结束的标志。")
 _UNKNOWN: dict[str, _Words] = {
     "exit-status": ("Why it ended is not in this log.", "这份日志没有说明它为什么结束。"),
+    "nobody-waits": ("Why the run stood still or ended is not in them.", "其中没有说明运行为什么停住或结束。"),
     "empty": ("Whether the run started is not known from it.", "无法据此判断运行是否已经启动。"),
     "question": ("Without the run's log nothing is known of the run.", "没有运行日志，就无法了解运行的情况。"),
     "another-program": ("How the training run fared is not in this log.", "这份日志没有说明训练任务的情况。"),

@@ -62,6 +62,18 @@ _SAID: dict[str, tuple[str, str]] = {
         "the others waited for {noun} {ranks}, which never came; look there first",
         "其他 rank 在等待 rank {ranks}，而它们一直没有到达；请先查看这些 rank",
     ),
+    "dumps": (
+        "the dumps or stacks of {count} ranks show that the others waited for {noun} {ranks}",
+        "{count} 个 rank 的 dump 或栈表明，其他 rank 在等待 rank {ranks}",
+    ),
+    "dumps_agree": (
+        "the flight recorder agrees: the others waited for {noun} {ranks}",
+        "flight recorder 与此一致：其他 rank 在等待 rank {ranks}",
+    ),
+    "dumps_differ": (
+        "the flight recorder points at {noun} {ranks} instead: the others waited for them",
+        "flight recorder 指向的却是 rank {ranks}：其他 rank 在等待它们",
+    ),
     "survived": (
         "the run went on after other alarming messages ({count}), so they were left out",
         "另有 {count} 条信息被排除，因为之后训练仍在继续",
@@ -100,7 +112,12 @@ def _noun(values: Mapping[str, object]) -> str:
 
 def because_of(choice: Choice, reading: Reading, root: RootCause, rank_rule: RankRule | None) -> tuple[Reason, ...]:
     """-> why the verdict is what it is, as names and values, the weightiest first."""
-    told = [*_shown(choice, root), *_placed(choice, reading, root), *_missing(reading)]
+    told = [
+        *_shown(choice, root),
+        *_of_dumps(choice, reading, root),
+        *_placed(choice, reading, root),
+        *_missing(reading),
+    ]
     alone = awaited(choice.root, choice.live, reading) if choice.root is not None else None
     if alone is not None and alone == root.rank:
         told.append(Reason("missing", {"ranks": str(alone)}))
@@ -178,6 +195,19 @@ def _placed(choice: Choice, reading: Reading, root: RootCause) -> Iterator[Reaso
     named = next((event.rank for event in reported if event.attempt == finding.attempt), None)
     if named is not None and root.rank is not None and named != root.rank and named not in finding.ranks:
         yield Reason("overruled", {"named": named, "rank": root.rank})
+
+
+def _of_dumps(choice: Choice, reading: Reading, root: RootCause) -> Iterator[Reason]:
+    """Yields whom dumps and stacks name: by themselves, or beside the log's own cause."""
+    hang = reading.evidence.hang
+    if hang is None or not hang.suspects or choice.root is None:
+        return
+    ranks: dict[str, Scalar] = {"ranks": str(RankSet.of(hang.suspects))}
+    if choice.root.event.source is EventSource.EVIDENCE:
+        yield Reason("dumps", ranks | {"count": max(len(reading.evidence.dumped), reading.evidence.stacked)})
+    elif root.rank is not None or choice.root.ranks:
+        own = choice.root.ranks | ({root.rank} if root.rank is not None else set())
+        yield Reason("dumps_agree" if own & set(hang.suspects) else "dumps_differ", ranks)
 
 
 def _missing(reading: Reading) -> Iterator[Reason]:

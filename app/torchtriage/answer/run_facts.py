@@ -12,7 +12,7 @@ from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import Choice
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.host import host_name
-from torchtriage.domain.verdict import Checkpoint, RunFacts
+from torchtriage.domain.verdict import Checkpoint, RootCause, RunFacts
 from torchtriage.facts import checkpoints
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.times import seconds_between
@@ -57,7 +57,7 @@ def run_facts(reading: Reading, choice: Choice) -> RunFacts:
     saved = _checkpoints(choice, reading, phase == "save")
     return RunFacts(
         launcher=env.launcher,
-        world_size=env.world_size,
+        world_size=env.world_size or reading.evidence.world_size,
         hosts=sorted_hosts(hosts),
         attempts=max([1, reading.extractors.elastic.attempt, *(number + 1 for number in choice.roots)]),
         phase=phase,
@@ -71,7 +71,20 @@ def run_facts(reading: Reading, choice: Choice) -> RunFacts:
         checkpoints=saved,
         checkpoint=saved[-1] if saved else None,
         progress=progress_curve(reading),
+        sources=reading.evidence.sources,
     )
+
+
+def suspect_ranks(choice: Choice, reading: Reading, root: RootCause) -> tuple[int, ...]:
+    """-> the ranks that are held responsible: by dumps and stacks where they are the cause or agree with it, else the
+    one that failed, else those for which the others waited in the log. Empty where that is not known."""
+    hang, watched = reading.evidence.hang, reading.extractors.collectives.suspects(reading.environment.world_size)
+    waited_for = hang.suspects if hang is not None else ()
+    if waited_for and (root.rank is None or root.rank in waited_for):
+        return waited_for
+    if root.rank is not None:
+        return (root.rank,)
+    return tuple(sorted(watched.ranks)) if root.suspects and watched is not None else ()
 
 
 def _checkpoints(choice: Choice, reading: Reading, failed_saving: bool) -> tuple[Checkpoint, ...]:

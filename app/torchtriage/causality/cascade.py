@@ -42,15 +42,18 @@ class Grade(IntEnum):
     LAUNCHER = 2  # a launcher says that a worker failed, not why
     ECHO = 3
     HINT = 4
-    LINE = 5
-    UNNAMED = 6
-    EXIT = 7
-    CAUSE = 8
+    WITNESS = 5  # dumps and stacks tell who kept the others waiting, not why
+    LINE = 6
+    UNNAMED = 7
+    EXIT = 8
+    CAUSE = 9
 
 
 def grade(finding: Finding) -> Grade:
     """-> how far the finding can be the root cause, by its entry's kind and by what showed it."""
     match, event = finding.match, finding.event
+    if event.source is EventSource.EVIDENCE:
+        return Grade.WITNESS
     if event.source in (EventSource.TRAILING_ERROR, EventSource.HANG):
         return Grade.HINT
     if match is None:

@@ -241,6 +241,12 @@ def _another_program(tail: Tail) -> bool:
     return tail.reading.environment.of_another_program
 
 
+def _nobody_waits(tail: Tail) -> bool:
+    """-> whether there are dumps or stacks alone, and no log."""
+    evidence = tail.reading.evidence
+    return not tail.reading.head and bool(evidence.dumped or evidence.stacked)
+
+
 def _empty(tail: Tail) -> bool:
     return not tail.reading.head
 
@@ -287,6 +293,9 @@ ENDINGS: tuple[EndingRule, ...] = (
         _ended_badly,
         "an exit status, or the scheduler, says that the job failed",
         "退出码或调度器表明任务失败",
+    ),
+    EndingRule(
+        "nobody-waits", _nobody_waits, "the dumps and stacks show nobody behind", "dump 和栈中没有落后的 rank"
     ),
     EndingRule("empty", _empty, "the log is empty", "日志为空"),
     EndingRule("question", _asked, "the text is a question and no log", "文本是提问，不是日志"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from torchtriage.causality.cascade import unexplained
 from torchtriage.causality.file_order import in_order_of_failure, with_times_around
 from torchtriage.causality.findings import Finding
+from torchtriage.causality.hang_evidence import with_evidence
 from torchtriage.causality.quoted_errors import alarming_lines, passages, quoted_errors, without_ignored_exceptions
 from torchtriage.causality.quoting_texts import without_quotes
 from torchtriage.causality.read_runs import ReadRuns
@@ -52,13 +53,14 @@ class Fallback:
 
 def completed(read: ReadRuns) -> tuple[Reading, ...]:
     """-> the readings of a log, the newest last: with what the fallbacks find, with the times of the lines around, and
-    the newest one's files in the order of their first failures."""
+    the newest one's files in the order of their first failures, and what dumps and stacks show."""
     readings = [with_times_around(with_fallbacks(without_quotes(reading)), read.clock) for reading in read.readings]
     if len(readings) > 1 and readings[-1].is_empty:
         readings.pop()  # A launcher's banner that was written late; no run of its own.
     last = in_order_of_failure(readings.pop(), read.clock)
     facts = last.environment if read.launcher is None else last.environment.with_launcher(read.launcher)
-    return (*readings, replace(last, environment=facts, warnings=read.warnings))
+    last = replace(last, environment=facts, warnings=read.warnings, evidence=read.evidence)
+    return (*readings, with_evidence(last))
 
 
 def with_fallbacks(reading: Reading) -> Reading:

@@ -67,6 +67,9 @@ def place_of(finding: Finding, choice: Choice, reading: Reading, captured: str |
     """-> rank, local rank, host of a finding, None each where the log does not tell; and the rule that gave the rank,
     where the finding does not name it itself."""
     case = Case(finding, choice, reading)
+    if finding.event.source is EventSource.EVIDENCE:
+        rank = finding.event.rank
+        return (rank, None, reading.environment.host_of.get(rank) if rank is not None else None), None
     if _waited(case):
         rank, rule = _by_rules(WAITED, case)
         return (rank, None, None), rule

@@ -10,10 +10,13 @@ from functools import cache, partial
 from torchtriage.causality.file_order import Clock
 from torchtriage.causality.reading import Reading
 from torchtriage.causality.run_reader import RunReader
+from torchtriage.domain.evidence import Evidence
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.domain.trace import SAMPLE, Trace
 from torchtriage.domain.verdict import Stats
 from torchtriage.errors import UnreadableLog
+from torchtriage.evidence.collect import CollectedEvidence
+from torchtriage.evidence.flight_recorder import NotRead
 from torchtriage.facts import Environment
 from torchtriage.facts.line_origin import BEGIN_WORDS, begins_anew
 from torchtriage.matching.matcher import Matcher
@@ -45,6 +48,7 @@ class ReadRuns:
     clock: Clock
     launcher: str | None  # that the names of the files tell
     warnings: tuple[str, ...]
+    evidence: Evidence
 
 
 def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | None = None) -> ReadRuns:
@@ -70,6 +74,7 @@ class _FilesReader:
     run: Run
     trace: Trace | None
     reader: RunReader = field(init=False)
+    collected: CollectedEvidence = field(default_factory=CollectedEvidence)
     readings: list[Reading] = field(default_factory=list)
     stats: Stats = field(default_factory=Stats)
     _skipped: int = 0
@@ -84,9 +89,15 @@ class _FilesReader:
         origins, clock = FileOrigins(self.run.names), Clock()
         sections, ranks, stamps = Sections(), Ranks(), Stamps()
         refused: list[UnreadableLog] = []
-        number = 0
-        for number, file in enumerate(self.run.files(), 1):
+        number = unread = 0
+        for number, given in enumerate(self.run.files(), 1):
+            unread += given.unread is not None
+            file = given
             try:
+                log = self._log_of(given, number)
+                if log is None:
+                    continue
+                file = log
                 for batch in self._batches(file, number, origins):
                     words = words_in(batch)
                     settled = stamps.settled(ranks.settled(sections.settled(batch, words), words))
@@ -97,9 +108,9 @@ class _FilesReader:
                     raise
                 refused.append(error)
                 self._warnings.append(f"left out: {error.message}")
-        if refused and len(refused) == number:
+        if refused and len(refused) == number - unread:
             raise refused[0]
-        if not number:
+        if number == unread:
             raise UnreadableLog(f"{self.run.name}: no logs")
         if self._skipped:
             self._warnings.append(f"{self._skipped} near-duplicate lines skipped")
@@ -107,7 +118,17 @@ class _FilesReader:
             self._warnings.append(f"{self._long} lines longer than {LONGEST_TEXT >> 10} KB were read in part")
         readings = (*self.readings, self.reader.reading())
         launcher = "torchrun" if origins.of_torchrun else None
-        return ReadRuns(readings, self.stats, clock, launcher, tuple(self._warnings))
+        evidence = self.collected.evidence(self.reader.environment.world_size, self.matcher.collective_words)
+        return ReadRuns(readings, self.stats, clock, launcher, tuple(self._warnings), evidence)
+
+    def _log_of(self, file: LogFile, number: int) -> LogFile | None:
+        """-> the file, where it is a log. Raises UnreadableLog."""
+        several = self.run.several or file.member
+        try:
+            return self.collected.log_of(file, number, file.name if several else None)
+        except NotRead as reason:
+            name = f"{self.run.name}/{file.name}" if several else self.run.name
+            raise UnreadableLog(f"{name}: {reason}") from reason
 
     def _batches(self, file: LogFile, number: int, origins: FileOrigins) -> Iterator[list[Line]]:
         """Yields the kept lines of one file, many at once; what goes by unkept is sampled for progress."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from torchtriage.causality.findings import Finding, Findings, that_failed, with_matches
 from torchtriage.causality.lines_above import Above
 from torchtriage.domain.event import Event
+from torchtriage.domain.evidence import NO_EVIDENCE, Evidence
 from torchtriage.domain.line import Line, Position
 from torchtriage.facts import Environment
 from torchtriage.facts.log_classifier import is_of_training
@@ -19,7 +20,7 @@ from torchtriage.parsing.run_extractors import RunExtractors
 class Reading:
     """One run of a log. `paste` holds all its lines where they are few, `head` the first ones, `file_ends` the last
     ones of each file, each with whether an extractor or an entry has read it. `opening` holds the first ones that no
-    extractor read, `above` those above each failure."""
+    extractor read, `above` those above each failure. `evidence`: what else than logs the run's files hold."""
 
     matcher: Matcher
     findings: tuple[Finding, ...]
@@ -35,6 +36,7 @@ class Reading:
     warnings: tuple[str, ...] = ()
     opening: tuple[Line, ...] = ()
     above: Above = field(default_factory=dict)
+    evidence: Evidence = NO_EVIDENCE
 
     def with_events(self, events: Iterable[Event], instead_of: Line | None = None) -> Reading:
         """-> the reading with further events; what the line `instead_of` said goes."""

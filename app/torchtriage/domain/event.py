@@ -38,6 +38,7 @@ class EventSource(StrEnum):
     TITLE = "title"  # the heading that a person put over a log
     TRAILING_ERROR = "trailing error"  # an error at the very end that no entry knows
     HANG = "hang"  # no progress, while a monitor went on printing
+    EVIDENCE = "evidence"  # dumps of the flight recorder, or stacks, of ranks that wait
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from torchtriage.domain.evidence import Source
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.host import exclusion
 from torchtriage.domain.json_form import Scalar, fields_form
@@ -92,7 +93,7 @@ class Reason:
         return schema_of(tuple[str, dict[str, Any]])
 
 
-_OF_SUSPECTS = frozenset({"missing", "few", "behind"})  # reasons that name ranks
+_OF_SUSPECTS = frozenset({"missing", "few", "behind", "dumps"})  # reasons that name ranks
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,8 @@ class RunFacts:
     `versions` are printed ones; `versions_inferred` holds ranges (`>=2.3,<2.5`) that the forms of lines leave open.
     `phase` is what the run did when its root cause happened; `seconds_after_failure` is the time from there to the
     last line that tells one. `checkpoints` are the newest that were written before the root cause, `checkpoint` is the
-    last of them. `progress` is how the run went on, of the rank that tells the most.
+    last of them. `progress` is how the run went on, of the rank that tells the most. `suspect_ranks` are held
+    responsible, by dumps, stacks or the log; empty where that is not known. `sources` is what each file was taken for.
     """
 
     launcher: str | None = None
@@ -260,6 +262,8 @@ class RunFacts:
     checkpoints: tuple[Checkpoint, ...] = ()
     checkpoint: Checkpoint | None = None
     progress: ProgressCurve | None = None
+    suspect_ranks: tuple[int, ...] = ()
+    sources: tuple[Source, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import re2
 
 from torchtriage.domain.entry import Entry, Kind, Sign
 from torchtriage.domain.event import Event, EventSource, Raised, Where
+from torchtriage.evidence.collective_words import CollectiveWords
 from torchtriage.facts.document_signs import DocumentSigns
 from torchtriage.facts.ending_signs import EndingSigns
 from torchtriage.facts.line_facts import LineSigns
@@ -77,6 +78,7 @@ class Matcher:
         self._areas = AreaWords(vocabulary)
         self._warning = re2.compile(f"{_WARNING}|{vocabulary.regex('run-goes-on')}")
         self._retry = re2.compile(vocabulary.regex("retry-messages"))
+        self.collective_words = CollectiveWords(vocabulary)
         self._lines: dict[str, bool] = {}
         self.ending_signs, self.document_signs = EndingSigns(vocabulary), DocumentSigns(vocabulary)
 

@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import IO, TypeVar
 
 from torchtriage.errors import UnreadableLog
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.reading.file_forms import HEAD, FileForm, form_of
 from torchtriage.reading.log_rotation import pieces_of_logs, sort_key
+from torchtriage.reading.pickled_dumps import is_pickled_dump
 from torchtriage.reading.unpack import Budget, Upload, clean_name, on_disk, unpack
 
 CHUNK = 1 << 20
@@ -25,6 +28,8 @@ _LOG_NAMES = lazy_regex(
 )
 _ERROR_FILE = "error.json"  # torchelastic's copy of a worker's error: read behind the logs, which have its lines
 _MAGIC = {".zip": b"PK", ".gz": b"\x1f\x8b", ".tgz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
+_NO_LOG = "neither its name is a log's nor its content known"
+_MOST_UNREAD = 100  # files that are listed as left out
 _ARCHIVE = lazy_regex(r"\.(?:tar(?:\.gz|\.zst)?|tgz|zip)$")
 Item = TypeVar("Item")
 
@@ -33,12 +38,13 @@ Item = TypeVar("Item")
 class LogFile:
     """One file of a run. `name` is its path inside the run; `chunks` yields its bytes, decompressed, once.
     `member`: it came out of an archive, where others can be beside it. `part_of`: the log that it is a rotated piece
-    of; those follow one another, the oldest first."""
+    of; those follow one another, the oldest first. `unread`: why it is left out; it has no bytes then."""
 
     name: str
     chunks: Callable[[], Iterator[bytes]]
     member: bool = False
     part_of: str | None = None
+    unread: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,8 @@ def open_path(path: Path) -> Run:
 
 
 def _open_folder(path: Path, name: str) -> Run:
-    inside = [file for file in path.rglob("*") if file.is_file() and _LOG_NAMES.search(file.name)]
+    every = [file for file in path.rglob("*") if file.is_file()]
+    inside = [file for file in every if _LOG_NAMES.search(file.name) or _is_evidence(file)]
     if not inside:
         raise UnreadableLog(f"{name}: no logs in this folder")
     names = {file.relative_to(path).as_posix(): file for file in inside}
@@ -75,13 +82,29 @@ def _open_folder(path: Path, name: str) -> Run:
         return names[each].name == _ERROR_FILE, PurePosixPath(part_of.get(each, each)), sort_key(each)
 
     found = sorted(names, key=order)
+    others = sorted(file.relative_to(path).as_posix() for file in set(every) - set(inside))[:_MOST_UNREAD]
 
     def files() -> Iterator[LogFile]:
         for each in found:
             for log in _files_or_error(names[each], each):
                 yield replace(log, part_of=part_of.get(each))
+        yield from map(_unread, others)
 
     return Run(name, files, several=True, names=tuple(found))
+
+
+def _is_evidence(path: Path) -> bool:
+    """-> whether a file is evidence, whatever its name is."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+    except OSError:
+        return False
+    return is_pickled_dump(head) or form_of(head) is not FileForm.LOG
+
+
+def _unread(name: str, reason: str = _NO_LOG) -> LogFile:
+    return LogFile(name, lambda: iter(()), member=True, unread=reason)
 
 
 def open_stdin() -> Run:
@@ -130,14 +153,21 @@ def _raise(error: UnreadableLog) -> Iterator[bytes]:
 
 def _files(path: Path, name: str) -> Iterator[LogFile]:
     """Yields the log files inside of one file on disk; each must be read before the next is asked for."""
-    found = False
+    found, unread = False, 0
     _refuse_wrong_ending(path)
     for inside in _named_errors(str(path), unpack(Upload(name, _read(path)), Budget(None))):
+        chunks = inside.chunks
         if not clean_name(name).startswith(inside.name) and not _LOG_NAMES.search(PurePosixPath(inside.name).name):
-            deque(inside.chunks, maxlen=0)
-            continue
+            first = next(chunks, b"")
+            if form_of(first) is FileForm.LOG:
+                deque(chunks, maxlen=0)
+                unread += 1
+                if unread <= _MOST_UNREAD:
+                    yield _unread(inside.name)
+                continue
+            chunks = chain((first,), chunks)
         found = True
-        yield LogFile(inside.name, partial(_named_errors, str(path), inside.chunks), inside.member)
+        yield LogFile(inside.name, partial(_named_errors, str(path), chunks), inside.member)
     if not found:
         raise UnreadableLog(f"{path}: no logs in this archive")
 

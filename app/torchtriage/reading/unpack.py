@@ -1,4 +1,5 @@
-"""Takes a file or an upload apart: its bytes in, the log files inside out, decompressed, a piece at a time.
+"""Takes a file or an upload apart: its bytes in, the log files inside out, decompressed, a piece at a time. A pickled
+dump of the flight recorder comes out as text.
 
 Its first bytes decide what it holds, as names and content types are often wrong. Memory is bounded, and so is what
 comes out of few bytes (decisions/0025).
@@ -15,6 +16,7 @@ from functools import partial
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 from torchtriage.errors import LogTooLarge, StorageUnavailable, UnreadableLog
+from torchtriage.reading.pickled_dumps import HEAD, as_text, is_pickled_dump
 from torchtriage.reading.zstd import DecompressionParameter, ZstdError, ZstdFile
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ _FILE = (
 _HEADERS = 1 << 20  # bytes of a tar archive between two files; long headers would be read into memory
 _CONTENTS = 4 << 20  # bytes of a zip archive's list of contents, which is read into memory: 25,000 names of 100 letters
 _ZSTD_OPTIONS = {int(DecompressionParameter.window_log_max): 26}  # what a frame may make us allocate: 64 MiB
-_GZIP, _ZSTD, _TAR = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"ustar"
+_GZIP, _ZSTD, _TAR, _PICKLE = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"ustar", b"\x80"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 
 
@@ -169,6 +171,8 @@ def _unwrapped(upload: Upload, budget: Budget, depth: int) -> Iterator[Upload]:
     elif archive:
         for member in archive(source, upload, budget):
             yield from _unwrapped(member, budget, depth - 1)
+    elif begin[:1] == _PICKLE and is_pickled_dump(source.peek(HEAD)):
+        yield upload._replace(chunks=as_text(source.all()))
     else:
         yield upload._replace(chunks=source.all())
 

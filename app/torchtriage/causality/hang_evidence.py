@@ -1,0 +1,63 @@
+"""What dumps and stacks show of a hang as an event beside those of the log, in one canonical line that signs are
+searched in: `flight recorder: missing: Ranks 3, 6; in all_reduce 168 of default_pg; waiting 14; …`."""
+
+from __future__ import annotations
+
+from torchtriage.causality.reading import Reading
+from torchtriage.domain.event import Event, EventSource, Where
+from torchtriage.domain.evidence import Call, Hang
+from torchtriage.domain.line import START, Line
+from torchtriage.domain.rank_set import RankSet
+from torchtriage.lazy_regex import lazy_regex
+
+_SPACE = lazy_regex(r"[\s;]+")
+
+
+def with_evidence(reading: Reading) -> Reading:
+    """-> the reading with what its dumps and stacks show of a hang as an event."""
+    hang = reading.evidence.hang
+    return reading.with_events((hang_event(hang),)) if hang is not None else reading
+
+
+def hang_event(hang: Hang) -> Event:
+    """-> the event, of the suspect's rank where there is one alone."""
+    rank = hang.suspects[0] if len(hang.suspects) == 1 else None
+    lines = hang.lines or (Line(1, "", "", START),)
+    return Event(Where.LINE, hang_text(hang), lines, EventSource.EVIDENCE, rank=rank, fatal=False)
+
+
+def hang_text(hang: Hang) -> str:
+    """-> the canonical line."""
+    parts = [f"flight recorder: {hang.kind}: {named(hang.suspects or hang.waiting)}"]
+    if hang.call is not None:
+        parts.append(f"in {_call(hang.call)} of {_SPACE.sub('_', hang.group) or 'a_group'}")
+    parts.append(f"waiting {len(hang.waiting)}")
+    if hang.other is not None:
+        parts.append(f"called {_described(hang.other)}, others {_described(hang.call)}")
+    elif hang.last is not None:
+        parts.append(f"last {_call(hang.last)}" + (f" at {hang.last.where}" if hang.last.where else ""))
+    if hang.call is not None and hang.call.timeout_ms > 0:
+        parts.append(f"limit {hang.call.timeout_ms // 1000} s")
+    if hang.call is not None and hang.call.where:
+        parts.append(f"from {hang.call.where}")
+    if hang.doing:
+        parts.append(f"stack {_SPACE.sub(' ', hang.doing)}")
+    return "; ".join(parts)
+
+
+def named(ranks: tuple[int, ...]) -> str:
+    """-> `Rank 3`, `Ranks 3, 6`, `Ranks 0-7`."""
+    told = str(RankSet.of(ranks)).replace(",", ", ")
+    return f"Rank {told}" if len(ranks) == 1 else f"Ranks {told}" if ranks else "Ranks"
+
+
+def _call(call: Call) -> str:
+    return f"{_SPACE.sub(' ', call.operation)} {call.sequence}"
+
+
+def _described(call: Call | None) -> str:
+    """-> a call with what must be the same on all ranks."""
+    if call is None:
+        return "nothing"
+    sizes = call.sizes.removeprefix("[").removesuffix("]")
+    return _SPACE.sub(" ", f"{call.operation} {sizes} {call.dtypes.strip('[]').replace(chr(34), '')}").strip()

@@ -1,0 +1,133 @@
+"""What is known of a run beside its logs: dumps of the flight recorder, stacks, and the hang that they explain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from torchtriage.domain.line import Line, Position
+
+
+@dataclass(frozen=True)
+class Source:
+    """What one file of the run was taken for. `note` says why it is left out, or what of it was not read."""
+
+    file: str | None
+    taken_for: str
+    rank: int | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One collective, or one send or recv, as one rank recorded it.
+
+    `group` is the group's key in all dumps; `sequence` counts the collectives of that group, or the rank's sends and
+    recvs. `state`: scheduled, started or completed. `number` is the entry's line in the dump's text, `where` the
+    user's line of code. `order` grows with time in one rank.
+    """
+
+    group: str
+    sequence: int
+    operation: str
+    order: int
+    number: int
+    point_to_point: bool = False
+    sizes: str = ""
+    dtypes: str = ""
+    state: str = "scheduled"
+    done: bool = False
+    created_ns: int = 0
+    timeout_ms: int = 0
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """What one rank tells of one process group. `members`: its ranks in the group's order, empty where no dump tells.
+    `enqueued` and `completed` are the last collectives that it called and that ended. `pending` are those that did not
+    end, the first ones and the last; `ended` the last ones that did."""
+
+    key: str
+    name: str
+    members: tuple[int, ...] = ()
+    enqueued: int = 0
+    completed: int = 0
+    pending: tuple[Call, ...] = ()
+    transfers: tuple[Call, ...] = ()  # sends and recvs that did not end
+    ended: tuple[Call, ...] = ()
+    mixed: bool = False  # it has sends and recvs, which count into what its status says
+
+
+@dataclass(frozen=True, slots=True)
+class RankDump:
+    """The flight recorder's dump of one rank."""
+
+    rank: int
+    file: str | None
+    position: int  # of the file in the run
+    groups: Mapping[str, GroupView]
+    newest_ns: int = 0
+    texts: Mapping[int, str] = field(default_factory=dict)  # the entries of the calls that are kept, by their order
+
+    def line(self, call: Call) -> Line:
+        """-> the line of the dump's text that holds a call."""
+        text = self.texts.get(call.order, "")
+        return Line(call.number, text, text, Position(self.position, call.number), self.file, self.rank)
+
+
+@dataclass(frozen=True, slots=True)
+class StackLine:
+    """One frame of a stack: file, line, function."""
+
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankStack:
+    """Where a process stood, innermost frame first; of its threads the main one. `rank` is None where nothing tells."""
+
+    rank: int | None
+    file: str | None
+    position: int
+    frames: tuple[StackLine, ...]
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """Who kept the others waiting, and in what.
+
+    `kind`: `missing` (the suspects never called what the others wait in), `absent` (they left no dump), `other-call`
+    (they called something else), `early` (they called what nobody else came to), `unfinished` (others ended what they
+    did not), `not-begun` (their GPU never began it), `crossed` (ranks wait for one another), `together` (all are in the
+    same call, and nobody is behind), `few-dumps` (most ranks left none), `elsewhere` (only stacks tell). `suspects`
+    is empty where the data names none.
+    """
+
+    kind: str
+    suspects: tuple[int, ...]
+    waiting: tuple[int, ...]
+    call: Call | None
+    group: str  # its name for people
+    lines: tuple[Line, ...]
+    last: Call | None = None  # what the first suspect called last
+    other: Call | None = None  # what it called instead
+    doing: str | None = None  # where its stack stands
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All of a run: what its files are, and what they show. `stacked`: of how many ranks there is a stack;
+    `world_size`: how many ranks the run has, as the dumps tell."""
+
+    sources: tuple[Source, ...] = ()
+    dumped: frozenset[int] = frozenset()
+    hang: Hang | None = None
+    stacked: int = 0
+    world_size: int | None = None
+
+
+NO_EVIDENCE = Evidence()

@@ -1,0 +1,144 @@
+"""Takes the evidence out of a run's files: each file in, a log for the engine out or none; at the end what all show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import chain
+from pathlib import PurePosixPath
+
+from torchtriage.domain.evidence import Evidence, Hang, RankDump, RankStack, Source
+from torchtriage.evidence import flight_recorder, stacks
+from torchtriage.evidence.collective_words import CollectiveWords
+from torchtriage.evidence.flight_recorder import NotRead, newest_of_each_rank, read_dump
+from torchtriage.evidence.stacks import is_stack_alone, read_stack
+from torchtriage.evidence.standing import doing, elsewhere
+from torchtriage.evidence.wait_for import hang_of
+from torchtriage.lazy_regex import lazy_regex
+from torchtriage.reading.file_forms import HEAD, FileForm, form_of
+from torchtriage.reading.sources import LogFile
+
+MOST_SOURCES = 4096  # files that a verdict lists
+_RANK = lazy_regex(r"(?i)rank[_.-]?(\d{1,6})(?!.*rank[_.-]?\d)")
+_NUMBER = lazy_regex(r"(\d{1,6})(?!.*\d)")  # the last one
+_MOST_BARE = 4096  # a larger number without the word is a process, and no rank
+_MOST_DUMPS = 65_536
+
+
+class CollectedEvidence:
+    """The evidence of one run, while its files are read one after another."""
+
+    def __init__(self) -> None:
+        self._sources: list[Source] = []
+        self._dumps: dict[int, RankDump] = {}
+        self._stacks: list[RankStack] = []
+
+    def log_of(self, file: LogFile, position: int, name: str | None) -> LogFile | None:
+        """-> the file where it is a log, to be read as one; None where it was evidence, which is read here and now.
+        `position` is its number in the run; `name` what the verdict calls it.
+
+        Raises NotRead where it is evidence that can't be read, UnreadableLog where its bytes can't.
+        """
+        if file.unread is not None:
+            self._list(Source(name, FileForm.UNREAD, note=file.unread))
+            return None
+        chunks = file.chunks()
+        head = b""
+        while len(head) < HEAD and (more := next(chunks, b"")):
+            head += more
+        form, every = form_of(head), chain((head,) if head else (), chunks)
+        rank = rank_in_name(file.name)
+        if form is FileForm.FLIGHT_RECORDER:
+            self._take(name, form, lambda: self._dump(every, name, position, rank))
+        elif form is FileForm.PY_SPY:
+            self._take(name, form, lambda: self._stack(_whole(every, stacks.MOST_BYTES), name, position, rank))
+        elif form is FileForm.FAULTHANDLER:
+            return self._log_with_stack(file, every, name, position, rank)
+        else:
+            self._list(Source(name, form, rank if form is FileForm.ERROR_FILE else None))
+            return replace(file, chunks=lambda: every)
+        return None
+
+    def evidence(self, world_size: int | None, words: CollectiveWords) -> Evidence:
+        """-> what all show. `world_size`: how many ranks the run has, where its log tells."""
+        hang = hang_of(self._dumps, words, world_size)
+        by_rank = {stack.rank: stack for stack in self._stacks if stack.rank is not None}
+        if hang is None or (not hang.suspects and hang.kind in ("together", "crossed")):
+            hang = elsewhere(by_rank, hang, words) or hang
+        if hang is not None:
+            hang = _with_stacks(hang, by_rank)
+        return Evidence(tuple(self._sources), frozenset(self._dumps), hang, len(by_rank), self._world_size())
+
+    def _world_size(self) -> int | None:
+        """-> how many ranks the largest group has that reaches from rank 0 on."""
+        groups = (view.members for dump in self._dumps.values() for view in dump.groups.values())
+        return max((len(ranks) for ranks in groups if ranks and set(ranks) == set(range(len(ranks)))), default=None)
+
+    def _take(self, name: str | None, form: FileForm, read: Callable[[], int | None]) -> None:
+        try:
+            self._list(Source(name, form, read()))
+        except NotRead as reason:
+            self._list(Source(name, FileForm.UNREAD, note=f"{form}: {reason}"))
+            raise
+
+    def _list(self, source: Source) -> None:
+        if len(self._sources) < MOST_SOURCES:
+            self._sources.append(source)
+
+    def _dump(self, chunks: Iterator[bytes], name: str | None, position: int, rank: int | None) -> int:
+        dump = read_dump(_whole(chunks, flight_recorder.MOST_BYTES), name, position, rank)
+        if len(self._dumps) >= _MOST_DUMPS and dump.rank not in self._dumps:
+            raise NotRead(f"there are more than {_MOST_DUMPS:,} dumps")
+        known = [self._dumps[dump.rank]] if dump.rank in self._dumps else []
+        self._dumps |= newest_of_each_rank([*known, dump])
+        return dump.rank
+
+    def _stack(self, data: bytes, name: str | None, position: int, rank: int | None) -> int | None:
+        stack = read_stack(data, name, position, rank)
+        if len(self._stacks) < _MOST_DUMPS:
+            self._stacks.append(stack)
+        return stack.rank
+
+    def _log_with_stack(
+        self, file: LogFile, chunks: Iterator[bytes], name: str | None, position: int, rank: int | None
+    ) -> LogFile | None:
+        """-> the file as a log, where it holds more than the stacks at its beginning."""
+        begin = b""
+        while len(begin) < stacks.MOST_BYTES and (more := next(chunks, b"")):
+            begin += more
+        rank = self._stack(begin[: stacks.MOST_BYTES], name, position, rank)
+        self._list(Source(name, FileForm.FAULTHANDLER, rank))
+        rest = chain((begin,), chunks)
+        return None if is_stack_alone(begin) else replace(file, chunks=lambda: rest)
+
+
+def rank_in_name(name: str) -> int | None:
+    """-> the rank that a file's name tells: `nccl_trace_rank_3`, `_dump_12`, `rank3/stack.txt`."""
+    found = _RANK.search(name)
+    if found:
+        return int(found[1])
+    bare = _NUMBER.search(PurePosixPath(name).name.split(".json")[0].split(".txt")[0])
+    return int(bare[1]) if bare and int(bare[1]) < _MOST_BARE else None
+
+
+def _whole(chunks: Iterator[bytes], most: int) -> bytes:
+    """-> all bytes. Of too many the rest is read, too: in an archive another file can follow."""
+    kept: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size <= most:
+            kept.append(chunk)
+        else:
+            kept.clear()
+    if size > most:
+        raise NotRead(f"it is larger than {most >> 20} MB")
+    return b"".join(kept)
+
+
+def _with_stacks(hang: Hang, by_rank: dict[int, RankStack]) -> Hang:
+    """-> the hang with where the first suspect that has a stack stood."""
+    stack = next((by_rank[rank] for rank in hang.suspects if rank in by_rank), None)
+    if stack is None or hang.doing:
+        return hang
+    return replace(hang, doing=doing(stack), lines=(*hang.lines, stack.line))

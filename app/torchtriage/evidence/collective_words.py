@@ -1,0 +1,42 @@
+"""What the vocabulary tells of collectives: how operations behave, and which frames of a stack stand in one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import re2
+
+from torchtriage.domain.vocabulary import Vocabulary
+
+_FRAMES, _OPERATIONS = "collective-frames", "collective-operations"
+_NEEDS_ALL, _EVEN = "needs-all", "even"
+
+
+@dataclass(frozen=True)
+class CollectiveWords:
+    """Compiled at the first question, as few runs have evidence beside their logs."""
+
+    vocabulary: Vocabulary
+
+    def stands_in(self, frame: str) -> bool:
+        """-> whether a stack with this frame, `file:function`, waits in a collective."""
+        return bool(self._frames.search(frame))
+
+    def needs_all(self, operation: str) -> bool:
+        """-> whether it ends nowhere before every rank has come."""
+        return bool(self._operations[_NEEDS_ALL].search(operation))
+
+    def is_even(self, operation: str) -> bool:
+        """-> whether it takes the same sizes on every rank."""
+        return bool(self._operations[_EVEN].search(operation))
+
+    @cached_property
+    def _frames(self) -> Any:
+        return re2.compile(self.vocabulary.regex(_FRAMES))
+
+    @cached_property
+    def _operations(self) -> dict[str, Any]:
+        patterns = self.vocabulary.patterns(_OPERATIONS)
+        return {pattern.name: re2.compile(pattern.exact) for pattern in patterns if pattern.name}

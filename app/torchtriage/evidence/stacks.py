@@ -1,0 +1,100 @@
+"""Stacks of a process, as py-spy (text or JSON) and Python's faulthandler print them: bytes in, where it stood out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from torchtriage.domain.evidence import RankStack, StackLine
+from torchtriage.domain.line import Line, Position
+from torchtriage.evidence.flight_recorder import NotRead
+from torchtriage.lazy_regex import lazy_regex
+
+MOST_BYTES = 4 << 20
+_MOST_OPENED = 200_000  # lists and objects in JSON
+_MOST_FRAMES = 200  # of a stack
+_MAIN = "MainThread"
+_SCRIPT = "<module>"  # the function of a script's own lines, in the stack of the thread that runs it
+# Thread 4711 (idle): "MainThread" · Thread 0x7F5C (active+gil)
+_PY_SPY_THREAD = lazy_regex(r'Thread (?:0x)?[0-9A-Fa-f]{1,16} \([^)]{1,40}\)(?:: "([^"]{0,200})")?')
+#     wait (threading.py:327)
+_PY_SPY_FRAME = lazy_regex(r"\s{2,8}(\S.{0,200}?) \((.{1,300}?)(?::(\d{1,9}))?\)\s*$")
+# Current thread 0x00007f5c (most recent call first): · Thread 0x00007f5d [pt_autograd_0] (most recent call first):
+_FAULT_THREAD = lazy_regex(r"(?:Current thread|Thread) 0x[0-9a-f]{1,16}.{0,60} \(most recent call first\):")
+#   File "/job/train.py", line 30 in <module>
+_FAULT_FRAME = lazy_regex(r'\s{2}File "(.{1,500})", line (\d{1,9}) in (.{1,200})$')
+
+
+# Timeout (0:05:00)! ·   ... · Extension modules: numpy, torch (total: 12)
+_BESIDE = lazy_regex(r"Timeout \([\d:.]{1,20}\)!$|\s*\.\.\.$|Extension modules: |\s*<no Python frame>$")
+
+
+class _Thread(NamedTuple):
+    name: str | None
+    line: int
+    text: str
+    frames: list[StackLine]
+
+
+def read_stack(data: bytes, file: str | None, position: int, rank: int | None) -> RankStack:
+    """-> where the main thread stood. Raises NotRead where no frame of any thread is there."""
+    threads = [thread for thread in _threads(data) if thread.frames]
+    if not threads:
+        raise NotRead("no stack is in it")
+    main = next((one for one in threads if one.name == _MAIN), None)
+    main = main or next((one for one in threads if any(frame.function == _SCRIPT for frame in one.frames)), threads[0])
+    line = Line(main.line, main.text, main.text, Position(position, main.line), file, rank)
+    return RankStack(rank, file, position, tuple(main.frames[:_MOST_FRAMES]), line)
+
+
+def is_stack_alone(data: bytes) -> bool:
+    """-> whether faulthandler's stacks are all that is in a file, so that it is no log."""
+    lines = (text for text in data.decode("utf-8", "replace").split("\n") if text.strip())
+    return all(_FAULT_THREAD.match(text) or _FAULT_FRAME.match(text) or _BESIDE.match(text) for text in lines)
+
+
+def _threads(data: bytes) -> Iterator[_Thread]:
+    if data.lstrip()[:1] == b"[":
+        yield from _of_json(data)
+        return
+    open_: _Thread | None = None
+    for number, text in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
+        if head := _PY_SPY_THREAD.match(text) or _FAULT_THREAD.match(text):
+            if open_ is not None:
+                yield open_
+            open_ = _Thread(head[1] if head.re.groups else None, number, text, [])
+        elif open_ is not None and (frame := _frame(text)) is not None:
+            if not open_.frames:
+                open_ = open_._replace(line=number, text=text)
+            open_.frames.append(frame)
+    if open_ is not None:
+        yield open_
+
+
+def _frame(text: str) -> StackLine | None:
+    if found := _FAULT_FRAME.match(text):
+        return StackLine(found[1], int(found[2]), found[3])
+    found = _PY_SPY_FRAME.match(text)
+    return StackLine(found[2], int(found[3] or 0), found[1]) if found else None
+
+
+def _of_json(data: bytes) -> Iterator[_Thread]:
+    if data.count(b"[") + data.count(b"{") > _MOST_OPENED:
+        raise NotRead(f"it holds more than {_MOST_OPENED:,} lists")
+    try:
+        threads = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise NotRead("it is no whole JSON") from error
+    for thread in threads if isinstance(threads, list) else ():
+        if isinstance(thread, dict) and isinstance(thread.get("frames"), list):
+            frames = [_json_frame(frame) for frame in thread["frames"] if isinstance(frame, dict)]
+            shown = f"{frames[0].function} ({frames[0].file}:{frames[0].line})" if frames else ""
+            yield _Thread(str(thread.get("thread_name")), 1, shown, frames)
+
+
+def _json_frame(frame: dict[str, Any]) -> StackLine:
+    line = frame.get("line")
+    return StackLine(
+        str(frame.get("filename", ""))[:500], line if isinstance(line, int) else 0, str(frame.get("name", ""))[:200]
+    )

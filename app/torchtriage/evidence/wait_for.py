@@ -1,0 +1,338 @@
+"""Explains a hang from the dumps of many ranks: who is in which collective, who never came, who came to another one.
+
+A rank that others wait for is to blame only where it waits for nobody itself: the waiting is followed to its end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from torchtriage.domain.evidence import Call, GroupView, Hang, RankDump
+from torchtriage.domain.line import Line
+from torchtriage.evidence.collective_words import CollectiveWords
+from torchtriage.evidence.wait_graph import sinks
+from torchtriage.lazy_regex import lazy_regex
+
+_TRANSFER = lazy_regex(r"(send|recv) (\d{1,7})(?:->|<-)(\d{1,7})")
+_ALL_RANKS = "default_pg"  # how the group of all ranks is called
+_MOST_LINES = 6  # of dumps that are shown
+
+Place = tuple[str, int]  # a group and the number of a collective in it
+Node = int | Place  # a rank, or a place
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """Why one rank is to blame, where, and what it called instead."""
+
+    kind: str
+    place: Place
+    other: Call | None = None
+
+
+@dataclass(slots=True)
+class _Group:
+    """A process group as all dumps tell of it."""
+
+    key: str
+    name: str
+    members: tuple[int, ...] = ()
+    views: dict[int, GroupView] = field(default_factory=dict)
+
+    def came(self, rank: int, number: int) -> bool:
+        return rank in self.views and self.views[rank].enqueued >= number
+
+    def call_of(self, rank: int, number: int) -> Call | None:
+        """-> the call with that number in which the rank still is."""
+        view = self.views.get(rank)
+        return next((call for call in view.pending if call.sequence == number), None) if view else None
+
+    def calls(self, number: int) -> dict[int, Call]:
+        """-> the ranks that still are in the call with that number."""
+        return {rank: call for rank in self.views if (call := self.call_of(rank, number)) is not None}
+
+    def ended(self, number: int) -> list[int]:
+        """-> the ranks that ended the call with that number."""
+        return [
+            rank
+            for rank, view in self.views.items()
+            if view.completed >= number and (not view.pending or number < view.pending[0].sequence)
+        ]
+
+
+def hang_of(dumps: Mapping[int, RankDump], words: CollectiveWords, world_size: int | None = None) -> Hang | None:
+    """-> what the dumps of a run, one of each rank, show of a hang; None where no rank waits. `world_size`: how many
+    ranks the run has, where something else tells."""
+    waits = _Waits(dumps, words, world_size)
+    return waits.explained() if waits.inside or waits.transfers else None
+
+
+class _Waits:
+    """All that is pending: in which collective which ranks are, and who is missing there."""
+
+    def __init__(self, dumps: Mapping[int, RankDump], words: CollectiveWords, world_size: int | None) -> None:
+        self.dumps, self.words = dumps, words
+        self.groups = _groups(dumps, world_size)
+        self.inside: dict[Place, list[int]] = {}  # of each rank and group the first collective and the last
+        for rank, dump in dumps.items():
+            for key, view in dump.groups.items():
+                for number in {view.pending[0].sequence, view.pending[-1].sequence} if view.pending else ():
+                    self.inside.setdefault((key, number), []).append(rank)
+        self.began = {place: self._began(place) for place in self.inside}
+        self.missing = {place: self._missing(place) for place in self.inside}
+        self.transfers = {rank: peers for rank, dump in dumps.items() if (peers := set(self._unanswered(rank, dump)))}
+
+    def explained(self) -> Hang:
+        """-> who is to blame, as far as the dumps tell, the surest signs first."""
+        forced = self._of_other_call() | self._unfinished()
+        blamed = self._blamed(forced, True) or self._blamed(forced, False) or self._not_begun()
+        if blamed:
+            return self._hang_of(blamed)
+        absent = self._absent()
+        if absent:
+            kind = "absent" if len(absent) <= len(self.dumps) else "few-dumps"
+            place = min(absent.values(), key=self._weight)
+            return self._hang(kind, sorted(absent) if kind == "absent" else (), place)
+        crossed = any(sum(isinstance(node, int) for node in sink) > 1 for sink in self._sinks({}, True))
+        return self._hang(
+            "crossed" if crossed or self._torn() else "together", (), min(self.inside, key=self._weight, default=None)
+        )
+
+    def _unfinished(self) -> dict[int, Blame]:
+        """-> ranks that did not end a collective which others did: every rank had come, so it is their own."""
+        found: dict[int, Blame] = {}
+        for place in sorted(self.inside, key=self._in_time):
+            group = self.groups[place[0]]
+            inside, ended = group.calls(place[1]), group.ended(place[1])
+            needs_all = all(self.words.needs_all(call.operation) for call in inside.values())
+            if needs_all and 0 < len(inside) <= len(ended):
+                for rank in inside:
+                    found.setdefault(rank, Blame("unfinished", place))
+        return found
+
+    def _torn(self) -> dict[str, tuple[Place, dict[str, list[int]]]]:
+        """-> for each group in which ranks came to different calls under one number, the first such number and the
+        ranks by what they called, the most first."""
+        found: dict[str, tuple[Place, dict[str, list[int]]]] = {}
+        for place in sorted(self.inside, key=lambda place: place[1]):
+            sides: dict[str, list[int]] = {}
+            for rank, call in self.groups[place[0]].calls(place[1]).items():
+                sides.setdefault(self._form(call), []).append(rank)
+            if len(sides) > 1 and place[0] not in found:
+                found[place[0]] = place, dict(sorted(sides.items(), key=lambda side: -len(side[1])))
+        return found
+
+    def _of_other_call(self) -> dict[int, Blame]:
+        """-> the few that called something else than the most."""
+        found: dict[int, Blame] = {}
+        for place, sides in self._torn().values():
+            usual = self._usual(place, sides)
+            if usual is not None:
+                few = [rank for form, ranks in sides.items() if form != usual for rank in ranks]
+                found |= {
+                    rank: Blame("other-call", place, self.groups[place[0]].call_of(rank, place[1])) for rank in few
+                }
+        return found
+
+    def _usual(self, place: Place, sides: Mapping[str, list[int]]) -> str | None:
+        """-> what most ranks called at a place where they differ; of as many on both sides what groups called there
+        that do the same with other ranks."""
+        most, *others = sides
+        if len(sides[most]) > sum(len(sides[other]) for other in others):
+            return most
+        seen = {
+            self._form(call)
+            for group in self._alike(self.groups[place[0]])
+            for view in group.views.values()
+            for call in (*view.pending, *view.ended)
+            if call.sequence == place[1]
+        }
+        known = [form for form in sides if form in seen]
+        return known[0] if len(known) == 1 else None
+
+    def _blamed(self, forced: Mapping[int, Blame], with_transfers: bool) -> dict[int, Blame]:
+        """-> those at whom all waiting ends."""
+        found = dict(forced)
+        accused: dict[int, Place | None] = {**self._accused()}
+        if with_transfers and not self.inside:
+            accused.update({peer: None for peers in self.transfers.values() for peer in peers if peer in self.dumps})
+        for sink in self._sinks(forced, with_transfers):
+            ranks = [node for node in sink if isinstance(node, int)]
+            if len(ranks) == 1 and ranks[0] in accused and ranks[0] not in found:
+                found[ranks[0]] = Blame("missing", accused[ranks[0]] or self._any_place())
+            elif len(ranks) > 1:
+                found |= self._out_of_step(sink)
+        return found
+
+    def _out_of_step(self, sink: Iterable[Node]) -> dict[int, Blame]:
+        """-> of ranks that wait for one another those that skipped a call, or made one too many, as the groups show
+        that do the same with other ranks: all ended the one that these skipped, or none came to the one too many."""
+        found: dict[int, Blame] = {}
+        for place in (node for node in sink if not isinstance(node, int)):
+            alike = self._alike(self.groups[place[0]])
+            views = [view for group in alike for view in group.views.values()]
+            if views and all(view.completed >= place[1] for view in views):
+                found |= {rank: Blame("missing", place) for rank in self.missing[place]}
+            elif views and self.missing[place] and all(view.enqueued < place[1] for view in views):
+                found |= {rank: Blame("early", place) for rank in self.inside[place]}
+        return found
+
+    def _alike(self, group: _Group) -> list[_Group]:
+        """-> the other groups of the same name, which do the same with other ranks."""
+        return [other for other in self.groups.values() if other is not group and other.name == group.name]
+
+    def _accused(self) -> dict[int, Place]:
+        """-> the ranks that did not come, each with the first place where it is missing."""
+        found: dict[int, Place] = {}
+        for place in sorted(self.inside, key=self._in_time):
+            for rank in self.missing[place]:
+                found.setdefault(rank, place)
+        return found
+
+    def _sinks(self, forced: Mapping[int, Blame], with_transfers: bool) -> list[frozenset[Node]]:
+        edges: dict[Node, set[Node]] = {rank: set() for rank in self.dumps}
+        for place, ranks in self.inside.items():
+            edges[place] = set(self.missing[place] or self._held(place))
+            for rank in ranks:
+                if rank not in forced:
+                    edges[rank].add(place)
+        for rank, peers in self.transfers.items() if with_transfers else ():
+            if rank not in forced:
+                edges[rank] |= {peer for peer in peers if peer in self.dumps}
+        return sinks(edges)
+
+    def _held(self, place: Place) -> set[int]:
+        """-> ranks that came and have an earlier collective of another group to end first."""
+        return {
+            rank
+            for rank, call in self.groups[place[0]].calls(place[1]).items()
+            if any(
+                view.pending and view.pending[0].order < call.order
+                for key, view in self.dumps[rank].groups.items()
+                if key != place[0]
+            )
+        }
+
+    def _missing(self, place: Place) -> list[int]:
+        """-> the ranks of the group that have a dump and did not come to the place."""
+        group = self.groups[place[0]]
+        return [rank for rank in group.members if rank in self.dumps and not group.came(rank, place[1])]
+
+    def _unanswered(self, rank: int, dump: RankDump) -> Iterator[int]:
+        """Yields the peers that did not call the other end of a send or recv."""
+        for key, view in dump.groups.items():
+            own = Counter(told for call in view.transfers if (told := self._ends(key, call)) is not None)
+            for (kind, peer), count in own.items():
+                other = self.dumps.get(peer)
+                back = "recv" if kind == "send" else "send"
+                calls = other.groups[key].transfers if other and key in other.groups else ()
+                if sum(self._ends(key, call) == (back, rank) for call in calls) < count:
+                    yield peer
+
+    def _ends(self, key: str, call: Call) -> tuple[str, int] | None:
+        """-> whether a transfer is a send or a recv, and the rank at its other end."""
+        told, members = _TRANSFER.match(call.operation), self.groups[key].members
+        if told is None or int(told[3]) >= len(members):
+            return None
+        return told[1], members[int(told[3])]
+
+    def _not_begun(self) -> dict[int, Blame]:
+        """-> the few whose GPU did not begin a collective that all came to, and that the GPUs of the others began."""
+        for place in sorted(self.inside, key=self._weight):
+            calls = self.groups[place[0]].calls(place[1])
+            late = [rank for rank, call in calls.items() if call.state == "scheduled"]
+            begun = sum(call.state == "started" for call in calls.values())
+            if not self.missing[place] and not self._held(place) and 0 < len(late) < begun:
+                return {rank: Blame("not-begun", place) for rank in late}
+        return {}
+
+    def _absent(self) -> dict[int, Place | None]:
+        """-> ranks without a dump, where all others of their group came and none waits elsewhere."""
+        found: dict[int, Place | None] = {}
+        for place in sorted(self.inside, key=self._weight):
+            if not self.missing[place]:
+                members = self.groups[place[0]].members
+                found.update({rank: place for rank in members if rank not in self.dumps and rank not in found})
+        peers = {peer for peers in self.transfers.values() for peer in peers}
+        return found or {peer: None for peer in peers if peer not in self.dumps}
+
+    def _form(self, call: Call) -> str:
+        """-> what all ranks must have in common."""
+        even = self.words.is_even(call.operation)
+        return f"{call.operation} {call.sizes} {call.dtypes}" if even else call.operation
+
+    def _began(self, place: Place) -> int:
+        """-> when the first rank came to the place, in ns."""
+        return min((call.created_ns for call in self.groups[place[0]].calls(place[1]).values()), default=0)
+
+    def _in_time(self, place: Place) -> tuple[int, int, str]:
+        """-> the order of places: those first to which somebody came first."""
+        return (self.began[place], place[1], place[0])
+
+    def _weight(self, place: Place | None) -> tuple[int, int, str]:
+        """-> the order of places: those with the most ranks first."""
+        return (-len(self.inside[place]), place[1], place[0]) if place else (0, 0, "")
+
+    def _any_place(self) -> Place:
+        return min(self.inside, key=self._weight, default=("", 0))
+
+    def _hang_of(self, blamed: Mapping[int, Blame]) -> Hang:
+        """-> the hang as the sign tells it that most of the blamed ranks show."""
+        kinds = Counter(blame.kind for blame in blamed.values())
+        rank = min(blamed, key=lambda rank: (-kinds[blamed[rank].kind], rank))
+        return self._hang(blamed[rank].kind, sorted(blamed), blamed[rank].place, rank, blamed[rank].other)
+
+    def _hang(
+        self,
+        kind: str,
+        suspects: Iterable[int],
+        place: Place | None,
+        first: int | None = None,
+        other: Call | None = None,
+    ) -> Hang:
+        suspects = tuple(suspects)
+        group = self.groups.get(place[0]) if place else None
+        waiting = sorted({rank for ranks in self.inside.values() for rank in ranks} | self.transfers.keys())
+        calls = group.calls(place[1]) if group and place else {}
+        shown = {rank: call for rank, call in calls.items() if rank not in suspects} or calls
+        last = self._last(first, place[0]) if first is not None and place else None
+        lines = [self.dumps[first].line(last)] if first is not None and last else []
+        lines += [self.dumps[rank].line(call) for rank, call in [*shown.items(), *calls.items()]]
+        return Hang(
+            kind, suspects, tuple(rank for rank in waiting if rank not in suspects), next(iter(shown.values()), None),
+            group.name if group else "", _different(lines or self._any_lines()), last, other,
+        )  # fmt: skip
+
+    def _last(self, rank: int, key: str) -> Call | None:
+        """-> the last collective of the group that a rank called."""
+        view = self.dumps[rank].groups.get(key)
+        calls = (*view.ended, *view.pending) if view else ()
+        return max(calls, key=lambda call: call.order, default=None)
+
+    def _any_lines(self) -> list[Line]:
+        """-> where no collective is pending, the sends and recvs."""
+        return [
+            dump.line(call) for dump in self.dumps.values() for view in dump.groups.values() for call in view.transfers
+        ]
+
+
+def _groups(dumps: Mapping[int, RankDump], world_size: int | None) -> dict[str, _Group]:
+    """-> all groups, with their members: those that a dump tells, of one that all dumps know every rank up to the
+    last, else those of which there is a dump."""
+    found: dict[str, _Group] = {}
+    for rank, dump in dumps.items():
+        for key, view in dump.groups.items():
+            group = found.setdefault(key, _Group(key, view.name, view.members))
+            group.views[rank] = view
+    every = range(max((*(rank + 1 for rank in dumps), world_size or 0)))
+    for group in found.values():
+        if not group.members:
+            of_all = group.views.keys() == dumps.keys() or _ALL_RANKS in group.name
+            group.members = tuple(every if of_all else sorted(group.views))
+    return found
+
+
+def _different(lines: Iterable[Line]) -> tuple[Line, ...]:
+    return tuple({(line.file, line.number): line for line in lines}.values())[:_MOST_LINES]

@@ -1,0 +1,147 @@
+"""PyTorch's flight recorder pickles its dumps: such a pickle in, the same as text out, JSON with one entry a line.
+
+A pickle is a program. Before any of it runs, every opcode is looked at: only those that make plain values pass, so
+that no class is called and no table is made larger than the file. What is refused comes out as a line that says why.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from torchtriage.lazy_regex import lazy_regex
+
+UNREAD = "unread"  # the key of the one line that stands for a dump which was refused
+MOST_BYTES = 32 << 20  # of a dump: 2,000 entries with their stacks are 2 MB
+HEAD = 64 << 10  # bytes in which a pickle shows whether it is a dump
+_MOST_CONTAINERS = 1_000_000  # lists and dicts take 64 bytes of memory each, and one of the file
+_MOST_VALUES = 4_000_000  # that are written: a pickle can hold the same list in itself again and again
+_MOST_FRAMES = 48  # of a stack, the innermost
+_DEEPEST = 6
+_WORDS = (
+    b"entries", b"pg_config", b"pg_status", b"nccl_version", b"comm_lib_version", b"profiling_name", b"input_sizes",
+    b"collective_seq_id", b"seq_id", b"process_group", b"time_created_ns",
+)  # fmt: skip
+_FEWEST_WORDS = 3
+# Opcodes of a fixed length. The index of LONG_BINPUT (r) stays below a million: the memo is a table of that length.
+_PLAIN = lazy_regex(
+    rb"(?s)(?:[()\]}Naesut\x85-\x89\x94]|[Khq].|M..|[Jj]....|G.{8}|r..[\x00-\x0f]\x00|\x95.{8}"
+    + b"".join(rb"|\x8a" + bytes((size,)).replace(b"\\", b"\\\\") + rb".{%d}" % size for size in range(9))
+    + rb")*+"
+)
+_STRINGS = {ord("X"): 4, 0x8C: 1, 0x8D: 8}  # opcodes of strings, with the bytes of their length
+_STOP = ord(".")
+
+
+class Refused(Exception):
+    """Why a pickle is not read."""
+
+
+class _PlainValues(pickle.Unpickler):
+    """Makes no object of any class; the opcodes were looked at before, so it is not even asked to."""
+
+    def find_class(self, module_name: str, global_name: str, /) -> Any:
+        raise Refused(f"it asks for {module_name}.{global_name}")
+
+    def persistent_load(self, pid: Any, /) -> Any:
+        raise Refused("it points at objects outside of it")
+
+
+def is_pickled_dump(head: bytes) -> bool:
+    """-> whether a file that begins so is a pickled dump."""
+    if head[:1] != b"\x80" or not 2 <= head[1:2][0:1].ljust(1, b"\0")[0] <= 5:
+        return False
+    return sum(word in head for word in _WORDS) >= _FEWEST_WORDS
+
+
+def as_text(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yields the dump as lines of JSON: what it tells of its process groups, then one line an entry."""
+    try:
+        dump = _unpickled(_bounded(chunks))
+        yield from _lines(dump)
+    except Refused as refused:
+        yield json.dumps({"flight_recorder": UNREAD, "reason": str(refused)}).encode() + b"\n"
+
+
+def _bounded(chunks: Iterable[bytes]) -> bytes:
+    """-> all bytes. Of too many the rest is read, too: in an archive another file can follow."""
+    kept: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size <= MOST_BYTES:
+            kept.append(chunk)
+        else:
+            kept.clear()
+    if size > MOST_BYTES:
+        raise Refused(f"it is larger than {MOST_BYTES >> 20} MB")
+    return b"".join(kept)
+
+
+def _unpickled(data: bytes) -> Any:
+    _check(data)
+    try:
+        return _PlainValues(io.BytesIO(data)).load()
+    except Refused:
+        raise
+    except (pickle.UnpicklingError, ArithmeticError, EOFError, LookupError, MemoryError, RecursionError, TypeError,
+            ValueError) as error:  # fmt: skip
+        raise Refused(f"it is broken: {error}") from error
+
+
+def _check(data: bytes) -> None:
+    """Raises Refused where the pickle is more than plain values."""
+    if sum(data.count(opcode) for opcode in (b"]", b"}", b"\x85")) > _MOST_CONTAINERS:
+        raise Refused(f"it holds more than {_MOST_CONTAINERS:,} lists")
+    at, size = 2, len(data)
+    while at < size:
+        hit = _PLAIN.match(data, at)
+        at = hit.end() if hit else at
+        if at >= size or data[at] == _STOP:
+            return
+        width = _STRINGS.get(data[at])
+        if width is None:
+            raise Refused(f"it is more than plain values (opcode {data[at : at + 1]!r})")
+        at += 1 + width + int.from_bytes(data[at + 1 : at + 1 + width], "little")
+
+
+def _lines(dump: Any) -> Iterator[bytes]:
+    if isinstance(dump, list):
+        dump = {"entries": dump}  # torch 2.1 dumped the entries alone
+    if not isinstance(dump, dict) or not isinstance(dump.get("entries", []), list):
+        raise Refused("it is no dump of the flight recorder")
+    left = [_MOST_VALUES]
+    told = {key: value for key, value in dump.items() if key != "entries" and isinstance(key, str)}
+    head = _json(_copied(told, left))
+    yield head[:-1] + (b", " if told else b"") + b'"entries": [\n'
+    separator = b""
+    for entry in dump.get("entries", ()):
+        if not isinstance(entry, dict):
+            continue
+        frames = entry.get("frames")
+        shown = {key: value for key, value in entry.items() if key != "frames"}
+        if isinstance(frames, list):
+            shown["frames"] = frames[:_MOST_FRAMES]  # last, as they are long
+        yield separator + _json(_copied(shown, left))
+        separator = b",\n"
+    yield b"\n]}\n"
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _copied(value: Any, left: list[int], depth: int = 0) -> Any:
+    """-> the value as JSON has it; what lies too deep or is of no plain type is left out. `left`: how many more values
+    may be written."""
+    left[0] -= 1
+    if left[0] < 0:
+        raise Refused(f"it holds more than {_MOST_VALUES:,} values")
+    if isinstance(value, dict) and depth < _DEEPEST:
+        return {str(key): _copied(inner, left, depth + 1) for key, inner in value.items() if isinstance(key, str | int)}
+    if isinstance(value, list | tuple) and depth < _DEEPEST:
+        return [_copied(inner, left, depth + 1) for inner in value]
+    return value if isinstance(value, str | int | float | bool) else None

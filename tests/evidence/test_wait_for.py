@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.evidence.simulated import FAULTS, Simulated, simulated
+from torchtriage.domain.evidence import Hang, RankDump
+from torchtriage.engine import Engine
+from torchtriage.evidence.collective_words import CollectiveWords
+from torchtriage.evidence.flight_recorder import read_dump
+from torchtriage.evidence.wait_for import hang_of
+from torchtriage.reading.pickled_dumps import as_text
+
+RUNS = 25  # of each fault
+SURE = ("stalls", "dies", "gpu-error")  # faults that every dump shows
+# Where as many ranks call one thing as another, nothing tells who is right; a GPU that stands still may not show.
+SHARE = {"skips": 0.6, "calls-other": 0.6, "other-shape": 0.6, "extra-call": 0.6, "gpu-stalls": 0.25}
+
+
+@pytest.fixture(scope="module")
+def words(engine: Engine) -> CollectiveWords:
+    return CollectiveWords(engine.knowledge.vocabulary)
+
+
+def read(run: Simulated) -> dict[int, RankDump]:
+    texts = {rank: b"".join(as_text(iter((data,)))) for rank, data in run.dumps.items()}
+    return {rank: read_dump(text, f"dump_{rank}", rank + 1, rank) for rank, text in texts.items()}
+
+
+def explained(run: Simulated, words: CollectiveWords) -> Hang:
+    hang = hang_of(read(run), words)
+    assert hang is not None
+    return hang
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_rank_at_fault_is_named_and_never_one_that_waited(fault: str, words: CollectiveWords) -> None:
+    told: Counter[bool] = Counter()
+    for seed in range(RUNS):
+        run = simulated(seed, fault)
+        suspects = explained(run, words).suspects
+        assert suspects in ((), (run.at_fault,)), f"seed {seed}: {suspects} in place of {run.at_fault}"
+        told[bool(suspects)] += 1
+    assert told[True] >= RUNS * SHARE.get(fault, 0.95)
+
+
+def test_a_dump_tells_its_rank_by_its_groups(words: CollectiveWords) -> None:
+    run = next(run for seed in range(50) if (run := simulated(seed, "stalls")).world_size == 16)
+    texts = {rank: b"".join(as_text(iter((data,)))) for rank, data in run.dumps.items()}
+    assert [read_dump(text, None, 1, None).rank for text in texts.values()] == list(texts)
+
+
+def test_most_dumps_missing_names_nobody(words: CollectiveWords) -> None:
+    run = next(run for seed in range(50) if (run := simulated(seed, "stalls")).world_size == 16)
+    dumps = {rank: dump for rank, dump in read(run).items() if rank != run.at_fault and rank % 4 == 0}
+    hang = hang_of(dumps, words)
+    assert hang is None or not set(hang.suspects) - {run.at_fault}
+
+
+def test_where_all_wait_together_nobody_is_blamed(words: CollectiveWords) -> None:
+    hangs = [explained(simulated(seed, "gpu-stalls"), words) for seed in range(RUNS)]
+    assert {hang.kind for hang in hangs} == {"not-begun", "together"}
+    assert all(not hang.suspects for hang in hangs if hang.kind == "together")
