@@ -11,6 +11,7 @@ import pytest
 
 from tests.evidence.simulated import simulated
 from tests.logs import steps, traceback
+from torchtriage.cli.verdict_report import report
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
 from torchtriage.errors import UnreadableLog
@@ -120,6 +121,8 @@ def test_a_file_that_is_left_out_is_listed_with_the_reason(engine: Engine, tmp_p
     assert "more than plain values" in str(left["nccl_trace_rank_99"])
     assert verdict.run.suspect_ranks == (bad,)
     assert any("nccl_trace_rank_99" in warning for warning in verdict.warnings)
+    told = report(verdict, "en", colour=False, whole=True)
+    assert "weights.bin: neither its name is a log's nor its content known" in told
 
 
 def test_a_folder_with_nothing_but_a_broken_dump_is_refused(engine: Engine, tmp_path: Path) -> None:

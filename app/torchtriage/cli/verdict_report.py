@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from torchtriage.answer.first_screen import first_screen
 from torchtriage.cli.text_width import columns, cut, rows, wrapped
 from torchtriage.domain.entry import Language
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.first_screen import FirstScreen
 from torchtriage.domain.verdict import Evidence, SuggestedFix, Verdict
+from torchtriage.reading.file_forms import FileForm
 from torchtriage.reading.prefixes.strip import ANSI
 
 MOST_ROWS = 19  # of the first screen; an empty one follows
@@ -54,6 +57,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "earlier": ("Earlier runs in this log", "同一日志中更早的运行"),
     "facts": ("What the log tells of the run", "日志中的运行信息"),
     "more": ("Read more", "参考"),
+    "sources": ("What the files were taken for", "各文件被识别为"),
     "warnings": ("Warnings", "注意"),
 }
 # Parts behind the first screen that its last line names, with how much there is of each.
@@ -203,6 +207,7 @@ def _rest(verdict: Verdict, shown: str) -> list[tuple[str, list[str]]]:
         ("earlier", [f"{run.line}: {run.outcome} {run.entry or ''}".rstrip() for run in verdict.earlier_runs]),
         ("facts", [_fact(fact) for fact in verdict.facts]),
         ("more", list(root.references) if root else []),
+        ("sources", _sources(verdict)),
         ("warnings", [f"! {warning}" for warning in verdict.warnings]),
     ]
     return [(name, items) for name, items in parts if items]
@@ -223,6 +228,15 @@ def _fact(fact: Fact) -> str:
     value = cut(" ".join(ANSI.sub("", fact.text).split()), 200)
     at = "" if fact.line is None else f"  ({fact.file + ':' if fact.file else ''}{fact.line})"
     return f"{fact.name}: {value}{at}"
+
+
+def _sources(verdict: Verdict) -> list[str]:
+    """-> how many files were taken for what, and those that were left out; nothing where all are logs."""
+    told = Counter(source.taken_for for source in verdict.run.sources)
+    if told.keys() <= {FileForm.LOG}:
+        return []
+    left = [f"{source.file}: {source.note}" for source in verdict.run.sources if source.note]
+    return [", ".join(f"{count} {form}" for form, count in told.items()), *left]
 
 
 def _cascade(verdict: Verdict, number: int) -> str:
