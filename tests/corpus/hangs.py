@@ -1,6 +1,6 @@
 """Makes real hangs: processes with Gloo on this machine, out come the flight recorder's dumps and stacks of each rank.
 
-    python -m tests.corpus.hangs FOLDER --python VENV/bin/python [--ranks N] [KIND...]
+    python -m tests.corpus.hangs FOLDER --python VENV/bin/python [--ranks N] [--kinds KIND...]
 
 FOLDER/KIND-N then holds `dump_RANK` (pickle), `stack_RANK.txt` (faulthandler) and `case.json` with the ranks at fault.
 A killed or stopped rank leaves no dump.
@@ -136,12 +136,12 @@ def make(kind: str, ranks: int, seed: int, python: Path, folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("kinds", nargs="*", default=KINDS)
+    parser.add_argument("--kinds", nargs="*", choices=KINDS, default=KINDS)
     parser.add_argument("--python", type=Path, default=Path(sys.executable))
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    for kind in options.kinds or KINDS:
+    for kind in options.kinds:
         make(
             kind,
             options.ranks,

@@ -89,3 +89,11 @@ def test_what_is_too_large_is_read_to_its_end_and_left_out() -> None:
     chunks = iter([pickle.dumps(DUMP, 2), *[bytes(1 << 20)] * (MOST_BYTES >> 20)])
     assert "larger than 32 MB" in json.loads(b"".join(as_text(chunks)))["reason"]
     assert next(chunks, None) is None
+
+
+def test_only_what_is_pending_or_new_keeps_its_stack() -> None:
+    frames = [{"name": "f", "filename": "/job/train.py", "line": 1}]
+    entries = [{"seq_id": at, "state": "started" if at == 3 else "completed", "frames": frames} for at in range(500)]
+    told = json.loads(text_of(pickle.dumps({"pg_config": {}, "entries": entries}, 2)))["entries"]
+    kept = [entry["seq_id"] for entry in told if "frames" in entry]
+    assert kept == [3, *range(400, 500)]

@@ -18,7 +18,7 @@ from torchtriage.errors import UnreadableLog
 from torchtriage.reading.sources import open_path
 
 REAL = Path(__file__).parent / "real_slow_save"  # three ranks with Gloo, torch 2.13; rank 2 saves while the others wait
-SHARED = Path(__file__).parents[2] / "shared/evidence/flight_recorder"
+SHARED = Path(__file__).parents[3] / "shared/evidence/flight_recorder"  # beside the repository
 WATCHDOG = (
     "[rank0]:[E ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12, "
     "OpType=ALLREDUCE, NumelIn=16, NumelOut=16, Timeout(ms)=600000) ran for 600411 milliseconds before timing out."

@@ -20,6 +20,7 @@ HEAD = 64 << 10  # bytes in which a pickle shows whether it is a dump
 _MOST_CONTAINERS = 1_000_000  # lists and dicts take 64 bytes of memory each, and one of the file
 _MOST_VALUES = 4_000_000  # that are written: a pickle can hold the same list in itself again and again
 _MOST_FRAMES = 48  # of a stack, the innermost
+_WITH_STACK = 100  # of the calls that ended, the last ones whose stacks are written: as text they are most of a dump
 _DEEPEST = 6
 _WORDS = (
     b"entries", b"pg_config", b"pg_status", b"nccl_version", b"comm_lib_version", b"profiling_name", b"input_sizes",
@@ -118,12 +119,12 @@ def _lines(dump: Any) -> Iterator[bytes]:
     head = _json(_copied(told, left))
     yield head[:-1] + (b", " if told else b"") + b'"entries": [\n'
     separator = b""
-    for entry in dump.get("entries", ()):
-        if not isinstance(entry, dict):
-            continue
+    entries = [entry for entry in dump.get("entries", ()) if isinstance(entry, dict)]
+    for at, entry in enumerate(entries):
         frames = entry.get("frames")
         shown = {key: value for key, value in entry.items() if key != "frames"}
-        if isinstance(frames, list):
+        ended = bool(entry.get("retired")) or entry.get("state") == "completed"
+        if isinstance(frames, list) and (not ended or at >= len(entries) - _WITH_STACK):
             shown["frames"] = frames[:_MOST_FRAMES]  # last, as they are long
         yield separator + _json(_copied(shown, left))
         separator = b",\n"
