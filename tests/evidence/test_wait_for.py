@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import pytest
@@ -62,3 +63,22 @@ def test_where_all_wait_together_nobody_is_blamed(words: CollectiveWords) -> Non
     hangs = [explained(simulated(seed, "gpu-stalls"), words) for seed in range(RUNS)]
     assert {hang.kind for hang in hangs} == {"not-begun", "together"}
     assert all(not hang.suspects for hang in hangs if hang.kind == "together")
+
+
+def test_a_call_that_gloo_gave_up_is_not_taken_for_one_that_ended(words: CollectiveWords) -> None:
+    """Gloo raises on some ranks where the types differ, and retires their call; one rank waits on."""
+
+    def dump(rank: int, dtype: str, retired: bool) -> RankDump:
+        entry = {"process_group": ["0", "default_pg"], "collective_seq_id": 5, "profiling_name": "gloo:all_reduce",
+                 "input_sizes": [[4]], "input_dtypes": [dtype], "state": "scheduled", "retired": retired}  # fmt: skip
+        return read_dump(json.dumps({"pg_config": {}, "entries": [entry]}).encode(), f"dump_{rank}", rank + 1, rank)
+
+    dumps = {
+        0: dump(0, "Float", True),
+        1: dump(1, "Double", True),
+        2: dump(2, "Float", True),
+        3: dump(3, "Float", False),
+    }
+    hang = hang_of(dumps, words)
+    assert hang is not None
+    assert (hang.kind, hang.suspects) == ("other-call", (1,))

@@ -58,8 +58,19 @@ class _Group:
         return [
             rank
             for rank, view in self.views.items()
-            if view.completed >= number and (not view.pending or number < view.pending[0].sequence)
+            if view.completed >= number
+            and (not view.pending or number < view.pending[0].sequence)
+            and all(call.state == "completed" for call in view.ended)
         ]
+
+    def given_up(self, number: int) -> dict[int, Call]:
+        """-> the ranks of whose call it is only known that it was left: it ended, or it failed. So it is with Gloo."""
+        return {
+            rank: call
+            for rank, view in self.views.items()
+            for call in view.ended
+            if call.sequence == number and call.state != "completed"
+        }
 
 
 def hang_of(dumps: Mapping[int, RankDump], words: CollectiveWords, world_size: int | None = None) -> Hang | None:
@@ -118,7 +129,8 @@ class _Waits:
         found: dict[str, tuple[Place, dict[str, list[int]]]] = {}
         for place in sorted(self.inside, key=lambda place: place[1]):
             sides: dict[str, list[int]] = {}
-            for rank, call in self.groups[place[0]].calls(place[1]).items():
+            group = self.groups[place[0]]
+            for rank, call in (group.calls(place[1]) | group.given_up(place[1])).items():
                 sides.setdefault(self._form(call), []).append(rank)
             if len(sides) > 1 and place[0] not in found:
                 found[place[0]] = place, dict(sorted(sides.items(), key=lambda side: -len(side[1])))
@@ -131,10 +143,12 @@ class _Waits:
             usual = self._usual(place, sides)
             if usual is not None:
                 few = [rank for form, ranks in sides.items() if form != usual for rank in ranks]
-                found |= {
-                    rank: Blame("other-call", place, self.groups[place[0]].call_of(rank, place[1])) for rank in few
-                }
+                found |= {rank: Blame("other-call", place, self._left_or_in(place, rank)) for rank in few}
         return found
+
+    def _left_or_in(self, place: Place, rank: int) -> Call | None:
+        group = self.groups[place[0]]
+        return (group.given_up(place[1]) | group.calls(place[1])).get(rank)
 
     def _usual(self, place: Place, sides: Mapping[str, list[int]]) -> str | None:
         """-> what most ranks called at a place where they differ; of as many on both sides what groups called there
