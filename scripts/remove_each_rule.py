@@ -1,6 +1,7 @@
 """Removes each rule of the engine in turn, runs tests in which it decides until one fails, and writes docs/rules.md.
 
-`python -m scripts.remove_each_rule`; its status is 1 where no test needs a rule.
+`python -m scripts.remove_each_rule`, or with names of rules after it: then the page keeps what it says of the others.
+Its status is 1 where no test needs a rule.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from torchtriage.causality.all_rules import RULE_LISTS, RuleList
 DOCUMENT = Path(__file__).parents[1] / "docs" / "rules.md"
 _TESTS = ("tests/engine", "tests/test_corpus.py")
 _PREDICATES = ("holds", "rank", "finding", "events")  # the fields in which the kinds of rules have theirs
+_NONE = "none found"
 _HEAD = """# The rules by which a root cause is found
 Written by `python -m scripts.remove_each_rule`, which removes each rule in turn; the last column names a test that
 fails without it. In each list the first rule that holds decides; `keeps` means that the finding stays a possible cause.
@@ -29,12 +31,16 @@ A verdict names the rules that decided in `root_cause.because`.
 """
 
 
+Key = tuple[str, str]  # a list, and a rule in it
+
+
 @dataclass
 class Remover:
-    """A plugin of pytest: the tests once with all rules, then those in which a rule decided without it."""
+    """A plugin of pytest: the tests once with all rules, then those in which one of `wanted` decided without it."""
 
-    guards: dict[str, str] = field(default_factory=dict)
-    decided: dict[str, dict[pytest.Item, None]] = field(default_factory=lambda: defaultdict(dict))
+    wanted: set[str]
+    guards: dict[Key, str] = field(default_factory=dict)
+    decided: dict[Key, dict[pytest.Item, None]] = field(default_factory=lambda: defaultdict(dict))
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         session.items = [item for item in session.items if item.get_closest_marker("slow") is None]
@@ -43,16 +49,18 @@ class Remover:
             with _watched() as decided:
                 if _fails(item):
                     failing.add(item)
-            for name in decided:
-                self.decided[name][item] = None
+            for key in decided:
+                self.decided[key][item] = None
         for rules in RULE_LISTS:
             for rule in rules.rules:
-                needing = [item for item in self.decided[rule.name] if item not in failing]
+                if rule.name not in self.wanted:
+                    continue
+                key = rules.name, rule.name
+                needing = [item for item in self.decided[key] if item not in failing]
                 with _without(rules, rule.name):
                     guard = next((item for item in needing if _fails(item)), None)
-                if guard is not None:
-                    self.guards[rule.name] = guard.nodeid
-                print(f"{rule.name}: {self.guards.get(rule.name, 'NO TEST NEEDS IT')}", flush=True)
+                self.guards[key] = guard.nodeid if guard is not None else _NONE
+                print(f"{rule.name}: {self.guards[key]}", flush=True)
         return True
 
 
@@ -69,12 +77,12 @@ def _without(rules: RuleList, name: str) -> Iterator[None]:
 
 
 @contextmanager
-def _watched() -> Iterator[set[str]]:
-    """Gives the names of the rules that decide meanwhile."""
-    decided = set[str]()
+def _watched() -> Iterator[set[Key]]:
+    """Gives the rules that decide meanwhile."""
+    decided = set[Key]()
     before = [(rules, rules.rules) for rules in RULE_LISTS]
     for rules, whole in before:
-        setattr(rules.module, rules.name, tuple(_watching(rule, decided.add) for rule in whole))
+        setattr(rules.module, rules.name, tuple(_watching(rules.name, rule, decided.add) for rule in whole))
     try:
         yield decided
     finally:
@@ -92,7 +100,7 @@ def _set(rules: RuleList, others: tuple[Any, ...]) -> Iterator[None]:
         setattr(rules.module, rules.name, before)
 
 
-def _watching(rule: Any, decided: Callable[[str], object]) -> Any:
+def _watching(listed: str, rule: Any, decided: Callable[[Key], object]) -> Any:
     name = next(name for name in _PREDICATES if hasattr(rule, name))
     predicate = getattr(rule, name)
 
@@ -101,13 +109,13 @@ def _watching(rule: Any, decided: Callable[[str], object]) -> Any:
         if name == "events":
             found = tuple(found)
         if found or (name == "rank" and found is not None):
-            decided(rule.name)
+            decided((listed, rule.name))
         return found
 
     return replace(rule, **{name: watched})
 
 
-def document(guards: dict[str, str]) -> str:
+def document(guards: dict[Key, str]) -> str:
     """-> the page about all rules."""
     parts = [_HEAD]
     for rules in RULE_LISTS:
@@ -115,7 +123,7 @@ def document(guards: dict[str, str]) -> str:
             f"\n## {rules.decides}\n`{rules.name}` in `causality/{rules.module.__name__.rpartition('.')[2]}`\n"
         )
         parts.append("| rule | says | decides | a test that fails without it |\n|---|---|---|---|")
-        parts += (_row(rule, guards.get(rule.name, "none")) for rule in rules.rules)
+        parts += (_row(rule, guards.get((rules.name, rule.name), _NONE)) for rule in rules.rules)
     source = Path(str(thresholds.__file__)).read_text("utf-8")
     parts.append(
         "\n## Thresholds\n`causality/thresholds`\n\n```python" + source.partition("annotations\n")[2].rstrip() + "\n```"
@@ -127,15 +135,30 @@ def _row(rule: Any, guard: str) -> str:
     says = getattr(rule, "reason", None) or " ".join((rule.events.__doc__ or "").split())
     aside = getattr(rule, "sets_aside", None)
     decides = "" if aside is None else "sets aside" if aside else "keeps"
-    return f"| {rule.name} | {says} | {decides} | `{guard}` |"
+    return f"| {rule.name} | {says} | {decides} | {guard if guard == _NONE else f'`{guard}`'} |"
+
+
+def told(page: str) -> dict[Key, str]:
+    """-> the tests that a page names."""
+    guards, listed = dict[Key, str](), ""
+    for line in page.splitlines():
+        if line.startswith("`"):
+            listed = line.split("`")[1]
+        elif line.startswith("| ") and (guard := line.rpartition(" | ")[2].removesuffix(" |").strip("`")) != _NONE:
+            guards[listed, line.split(" | ")[0].removeprefix("| ")] = guard
+    return guards
 
 
 def main() -> int:
-    remover = Remover()
-    pytest.main(["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-s", *(sys.argv[1:] or _TESTS)], plugins=[remover])
-    DOCUMENT.write_text(document(remover.guards), "utf-8")
-    names = [rule.name for rules in RULE_LISTS for rule in rules.rules]
-    return 0 if set(names) <= remover.guards.keys() else 1
+    every = {rule.name for rules in RULE_LISTS for rule in rules.rules}
+    remover = Remover(set(sys.argv[1:]) or every)
+    if unknown := remover.wanted - every:
+        print(f"no such rule: {', '.join(sorted(unknown))}", file=sys.stderr)
+        return 2
+    pytest.main(["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-s", *_TESTS], plugins=[remover])
+    known = told(DOCUMENT.read_text("utf-8")) if remover.wanted != every else {}
+    DOCUMENT.write_text(document(known | remover.guards), "utf-8")
+    return 1 if _NONE in remover.guards.values() else 0
 
 
 if __name__ == "__main__":

@@ -36,6 +36,22 @@ def test_each_attempt_is_triaged_and_the_first_cause_wins(engine: Engine) -> Non
     ]
 
 
+HANGUP = "run.sh: line 9: 22871 Hangup                  torchrun --nproc_per_node 4 train.py"
+CTRL_C = "srun: sending Ctrl-C to StepId=88123.0\nsrun: forcing job termination"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "entries"),
+    [(HANGUP, CTRL_C, ["elastic.sighup", "user.cancelled"]), (CTRL_C, HANGUP, ["user.cancelled", "elastic.sighup"])],
+)
+def test_of_two_that_explain_one_another_the_earlier_is_the_cause(
+    engine: Engine, first: str, second: str, entries: list[str]
+) -> None:
+    verdict = triage(engine, steps(range(2)), first, second)
+    assert verdict.root_cause is not None
+    assert [verdict.root_cause.entry, *(one.entry for one in verdict.cascades)] == entries
+
+
 def test_an_attempt_that_only_echoes_gives_way_to_the_next(engine: Engine) -> None:
     verdict = triage(engine, BANNER, steps(range(2)), traceback(PEER_CLOSED, WAITING, "[rank0]: "), agent(1, 0),
                      steps(range(2)), traceback(OOM, prefix="[rank1]: "), agent(1, 1), report((1, 1)))  # fmt: skip

@@ -201,9 +201,8 @@ def test_a_task_that_could_not_be_started_is_the_one_that_srun_says_left(
     assert (root.rank, root.host) == place
 
 
-def test_sruns_word_on_the_task_that_crashed_tells_rank_and_host(engine: Engine) -> None:
-    root = engine.triage(
-        from_bytes(text(steps([0]), "malloc_consolidate(): invalid chunk size", "srun: error: gpu-1: task 5: Aborted"))
-    ).root_cause
+def test_sruns_word_on_the_task_that_crashed_first_tells_rank_and_host(engine: Engine) -> None:
+    left = ["srun: error: gpu-1: task 5: Aborted", "srun: error: gpu-2: task 9: Exited with exit code 1"]
+    root = engine.triage(from_bytes(text(steps([0]), "malloc_consolidate(): invalid chunk size", left))).root_cause
     assert root is not None
     assert (root.rank, root.host) == (5, "gpu-1")

@@ -1,11 +1,13 @@
 """What a run survived, and what ended it although lines stand behind."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.logs import BANNER, NO_FAILURE, agent, report, steps, text, traceback
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
-from torchtriage.reading.sources import from_bytes
+from torchtriage.reading.sources import from_bytes, open_path
 
 FRAMES = [("/job/train.py", 30, "<module>", "main()"), ("/job/train.py", 20, "main", "loss = step(batch)")]
 MISSING = traceback("KeyError: 'labels'", FRAMES)
@@ -173,6 +175,13 @@ def test_a_warning_among_steps_is_no_cause_of_what_ended_the_run_later(engine: E
     left = "srun: error: n3: task 0: Exited with exit code 1"
     assert entry(triage(engine, losses(0, 20), again, losses(20, 20), left)) == "elastic.child-failed"
     assert entry(triage(engine, losses(0, 20), again, losses(20, 2), left)) == "cuda.oom"
+
+
+def test_the_end_of_another_file_does_not_end_what_this_one_survived(engine: Engine, tmp_path: Path) -> None:
+    again = "WARNING: ran out of memory: CUDA out of memory. Tried to allocate 2.00 GiB; retrying the batch"
+    (tmp_path / "job.out").write_bytes(text(losses(0, 20), again, losses(20, 4)))
+    (tmp_path / "srun.err").write_bytes(text("srun: error: n3: task 1: Exited with exit code 1"))
+    assert entry(engine.triage(open_path(tmp_path))) == "elastic.child-failed"
 
 
 def test_a_line_that_says_that_the_program_goes_on_is_no_cause_beside_another(engine: Engine) -> None:

@@ -36,3 +36,9 @@ def test_a_sentence_for_any_log_is_whole_where_all_its_slots_may_be_left_out() -
     assert shown_open("It lacks a key[[ ({key})]], so nothing is read.") == "It lacks a key (…), so nothing is read."
     assert shown_open("{path} lacks a key[[ ({key})]].") == "… lacks a key."
     assert shown_open("It lacks a key.") == "It lacks a key."
+
+
+def test_what_may_be_left_out_goes_where_one_of_its_slots_is_not_known() -> None:
+    template = "Shard {shard} is short[[; step {step} of {steps} read it]]."
+    assert filled(template, {"shard": "3", "step": "7"}) == "Shard 3 is short."
+    assert filled(template, {"shard": "3", "step": "7", "steps": "90"}) == "Shard 3 is short; step 7 of 90 read it."

@@ -260,3 +260,8 @@ def test_broken_characters_stay_as_they_are() -> None:
 
 def _without_kinds(text: str) -> str:
     return re.sub(r"\[redacted:[a-z0-9-]+\]", "[redacted]", text)
+
+
+def test_a_token_inside_of_a_password_takes_the_whole_of_it_along() -> None:
+    password = "x9 " + "AKIA" + "IOSFODNN7EXAMPLE" + " and more 8Kq2"
+    assert redact(f"export DB_PASSWORD='{password}'") == "export DB_PASSWORD='[redacted:aws-access-key-id]'"

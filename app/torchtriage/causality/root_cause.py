@@ -132,7 +132,7 @@ def _overcome(live: list[Finding], reading: Reading) -> dict[Finding, Rule[Any]]
     own = [finding for finding in live if grade(finding) >= Grade.LINE and not _speaks_of_peers(finding)]
     facts = reading.environment
     alone = not reading.ranks and facts.launcher in _BY_HAND and facts.world_size in (None, 1)
-    others = Others(live, own)
+    others = Others(live, own, reading.environment)
     decided = ((each, deciding(OVERCOME, Company(each, others, facts, alone))) for each in live)
     return {finding: rule for finding, rule in decided if rule is not None}
 

@@ -35,11 +35,6 @@ _WAITED = "Waiting in store based barrier"  # a notice, and no failure where the
 # Of the one pod that is described, or of its group.
 _QUEUED = lazy_regex(r"^(?!.*\bpod/).*\b(?:FailedScheduling|PodGroupPending|Unschedulable)\b")
 _REFUSED = lazy_regex(r"(\S+\.py): error: ")  # argparse
-# Where a traceback begins that nobody caught: a script, a module that is run, a process, a thread, a decorated main.
-_ENTRANCES = frozenset(
-    ("main", "run", "wrapper", "_wrap", "_bootstrap", "_bootstrap_inner", "_run_module_as_main", "_run_code",
-     "_worker_loop", "_process_worker")
-)  # fmt: skip
 
 
 def ends_badly(finding: Finding) -> bool:
@@ -125,7 +120,11 @@ def _passed_the_barrier(after: Aftermath) -> bool:
 
 def _refused_one_request(after: Aftermath) -> bool:
     exception = after.finding.event.where is Where.EXCEPTION
-    return exception and after.has(after.facts.refused, ANSWER_WITHIN) and not _begins_at_an_entrance(after.finding)
+    return (
+        exception
+        and after.has(after.facts.refused, ANSWER_WITHIN)
+        and not _begins_at_an_entrance(after.finding, after.facts)
+    )
 
 
 def _pod_was_placed(after: Aftermath) -> bool:
@@ -336,7 +335,7 @@ class Others:
     """What the findings that the run did not survive tell together, gathered once. `own`: those that are failures of
     their own, in the order of the log."""
 
-    def __init__(self, live: Iterable[Finding], own: Iterable[Finding]) -> None:
+    def __init__(self, live: Iterable[Finding], own: Iterable[Finding], facts: Environment) -> None:
         self.imports, self.anew = LastOf(), LastOf()
         self._ended: dict[str, Position] = {}  # where the last exception stands that ended a script
         for finding in live:
@@ -350,7 +349,7 @@ class Others:
                     self.anew.add(finding, Position(place.file, place.line - _height(finding)))
         own = tuple(own)
         self._own = sorted(finding.position for finding in own)
-        self._entered = max((each.position for each in own if _begins_at_an_entrance(each)), default=START)
+        self._entered = max((each.position for each in own if _begins_at_an_entrance(each, facts)), default=START)
 
     def first_below(self, last: Position) -> Position | None:
         """-> where the next failure of its own stands below that line."""
@@ -381,7 +380,7 @@ def _caught_and_printed(company: Company) -> bool:
     """-> whether code of the run caught the exception and printed it: its traceback begins inside a function, and
     training went on as before: for many steps, or until a later finding that is a failure of its own."""
     finding = company.finding
-    if not _is_whole(finding) or _begins_at_an_entrance(finding) or _fell_silent(finding, company.facts):
+    if not _is_whole(finding) or _begins_at_an_entrance(finding, company.facts) or _fell_silent(finding, company.facts):
         return False
     last, start, end = finding.last, finding.position.file_start, finding.position.file_end
     steps = _between(company.facts.progress, start, end)
@@ -480,10 +479,11 @@ def _is_whole(finding: Finding) -> bool:
     )
 
 
-def _begins_at_an_entrance(finding: Finding) -> bool:
+def _begins_at_an_entrance(finding: Finding, facts: Environment) -> bool:
+    """-> whether its traceback begins where that of an exception does which nobody caught."""
     raised = finding.event.exception
     outermost = raised.frames[0].function if raised is not None and raised.frames else ""
-    return outermost.startswith("<") or outermost in _ENTRANCES
+    return outermost.startswith("<") or outermost in facts.signs.entry_points
 
 
 def _failed_import(finding: Finding) -> bool:

@@ -1,0 +1,86 @@
+"""Changes one line of the engine in a copy and runs the tests that should notice: each mutant must die.
+
+`python -m scripts.mutants`, or with numbers of mutants after it; its status is 1 where one lives.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+
+
+class Mutant(NamedTuple):
+    """A line of a file below `app/torchtriage`, what it becomes, and the tests that should notice."""
+
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+MUTANTS = (
+    Mutant("causality/rank_attribution.py", "return min(left, key=lambda event: event.line.position",
+           "return max(left, key=lambda event: event.line.position", "engine/test_rank_attribution.py"),
+    Mutant("causality/cascade.py", "first.position <= second.position", "first.position >= second.position",
+           "engine/test_causality.py"),
+    Mutant("causality/survived.py", "if after < len(terminal) and terminal[after] < end else None",
+           "if after < len(terminal) else None", "engine/test_survived.py"),
+    Mutant("causality/read_runs.py", "if self.reader.ended or (self.reader.shows_a_run and begins_anew(",
+           "if self.reader.ended or (False and begins_anew(", "engine/test_engine.py engine/test_endings.py"),
+    Mutant("matching/near_matches.py", "if _negates(words, message.words) or _negates(message.words, words):",
+           "if False:", "engine/test_near_matches.py"),
+    Mutant("answer/speaking_case.py", "for places in (sorted({*own, *branches}),", "for places in (sorted({*own}),",
+           "engine/test_speaking_case.py"),
+    Mutant("answer/templates.py", "if slots(part[1]) <= values.keys() else", "if slots(part[1]) & values.keys() else",
+           "engine/test_templates.py"),
+    Mutant("reading/redaction/redact.py", "end = max(end, one[1])", "end = one[1]", "reading/test_redact.py"),
+    Mutant("causality/fingerprint.py", "elif raised is not None and _of_the_program(entry):",
+           "elif raised is not None:", "engine/test_fingerprint.py"),
+    Mutant("causality/ending.py", "since = max(self._good_until(end), got_over)", "since = self._good_until(end)",
+           "engine/test_endings.py"),
+)  # fmt: skip
+
+
+def dies(mutant: Mutant, copy: Path) -> bool:
+    """-> whether a test fails once the line is changed in a copy of the repository."""
+    file = copy / "app" / "torchtriage" / mutant.file
+    whole = file.read_text("utf-8")
+    if whole.count(mutant.old) != 1:
+        raise SystemExit(f"{mutant.file} holds this not once: {mutant.old}")
+    file.write_text(whole.replace(mutant.old, mutant.new), "utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow"]
+    done = subprocess.run(
+        [*command, *(f"tests/{name}" for name in mutant.tests.split())], cwd=copy, capture_output=True, text=True
+    )
+    file.write_text(whole, "utf-8")
+    if done.returncode not in (0, 1):
+        raise SystemExit(done.stdout + done.stderr)
+    return done.returncode == 1
+
+
+def main() -> int:
+    wanted = [MUTANTS[int(number) - 1] for number in sys.argv[1:]] or MUTANTS
+    alive = 0
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for name in ("app", "tests", "knowledge_base", "migrations", "pyproject.toml", "scripts", "bench", "docs"):
+            source = ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, copy / name)
+        for mutant in wanted:
+            dead = dies(mutant, copy)
+            alive += not dead
+            print(f"{'dead ' if dead else 'ALIVE'} {mutant.file}: {mutant.new}", flush=True)
+    return 1 if alive else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
