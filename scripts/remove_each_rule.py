@@ -23,7 +23,7 @@ from torchtriage.causality.all_rules import RULE_LISTS, RuleList
 DOCUMENT = Path(__file__).parents[1] / "docs" / "rules.md"
 _TESTS = ("tests/engine", "tests/test_corpus.py")
 _PREDICATES = ("holds", "rank", "finding", "events")  # the fields in which the kinds of rules have theirs
-_NONE = "none found"
+_NONE, _NOT_TRIED = "none found", "not tried yet"
 _HEAD = """# The rules by which a root cause is found
 Written by `python -m scripts.remove_each_rule`, which removes each rule in turn; the last column names a test that
 fails without it. In each list the first rule that holds decides; `keeps` means that the finding stays a possible cause.
@@ -123,7 +123,7 @@ def document(guards: dict[Key, str]) -> str:
             f"\n## {rules.decides}\n`{rules.name}` in `causality/{rules.module.__name__.rpartition('.')[2]}`\n"
         )
         parts.append("| rule | says | decides | a test that fails without it |\n|---|---|---|---|")
-        parts += (_row(rule, guards.get((rules.name, rule.name), _NONE)) for rule in rules.rules)
+        parts += (_row(rule, guards.get((rules.name, rule.name), _NOT_TRIED)) for rule in rules.rules)
     source = Path(str(thresholds.__file__)).read_text("utf-8")
     parts.append(
         "\n## Thresholds\n`causality/thresholds`\n\n```python" + source.partition("annotations\n")[2].rstrip() + "\n```"
@@ -135,7 +135,7 @@ def _row(rule: Any, guard: str) -> str:
     says = getattr(rule, "reason", None) or " ".join((rule.events.__doc__ or "").split())
     aside = getattr(rule, "sets_aside", None)
     decides = "" if aside is None else "sets aside" if aside else "keeps"
-    return f"| {rule.name} | {says} | {decides} | {guard if guard == _NONE else f'`{guard}`'} |"
+    return f"| {rule.name} | {says} | {decides} | {guard if guard in (_NONE, _NOT_TRIED) else f'`{guard}`'} |"
 
 
 def told(page: str) -> dict[Key, str]:
@@ -144,7 +144,7 @@ def told(page: str) -> dict[Key, str]:
     for line in page.splitlines():
         if line.startswith("`"):
             listed = line.split("`")[1]
-        elif line.startswith("| ") and (guard := line.rpartition(" | ")[2].removesuffix(" |").strip("`")) != _NONE:
+        elif line.startswith("| ") and (guard := line.rpartition(" | ")[2].removesuffix(" |").strip("`")) != _NOT_TRIED:
             guards[listed, line.split(" | ")[0].removeprefix("| ")] = guard
     return guards
 
