@@ -65,6 +65,7 @@ def test_the_option_that_the_assertion_is_about(engine: Engine) -> None:
         ("max_num_classes: 37", None),
         ("num_classes_total=37", None),
         ("num_classes: the number of classes", None),
+        ("usage: train.py [-h] [--num_classes NUM_CLASSES]", None),
         ("epoch 3 step 7 loss 0.5 num_classes 37", None),
     ],
 )

@@ -25,6 +25,7 @@ from torchtriage.answer.failure_facts.statement import parsed, shown
         "except KeyError as error:",
         "@record",
         "yield from shards(",
+        '"input_ids": feature["input_ids_j"],',
         "await queue.get()",
         "batch['ids'].shape[0],  # 句子",
     ],

@@ -45,7 +45,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
         "the library's function that printed the message, by its public name", None, "torch.optim.Muon(…)"
     ),
     "message_values": Meaning("the values in it, as the library's code names them", None, "p.ndim = 1"),
-    # message, sizes, imports
+    # message, sizes, listings, imports
     "exception": Meaning("the exception's type without its module", None, "KeyError"),
     "message": Meaning("the first line of its message", None, "'ids'"),
     "same_elements": Meaning("how many elements both of the two shapes in it hold", None, "517996544"),
@@ -53,6 +53,8 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "turned_operand": Meaning("the matrix of a product that would fit if it were transposed", None, "10x512"),
     "packed_outputs": Meaning("the outputs of a layer whose 4-bit weight came packed into one row", None, "4096"),
     "division": Meaning("the larger of its only two numbers divided by the smaller", None, "46 = 11 × 4 + 2"),
+    "extra_names": Meaning("what the first of two lists in it has and the second lacks", None, "reference"),
+    "lacking_names": Meaning("the other way round", None, "input, output"),
     "reported_as": Meaning("what the user's code raised of it in the end", None, "ValueError: a.jsonl:912 is no JSON"),
     "worker": Meaning("the worker process of the data loader that raised", None, "3"),
     "module": Meaning("the module that was not found", None, "yaml"),

@@ -98,7 +98,8 @@ def _last(
                 continue
             told = found.groupdict()
             value = next((told[kind] for kind in _KINDS if told.get(kind) is not None), "")
-            if value and "[redacted" not in value and not value.endswith(("...", "-")):
+            usage = value == name.upper()  # [--local_rank LOCAL_RANK]
+            if value and not usage and "[redacted" not in value and not value.endswith(("...", "-")):
                 values.setdefault(told["parent"] or "", _Printed(name, _plain(value), line))
         if values and shapes:
             break

@@ -12,6 +12,7 @@ from torchtriage.answer.failure_facts.gpu_memory import gpu_memory
 from torchtriage.answer.failure_facts.imports import imports
 from torchtriage.answer.failure_facts.lines import line_values
 from torchtriage.answer.failure_facts.looked_up import looked_up
+from torchtriage.answer.failure_facts.listings import listings
 from torchtriage.answer.failure_facts.message import message
 from torchtriage.answer.failure_facts.printed_values import printed_values
 from torchtriage.answer.failure_facts.ranks import ranks, run
@@ -26,6 +27,7 @@ KINDS: tuple[Callable[[Failure], Iterable[Fact]], ...] = (
     frames,
     message,
     sizes,
+    listings,
     code_line,
     imports,
     ranks,

@@ -14,6 +14,7 @@ from torchtriage.lazy_regex import lazy_regex
 
 Node = TypeVar("Node", bound=ast.AST)
 LONGEST = 1000  # characters of a line that is parsed
+_DICT_ITEM = lazy_regex(r"(?:'[^'\n]*'|\"[^\"\n]*\"): ")  # "input_ids": feature["ids"],
 _BLOCK = lazy_regex(r"(?:if|while|for|with|async|def|class)\b")
 _OTHERS_FRAME = lazy_regex(r'\s+File "[^"\n]+", line \d+')  # that ranks wrote into one line
 _OPENING, _CLOSING = "([{", ")]}"
@@ -109,6 +110,8 @@ def _repaired(code: str) -> Iterator[str]:
             yield f"{text[2:]} pass"
         if text.startswith("except"):
             yield f"try: pass\n{text} pass"
+        if _DICT_ITEM.match(text):
+            yield f"{{{text.rstrip(',')}}}"
         if text.startswith("@"):
             yield f"{text}\ndef _cut_(): pass"
         if _BLOCK.match(text):
