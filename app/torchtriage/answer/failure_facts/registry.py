@@ -11,8 +11,8 @@ from torchtriage.answer.failure_facts.frames import frames
 from torchtriage.answer.failure_facts.gpu_memory import gpu_memory
 from torchtriage.answer.failure_facts.imports import imports
 from torchtriage.answer.failure_facts.lines import line_values
-from torchtriage.answer.failure_facts.looked_up import looked_up
 from torchtriage.answer.failure_facts.listings import listings
+from torchtriage.answer.failure_facts.looked_up import looked_up
 from torchtriage.answer.failure_facts.message import message
 from torchtriage.answer.failure_facts.printed_values import printed_values
 from torchtriage.answer.failure_facts.ranks import ranks, run
