@@ -16,7 +16,7 @@ from torchtriage.facts.line_values import LineForms
 MOST_POINTS = 32
 _LEAST_POINTS = 3
 # The facts of lines that change with the steps.
-VALUES = ("last_loss", "validation_loss", "grad_norm", "learning_rate", "seconds_per_step", "memory_used")
+VALUES = ("last_loss", "validation_loss", "grad_norm", "seconds_per_step", "memory_used")
 
 
 def progress_curve(reading: Reading) -> ProgressCurve | None:

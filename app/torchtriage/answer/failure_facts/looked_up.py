@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import re2
-
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.vocabulary import VocabularyPattern
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.linear_regex import linear_regex
 
 TABLES = ("looked-up-facts", "framework-options")  # the lists: rows about facts, rows about the log
 _ASKED_FIRST = lazy_regex(r"\^([a-z_]+)=")  # the first fact that a row asks for
@@ -40,9 +39,9 @@ def looked_up(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
 
 def _shown(patterns: tuple[str, ...], text: str) -> frozenset[str]:
     """-> the patterns that are found in the text, in which most often none is."""
-    if not patterns or not re2.search("|".join(f"(?:{pattern})" for pattern in patterns), text):
+    if not patterns or not linear_regex("|".join(f"(?:{pattern})" for pattern in patterns)).search(text):
         return frozenset()
-    return frozenset(pattern for pattern in patterns if re2.search(pattern, text))
+    return frozenset(pattern for pattern in patterns if linear_regex(pattern).search(text))
 
 
 def _told(row: VocabularyPattern) -> tuple[str, str]:
@@ -52,9 +51,9 @@ def _told(row: VocabularyPattern) -> tuple[str, str]:
 
 
 def _holds(row: VocabularyPattern, text: str) -> bool:
-    if not re2.search(row.regex, text):
+    if not linear_regex(row.regex).search(text):
         return False
-    return row.unless is None or not re2.search(row.unless, text)
+    return row.unless is None or not linear_regex(row.unless).search(text)
 
 
 def _text(facts: Mapping[str, Fact]) -> str:
