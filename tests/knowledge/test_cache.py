@@ -44,9 +44,9 @@ def test_parallel_starts_share_an_empty_cache(tmp_path: Path, log: Path) -> None
     processes = [start(tmp_path / "home", log) for _ in range(2)]
     assert [entry(process) for process in processes] == ["usage.python-error"] * 2
     names = sorted(path.name for path in (tmp_path / "home" / "torchtriage").iterdir())
-    # Patterns of raw blocks and of lines, of the environment's signs, of facts of lines, and of the words of this
-    # field and of devices.
-    assert [name.partition("-")[0] for name in names] == ["knowledge", *["patterns"] * 9, "required"]
+    # Patterns of raw blocks and of lines, of the environment's signs, of facts of lines, of the words of this field and
+    # of devices, and of spelled secrets.
+    assert [name.partition("-")[0] for name in names] == ["knowledge", *["patterns"] * 10, "required"]
     assert all(name.endswith((".json", ".pickle", ".hs")) for name in names)
     assert entry(start(tmp_path / "home", log)) == "usage.python-error"
     assert sorted(path.name for path in (tmp_path / "home" / "torchtriage").iterdir()) == names

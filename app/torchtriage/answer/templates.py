@@ -18,6 +18,7 @@ _OPEN = lazy_regex(
 )
 _TWO_STOPS = lazy_regex(r"(\.\.\.|(?<!\.)\.)\.(?!\S)")
 LONGEST_VALUE = 160  # characters of a value in a sentence
+_ENOUGH = 60  # characters of its first sentences, so that they can stand for it
 
 
 def slots(template: str) -> frozenset[str]:
@@ -54,6 +55,10 @@ def is_open(text: str) -> bool:
 
 
 def short(value: str) -> str:
-    """-> a value as one line that fits into a sentence."""
+    """-> a value as one line that fits into a sentence; a longer one up to its last whole sentence that does."""
     line = " ".join(value.split())
-    return line if len(line) <= LONGEST_VALUE else f"{line[: LONGEST_VALUE - 3].rstrip()}..."
+    if len(line) <= LONGEST_VALUE:
+        return line
+    cut = line[: LONGEST_VALUE - 3]
+    whole = cut.rfind(". ") + 1
+    return cut[:whole] if whole >= _ENOUGH else f"{cut.rstrip()}..."

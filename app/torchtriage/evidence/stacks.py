@@ -24,10 +24,9 @@ _PY_SPY_FRAME = lazy_regex(r"\s{2,8}(\S.{0,200}?) \((.{1,300}?)(?::(\d{1,9}))?\)
 _FAULT_THREAD = lazy_regex(r"(?:Current thread|Thread) 0x[0-9a-f]{1,16}.{0,60} \(most recent call first\):")
 #   File "/job/train.py", line 30 in <module>
 _FAULT_FRAME = lazy_regex(r'\s{2}File "(.{1,500})", line (\d{1,9}) in (.{1,200})$')
-
-
-# Timeout (0:05:00)! ·   ... · Extension modules: numpy, torch (total: 12)
-_BESIDE = lazy_regex(r"Timeout \([\d:.]{1,20}\)!$|\s*\.\.\.$|Extension modules: |\s*<no Python frame>$")
+# Timeout (0:05:00)! ·   ...; `Extension modules:` stands only below a dump with which a signal ended the process, so a
+# file with that line is read as a log.
+_BESIDE = lazy_regex(r"Timeout \([\d:.]{1,20}\)!$|\s*\.\.\.$|\s*<no Python frame>$")
 
 
 class _Thread(NamedTuple):
