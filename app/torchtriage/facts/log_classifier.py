@@ -18,11 +18,16 @@ _FEWEST = 2  # lines that only a person writes
 
 def is_of_training(environment: Environment, paste: Sequence[Line] | None, claimed: Collection[Position]) -> bool:
     """-> whether the log is one of a training run, or a paste that may well be: so short that it need not say so, what
-    somebody wrote who asks for help, or what is told of a pod or container that asks for accelerators. `paste` holds the lines of a short text, `claimed` the positions of those that
-    belong to tracebacks and reports."""
-    sure = environment.surely_of_field
-    if any(environment.signs.accelerator_jobs.regex.search(line.text) for line in paste or ()):
+    somebody wrote who asks for help, or what is told of a pod or container that asks for accelerators. `paste` holds
+    the lines of a short text, `claimed` the positions of those that belong to tracebacks and reports."""
+    if _speaks_of_training(environment, paste, claimed):
         return True
+    accelerators = environment.signs.accelerator_jobs.regex
+    return any(accelerators.search(line.text) for line in paste or ())
+
+
+def _speaks_of_training(environment: Environment, paste: Sequence[Line] | None, claimed: Collection[Position]) -> bool:
+    sure = environment.surely_of_field
     if environment.foreign or (sure and environment.of_field + environment.around >= _PLAIN):
         return sure and not environment.of_another_program
     if paste is None:
