@@ -67,7 +67,7 @@ def test_no_class_of_a_pickle_is_called(protocol: int) -> None:
         (b"X\xff\xff\xff\xffaaa.", "broken"),
         (b"\x8d\xff\xff\xff\xff\xff\xff\xff\xff.", "broken"),
         (b"u.", "broken"),
-        (b"}N.", "no dump"),
+        (b"}N.", "not a flight-recorder dump"),
         (b"P1\n.", "more than plain values"),
     ],
 )

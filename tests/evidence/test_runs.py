@@ -122,7 +122,7 @@ def test_a_file_that_is_left_out_is_listed_with_the_reason(engine: Engine, tmp_p
     assert verdict.run.suspect_ranks == (bad,)
     assert any("nccl_trace_rank_99" in warning for warning in verdict.warnings)
     told = report(verdict, "en", colour=False, whole=True)
-    assert "weights.bin: neither its name is a log's nor its content known" in told
+    assert "weights.bin: not recognised as a log or as other evidence" in told
 
 
 def test_a_folder_with_nothing_but_a_broken_dump_is_refused(engine: Engine, tmp_path: Path) -> None:

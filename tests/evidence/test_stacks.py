@@ -5,10 +5,10 @@ import json
 import pytest
 
 from torchtriage.evidence.collect import rank_in_name
-from torchtriage.evidence.flight_recorder import NotRead
 from torchtriage.evidence.stacks import is_stack_alone, read_stack
 from torchtriage.evidence.standing import doing
 from torchtriage.reading.file_forms import FileForm, form_of
+from torchtriage.reading.whole_files import NotRead
 
 PY_SPY = b"""Process 4711: python train.py --fsdp
 Python v3.11.7 (/usr/bin/python3.11)

@@ -16,7 +16,6 @@ from torchtriage.domain.trace import SAMPLE, Trace
 from torchtriage.domain.verdict import Stats
 from torchtriage.errors import UnreadableLog
 from torchtriage.evidence.collect import CollectedEvidence
-from torchtriage.evidence.flight_recorder import NotRead
 from torchtriage.facts import Environment
 from torchtriage.facts.line_origin import BEGIN_WORDS, begins_anew
 from torchtriage.matching.matcher import Matcher
@@ -32,6 +31,7 @@ from torchtriage.reading.scan import Scanner
 from torchtriage.reading.sections import Sections
 from torchtriage.reading.sources import LogFile, Run
 from torchtriage.reading.unwrap import Unwrapped, unwrap
+from torchtriage.reading.whole_files import NotRead
 from torchtriage.reading.windows import WHOLE, Windows
 
 _BATCH = 256  # lines at least that are looked at together

@@ -10,13 +10,14 @@ from pathlib import PurePosixPath
 from torchtriage.domain.evidence import Evidence, Hang, RankDump, RankStack, Source
 from torchtriage.evidence import flight_recorder, stacks
 from torchtriage.evidence.collective_words import CollectiveWords
-from torchtriage.evidence.flight_recorder import NotRead, newest_of_each_rank, read_dump
+from torchtriage.evidence.flight_recorder import newest_of_each_rank, read_dump
 from torchtriage.evidence.stacks import is_stack_alone, read_stack
 from torchtriage.evidence.standing import doing, elsewhere
 from torchtriage.evidence.wait_for import hang_of
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.file_forms import HEAD, FileForm, form_of
 from torchtriage.reading.sources import LogFile
+from torchtriage.reading.whole_files import NotRead, whole
 
 MOST_SOURCES = 4096  # files that a verdict lists
 _RANK = lazy_regex(r"(?i)rank[_.-]?(\d{1,6})(?!.*rank[_.-]?\d)")
@@ -51,7 +52,7 @@ class CollectedEvidence:
         if form is FileForm.FLIGHT_RECORDER:
             self._take(name, form, lambda: self._dump(every, name, position, rank))
         elif form is FileForm.PY_SPY:
-            self._take(name, form, lambda: self._stack(_whole(every, stacks.MOST_BYTES), name, position, rank))
+            self._take(name, form, lambda: self._stack(whole(every, stacks.MOST_BYTES), name, position, rank))
         elif form is FileForm.FAULTHANDLER:
             return self._log_with_stack(file, every, name, position, rank)
         else:
@@ -86,9 +87,9 @@ class CollectedEvidence:
             self._sources.append(source)
 
     def _dump(self, chunks: Iterator[bytes], name: str | None, position: int, rank: int | None) -> int:
-        dump = read_dump(_whole(chunks, flight_recorder.MOST_BYTES), name, position, rank)
+        dump = read_dump(whole(chunks, flight_recorder.MOST_BYTES), name, position, rank)
         if len(self._dumps) >= _MOST_DUMPS and dump.rank not in self._dumps:
-            raise NotRead(f"there are more than {_MOST_DUMPS:,} dumps")
+            raise NotRead(f"more than {_MOST_DUMPS:,} dumps")
         known = [self._dumps[dump.rank]] if dump.rank in self._dumps else []
         self._dumps |= newest_of_each_rank([*known, dump])
         return dump.rank
@@ -119,21 +120,6 @@ def rank_in_name(name: str) -> int | None:
         return int(found[1])
     bare = _NUMBER.search(PurePosixPath(name).name.split(".json")[0].split(".txt")[0])
     return int(bare[1]) if bare and int(bare[1]) < _MOST_BARE else None
-
-
-def _whole(chunks: Iterator[bytes], most: int) -> bytes:
-    """-> all bytes. Of too many the rest is read, too: in an archive another file can follow."""
-    kept: list[bytes] = []
-    size = 0
-    for chunk in chunks:
-        size += len(chunk)
-        if size <= most:
-            kept.append(chunk)
-        else:
-            kept.clear()
-    if size > most:
-        raise NotRead(f"it is larger than {most >> 20} MB")
-    return b"".join(kept)
 
 
 def _with_stacks(hang: Hang, by_rank: dict[int, RankStack]) -> Hang:

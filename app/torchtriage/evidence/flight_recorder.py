@@ -16,6 +16,7 @@ from typing import Any
 from torchtriage.domain.evidence import Call, GroupView, RankDump
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.pickled_dumps import UNREAD
+from torchtriage.reading.whole_files import NotRead
 
 MOST_BYTES = 64 << 20  # of a dump's text
 _MOST_OPENED = 2_000_000  # lists and objects in it
@@ -29,10 +30,6 @@ _LIBRARY = lazy_regex(
 _LONGEST_WHERE = 80
 
 
-class NotRead(Exception):
-    """Why a file is not read as what it looks like."""
-
-
 def read_dump(text: bytes, file: str | None, position: int, rank_in_name: int | None) -> RankDump:
     """-> the dump. Its rank is the one that all of its groups have in common, else the one of the file's name.
 
@@ -43,7 +40,7 @@ def read_dump(text: bytes, file: str | None, position: int, rank_in_name: int | 
     config = _config(data.get("pg_config"))
     rank = _rank(config, rank_in_name)
     if rank is None:
-        raise NotRead("neither its groups nor its name tell which rank it is of")
+        raise NotRead("its rank is in neither its groups nor its name")
     by_line = text.count(b"\n") > len(entries)
     groups = _Groups(config)
     for at, entry in enumerate(entries):
@@ -56,15 +53,15 @@ def read_dump(text: bytes, file: str | None, position: int, rank_in_name: int | 
 
 def _parsed(text: bytes) -> dict[str, Any]:
     if text.count(b"[") + text.count(b"{") > _MOST_OPENED:
-        raise NotRead(f"it holds more than {_MOST_OPENED:,} lists")
+        raise NotRead(f"more than {_MOST_OPENED:,} lists")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise NotRead("it is no whole JSON") from error
+        raise NotRead("incomplete JSON") from error
     if isinstance(data, list):
         data = {"entries": data}
     if not isinstance(data, dict):
-        raise NotRead("it is no dump of the flight recorder")
+        raise NotRead("not a flight-recorder dump")
     if data.get("flight_recorder") == UNREAD:
         raise NotRead(str(data.get("reason")))
     return data

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from torchtriage.domain.evidence import RankStack, StackLine
 from torchtriage.domain.line import Line, Position
-from torchtriage.evidence.flight_recorder import NotRead
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.reading.whole_files import NotRead
 
 MOST_BYTES = 4 << 20
 _MOST_OPENED = 200_000  # lists and objects in JSON
@@ -40,7 +40,7 @@ def read_stack(data: bytes, file: str | None, position: int, rank: int | None) -
     """-> where the main thread stood. Raises NotRead where no frame of any thread is there."""
     threads = [thread for thread in _threads(data) if thread.frames]
     if not threads:
-        raise NotRead("no stack is in it")
+        raise NotRead("no stack in it")
     main = next((one for one in threads if one.name == _MAIN), None)
     main = main or next((one for one in threads if any(frame.function == _SCRIPT for frame in one.frames)), threads[0])
     line = Line(main.line, main.text, main.text, Position(position, main.line), file, rank)
@@ -80,11 +80,11 @@ def _frame(text: str) -> StackLine | None:
 
 def _of_json(data: bytes) -> Iterator[_Thread]:
     if data.count(b"[") + data.count(b"{") > _MOST_OPENED:
-        raise NotRead(f"it holds more than {_MOST_OPENED:,} lists")
+        raise NotRead(f"more than {_MOST_OPENED:,} lists")
     try:
         threads = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise NotRead("it is no whole JSON") from error
+        raise NotRead("incomplete JSON") from error
     for thread in threads if isinstance(threads, list) else ():
         if isinstance(thread, dict) and isinstance(thread.get("frames"), list):
             frames = [_json_frame(frame) for frame in thread["frames"] if isinstance(frame, dict)]

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.reading.whole_files import NotRead, whole
 
 UNREAD = "unread"  # the key of the one line that stands for a dump which was refused
 MOST_BYTES = 32 << 20  # of a dump: 2,000 entries with their stacks are 2 MB
@@ -27,6 +28,7 @@ _WORDS = (
     b"collective_seq_id", b"seq_id", b"process_group", b"time_created_ns",
 )  # fmt: skip
 _FEWEST_WORDS = 3
+_BEGINNINGS = tuple(b"\x80" + bytes((protocol,)) for protocol in range(2, 6))
 # Opcodes of a fixed length. The index of LONG_BINPUT (r) stays below a million: the memo is a table of that length.
 _PLAIN = lazy_regex(
     rb"(?s)(?:[()\]}Naesut\x85-\x89\x94]|[Khq].|M..|[Jj]....|G.{8}|r..[\x00-\x0f]\x00|\x95.{8}"
@@ -37,66 +39,45 @@ _STRINGS = {ord("X"): 4, 0x8C: 1, 0x8D: 8}  # opcodes of strings, with the bytes
 _STOP = ord(".")
 
 
-class Refused(Exception):
-    """Why a pickle is not read."""
-
-
 class _PlainValues(pickle.Unpickler):
     """Makes no object of any class; the opcodes were looked at before, so it is not even asked to."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
-        raise Refused(f"it asks for {module_name}.{global_name}")
+        raise NotRead(f"it refers to the class {module_name}.{global_name}")
 
     def persistent_load(self, pid: Any, /) -> Any:
-        raise Refused("it points at objects outside of it")
+        raise NotRead("it refers to objects outside the file")
 
 
 def is_pickled_dump(head: bytes) -> bool:
     """-> whether a file that begins so is a pickled dump."""
-    if head[:1] != b"\x80" or not 2 <= head[1:2][0:1].ljust(1, b"\0")[0] <= 5:
-        return False
-    return sum(word in head for word in _WORDS) >= _FEWEST_WORDS
+    return head[:2] in _BEGINNINGS and sum(word in head for word in _WORDS) >= _FEWEST_WORDS
 
 
 def as_text(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yields the dump as lines of JSON: what it tells of its process groups, then one line an entry."""
     try:
-        dump = _unpickled(_bounded(chunks))
+        dump = _unpickled(whole(chunks, MOST_BYTES))
         yield from _lines(dump)
-    except Refused as refused:
-        yield json.dumps({"flight_recorder": UNREAD, "reason": str(refused)}).encode() + b"\n"
-
-
-def _bounded(chunks: Iterable[bytes]) -> bytes:
-    """-> all bytes. Of too many the rest is read, too: in an archive another file can follow."""
-    kept: list[bytes] = []
-    size = 0
-    for chunk in chunks:
-        size += len(chunk)
-        if size <= MOST_BYTES:
-            kept.append(chunk)
-        else:
-            kept.clear()
-    if size > MOST_BYTES:
-        raise Refused(f"it is larger than {MOST_BYTES >> 20} MB")
-    return b"".join(kept)
+    except NotRead as reason:
+        yield json.dumps({"flight_recorder": UNREAD, "reason": str(reason)}).encode() + b"\n"
 
 
 def _unpickled(data: bytes) -> Any:
     _check(data)
     try:
         return _PlainValues(io.BytesIO(data)).load()
-    except Refused:
+    except NotRead:
         raise
     except (pickle.UnpicklingError, ArithmeticError, EOFError, LookupError, MemoryError, RecursionError, TypeError,
             ValueError) as error:  # fmt: skip
-        raise Refused(f"it is broken: {error}") from error
+        raise NotRead(f"broken pickle: {error}") from error
 
 
 def _check(data: bytes) -> None:
-    """Raises Refused where the pickle is more than plain values."""
+    """Raises NotRead where the pickle is more than plain values."""
     if sum(data.count(opcode) for opcode in (b"]", b"}", b"\x85")) > _MOST_CONTAINERS:
-        raise Refused(f"it holds more than {_MOST_CONTAINERS:,} lists")
+        raise NotRead(f"more than {_MOST_CONTAINERS:,} lists")
     at, size = 2, len(data)
     while at < size:
         hit = _PLAIN.match(data, at)
@@ -105,7 +86,7 @@ def _check(data: bytes) -> None:
             return
         width = _STRINGS.get(data[at])
         if width is None:
-            raise Refused(f"it is more than plain values (opcode {data[at : at + 1]!r})")
+            raise NotRead(f"more than plain values (opcode {data[at : at + 1]!r})")
         at += 1 + width + int.from_bytes(data[at + 1 : at + 1 + width], "little")
 
 
@@ -113,7 +94,7 @@ def _lines(dump: Any) -> Iterator[bytes]:
     if isinstance(dump, list):
         dump = {"entries": dump}  # torch 2.1 dumped the entries alone
     if not isinstance(dump, dict) or not isinstance(dump.get("entries", []), list):
-        raise Refused("it is no dump of the flight recorder")
+        raise NotRead("not a flight-recorder dump")
     left = [_MOST_VALUES]
     told = {key: value for key, value in dump.items() if key != "entries" and isinstance(key, str)}
     head = _json(_copied(told, left))
@@ -140,7 +121,7 @@ def _copied(value: Any, left: list[int], depth: int = 0) -> Any:
     may be written."""
     left[0] -= 1
     if left[0] < 0:
-        raise Refused(f"it holds more than {_MOST_VALUES:,} values")
+        raise NotRead(f"more than {_MOST_VALUES:,} values")
     if isinstance(value, dict) and depth < _DEEPEST:
         return {str(key): _copied(inner, left, depth + 1) for key, inner in value.items() if isinstance(key, str | int)}
     if isinstance(value, list | tuple) and depth < _DEEPEST:

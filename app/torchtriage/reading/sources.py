@@ -28,7 +28,7 @@ _LOG_NAMES = lazy_regex(
 )
 _ERROR_FILE = "error.json"  # torchelastic's copy of a worker's error: read behind the logs, which have its lines
 _MAGIC = {".zip": b"PK", ".gz": b"\x1f\x8b", ".tgz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
-_NO_LOG = "neither its name is a log's nor its content known"
+_NO_LOG = "not recognised as a log or as other evidence"
 _MOST_UNREAD = 100  # files that are listed as left out
 _ARCHIVE = lazy_regex(r"\.(?:tar(?:\.gz|\.zst)?|tgz|zip)$")
 Item = TypeVar("Item")

@@ -32,6 +32,27 @@ def test_course_of_genuine_runs(engine: Engine, log: str, told: dict[str, str | 
     assert {name: found[name].value for name in told if name in found} == told
 
 
+@pytest.mark.parametrize(("gone", "missing", "waiting"), [((3,), "3", "0-2,4-7"), ((3, 6), "3,6", "0-2,4-5,7")])
+def test_a_rank_that_never_came_does_not_wait_whatever_it_prints(
+    engine: Engine, gone: tuple[int, ...], missing: str, waiting: str
+) -> None:
+    """The abort that ends it is a word of peers, too."""
+    waits = [
+        f"[rank{rank}]:[E501 09:56:40.00{rank} ProcessGroupNCCL.cpp:616] [Rank {rank}] Watchdog caught collective operation "
+        "timeout: WorkNCCL(SeqNum=24081, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, Timeout(ms)=600000) ran for 600000 "
+        "milliseconds before timing out."
+        for rank in range(8)
+        if rank not in gone
+    ]
+    aborted = [
+        f'[rank{rank}]: Traceback (most recent call last):\n[rank{rank}]:   File "/job/train.py", line 52, in step\n'
+        f"[rank{rank}]:     return inner(batch)\n[rank{rank}]: RuntimeError: NCCL communicator was aborted."
+        for rank in gone
+    ]
+    facts = {fact.name: fact.value for fact in engine.triage(from_bytes("\n".join([*aborted, *waits]).encode())).facts}
+    assert (facts["missing_ranks"], facts["waiting_ranks"]) == (missing, waiting)
+
+
 def test_the_spread_and_whether_all_failed_in_the_same_second(engine: Engine) -> None:
     def raised(rank: int, second: int) -> str:
         stamp = STAMP.format(rank=rank, second=second)

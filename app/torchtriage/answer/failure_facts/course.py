@@ -49,15 +49,23 @@ def _ranks(failure: Failure) -> Iterator[Fact]:
         ("waiting_ranks", {"waited", "first"} if waited else {"waited"}),
         ("stopped_ranks", {"stopped"}),
     )
-    absent = str(missing.value) if missing is not None else None
+    gone = _gone(failure, missing)
     for name, wanted in kinds:
         marks = [mark for mark in failure.marks if mark.kind in wanted]
         if name == "waiting_ranks":
-            marks = [mark for mark in marks if str(mark.ranks) != absent]
+            marks = [mark for mark in marks if not gone.issuperset(mark.ranks)]
         if marks:
-            yield _of_marks(failure, name, marks)
+            yield _of_marks(failure, name, marks, gone if name == "waiting_ranks" else frozenset())
     if missing is not None:
         yield missing
+
+
+def _gone(failure: Failure, missing: Fact | None) -> frozenset[int]:
+    """-> the ranks that never came: what one of them printed at its end is no wait. Ranks that are behind do wait, in
+    an earlier collective."""
+    if missing is None or any(reason.name == "behind" for reason in failure.root.because):
+        return frozenset()
+    return frozenset(RankSet.from_json(str(missing.value)))
 
 
 def _behind(failure: Failure) -> Iterator[Fact]:
@@ -85,9 +93,9 @@ def _missing(failure: Failure) -> Fact | None:
     return _of_marks(failure, "missing_ranks", missing) if missing else None
 
 
-def _of_marks(failure: Failure, name: str, marks: Iterable[RankMark]) -> Fact:
+def _of_marks(failure: Failure, name: str, marks: Iterable[RankMark], without: frozenset[int] = frozenset()) -> Fact:
     marks = list(marks)
-    ranks = RankSet.of(rank for mark in marks for rank in mark.ranks)
+    ranks = RankSet.of(rank for mark in marks for rank in mark.ranks if rank not in without)
     return Fact(name, str(ranks), None, marks[0].line, marks[0].file, None, failure.root.attempt or None)
 
 
