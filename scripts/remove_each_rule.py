@@ -21,7 +21,7 @@ from torchtriage.causality import thresholds
 from torchtriage.causality.all_rules import RULE_LISTS, RuleList
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "rules.md"
-_TESTS = ("tests/engine", "tests/test_corpus.py")
+_TESTS = ("tests/engine", "tests/evidence", "tests/test_corpus.py")
 _PREDICATES = ("holds", "rank", "finding", "events")  # the fields in which the kinds of rules have theirs
 _NONE, _NOT_TRIED = "none found", "not tried yet"
 _HEAD = """# The rules by which a root cause is found

@@ -105,6 +105,16 @@ def test_a_bar_that_fills_once_an_epoch_shows_more_than_one_step(engine: Engine)
     assert triage(engine, bars[:1] * 9).outcome != "healthy"
 
 
+def test_a_log_of_another_program_is_called_so(engine: Engine) -> None:
+    served = [
+        f'10.0.0.{at} - - [21/Nov/2026:10:00:{at:02} +0000] "GET /a/{at} HTTP/1.1" 200 612' for at in range(1, 31)
+    ]
+    verdict = triage(engine, *served)
+    assert verdict.outcome == "inconclusive"
+    assert verdict.answer is not None
+    assert "another program" in verdict.answer.says
+
+
 @pytest.mark.parametrize(
     "text_of_no_run",
     [

@@ -35,6 +35,18 @@ def test_the_peer_that_writes_last_failed_first(
     assert (root.entry, root.rank) == (entry, 3)
 
 
+@pytest.mark.parametrize(
+    ("failed", "entry"),
+    [("KeyError: 'labels'", "usage.python-error"), ("ShardError: shard 3 ends after 3005 records", None)],
+)
+def test_an_exception_above_those_of_its_peers_comes_first(engine: Engine, failed: str, entry: str | None) -> None:
+    left = [line for rank in (0, 1) for line in traceback(REFUSED, prefix=f"[rank{rank}]: ")]
+    mine = traceback(failed, [("/job/loader.py", 12, "fetch", "return rows[index]")], "[rank2]: ")
+    root = triage(engine, BANNER, steps(range(3)), mine, left, report((0, 1), [(1, 1), (2, 1)])).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == (entry, 2)
+
+
 def test_a_signal_that_no_agent_sends_is_what_the_peers_lost(engine: Engine) -> None:
     left = [line for rank in (0, 1) for line in traceback(REFUSED, prefix=f"[rank{rank}]: ")]
     root = triage(engine, BANNER, steps(range(3)), left, agent(1, 0), report((0, 1), [(1, 1), (2, -9), (3, -15)])).root_cause  # fmt: skip

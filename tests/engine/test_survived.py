@@ -214,6 +214,42 @@ def test_an_exception_in_the_middle_that_was_caught_is_no_failure(engine: Engine
     assert entry(triage(engine, losses(0, 20), caught)) == "storage.io-error"
 
 
+LOGGED = [
+    "2026-05-01 09:12:01,440 - train - ERROR - training stopped",
+    *traceback("RuntimeError: cannot reshape the batch of 7 rows into 2 groups", INNER),
+]
+SUMMARY = [
+    "wandb: Waiting for W&B process to finish... (success).",
+    *[f"wandb: {name:>16} 0.{number:02}" for number, name in enumerate(["loss", "lr", "grad_norm"] * 10)],
+    "wandb: 🚀 View run sun-7 at: https://tracker.example/r/7",
+]
+IN_A_THREAD = [
+    "Exception in thread Thread-3 (upload):",
+    *traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER),
+]
+
+
+def test_a_trackers_summary_below_a_logged_exception_is_no_good_end(engine: Engine) -> None:
+    verdict = triage(engine, losses(0, 20), LOGGED, SUMMARY)
+    assert verdict.outcome == "unexplained"
+    assert verdict.root_cause
+    assert "cannot reshape the batch" in verdict.root_cause.evidence[0].text
+
+
+def test_a_trackers_summary_far_below_a_threads_exception_is_a_good_end(engine: Engine) -> None:
+    assert triage(engine, losses(0, 20), IN_A_THREAD, SUMMARY).outcome == "healthy"
+    assert entry(triage(engine, losses(0, 20), IN_A_THREAD)) == "storage.io-error"
+
+
+def test_a_good_end_below_a_logged_exception_makes_the_run_healthy(engine: Engine) -> None:
+    assert triage(engine, losses(0, 20), LOGGED, "Training finished").outcome == "healthy"
+
+
+def test_what_failed_before_a_good_end_is_no_cause_of_what_failed_after_it(engine: Engine) -> None:
+    log = [*losses(0, 20), *IN_A_THREAD, "Training finished", "exporting the weights", *MISSING]
+    assert entry(triage(engine, log)) == "usage.python-error"
+
+
 def test_steps_are_told_in_chinese_too(engine: Engine) -> None:
     steps_told = [f"第{step}步 损失 {3 / (step + 1):.4f}" for step in range(40)]
     caught = traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)
@@ -272,6 +308,13 @@ def test_of_jobs_that_append_to_one_file_the_last_one_counts(engine: Engine) -> 
         "ModuleNotFoundError: No module named 'einops'", [("/job/train.py", 1, "<module>", "import einops")]
     )
     assert entry(triage(engine, PROLOG, unloaded, PROLOG, OUT_OF_MEMORY)) == "cuda.oom"
+
+
+def test_a_distributed_job_that_could_not_load_its_modules_when_started_again_failed_of_that(engine: Engine) -> None:
+    unloaded = traceback(
+        "ModuleNotFoundError: No module named 'einops'", [("/job/train.py", 1, "<module>", "import einops")]
+    )
+    assert entry(triage(engine, PROLOG, "world_size: 2", OUT_OF_MEMORY, PROLOG, unloaded)) == "env.import-error"
 
 
 @pytest.mark.parametrize(

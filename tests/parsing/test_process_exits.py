@@ -61,6 +61,11 @@ def test_how_a_spawned_process_ended_has_the_canonical_form_and_its_rank() -> No
     ]
 
 
+def test_a_process_that_ended_with_0_is_no_failure() -> None:
+    container = "Container rank 4 status failed cmd ['python', '-u', 'train.py'] code 0 log log/workerlog.4"
+    assert read("Process 2 exit with status code 0.", container).events == []
+
+
 def test_of_several_aborted_trainers_none_is_told_as_the_first() -> None:
     assert read("ABORT!!! Out of all 8 trainers, the trainer process with rank=[2, 6] was aborted.").events == []
 

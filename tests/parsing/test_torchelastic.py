@@ -23,6 +23,11 @@ def test_the_report_tells_ranks_exit_codes_and_the_first_observed() -> None:
     assert elastic.given_up == 1
 
 
+def test_a_worker_that_ended_with_0_did_not_fail() -> None:
+    elastic = read([agent(0), *report((1, -7), [(0, 0)])])
+    assert [(event.rank, event.exit_code) for event in elastic.events] == [(1, -7)]
+
+
 def test_each_line_of_the_agent_ends_an_attempt() -> None:
     elastic = read([agent(-9), "step 1", agent(1), "step 1", agent(1)])
     assert [event.attempt for event in elastic.events] == [0, 1, 2]

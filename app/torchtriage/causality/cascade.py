@@ -124,7 +124,7 @@ class Ends:
         self._first: dict[tuple[str | None, int], str] = {}  # when the first one of a host failed, as its report says
         for finding in exits:
             event, place = finding.event, (finding.event.host, finding.attempt)
-            of_itself = event.source in _REPORTED and event.exit_code not in (0, _KILLED, *_STOPPED)
+            of_itself = event.source in _REPORTED and event.exit_code not in (_KILLED, *_STOPPED)
             if of_itself and event.time is not None:
                 self._first[place] = min(event.time, self._first.get(place, event.time))
 
@@ -185,10 +185,6 @@ def _killed_itself(finding: Finding, ends: Ends) -> bool:
     return any(0 < finding.position.lines_below(end) <= SHELL_WORD_WITHIN for end in ends.itself)
 
 
-def _exited_well(finding: Finding, ends: Ends) -> bool:
-    return finding.event.where is Where.EXIT and finding.event.exit_code == 0
-
-
 def _killed_by_agent(finding: Finding, ends: Ends) -> bool:
     """-> whether the agent lost its patience with a process that SIGTERM did not end."""
     event = finding.event
@@ -230,7 +226,6 @@ CLEAN_UP: tuple[Rule[Finding, Ends], ...] = (
         "the program killed itself after another failure",
         "程序在其他失败后主动杀死了自己",
     ),
-    Rule("exited-well", _exited_well, "a process that exits with 0 did not fail", "以 0 退出的进程没有失败"),
     Rule(
         "killed-by-agent",
         _killed_by_agent,

@@ -12,7 +12,7 @@ from torchtriage.causality.findings import Finding, that_failed
 from torchtriage.causality.missing_ranks import said_before
 from torchtriage.causality.reading import Reading
 from torchtriage.causality.rules import Rule, deciding
-from torchtriage.causality.survived import OVERCOME, Company, Others, ends_badly, is_stalled, survival
+from torchtriage.causality.survived import Company, Others, ends_badly, is_stalled, overcoming, survival
 from torchtriage.causality.thresholds import FEW_STEPS, PRINTED_BELOW_WARNING, PRINTED_LATE, SHORT_PASTE
 from torchtriage.domain.entry import Role
 from torchtriage.domain.event import EventSource, Where
@@ -133,7 +133,7 @@ def _overcome(live: list[Finding], reading: Reading) -> dict[Finding, Rule[Any]]
     facts = reading.environment
     alone = not reading.ranks and facts.launcher in _BY_HAND and facts.world_size in (None, 1)
     others = Others(live, own, reading.environment)
-    decided = ((each, deciding(OVERCOME, Company(each, others, facts, alone))) for each in live)
+    decided = ((each, overcoming(Company(each, others, facts, alone))) for each in live)
     return {finding: rule for finding, rule in decided if rule is not None}
 
 
@@ -207,10 +207,6 @@ def _something_failed(rest: _Rest) -> bool:
     return bool(rest.strong) and (own or any(_fails_any_program(each, facts.signs) for each in rest.strong))
 
 
-def _another_programs(rest: _Rest) -> bool:
-    return bool(rest.strong)
-
-
 def _stalled(rest: _Rest) -> bool:
     return any(is_stalled(finding, rest.reading.environment) for finding in rest.live)
 
@@ -250,7 +246,6 @@ FAILED: tuple[Rule[_Rest], ...] = (
         "没有迹象表明此后运行仍在继续",
         sets_aside=False,
     ),
-    Rule("another-program", _another_programs, "the log is another program's", "该日志属于其他程序"),
     Rule(
         "stalled",
         _stalled,

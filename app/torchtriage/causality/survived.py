@@ -296,13 +296,6 @@ SURVIVAL: tuple[Rule[Aftermath], ...] = (
     Rule(
         "line-among-steps", _line_among_steps, "it is a single line, and steps follow", "它只是一行信息，之后仍有训练步"
     ),
-    Rule(
-        "line-at-the-end",
-        _is_bare_line,
-        "it is a single line, and no steps follow",
-        "它只是一行信息，之后没有训练步",
-        sets_aside=False,
-    ),
     Rule("trained-on", _trained_on, "training went on for long", "之后训练持续了较长时间"),
 )
 
@@ -434,6 +427,11 @@ OVERCOME: tuple[Rule[Company], ...] = (
         "脚本重新启动后再次失败",
     ),
 )
+
+
+def overcoming(company: Company) -> Rule[Company] | None:
+    """-> the rule by which the finding does not count; None where none does, and it stays."""
+    return deciding(OVERCOME, company)
 
 
 def _failed_anew(finding: Finding) -> bool:

@@ -22,10 +22,10 @@ _DIED = lazy_regex(r"died with <Signals\.(SIG\w+): \d+>|[Pp]rocess (\d{1,6}) ter
 # horovodrun: Process 0 exit with status code 137. composer: Rank 2 crashed with exit code -6
 _SPAWN_CODE = lazy_regex(
     r"(?:[Pp]rocess (?=\d{1,6} (?:terminated|exit))|Rank (?=\d{1,6} crashed))(\d{1,6}) "
-    r"(?:terminated with exit|exit with status|crashed with exit) code (-?\d{1,3})\b"
+    r"(?:terminated with exit|exit with status|crashed with exit) code (-?[1-9]\d{0,2})\b"
 )
 # paddle.distributed.launch: Container rank 0 status failed cmd ['python', …] code -9 log log/workerlog.0
-_CONTAINER = lazy_regex(r"^Container rank (\d{1,6}) status failed cmd \[.{0,2000}\] code (-?\d{1,3}) log ")
+_CONTAINER = lazy_regex(r"^Container rank (\d{1,6}) status failed cmd \[.{0,2000}\] code (-?[1-9]\d{0,2}) log ")
 # jsrun: ERROR:  One or more process (first noticed rank 17) terminated with signal 9
 _NOTICED = lazy_regex(r"first noticed rank (\d{1,6})\) terminated with signal (\d{1,2})\b")
 # Its older form: ABORT!!! Out of all 4 trainers, the trainer process with rank=[3] was aborted. Please check its log.

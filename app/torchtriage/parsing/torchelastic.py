@@ -13,7 +13,7 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.extractor import Extractor, Taken, taken
 
 # E1120 15:09:16.037000 1001 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1) local_rank: 0 (pid: 7) of binary: …
-_FAILED = lazy_regex(r"failed \(exitcode: (-?\d{1,10})\) .{0,400}?\blocal_rank: (\d{1,6})\b")
+_FAILED = lazy_regex(r"failed \(exitcode: (-?[1-9]\d{0,9})\) .{0,400}?\blocal_rank: (\d{1,6})\b")
 _AGENT_PID = lazy_regex(r"[WEI]\d{4} [\d:.]+ (\d+) torch/distributed/elastic")
 _FIRST = lazy_regex(r"^Root Cause(?: \(first observed failure\))?:")
 _OTHERS = lazy_regex(r"^(?:Other )?Failures:")
@@ -30,7 +30,7 @@ _RULE = lazy_regex(r"^(?:={10,}|\*{10,})\s*$")
 _MESSAGE = lazy_regex(r'^\s+"message": "([A-Za-z_][\w.]*): ((?:[^"\\]|\\.)*)"')
 _FILLING = lazy_regex(r"^\s*(?:$|<NO_OTHER_FAILURES>|-{10,}\s*$|\s{2})")
 _RANK = lazy_regex(r"(\d{1,6}) \(local_rank: (\d{1,6})\)")
-_CODE = lazy_regex(r"(-?\d{1,10}) \(pid: (\d+)\)")
+_CODE = lazy_regex(r"(-?[1-9]\d{0,9}) \(pid: (\d+)\)")
 
 
 @dataclass(slots=True)
