@@ -39,22 +39,22 @@ format: $(DEV)  ## Format the code and put imports in order
 kb: $(RUNTIME)  ## Check every entry of the knowledge base
 	$(BIN)/torchtriage kb check
 
-docs: $(DEV)  ## Write docs/knowledge.md, docs/coverage.md and the JSON Schema anew
+docs: $(DEV)  ## Regenerate docs/knowledge.md, docs/coverage.md, docs/facts.md and the JSON Schema
 	@$(BIN)/python -m scripts.knowledge_docs
 
-db: $(RUNTIME)  ## Bring the database to the newest schema (serve does it too)
+db: $(RUNTIME)  ## Migrate the database to the newest schema (serve does it too)
 	$(BIN)/torchtriage db upgrade
 
-lock: $(DEV)  ## Write both lock files anew, with the newest versions that pyproject.toml allows
+lock: $(DEV)  ## Update the lock files to the newest versions that pyproject.toml allows
 	scripts/lock.sh
 
-images:  ## Renew the digests of the images that Dockerfile and docker-compose.yml begin with
+images:  ## Update the image digests in Dockerfile and docker-compose.yml
 	@scripts/images.sh
 
-audit: $(DEV)  ## Look for known advisories about the versions in the lock files
+audit: $(DEV)  ## Check the locked versions against known advisories
 	@scripts/audit.sh
 
-sbom: $(RUNTIME)  ## Write build/sbom.cdx.json, and build/sbom-image.cdx.json of the image: what is in it (CycloneDX)
+sbom: $(RUNTIME)  ## Write CycloneDX SBOMs of the package and the image to build/
 	@mkdir -p build
 	@$(BIN)/python -m scripts.sbom requirements.lock > build/sbom.cdx.json
 	@$(BIN)/python -m scripts.sbom requirements-image.lock > build/sbom-image.cdx.json
@@ -67,7 +67,7 @@ $(RUNTIME): requirements.lock pyproject.toml scripts/install.sh
 	@scripts/install.sh requirements.lock
 	@touch $@
 
-# The development lock holds the runtime lock, so this one stands for both.
+# The development lock contains the runtime lock, so this target covers both.
 $(DEV): requirements-dev.lock requirements.lock pyproject.toml scripts/install.sh
 	@scripts/install.sh requirements-dev.lock
 	@touch $(RUNTIME) $@
