@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from torchtriage.answer.speaking_case import is_general
+from torchtriage.answer.case_selection import is_general
 from torchtriage.domain.message_template import LibraryMessage, parts
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from torchtriage.answer.failure_facts.names import ENGINE_FACTS, known_slots
+from torchtriage.answer.failure_facts.fact_names import ENGINE_FACTS, known_slots
 from torchtriage.domain.entry import Entry, KnowledgeBase
 from torchtriage.domain.fact import Fact
 from torchtriage.facts.line_values import LISTS, LineForms
@@ -100,7 +100,7 @@ fit, and the last lines of progress of each rank."""
 
 def _facts(knowledge: KnowledgeBase) -> str:
     names = known_slots(knowledge.vocabulary)
-    lines = ["# Facts", _MADE.format(source="answer/failure_facts/names.py and the lists"), "", _FACTS, ""]
+    lines = ["# Facts", _MADE.format(source="answer/failure_facts/fact_names.py and the lists"), "", _FACTS, ""]
     lines += [
         f"{len(names)} names, versions of {len(PACKAGES)} packages among them.",
         "",

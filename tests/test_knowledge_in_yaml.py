@@ -17,7 +17,7 @@ SHORTEST = 8  # characters of what means something by itself; `main`, `run` and 
 # Formats, by file, whose words the vocabulary lists for another reason: how a launch begins, what a block of a log is
 # kept for, where a launcher's own frames lie. It only shrinks.
 OPEN = {
-    "facts/line_origin.py": {r"\[launch\.py:\d+:main\] WORLD INFO DICT", r"\[runner\.py:\d+:main\] cmd = "},
+    "facts/launch_start.py": {r"\[launch\.py:\d+:main\] WORLD INFO DICT", r"\[runner\.py:\d+:main\] cmd = "},
     "matching/patterns.py": {"Setting OMP_NUM_THREADS environment", "exits successfully", "world[_ ]size"},
     "parsing/tracebacks/grammar.py": {r"accelerate/commands/launch\.py", "deepspeed/launcher/"},
 }

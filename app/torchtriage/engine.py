@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from torchtriage.answer import inconclusive
 from torchtriage.answer.action import advise, explained, not_known, nothing_failed
+from torchtriage.answer.answer_text import facts_said, said
+from torchtriage.answer.case_selection import is_general, speaking_case
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.library_message import Printed, library_message, printed_by
 from torchtriage.answer.failure_facts.registry import failure_facts
-from torchtriage.answer.first_answer import facts_said, said
 from torchtriage.answer.reasons import because_of, tell
 from torchtriage.answer.run_facts import run_facts, suspect_ranks
-from torchtriage.answer.speaking_case import is_general, speaking_case
 from torchtriage.answer.timeline import timeline
 from torchtriage.answer.verdict import attempts, candidates, cascades, root_cause, with_telling
 from torchtriage.causality.ending import JOB_STATE, JOB_STATUS, Ending, ending

@@ -14,7 +14,7 @@ from torchtriage.answer.brief.brief import Brief, brief, wanted_lines
 from torchtriage.answer.brief.token_count import FEWEST, token_count
 from torchtriage.domain.entry import Language
 from torchtriage.engine import Engine
-from torchtriage.reading.second_look import look_again
+from torchtriage.reading.reread_lines import look_again
 from torchtriage.reading.sources import LogFile, Run, from_bytes
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH"

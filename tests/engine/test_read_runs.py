@@ -2,12 +2,12 @@
 
 from torchtriage.causality.read_runs import words_in
 from torchtriage.domain.line import Line, Position
-from torchtriage.facts.line_origin import BEGIN_WORDS
-from torchtriage.reading import rank_numbering, sections
+from torchtriage.facts.launch_start import BEGIN_WORDS
+from torchtriage.reading import process_sections, rank_numbering
 
 
 def test_each_word_is_told_in_letters_of_either_kind_and_no_other() -> None:
-    for word in (*rank_numbering.WORDS, *rank_numbering.AGENT, *sections.MARKS, *BEGIN_WORDS):
+    for word in (*rank_numbering.WORDS, *rank_numbering.AGENT, *process_sections.MARKS, *BEGIN_WORDS):
         told = words_in(
             [
                 Line(1, "", "step 1", Position(1, 1)),

@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from torchtriage.reading.file_forms import FileForm, form_of
+from torchtriage.reading.file_types import FileForm, form_of
 from torchtriage.reading.pickled_dumps import MOST_BYTES, as_text, is_pickled_dump
 from torchtriage.reading.unpack import Budget, Upload, unpack
 

@@ -5,9 +5,8 @@ import json
 import pytest
 
 from torchtriage.evidence.collect import rank_in_name
-from torchtriage.evidence.stacks import is_stack_alone, read_stack
-from torchtriage.evidence.standing import doing
-from torchtriage.reading.file_forms import FileForm, form_of
+from torchtriage.evidence.stacks import doing, is_stack_alone, read_stack
+from torchtriage.reading.file_types import FileForm, form_of
 from torchtriage.reading.whole_files import NotRead
 
 PY_SPY = b"""Process 4711: python train.py --fsdp

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.built_in import built_in_knowledge
-from torchtriage.answer.failure_facts.names import known_slots
-from torchtriage.knowledge.case_slots import is_fact
+from torchtriage.answer.failure_facts.fact_names import known_slots
+from torchtriage.knowledge.case_checks import is_fact
 from torchtriage.knowledge.checks import Report, check
 from torchtriage.knowledge.loader import load
 

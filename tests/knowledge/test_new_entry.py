@@ -8,7 +8,7 @@ from tests.built_in import built_in_engine
 from torchtriage.domain.entry import Text
 from torchtriage.errors import BadInput
 from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.accepted import accepted
+from torchtriage.knowledge.accept_expectations import accepted
 from torchtriage.knowledge.checks import problems
 from torchtriage.knowledge.cut_example import cut_example
 from torchtriage.knowledge.loader import load

@@ -12,7 +12,7 @@ import pytest
 from fastapi import Request
 
 from torchtriage.reading.unpack import Upload
-from torchtriage.web.api.body import with_uploads
+from torchtriage.web.api.request_body import with_uploads
 from torchtriage.web.api.request_spool import Spools
 from torchtriage.web.api.upload_lanes import Intake
 from torchtriage.web.errors import TooSlow

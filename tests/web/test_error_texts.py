@@ -17,7 +17,7 @@ from torchtriage.web.pages.option_descriptions import option_sentences
 
 ROOT = Path(torchtriage.__file__).parent
 # Where messages are raised that a page shows; what is raised elsewhere is for programs and the command line.
-SHOWN = ("web/pages", "web/authentication.py", "web/security.py", "web/rate_limits.py", "web/api/body.py", "web/api/multipart.py",
+SHOWN = ("web/pages", "web/authentication.py", "web/security.py", "web/rate_limits.py", "web/api/request_body.py", "web/api/multipart.py",
          "web/api/upload_lanes.py", "web/api/request_spool.py",
          "services/accept.py", "services/groups.py", "services/incidents.py", "services/outbox.py", "services/retriage_job.py",
          "services/stats.py", "services/saved_views.py", "services/explain_match.py", "storage/blob_writer.py", "storage/blobs.py",

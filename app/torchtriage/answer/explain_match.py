@@ -9,10 +9,10 @@ from typing import Any
 
 import re2
 
+from torchtriage.answer.case_selection import TEXTS, SilentCase, tried_cases
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.registry import failure_facts
 from torchtriage.answer.run_facts import run_facts
-from torchtriage.answer.speaking_case import TEXTS, SilentCase, tried_cases
 from torchtriage.answer.templates import short
 from torchtriage.answer.timeline import timeline
 from torchtriage.answer.verdict import root_cause

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchtriage.answer.first_answer import MOST_STEPS
+from torchtriage.answer.answer_text import MOST_STEPS
 from torchtriage.answer.inconclusive import last_line
 from torchtriage.domain.entry import Language
 from torchtriage.domain.first_screen import FirstScreen

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from torchtriage.answer import inconclusive
 from torchtriage.answer.action import advise, explained, not_known, nothing_failed
+from torchtriage.answer.answer_text import MOST_STEPS, said
 from torchtriage.answer.failure_facts.frames import short_path
-from torchtriage.answer.first_answer import MOST_STEPS, said
 from torchtriage.answer.reasons import tell
 from torchtriage.domain.entry import Entry, KnowledgeBase, Language
 from torchtriage.domain.verdict import Action, Answer, AnswerStep, Candidate, RootCause, Verdict

@@ -11,7 +11,7 @@ from torchtriage.causality.file_order import in_order_of_failure, with_times_aro
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.hang_evidence import with_evidence
 from torchtriage.causality.quoted_errors import alarming_lines, passages, quoted_errors, without_ignored_exceptions
-from torchtriage.causality.quoting_texts import without_quotes
+from torchtriage.causality.quoting_documents import without_quotes
 from torchtriage.causality.read_runs import ReadRuns
 from torchtriage.causality.reading import Reading
 from torchtriage.causality.survived import ends_badly

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
+from torchtriage.causality.event_extraction import RunReader
 from torchtriage.causality.file_order import Clock
 from torchtriage.causality.reading import Reading
-from torchtriage.causality.run_reader import RunReader
 from torchtriage.domain.evidence import Evidence
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.domain.trace import SAMPLE, Trace
@@ -17,18 +17,18 @@ from torchtriage.domain.verdict import Stats
 from torchtriage.errors import UnreadableLog
 from torchtriage.evidence.collect import CollectedEvidence
 from torchtriage.facts import Environment
-from torchtriage.facts.line_origin import BEGIN_WORDS, begins_anew
+from torchtriage.facts.launch_start import BEGIN_WORDS, begins_anew
 from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.patterns import Patterns
-from torchtriage.reading import rank_numbering, sections
+from torchtriage.reading import process_sections, rank_numbering
 from torchtriage.reading.blocks import blocks
 from torchtriage.reading.lines import lines
 from torchtriage.reading.nearby_times import Stamps
 from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
+from torchtriage.reading.process_sections import Sections
 from torchtriage.reading.rank_numbering import Ranks
 from torchtriage.reading.record_lines import LONGEST_TEXT
 from torchtriage.reading.scan import Scanner
-from torchtriage.reading.sections import Sections
 from torchtriage.reading.sources import LogFile, Run
 from torchtriage.reading.unwrap import Unwrapped, unwrap
 from torchtriage.reading.whole_files import NotRead
@@ -36,7 +36,7 @@ from torchtriage.reading.windows import WHOLE, Windows
 
 _BATCH = 256  # lines at least that are looked at together
 # Of which most lines hold none: one scan for all that wait for one.
-_WORDS = (*rank_numbering.WORDS, *rank_numbering.AGENT, *sections.MARKS, *BEGIN_WORDS)
+_WORDS = (*rank_numbering.WORDS, *rank_numbering.AGENT, *process_sections.MARKS, *BEGIN_WORDS)
 
 
 @dataclass(frozen=True, slots=True)

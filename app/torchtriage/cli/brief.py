@@ -64,7 +64,7 @@ def brief_of(
 ) -> tuple[Verdict, Brief]:
     """-> the verdict on a log and its brief. Raises UnreadableLog, StorageUnavailable."""
     from torchtriage.answer.brief.brief import brief, wanted_lines
-    from torchtriage.reading.second_look import look_again
+    from torchtriage.reading.reread_lines import look_again
     from torchtriage.reading.sources import kept_stdin, open_path
 
     opened = kept_stdin() if path == "-" else nullcontext(open_path(Path(path)))

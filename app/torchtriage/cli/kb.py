@@ -98,7 +98,7 @@ def _accept(entry: Entry, answers: Mapping[tuple[str, str], Answer]) -> None:
     from torchtriage.answer.templates import filled
     from torchtriage.cli.start_engine import folders
     from torchtriage.domain.entry import Text
-    from torchtriage.knowledge.accepted import accepted
+    from torchtriage.knowledge.accept_expectations import accepted
     from torchtriage.knowledge.new_entry import file_of
 
     says = {}

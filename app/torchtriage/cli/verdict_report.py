@@ -10,7 +10,7 @@ from torchtriage.domain.entry import Language
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.first_screen import FirstScreen
 from torchtriage.domain.verdict import Evidence, SuggestedFix, Verdict
-from torchtriage.reading.file_forms import FileForm
+from torchtriage.reading.file_types import FileForm
 from torchtriage.reading.prefixes.strip import ANSI
 
 MOST_ROWS = 19  # of the first screen; an empty one follows

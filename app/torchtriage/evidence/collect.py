@@ -11,11 +11,10 @@ from torchtriage.domain.evidence import Evidence, Hang, RankDump, RankStack, Sou
 from torchtriage.evidence import flight_recorder, stacks
 from torchtriage.evidence.collective_words import CollectiveWords
 from torchtriage.evidence.flight_recorder import newest_of_each_rank, read_dump
-from torchtriage.evidence.stacks import is_stack_alone, read_stack
-from torchtriage.evidence.standing import doing, elsewhere
+from torchtriage.evidence.stacks import doing, elsewhere, is_stack_alone, read_stack
 from torchtriage.evidence.wait_for import hang_of
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.reading.file_forms import HEAD, FileForm, form_of
+from torchtriage.reading.file_types import HEAD, FileForm, form_of
 from torchtriage.reading.sources import LogFile
 from torchtriage.reading.whole_files import NotRead, whole
 

@@ -11,12 +11,12 @@ from torchtriage.domain.event import Event
 from torchtriage.domain.host import host_name
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.facts import progress, versions
+from torchtriage.facts.launch_start import BEGIN_WORDS, begins
 from torchtriage.facts.line_facts import ENOUGH_OF_FIELD, LONGEST, LineSigns, Told
-from torchtriage.facts.line_origin import BEGIN_WORDS, begins
 from torchtriage.facts.line_values import KeptLines
 from torchtriage.facts.phases import Phases, Steps
 from torchtriage.facts.registry import FactValue
-from torchtriage.facts.spread_lines import SpreadLines
+from torchtriage.facts.sampled_progress import SpreadLines
 from torchtriage.facts.time_range import Span
 from torchtriage.facts.versions import Bounds
 from torchtriage.reading.prefixes.paths import FileOrigin, writer_of

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from torchtriage.answer.first_answer import MOST_STEPS, said
-from torchtriage.answer.speaking_case import TEXTS, holds_for_any_text
+import re2
+
+from torchtriage.answer.answer_text import MOST_STEPS, said
+from torchtriage.answer.case_selection import TEXTS, holds_for_any_text
 from torchtriage.answer.templates import filled, optional_removed, slots
-from torchtriage.domain.entry import Case, Condition, Entry, Text
+from torchtriage.domain.entry import Case, Condition, Entry, Sign, Text
 from torchtriage.domain.verdict import Verdict
-from torchtriage.knowledge.case_slots import SENTENCES, fills, groups_of, is_fact, named
 from torchtriage.knowledge.yaml_positions import Path as Place
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.patterns import refused_by_re2
 
+# Whole lines of code or words of people: no command can hold them.
+SENTENCES = frozenset({"code", "caller_code", "library_code", "message", "warning"})
+_VERSION_FACT = lazy_regex(r"[a-z][a-z_]*_version")
 SAYS_WORDS, STEP_WORDS = 35, 20  # the most of a sentence, and of a step; code in backticks is one word
 LEFT = "TODO"  # what a new entry or case still has to say
 _VERSION = lazy_regex(r"(?<![\w.])[vr]?\d")  # of a package, or a date
@@ -233,3 +237,32 @@ def _expected(entry: Entry, number: int, english: tuple[str, str], chinese: tupl
 def _quoted(text: str) -> str:
     """-> a text as YAML, to be pasted."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def is_fact(name: str, facts: frozenset[str]) -> bool:
+    """-> whether a log can tell a fact of this name; `facts` are all but versions."""
+    return name in facts or _VERSION_FACT.fullmatch(name) is not None
+
+
+def fills(name: str, entry: Entry, case: Case, facts: frozenset[str]) -> bool:
+    """-> whether something can fill a slot of this name in the sentences of a case."""
+    return is_fact(name, facts) or name in groups_of(case) or any(name == captured for captured, _ in entry.capture)
+
+
+def groups_of(case: Case) -> dict[str, str]:
+    """-> the named groups of a case's signs and conditions, with the regex in which each stands."""
+    conditions = (*case.when, *(condition for step in case.steps for condition in step.when))
+    return {name: pattern for pattern in _regexes([*case.signs, *conditions]) for name in named(pattern)}
+
+
+def named(pattern: str) -> tuple[str, ...]:
+    """-> the named groups of a regex; none where RE2 refuses it."""
+    return () if refused_by_re2(pattern) else tuple(re2.compile(pattern).groupindex)
+
+
+def _regexes(parts: Iterable[Sign | Condition]) -> Iterable[str]:
+    for part in parts:
+        if isinstance(part, Sign) and part.all:
+            yield from _regexes(part.all)
+        elif part.regex is not None:
+            yield part.regex

@@ -31,8 +31,8 @@ from torchtriage.matching.required_literals import (
 )
 from torchtriage.parsing.registry import EXTRACTORS, Kinds
 from torchtriage.reading.disk_cache import keep, read
+from torchtriage.reading.process_sections import HEADINGS
 from torchtriage.reading.scan import Scanner
-from torchtriage.reading.sections import HEADINGS
 
 # Lines that matter whatever entries and extractors say, and what they open: a wide window or a narrow one. No anchor
 # begins with `^`, for beside others that do Hyperscan can lose its match.

@@ -15,7 +15,7 @@ from typing import IO, TypeVar
 
 from torchtriage.errors import UnreadableLog
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.reading.file_forms import HEAD, FileForm, form_of
+from torchtriage.reading.file_types import HEAD, FileForm, form_of
 from torchtriage.reading.log_rotation import pieces_of_logs, sort_key
 from torchtriage.reading.pickled_dumps import is_pickled_dump
 from torchtriage.reading.unpack import Budget, Upload, clean_name, on_disk, unpack

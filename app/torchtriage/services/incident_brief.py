@@ -11,7 +11,7 @@ from torchtriage.domain.entry import Language
 from torchtriage.domain.incident import Incident, StoredFile
 from torchtriage.errors import NotTriaged
 from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
-from torchtriage.reading.second_look import LONGEST, TAIL, SeenAgain, Wanted, joined, tail_lines
+from torchtriage.reading.reread_lines import LONGEST, TAIL, SeenAgain, Wanted, joined, tail_lines
 from torchtriage.services.service import Service
 
 _TAIL_LINES = 1000

@@ -18,7 +18,7 @@ from torchtriage.services.explanation import EXPLAIN, explain
 from torchtriage.services.notices import read_notice, test_notice
 from torchtriage.services.service import Service
 from torchtriage.services.slack_jobs import ANSWER, REPLY, TAKE, Keep, answer, reply, take
-from torchtriage.storage import alerts, audit_log, outbox, slack
+from torchtriage.storage import alerts, audit_log, outbox, slack_state
 from torchtriage.storage.database import StorageUnavailable
 from torchtriage.storage.pagination import Page
 
@@ -123,7 +123,7 @@ def forget_sent(service: Service, now: datetime | None = None) -> int:
     """Forgets what ended longer ago than the settings keep -> how many items."""
     now = now or datetime.now(UTC)
     with service.database.transaction() as session:
-        slack.forget_requests(session, now - _REQUESTS_KEPT)
+        slack_state.forget_requests(session, now - _REQUESTS_KEPT)
         return outbox.forget_ended(session, now - timedelta(days=service.settings.outbox_days))
 
 
@@ -149,7 +149,7 @@ def _notify(service: Service, item: OutboxItem) -> Keep:
 
     def keep(session: Session) -> None:
         if sender.follows and item.group and found != thread:
-            slack.keep_thread(session, item.group, item.channel, found)
+            slack_state.keep_thread(session, item.group, item.channel, found)
 
     return keep
 
@@ -157,7 +157,7 @@ def _notify(service: Service, item: OutboxItem) -> Keep:
 def _read(session: Session, service: Service, item: OutboxItem) -> tuple[Notice, Thread | None, Notice | None]:
     """-> the notice, the group's thread, and what that begins with, as it should be now."""
     kind = NoticeKind(item.kind)
-    thread = slack.thread_of(session, item.group, item.channel) if item.group else None
+    thread = slack_state.thread_of(session, item.group, item.channel) if item.group else None
     first = None
     if kind is NoticeKind.REPEAT:
         about = (thread and thread.incident) or (item.group and alerts.latest(session, item.group))

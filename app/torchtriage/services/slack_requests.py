@@ -24,7 +24,7 @@ from torchtriage.services import groups, incidents
 from torchtriage.services.notices import language
 from torchtriage.services.service import Service
 from torchtriage.services.slack_jobs import CHANNEL, TAKE, ReplyTarget, SubmittedLog, put_reply
-from torchtriage.storage import outbox, slack
+from torchtriage.storage import outbox, slack_state
 from torchtriage.storage.outbox import Wanted
 
 SHORTCUT = "triage_this"  # on a message
@@ -114,7 +114,7 @@ def _button(service: Service, key: str, sent: Interaction) -> Answer:
     pressed = sent.actions[0] if sent.actions else Button()
     where = ReplyTarget(url=sent.response_url, user=sent.user.id)
     with service.database.transaction() as session:
-        if not slack.is_first(session, key, datetime.now(UTC)):
+        if not slack_state.is_first(session, key, datetime.now(UTC)):
             return None
     try:
         said = _do(service, pressed.action_id, pressed.value, f"slack:{sent.user.called}")
@@ -153,7 +153,7 @@ def _put_message(service: Service, key: str, said: Message, given: SubmittedLog)
         )
         return
     with service.database.transaction() as session:
-        if slack.is_first(session, key, datetime.now(UTC)):
+        if slack_state.is_first(session, key, datetime.now(UTC)):
             told = word(language(service), "help" if helping else "nothing_in_it", url=service.settings.base_url)
             put_reply(session, key, given.where, told)
 
@@ -165,7 +165,7 @@ def _put(service: Service, key: str, given: SubmittedLog) -> None:
     clean = b"".join(without_spelled_secrets(redacted([text]))).decode("utf-8", "replace")
     detail = fields_form(replace(given, text=clean.replace("\0", "")))
     with service.database.transaction() as session:
-        if slack.is_first(session, key, now):
+        if slack_state.is_first(session, key, now):
             outbox.put(session, Wanted(f"{key} log", TAKE, CHANNEL, detail=detail), now)
 
 

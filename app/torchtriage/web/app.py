@@ -24,12 +24,12 @@ from torchtriage.services.retriage_job import RetriageJobs
 from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
-from torchtriage.web import client, errors, pages, slack
+from torchtriage.web import client_download, errors, pages, slack
 from torchtriage.web.api import changes, groups, health, incidents, knowledge, stats, triage
 from torchtriage.web.api.request_spool import Spools
 from torchtriage.web.api.upload_lanes import Intake
 from torchtriage.web.authentication import needs
-from torchtriage.web.head import HeadAsGet
+from torchtriage.web.head_requests import HeadAsGet
 from torchtriage.web.mcp import route as mcp
 from torchtriage.web.metrics import router as metrics
 from torchtriage.web.rate_limits import BodyLimit, RateLimit
@@ -95,7 +95,7 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
         app.include_router(part.router, dependencies=[Depends(refuse_cross_site)])
     app.include_router(metrics)
     app.include_router(slack.router)
-    app.include_router(client.router)
+    app.include_router(client_download.router)
     app.include_router(mcp.router)
     app.include_router(knowledge.router, dependencies=[Depends(needs(Scope.READ))])
     pages.install(app)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.logs import text, traceback
 from torchtriage.answer.failure_facts.code_line import operands
-from torchtriage.answer.failure_facts.statement import parsed
+from torchtriage.answer.failure_facts.python_statement import parsed
 from torchtriage.engine import Engine
 from torchtriage.reading.sources import from_bytes
 

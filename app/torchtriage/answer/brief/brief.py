@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from torchtriage.answer.brief.budget import MOST_LINES, QuotedLine, Section, fitted
 from torchtriage.answer.brief.ranks import first_failures, last_words
-from torchtriage.answer.brief.text import code, place, plain, visible
+from torchtriage.answer.brief.safe_text import code, place, plain, visible
 from torchtriage.answer.brief.token_count import TOKENS, token_count
 from torchtriage.answer.brief.words import WORDS
 from torchtriage.domain.entry import Language
@@ -20,7 +20,7 @@ from torchtriage.domain.line import Line
 from torchtriage.domain.verdict import Evidence, RootCause, Verdict
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.redaction.encoded_secrets import redact_encoded
-from torchtriage.reading.second_look import SeenAgain, Span, Wanted, joined
+from torchtriage.reading.reread_lines import SeenAgain, Span, Wanted, joined
 
 _ABOVE, _BELOW = 14, 8  # lines around the first evidence
 _BESIDE = 3  # lines around the others

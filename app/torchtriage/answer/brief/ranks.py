@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from torchtriage.answer.brief.text import code, place
+from torchtriage.answer.brief.safe_text import code, place
 from torchtriage.domain.line import Line
 from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import RankMark, Verdict
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.reading.second_look import SeenAgain
+from torchtriage.reading.reread_lines import SeenAgain
 
 _TEXT = 220  # characters of a line
 _LAST = 6  # lines of a log whose lines tell no ranks

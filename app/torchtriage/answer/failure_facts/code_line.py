@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeGuard
 
 from torchtriage.answer.failure_facts.failure import Failure, is_users
-from torchtriage.answer.failure_facts.statement import Statement, parsed
+from torchtriage.answer.failure_facts.python_statement import Statement, parsed
 from torchtriage.domain.event import Frame
 from torchtriage.domain.fact import Fact
 from torchtriage.lazy_regex import lazy_regex

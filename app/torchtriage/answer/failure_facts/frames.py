@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from torchtriage.answer.failure_facts.failure import Failure, is_users
-from torchtriage.answer.failure_facts.statement import shown
+from torchtriage.answer.failure_facts.python_statement import shown
 from torchtriage.domain.event import Frame
 from torchtriage.domain.fact import Fact
 from torchtriage.lazy_regex import lazy_regex

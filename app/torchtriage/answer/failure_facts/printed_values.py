@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from torchtriage.answer.failure_facts.failure import Failure, is_users
-from torchtriage.answer.failure_facts.statement import parsed
+from torchtriage.answer.failure_facts.python_statement import parsed
 from torchtriage.domain.event import Frame
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.line import Line

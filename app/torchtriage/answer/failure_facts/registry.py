@@ -5,37 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from torchtriage.answer.failure_facts.code_line import code_line
-from torchtriage.answer.failure_facts.course import course
+from torchtriage.answer.failure_facts.derived_facts import derived_facts
+from torchtriage.answer.failure_facts.exception_message import exception_message
+from torchtriage.answer.failure_facts.failing_rank import failing_rank
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.frames import frames
 from torchtriage.answer.failure_facts.gpu_memory import gpu_memory
-from torchtriage.answer.failure_facts.imports import imports
-from torchtriage.answer.failure_facts.lines import line_values
-from torchtriage.answer.failure_facts.listings import listings
-from torchtriage.answer.failure_facts.looked_up import looked_up
-from torchtriage.answer.failure_facts.message import message
+from torchtriage.answer.failure_facts.line_values import line_values
+from torchtriage.answer.failure_facts.list_differences import list_differences
+from torchtriage.answer.failure_facts.lookup_tables import lookup_tables
+from torchtriage.answer.failure_facts.missing_module import missing_module
 from torchtriage.answer.failure_facts.printed_values import printed_values
-from torchtriage.answer.failure_facts.ranks import ranks, run
-from torchtriage.answer.failure_facts.ranks_beside import ranks_beside
-from torchtriage.answer.failure_facts.sizes import sizes
-from torchtriage.answer.failure_facts.surroundings import surroundings
+from torchtriage.answer.failure_facts.python_environment import python_environment
+from torchtriage.answer.failure_facts.rank_differences import rank_differences
+from torchtriage.answer.failure_facts.run import run
+from torchtriage.answer.failure_facts.size_arithmetic import size_arithmetic
+from torchtriage.answer.failure_facts.waiting_ranks import waiting_ranks
 from torchtriage.answer.failure_facts.weight_names import weight_names
-from torchtriage.answer.failure_facts.worked_out import worked_out
 from torchtriage.domain.fact import Fact
 
 KINDS: tuple[Callable[[Failure], Iterable[Fact]], ...] = (
     frames,
-    message,
-    sizes,
-    listings,
+    exception_message,
+    size_arithmetic,
+    list_differences,
     code_line,
-    imports,
-    ranks,
+    missing_module,
+    failing_rank,
     run,
-    course,
+    waiting_ranks,
     line_values,
-    surroundings,
-    ranks_beside,
+    python_environment,
+    rank_differences,
     weight_names,
     gpu_memory,
 )
@@ -44,8 +45,8 @@ KINDS: tuple[Callable[[Failure], Iterable[Fact]], ...] = (
 # Those that ask what the others tell.
 LATER: tuple[Callable[[Failure, Mapping[str, Fact]], Iterable[Fact]], ...] = (
     printed_values,
-    worked_out,
-    looked_up,
+    derived_facts,
+    lookup_tables,
 )
 
 

@@ -19,7 +19,7 @@ from torchtriage.domain.incident import Feedback, Incident
 from torchtriage.services import incidents
 from torchtriage.services.accept import take_in
 from torchtriage.services.service import Service
-from torchtriage.web.api.body import with_uploads
+from torchtriage.web.api.request_body import with_uploads
 from torchtriage.web.api.request_models import BriefQuery, FeedbackBody, IncidentsQuery, LogQuery, SubmitQuery
 from torchtriage.web.api.response_models import IncidentForm, IncidentsForm, LinesForm, RepeatForm, page_of
 from torchtriage.web.authentication import Reader, Submitter, Writer, submitting

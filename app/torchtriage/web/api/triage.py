@@ -11,8 +11,8 @@ from fastapi import APIRouter, Query, Request, Response
 from torchtriage.domain.entry import Language
 from torchtriage.domain.verdict import Verdict
 from torchtriage.services.triage_upload import spool, triage_spooled
-from torchtriage.web.api.body import with_uploads
 from torchtriage.web.api.incidents import BODY, BODY_ERRORS
+from torchtriage.web.api.request_body import with_uploads
 from torchtriage.web.authentication import Submitter
 from torchtriage.web.dependencies import IntakeDep, ServiceDep
 from torchtriage.web.errors import error_responses

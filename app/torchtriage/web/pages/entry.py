@@ -14,10 +14,10 @@ from torchtriage.domain.entry import Case, Entry, KnowledgeBase, Language
 from torchtriage.domain.entry_history import EntryHistory
 from torchtriage.errors import BadInput, NotFound
 from torchtriage.knowledge import BUILT_IN
-from torchtriage.services.about import folder_of
 from torchtriage.services.entry_history import entry_history
 from torchtriage.services.explain_match import MOST_TEXT, why_text
 from torchtriage.services.service import Service
+from torchtriage.services.service_info import folder_of
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.pages.charts import Drawn, spark
 from torchtriage.web.pages.error_page import wants_page

@@ -17,7 +17,7 @@ from torchtriage.errors import BadInput
 from torchtriage.services.accept import accept
 from torchtriage.services.incidents import list_incidents
 from torchtriage.services.service import Service
-from torchtriage.web.api.body import with_uploads
+from torchtriage.web.api.request_body import with_uploads
 from torchtriage.web.authentication import Submitter
 from torchtriage.web.dependencies import IntakeDep, ServiceDep
 from torchtriage.web.pages.error_page import wants_page

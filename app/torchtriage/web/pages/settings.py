@@ -14,11 +14,11 @@ from torchtriage.chat.delivery_errors import Undelivered
 from torchtriage.domain.access import Scope, Token
 from torchtriage.errors import BadInput, NotFound
 from torchtriage.services import tokens as access
-from torchtriage.services.about import About, about
 from torchtriage.services.knowledge_reload import Look
 from torchtriage.services.outbox import count_outbox, send_test
 from torchtriage.services.retriage_job import RetriageJobs
 from torchtriage.services.service import Service
+from torchtriage.services.service_info import About, about
 from torchtriage.web.authentication import Admin
 from torchtriage.web.dependencies import RetriageJobsDep, ServiceDep
 from torchtriage.web.pages.audit_log import ChangeLine, change_lines

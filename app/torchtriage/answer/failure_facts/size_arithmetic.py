@@ -22,7 +22,7 @@ _MOST_TIMES, _MOST_APART = 64, 4
 _LARGEST_DIVISOR = 4096
 
 
-def sizes(failure: Failure) -> Iterator[Fact]:
+def size_arithmetic(failure: Failure) -> Iterator[Fact]:
     """`relation`: what the two sizes that do not fit have to do with one another (`4608 = 3 × 1536`,
     `577 = 24² + 1, 257 = 16² + 1`). `turned_operand`: the matrix of a product that would fit if it were transposed.
     `packed_outputs`: the outputs of the layer whose weight came as one row of packed 4-bit values. `division`: the

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torchtriage.reading.second_look import LONGEST, TAIL, Span, Wanted, joined, look_again
+from torchtriage.reading.reread_lines import LONGEST, TAIL, Span, Wanted, joined, look_again
 from torchtriage.reading.sources import from_bytes, kept_stdin, open_path
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torchtriage.answer.failure_facts.looked_up import TABLES
+from torchtriage.answer.failure_facts.lookup_tables import TABLES
 from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.facts.line_values import fact_names
 from torchtriage.facts.versions import PACKAGES
@@ -45,7 +45,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
         "the library's function that printed the message, by its public name", None, "torch.optim.Muon(…)"
     ),
     "message_values": Meaning("the values in it, as the library's code names them", None, "p.ndim = 1"),
-    # message, sizes, listings, imports
+    # exception_message, size_arithmetic, list_differences, missing_module
     "exception": Meaning("the exception's type without its module", None, "KeyError"),
     "message": Meaning("the first line of its message", None, "'ids'"),
     "same_elements": Meaning("how many elements both of the two shapes in it hold", None, "517996544"),
@@ -90,17 +90,17 @@ ENGINE_FACTS: dict[str, Meaning] = {
         "shapes that the log printed of names in the failing line", None, "x [4, 96], w [128, 10]"
     ),
     "printed_shapes_line": Meaning("the line that printed them last", None, "40"),
-    # surroundings
+    # python_environment
     "frameworks": Meaning("the frameworks in the traceback", None, "DDP, Trainer"),
     "environment": Meaning("the Python environment's folder", None, "/home/u/miniconda3/envs/llm"),
-    # ranks
+    # failing_rank
     "rank": Meaning("the rank that failed", None, "3"),
     "local_rank": Meaning("its number on its host", None, "3"),
     "host": Meaning("its host", None, "gpu-021"),
     "time": Meaning("when it failed", None, "2026-05-01T09:20:00"),
     "ranks": Meaning("the ranks that show the same failure, where several do", None, "0-7"),
     "rank_count": Meaning("how many they are", "ranks", "8 ranks"),
-    # ranks_beside
+    # rank_differences
     "by_rank": Meaning("what differs from rank to rank in the message", None, "rank 0: [4, 128]; ranks 1-3: [4, 96]"),
     "printed_by_rank": Meaning(
         "what differs in a line that ranks printed above it, of shapes or where ranks waited",
@@ -130,7 +130,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "exit_code": Meaning("the exit status of the process that failed", None, "-9"),
     "checkpoint": Meaning("the newest checkpoint that was written to its end", None, "/ckpt/step_1000.pt"),
     "checkpoint_step": Meaning("its step", None, "1000"),
-    # course
+    # waiting_ranks, run
     "failed_ranks": Meaning("the ranks that failed on their own", None, "2-3"),
     "waiting_ranks": Meaning("the ranks that noticed that others were gone", None, "0-1,4-7"),
     "missing_ranks": Meaning("the ranks that the others waited for", None, "5"),
@@ -150,7 +150,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "checkpoint_time": Meaning("when the newest checkpoint was written", None, "2026-05-01T09:00:00"),
     "checkpoint_age": Meaning("how old it was at the failure", "s", "1200 s"),
     "steps_since_checkpoint": Meaning("the steps that are lost with the failure", "steps", "200 steps"),
-    # worked_out
+    # derived_facts
     "run_time": Meaning("how long the loop or the run had lasted at the failure", None, "2 h 55 min"),
     "steps_left": Meaning("steps that were still to do", "steps", "600 steps"),
     "time_left": Meaning("how long they would have taken", None, "3 h 10 min"),

@@ -19,7 +19,7 @@ _LEAST_BATCH = 2  # samples that can be halved
 _LEAST_SECONDS, _MOST_SECONDS = 120, 90 * 86400
 
 
-def worked_out(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
+def derived_facts(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
     """`step` and `total_steps` that a bar of training tells; `run_time` of the loop, else from the first
     line to the failure (`2 h 55 min`); `steps_left` and `time_left` (steps left × seconds a step); `whole_time` of both
     and `time_to_ask`, with a margin, as Slurm wants it; `half_batch_size` and the `double_accumulation` that

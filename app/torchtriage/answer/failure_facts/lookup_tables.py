@@ -15,7 +15,7 @@ TABLES = ("looked-up-facts", "framework-options")  # the lists: rows about facts
 _ASKED_FIRST = lazy_regex(r"\^([a-z_]+)=")  # the first fact that a row asks for
 
 
-def looked_up(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
+def lookup_tables(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
     """The facts that the rows of the list `looked-up-facts` tell of the known ones, each with the line of the first
     fact that its row asks for; then those that the list `framework-options` tells of the traceback and the log. Of
     several rows that tell the same fact the first counts."""

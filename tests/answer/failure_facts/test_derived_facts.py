@@ -2,7 +2,7 @@
 
 import pytest
 
-from torchtriage.answer.failure_facts.worked_out import spoken
+from torchtriage.answer.failure_facts.derived_facts import spoken
 from torchtriage.engine import Engine
 from torchtriage.reading.sources import from_bytes
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from torchtriage.answer.failure_facts.names import ENGINE_FACTS, known_slots
+from torchtriage.answer.failure_facts.fact_names import ENGINE_FACTS, known_slots
 from torchtriage.answer.failure_facts.registry import KINDS
 from torchtriage.engine import Engine
 from torchtriage.facts.line_values import fact_names

@@ -1,43 +1,27 @@
-"""How the failure stands in its run: which ranks failed, waited or never came, how far apart, and what is lost."""
+"""Which ranks failed, waited, never came or were stopped, in which collectives they waited, and how far apart."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import lru_cache
-from signal import Signals
 
-from torchtriage.answer.failure_facts.failure import Failure, is_users
-from torchtriage.answer.run_facts import exit_of
+from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.domain.entry import Role
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import RankMark
 from torchtriage.reading.prefixes.times import seconds_between
 
-JOB_KINDS = "job-kinds"  # the list of the vocabulary: words of scripts and functions by the kind of job
 _MISSED = frozenset({"missing", "few", "behind"})  # reasons that name ranks that the others waited for
-_SIGNALS = {int(one): one.name for one in Signals}
-_SHORT = 4  # letters of a word that counts only as a whole
 
 
-def course(failure: Failure) -> Iterator[Fact]:
+def waiting_ranks(failure: Failure) -> Iterator[Fact]:
     """`failed_ranks`, `waiting_ranks`, `missing_ranks`, `stopped_ranks`; `behind_ranks` with `behind_call` and
     `behind_sequence`, and `ahead_ranks` with the same, where ranks waited in other collectives; `spread` between the
-    first and the last rank that failed, `same_second` where that is none; `signal` that an exit status tells;
-    `attempt_count`, `attempt`, `host_count`, `seconds_after_failure`; `checkpoint_time`, `checkpoint_age`,
-    `steps_since_checkpoint`; `job_kind`."""
+    first and the last rank that failed, `same_second` where that is none."""
     yield from _ranks(failure)
     yield from _behind(failure)
     yield from _spread(failure)
-    if (signal := _signal(failure.run.exit_code)) is not None:
-        ended = exit_of(failure.choice, failure.reading)
-        yield failure.fact("signal", signal, line=ended.line if ended else None)
-    yield from _run(failure)
-    yield from _since_checkpoint(failure)
-    if (kind := _job_kind(failure)) is not None:
-        yield Fact("job_kind", kind)
 
 
 def _ranks(failure: Failure) -> Iterator[Fact]:
@@ -113,60 +97,3 @@ def _spread(failure: Failure) -> Iterator[Fact]:
     if seconds < 1:
         count = len(failure.finding.ranks | {rank for mark in others for rank in mark.ranks})
         yield failure.fact("same_second", count, "ranks")
-
-
-def _signal(exit_code: int | None) -> str | None:
-    """-> the signal that an exit status of Python or of a shell stands for."""
-    if exit_code is None:
-        return None
-    return _SIGNALS.get(-exit_code if exit_code < 0 else exit_code - 128)
-
-
-def _run(failure: Failure) -> Iterator[Fact]:
-    run, root = failure.run, failure.root
-    if run.attempts > 1:
-        yield Fact("attempt_count", run.attempts)
-        yield failure.fact("attempt", root.attempt)
-    if len(run.hosts) > 1:
-        yield Fact("host_count", len(run.hosts), "hosts")
-    if run.seconds_after_failure:
-        yield Fact("seconds_after_failure", run.seconds_after_failure, "s")
-
-
-def _since_checkpoint(failure: Failure) -> Iterator[Fact]:
-    run = failure.run
-    saved = run.checkpoint
-    if saved is None:
-        return
-    if saved.time is not None:
-        yield Fact("checkpoint_time", saved.time, None, saved.line, saved.file)
-        age = seconds_between(saved.time, failure.root.time)
-        if age is not None and age >= 0:
-            yield Fact("checkpoint_age", round(age), "s", saved.line, saved.file)
-    if run.step is not None and saved.step is not None and run.step >= saved.step:
-        yield Fact("steps_since_checkpoint", run.step - saved.step, "steps", saved.line, saved.file)
-
-
-def _job_kind(failure: Failure) -> str | None:
-    """-> what the job does: by the words of its outermost script and functions, else by what the log shows of it."""
-    words = failure.reading.matcher.patterns.vocabulary.groups(JOB_KINDS)
-    raised = failure.raised
-    own = [frame for frame in (raised.frames if raised else ()) if is_users(frame)]
-    for text in (text for frame in own[:3] for text in (re.split(r"[/\\]", frame.file)[-1], frame.function)):
-        found = _words(tuple(words.items())).search(text.lower())
-        if found is not None and found.lastgroup is not None:
-            return list(words)[int(found.lastgroup[1:])]
-    if failure.reading.environment.serves:
-        return "inference"
-    if failure.run.phase == "evaluate":
-        return "evaluation"
-    trains = failure.reading.environment.progress or failure.run.phase in ("train", "save")
-    return "training" if trains else None
-
-
-@lru_cache(maxsize=8)
-def _words(kinds: tuple[tuple[str, tuple[str, ...]], ...]) -> re.Pattern[str]:
-    """-> a regex whose groups `k0`, `k1` … are the kinds. Of a long word its beginning will do."""
-    ends = [[re.escape(word) + ("" if len(word) > _SHORT else r"(?![a-z])") for word in words] for _, words in kinds]
-    groups = (f"(?P<k{at}>{'|'.join(words)})" for at, words in enumerate(ends))
-    return re.compile(rf"(?<![a-z])(?:{'|'.join(groups)})")

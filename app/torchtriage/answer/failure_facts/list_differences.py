@@ -15,7 +15,7 @@ _KEY = lazy_regex(r"[{}]|'([^'\n]{1,80})': ")  # {'id': Value(…)
 _MOST_NAMES = 6
 
 
-def listings(failure: Failure) -> Iterator[Fact]:
+def list_differences(failure: Failure) -> Iterator[Fact]:
     """`extra_names` and `lacking_names`: what the first of two lists in the message has and the second lacks, and the
     other way round."""
     raised = failure.raised

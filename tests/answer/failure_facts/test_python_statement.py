@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from torchtriage.answer.failure_facts.statement import parsed, shown
+from torchtriage.answer.failure_facts.python_statement import parsed, shown
 
 
 @pytest.mark.parametrize(

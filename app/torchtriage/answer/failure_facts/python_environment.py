@@ -15,7 +15,7 @@ _PREFIX = lazy_regex(r"^(.{0,300}?)[/\\](?:lib|Lib|lib64)[/\\](?:python3[\d.]*[/
 _VERSION = lazy_regex(r"[/\\]python(3\.\d{1,2})(?:\.\d+)?[/\\]|[/\\]Python(3)(\d{1,2})[/\\]")
 
 
-def surroundings(failure: Failure) -> Iterator[Fact]:
+def python_environment(failure: Failure) -> Iterator[Fact]:
     """`frameworks` (those whose files stand in the traceback, as `DDP, Trainer`), `environment` (the prefix of the
     Python environment: `/home/x/miniconda3/envs/y`) and `python_version` (3.11), both out of a library's path."""
     told = " ".join(f"{frame.file} {frame.code}" for frame in _frames(failure)).replace("\\", "/")

@@ -14,7 +14,7 @@ _SHAPES_WITHIN = 2000  # characters of a message
 _WORKER = lazy_regex(r"Caught \w{1,80} in DataLoader worker process (\d{1,4})")
 
 
-def message(failure: Failure) -> Iterator[Fact]:
+def exception_message(failure: Failure) -> Iterator[Fact]:
     """`exception` (the type without its module), `message` (its first line that says something), `reported_as` (what
     the user's code raised of it, which often names the file or the sample) and `worker` (the DataLoader's process that
     raised it). `same_elements`: how many both of two shapes in the message hold."""

@@ -28,7 +28,7 @@ _BEFORE = lazy_regex(r"([A-Za-z][\w. ]{0,30}?)(?:\(s\))?['\"]?\s{0,3}([:=]?)\s{0
 _AFTER = lazy_regex(r" ([A-Za-z]{2,20})\b")
 
 
-def ranks_beside(failure: Failure) -> Iterator[Fact]:
+def rank_differences(failure: Failure) -> Iterator[Fact]:
     """`by_rank` (what differs in the failure's own message: `rank 0: [4, 128]; ranks 1-3: [4, 96]`). Where a message is
     about shapes, or ranks waited for one another: `printed_by_rank` (the same of the last line above it that several
     ranks print in the same words) with `printed_by_rank_words` and `printed_by_rank_line`; and `steps_by_rank`, where

@@ -1,0 +1,21 @@
+"""Who failed: the rank, its host, and the others that show the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.domain.fact import Fact
+from torchtriage.domain.rank_set import RankSet
+
+
+def failing_rank(failure: Failure) -> Iterator[Fact]:
+    """`rank`, `local_rank`, `host`, `time`; `ranks` and `rank_count` that show the same failure, where several do."""
+    root = failure.root
+    for name, value in (("rank", root.rank), ("local_rank", root.local_rank), ("host", root.host), ("time", root.time)):
+        if value is not None:
+            yield failure.fact(name, value)
+    same = failure.finding.ranks
+    if len(same) > 1:
+        yield failure.fact("ranks", str(RankSet.of(same)))
+        yield failure.fact("rank_count", len(same), "ranks")
