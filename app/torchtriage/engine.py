@@ -91,7 +91,7 @@ class Engine:
         choice = choose(reading)
         steps.did("cause", *_cause(choice))
         found = self._found(run, reading, choice, lang, known, redact if redacting else str)
-        # Last, as lines are decoded on the way: what stands in a file in base64 is plain here.
+        # Last, as lines are decoded on the way: what is in a file in base64 is plain here.
         verdict = self._explained(without_secrets(found) if redacting else found, lang)
         before = tuple(map(_earlier_run, earlier))
         steps.did("verdict", verdict.outcome, [verdict.signature or ""])
@@ -116,7 +116,7 @@ class Engine:
         known: Mapping[str, str],
         shown: Callable[[str], str],
     ) -> Verdict:
-        """-> the verdict as the log tells it, without what the knowledge base says of it."""
+        """-> the verdict as the log tells it, without what the knowledge base says about it."""
         filling = {name: value for name, value in known.items() if name not in _OF_JOB}
         root, rank_rule = root_cause(choice, reading, filling, shown) if choice.root else (None, None)
         told = run_facts(reading, choice)
@@ -155,8 +155,8 @@ class Engine:
         )
 
     def _answer(self, failure: Failure) -> tuple[RootCause, tuple[Fact, ...], Answer, Printed | None]:
-        """-> the root cause, with the line first that shows the case that speaks; what the log tells of it; which case
-        says it, not yet in words; and where none knows the message, the library's that it is."""
+        """-> the root cause, with the line first that shows the case that speaks; what the log says about it; which
+        case says it, not yet in words; and where none knows the message, the library's that it is."""
         facts = failure_facts(failure)
         speaking = speaking_case(failure, facts)
         printed = printed_by(failure, self._inventory) if speaking is None or is_general(speaking.case) else None
@@ -173,7 +173,7 @@ class Engine:
         return root, facts, Answer(speaking.case.id if speaking else None, "", values=values), printed
 
     def _explained(self, verdict: Verdict, lang: Language) -> Verdict:
-        """-> the verdict with what the knowledge base says of its root cause."""
+        """-> the verdict with what the knowledge base says about its root cause."""
         root = verdict.root_cause
         if root is None:
             told = verdict.answer and inconclusive.in_language(verdict.answer, lang)

@@ -1,7 +1,7 @@
 """Optional libraries: the name of an extra in, an error that says how to install it out where a library is missing.
 
 `pip install torchtriage` brings the engine and the command line; each extra brings what one more purpose needs. Modules
-import an optional library as usual; whoever is about to import such a module asks `require` first.
+import an optional library as usual; anyone who is about to import such a module asks `require` first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LIBRARIES = {
 
 
 def require(extra: str, subject: str) -> None:
-    """`subject` is what needs the extra, as it stands in the message. Raises MissingExtra."""
+    """`subject` is what needs the extra, as it is in the message. Raises MissingExtra."""
     if not is_installed(extra):
         raise MissingExtra(f"{subject} needs the extra `{extra}`: pip install 'torchtriage[{extra}]'")
 

@@ -1,6 +1,6 @@
 """How the service speaks about itself: one line a message, to standard error, as text or as JSON.
 
-What is bound to the context (the request's id) stands in every line that is written within it.
+What is bound to the context (the request's id) is in every line that is written within it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Folders that the package brings along: a name in, the folder's path out.
 
-In a wheel they lie inside of the package; in a checkout they are top-level folders, where contributors look for them.
+In a wheel they lie inside the package; in a checkout they are top-level folders, where contributors look for them.
 """
 
 from __future__ import annotations

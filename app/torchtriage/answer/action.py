@@ -82,8 +82,8 @@ def not_known(lang: Language) -> Action:
 
 
 def explained(root: RootCause, entry: Entry, versions: dict[str, str], lang: Language) -> RootCause:
-    """-> the root cause with what its entry says of it in one language: the causes and fixes first that the failure's
-    words mean, commands filled with what was captured."""
+    """-> the root cause with what its entry says about it in one language: the causes and fixes first that the
+    failure's words mean, commands filled with what was captured."""
     words = root.words
     return replace(
         root,

@@ -66,7 +66,7 @@ _BESIDE = (
     ("printed_value", _PRINTED),
 )
 _MOST_BESIDE = 2
-_FEW_ABOVE = 3  # lines: with no more above a failure, what led to it was not handed in
+_FEW_ABOVE = 3  # lines: with no more above a failure, what led to it was not submitted
 _AT_STEP = (
     "The run was at step {step}[[ of {total_steps}]][[, after {run_time}]].",
     "当时进行到第 {step} 步[[（共 {total_steps} 步）]][[，已运行 {run_time}]]。",
@@ -138,7 +138,7 @@ _STEPS = frozenset({"step", "progress", "total_steps", "checkpoint_step"})  # an
 
 def said(answer: Answer, root: RootCause, entry: Entry | None, versions: dict[str, str], lang: Language) -> Answer:
     """-> the answer in one language, as today's knowledge says it; as it was stored where the entry or its case is
-    gone. `versions`: what the log tells of them, by package."""
+    gone. `versions`: what the log says about them, by package."""
     values = answer.values
     case = next((case for case in entry.cases if case.id == answer.case), None) if entry else None
     if answer.case is not None and case is None:

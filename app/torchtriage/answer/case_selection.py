@@ -172,7 +172,7 @@ def _holds(case: Case, hit: _Hit | None, values: Values, chosen: Failure) -> Spe
 
 def _telling(case: Case, failure: Failure) -> Line | None:
     """-> the line to show first: that of the case's `telling`, else the one that a condition on messages was found in,
-    of all lines that tell of a failure. None where the sign's own line is as good."""
+    of all lines that report a failure. None where the sign's own line is as good."""
     asked = [case.telling] if case.telling else []
     if not asked and not case.signs and failure.finding.event.where is not Where.EXIT:
         asked = [condition.regex for condition in case.when if condition.fact in _MESSAGES and condition.regex]

@@ -23,7 +23,7 @@ _OF_HOSTS = frozenset({"host", "node", "master", "name"})
 _PLAIN = lazy_regex(r"(?![-=])[\w.:/@%+,=-]{1,253}", re.ASCII)
 _LONGEST_PATH = 1024  # characters
 _PLACE = lazy_regex(r"\{([a-z_]+)\}")
-# Inside of these a quoted word would end the quotes; what stands in a comment is no word.
+# Inside of these a quoted word would end the quotes; what is in a comment is no word.
 _QUOTED = lazy_regex(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?<!\S)#[^\n]*")
 # What these are given is read by a shell once more, without the quotes that the first one took off.
 _READ_TWICE = lazy_regex(r"\b(?:ssh|pdsh|clush|eval|watch|xargs)\b|\s-c\s|`")

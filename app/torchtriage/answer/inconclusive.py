@@ -1,4 +1,4 @@
-"""What is said of a run that shows neither a failure nor a good end: what it shows last, what is missing, where that
+"""What is said about a run that shows neither a failure nor a good end: what it shows last, what is missing, where that
 usually is. An ending in, the values of its sentences out; these in, the answer in one language out, years later too."""
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def in_language(answer: Answer, lang: Language) -> Answer:
 
 
 def question_of(answer: Answer) -> str | None:
-    """-> what somebody asked in place of a log, for the symptom search."""
+    """-> what somebody asked instead of a log, for the symptom search."""
     return answer.values.get("question") if answer.values.get(MISSING) == "question" else None
 
 
@@ -170,7 +170,7 @@ def _steps(missing: str, values: Mapping[str, str]) -> list[tuple[_Words, str | 
 
 
 def _signal(status: int) -> str | None:
-    """-> the name of the signal that an exit status tells of."""
+    """-> the name of the signal that an exit status reports."""
     number = -status if status < 0 else status - 128 if status in _SIGNALS else 0
     try:
         return Signals(number).name if number else None

@@ -1,4 +1,4 @@
-"""What the log tells of the run itself, seen from its root cause: phase, exit status, time, versions."""
+"""What the log says about the run itself, seen from its root cause: phase, exit status, time, versions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SOURCES = (
 
 
 def run_facts(reading: Reading, choice: Choice) -> RunFacts:
-    """-> what the log tells of the run; None for each fact that it does not."""
+    """-> what the log says about the run; None for each fact that it does not."""
     env = reading.environment
     hosts = dict(env.hosts)
     for finding in reading.findings:
@@ -113,7 +113,7 @@ def _phase(root: Finding, reading: Reading) -> str | None:
             return told
     if before not in (None, "launch"):
         return before
-    # An exception of the script shows that the launch was over, but for one that kept it from starting.
+    # An exception of the script shows that the launch was over, except one that kept it from starting.
     unstarted = (
         raised is None or raised.type.rpartition(".")[2] in _AT_LAUNCH or root.event.source is EventSource.LAUNCHER
     )

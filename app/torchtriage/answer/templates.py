@@ -1,6 +1,6 @@
 """Sentences and commands with slots: a template of a case and the values of this log in, what a reader gets out.
 
-`{path}` is a slot. What stands in `[[…]]` goes where one of its slots is not filled; a slot outside of these that is
+`{path}` is a slot. What is in `[[…]]` goes where one of its slots is not filled; a slot outside these that is
 not filled withholds the whole text, so nobody ever reads an open one.
 """
 
@@ -27,7 +27,7 @@ def slots(template: str) -> frozenset[str]:
 
 
 def optional_removed(template: str) -> str:
-    """-> the template without what stands in `[[…]]`."""
+    """-> the template without what is in `[[…]]`."""
     return _OPTIONAL.sub("", template)
 
 
@@ -40,7 +40,7 @@ def shown_open(template: str) -> str:
 
 
 def filled(template: str, values: Mapping[str, str]) -> str | None:
-    """-> the sentence; None where a slot outside of `[[…]]` has no value."""
+    """-> the sentence; None where a slot outside `[[…]]` has no value."""
     template = _OPTIONAL.sub(lambda part: part[1] if slots(part[1]) <= values.keys() else "", template)
     if not slots(template) <= values.keys():
         return None

@@ -60,7 +60,7 @@ def evidence(
         lines += [*(raised.lines if raised else ()), *(one.event.chain[-1].lines if one.event.chain else ())]
         lines += [line for event in (one.event, *one.samples) for line in event.lines[:3]]
     if finding.match is not None and finding.match.weak:
-        # That a process was ended says little; what the scheduler said of the job stands beside it.
+        # That a process was ended says little; what the scheduler said about the job is beside it.
         lines += [other.event.line for other in choice.live if other.event.source is EventSource.SLURM]
     if waited is not None and finding.event.source in (EventSource.COLLECTIVE, EventSource.COLLECTIVE_MISMATCH):
         lines.insert(1, waited)
@@ -163,7 +163,7 @@ def root_cause(
 
 
 def _shown(evidence: tuple[Evidence, ...], shown: Callable[[str], str]) -> tuple[Evidence, ...]:
-    """-> the evidence with `shown` done to its lines together: a private key stands in several."""
+    """-> the evidence with `shown` done to its lines together: a private key is in several."""
     lines = shown("\n".join(line.text for line in evidence)).split("\n")
     if len(lines) != len(evidence):
         lines = [shown(line.text) for line in evidence]

@@ -148,7 +148,7 @@ class Ends:
         return by_exception or (first < len(steps) and steps[first] < raised)
 
     def long_before(self, killed: Finding) -> bool:
-        """-> whether the same report tells of a failure after which the agent had time to lose its patience."""
+        """-> whether the same report reports a failure after which the agent had time to lose its patience."""
         seconds = seconds_between(self._first.get((killed.event.host, killed.attempt)), killed.event.time)
         return seconds is not None and seconds > AGENT_POLLS
 
@@ -158,7 +158,7 @@ def _ended_a_process(finding: Finding) -> bool:
 
 
 def _first_of_files(findings: Iterable[Finding]) -> dict[int, Position]:
-    """-> where the first of the findings stands in each file; they are in the order of the log."""
+    """-> where the first of the findings is in each file; they are in the order of the log."""
     first: dict[int, Position] = {}
     for finding in findings:
         first.setdefault(finding.position.file, finding.position)
@@ -179,7 +179,7 @@ def clean_up(findings: list[Finding], progress: Sequence[Position] = ()) -> dict
 
 
 def _killed_itself(finding: Finding, ends: Ends) -> bool:
-    """-> whether it is what the shell says of a program that killed itself."""
+    """-> whether it is what the shell says about a program that killed itself."""
     if not _SHELLS_WORD.fullmatch(finding.event.text):
         return False
     return any(0 < finding.position.lines_below(end) <= SHELL_WORD_WITHIN for end in ends.itself)
@@ -198,7 +198,7 @@ def _stopped_by_launcher(finding: Finding, ends: Ends) -> bool:
 
 
 def _torn_down(finding: Finding, ends: Ends) -> bool:
-    """-> whether it is what a process raised when its job had been cancelled, and says of no other cause."""
+    """-> whether it is what a process raised when its job had been cancelled, and names no other cause."""
     if finding.event.where is not Where.EXCEPTION or finding.event.source is not EventSource.TRACEBACK:
         return False
     return (finding.match is None or finding.has_role(Role.DISTRIBUTED_SYMPTOM)) and ends.cancelled_above(finding)

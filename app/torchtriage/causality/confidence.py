@@ -76,7 +76,7 @@ def _looks_at_frames(sign: Sign | None) -> bool:
 
 
 def _is_told(finding: Finding, reading: Reading) -> bool:
-    """-> whether a person tells of the error in a sentence, and no program's line shows it."""
+    """-> whether a person reports the error in a sentence, and no program's line shows it."""
     paste = reading.paste or ()
     if finding.event.source is not EventSource.QUOTED_ERROR:
         return False

@@ -36,7 +36,7 @@ JOB_STATUS, JOB_STATE = "exit_code", "state"  # what the sender of a log knows o
 @dataclass(frozen=True, slots=True)
 class Ending:
     """`good`: the run ended well or goes on. `rule` names why, or what is missing. `line` is the one that shows it,
-    `last` the last one of the log that has words, `below` how many such lines stand below the last step. `status` is
+    `last` the last one of the log that has words, `below` how many such lines are below the last step. `status` is
     the exit status, `state` the word of the scheduler, that speak against a good end."""
 
     rule: str
@@ -46,7 +46,7 @@ class Ending:
     below: int = 0
     status: int | None = None
     state: str | None = None
-    question: str | None = None  # what somebody asked in place of a log
+    question: str | None = None  # what somebody asked instead of a log
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Tail:
         return next(self._statuses(), (None, None, None))
 
     def _statuses(self) -> Iterator[tuple[Line, int | None, str | None]]:
-        """Yields what the last lines tell of it, the last one of each file first."""
+        """Yields what the last lines say about it, the last one of each file first."""
         for end in self.ends:
             since = self._good_until(end)
             for line in reversed(end):
@@ -173,7 +173,7 @@ class Tail:
 
     @cached_property
     def below(self) -> int:
-        """How many lines stand below the last step of the file that ends last, as far as they are kept."""
+        """How many lines are below the last step of the file that ends last, as far as they are kept."""
         if not self.ends:
             return 0
         since = self.progress_of(self.ends[-1])
@@ -181,7 +181,7 @@ class Tail:
 
     @cached_property
     def question(self) -> str | None:
-        """What a person wrote in place of a log."""
+        """What a person wrote instead of a log."""
         paste = self.reading.paste
         told = [line.text.strip() for line in paste or () if _HAS_WORD(line.text)]
         facts = self.reading.environment
@@ -212,7 +212,7 @@ def _rises(column: Sequence[str]) -> bool:
 
 
 def _alarms(line: Line, signs: EndingSigns) -> bool:
-    """-> whether a line speaks against a good end; a level may stand in what was taken off as its prefix."""
+    """-> whether a line speaks against a good end; a level may be in what was stripped as its prefix."""
     text, raw = line.text[:_LONGEST], line.raw[:_LONGEST]
     return bool(signs.alarming.search(text) or signs.alarming.search(raw)) and not signs.calm.search(raw)
 

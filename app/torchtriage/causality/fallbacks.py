@@ -93,7 +93,7 @@ def _title(reading: Reading) -> Iterator[Event]:
 def _quoted_errors(reading: Reading) -> Iterator[Event]:
     """Applies to a short paste of a run that is not seen to end well: messages of entries that are quoted in sentences.
 
-    Lines that launchers printed are left out, and of a run that trained all that stands above its last step.
+    Lines that launchers printed are left out, and of a run that trained all that is above its last step.
     """
     if not reading.paste or reading.environment.well:
         return
@@ -128,7 +128,7 @@ def _is_unexplained_paste(reading: Reading) -> bool:
 
 
 def _paste(reading: Reading) -> list[Line]:
-    """-> the lines of a short paste, but for what Slurm says of a shell that somebody left."""
+    """-> the lines of a short paste, except what Slurm says about a shell that somebody left."""
     left = reading.extractors.slurm.left
     return without_ignored_exceptions([line for line in reading.paste or () if line.position not in left])
 

@@ -59,7 +59,7 @@ def with_times_around(reading: Reading, clock: Clock) -> Reading:
 
 
 def in_order_of_failure(reading: Reading, clock: Clock) -> Reading:
-    """-> the reading with whole files moved, so that those with failures stand in the order of their first one. Without
+    """-> the reading with whole files moved, so that those with failures are in the order of their first one. Without
     times that can be compared they stay in the order of their names."""
     failed: dict[int, list[datetime | None]] = {}
     for finding in reading.findings:

@@ -18,7 +18,7 @@ MOST = 4000  # different findings kept of one run: the first half of them, and t
 MOST_NEAR_SEARCHES = 100  # findings of one run that no entry knows and that are compared with the messages of all
 # Sources that speak of others' failures, or of what nobody names.
 _APART = frozenset({EventSource.LAUNCHER, EventSource.TITLE, EventSource.ALARMING_LINE})
-# What LSF, in its report, and PBS say of the job that they ended.
+# What LSF, in its report, and PBS say about the job that they ended.
 _OTHER_BATCH = lazy_regex(r"^\W{0,4}TERM_[A-Z_]{3,30}: [a-z]|=>> PBS: job killed: ")
 BATCH_AREA = "slurm"  # of entries that say what a batch system did with its own job
 MOST_SAMPLES = 7  # equal events of other ranks kept for evidence
@@ -147,7 +147,7 @@ class Findings:
 
     def _keep(self, key: tuple[object, ...], fold: _Fold) -> _Fold:
         """Keeps a finding; where there are too many, one from the middle of the log goes: a run's first failure and
-        what stands at its end are worth the most."""
+        what is at its end are worth the most."""
         if len(self._first) < MOST // 2:
             self._first[key] = fold
             return fold

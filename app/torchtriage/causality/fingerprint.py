@@ -73,9 +73,9 @@ def fingerprint(finding: Finding, masked: Callable[[str], str] = str) -> str:
 
 
 def _of_the_program(entry: Entry) -> bool:
-    """-> whether what the entry names is mended in the program, so that each place in it is a failure of its own.
+    """-> whether what the entry names is fixed in the program, so that each place in it is a failure of its own.
 
-    A lost peer, a time-out, a node without memory shows wherever the program happens to be.
+    A lost peer, a timeout, a node without memory shows wherever the program happens to be.
     """
     return entry.owner == "user" and Role.DISTRIBUTED_SYMPTOM not in entry.roles
 

@@ -1,4 +1,4 @@
-"""What the program itself printed: the first lines of a run, and those that stand above each of its failures."""
+"""What the program itself printed: the first lines of a run, and those that are above each of its failures."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def missed(reading: Reading) -> int | None:
 
 def awaited(finding: Finding, live: Iterable[Finding], reading: Reading) -> int | None:
     """-> the only rank of the run that neither gave up waiting nor lost a connection, where Gloo's or NCCL's exceptions
-    on the others are the root cause; None where there are more, or the log does not tell of all ranks."""
+    on the others are the root cause; None where there are more, or the log does not report all ranks."""
     if not finding.has_role(Role.PEER_LOSS) or finding.event.where is not Where.EXCEPTION:
         return None
     same = [other for other in live if other.attempt == finding.attempt]
@@ -38,7 +38,8 @@ def awaited(finding: Finding, live: Iterable[Finding], reading: Reading) -> int 
 
 def said_before(waited: Finding, live: Sequence[Finding], reading: Reading) -> Finding | None:
     """-> the strongest finding that is of the one rank for which the others waited, and before they gave up or lost it:
-    where `waited` is that they did. What a shell or a library says of it may be weak, but nobody else is to blame."""
+    where `waited` is that they did. What a shell or a library says about it may be weak, but nobody else is to
+    blame."""
     rank = missed(reading) if waited.has_role(Role.TIMEOUT) else None
     rank = awaited(waited, live, reading) if rank is None else rank
     if rank is None:

@@ -111,7 +111,7 @@ def _waited(case: Case) -> bool:
 
 
 def _left_task(case: Case) -> Event | None:
-    """-> what srun says of the task that left first, where its tasks are the ranks."""
+    """-> what srun says about the task that left first, where its tasks are the ranks."""
     of_a_task = case.finding.event.source not in _WHOLE_RUN or case.finding.has_role(Role.NOT_STARTED)
     return _task(case.choice, case.finding) if of_a_task and not _of_agent(case.reading) else None
 
@@ -156,7 +156,7 @@ def _killed(choice: Choice, attempt: int) -> int | None:
 
 
 def _task(choice: Choice, finding: Finding) -> Event | None:
-    """-> what srun says of the task that left first; its rank is None where several left as one."""
+    """-> what srun says about the task that left first; its rank is None where several left as one."""
     same = [other for other in choice.live if other.attempt == finding.attempt]
     left = (other.event for other in same if other.event.source is EventSource.SLURM and _LEFT.search(other.event.text))
     return min(left, key=lambda event: event.line.position, default=None)
@@ -229,8 +229,8 @@ def _warned_on(finding: Finding, choice: Choice) -> str | None:
 
 
 def _retold(finding: Finding, choice: Choice) -> list[Finding]:
-    """-> what tells of the same failure in the same attempt: it shows the same entry, or one quotes NCCL's warning in
-    the other."""
+    """-> the findings about the same failure in the same attempt: it shows the same entry, or one quotes NCCL's warning
+    in the other."""
     same = (other for other in choice.live if other.attempt == finding.attempt)
     return [other for other in same if other.entry == finding.entry or _quote(finding.event, other.event)]
 

@@ -157,7 +157,7 @@ class _FilesReader:
                     batch, sampled = [], len(windows.sampled)
                 batch += more
         except UnreadableLog:
-            yield batch  # What stands before the place where a file is broken can still be read.
+            yield batch  # What precedes the place where a file is broken can still be read.
             raise
         yield batch
         for place, piece in windows.passing:

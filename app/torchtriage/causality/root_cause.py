@@ -97,7 +97,7 @@ def choose(reading: Reading) -> Choice:
 
 def with_attempts(reading: Reading) -> Reading:
     """-> the reading with the attempts of its findings: after an agent gave up there is no further one, so that what
-    stands behind its last line belongs to the last one."""
+    follows its last line belongs to the last one."""
     elastic = reading.extractors.elastic
     if not (elastic.given_up or not reading.environment.progress):
         return reading
@@ -265,7 +265,7 @@ FAILED: tuple[Rule[_Rest], ...] = (
 
 def _went_on(warnings: list[Finding], reading: Reading) -> bool:
     """-> whether a program printed more below its last warning. What somebody wrote there tells nothing of it, nor does
-    a log below words that the run hangs, which no program can say of itself."""
+    a log below words that the run hangs, which no program can say about itself."""
     said = any(finding.has_role(Role.SLOW_OR_HUNG) for finding in warnings)
     last, paste = max(finding.last for finding in warnings), reading.paste or ()
     instants = {_instant(line) for line in paste if line.position == last} - {None}
@@ -282,7 +282,7 @@ def _instant(line: Line) -> str | None:
 
 
 def _of_any_program(finding: Finding) -> bool:
-    """-> whether a shell, a runtime, a kernel or MPI tells of a process that ended, and nothing of what it was."""
+    """-> whether a shell, a runtime, a kernel or MPI reports a process that ended, and nothing of what it was."""
     return finding.event.source in (EventSource.PROCESS_EXIT, EventSource.LAUNCHER)
 
 
@@ -414,7 +414,7 @@ OF_MISSING_RANK = (
 
 
 def _of_others(one: Finding, other: Finding) -> bool:
-    """-> whether other ranks tell of one finding than of the other, as far as the log names them."""
+    """-> whether other ranks show one finding than show the other, as far as the log names them."""
     if one.ranks and other.ranks:
         return not one.ranks & other.ranks
     local = one.event.local_rank, other.event.local_rank

@@ -49,7 +49,7 @@ def ends_badly(finding: Finding) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Aftermath:
-    """What stands below a finding in its file. `until`: where the next failure stands that ended a process; `late`: the
+    """What is below a finding in its file. `until`: where the next failure stands that ended a process; `late`: the
     progress up to there, or up to the end of the file."""
 
     finding: Finding
@@ -72,12 +72,12 @@ class Aftermath:
         return _between(self.facts.progress, self.finding.last, self.end)
 
     def has(self, positions: list[Position], within: int | None = None) -> bool:
-        """-> whether one of the positions stands below the finding, in the same file, within so many lines."""
+        """-> whether one of the positions is below the finding, in the same file, within so many lines."""
         last = self.finding.last
         return any(last < place < self.end and (within is None or place <= last.down(within)) for place in positions)
 
     def goes_far(self, steps: list[Position], lines: int) -> bool:
-        """-> whether the last of the steps stands further below than that."""
+        """-> whether the last of the steps is further below than that."""
         return bool(steps) and steps[-1].lines_below(self.finding.last) > lines
 
 
@@ -88,7 +88,7 @@ def survival(finding: Finding, facts: Environment, terminal: list[Position]) -> 
 
 def _logger_could_not_write(after: Aftermath) -> bool:
     """-> whether a logger reports it: the traceback right below its heading, or the message that it could not write,
-    which stands below the stack of its call like an exception."""
+    which is below the stack of its call like an exception."""
     finding = after.finding
     if finding.event.where is not Where.EXCEPTION:
         return False
@@ -345,7 +345,7 @@ class Others:
         self._entered = max((each.position for each in own if _begins_at_an_entrance(each, facts)), default=START)
 
     def first_below(self, last: Position) -> Position | None:
-        """-> where the next failure of its own stands below that line."""
+        """-> where the next failure of its own is below that line."""
         at = bisect_right(self._own, last)
         return self._own[at] if at < len(self._own) else None
 
@@ -442,7 +442,7 @@ def _failed_anew(finding: Finding) -> bool:
 
 
 def _height(finding: Finding) -> int:
-    """-> how many lines its traceback has at most. What stands further above it was printed before, by the script that
+    """-> how many lines its traceback has at most. What is further above it was printed before, by the script that
     was started again."""
     chain = finding.event.chain
     return sum(len(raised.frames) for raised in chain) * LINES_OF_FRAME + len(chain) * LINES_AROUND_TRACEBACK

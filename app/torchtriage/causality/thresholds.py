@@ -39,7 +39,7 @@ HANG_FORMS = 3  # different lines that a monitor prints in turn
 
 # What is a text that quotes errors, and no log (quoting_documents.py)
 DEFINITIONS = 3  # lines that import or define; so many make a program's source
-CHANGES = 3  # lines of a list of changes; fewer stand in a log that tells which commit it runs
+CHANGES = 3  # lines of a list of changes; fewer are in a log that tells which commit it runs
 HEADINGS = 2  # headings, and sentences of a manual; a form for bug reports has headings too
 
 # How a run ended in which nothing failed (ending.py)

@@ -12,7 +12,7 @@ from torchtriage.facts import Environment
 from torchtriage.lazy_regex import lazy_regex
 
 _TAIL = 40  # lines of a file's end in which a run that is known to have failed says why
-_VERY_END = 5  # lines; where nothing else tells of a failure, an error stands no further from the end
+_VERY_END = 5  # lines; where nothing else reports a failure, an error stands no further from the end
 _MOST = 3
 _MOST_FILES = 1024
 FileEnd = tuple[tuple[Line, bool], ...]  # its last lines, each with whether an extractor or an entry has read it
@@ -64,7 +64,7 @@ def trailing_errors(ends: Iterable[FileEnd], environment: Environment, failed: b
     """Yields an event for the first lines of each file's end that are errors by their level.
 
     `failed`: something else says that the run failed, so that less near the end will do, and output of other ranks may
-    stand behind.
+    follow.
     """
     if not failed and (environment.well or environment.wound_up):
         return
@@ -78,6 +78,6 @@ def trailing_errors(ends: Iterable[FileEnd], environment: Environment, failed: b
 
 
 def _is_error(line: Line) -> bool:
-    """-> whether the writer of a line called it an error; the level may stand in what was taken off or around it."""
+    """-> whether the writer of a line called it an error; the level may be in what was stripped or around it."""
     around = "" if _BY_STREAM in line.raw else line.raw[:300]
     return bool(_ERROR.search(line.text) or _ERROR.search(around)) and not _IDLE.search(line.raw)

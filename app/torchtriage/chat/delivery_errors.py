@@ -1,4 +1,4 @@
-"""What was to be sent and was not taken: for now, or for good."""
+"""Messages that were not accepted: for now, or for good."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""E-mail: text and a small HTML, over SMTP with TLS. The mails of a group stand in one thread."""
+"""E-mail: text and a small HTML, over SMTP with TLS. The mails of a group are in one thread."""
 
 from __future__ import annotations
 

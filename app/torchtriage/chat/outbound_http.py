@@ -1,4 +1,4 @@
-"""Calls to other services: an address in, the answer out; never to a place inside of the network that we stand in.
+"""Calls to other services: an address in, the answer out; never to a place inside the network that we are in.
 
 A name is looked up once, every address of it has to be public, and the connection goes to exactly such an address,
 while TLS and `Host` keep the name. No redirects, no proxies, and bounds on time and on how much is read.

@@ -27,7 +27,7 @@ class SlackWebhook:
 
 
 class SlackBot:
-    """The first notice of a group begins a thread, further ones stand in it, and what it began with counts on."""
+    """The first notice of a group begins a thread, further ones are in it, and what it began with counts on."""
 
     pace = 1.0
     follows = True

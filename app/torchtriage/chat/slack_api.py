@@ -17,7 +17,7 @@ _PASSING = {"ratelimited", "rate_limited", "internal_error", "fatal_error", "ser
 
 
 class SlackApi:
-    """All raise Undelivered; Slack's word for an error stands in `detail`."""
+    """All raise Undelivered; Slack's word for an error is in `detail`."""
 
     def __init__(self, outgoing: Outgoing, token: str, base: str = SLACK) -> None:
         self._outgoing = outgoing

@@ -1,6 +1,6 @@
 """A notice as Slack's blocks: a pure function, within Block Kit's limits whatever the log holds.
 
-Text of others stands in parts that Slack takes as they are (plain text, rich text): there is no markup in them that
+Text of others is in parts that Slack takes as they are (plain text, rich text): there is no markup in them that
 could ping anybody, and nothing to escape.
 """
 

@@ -1,4 +1,4 @@
-"""The form in which somebody hands a log in: a view for Slack to open, and what comes back from it."""
+"""The form in which somebody submits a log: a view for Slack to open, and what comes back from it."""
 
 from __future__ import annotations
 

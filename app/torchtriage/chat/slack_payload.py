@@ -52,7 +52,7 @@ class Part(BaseModel):
 
 
 class Command(Part):
-    """A slash command, with what stands behind it as `text`."""
+    """A slash command, with what follows it as `text`."""
 
     text: _Text = ""
     user_id: _Id = ""

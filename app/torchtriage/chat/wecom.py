@@ -37,7 +37,7 @@ def message(notice: Notice) -> dict[str, Any]:
     """-> the payload; where it is too long, lines are cut and the address of the page is not."""
     address = "\n" + ": ".join(links(notice)[0])
     most = max(_MOST - len(address.encode()), 16)
-    for steps in (3, 2, 1):  # whether to retry stands behind them
+    for steps in (3, 2, 1):  # whether to retry follows them
         lines = "\n".join([f"[torchtriage] {headline(notice)}", *paragraphs(notice, steps)])
         if len(lines.encode()) <= most:
             break

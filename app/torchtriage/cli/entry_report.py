@@ -45,7 +45,7 @@ def entry_report(entry: Entry, lang: Language) -> str:
 
 
 def answers_report(answers: Mapping[tuple[str, str], Answer]) -> str:
-    """-> what the cases say of their own examples, as text; empty without any."""
+    """-> what the cases say about their own examples, as text; empty without any."""
     lines: list[str] = []
     for (entry, case), answer in answers.items():
         lines += [f"{entry}, the example of case {case}:", f"  {answer.says}"]

@@ -94,7 +94,8 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _accept(entry: Entry, answers: Mapping[tuple[str, str], Answer]) -> None:
-    """Writes what the cases say of their own examples into their file. Raises BadInput where that can't be written."""
+    """Writes what the cases say about their own examples into their file. Raises BadInput where that can't be
+    written."""
     from torchtriage.answer.templates import filled
     from torchtriage.cli.start_engine import folders
     from torchtriage.domain.entry import Text

@@ -36,7 +36,7 @@ class Progress:
         self._shown = False
 
     def show(self, text: str) -> None:
-        """Shows `text` in place of what was shown, if it is time to."""
+        """Shows `text` instead of what was shown, if it is time to."""
         if not self._enabled or self._clock() < self._next:
             return
         self._next = self._clock() + _INTERVAL

@@ -98,5 +98,5 @@ def _listening(settings: Settings) -> socket.socket:
         return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
     except OSError as error:
         place = f"{settings.host}:{settings.port}"
-        reason = str(error.strerror).partition(" (while")[0]  # what socket says of itself goes on after that
+        reason = str(error.strerror).partition(" (while")[0]  # what socket says about itself goes on after that
         raise TriageError(f"can't listen on {place}: {reason}") from None

@@ -95,7 +95,7 @@ def _days(text: str) -> int:
 
 
 def me() -> str:
-    """-> who runs a command, for the trail of changes."""
+    """-> who runs a command, for the audit log."""
     try:
         return f"{getpass.getuser()} (command line)"
     except (KeyError, OSError):

@@ -122,7 +122,7 @@ class _Page:
             self._line(self._behind(), _DIM)
 
     def rest(self) -> None:
-        """Writes what stands behind the first screen."""
+        """Writes what follows the first screen."""
         for name, items in self._rest:
             self._line("")
             self._line(_WORDS[name][self._chinese], _BOLD)

@@ -5,7 +5,7 @@
     torchtriage-client report slurm-4711.out
 
 `run` runs the command as it is; when it fails, what it and its ranks wrote goes to $TORCHTRIAGE_URL, and the verdict
-stands at the end of the job's log. A bundle that can't be delivered waits in a folder, the spool, for `flush` or the
+is at the end of the job's log. A bundle that can't be delivered waits in a folder, the spool, for `flush` or the
 next `run`. Nothing that goes wrong here changes the job's exit status: it is one line on standard error.
 """
 
@@ -65,7 +65,7 @@ Facts = Dict[str, str]
 
 
 class Settings(NamedTuple):
-    """Where to report, within which limits, and what its caller says of the job."""
+    """Where to report, within which limits, and what its caller says about the job."""
 
     url: str
     token: str
@@ -156,7 +156,7 @@ _NUMBERS = ("attempt", "node_rank", "gpus", "nodes", "exit_code")
 
 
 def facts_here() -> tuple[Facts, list[str]]:
-    """-> what the environment tells of this job, and labels."""
+    """-> what the environment says about this job, and labels."""
     scheduler, known = "", {}  # type: str, Dict[str, str]
     for name, mark, table in _SCHEDULERS:
         if os.environ.get(mark):
@@ -300,7 +300,7 @@ def _part(pieces: Iterable[Piece], begin: int, end: int) -> Iterator[Piece]:
 def whole_file(name: str, path: str, start: int = 0) -> Member:
     """-> a file of the disk from `start` on, as it is now; raises OSError."""
     size = os.stat(path).st_size
-    return Member(name, [(path, start if start <= size else 0, size)])  # shorter than before: it was begun anew
+    return Member(name, [(path, start if start <= size else 0, size)])  # shorter than before: it was restarted
 
 
 class _Pieces(io.RawIOBase):
@@ -394,7 +394,7 @@ def keep(
 ) -> str:
     """Puts a bundle into the first spool that takes it -> its path. Raises OSError, of the last one.
 
-    The members' files are read inside of `reading`, the spool is written outside of it.
+    The members' files are read inside `reading`, the spool is written outside it.
     """
     problem = OSError(errno.ENOSPC, "every spool is full")
     for folder in spools(settings):

@@ -1,4 +1,4 @@
-"""Who may do what: callers, their scopes, the tokens that stand for them, and the trail of what they changed."""
+"""Who may do what: callers, their scopes, the tokens that stand for them, and the audit log of what they changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks for something; `name` goes into the trail of changes. `token` is the id of the token that lets them in,
+    """Who asks for something; `name` goes into the audit log. `token` is the id of the token that lets them in,
     also where they logged in with it; None where there is none."""
 
     name: str
@@ -59,7 +59,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One line of the trail: who did what to which thing, when. What was otherwise stands in `detail`, under `before`
+    """One line of the audit log: who did what to which thing, when. What was otherwise is in `detail`, under `before`
     and `after`; `id` is given when it is written."""
 
     at: datetime

@@ -28,7 +28,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Counts over time, parted: `counts[part][i]` is of the i-th of `times`, days or months. Greatest part first."""
+    """Counts over time, separated: `counts[part][i]` is of the i-th of `times`, days or months. Greatest part first."""
 
     times: tuple[str, ...]
     counts: dict[str, tuple[int, ...]]

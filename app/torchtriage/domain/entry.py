@@ -54,7 +54,7 @@ class Role(StrEnum):
     NOT_STARTED = "not-started"  # a task or container could not be started
     REJECTED = "rejected"  # the scheduler refused a job or a step
     CANCELLED = "cancelled"  # a person stopped the run
-    SLOW_OR_HUNG = "slow-or-hung"  # the run is slow or stands still, which a program rarely says of itself
+    SLOW_OR_HUNG = "slow-or-hung"  # the run is slow or stands still, which a program rarely says about itself
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Sign:
 
 @dataclass(frozen=True)
 class Fix:
-    """One way to mend a cause; `applies` names the versions or settings for which it does, `shown_by` (as a cause's)
+    """One way to fix a cause; `applies` names the versions or settings for which it does, `shown_by` (as a cause's)
     is found in the words of the failures that it is for."""
 
     title: Text
@@ -138,10 +138,10 @@ class Case:
 
     `signs` are signs of the entry too, each a wording of the same failure; the named groups of the one that is found
     fill slots. Without any the case speaks of any failure of the entry for which `when` holds. `says` and `unknown` are
-    sentences with slots; what stands in `[[…]]` goes where one of its slots is not filled. `action` takes the place of
+    sentences with slots; what is in `[[…]]` goes where one of its slots is not filled. `action` takes the place of
     the entry's. `telling` is found in the line that shows it best, where that is not the one at which the sign begins.
-    `source` names where the message comes from, with its version or date; `expect` is what the case says of `example`.
-    `other_examples` show the signs behind the first, in their order.
+    `source` names where the message comes from, with its version or date; `expect` is what the case says about
+    `example`. `other_examples` show the signs behind the first, in their order.
     """
 
     id: str
@@ -164,7 +164,7 @@ class Entry:
 
     `catch_all` marks an entry that only counts where no other entry matches the same event, `general` one whose
     messages every kind of program prints: it counts only in the log of a training run.
-    `roles` holds its own roles and those of its area. Of the `cases` the first that holds speaks; their signs stand in
+    `roles` holds its own roles and those of its area. Of the `cases` the first that holds speaks; their signs are in
     `signs` too, behind those that belong to no case; `case_of_signs` has for each sign the place of its case among the
     cases, None where it belongs to none.
     `explains` are globs over entry ids: what follows from this one. Of `other_actions` the first that the failure's

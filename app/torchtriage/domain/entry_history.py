@@ -1,4 +1,4 @@
-"""What was seen of an entry here: how often, how lately, and what people said of it."""
+"""What was seen of an entry here: how often, how lately, and what people said about it."""
 
 from __future__ import annotations
 

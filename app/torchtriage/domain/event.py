@@ -18,7 +18,7 @@ class Where(StrEnum):
 
 
 class EventSource(StrEnum):
-    """What told of an event: the form of log text that an extractor read, or the search that found it afterwards."""
+    """What an event comes from: the form of log text that an extractor read, or the search that found it afterwards."""
 
     TRACEBACK = "traceback"  # a Python traceback with frames
     EXCEPTION_LINE = "exception line"  # `Type: message` without frames
@@ -58,7 +58,7 @@ class Frame:
 class Raised:
     """One exception of a traceback: dotted type, whole message, frames (outermost first), the lines that name it.
 
-    `quoted` are frames of the user's code that stand below the message, as Dynamo's; `forward` those of the call whose
+    `quoted` are frames of the user's code that are below the message, as Dynamo's; `forward` those of the call whose
     backward failed, as anomaly mode prints them; `outer` a few of the user's that so deep a stack left out.
     """
 

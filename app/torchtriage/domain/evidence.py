@@ -44,7 +44,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """What one rank tells of one process group. `members`: its ranks in the group's order, empty where no dump tells.
+    """What one rank says about one process group. `members`: its ranks in the group's order, empty where no dump tells.
     `enqueued` and `completed` are the last collectives that it called and that ended. `pending` are those that did not
     end, the first ones and the last; `ended` the last ones that did."""
 

@@ -1,4 +1,4 @@
-"""A fact that a log tells of its run: a name, a value, and the line that says it."""
+"""A fact that a log states about its run: a name, a value, and the line that says it."""
 
 from __future__ import annotations
 

@@ -31,5 +31,5 @@ class FirstScreen:
     unknown: str | None = None
 
     def below(self, title: str) -> str:
-        """-> what failed, for a place where the title stands above it already."""
+        """-> what failed, for a place where the title is above it already."""
         return self.what.removeprefix(title).lstrip(".。 ")

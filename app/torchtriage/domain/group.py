@@ -26,7 +26,7 @@ class GroupOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GroupMark:
-    """What an incident tells of its group."""
+    """What an incident says about its group."""
 
     id: str
     status: GroupStatus

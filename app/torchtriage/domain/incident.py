@@ -95,7 +95,7 @@ class StoredLine:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What somebody said of a verdict; `entry` is what it should have been where they know."""
+    """What somebody said about a verdict; `entry` is what it should have been where they know."""
 
     verdict: FeedbackVerdict
     by: str
@@ -145,7 +145,7 @@ class VerdictSummary:
     title: str | None
     host: str | None
     text: str
-    hardware: bool = False  # the host is to be left out of the next try
+    hardware: bool = False  # the host must be left out of the next try
     gpu_hours: float | None = None
 
 

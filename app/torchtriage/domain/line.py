@@ -1,4 +1,4 @@
-"""A line of a training log, with its prefix taken off."""
+"""A line of a training log, with its prefix stripped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Position(NamedTuple):
-    """Where a line stands in a run: the number of its file, in name order, and of the line among those of that file.
+    """Where a line is in a run: the number of its file, in name order, and of the line among those of that file.
 
     Positions compare as the run is read. The pieces of a rotated log are one file, whose lines go on being counted.
     """
@@ -20,7 +20,7 @@ class Position(NamedTuple):
         return Position(self.file, self.line + lines)
 
     def lines_below(self, other: Position) -> float:
-        """-> how many lines it stands below `other`; below zero above it, infinite in another file."""
+        """-> how many lines it is below `other`; below zero above it, infinite in another file."""
         if self.file == other.file:
             return self.line - other.line
         return inf if self.file > other.file else -inf
@@ -43,7 +43,7 @@ class Line(NamedTuple):
     """One line of one file of a run.
 
     `number` counts from 1 in `file`; `raw` is the line as it stands, decoded; `text` is what its writer printed,
-    without prefixes, colours and carriage returns. `position` is where it stands in the whole run.
+    without prefixes, colours and carriage returns. `position` is where it is in the whole run.
     What the line does not tell is None. A tuple, as they are many: a frozen dataclass takes five times as long to make.
     """
 

@@ -31,7 +31,7 @@ class LibraryMessage:
 
 
 class Part(NamedTuple):
-    """A piece of a template: `text` stands there literally, or is the name of a slot."""
+    """A piece of a template: `text` is there literally, or is the name of a slot."""
 
     text: str
     is_slot: bool = False

@@ -91,7 +91,7 @@ class OutboxItem:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """The message in a Slack channel with which a group's thread begins, and the incident that it tells of."""
+    """The message in a Slack channel with which a group's thread begins, and the incident that it reports."""
 
     channel: str
     ts: str

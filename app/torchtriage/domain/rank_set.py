@@ -37,7 +37,7 @@ class RankSet:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, schema_of: Callable[[Any], Any]) -> Any:
-        """-> what the OpenAPI document says of it."""
+        """-> what the OpenAPI document says about it."""
         return schema_of(str)
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """For everyone; `query` is what stands behind the question mark of the list's address."""
+    """For everyone; `query` is what follows the question mark of the list's address."""
 
     id: str
     name: str

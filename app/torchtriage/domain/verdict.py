@@ -89,7 +89,7 @@ class Reason:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, schema_of: Callable[[Any], Any]) -> Any:
-        """-> what the OpenAPI document says of it."""
+        """-> what the OpenAPI document says about it."""
         return schema_of(tuple[str, dict[str, Any]])
 
 
@@ -123,7 +123,7 @@ class RootCause:
 
     @property
     def words(self) -> str:
-        """What the failure says of itself: its exception's type and message, and the lines that show it."""
+        """What the failure says about itself: its exception's type and message, and the lines that show it."""
         raised = [f"{self.exception.type}: {self.exception.message}"] if self.exception else []
         return "\n".join((*raised, *(line.text for line in self.evidence)))
 
@@ -202,7 +202,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class EarlierRun:
-    """A run that stands before the last one in the same file."""
+    """A run that precedes the last one in the same file."""
 
     outcome: str
     entry: str | None
@@ -238,7 +238,7 @@ class ProgressCurve:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What the log tells of the run itself; None where it does not.
+    """What the log says about the run itself; None where it does not.
 
     `versions` are printed ones; `versions_inferred` holds ranges (`>=2.3,<2.5`) that the forms of lines leave open.
     `phase` is what the run did when its root cause happened; `seconds_after_failure` is the time from there to the

@@ -1,4 +1,4 @@
-"""What the vocabulary tells of collectives: how operations behave, and which frames of a stack stand in one."""
+"""What the vocabulary says about collectives: how operations behave, and which frames of a stack are in one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dump of PyTorch's flight recorder as text (JSON) in, what one rank tells of its process groups out.
+"""A dump of PyTorch's flight recorder as text (JSON) in, what one rank says about its process groups out.
 
 Form and names are those of torch/csrc/distributed/c10d/FlightRecorder.hpp, versions 1.0 (torch 2.2) to 2.10 (2.13).
 """
@@ -33,7 +33,7 @@ _LONGEST_WHERE = 80
 def read_dump(text: bytes, file: str | None, position: int, rank_in_name: int | None) -> RankDump:
     """-> the dump. Its rank is the one that all of its groups have in common, else the one of the file's name.
 
-    Raises NotRead where it is no dump, or tells of no rank.
+    Raises NotRead where it is no dump, or reports no rank.
     """
     data = _parsed(text)
     entries = [entry for entry in data.get("entries") or () if isinstance(entry, dict)]
@@ -97,7 +97,7 @@ class _Open:
 
 
 class _Groups:
-    """The groups that one rank tells of, while its entries are added in their order."""
+    """The groups that one rank reports, while its entries are added in their order."""
 
     def __init__(self, config: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
         self._config = config

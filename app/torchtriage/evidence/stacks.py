@@ -1,5 +1,5 @@
 """Stacks of processes, as py-spy (text or JSON) and Python's faulthandler print them: bytes in, where one stood out;
-and of many ranks the few that stand elsewhere than in a collective."""
+and of many ranks the few that are elsewhere than in a collective."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Blame:
 
 @dataclass(slots=True)
 class _Group:
-    """A process group as all dumps tell of it."""
+    """A process group as all dumps report it."""
 
     key: str
     name: str

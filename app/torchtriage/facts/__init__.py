@@ -1,4 +1,4 @@
-"""What a log tells of the run itself: launcher, world size, hosts, versions, steps, phase, how it ended."""
+"""What a log says about the run itself: launcher, world size, hosts, versions, steps, phase, how it ended."""
 
 from torchtriage.facts.collector import Environment
 

@@ -19,7 +19,7 @@ NAME = "checkpoint messages"
 LIST = "checkpoint-messages"  # of the vocabulary: its patterns are named STARTED, WRITTEN or FAILED
 STARTED, WRITTEN, FAILED = "started", "written", "failed"
 MOST = 5  # checkpoints told of a run, the newest
-# What a path says of the step: checkpoint-500, iter_0000500, global_step500, epoch=3-step=500.ckpt, checkpoint_6_4000.pt,
+# What a path says about the step: checkpoint-500, iter_0000500, global_step500, epoch=3-step=500.ckpt, checkpoint_6_4000.pt,
 # and a folder that is named by nothing else.
 _STEP = lazy_regex(
     r"(?i)(?:(?:step|iter(?:ation)?)[-_=]?|(?:checkpoint|ckpt)[-_](?:\d{1,6}_)?)(\d{1,12})(?!\d|_\d)|[/\\](\d{1,12})$"
@@ -28,7 +28,7 @@ _PATH_GROUP = lazy_regex(r"(?:\(\?:[^()]*)?\(\?P<path>.*$")
 
 
 class Message(NamedTuple):
-    """What a line says of a checkpoint: that saving started, that it was written, or that it could not be."""
+    """What a line says about a checkpoint: that saving started, that it was written, or that it could not be."""
 
     kind: str
     path: str | None = None
@@ -44,11 +44,11 @@ class Messages:
 
     @property
     def pointers(self) -> tuple[str, ...]:
-        """What stands before the path in each pattern: each character of a path would be a match of its own."""
+        """What precedes the path in each pattern: each character of a path would be a match of its own."""
         return tuple(dict.fromkeys(_PATH_GROUP.sub("", pattern.regex) for pattern in self._patterns))
 
     def read(self, text: str) -> Message | None:
-        """-> what a line says of a checkpoint; None where it says nothing."""
+        """-> what a line says about a checkpoint; None where it says nothing."""
         if not self._compiled:
             self._compiled = [(pattern.name or STARTED, re2.compile(pattern.regex)) for pattern in self._patterns]
         for kind, pattern in self._compiled:
@@ -70,7 +70,7 @@ class _Saving:
     written: bool = False
 
     def is_same(self, message: Message) -> bool:
-        """-> whether a message speaks of this checkpoint: several ranks and several files tell of one."""
+        """-> whether a message speaks of this checkpoint: several ranks and several files report one."""
         if message.step is not None and self.step is not None:
             return message.step == self.step
         if message.path is None or self.path is None:

@@ -61,7 +61,7 @@ class Environment:
     on_gpus: int = 0  # foreign lines, of programs that use GPUs
     of_field: int = 0
     of_devices: int = 0  # of these the ones that speak of devices alone
-    around: int = 0  # lines that tell of no more than what stands around training
+    around: int = 0  # lines that report no more than what stands around training
     kinds: int = 0  # of words of this field, a bit each
     values: dict[str, list[FactValue]] = field(default_factory=dict)  # of each line fact the newest, by its name
     told: KeptLines = field(default_factory=KeptLines)  # lines to be read where the run failed
@@ -159,7 +159,7 @@ class Environment:
                 self._progressed_of[rank] = line
 
     def read(self, line: Line, bits: int) -> None:
-        """Takes what a line tells of the line facts with these bits."""
+        """Takes what a line says about the line facts with these bits."""
         for number, fact in enumerate(self.signs.line_facts):
             if not bits >> number & 1:
                 continue
@@ -349,7 +349,7 @@ class Environment:
             self._phases.go_on(line)
 
     def _advance(self, positions: list[Position]) -> None:
-        """Takes the positions of lines of progress, which come in order, but for samples."""
+        """Takes the positions of lines of progress, which come in order, except samples."""
         last = self.progress[-1] if self.progress else START
         self.progress += [position for above, position in pairwise([last, *positions]) if position != above]
         if positions[0] < last:

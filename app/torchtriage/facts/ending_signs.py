@@ -32,7 +32,7 @@ class EndingSigns:
 
     @cached_property
     def working(self) -> re.Pattern[str]:
-        """What a run says of what it does between its steps."""
+        """What a run says about what it does between its steps."""
         return re.compile(self._vocabulary.regex("between-steps"))
 
     @cached_property

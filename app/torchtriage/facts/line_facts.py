@@ -1,4 +1,4 @@
-"""What one line's text tells of a run, wherever it stands: text and the signs that it shows in, facts out."""
+"""What one line's text says about a run, wherever it stands: text and the signs that it shows in, facts out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torchtriage.facts.patterns import Shown, Sign, sign_of, signs_by_name
 from torchtriage.facts.registry import line_facts
 from torchtriage.facts.versions import Bounds
 
-ENOUGH_OF_FIELD = 10  # lines that speak of training: a log with so many is of this field, whatever else stands in it
+ENOUGH_OF_FIELD = 10  # lines that speak of training: a log with so many is of this field, whatever else is in it
 LONGEST = 2000  # characters of a text that are looked at
 _START = 80  # characters
 # Several signs: where RE2's automaton of one outgrows its memory, each search says so on stderr and takes many times as
@@ -48,9 +48,9 @@ class Told(NamedTuple):
 
 
 class Form(NamedTuple):
-    """What lines that show the same signs have in common. `told`: what they tell whatever else stands in them, where
+    """What lines that show the same signs have in common. `told`: what they tell whatever else is in them, where
     `is_read` is False that is all; `says_more`: it is more than that the line is of this field. `counts`: they can show
-    progress, `surely`: whatever else stands in them. `passes`: they tell at most that the run goes on."""
+    progress, `surely`: whatever else is in them. `passes`: they tell at most that the run goes on."""
 
     shown: Shown
     told: Told

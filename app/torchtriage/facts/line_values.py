@@ -1,7 +1,7 @@
-"""What single lines say of a run, in the forms that the vocabulary's lists `line-facts-…` spell: lines in, values out.
+"""What single lines say about a run, in the forms that the vocabulary's lists `line-facts-…` spell: lines in, values out.
 
 While a log is read, lines at which a pointer points are only kept; they are read once a failure is known. Forms that
-tell of the moment stand in lines of progress, which are kept anyway, and have no pointers.
+are about the moment read lines of progress, which are kept anyway, and have no pointers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from torchtriage.reading.scan import Scanner
 
 NAME = "line values"
 LISTS = "line-facts-"  # what the names of the lists begin with
-MOMENT, PROCESS = "moment", "process"  # what a form tells of, if it is not the whole run
+MOMENT, PROCESS = "moment", "process"  # what a form says about, if it is not the whole run
 MOST = 512  # lines kept of the first ones, and as many of the newest
 LONGEST = 2000  # characters of a line that are read
 _UNIT = "_unit"  # of a group's name: it holds the unit of the one before
@@ -39,7 +39,7 @@ _WHOLE = lazy_regex(r"-?(?:0|[1-9]\d{0,14})")
 
 
 class LineValue(NamedTuple):
-    """What one group of a form took out of a line, as it stands there; a whole number is one."""
+    """What one group of a form took out of a line, as it is there; a whole number is one."""
 
     name: str
     value: str | int | float
@@ -60,7 +60,7 @@ class LineForms:
         return tuple(dict.fromkeys(pattern.pointer for pattern in self._patterns if pattern.tells_of != MOMENT))
 
     def tells_of(self, form: int) -> str:
-        """-> what a form tells of."""
+        """-> what a form says about."""
         return self._patterns[form].tells_of
 
     def names(self, form: int) -> frozenset[str]:
@@ -162,7 +162,7 @@ def _seconds(text: str, unit: str | None) -> float | None:
 
 
 def pointer_of(pattern: VocabularyPattern) -> str:
-    """-> what the scan looks for: the regex up to its last group, where enough stands before that, as each character
+    """-> what the scan looks for: the regex up to its last group, where enough precedes that, as each character
     of a group at the end would be a match of its own. Made once, when the vocabulary is parsed."""
     cut = _before_last_group(pattern.regex)
     if cut is None or not _LITERAL.search(re.sub(r"\(\?P<\w+>|\\.|\[[^\]]*\]|\(\?i\)", "", cut)):
@@ -179,7 +179,7 @@ def _any_digit(piece: re.Match[str]) -> str:
 
 
 def _before_last_group(regex: str) -> str | None:
-    """-> the regex before its last group with a name, where that stands in no other group."""
+    """-> the regex before its last group with a name, where that is in no other group."""
     depth, inside, cut, at = 0, False, None, 0
     while at < len(regex):
         char = regex[at]

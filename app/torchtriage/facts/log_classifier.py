@@ -1,4 +1,4 @@
-"""Whether a log is one of this field: what it tells of its run and, of a short text, who wrote it in; yes or no out."""
+"""Whether a log is one of this field: what it says about its run and, of a short text, who wrote it in; yes or no out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FEWEST = 2  # lines that only a person writes
 
 def is_of_training(environment: Environment, paste: Sequence[Line] | None, claimed: Collection[Position]) -> bool:
     """-> whether the log is one of a training run, or a paste that may well be: so short that it need not say so, what
-    somebody wrote who asks for help, or what is told of a pod or container that asks for accelerators. `paste` holds
+    somebody wrote who asks for help, or what is said about a pod or container that asks for accelerators. `paste` holds
     the lines of a short text, `claimed` the positions of those that belong to tracebacks and reports."""
     if _speaks_of_training(environment, paste, claimed):
         return True

@@ -82,7 +82,7 @@ def _sign(exact: str, loose: str) -> Sign:
 
 
 def _within_lines(pattern: str) -> str:
-    """-> the regex, of which a match is part of one line, but for the line feed above it: that is what a line's start is
+    """-> the regex, of which a match is part of one line, except the line feed above it: that is what a line's start is
     told by, as Hyperscan loses some matches of patterns with `^`, and of those beside them."""
     inside = False  # of a set
 

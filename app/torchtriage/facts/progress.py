@@ -17,7 +17,7 @@ PROGRESS = Sign(
     r"|第 ?\d{1,9} ?(?:步|轮|次迭代|个 ?(?:epoch|batch))|(?:损失|步数|轮次)(?:值|函数)?[ :：=]{1,3}-?\d"
 )
 # What counts steps, the surest first; an epoch is none.
-# They are searched in small letters and begin with a literal, with what may stand before it behind: many times as fast.
+# They are searched in small letters and begin with a literal, with what may precede it behind: many times as fast.
 BAR = "%|"  # what each bar holds
 _NUMBER = r"(\d{1,3}(?:,\d{3})+|\d{1,9})\b(?!\.(?!0\b)\d|%)"  # 120 · 1,200 · 119.0; not 0.12, not 2%
 _STEPS = (
@@ -126,7 +126,7 @@ def step(text: str) -> int | None:
 
 
 def _full(text: str) -> str | None:
-    """-> what stands before a bar that is full; None for another line. The next one is another epoch's."""
+    """-> what precedes a bar that is full; None for another line. The next one is another epoch's."""
     found = _FULL_BAR.match(newest(text))
     return found[1] if found else None
 

@@ -1,4 +1,4 @@
-"""Writes into an entry's YAML what its cases say of their examples: the text and sentences in, the text out."""
+"""Writes into an entry's YAML what its cases say about their examples: the text and sentences in, the text out."""
 
 from __future__ import annotations
 

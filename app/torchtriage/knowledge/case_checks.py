@@ -30,7 +30,8 @@ _PLACEHOLDER = lazy_regex(
 
 
 class Problem(NamedTuple):
-    """What is wrong with an entry, and where in its file. `lesser`: no more than a warning in a folder of one's own."""
+    """What is wrong with an entry, and where in its file. `lesser`: no more than a warning in a folder of the user's
+    own."""
 
     entry: Entry
     place: Place
@@ -59,7 +60,7 @@ def of_cases(entry: Entry, facts: frozenset[str]) -> Iterator[Problem]:
 
 
 def of_examples(entry: Entry, number: int, verdicts: Mapping[str, Verdict]) -> Iterator[Problem]:
-    """Yields what is wrong with what the engine says of the examples of a case. `verdicts` holds it for each one."""
+    """Yields what is wrong with what the engine says about the examples of a case. `verdicts` holds it for each one."""
     case = entry.cases[number]
     examples: list[tuple[Place, str | None]] = [(("example",), case.example)]
     examples += [(("also", at, "example"), example) for at, example in enumerate(case.other_examples)]
@@ -87,7 +88,7 @@ def _other_speaker(entry: Entry, case: Case, example: str, verdict: Verdict) -> 
 
 
 def _of_example(entry: Entry, number: int, verdict: Verdict) -> Iterator[Problem]:
-    """Yields what is wrong with what the case says of its example, of which it speaks."""
+    """Yields what is wrong with what the case says about its example, of which it speaks."""
     case, root, answer = entry.cases[number], verdict.root_cause, verdict.answer
     if root is None or answer is None:
         return

@@ -127,7 +127,7 @@ class _Seen(Matcher):
 
 
 class _Proof:
-    """What the engine itself says of entries: their examples, each read once, and a healthy log."""
+    """What the engine itself says about entries: their examples, each read once, and a healthy log."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
@@ -305,7 +305,7 @@ def _free_captures(entry: Entry) -> Iterator[Problem]:
 
 
 def _free(pattern: str) -> str | None:
-    """-> the first part inside of a pattern's group that takes a character which means something to a shell."""
+    """-> the first part inside a pattern's group that takes a character which means something to a shell."""
     opens = None if refused_by_re2(pattern) else _GROUP.search(pattern)
     depth = 0
     for atom in _ATOM.finditer(pattern, opens.end() if opens else len(pattern)):

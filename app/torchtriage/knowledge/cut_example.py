@@ -20,7 +20,7 @@ _LONGEST = 2000  # characters of a line
 
 
 def cut_example(run: Run, file: str | None, number: int) -> tuple[str, str]:
-    """-> the text of a line without its prefix, and the lines around it that tell of the same: its traceback whole, and
+    """-> the text of a line without its prefix, and the lines around it that report the same: its traceback whole, and
     what is indented below it. `file` is None where the run is one file.
 
     Raises BadInput where the log has no such line, UnreadableLog where it can't be read.

@@ -28,7 +28,7 @@ _LONGEST_FACT, _LONGEST_COMMENT = 60, 90  # characters of a value, and of a line
 @dataclass(frozen=True)
 class Sample:
     """A failure that a new case is made from: the line that tells it, where signs look for that (`exception`, `line`),
-    the lines of the log around it, and what the log tells of it."""
+    the lines of the log around it, and what the log says about it."""
 
     message: str
     search_in: str = "exception"
@@ -158,7 +158,7 @@ def with_case(source: str, case: str, text: str) -> str:
     """-> the YAML of an entry with one more case, `text`; all else stays as it is. It goes before the first case
     that has no sign, as those speak of everything that is left.
 
-    Raises BadInput where the entry has a case of this id, or its cases stand in one line.
+    Raises BadInput where the entry has a case of this id, or its cases are in one line.
     """
     root = yaml.compose(source, Loader=Loader)
     if not isinstance(root, yaml.MappingNode):
@@ -236,5 +236,5 @@ def single_quoted(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """-> a YAML scalar: what JSON quotes, YAML reads, but for the line ends and marks that only YAML has."""
+    """-> a YAML scalar: what JSON quotes, YAML reads, except the line ends and marks that only YAML has."""
     return _YAML_ONLY.sub(lambda mark: f"\\u{ord(mark[0]):04x}", json.dumps(text, ensure_ascii=False))

@@ -126,7 +126,7 @@ def _escaped(text: str) -> str:
 
 
 def _cut(regex: str) -> str:
-    """-> a regex of at most 200 characters, cut between words outside of all groups."""
+    """-> a regex of at most 200 characters, cut between words outside all groups."""
     if len(regex) <= LONGEST:
         return regex
     cut = regex[:LONGEST]

@@ -136,7 +136,7 @@ class CaseForm(WordingForm):
 
     `also` holds further signs, each with an example of its own. A case without a sign is a branch, or, without `when`
     too, the entry's fallback. `exclude_hosts` and `advice` are the entry's where they are not given. `expect` is what
-    the case says of its example.
+    the case says about its example.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]

@@ -68,9 +68,9 @@ class PatternForm(_Form):
 class VocabularyForm(_Form):
     """The whole file: `purpose`, `source` and one of `words`, `patterns` and `groups`.
 
-    `ignore_case` and `tells_of` hold for all patterns that do not say otherwise. A folder of one's own that adds to a
-    list need not repeat the purpose. `facts` says what the groups of a list of facts mean; a list with a word on one
-    group has one on each.
+    `ignore_case` and `tells_of` hold for all patterns that do not say otherwise. A folder of the user's own that adds
+    to a list need not repeat the purpose. `facts` says what the groups of a list of facts mean; a list with a word on
+    one group has one on each.
     """
 
     purpose: Filled | None = None

@@ -26,7 +26,7 @@ _LOG = logging.getLogger(__name__)
 SUFFIX = ".jsonl.zst"
 NATIVE = ".native"  # behind the name of a library: what its compiled code prints
 _LONGEST = 4000  # characters of a message that are compared
-_MOST_TRIED = 8  # messages whose words all stand in the text
+_MOST_TRIED = 8  # messages whose words all are in the text
 _BEGIN = re2.compile(r"\W*\w*")  # a message's first word, which stands in its template too unless a value does
 _WORDS = re.compile(r"[A-Za-z][\w.-]{0,60}(?: [A-Za-z][\w.-]{0,60}){0,3}")
 _SPACE = re2.compile(r"\s+")
@@ -176,7 +176,7 @@ def _constants(template: str) -> list[str]:
 
 
 def _values(template: str, text: str) -> tuple[tuple[str, str], ...] | None:
-    """-> the slots of a template with what stands there in a text that begins with it; None where none does."""
+    """-> the slots of a template with what is there in a text that begins with it; None where none does."""
     pieces = parts(template)
     found = re2.match("(?s)" + "".join(map(_regex_of, pieces)) + ("$" if pieces[-1].is_slot else ""), text)
     if found is None:

@@ -1,6 +1,6 @@
 """Masks what differs from job to job in a message: numbers, paths, addresses; for fingerprints hosts and values, too.
 
-Every pattern is linear: no part of one can give back what the next could take.
+Every pattern is linear: no part of one can give back what the next could match.
 """
 
 from __future__ import annotations

@@ -107,11 +107,11 @@ class Matcher:
         return self._patterns.extractors
 
     def prefilter(self, texts: Iterable[str], settled: frozenset[int]) -> dict[str, Seen]:
-        """-> what each text may show, but for the facts in `settled`; those that show nothing are left out."""
+        """-> what each text may show, except the facts in `settled`; those that show nothing are left out."""
         return self._patterns.prefilter.hints(texts, settled)
 
     def apart(self, shown: Sequence[Seen]) -> list[int]:
-        """-> the places of the lines that are to be looked at one by one, of many that show this."""
+        """-> the places of the lines that must be looked at one by one, of many that show this."""
         return self._patterns.prefilter.apart(shown)
 
     @property

@@ -1,4 +1,5 @@
-"""Near matches: a message in, the entry whose message it is but for wrapping, quoting, escapes, typing or a cut out."""
+"""Near matches: a message in, the entry whose message it is apart from wrapping, quoting, escapes, typos or a cut
+out."""
 
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ _ANYWHERE = frozenset({"any", "exception", "line"})
 class Near:
     """An entry that a message nearly shows: how near (of 100), what the log has and what the entry has in its place;
     both are empty where only breaks, quotes and escapes differ. `broad`: only a broad sign of the entry shows then.
-    `is_same`: it is the entry's message for sure, as a sign of the entry shows but for that, or the log was cut inside
-    of a word of it."""
+    `is_same`: it is the entry's message for sure, as a sign of the entry shows apart from that, or the log was cut
+    inside of a word of it."""
 
     entry: Entry
     similarity: float
@@ -104,7 +105,7 @@ class NearSigns:
     def _cut_message(self, query: str) -> Near | None:
         """-> the entry of which alone a message holds `query`: the rest was cut off.
 
-        Words that end where the piece ends make it no piece unless it is long: short messages stand inside of others.
+        Words that end where the piece ends make it no piece unless it is long: short messages stand inside others.
         """
         if len(query) < _SHORTEST_PIECE or " " not in query:
             return None
@@ -160,7 +161,7 @@ class NearSigns:
 
     @cached_property
     def _all_texts(self) -> str:
-        """All messages in one text, a line each: most pieces stand in none of them."""
+        """All messages in one text, a line each: most pieces are in none of them."""
         return "\n".join(message.text for message in self._messages)
 
     @cached_property
@@ -189,7 +190,7 @@ def _whole_words(text: str, start: int, end: int) -> str:
 
 
 def _is_cut(query: str, message: str) -> bool:
-    """-> whether a piece of a message begins or ends inside of a word of it."""
+    """-> whether a piece of a message begins or ends inside a word of it."""
     before, found, behind = message.partition(query)
     joints = ([before[-1] + query[0]] if before else []) + ([query[-1] + behind[0]] if behind else [])
     return bool(found) and any(joint.isalnum() for joint in joints)

@@ -81,7 +81,7 @@ class Prefilter:
         return seen
 
     def apart(self, shown: Sequence[Seen]) -> list[int]:
-        """-> the places of the lines that are to be looked at one by one, of many that show this."""
+        """-> the places of the lines that must be looked at one by one, of many that show this."""
         kinds = dict(zip(map(id, shown), shown, strict=True))
         wanted = {
             at

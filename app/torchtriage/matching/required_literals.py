@@ -55,7 +55,7 @@ def required_literals(pattern: str) -> list[list[str]]:
 
 
 def letters_held(pattern: str, text: str) -> int:
-    """-> how many characters that a regex names one by one stand in a text, in lower case, in which it is found: of
+    """-> how many characters that a regex names one by one are in a text, in lower case, in which it is found: of
     alternatives those of the longest that the text holds, of what may be left out those that are there. So a list of
     words to choose from counts one of them."""
     return _held(_letters(pattern), text) or 0
@@ -74,7 +74,7 @@ def has_required(text: str, required: list[list[str]]) -> bool:
 
 
 def unanchored(pattern: str) -> str:
-    """-> the pattern without `^`: in a raw line a prefix may stand before the text."""
+    """-> the pattern without `^`: in a raw line a prefix may precede the text."""
     return re.sub(r"(?<![\\\[])\^", "", pattern)
 
 
@@ -158,7 +158,7 @@ def _held(letters: _Letters, text: str) -> int | None:
 
 def _worth(literals: list[str]) -> tuple[bool, bool, int, int, int]:
     """Hyperscan looks at the last letters of a literal: where these are many enough, few literals count more. What
-    stands in many lines of a failed run is better than nothing."""
+    is in many lines of a failed run is better than nothing."""
     shortest = min(map(len, literals), default=0)
     common = any(_COMMON.fullmatch(literal) for literal in literals)
     return shortest >= _SHORTEST, not common, min(shortest, _RARE), -len(literals), shortest

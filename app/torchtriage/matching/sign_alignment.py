@@ -1,4 +1,4 @@
-"""Aligns a sign with a text, token by token: how far it matches, what is missing, what stands there instead."""
+"""Aligns a sign with a text, token by token: how far it matches, what is missing, what is there instead."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _INSTEAD = 40  # characters of the text that are shown where a token is missing,
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word or another part of a sign. `state`: matched, different (`instead` stands there), found (further on in the
+    """A word or another part of a sign. `state`: matched, different (`instead` is there), found (further on in the
     text, `instead` before it), missing."""
 
     sign: str

@@ -76,7 +76,7 @@ class Extractor(Protocol):
 
 
 def taken(claimed: bool, events: list[Event]) -> Taken:
-    """-> what `feed` gives back; the list of finished events is emptied."""
+    """-> what `feed` returns; the list of finished events is emptied."""
     if not events:
         return CLAIMED if claimed else NOTHING
     finished = Taken(tuple(events), claimed)

@@ -46,7 +46,7 @@ class Nccl(Extractor):
 
     def rank_of(self, text: str, world_size: int | None) -> int | None:
         """-> the rank of the process that wrote a warning, by the communicator of all ranks; None where the log does
-        not tell of it, or of smaller ones too and not how many ranks there are."""
+        not report it, or of smaller ones too and not how many ranks there are."""
         size = world_size if world_size is not None or len(self._members) != 1 else next(iter(self._members))
         members = self._members.get(size) if size is not None else None
         warned = _WARNED.match(text) if members else None

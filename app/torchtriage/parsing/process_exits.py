@@ -1,4 +1,4 @@
-"""How processes ended, outside of Python: C++ terminate, faulthandler's dump, the shell's and spawn's words."""
+"""How processes ended, outside Python: C++ terminate, faulthandler's dump, the shell's and spawn's words."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class RepeatedFrames:
 
 
 def _moved(line: Line, first: Line, head: Line) -> Line:
-    """-> a line below the head `first`, as it stands below the head of an equal traceback, behind that one's label."""
+    """-> a line below the head `first`, as it is below the head of an equal traceback, behind that one's label."""
     label = head.raw.removesuffix(head.text)
     return head._replace(
         number=head.number + line.number - first.number,

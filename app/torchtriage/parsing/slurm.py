@@ -42,15 +42,15 @@ _NOISE = lazy_regex(
     # What slurmstepd makes do without: the folder that was asked for, a folder for TMPDIR, its accounting of the GPUs.
     r"|couldn't chdir to .*: going to /tmp instead|\bTMPDIR \[|Setting TMPDIR to /tmp|NVML: Failed to get |acct_gather_\w+:"
     r"|_set_limit: +RLIMIT_|Can't propagate RLIMIT_"
-    # What srun says to whoever knocks at its port and speaks another tongue, a scanner for one.
+    # What srun says to anyone who knocks at its port and speaks another tongue, a scanner for one.
     r"|unpack_header: protocol_version|destroy_forward: no init"
     r"|(?:slurm_unpack_received_msg|wrap_on_data): \[[^\]]*\] .*Incompatible versions"
 )
 
 
 class Slurm(Extractor):
-    """One event for each of Slurm's lines that tells of a failure. Task launches that failed are held back until srun
-    tells of which task."""
+    """One event for each of Slurm's lines that reports a failure. Task launches that failed are held back until srun
+    reports which task."""
 
     name: ClassVar = "slurm"
     words: ClassVar = ("slurm", "srun", "salloc", "sbatch", "error: *** ", "fatal: ")

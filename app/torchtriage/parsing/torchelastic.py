@@ -99,7 +99,7 @@ class TorchElastic(Extractor):
         return stream in self._reports
 
     def with_attempt(self, line: Line) -> Line:
-        """-> the line with its attempt; with its rank too, where it belongs to a worker's traceback inside of a report."""
+        """-> the line with its attempt; with its rank too, where it belongs to a worker's traceback inside a report."""
         report = self._reports.get(line.stream)
         if report is None and (line.attempt or not self.attempt):
             return line  # as nearly all
@@ -162,7 +162,7 @@ class TorchElastic(Extractor):
         return None if ended is None else ended - 1
 
     def _ended_before(self, line: Line) -> int | None:
-        """-> how many attempts agents ended in the line's file on its host, as far as both tell of one: each host has an
+        """-> how many attempts agents ended in the line's file on its host, as far as both report one: each host has an
         agent of its own. None where there is none."""
         own = self._ended_at.get((line.file, line.host)) or self._ended_at.get((line.file, None))
         if own is None and line.host is None:

@@ -1,6 +1,6 @@
 """A queue in this process: ids of incidents in, each worked by one of a few threads.
 
-It may forget: what is to be done stands in the database, and is put in again from there.
+It may forget: what must be done is in the database, and is put in again from there.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _ENDING = 20  # seconds for the jobs under way to end
 
 
 class PostgresQueue:
-    """Put ids in at once; they are worked here from `start` to `stop`, and by whoever else works this database."""
+    """Put ids in at once; they are worked here from `start` to `stop`, and by anyone who else works this database."""
 
     def __init__(
         self,
@@ -39,10 +39,10 @@ class PostgresQueue:
         threads: int,
         beat: Callable[[], None] = lambda: None,
     ) -> None:
-        """`address` is what psycopg connects to. `work` raises where an id is to be tried again; `ended` says which ids
+        """`address` is what psycopg connects to. `work` raises where an id must be tried again; `ended` says which ids
         of a list have ended. `beat` is called every few seconds for as long as the queue is worked.
         """
-        logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it tells of every job, and services do too
+        logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it reports every job, and services do too
         self._jobs = procrastinate.App(connector=procrastinate.SyncPsycopgConnector())  # never opened: see `put`
         self._working = (address, work, threads, beat)
         self._answers = CompletionEvents(ended)

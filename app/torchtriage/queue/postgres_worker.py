@@ -1,7 +1,7 @@
-"""Works the jobs that stand in Postgres: an address in, each job done in a thread of this process.
+"""Works the jobs that are in Postgres: an address in, each job done in a thread of this process.
 
 It lives as long as the process. What is in hand outlives the loss of the database: its end is told when that is back.
-Jobs and their tables are procrastinate's; why its own worker is not used stands in decisions/0023.
+Jobs and their tables are procrastinate's; why its own worker is not used is in decisions/0023.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Worker:
     def __init__(
         self, address: dict[str, Any], work: Callable[[str], None], threads: int, beat: Callable[[], None]
     ) -> None:
-        """`work` raises where an id is to be tried again. `beat` is called for as long as all is well."""
+        """`work` raises where an id must be tried again. `beat` is called for as long as all is well."""
         logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # what it warns of is told here, once
         self._address, self._work, self._beat = address, work, beat
         self._free = {
@@ -69,7 +69,7 @@ class Worker:
         self._threads = ThreadPoolExecutor(2 * threads, thread_name_prefix="triage")
         self._stopping = asyncio.Event()
         self._under_way: dict[int, asyncio.Task[bool]] = {}  # by the job's id
-        self._ended: dict[int, bool] = {}  # whether it is to be tried again, until the database knows
+        self._ended: dict[int, bool] = {}  # whether it must be tried again, until the database knows
         self._some_ended = asyncio.Event()
         self._number: int | None = None  # under which the database knows this process
         self._well = False
@@ -163,7 +163,7 @@ class Worker:
         task.add_done_callback(partial(self._end, job_id, free))
 
     async def _do(self, incident_id: str) -> bool:
-        """-> whether it is to be tried again."""
+        """-> whether it must be tried again."""
         try:
             await asyncio.get_running_loop().run_in_executor(self._threads, self._work, incident_id)
         except TriageError as error:

@@ -1,6 +1,6 @@
 """Features of a block of a stored log, by which a search can skip it: bytes in, a few bits out.
 
-Whether a line looks like an error, and which ranks' labels stand in it. A bit too many costs time; none is missing.
+Whether a line looks like an error, and which ranks' labels are in it. A bit too many costs time; none is missing.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ class Hit(NamedTuple):
 
 @dataclass(slots=True)
 class HitSelection:
-    """The hits of one file, block by block. `skipped` counts the lines that were passed over. A line that shows patterns
-    in `latest` alone is none; `newest` is where the last one of them stands in the block."""
+    """The hits of one file, block by block. `skipped` counts the lines that were skipped. A line that shows patterns
+    in `latest` alone is none; `newest` is where the last one of them is in the block."""
 
     scanner: Scanner
     wide: frozenset[int]

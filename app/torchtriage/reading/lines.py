@@ -82,7 +82,7 @@ def _may_hold_more(text: str) -> bool:
 
 
 def _show_custom_label(texts: list[str]) -> bool:
-    """-> whether a label that no table knows stands before a traceback in texts that are bare of all others."""
+    """-> whether a label that no table knows precedes a traceback in texts that are bare of all others."""
     return any(
         label_before_traceback(text, texts[at + 1 : at + 1 + _BELOW]) is not None
         for at, text in enumerate(texts)
@@ -109,7 +109,7 @@ class _Reader:
         self._records = RecordLines(known, verbatim)
         self._custom = [known.custom.pattern] if known.custom else []
         self._prefix = f"{file_origin.log or file_origin.file or ''}|"
-        # What the file says of a line that says nothing itself.
+        # What the file says about a line that says nothing itself.
         self._of_file = (
             file_origin.file, file_origin.rank, file_origin.local_rank, file_origin.host, None, self._prefix, file_origin.attempt, file_origin.pod, file_origin.node
         )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.times import iso, iso_time
 
-# Names of fields, the likelier first. Objects inside of objects are looked through level by level.
+# Names of fields, the likelier first. Objects inside objects are looked through level by level.
 _LOG_LINES = (
     "log",
     "line",
@@ -96,9 +96,9 @@ _MOST_PAIRS = 64  # a line with more is something else
 
 
 class Record(NamedTuple):
-    """What one record holds: the lines that a writer printed, and what its other fields say of them.
+    """What one record holds: the lines that a writer printed, and what its other fields say about them.
 
-    `message` is the text as it stands there. `whole` is False where a log driver cut a long line and the next record
+    `message` is the text as it is there. `whole` is False where a log driver cut a long line and the next record
     goes on with it.
     """
 
@@ -206,7 +206,7 @@ def logfmt_fields(text: str) -> dict[str, str]:
 
 
 def _unquoted_value(value: str) -> str:
-    """-> a value without its quotes; Go escapes as JSON does, but for control characters."""
+    """-> a value without its quotes; Go escapes as JSON does, except control characters."""
     if value[:1] != '"':
         return value
     try:

@@ -55,7 +55,7 @@ def is_pickled_dump(head: bytes) -> bool:
 
 
 def as_text(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields the dump as lines of JSON: what it tells of its process groups, then one line an entry."""
+    """Yields the dump as lines of JSON: what it says about its process groups, then one line an entry."""
     try:
         dump = _unpickled(whole(chunks, MOST_BYTES))
         yield from _lines(dump)

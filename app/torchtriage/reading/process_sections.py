@@ -23,7 +23,7 @@ class Sections:
     _places: FileOrigins = field(default_factory=FileOrigins)
 
     def settled(self, lines: Sequence[Line], said: Set[str]) -> Sequence[Line]:
-        """-> the lines, with what the heading above each tells of its writer, where the line itself does not; `said`:
+        """-> the lines, with what the heading above each says about its writer, where the line itself does not; `said`:
         which of the marks they hold."""
         if not self._open and said.isdisjoint(MARKS):
             return lines

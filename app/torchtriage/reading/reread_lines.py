@@ -107,7 +107,7 @@ def _look(file: LogFile, origin: FileOrigin, spans: Sequence[Span], tail: bool, 
 
 
 def _lines_in(block: bytes, first: int, last: int, spans: Sequence[Span]) -> Iterator[tuple[int, str]]:
-    """Yields the lines of a block that stand in a span; `first` and `last` are the numbers of its own."""
+    """Yields the lines of a block that are in a span; `first` and `last` are the numbers of its own."""
     inside = [span for span in spans if span.first <= last and span.last >= first]
     if not inside:
         return

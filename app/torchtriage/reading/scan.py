@@ -49,7 +49,7 @@ class Scanner:
         return fewer
 
     def ends(self, data: bytes, ignored_patterns: Collection[int] = ()) -> tuple[list[tuple[int, int]], int]:
-        """-> (pattern's index, byte after the match) for each match in `data`, in order of the end, but for the
+        """-> (pattern's index, byte after the match) for each match in `data`, in order of the end, except the
         `ignored_patterns`; and how many matches of those there were."""
         found: list[tuple[int, int]] = []
         ignored = 0

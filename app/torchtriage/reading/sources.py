@@ -152,7 +152,7 @@ def _raise(error: UnreadableLog) -> Iterator[bytes]:
 
 
 def _files(path: Path, name: str) -> Iterator[LogFile]:
-    """Yields the log files inside of one file on disk; each must be read before the next is asked for."""
+    """Yields the log files inside one file on disk; each must be read before the next is asked for."""
     found, unread = False, 0
     _refuse_wrong_ending(path)
     for inside in _named_errors(str(path), unpack(Upload(name, _read(path)), Budget(None))):

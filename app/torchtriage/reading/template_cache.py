@@ -15,7 +15,7 @@ _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 
 class Template(NamedTuple):
     """Where a line has its rank and its time, None where it has none; `begin`: where its text begins, behind torch's own
-    label of the rank, or 0 where nothing stands before it."""
+    label of the rank, or 0 where nothing precedes it."""
 
     begin: int
     rank: slice | None
@@ -32,7 +32,7 @@ def without_digits(lines: list[str]) -> list[bytes]:
 
 def template_of(raw: str, origin: Origin) -> Template | None:
     """-> where a line, of which `strip_prefixes` gave `origin`, has its rank and its time, and with it all lines that
-    differ in digits alone; None where another label stands before it, or where other digits may mean something else."""
+    differ in digits alone; None where another label precedes it, or where other digits may mean something else."""
     label = TORCH_RANK.match(raw) if raw.startswith("[rank") and origin.text is not raw else None
     begin, stream = (label.end(), f"{label['torch_rank']}/") if label else (0, "")
     text = raw[begin:]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _FIRST, _CHUNK = 64 << 10, 1 << 20  # bytes that are unpacked at once: few at first, so that `watch` is called soon
 _DEPTH = 3  # a .gz in a .tar.gz that was sent with Content-Encoding is three
-_MOST_FILES = 25_000  # two of each of 10,000 ranks, and what stands beside them
+_MOST_FILES = 25_000  # two of each of 10,000 ranks, and what is beside them
 _MOST_MEMBERS = 4 * _MOST_FILES  # of archives: folders and links too
 _OVERHEAD = 16 << 20  # bytes that an archive can have beside its files
 _FREELY = 32 << 20  # bytes that may come out of any few
@@ -94,7 +94,7 @@ class Budget:
             yield chunk
 
     def member(self, archive: Upload, is_file: bool) -> None:
-        """Counts what stands in archives; raises UnreadableLog where that is too much."""
+        """Counts what is in archives; raises UnreadableLog where that is too much."""
         self._members += 1
         if is_file:
             self._files += 1
@@ -217,13 +217,13 @@ def _members(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload
             source.headers_left = _HEADERS
         source.headers_left = None
         for _ in source.all():
-            pass  # what stands behind the end is read too: a cut of the whole shows there only
+            pass  # what follows the end is read too: a cut of the whole shows there only
     if not found:
         raise UnreadableLog(f"{clean_name(upload.name)}: an archive without files")
 
 
 def _zipped(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]:
-    """Yields what a zip archive holds, in the order of a folder; its list of contents stands at its end, so it is kept on disk."""
+    """Yields what a zip archive holds, in the order of a folder; its list of contents is at its end, so it is kept on disk."""
     import zipfile  # as above
 
     ways = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others unpack without any bound on memory

@@ -44,7 +44,7 @@ class Windows:
     Lines that show a pattern in `latest` open no window; `passing` collects the last ones of them, one a block, each
     as (number of the first line, bytes) with the lines close above it.
     After the iteration `size` (bytes) and `lines` are the size of the file, and `skipped` counts the hits that were
-    passed over because there were too many like them, `long` the kept lines that are longer than what is looked at.
+    skipped because there were too many like them, `long` the kept lines that are longer than what is looked at.
     """
 
     scanner: Scanner
@@ -122,7 +122,7 @@ class Windows:
         return _without(spans, known), short
 
     def _cut(self, block: bytes, spans: list[tuple[int, int]], above: int) -> Generator[tuple[int, bytes], None, int]:
-        """Yields the spans in pieces, but for lines that were yielded before; returns the number of the block's last
+        """Yields the spans in pieces, except lines that were yielded before; returns the number of the block's last
         line, where `above` is that of the line above it."""
         counted = 0
         for start, end in spans:
@@ -225,7 +225,7 @@ def _forward(block: bytes, at: int, lines: int, kept: int = 0) -> tuple[int, int
     """-> the end of the line that stands `lines` below the one at byte `at`, or of the block, where all of it is `kept`;
     and how many of them the block lacks."""
     if kept == len(block):
-        near = block.count(b"\n", at, at + _LINE * (lines + 1))  # Most often so many lines stand right below.
+        near = block.count(b"\n", at, at + _LINE * (lines + 1))  # Most often so many lines are right below.
         return kept, 0 if near > lines else max(lines + 1 - block.count(b"\n", at), 0)
     end = at
     for done in range(lines + 1):

@@ -48,7 +48,7 @@ def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime 
                 writer.write(chunk)
             files.append(StoredFile(file.name, *writer.finish()))
             writers.append(writer)
-        if job.exit_code is None and job.state is None:  # which say of an empty log, too, how its run ended
+        if job.exit_code is None and job.state is None:  # which say about an empty log, too, how its run ended
             refuse_empty(files)
         service.blobs.keep(writers)
         kept = Received(_clean(job), StoredLog(_digest(files), tuple(files)), at or datetime.now(UTC))
@@ -57,7 +57,7 @@ def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime 
 
 
 def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
-    """Yields the log files inside of uploads, under names of their own, in UTF-8 and without secrets; each must be read
+    """Yields the log files inside uploads, under names of their own, in UTF-8 and without secrets; each must be read
     before the next.
 
     Raises UnreadableLog for what is broken or no text, LogTooLarge.

@@ -42,7 +42,7 @@ class Launch:
 
 
 def log_of(launch: Launch, entry: Entry | None, rank: int, chance: Random) -> str:
-    """-> the log of a launch in which `rank` failed as `entry` says; None is one that came to its end."""
+    """-> the log of a launch in which `rank` failed as `entry` says; None is one that completed."""
     lines = [*_start(launch), *_training(launch, chance)]
     if entry is None:
         lines += [_say(launch, 0, f"{_at(launch.failed)} | Training completed, model saved to /ckpt/final")]

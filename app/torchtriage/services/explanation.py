@@ -1,4 +1,4 @@
-"""Asks a language model about a failure, for whoever wants that: off by default, and nothing is sent unasked.
+"""Asks a language model about a failure, for anyone who wants that: off by default, and nothing is sent unasked.
 
 The model gets the brief and no more. What it says is held against the log line by line, kept beside the verdict, and
 never changes it. The service asks through the outbox, like for everything that leaves it; the command line at once.
@@ -34,7 +34,7 @@ _LONGEST_TEXT = 200_000  # characters of an answer that are looked at
 
 
 def ask_model(settings: Settings, brief: Brief, lang: Language) -> Explanation:
-    """-> what the model of the settings says of a brief, held against its lines, in one call.
+    """-> what the model of the settings says about a brief, held against its lines, in one call.
 
     Raises SettingError where no model is set, Undelivered."""
     if not settings.llm_url:
@@ -43,7 +43,7 @@ def ask_model(settings: Settings, brief: Brief, lang: Language) -> Explanation:
     headers = {"Content-Type": "application/json"}
     if settings.llm_key:
         headers["Authorization"] = f"Bearer {settings.llm_key}"
-    # Whoever sets the address may well mean a model in the own network.
+    # The operator who sets the address may mean a model on the internal network.
     address = settings.llm_url.rstrip("/") + "/chat/completions"
     content = json.dumps(asked, ensure_ascii=False).encode("utf-8", "replace")
     answer = Outgoing(private=True).post(address, content, headers, settings.llm_seconds)

@@ -1,4 +1,4 @@
-"""Reads, lists, changes, merges and splits groups; every change is written into the trail."""
+"""Reads, lists, changes, merges and splits groups; every change is written into the audit log."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def read_log(
 
 
 def give_feedback(service: Service, incident_id: str, said: Feedback) -> Incident:
-    """Keeps what somebody says of an incident's verdict -> the incident. Raises NotFound."""
+    """Keeps what somebody says about an incident's verdict -> the incident. Raises NotFound."""
     if said.entry is not None and said.entry not in service.knowledge.entries:
         raise NotFound("no such entry", entry=said.entry[:100])
     said = replace(said, note=cleaned(said.note))

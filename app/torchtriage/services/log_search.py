@@ -16,7 +16,7 @@ from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
 from torchtriage.reading.prefixes.strip import learn_labels, strip_prefixes
 from torchtriage.services.service import Service
 
-SECONDS = 0.5  # of one look; whoever wants to know more asks again from where it ended
+SECONDS = 0.5  # of one look; anyone who wants to know more asks again from where it ended
 _SAMPLE = 200  # first lines of a file, which tell how its lines are labelled
 _LONGEST = 16 << 10  # bytes of a line that are shown
 _PREFIX = 400  # characters of a line in which its rank stands

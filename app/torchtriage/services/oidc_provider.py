@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
 _CLOCKS = 60  # seconds that the provider's clock and ours may differ
 _TIMEOUT = 10.0  # seconds
-_KEPT = 3600.0  # seconds that what the provider tells of itself is remembered
+_KEPT = 3600.0  # seconds that what the provider says about itself is remembered
 _LONGEST_NAME = 200
 
 
@@ -100,7 +100,7 @@ class Provider:
         return Caller(_name(claims), frozenset(map(Scope, scopes)))
 
     def _known(self) -> dict[str, Any]:
-        """-> what the provider tells of itself."""
+        """-> what the provider says about itself."""
         until, metadata = self._metadata
         if time.monotonic() < until:
             return metadata
@@ -141,7 +141,7 @@ def _unavailable(error: Exception) -> ProviderUnavailable:
 
 
 def _name(claims: dict[str, Any]) -> str:
-    """-> the name in the trail of changes; one that people can choose stands beside the one they can't."""
+    """-> the name in the audit log; one that people can choose is beside the one they can't."""
     if claims.get("email") and claims.get("email_verified") is True:
         return str(claims["email"])[:_LONGEST_NAME]
     called = claims.get("preferred_username") or claims.get("email")

@@ -100,7 +100,7 @@ def send_test(service: Service, channel: str, by: str) -> None:
 def list_outbox(
     service: Service, state: SendState | None = None, limit: int = 50, cursor: str | None = None
 ) -> Page[OutboxItem]:
-    """-> what is to be sent, was sent or could not be, the newest first. Raises BadCursor."""
+    """-> what must be sent, was sent or could not be, the newest first. Raises BadCursor."""
     with service.database.reading() as session:
         return outbox.listed(session, state, limit, cursor)
 

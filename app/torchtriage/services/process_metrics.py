@@ -43,7 +43,7 @@ class Counters:
             self.hold_back(what)
 
     def serve(self, host: str, port: int) -> Callable[[], None]:
-        """Shows them to whoever asks there, for a process that has no page -> what ends that. Raises OSError."""
+        """Shows them to anyone who asks there, for a process that has no page -> what ends that. Raises OSError."""
         server, thread = start_http_server(port, host, self.registry)
 
         def stop() -> None:

@@ -41,7 +41,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Incidents received before `before` are to be forgotten: `count` of `total`, `late` of them since a day."""
+    """Incidents received before `before` must be forgotten: `count` of `total`, `late` of them since a day."""
 
     before: datetime
     count: int

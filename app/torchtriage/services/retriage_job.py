@@ -1,6 +1,6 @@
 """Retriage in the background of a service: first what today's knowledge would change, then, if somebody says so, that.
 
-One at a time for a database. How far it is stands there, so that every server of it tells the same, and each can apply
+One at a time for a database. Its progress is stored there, so that every server shows the same, and each can apply
 what another found.
 """
 

@@ -1,4 +1,4 @@
-"""Saved views of the list of incidents: everyone sees them; every change is written into the trail."""
+"""Saved views of the list of incidents: everyone sees them; every change is written into the audit log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def list_views(service: Service) -> list[View]:
 
 
 def save_view(service: Service, name: str, query: str, by: str) -> View:
-    """Keeps a view, in place of one of the same name. Raises BadInput where it has no name or is too long."""
+    """Keeps a view, instead of one of the same name. Raises BadInput where it has no name or is too long."""
     name, query = " ".join(cleaned(name).split()), cleaned(query)
     if not name or len(name) > LONGEST_NAME or len(query) > LONGEST_QUERY:
         raise BadInput(f"a view name has 1 to {LONGEST_NAME} characters")

@@ -43,7 +43,7 @@ _SILENT = 30  # seconds without a heartbeat of the queue's
 
 
 class Queue(Protocol):
-    """What is to be triaged, by id."""
+    """What needs triage, by id."""
 
     def put(self, session: Session, waiting: Sequence[tuple[str, int]]) -> None:
         """Once the session's transaction is committed, the ids are in the queue, each with the bytes of its log."""
@@ -152,7 +152,7 @@ def close_service(service: Service) -> None:
 
 
 def put_what_waits(service: Service) -> None:
-    """Puts what is to be triaged and is not in the queue into it: after a crash, and after the storage was away.
+    """Puts what needs triage and is not in the queue into it: after a crash, and after the storage was away.
 
     Raises StorageUnavailable.
     """

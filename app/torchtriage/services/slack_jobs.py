@@ -1,6 +1,6 @@
-"""What the outbox does for Slack: takes in logs that somebody handed in there, and answers them.
+"""What the outbox does for Slack: takes in logs that somebody submitted there, and answers them.
 
-Each function does an item's work and gives back what is to be kept with its end. They raise Undelivered and NotFound.
+Each function does an item's work and returns what must be kept with its end. They raise Undelivered and NotFound.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ReplyTarget:
 
 @dataclass(frozen=True, slots=True)
 class SubmittedLog:
-    """What somebody handed in. `dropped`: a file that was shared with no word to us, so that only logs are taken."""
+    """What somebody submitted. `dropped`: a file that was shared with no word to us, so that only logs are taken."""
 
     user: str
     channel_name: str
@@ -86,7 +86,7 @@ def take(service: Service, item: OutboxItem) -> Keep:
 
 
 def answer(service: Service, item: OutboxItem) -> Keep:
-    """Answers whoever handed a log in with its verdict."""
+    """Answers the sender of a log with its verdict."""
     from torchtriage.chat.slack_blocks import message  # here, as the outbox works without the extra `slack`
 
     if item.incident is None:
@@ -120,7 +120,7 @@ def _replying(key: str, where: ReplyTarget, text: str) -> Keep:
 
 
 def _answering(key: str, where: ReplyTarget, incident: str) -> Keep:
-    # Two messages can tell of the same file; in a thread it is answered once.
+    # Two messages can report the same file; in a thread it is answered once.
     place = f"{incident} {where.channel} {where.thread}" if where.thread else key
     wanted = Wanted(f"slack answer {place}", ANSWER, CHANNEL, incident, detail={"where": fields_form(where)})
     return lambda session: outbox.put_for_verdict(session, wanted, datetime.now(UTC))
@@ -178,7 +178,7 @@ class _SharedFile:
 
 
 def _file(service: Service, file: str, channel: str) -> _SharedFile:
-    """-> what Slack says of a file. Raises Undelivered."""
+    """-> what Slack says about a file. Raises Undelivered."""
     slack = service.channels.slack
     if slack is None:
         raise Undelivered("files need a bot token (TRIAGE_SLACK_BOT_TOKEN)")

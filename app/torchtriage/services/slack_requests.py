@@ -72,7 +72,7 @@ def event(service: Service, key: str, payload: dict[str, Any]) -> Answer:
     if kind not in ("file_shared", "app_mention"):
         return None
     happened = Event.of(payload["event"])
-    if told.event_id:  # sent again it is signed anew
+    if told.event_id:  # sent again it is signed again
         key = f"slack event {told.event_id}"
     user, channel = happened.user_id or happened.user, happened.channel_id or happened.channel
     if happened.bot_id or user in {known.user_id for known in told.authorizations if known.is_bot}:
@@ -127,7 +127,7 @@ def _button(service: Service, key: str, sent: Interaction) -> Answer:
 
 
 def _do(service: Service, action: str, about: str, by: str) -> str | None:
-    """Does what a button says -> what is said of it. Raises NotFound."""
+    """Does what a button says -> what is said about it. Raises NotFound."""
     lang = language(service)
     if action in ("mute", "resolve"):
         change = GroupChange(mute=MUTED_FOR) if action == "mute" else GroupChange(status=GroupStatus.RESOLVED)

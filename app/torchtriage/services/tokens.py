@@ -90,7 +90,7 @@ def end_session(database: Database, secret: str) -> None:
 def changes(
     database: Database, subject: str | None, limit: int, cursor: str | None = None, by: str | None = None
 ) -> Page[Change]:
-    """-> the trail of a subject, as in `group 7`, of somebody, or of all; the latest first. Raises BadCursor."""
+    """-> the audit log of a subject, as in `group 7`, of somebody, or of all; the latest first. Raises BadCursor."""
     with database.reading() as session:
         return audit_log.listed(session, subject, limit, cursor, by)
 
@@ -118,7 +118,7 @@ def _make(database: Database, token: Token, by: str, action: str) -> tuple[str, 
 
 
 def _told(token: Token) -> dict[str, Any]:
-    """-> what the trail says of a token."""
+    """-> what the audit log says about a token."""
     told = {"name": token.name, "scopes": sorted(token.scopes), "expires_at": iso(token.expires_at)}
     return told | ({"token": token.begun_with} if token.session else {})
 

@@ -62,7 +62,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class LogResult:
-    """What a shard's file says of one log: its verdict, or why there is none."""
+    """What a shard's file says about one log: its verdict, or why there is none."""
 
     key: str
     etag: str
@@ -164,7 +164,7 @@ def triage_shard(work: Work, shard: Shard) -> Counter[str]:
 
 
 def triage_log(work: Work, log: ArchivedLog) -> LogResult:
-    """-> what is said of one log; runs in any process. Raises StorageUnavailable, KnowledgeError."""
+    """-> what is said about one log; runs in any process. Raises StorageUnavailable, KnowledgeError."""
     answer = _triaged(_engine(work.knowledge_dirs), Archive(work.source), log, work)
     return _redacted(work, LogResult.of(log, answer))
 

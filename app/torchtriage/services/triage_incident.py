@@ -35,7 +35,7 @@ _LOST = "the triage process died {} times while it read this log; the log may be
 def triage_incident(service: Service, incident_id: str) -> None:
     """received → triaging → triaged, or failed with the reason; does nothing where it has ended.
 
-    Raises StorageUnavailable and Interrupted where it is to be tried again later.
+    Raises StorageUnavailable and Interrupted where it must be tried again later.
     """
     service.uploads.wait_until_few(_LONGEST_WAIT)
     claimed = service.claim_commits.put(incident_id, partial(_claim, service)).result()

@@ -23,7 +23,7 @@ def triage_upload(service: Service, uploads: Iterable[Upload], lang: Language) -
 
 
 def spool(service: Service, uploads: Iterable[Upload], lang: Language) -> tuple[Order, AbstractContextManager[Any]]:
-    """-> what is to be triaged, and the folder that its logs were unpacked to, for `triage_spooled`.
+    """-> what needs triage, and the folder that its logs were unpacked to, for `triage_spooled`.
 
     Raises UnreadableLog, LogTooLarge, StorageUnavailable, and what reading the uploads raises; nothing is left then.
     """

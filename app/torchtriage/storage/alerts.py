@@ -1,4 +1,5 @@
-"""What decides if people are told of a group. Each function is one step of a transaction that its caller opened."""
+"""What decides whether people are alerted about a group. Each function is one step of a transaction that its caller
+opened."""
 
 from __future__ import annotations
 

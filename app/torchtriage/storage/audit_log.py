@@ -1,4 +1,4 @@
-"""The trail of changes in the database. Each function is one step of a transaction that its caller opened."""
+"""The audit log in the database. Each function is one step of a transaction that its caller opened."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torchtriage.storage.tables import ChangeRow
 
 
 def add(session: Session, change: Change) -> None:
-    """What people wrote goes in without the secrets in it: rows of the trail are never taken away."""
+    """What people wrote goes in without the secrets in it: rows of the audit log are never taken away."""
     detail = _clean(change.detail)
     session.add(ChangeRow(at=change.at, by=change.by, action=change.action, subject=change.subject, detail=detail))
 

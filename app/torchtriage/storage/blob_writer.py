@@ -73,7 +73,7 @@ class BlobWriter:
         return zstd_frames.Index(self._entries, self._last not in (b"", b"\n"), marks)
 
     def _framed(self, data: bytes) -> bytes:
-        """-> a frame that holds the data, which the index tells of from here on."""
+        """-> a frame that holds the data, which the index reports from here on."""
         compressed = compress(data, options=_OPTIONS)
         self._entries.append(zstd_frames.Entry(len(compressed), len(data), data.count(b"\n")))
         self._mark(data)

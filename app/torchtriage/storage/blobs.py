@@ -54,7 +54,7 @@ class BlobStore:
         self._data_dir = data_dir
         with told():
             self._objects = None if self._root else S3Objects(url)
-            # Whoever asks whether it is there does not wait as long as a log does.
+            # Anyone who asks whether it is there does not wait as long as a log does.
             self._probed = None if self._root else S3Objects(url, once=True)
             self._store = self._objects or LocalFiles(Path(url))
             self._identity = _identity(self._root) if self._root else None
@@ -104,7 +104,7 @@ class BlobStore:
             objects.put(_key(sha256), path)
 
     def _named(self, sha256: str, path: Path, root: Path) -> Path:
-        """Gives a settled file its name -> the folder that holds it, which is to be settled too."""
+        """Gives a settled file its name -> the folder that holds it, which must be settled too."""
         place = root / _key(sha256)
         try:
             try:

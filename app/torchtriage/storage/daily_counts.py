@@ -1,8 +1,8 @@
 """Verdicts counted ahead, so that pages about a year need not read a million incidents (docs/decisions/0010).
 
-Counts change in the transaction that changes their incident, which holds that incident's row: whoever gives, changes or
-removes verdicts calls `move` or `update_all` last, with what each was and what it is, and only once. Rows of counts are
-written in one order by everyone, so that two transactions never wait for each other.
+Counts change in the transaction that changes their incident, which holds that incident's row: anyone who gives, changes
+or removes verdicts calls `move` or `update_all` last, with what each was and what it is, and only once. Rows of counts
+are written in one order by everyone, so that two transactions never wait for each other.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ def _prepare_postgres(durable: bool, connection: Any, _record: Any) -> None:
 
 
 def _leave_read_only(context: ExceptionContext) -> None:
-    """A server that takes no writes any more may have been demoted: all connections are made anew."""
+    """A server that takes no writes any more may have been demoted: all connections are recreated."""
     if _sqlstate(context.original_exception) == _READ_ONLY:
         context.is_disconnect = True
 

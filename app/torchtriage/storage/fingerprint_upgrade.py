@@ -71,7 +71,7 @@ def carry(session: Session, fingerprint: str, seen: Mapping[str, int], knowledge
     """Notes where the logs of a fingerprint belong now: `seen` is how many of those looked at have which one.
 
     Its group goes on under the one that most of them have. -> incidents that came meanwhile and have their right group
-    now: people are to be told of them what there is to tell there.
+    now: people must be told of them what there is to tell there.
     """
     regroup_alone(session)
     row = session.get(FingerprintRow, fingerprint)
@@ -87,13 +87,15 @@ def carry(session: Session, fingerprint: str, seen: Mapping[str, int], knowledge
         if new != heir and known is None:
             session.add(SuccessionRow(fingerprint=fingerprint, successor=new, heir=False))
             _came_out(session, row.group_number, new)
-        elif new == heir and not (known and known.heir):  # else it was before, and people may have parted the two since
+        elif new == heir and not (
+            known and known.heir
+        ):  # else it was before, and people may have separated the two since
             told += _bequeath(session, fingerprint, new, knowledge)
     return told
 
 
 def settle(session: Session, now: datetime) -> int:
-    """Comes when all were looked at: groups that were made meanwhile are new, and what is to be told of them is due
+    """Comes when all were looked at: groups that were made meanwhile are new, and what must be said about them is due
     -> how many there were."""
     provisional = select(GroupRow.number).where(GroupRow.provisional)
     _tell_now(session, [OutboxRow.group_number.in_(provisional)], now)
@@ -102,7 +104,7 @@ def settle(session: Session, now: datetime) -> int:
 
 
 def _of_other(knowledge: str) -> list[ColumnElement[bool]]:
-    # What stands behind a blank was added where people split a group, and goes where the rest of it does.
+    # What follows a blank was added where people split a group, and goes where the rest of it does.
     return [FingerprintRow.knowledge.is_distinct_from(knowledge), ~FingerprintRow.fingerprint.contains(" ")]
 
 
@@ -185,7 +187,7 @@ def _unite(session: Session, mine: FingerprintRow, own: GroupRow, other: GroupRo
 def _absorb(session: Session, number: int, root: GroupRow, new: GroupRow) -> list[str]:
     """Makes a group that came meanwhile part of the one that it is: of group `number`, which leads to `root`.
 
-    What was to be told of it as a new failure is not. -> as `carry`.
+    What had to be said about it as a new failure is not. -> as `carry`.
     """
     leads = update(FingerprintRow).where(FingerprintRow.group_number == new.number).values(group_number=number)
     session.execute(leads, execution_options=_UNSYNCHRONIZED)
@@ -225,7 +227,7 @@ def _came_out(session: Session, number: int, new: str) -> None:
 
 
 def _is_known(session: Session, group: GroupRow) -> None:
-    """Nobody is told of a group that came meanwhile that it is new; what else there is to tell of it is due."""
+    """Nobody is told of a group that came meanwhile that it is new; what else there is to say about it is due."""
     group.provisional = False
     session.flush()
     here = OutboxRow.group_number == group.number

@@ -20,7 +20,7 @@ from torchtriage.storage import audit_log
 from torchtriage.storage.database import lock
 from torchtriage.storage.tables import FingerprintRow, GroupRow, SplitRow, SuccessionRow
 
-BY_ITSELF = "torchtriage"  # in the trail
+BY_ITSELF = "torchtriage"  # in the audit log
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class NewMember:
 def join(session: Session, incidents: Sequence[NewMember]) -> list[int]:
     """Counts incidents to the groups of their fingerprints, which are made where there are none -> their numbers.
 
-    A resolved group is open again, and no longer muted, where an incident is younger than the decision; the trail
-    tells of that.
+    A resolved group is open again, and no longer muted, where an incident is younger than the decision; the audit log
+    reports that.
     """
     if not incidents:
         return []
@@ -102,7 +102,7 @@ def _more(number: int, one: NewMember) -> dict[str, Any]:
 
 
 def record_reopening(session: Session, number: int) -> None:
-    """Writes into the trail that a resolved group is open again."""
+    """Writes into the audit log that a resolved group is open again."""
     detail = {"before": {"status": GroupStatus.RESOLVED.value}, "after": {"status": GroupStatus.OPEN.value}}
     audit_log.add(session, Change(datetime.now(UTC), BY_ITSELF, "regress", f"group {number}", detail))
 

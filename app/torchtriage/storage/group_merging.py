@@ -3,8 +3,8 @@
 A fingerprint has a group of its own from the first incident on. A merge hangs a group under another and moves its
 incidents there; the fingerprints stay where they are, so that it can be undone. A split tells incidents of one
 fingerprint apart by a property, which becomes part of the fingerprint. What other knowledge makes of fingerprints is
-in `succession`. Each function is one step of a transaction that its caller opened; whoever changes the incidents of a
-group holds the locks of its fingerprints.
+in `succession`. Each function is one step of a transaction that its caller opened; anyone who changes the incidents of
+a group holds the locks of its fingerprints.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def lock_before_leaving(session: Session, number: int | None, also: Iterable[str
 
 
 def regroup_alone(session: Session) -> None:
-    """Comes before groups are joined or parted: nobody else does, and no incident leaves one, meanwhile."""
+    """Comes before groups are joined or separated: nobody else does, and no incident leaves one, meanwhile."""
     lock(session, _REGROUPING)
 
 

@@ -1,8 +1,8 @@
 """Hosts on which runs failed first. Each function is one step of a transaction.
 
 Which hosts come first, how often each failed and what that cost is told by counts that are kept, and by the incidents
-of days that are looked at only in part. What else is told of a host is read from an index, for the hosts that are shown
-alone: the causes and jobs of its latest failures, however many it has.
+of days that are looked at only in part. What else is said about a host is read from an index, for the hosts that are
+shown alone: the causes and jobs of its latest failures, however many it has.
 """
 
 from __future__ import annotations

@@ -100,7 +100,8 @@ def having(session: Session, digest: str) -> list[str]:
 
 
 class Removed(NamedTuple):
-    """What is left of an incident that was taken away: the digests of its files, and what the audit log says of it."""
+    """What is left of an incident that was taken away: the digests of its files, and what the audit log says about
+    it."""
 
     digests: tuple[str, ...]
     audit_detail: dict[str, Any]

@@ -34,7 +34,7 @@ _ADD_FILES = insert(cast(Table, FileRow.__table__))
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A log that is kept, and what its sender said of it."""
+    """A log that is kept, and what its sender said about it."""
 
     job: Job
     log: StoredLog

@@ -1,6 +1,6 @@
-"""What is to be sent, in the database. Each function is one step of a transaction that its caller opened.
+"""Messages to send, in the database. Each function is one step of a transaction that its caller opened.
 
-An item is put in with the change that it tells of. Who sends it takes it for a while (`claim`) and again and again
+An item is put in with the change that it reports. Who sends it takes it for a while (`claim`) and again and again
 for another (`renew`); where that process is lost, the while ends and another takes it. A channel is sent to by one at a
 time, at its pace. A clock that goes back holds nothing up: what can't have been meant by the clock of today is due.
 """
@@ -60,7 +60,7 @@ def put(session: Session, wanted: Wanted, now: datetime, delay: float = 0) -> bo
 
 
 def put_for_verdict(session: Session, wanted: Wanted, now: datetime) -> None:
-    """Puts in what is to be sent when the incident has its verdict, or failed; at once where it has."""
+    """Puts in what must be sent when the incident has its verdict, or failed; at once where it has."""
     # Held, so that the verdict does not come in between and leave it waiting.
     query = select(IncidentRow.state).where(IncidentRow.number == number_of(wanted.incident or ""))
     state = session.execute(query.with_for_update()).scalar_one_or_none()
@@ -70,7 +70,7 @@ def put_for_verdict(session: Session, wanted: Wanted, now: datetime) -> None:
 
 
 def is_coming(session: Session, kind: str, channel: str, group: str) -> bool:
-    """-> whether an item that nobody took yet will tell of a group's state as this transaction leaves it."""
+    """-> whether an item that nobody took yet will report a group's state as this transaction leaves it."""
     query = select(OutboxRow.number).where(
         OutboxRow.group_number == number_of(group),
         OutboxRow.kind == kind,

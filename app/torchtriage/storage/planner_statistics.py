@@ -14,7 +14,7 @@ _TABLES = ("incidents", "incident_files", "incident_search", "groups", "counts",
 
 
 def refresh(database: Database) -> None:
-    """Looks at all tables anew. Raises StorageUnavailable."""
+    """Looks at all tables again. Raises StorageUnavailable."""
     with database.transaction(durable=False) as session:
         if database.is_sqlite:
             session.execute(text(f"PRAGMA analysis_limit={_LOOKED_AT}"))

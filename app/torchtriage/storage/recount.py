@@ -1,4 +1,4 @@
-"""Counts everything anew, from the incidents: after data was put in or changed by other means than this program.
+"""Recomputes all counts from the incidents, after data was changed by other means than this program.
 
 Each function is one step of a transaction that its caller opened.
 """

@@ -79,5 +79,5 @@ def _kept(session: Session, query: object, asked: dict[str, object]) -> list[Tri
 
 
 def _key(outcome: str, entry: str | None, fingerprint: str | None) -> VerdictKey:
-    # What stands behind a blank was added where people split a group.
+    # What follows a blank was added where people split a group.
     return VerdictKey(outcome, entry, fingerprint and fingerprint.partition(" ")[0])

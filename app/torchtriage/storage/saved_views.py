@@ -26,7 +26,7 @@ def called(session: Session, name: str) -> View | None:
 
 
 def put(session: Session, name: str, query: str, by: str, at: datetime) -> View:
-    """Keeps a view under its name, in place of one that has it -> the view."""
+    """Keeps a view under its name, instead of one that has it -> the view."""
     values = {"query": query, "by": by, "at": at}
     putting = insert(session, ViewRow).values(name=name, **values)
     putting = putting.on_conflict_do_update(index_elements=["name"], set_=values)

@@ -15,7 +15,7 @@ from torchtriage.storage.pagination import BadCursor, Page, decode, encode
 from torchtriage.storage.periods import SplitTime, midnight, split_time
 from torchtriage.storage.tables import CountRow, IncidentRow
 
-MOST = 5000  # incidents that one answer is made of, or counts that stand in it, but for those of its last day
+MOST = 5000  # incidents that one answer is made of, or counts that are in it, except those of its last day
 MOST_SUMMED = 40_000  # counts where it holds their sums
 BY = {
     "entry": IncidentRow.entry,

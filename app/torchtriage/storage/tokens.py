@@ -43,7 +43,7 @@ def valid(session: Session, sha256: str, now: datetime) -> Token | None:
 
 
 def is_use_stale(token: Token, now: datetime) -> bool:
-    """-> whether the last use that is written down is old enough to be written anew."""
+    """-> whether the last use that is written down is old enough to be rewritten."""
     return token.last_used_at is None or now - token.last_used_at > _USE_KEPT_EVERY
 
 

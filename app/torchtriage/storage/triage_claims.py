@@ -1,9 +1,9 @@
-"""Which incidents are to be triaged, and whose turn it is. Each function is one step of a transaction that its caller
+"""Which incidents need triage, and whose turn it is. Each function is one step of a transaction that its caller
 opened.
 
 A try that never came back says little about its log: services are killed, machines lose their power. A log can take
 all down with it all the same, as where a whole container is what runs out of memory. So each such loss is counted, and
-what was lost a few times is tried ever more seldom: whatever the reason is, it then stands in nobody's way, and the
+what was lost a few times is tried ever more seldom: whatever the reason is, it then is in nobody's way, and the
 tries that a triage has reach over hours, which only a log that is itself the reason outlasts.
 """
 
@@ -56,13 +56,13 @@ _WITHOUT_LOG = (
         _INCIDENTS.c.failure.startswith(NO_LOG),
     )
     .order_by(_INCIDENTS.c.number)
-    .with_for_update(skip_locked=True)  # whoever holds one does the same
+    .with_for_update(skip_locked=True)  # anyone who holds one does the same
 )
 _JOBS = table("procrastinate_jobs", column("queueing_lock"))  # a job that has ended is deleted
 
 
 def waiting(session: Session, now: datetime) -> list[tuple[str, int]]:
-    """-> (id, bytes of the log) of the incidents that are to be triaged, on Postgres of those that no job is about.
+    """-> (id, bytes of the log) of the incidents that need triage, on Postgres of those that no job is about.
 
     First those whose triage was lost least often, so that one that takes the service down keeps no other waiting.
     """
@@ -135,7 +135,7 @@ def take_up(session: Session, digests: Sequence[str]) -> bool:
 
 
 def _after_loss(tries: int, now: datetime) -> datetime | None:
-    """-> when it is to be tried again, should this try be lost too; None: at once."""
+    """-> when it must be tried again, should this try be lost too; None: at once."""
     if not _AT_ONCE <= tries < MOST_TRIES:
         return None
     pauses: float = 2 ** (tries - _AT_ONCE) * random.uniform(1, _JITTER)

@@ -42,7 +42,7 @@ _REMEMBER = insert(_EARLIER).from_select(
 
 @dataclass(frozen=True, slots=True)
 class NewVerdict:
-    """What a triage said of an incident, and what of that is filtered, grouped and searched by."""
+    """What a triage said about an incident, and what of that is filtered, grouped and searched by."""
 
     incident_id: str
     verdict: Verdict
@@ -74,7 +74,7 @@ def save(session: Session, found: Sequence[NewVerdict], triaged_at: datetime, se
 
 @dataclass(frozen=True, slots=True)
 class _Saved:
-    """An incident's row as it was, and what is said of it now."""
+    """An incident's row as it was, and what is said about it now."""
 
     row: Any
     job: Job

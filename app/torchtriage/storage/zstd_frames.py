@@ -97,7 +97,7 @@ def load(end: bytes) -> Index:
 
 def with_marks(index: Index, between: bytes) -> Index:
     """-> the index with the landmarks that stand `between` the frames and it; as it is where those are not as known.
-    Raises Damaged where something else stands there."""
+    Raises Damaged where something else is there."""
     _check_skippable(between)
     stored = between[_SKIPPABLE.size :]
     if len(stored) != len(index.entries) * block_features.SIZE:

@@ -37,7 +37,7 @@ def answering(host: str, port: int, alive: Asked, ready: Asked, counters: Counte
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """A probe every few seconds is nothing to tell of."""
+            """A probe every few seconds is nothing to report."""
 
     with ThreadingHTTPServer((host, port), Handler) as server:
         threading.Thread(target=server.serve_forever, name="health", daemon=True).start()

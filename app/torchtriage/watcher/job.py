@@ -1,4 +1,4 @@
-"""The job that a pod is part of, whoever made it: its owner, labels and annotations in, a Job out.
+"""The job that a pod is part of, whatever created it: its owner, labels and annotations in, a Job out.
 
 What a pod carries tells enough, so no job is ever read: the watcher needs no rights to them.
 """

@@ -1,4 +1,4 @@
-"""What Kubernetes says of an attempt's pods, as lines with a time, in words that the knowledge base knows."""
+"""What Kubernetes says about an attempt's pods, as lines with a time, in words that the knowledge base knows."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What a pod's status says of one container. `start` is the number of the newest start, None before the first;
+    """What a pod's status says about one container. `start` is the number of the newest start, None before the first;
     `ended` is its end, where it has one, `before` the end of the start before."""
 
     name: str
@@ -195,7 +195,7 @@ def _container(status: Json) -> Container:
     state, last = status.get("state") or {}, status.get("lastState") or {}
     restarts = int(status.get("restartCount") or 0)
     ended, before = state.get("terminated"), last.get("terminated")
-    if "waiting" in state:  # The newest start is over, and stands in lastState, until the next one begins.
+    if "waiting" in state:  # The newest start is over, and is in lastState, until the next one begins.
         return Container(status["name"], restarts if before else None, before, None)
     return Container(status["name"], restarts, ended, before)
 

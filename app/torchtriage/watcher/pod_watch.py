@@ -27,7 +27,7 @@ class Watching:
         self.ready = threading.Event()
 
     def follow(self, stopped: threading.Event, counters: Counters) -> None:
-        """Goes on until it is `stopped`. After a break it goes on where it stopped, or lists anew."""
+        """Goes on until it is `stopped`. After a break it goes on where it stopped, or lists again."""
         name, breaks = self._namespace or "all", 0
         while not stopped.is_set():
             try:

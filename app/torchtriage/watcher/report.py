@@ -60,7 +60,7 @@ def _members(attempt: Attempt, events: list[Json]) -> Iterable[Member]:
 
 
 def _beside(attempt: Attempt, pod: Pod) -> Path:
-    """-> where what Kubernetes says of a pod lies: beside the log of the start that failed."""
+    """-> where what Kubernetes says about a pod lies: beside the log of the start that failed."""
     starts = [ending.start for ending in attempt.endings.values() if ending.pod == pod.uid]
     return attempt.path(pod, "_kubernetes", max(starts, default=0))
 

@@ -10,7 +10,7 @@ from torchtriage.watcher.attempt import Attempt, write_whole
 from torchtriage.watcher.pod import Ending, Pod, key_of, seconds
 
 _FOR_EVER = 1e12  # seconds since 1970
-_FORGOTTEN = 7 * 86400  # seconds after which what no pod tells of any more is forgotten
+_FORGOTTEN = 7 * 86400  # seconds after which entries about pods that are gone are dropped
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Memory:
 
 
 def recall(path: Path) -> Memory:
-    """-> what stands in the file, nothing where there is none. Raises OSError, and ValueError where it is broken."""
+    """-> what is in the file, nothing where there is none. Raises OSError, and ValueError where it is broken."""
     if not path.exists():
         return Memory(path)
     told = json.loads(path.read_text())

@@ -35,7 +35,7 @@ class Watcher:
         self._ticked = time.monotonic()
 
     def stop(self) -> None:
-        """Asks `run` to come to its end."""
+        """Asks `run` to end."""
         self.stopped.set()
         self._packed.set()
 

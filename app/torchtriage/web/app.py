@@ -112,7 +112,7 @@ def _provider(settings: Settings) -> Provider | None:
 
 
 class _Guarded(FastAPI):
-    """FastAPI's own middlewares stand inside of what answers errors; ours has to see those answers too."""
+    """FastAPI's own middlewares stand inside what answers errors; ours has to see those answers too."""
 
     def __init__(self, trusted_proxies: tuple[str, ...], **described: Any) -> None:
         self._trusted_proxies = list(trusted_proxies)

@@ -1,4 +1,4 @@
-"""/client.py: the client as one file, for whoever can reach the service."""
+"""/client.py: the client as one file, for anyone who can reach the service."""
 
 from __future__ import annotations
 

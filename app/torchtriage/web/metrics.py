@@ -47,7 +47,7 @@ class _Queue(Collector):
 
 
 class _Outbox(Collector):
-    """What is to be sent and what could not be, by channel."""
+    """Messages to send and failed ones, by channel."""
 
     def __init__(self, service: Service) -> None:
         self._service = service

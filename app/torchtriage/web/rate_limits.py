@@ -92,7 +92,7 @@ class RateLimit:
 
 
 def _sender(address: str) -> str:
-    """-> what counts as one sender: of IPv6 the network, as whoever has one address there has 2^64 of them."""
+    """-> what counts as one sender: of IPv6 the network, as anyone who has one address there has 2^64 of them."""
     try:
         known = ip_address(address)
     except ValueError:

@@ -21,7 +21,7 @@ _CLOSED = 499  # what proxies write where the sender went away before there was 
 
 
 class RequestLog:
-    """Middleware around everything else: the id of the caller's choice, where it is sane, else one of ours, stands in
+    """Middleware around everything else: the id of the caller's choice, where it is sane, else one of ours, is in
     all lines that are written for the request and in its answer's header."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -33,7 +33,7 @@ class RequestLog:
             return
         given = Headers(scope=scope).get(HEADER, "")
         request_id = given if _SANE.fullmatch(given) else uuid.uuid4().hex
-        # Not taken back at the end: the web server tells of an error after that, in this same context.
+        # Not taken back at the end: the web server reports an error after that, in this same context.
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
         scope.setdefault("state", {})  # here, as routing works on a copy of the scope, but with this same state

@@ -1,4 +1,4 @@
-"""What a brief says of ranks: how each group of them failed first, and what single ones wrote last before that."""
+"""What a brief says about ranks: how each group of them failed first, and what single ones wrote last before that."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ FEWEST, MOST = 300, 100_000  # that can be asked for
 _LOWER, _UPPER = 3, 2  # letters of a token
 _BLANKS = 8
 _IDEOGRAPHS = 4, 3  # as many tokens for as many of them
-# A word with a digit in it, a hump of CamelCase, a word in capitals, blanks but for the one before a letter, a sign.
+# A word with a digit in it, a hump of CamelCase, a word in capitals, blanks except the one before a letter, a sign.
 _PARTS = lazy_regex(r"[A-Za-z]*\d[A-Za-z\d]*|[A-Z]?[a-z]+|[A-Z]+| +(?![A-Za-z])|[^\sA-Za-z\d]|[^\S ]", re.ASCII)
 
 

@@ -1,4 +1,4 @@
-"""What failed in the line of code that a traceback shows: the line and the message in, the operand and its like out."""
+"""What failed in the line of code that a traceback shows: the line and the message in, the operand and similar out."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Meaning(NamedTuple):
     example: str
 
 
-# Of the failure and its run, by the kinds in the registry; what single lines say stands in the vocabulary.
+# Of the failure and its run, by the kinds in the registry; what single lines say is in the vocabulary.
 ENGINE_FACTS: dict[str, Meaning] = {
     # frames
     "where": Meaning("the user's innermost frame", None, "train/metrics.py:88"),
@@ -174,7 +174,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
 
 def known_slots(vocabulary: Vocabulary) -> dict[str, str]:
     """-> every name that a fact can have, with what it means. What an entry captures and the groups of a case's signs
-    and conditions are slots of that entry and that case besides; `job` is what the one who asks tells of the job."""
+    and conditions are slots of that entry and that case besides; `job` is what the one who asks says about the job."""
     versions = {f"{name.replace('-', '_')}_version": f"the version of {name}" for name in PACKAGES}
     own = {name: meaning.what for name, meaning in ENGINE_FACTS.items()}
     tables = {

@@ -105,7 +105,7 @@ class Failure:
 
     @property
     def line(self) -> Line:
-        """The line that names the exception, or tells of the failure."""
+        """The line that names the exception, or reports the failure."""
         return self.raised.lines[0] if self.raised and self.raised.lines else self.finding.event.line
 
     @cached_property
@@ -130,7 +130,7 @@ class Failure:
     @cached_property
     def log(self) -> str:
         """What is known of the whole run: the messages of all failures, and the first and last lines of each file, of a
-        short text all. Secrets stand in it."""
+        short text all. Secrets are in it."""
         reading, choice = self.reading, self.choice
         texts = [finding.event.text for finding in (*choice.live, *choice.survived)]
         if reading.paste is not None:

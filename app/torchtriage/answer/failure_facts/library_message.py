@@ -29,7 +29,7 @@ class Printed(NamedTuple):
 
 def library_message(failure: Failure, printed: Printed) -> Iterator[Fact]:
     """`raised_by` (the library's function, by its public name; the source file of compiled code) and `message_values`
-    (what stands in the slots of the message that the library's code names)."""
+    (what fills the slots of the message that the library's code names)."""
     library, known = printed
     yield failure.fact("raised_by", _printer(library, known))
     if values := list(_values(known))[:_MOST_VALUES]:

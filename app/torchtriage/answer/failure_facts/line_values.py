@@ -1,4 +1,4 @@
-"""What single lines say of the run, by the forms of the vocabulary: for each fact the line that is the surest."""
+"""What single lines say about the run, by the forms of the vocabulary: for each fact the line that is the surest."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class _Told(NamedTuple):
 
 def line_values(failure: Failure) -> Iterator[Fact]:
     """The facts of the lists `line-facts-…`: of the failure's own lines, then of the same rank's above it, the newest
-    first, then of others'. What is told of the moment stands above it, what is told of a process is that one's own."""
+    first, then of others'. What is said about the moment is above it, what is said about a process is that one's
+    own."""
     forms = failure.reading.matcher.patterns.line_forms
     candidates = sorted(_candidates(failure), key=lambda one: (one.sure, one.far))
     told: dict[str, _Told] = {}

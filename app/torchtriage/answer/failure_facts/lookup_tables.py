@@ -1,5 +1,5 @@
-"""What lists of the vocabulary say of known facts and frameworks: the build of torch that runs on a GPU, the options by
-which a framework sets what an answer advises; facts in, facts out."""
+"""What lists of the vocabulary say about known facts and frameworks: the build of torch that runs on a GPU, the options
+by which a framework sets what an answer advises; facts in, facts out."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _ASKED_FIRST = lazy_regex(r"\^([a-z_]+)=")  # the first fact that a row asks for
 
 
 def lookup_tables(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
-    """The facts that the rows of the list `looked-up-facts` tell of the known ones, each with the line of the first
-    fact that its row asks for; then those that the list `framework-options` tells of the traceback and the log. Of
+    """The facts that follow from the known ones by the rows of the list `looked-up-facts`, each with the line of the
+    first fact that its row asks for; then those that the traceback and the log show by the list `framework-options`. Of
     several rows that tell the same fact the first counts."""
     about_facts, about_log = map(failure.reading.matcher.patterns.vocabulary.patterns, TABLES)
     told = dict(known)

@@ -15,7 +15,7 @@ _MISSING = lazy_regex(r"No module named '?([A-Za-z_][\w.]*)")
 
 def missing_module(failure: Failure) -> Iterator[Fact]:
     """`module` that was not found; `package` by which pip installs it, where that is known, else `own_module` where a
-    project of one's own is likely: the module's first part is a folder above the script, or is called so."""
+    project of the user's own is likely: the module's first part is a folder above the script, or is called so."""
     found = _MISSING.search(failure.raised.message if failure.raised else failure.finding.event.text)
     if found is None:
         return

@@ -132,7 +132,7 @@ def _shape_of(name: str) -> re.Pattern[str]:
 
 
 def _of_message(failure: Failure) -> Iterator[str]:
-    """Yields the names of options and the like in the message."""
+    """Yields the names of options and similar in the message."""
     raised = failure.raised
     text = raised.message[:1000] if raised else ""
     for pattern in (_IN_MESSAGE, _QUOTED):

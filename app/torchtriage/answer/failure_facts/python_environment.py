@@ -16,7 +16,7 @@ _VERSION = lazy_regex(r"[/\\]python(3\.\d{1,2})(?:\.\d+)?[/\\]|[/\\]Python(3)(\d
 
 
 def python_environment(failure: Failure) -> Iterator[Fact]:
-    """`frameworks` (those whose files stand in the traceback, as `DDP, Trainer`), `environment` (the prefix of the
+    """`frameworks` (those whose files are in the traceback, as `DDP, Trainer`), `environment` (the prefix of the
     Python environment: `/home/x/miniconda3/envs/y`) and `python_version` (3.11), both out of a library's path."""
     told = " ".join(f"{frame.file} {frame.code}" for frame in _frames(failure)).replace("\\", "/")
     known = failure.reading.matcher.patterns.vocabulary.patterns(FRAMEWORKS)

@@ -38,7 +38,7 @@ class Statement:
         return sorted(found, key=lambda node: getattr(node, "col_offset", 0))
 
     def source(self, node: ast.AST | None) -> str | None:
-        """-> a node as it stands in the line; None for what this line does not hold whole."""
+        """-> a node as it is in the line; None for what this line does not hold whole."""
         text = ast.get_source_segment(self.text, node) if node is not None else None
         return None if text is None or text not in self.code else " ".join(text.split())
 
@@ -83,7 +83,7 @@ def shown(code: str) -> str:
 
 
 def _in_text(begun: str) -> bool:
-    """-> whether a text ends inside of a string of Python."""
+    """-> whether a text ends inside a string of Python."""
     quote, escaped = "", False
     for char in begun:
         if escaped:

@@ -104,7 +104,7 @@ def _different(texts: Mapping[int, str], failure: Failure) -> str | None:
 
 
 def _told(text: str, different: list[int]) -> str:
-    """-> the values at some places in a line, those that no name stands before with the word behind them."""
+    """-> the values at some places in a line, those that no name precedes with the word behind them."""
     told = []
     for found in (found for at, found in enumerate(_VALUE.finditer(text)) if at in different):
         before, after = _BEFORE.search(text[: found.start()]), _AFTER.match(text, found.end())

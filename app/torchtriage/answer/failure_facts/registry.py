@@ -51,7 +51,7 @@ LATER: tuple[Callable[[Failure, Mapping[str, Fact]], Iterable[Fact]], ...] = (
 
 
 def failure_facts(failure: Failure) -> tuple[Fact, ...]:
-    """-> what the log tells of this failure; each fact once, as the first kind tells it."""
+    """-> what the log says about this failure; each fact once, as the first kind tells it."""
     found: dict[str, Fact] = {}
     for kind in KINDS:
         for fact in kind(failure):

@@ -22,7 +22,7 @@ _MOST_LINES = 8  # lines of progress in which the step is looked for
 
 def run(failure: Failure) -> Iterator[Fact]:
     """`launcher`, `world_size`, `phase`, `step`, `exit_code`, the last `checkpoint` and its `checkpoint_step`,
-    `torch_version` and its like; `signal` that an exit status stands for; `attempt_count`, `attempt`, `host_count`,
+    `torch_version` and similar; `signal` that an exit status stands for; `attempt_count`, `attempt`, `host_count`,
     `seconds_after_failure`; `checkpoint_time`, `checkpoint_age`, `steps_since_checkpoint`; `job_kind`."""
     yield from _of_log(failure)
     if (signal := _signal(failure.run.exit_code)) is not None:

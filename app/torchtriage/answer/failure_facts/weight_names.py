@@ -1,4 +1,4 @@
-"""How names of weights differ between a model and a checkpoint: what stands before each of them on one side only."""
+"""How names of weights differ between a model and a checkpoint: what precedes each of them on one side only."""
 
 from __future__ import annotations
 

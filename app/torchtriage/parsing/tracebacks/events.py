@@ -47,5 +47,5 @@ def unraisable(chain: tuple[Raised, ...]) -> bool:
 
 
 def labelled(line: Line) -> bool:
-    """-> whether torch's own label of the rank stands before the text."""
+    """-> whether torch's own label of the rank precedes the text."""
     return bool(grammar.RANK_LABEL.search(line.raw.removesuffix(line.text)[-16:]))

@@ -150,7 +150,7 @@ class Tracebacks(Extractor):
             stream.place = [line]
             return self._frame(stream, text, frame)
         if stream.reading == "nothing" and grammar.CONNECTOR.match(text.lstrip()):
-            stream.head, stream.cut_type = line, "exception"  # What stands above it was cut off.
+            stream.head, stream.cut_type = line, "exception"  # What is above it was cut off.
             return True
         if stream.reading == "frames":
             return self._in_frames(stream, line, text)
@@ -271,7 +271,7 @@ class Tracebacks(Extractor):
         return True
 
     def _keep(self, stream: Stream) -> None:
-        """Adds the exception that was read to the chain; one that caused another stands before it."""
+        """Adds the exception that was read to the chain; one that caused another precedes it."""
         if not stream.lines:
             return
         message = "\n".join(stream.message).strip()

@@ -12,9 +12,9 @@ HEAD = lazy_regex(r"Traceback \((?:most recent call last|innermost last)\)(?! [a
 FRAME = lazy_regex(r'^(\s*)File "([^"\n]{1,500})", line (\d{1,9})(?:, in (.+))?')
 # Where the line feeds were taken away, the code stands behind the function's name; names have no blanks.
 _WITH_CODE = lazy_regex(r"(<\w+>|[\w.]+) (?=[^\s\[(])(.+)")
-CUT_FRAME = lazy_regex(r'^F(?:i|il)?$|^File(?: ?$| "[^"]*$)')  # where the log ends, or srun put its label anew
+CUT_FRAME = lazy_regex(r'^F(?:i|il)?$|^File(?: ?$| "[^"]*$)')  # where the log ends, or srun put its label again
 RICH_FRAME = lazy_regex(r"^[│|]\s*(\S+\.pyx?):(\d{1,9}) in (\S+)")
-# In a narrow box a path takes several lines, and what stands behind it one of its own.
+# In a narrow box a path takes several lines, and what follows it one of its own.
 RICH_PATH = lazy_regex(r"│ (?=\S{0,500}[/\\])[^\s│]{12,500}\s*│?$")
 RICH_CODE = lazy_regex(r"│ [❱>] +\d{1,7} │ +(?:│ +)*([^\s│][^\n]{0,300}?) *│$")
 GROUP = lazy_regex(r"^\s*(?:[|+] ?)+(?:-+ \d+ -+|-+)?")
@@ -71,7 +71,7 @@ ONE_LINE = frozenset(
      "PermissionError", "IsADirectoryError", "NotADirectoryError", "FileExistsError", "ConnectionResetError",
      "ConnectionRefusedError", "BrokenPipeError", "UnicodeDecodeError", "JSONDecodeError", "KeyboardInterrupt"}
 )  # fmt: skip
-MAYBE_WRAPPED = 60  # characters; a terminal or a chat may have parted so long a line
+MAYBE_WRAPPED = 60  # characters; a terminal or a chat may have separated so long a line
 RANK_LABEL = lazy_regex(r"\[rank\d+\]: $")  # that torch puts before each line of an uncaught exception
 # torch.distributed.checkpoint: each rank raises what went wrong on some, with their tracebacks below, marked (RANK 3).
 ONLY_RANK = lazy_regex(r"CheckpointException ranks:dict_keys\(\[(\d{1,6})\]\)")

@@ -81,7 +81,7 @@ class Stream:
         return taken
 
     def joined(self, text: str) -> str:
-        """-> a line, with what stands above it of a frame that a terminal or rich's box has wrapped."""
+        """-> a line, with what is above it of a frame that a terminal or rich's box has wrapped."""
         half, self.half = self.half, ""
         whole = half + (text[2:] if half[:1] == "│" else text)
         if half and grammar.frame_of(whole):
@@ -104,7 +104,7 @@ class Stream:
         return found is not None
 
     def quotes_code(self, text: str) -> bool:
-        """-> whether a line below a message belongs to the frames of the user's code that stand there."""
+        """-> whether a line below a message belongs to the frames of the user's code that are there."""
         bare = text.strip()
         if bare == grammar.QUOTES_CODE:
             self.quoting, self.quoted = True, []

@@ -1,7 +1,7 @@
-"""Labels that no table knows: what nearly all lines of a file begin with, where what stands behind it is plainly another
+"""Labels that no table knows: what nearly all lines of a file begin with, where what follows it is plainly another
 writer's; or behind which a traceback stands, line after line.
 
-Lines without known prefixes in; a regex for the label out, and what its parts say of the writer.
+Lines without known prefixes in; a regex for the label out, and what its parts say about the writer.
 """
 
 from __future__ import annotations
@@ -187,8 +187,8 @@ def _regex(label: str, counting: frozenset[int]) -> str:
 
 
 def label_before_traceback(text: str, below: Iterable[str]) -> str | None:
-    """-> a regex for what stands before the head of a traceback in `text`, where it stands before a frame `below` too,
-    or before a frame, where it stands before code or another frame."""
+    """-> a regex for what precedes the head of a traceback in `text`, where it precedes a frame `below` too,
+    or before a frame, where it precedes code or another frame."""
     label, head, _ = text.partition(_TRACEBACK)
     if head:
         return _label_regex(label, below, _FRAME)

@@ -1,4 +1,4 @@
-"""The prefixes that are known on sight, in one table: name, example, regex. What a group says stands in its name.
+"""The prefixes that are known on sight, in one table: name, example, regex. What a group says is in its name.
 
 To add a prefix, add a row: its example is its test (tests/reading/test_known_prefixes.py).
 """
@@ -180,7 +180,7 @@ KNOWN = (
         "stderr: ",
         r"stderr: |\[stderr\] |E {3}(?= *\S)|##\[error\]",
     ),
-    # Ranks of data and pipeline groups stand before that of the tensor group, which counts over all nodes.
+    # Ranks of data and pipeline groups precede that of the tensor group, which counts over all nodes.
     KnownPrefix(
         "SGLang",
         "[2026-05-01 09:00:00 DP0 TP3] ",
@@ -228,7 +228,7 @@ _LEVELS = ("DEBUG ", "INFO ", "WARNING ", "ERROR ", "CRITICAL ", "stderr: ")
 
 
 def prefix_of(text: str) -> re.Match[str] | None:
-    """-> what stands before a text, as the match of a known prefix; it can be empty. `FIELDS` says what its groups say."""
+    """-> what precedes a text, as the match of a known prefix; it can be empty. `FIELDS` says what its groups say."""
     # Nearly all lines that failing workers write begin with their rank, and one regex is quicker than all of them.
     if text.startswith("[rank") and (ranked := TORCH_RANK.match(text)):
         return ranked
@@ -236,7 +236,7 @@ def prefix_of(text: str) -> re.Match[str] | None:
 
 
 def may_begin(text: str) -> bool:
-    """-> whether one of the prefixes can stand at the beginning of a text. Before most lines stands none, and the regex
+    """-> whether one of the prefixes can be at the beginning of a text. Before most lines stands none, and the regex
     takes five times as long to say so."""
     first = text[:1]
     if first in _OPENING:

@@ -27,7 +27,7 @@ _FRAME = lazy_regex(r'File "[^"]+", line \d')
 
 
 class LearnedLabel(NamedTuple):
-    """A label too plain to be a prefix on sight: `regex` matches it from a line's start. What a group says stands in its
+    """A label too plain to be a prefix on sight: `regex` matches it from a line's start. What a group says is in its
     name: `task` is a rank, or a node where each task is a launcher that starts workers; `stream` names one writer."""
 
     name: str
@@ -109,7 +109,7 @@ _COUNTED = lazy_regex(r"\d{1,9}(?:[ /,:]|$)(?!\d\d:)")  # `step 12`, `epoch 3/10
 _OWN_NUMBERS = frozenset(
     {"clock", "table", "epoch", "elapsed", "grep", "rank", "short", "number"}
 )  # labels of which each line can have its own
-OF_HOSTS = frozenset({"host", "pals"})  # which name what wrote a line, whoever collected it
+OF_HOSTS = frozenset({"host", "pals"})  # which name what wrote a line, no matter what collected it
 _HOST = lazy_regex(
     r"(?:node|host|gpu|worker|trainer|dgx|hgx|ip-|compute|cn|nid|server|srv|master|pod|vm|instance|algo|a100|h100|v100)[\w.-]*\d|x\d+c\d"
 )
@@ -124,7 +124,7 @@ _NO_HOST = lazy_regex(
 
 class Labels(NamedTuple):
     """The labels that the lines of a file carry, by their names in FORMS, outer ones first; `custom`: one that no table
-    knows. `edges` is None where nothing stands at them. `learning`: they are not all known yet, so that what a logger may
+    knows. `edges` is None where nothing is at them. `learning`: they are not all known yet, so that what a logger may
     have put before a worker's label stays."""
 
     forms: tuple[str, ...] = ()
@@ -150,14 +150,14 @@ def is_host(name: str) -> bool:
 
 
 def _surely_of_hosts(lines: list[str]) -> bool:
-    """-> whether hosts stand before some of the lines, where only output from afar is labelled: a few names that hosts
+    """-> whether hosts precede some of the lines, where only output from afar is labelled: a few names that hosts
     have come again and again."""
     names = Counter(hit["host"] for hit in map(FORMS["host"].match, lines) if hit and is_host(hit["host"]))
     return 1 < len(names) <= _MOST and min(names.values()) >= _LINES_PER_HOST
 
 
 def _surely_numbered(lines: list[str]) -> bool:
-    """-> whether task numbers stand before some of the lines (of a job script, where only srun labels its output): a
+    """-> whether task numbers precede some of the lines (of a job script, where only srun labels its output): a
     traceback begins behind one and goes on behind the same one, or a few numbers come again and again."""
     found = [hit for hit in map(FORMS["number"].match, lines) if hit]
     begun: set[str] = set()

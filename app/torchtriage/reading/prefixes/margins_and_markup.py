@@ -48,7 +48,7 @@ _PLAIN = str.maketrans({"\u00a0": " ", "\u3000": " ", "\u2002": " ", "\u2003": "
 
 
 class Edges(NamedTuple):
-    """What stands at the edges of a file's lines: `margins` before them, the outer ones first, and `tails` behind them;
+    """What is at the edges of a file's lines: `margins` before them, the outer ones first, and `tails` behind them;
     `markup`: a page, a mail or an editor changed what stands between."""
 
     margins: tuple[re.Pattern[str], ...] = ()
@@ -57,7 +57,7 @@ class Edges(NamedTuple):
 
 
 def edges_of(sample: Sequence[str]) -> Edges | None:
-    """-> what stands at the edges of the lines of a file, of which these are the first; None where nothing does."""
+    """-> what is at the edges of the lines of a file, of which these are the first; None where nothing does."""
     markup = has_markup(sample)
     plain = [without_markup(line) for line in sample] if markup else sample
     found = Edges(margins(plain), tails(plain), markup)
@@ -65,7 +65,7 @@ def edges_of(sample: Sequence[str]) -> Edges | None:
 
 
 def without_edges(text: str, edges: Edges) -> str:
-    """-> a line as it was printed, without what stands at its edges."""
+    """-> a line as it was printed, without what is at its edges."""
     if edges.markup:
         text = without_markup(text)
     for margin in edges.margins:
@@ -91,7 +91,7 @@ def margins(lines: Sequence[str]) -> tuple[re.Pattern[str], ...]:
 
 
 def without_margins(lines: Sequence[str]) -> list[str]:
-    """-> the lines without the marks of a quotation, which stand before each piece of a line that was cut."""
+    """-> the lines without the marks of a quotation, which precede each piece of a line that was cut."""
     for margin in margins(lines[:200]):
         lines = [margin.sub("", line, count=1) for line in lines]
     return list(lines)
@@ -171,7 +171,7 @@ def _mark(lines: list[str]) -> re.Pattern[str] | None:
 
 
 def _indent(lines: list[str]) -> re.Pattern[str] | None:
-    """-> a regex for the indent of a log that stands in a document, below a heading or a key of YAML; plainly so only
+    """-> a regex for the indent of a log that is in a document, below a heading or a key of YAML; plainly so only
     where a line of it is such a one as begins at the edge."""
     edge = next(filter(None, map(_AT_EDGE.match, lines)), None)
     if edge is None or not edge[1] or sum(line.startswith(edge[1]) for line in lines) < _MOSTLY * len(lines):

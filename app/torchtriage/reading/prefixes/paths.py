@@ -1,4 +1,4 @@
-"""What the path of a run's file says of all its lines: attempt, rank, local rank, host. Paths in, `FileOrigin` out."""
+"""What the path of a run's file says about all its lines: attempt, rank, local rank, host. Paths in, `FileOrigin` out."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _CHANNEL = lazy_regex(r"(?:^|(?<=[/_.-]))(?:(?:std)?(?:out|err)(?:\.log|\.txt)?|
 
 @dataclass(frozen=True, slots=True)
 class FileOrigin:
-    """What a file's path says of all its lines; None is what it does not say. `file` is None in a run of one file.
+    """What a file's path says about all its lines; None is what it does not say. `file` is None in a run of one file.
     `log`: the rotated log that the file is a piece of."""
 
     file: str | None

@@ -58,7 +58,7 @@ _NOTHING = UNKNOWN[1:]
 
 
 def learn_labels(sample: Sequence[str]) -> Labels:
-    """-> the labels that nearly all of a file's first lines carry, also one inside of another."""
+    """-> the labels that nearly all of a file's first lines carry, also one inside another."""
     known = Labels(edges=edges_of(sample), learning=True)
     for _ in range(_MOST_ROUNDS):
         texts = [strip_prefixes(line, known).text for line in sample] if known != _LEARNING else sample
@@ -97,7 +97,7 @@ def strip_prefixes(raw: str, known: Labels, outer: Origin = UNKNOWN) -> Origin:
 
 
 def _with_own_words(origin: Origin) -> Origin:
-    """-> the origin with what the line's own text says of rank, host and time."""
+    """-> the origin with what the line's own text says about rank, host and time."""
     text = origin.text
     rank, host = origin.rank, origin.host
     if rank is None and ("ank" in text or "RANK" in text) and (own := OWN_RANK.match(text)):

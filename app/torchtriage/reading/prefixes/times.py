@@ -47,7 +47,7 @@ def time_in(text: str) -> str | None:
 
 
 def stamp_in(text: str) -> slice | None:
-    """-> where the first time stands in the beginning of a text, if it is of the form that most loggers write."""
+    """-> where the first time is in the beginning of a text, if it is of the form that most loggers write."""
     stamp = _stamp_at(text, _clock(text))
     return slice(*stamp.span()) if stamp else None
 

@@ -19,7 +19,7 @@ _SOME = 8  # rows by which a table without names is recognised
 _FEWEST = 4
 _SAMPLE = 16 << 10  # characters
 _CELL = lazy_regex(r"[@\w][\w @.:/\[\]()-]{0,60}")
-# Names of columns that show by themselves that messages stand below.
+# Names of columns that show by themselves that messages are below.
 _OF_TABLES = {"log", "textpayload", "body", "_raw", "text", "message", "@message", "msg", "content", "line", "日志", "日志内容",
               "内容", "消息"}  # fmt: skip
 _TABLE_NAMES = {"date": "time", "@timestamp": "time", "timestamp": "time", "tsns": "ts"}

@@ -101,7 +101,7 @@ def from_lines(lines: Iterable[tuple[int, str]]) -> Decoded:
     content, numbers = bytearray(), array("q")
     for number, line in lines:
         content += line.encode("utf-8", "replace") + b"\n"
-        # A line end that was escaped twice stands in some of them.
+        # A line end that was escaped twice is in some of them.
         numbers.extend([number] * (1 + line.count("\n")))
     return Decoded(cut_into_blocks(content or b"\n"), numbers or array("q", [1]), rewritten=True)
 

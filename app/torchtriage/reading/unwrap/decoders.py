@@ -100,7 +100,7 @@ def unwrap(blocks: Iterable[bytes], compare_lines: bool = True) -> Unwrapped:
 
 
 def _inside(outer: Decoded, outer_numbers: Sequence[int], inner: Decoded, inner_numbers: Sequence[int]) -> Decoded:
-    """-> what was decoded inside of what was decoded before, with the numbers that its lines have in the file."""
+    """-> what was decoded inside what was decoded before, with the numbers that its lines have in the file."""
     numbers = array("q", (outer_numbers[number - 1] for number in inner_numbers))
     return Decoded(inner.blocks, numbers, outer.rewritten or inner.rewritten, outer.warning or inner.warning)
 

@@ -77,7 +77,7 @@ def in_document(text: str) -> tuple[list[tuple[int, dict[str, Any]]], Iterator[t
     if not all(each.count("\n") >= fewest or may_be_encoded(each) for each in messages):
         spellings = ((json.dumps(each, ensure_ascii=False), json.dumps(each)) for each in messages)
         return [*zip(_numbers(text, spellings), found, strict=True)], iter(())
-    # What a record says of a whole log holds for none of its lines.
+    # What a record says about a whole log holds for none of its lines.
     of_records = [line for one in found if (record := record_in(one)) for line in record.lines]
     lines, again = tee(of_records or (line for data in every for line in lines_in_strings(data)))
     # A part of a longer text has no quotes around it, and its line end may be the text's.
@@ -102,7 +102,7 @@ def _numbers(text: str, every: Iterable[tuple[str, str]]) -> Iterator[int]:
 def documents(text: str) -> Iterator[Any]:
     """Yields the values of JSON documents that stand one after another: one, or objects over several lines each. Raises
     ValueError where something else stands, RecursionError."""
-    # A line end can stand in a string: where a line was cut that is too long.
+    # A line end can be in a string: where a line was cut that is too long.
     decoder, begins = json.JSONDecoder(strict=False), _NOT_BLANK.search(text)
     several = begins is not None and _OVER_LINES.match(text, begins.start()) is not None
     while begins is not None:

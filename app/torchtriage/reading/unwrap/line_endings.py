@@ -26,7 +26,7 @@ _FEWEST_BEGINNINGS = 5  # of lines, in one that was joined
 _ENDS = (b"\r", "\u2028".encode(), "\x85".encode())
 # Progress that returns to the line's start and writes over it.
 _BAR = lazy_regex(rb"%\||\d(?:it/s|s/it)[,\]]|\d \[=*>?\.*\] - ")
-# What lines begin with and nothing inside of a line does.
+# What lines begin with and nothing inside a line does.
 _BEGINS = (
     r"(?:\[(?:rank|default)\d{1,6}\]:|Traceback \(most recent|(?: {2})?File \"[^\"]+\", line \d|[WEIF]\d{4} \d\d:\d\d:\d\d\.\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
     r"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[\w.]+:|/\S+\.py:\d+: \w*Warning: |\[\d+\]:\s{1,3}time  |  (?:time|host|rank|exitcode|error_file|traceback)\s{0,6}: |={30}|-{30}|\*{30}"

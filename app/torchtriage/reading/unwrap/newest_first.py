@@ -24,7 +24,7 @@ _AT_BEGIN = lazy_regex(
     rb"(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d\d/\d\d/\d\d(?:\d\d)? \d\d:\d\d:\d\d|\[?1\d{9}\.\d{3,9}"
     rb"|\[?\d\d:\d\d:\d\d(?:[.,]\d+)?|\{.{0,80}\"__REALTIME_TIMESTAMP\":\s?\"\d{16}"
 )
-_COUNTED = (b"tep ", b"poch ", b"tep: ", b"poch: ", b"ter ", b"atch ", b"ation ")  # what stands before a count
+_COUNTED = (b"tep ", b"poch ", b"tep: ", b"poch: ", b"ter ", b"atch ", b"ation ")  # what precedes a count
 _NUMBER = lazy_regex(rb"\[?(\d{1,9})")
 _SAMPLE = 8 << 10  # bytes in which they stand
 _FEW = 24  # counts that decide for most files
@@ -40,7 +40,7 @@ def _recognise(head: Head) -> Decode | None:
 
 
 def is_newest_first(head: Head) -> bool:
-    """-> whether a file is to be read from its end."""
+    """-> whether a file must be read from its end."""
     some = head.lines[:_FIRST]  # They decide for most files.
     if _times_fall(some) and _times_fall(head.lines):
         return True
@@ -103,7 +103,7 @@ def oldest_first(lines: Sequence[bytes], times: Sequence[bytes]) -> list[int] | 
 
 
 def time_in(line: bytes) -> bytes:
-    """-> the time that stands near either end of a line, or nothing."""
+    """-> the time that is near either end of a line, or nothing."""
     if line.count(b":", 0, 300) < 2 and not line[:1].isdigit() and line[:1] not in (b"[", b"{"):
         return b""
     found = (
@@ -135,7 +135,7 @@ def _mostly_falls(times: list[bytes], lines: int) -> bool:
 
 
 def _counts_down(data: bytes, most: int = -1) -> bool:
-    """-> whether steps are counted from the last to the first; a run that began anew rises once. `most`: counts that
+    """-> whether steps are counted from the last to the first; a run that restarted rises once. `most`: counts that
     are looked at."""
     word = next((word for word in _COUNTED if data.count(word) > _FEWEST_TIMES), None)
     if word is None:
@@ -147,13 +147,13 @@ def _counts_down(data: bytes, most: int = -1) -> bool:
 
 
 def _reads_down(lines: Sequence[bytes]) -> bool:
-    """-> whether lines of one instant stand in the order of writing: tracebacks' heads above their first frames."""
+    """-> whether lines of one instant are in the order of writing: tracebacks' heads above their first frames."""
     above, below = _frames_beside_heads(lines)
     return below > above
 
 
 def _upside_down(lines: Sequence[bytes]) -> bool:
-    """-> whether the first frames of tracebacks stand above their heads, and hardly ever one below."""
+    """-> whether the first frames of tracebacks are above their heads, and hardly ever one below."""
     above, below = _frames_beside_heads(lines)
     return above > 2 * below
 

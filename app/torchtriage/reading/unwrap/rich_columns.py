@@ -64,7 +64,7 @@ def in_columns(lines: Sequence[str]) -> bool:
 
 
 def _equal(lengths: Sequence[int]) -> bool:
-    """-> whether lines end at one edge, but for those with characters that are wider than others."""
+    """-> whether lines end at one edge, except those with characters that are wider than others."""
     return Counter(lengths).most_common(1)[0][1] >= _NEARLY_ALL * len(lengths)
 
 

@@ -105,7 +105,7 @@ def is_quoted_printable(sample: bytes) -> bool:
 
 
 def is_teamcity(sample: bytes) -> bool:
-    """-> whether a service message that holds output stands in a file that begins with `sample`."""
+    """-> whether a service message that holds output is in a file that begins with `sample`."""
     return _TEAMCITY.encode() in sample and any(_message_text(line) is not None for _, line in numbered_lines(sample))
 
 

@@ -38,7 +38,7 @@ def _recognise(head: Head) -> Decode | None:
 
 
 def find_rejoin(lines: Sequence[bytes]) -> Rejoin | None:
-    """-> what gives back the lines of a file that begins with `lines`, of one writer; None where they are as they were."""
+    """-> what returns the lines of a file that begins with `lines`, of one writer; None where they are as they were."""
     first = [line for line in lines[:_FIRST] if line]
     if not first or len({line[:1].isdigit() or line[:1] for line in first}) > 1:
         return None

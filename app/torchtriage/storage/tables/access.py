@@ -20,7 +20,7 @@ class TokenRow(Base):
     number: Mapped[int] = mapped_column(Number, primary_key=True)
     sha256: Mapped[str] = mapped_column(unique=True)
     name: Mapped[str]
-    scopes: Mapped[str]  # parted by blanks
+    scopes: Mapped[str]  # separated by blanks
     session: Mapped[bool]
     begun_with: Mapped[int | None] = mapped_column(Number)  # of a session: the token that somebody logged in with
     created_at: Mapped[datetime]
@@ -30,7 +30,7 @@ class TokenRow(Base):
 
 
 class ChangeRow(Base):
-    """One line of the trail of changes; rows are only ever added."""
+    """One line of the audit log; rows are only ever added."""
 
     __tablename__ = "changes"
     __table_args__ = (

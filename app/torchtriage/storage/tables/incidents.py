@@ -114,7 +114,7 @@ class EarlierVerdictRow(Base):
 
 
 class ExplanationRow(Base):
-    """What a language model said of an incident."""
+    """What a language model said about an incident."""
 
     __tablename__ = "explanations"
 
@@ -125,7 +125,7 @@ class ExplanationRow(Base):
 
 
 class FeedbackRow(Base):
-    """What somebody said of an incident's verdict."""
+    """What somebody said about an incident's verdict."""
 
     __tablename__ = "feedback"
     __table_args__ = (Index("ix_feedback_at", "at", "about", "verdict", "incident_number"),)

@@ -1,4 +1,4 @@
-"""What is to be sent and what came of it, where it was sent to, and what Slack sent already."""
+"""Messages to send and what came of them, where they were sent, and what Slack sent already."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torchtriage.storage.tables.base import Base, Number
 class OutboxRow(Base):
     """One thing to do at another service. `key` is what makes putting it in again do nothing.
 
-    `due_at` is when it may be tried next; whoever takes it moves it on by a little, again and again while at it,
+    `due_at` is when it may be tried next; a process that takes it moves it on by a little, again and again while at it,
     so that what was being done by a process that is no more is due again soon. `tries` tells such a try from the next.
     """
 
@@ -50,7 +50,7 @@ class LaneRow(Base):
 
 
 class ThreadRow(Base):
-    """The message with which a group's thread in a Slack channel begins, and the incident that it tells of."""
+    """The message with which a group's thread in a Slack channel begins, and the incident that it reports."""
 
     __tablename__ = "slack_threads"
 

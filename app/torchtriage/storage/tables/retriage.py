@@ -19,5 +19,5 @@ class RetriageRow(Base):
     number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     run: Mapped[str]
     stage: Mapped[str]
-    seen_at: Mapped[datetime]  # when whoever works on it last said so
+    seen_at: Mapped[datetime]  # the last sign of life of its worker
     told: Mapped[dict[str, Any]]

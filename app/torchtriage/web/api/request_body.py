@@ -37,7 +37,7 @@ async def with_uploads(
 ) -> Result:
     """-> what `work` makes of the logs in the body; `fields` are those of a form that hold logs.
 
-    `limit` is how many bytes a log may have. `work` may be begun anew as long as it reads. Raises LogTooLarge,
+    `limit` is how many bytes a log may have. `work` may be restarted as long as it reads. Raises LogTooLarge,
     UnsupportedBody, BadForm, TooSlow, ClientDisconnect, Busy, StorageUnavailable, Stopping, and what `work` raises.
     """
     body = _Body(request.receive)
@@ -68,7 +68,7 @@ async def _receive(request: Request, body: _Body, limit: int, spool: Spool) -> N
 
 
 def _in_turn(uploads: Iterator[Upload], watch: Watch) -> Generator[Upload, None, None]:
-    """Yields the same; whoever goes through them has its turn until all is read."""
+    """Yields the same; anyone who goes through them has its turn until all is read."""
     with watch.turn:
         yield from uploads
 

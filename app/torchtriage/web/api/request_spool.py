@@ -41,7 +41,7 @@ class Spools:
         try:
             yield spool
         except asyncio.CancelledError:
-            raise  # the server stops. A thread may be at the file, so whoever is the last to know it closes it
+            raise  # the server stops. A thread may be at the file, so the last one to know closes it
         except BaseException:
             spool.close()
             raise
@@ -74,7 +74,7 @@ class Spool:
             await self._write()
 
     def chunks(self) -> Iterator[bytes]:
-        """Yields all of it; can be asked for anew."""
+        """Yields all of it; can be asked for again."""
         if self._file is not None:
             self._file.seek(0)
             while piece := self._file.read(_PIECE):

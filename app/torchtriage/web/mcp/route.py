@@ -1,4 +1,4 @@
-"""`/mcp`: the tools over HTTP, for whoever may read."""
+"""`/mcp`: the tools over HTTP, for anyone who may read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torchtriage.web.dependencies import search_index
 from torchtriage.web.mcp.tools import Tools
 from torchtriage.web.security import refuse_cross_site
 
-_LARGEST = 32 << 20  # bytes of a log that stands in a question; larger ones go to the API
+_LARGEST = 32 << 20  # bytes of a log that is in a question; larger ones go to the API
 router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site), Depends(needs(Permission.READ))])
 
 

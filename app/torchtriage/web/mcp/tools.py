@@ -84,7 +84,7 @@ class Tools:
 
     def read_incident(self, incident: str) -> dict[str, Any]:
         """Read a stored failure: its job, the whole verdict (`answer` first) with evidence, causes and fixes, and what
-        people said of it."""
+        people said about it."""
         return incidents.read_incident(self.service, incident).as_dict(self.service.settings.base_url)
 
     def read_brief(self, incident: str, lang: Language = "en", tokens: int = TOKENS) -> str:
