@@ -26,14 +26,13 @@ from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.cache import cache_folder, load
-from torchtriage.matching.area_words import AREA_WORDS
+from torchtriage.matching.area_marks import AreaMarks
 from torchtriage.matching.inventory import NATIVE, KnownMessage, built_in
 from torchtriage.reading.sources import from_bytes
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "inventory.md"
 _LOGGED = frozenset({"error", "critical"})
 _NUMBER = re.compile(r"(?i)len\(|rank|size|dim|num|count|step|idx|index|world|length|total|version|_id\b|shape\[")
-_LETTERS = re.compile(r"[^a-z. ]")
 _SITE = "/env/lib/python3.11/site-packages"
 _BY_TORCH = (
     f'  File "{_SITE}/torch/distributed/distributed_c10d.py", line 3000, in all_reduce\n'
@@ -121,9 +120,8 @@ def _broken(verdict: Verdict, known: KnownMessage, library: str) -> Iterator[str
 
 def _is_about(entry: str, known: KnownMessage) -> bool:
     """-> whether a message, or who prints it, names what the entry's area is about."""
-    words = _areas().get(entry.partition(".")[0])
-    about = _LETTERS.sub("", f"{known.message.module} {known.message.function} {known.message.template}".lower())
-    return words is None or any(_LETTERS.sub("", word) in about for word in words)
+    message = known.message
+    return _area_marks().shown(entry.partition(".")[0], (message.module, message.function, message.template))
 
 
 def _names(told: str, known: KnownMessage) -> bool:
@@ -144,8 +142,8 @@ def _engine() -> Engine:
 
 
 @lru_cache(maxsize=1)
-def _areas() -> dict[str, tuple[str, ...]]:
-    return _engine().knowledge.vocabulary.groups(AREA_WORDS)
+def _area_marks() -> AreaMarks:
+    return AreaMarks(_engine().knowledge.vocabulary)
 
 
 def chosen(wanted: list[str], every: int) -> list[tuple[str, KnownMessage]]:

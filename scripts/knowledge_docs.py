@@ -1,4 +1,4 @@
-"""Writes what is made from the knowledge base: docs/knowledge.md, docs/coverage.md, docs/facts.md, and
+"""Generates the documents made from the knowledge base: docs/knowledge.md, docs/coverage.md, docs/facts.md, and
 knowledge_base/schema.json."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KINDS = {"cause": "", "consequence": " · consequence", "advice": " · advice"}
 
 
 def documents() -> dict[Path, str]:
-    """-> each file and what must stand in it. Raises KnowledgeError; KeyError for a row that names no entry."""
+    """-> each file and its content. Raises KnowledgeError; KeyError for a row that names no entry."""
     knowledge = load()
     tables = yaml.safe_load(COVERAGE.read_text(encoding="utf-8"))
     return {
@@ -50,8 +50,8 @@ def _index(knowledge: KnowledgeBase) -> str:
         f"{len(entries)} entries in {len(areas)} areas, with {cases} cases; of {len(belonging)} signs "
         f"{sum(belonging)} belong to a case.",
         "`torchtriage kb check` counts those that an example proves. The page `/knowledge` and",
-        "`torchtriage kb show ENTRY` show an entry whole; `torchtriage kb search` finds one by what happens. The",
-        "number behind an entry is that of its cases. " + " · ".join(f"[{area}](#{area})" for area, _ in areas),
+        "`torchtriage kb show ENTRY` show a whole entry; `torchtriage kb search` finds entries by symptom. The number",
+        "after an entry is its number of cases. " + " · ".join(f"[{area}](#{area})" for area, _ in areas),
     ]
     for area, members in areas:
         lines += ["", f"## {area}", *(_line(entry) for entry in members)]
@@ -70,8 +70,8 @@ def _coverage(tables: list[dict[str, Any]], entries: dict[str, Entry]) -> str:
         "# Coverage of the published failure tables",
         _MADE.format(source="docs/coverage.yaml"),
         "",
-        f"Why training runs fail, as others have published it, row by row, with the entries that cover it: {rows}",
-        f"rows of {len(tables)} tables. A row is covered where an entry tells what happened, why, and what to do now.",
+        f"Published tables of why training runs fail, row by row, with the entries that cover each row: {rows} rows of",
+        f"{len(tables)} tables. A row is covered if an entry says what happened, why, and what to do.",
     ]
     for table in tables:
         lines += ["", f"## {table['name']}", f"{table['what']}. [{table['reference']}]({table['link']})", ""]
@@ -82,43 +82,43 @@ def _coverage(tables: list[dict[str, Any]], entries: dict[str, Entry]) -> str:
     return "\n".join(lines) + "\n"
 
 
-_FACTS = """A fact is what a log tells of this run: a name, a value, its unit, the line that says it, and the rank and
-the attempt where others may say otherwise. `facts` of a verdict holds all of them. Each name is a slot of cases'
-sentences and steps, and may be asked for in `when` ([entries.md](entries.md)); `kb check` refuses a slot that is no
-fact, no capture of the entry and no group of the case.
+_FACTS = """A fact is a value that the log states about this run: name, value, unit, the line that states it, and the
+rank and attempt where they may differ. A verdict lists all of them in `facts`. Each name can be a slot in the sentences
+and steps of cases, and a condition in `when` ([entries.md](entries.md)). `kb check` rejects a slot that is no fact, no
+capture of the entry and no group of the case.
 
-What single lines say is listed in `knowledge_base/_vocabulary/line-facts-*.yaml`: a regex whose groups are the facts,
-the unit, an example, and what each fact means. A new one needs no Python. `tells_of` says which lines count:
+`knowledge_base/_vocabulary/line-facts-*.yaml` lists the facts of single lines: a regex whose groups are the facts, the
+unit, an example, and the meaning of each fact. A new one needs no Python. `tells_of` says which lines count:
 
-- `run`: any; the failure's own first, then the same rank's nearest above it
+- `run`: any line; those of the failure first, then the nearest above it of the same rank
 - `moment`: only lines above the failure, of the same attempt
 - `process`: only lines of the rank that failed
 
-Lines are read only where a run failed. While a log is scanned, those at which a pattern points are kept, as many as
-fit, and the last lines of progress of each rank."""
+Lines are read only if the run failed. The scan keeps the lines that a pattern hits, up to a limit, and the last progress
+lines of each rank."""
 
 
 def _facts(knowledge: KnowledgeBase) -> str:
     names = known_slots(knowledge.vocabulary)
-    lines = ["# Facts", _MADE.format(source="answer/failure_facts/fact_names.py and the lists"), "", _FACTS, ""]
+    lines = ["# Facts", _MADE.format(source="answer/failure_facts/fact_names.py and the vocabulary"), "", _FACTS, ""]
     lines += [
-        f"{len(names)} names, versions of {len(PACKAGES)} packages among them.",
+        f"{len(names)} names, including the versions of {len(PACKAGES)} packages.",
         "",
-        "## Of the failure and its run",
+        "## The failure and its run",
     ]
-    lines += ["| fact | what it says | unit | such as |", "|---|---|---|---|"]
+    lines += ["| fact | meaning | unit | example |", "|---|---|---|---|"]
     lines += [
         f"| `{name}` | {what} | {unit or ''} | {_code(example)} |"
         for name, (what, unit, example) in ENGINE_FACTS.items()
     ]
     packages = ", ".join(f"`{name.replace('-', '_')}_version`" for name in PACKAGES)
-    lines += ["", f"Versions that lines print, or that a container image is known to hold: {packages}."]
+    lines += ["", f"Versions that lines print, or that a container image is known to contain: {packages}."]
     forms = LineForms(knowledge.vocabulary)
     shown = _shown(forms)
     for one in knowledge.vocabulary.beginning(LISTS):
         title = one.name.removeprefix(LISTS)
         lines += ["", f"## {title.capitalize()}", " ".join(one.purpose.split()), ""]
-        lines += ["| fact | what it says | value | from a line such as |", "|---|---|---|---|"]
+        lines += ["| fact | meaning | value | example line |", "|---|---|---|---|"]
         for name, what in one.facts:
             value, example = shown.get((one.name, name), ("", ""))
             lines.append(f"| `{name}` | {what} | {_code(value)} | {_code(example)} |")
@@ -126,7 +126,7 @@ def _facts(knowledge: KnowledgeBase) -> str:
 
 
 def _shown(forms: LineForms) -> dict[tuple[str, str], tuple[str, str]]:
-    """-> by list and fact, the value that the first example tells, read as the engine reads it, and the example."""
+    """-> by list and fact, the value in the first example, read as the engine reads it, and the example."""
     shown: dict[tuple[str, str], tuple[str, str]] = {}
     for path in sorted(BUILT_IN.glob(f"{VOCABULARY}/{LISTS}*.yaml")):
         for pattern in yaml.safe_load(path.read_bytes())["patterns"]:

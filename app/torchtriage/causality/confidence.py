@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
 from torchtriage.causality.cascade import Grade, causes, explained_by, grade
 from torchtriage.causality.findings import Finding
@@ -20,13 +18,11 @@ from torchtriage.causality.thresholds import (
 )
 from torchtriage.domain.entry import Sign
 from torchtriage.domain.event import EventSource, Raised
-from torchtriage.domain.vocabulary import VocabularyPattern
 from torchtriage.facts.log_classifier import is_by_a_person
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.matcher import Match
 from torchtriage.reading.prefixes.times import seconds_between
 
-_AREA_MARKS = "area-marks"
 _PACKAGE = lazy_regex(r"(?:site|dist)-packages")  # Python's own modules refuse what the program gives them
 _ALL = 100.0  # the similarity of a message that is cut, wrapped or escaped and says nothing else
 
@@ -93,17 +89,9 @@ def _shows_area(match: Match, finding: Finding, live: Iterable[Finding], reading
     """-> whether the failure shows a mark of its entry's area; True for areas that have none. Where an installed
     package raised it, its own message and frames must: what else the log speaks of did not fail. Else all failures and
     the head of the log may."""
-    marks = _marks(reading.matcher.patterns.vocabulary.patterns(_AREA_MARKS)).get(match.entry.area)
-    if marks is None:
-        return True
     raised = match.raised or finding.event.exception
     texts = _own_texts(finding) if raised is not None and _is_packages(raised) else _texts(live, reading)
-    return any(map(marks.search, texts))
-
-
-@lru_cache(maxsize=4)
-def _marks(patterns: tuple[VocabularyPattern, ...]) -> dict[str, re.Pattern[str]]:
-    return {pattern.name: re.compile(pattern.exact) for pattern in patterns if pattern.name}
+    return reading.matcher.area_marks.shown(match.entry.area, texts)
 
 
 def _texts(live: Iterable[Finding], reading: Reading) -> Iterator[str]:

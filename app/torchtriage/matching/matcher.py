@@ -13,7 +13,7 @@ from torchtriage.evidence.collective_words import CollectiveWords
 from torchtriage.facts.document_signs import DocumentSigns
 from torchtriage.facts.ending_signs import EndingSigns
 from torchtriage.facts.line_facts import LineSigns
-from torchtriage.matching.area_words import AreaWords
+from torchtriage.matching.area_marks import AreaMarks
 from torchtriage.matching.misspelled_exceptions import ExceptionNames
 from torchtriage.matching.near_matches import Near, NearSigns
 from torchtriage.matching.patterns import Patterns
@@ -75,7 +75,7 @@ class Matcher:
         self._near = NearSigns(patterns)
         self._exception_names = ExceptionNames(patterns)
         vocabulary = patterns.vocabulary
-        self._areas = AreaWords(vocabulary)
+        self.area_marks = AreaMarks(vocabulary)
         self._warning = re2.compile(f"{_WARNING}|{vocabulary.regex('run-goes-on')}")
         self._retry = re2.compile(vocabulary.regex("retry-messages"))
         self.collective_words = CollectiveWords(vocabulary)
@@ -159,7 +159,7 @@ class Matcher:
             weight = pattern.weight((frames_text(raised) if raised and pattern.sign.where == "frame" else text).lower())
             match = Match(entry, score, weak, broad, weight, depth, raised, general=general, sign=pattern.sign)
             match = self._with_spelling(match, text)
-            if raised is not None and self._areas.excludes(entry.area, raised):
+            if raised is not None and self.area_marks.excludes(entry.area, raised):
                 continue
             if entry.id not in best or match.strength > best[entry.id].strength:
                 best[entry.id] = match
@@ -188,7 +188,7 @@ class Matcher:
                 if not _is_failed_lookup(event.chain, depth)
                 else None
             )
-            if near is not None and not self._areas.excludes(near.entry.area, raised):
+            if near is not None and not self.area_marks.excludes(near.entry.area, raised):
                 general = near.entry.general
                 return Match(near.entry, NEAR, broad=near.broad, depth=depth, raised=raised, near=near, general=general)
         return None

@@ -26,18 +26,18 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "line_number": Meaning("its line", None, "88"),
     "function": Meaning("its function", None, "compute_f1"),
     "code": Meaning("its code", None, "x = batch['ids']"),
-    "raise_code": Meaning("its code, where that only raises", None, "raise ValueError(message)"),
+    "raise_code": Meaning("its code, if it only raises", None, "raise ValueError(message)"),
     "script": Meaning("the user's outermost file", None, "/job/train.py"),
     "caller": Meaning("the user's frame above", None, "train.py:120"),
     "caller_code": Meaning("its code", None, "loss = step(batch)"),
     "caller_function": Meaning("its function", None, "main"),
     "callee": Meaning("the library function that the user's line called", None, "load_state_dict"),
     "calls": Meaning("the library functions below the user's line", None, "load → _load → persistent_load"),
-    "library": Meaning("the package whose code raised", None, "torch"),
-    "library_frame": Meaning("where in that package", None, "torch/serialization.py:1005"),
-    "library_code": Meaning("the code there", None, "result = unpickler.load()"),
-    "library_function": Meaning("the function there", None, "_load"),
-    "forward_where": Meaning("the user's call whose backward failed, as anomaly mode tells it", None, "model.py:272"),
+    "library": Meaning("the package whose code raised the exception", None, "torch"),
+    "library_frame": Meaning("the position in that package", None, "torch/serialization.py:1005"),
+    "library_code": Meaning("the code at that position", None, "result = unpickler.load()"),
+    "library_function": Meaning("the function at that position", None, "_load"),
+    "forward_where": Meaning("the call whose backward failed, from anomaly mode", None, "model.py:272"),
     "forward_code": Meaning("its code", None, "y = torch.sqrt(x)"),
     "forward_function": Meaning("its function", None, "gate"),
     # library_message, where no case speaks
@@ -48,34 +48,34 @@ ENGINE_FACTS: dict[str, Meaning] = {
     # exception_message, size_arithmetic, list_differences, missing_module
     "exception": Meaning("the exception's type without its module", None, "KeyError"),
     "message": Meaning("the first line of its message", None, "'ids'"),
-    "same_elements": Meaning("how many elements both of the two shapes in it hold", None, "517996544"),
-    "relation": Meaning("what two sizes in it have to do with one another", None, "4608 = 3 × 1536"),
-    "turned_operand": Meaning("the matrix of a product that would fit if it were transposed", None, "10x512"),
-    "packed_outputs": Meaning("the outputs of a layer whose 4-bit weight came packed into one row", None, "4096"),
-    "division": Meaning("the larger of its only two numbers divided by the smaller", None, "46 = 11 × 4 + 2"),
-    "extra_names": Meaning("what the first of two lists in it has and the second lacks", None, "reference"),
-    "lacking_names": Meaning("the other way round", None, "input, output"),
-    "reported_as": Meaning("what the user's code raised of it in the end", None, "ValueError: a.jsonl:912 is no JSON"),
-    "worker": Meaning("the worker process of the data loader that raised", None, "3"),
+    "same_elements": Meaning("the number of elements of both shapes in it", None, "517996544"),
+    "relation": Meaning("how two sizes in it are related", None, "4608 = 3 × 1536"),
+    "turned_operand": Meaning("the matrix that would fit the product if transposed", None, "10x512"),
+    "packed_outputs": Meaning("the outputs of a layer whose 4-bit weight is packed into one row", None, "4096"),
+    "division": Meaning("its only two numbers, the larger divided by the smaller", None, "46 = 11 × 4 + 2"),
+    "extra_names": Meaning("items that only the first of two lists in it has", None, "reference"),
+    "lacking_names": Meaning("items that only the second list has", None, "input, output"),
+    "reported_as": Meaning("what the user's code finally raised from it", None, "ValueError: a.jsonl:912 is no JSON"),
+    "worker": Meaning("the DataLoader worker that raised it", None, "3"),
     "module": Meaning("the module that was not found", None, "yaml"),
-    "package": Meaning("the package by which pip installs it", None, "PyYAML"),
-    "own_module": Meaning("the module that was not found, one of the project's own", None, "models.blocks"),
+    "package": Meaning("the package that pip installs it with", None, "PyYAML"),
+    "own_module": Meaning("the project's own module that was not found", None, "models.blocks"),
     # code_line
     "operand": Meaning("the expression in the user's line that failed", None, "batch['ids']"),
     "operand_type": Meaning("its type, in the message's words", None, "NoneType"),
     "other_operand": Meaning("the expression on the other side of the operator", None, "self.bias"),
     "other_type": Meaning("its type", None, "str"),
-    "attribute": Meaning("the attribute that was asked for", None, "shape"),
+    "attribute": Meaning("the missing attribute", None, "shape"),
     "collection": Meaning("the dict, list or other collection that was indexed or searched", None, "batch"),
     "key": Meaning("the key that it lacks", None, "'ids'"),
     "index": Meaning("the index that it lacks", None, "i + 1"),
     "condition": Meaning("the condition of the assertion", None, "x.dim() == 4"),
-    "target": Meaning("the names that the values are unpacked into", None, "image, label"),
+    "target": Meaning("the names on the left of the unpacking", None, "image, label"),
     "source": Meaning("what is unpacked", None, "sample"),
     "imported": Meaning("the module of the import statement", None, "flash_attn"),
     "called": Meaning("the call in the user's line that failed", None, "torch.load"),
     "argument": Meaning("its first argument", None, "args.resume"),
-    "code_names": Meaning("the variables in the user's line, to be printed above it", None, "x, self.weight"),
+    "code_names": Meaning("the variables in the user's line, worth printing above it", None, "x, self.weight"),
     "library_operand": Meaning("the expression that failed in the library's line", None, "input"),
     # printed_values
     "printed_name": Meaning(
@@ -89,50 +89,48 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "printed_shapes": Meaning(
         "shapes that the log printed of names in the failing line", None, "x [4, 96], w [128, 10]"
     ),
-    "printed_shapes_line": Meaning("the line that printed them last", None, "40"),
+    "printed_shapes_line": Meaning("the last line that printed them", None, "40"),
     # python_environment
     "frameworks": Meaning("the frameworks in the traceback", None, "DDP, Trainer"),
     "environment": Meaning("the Python environment's folder", None, "/home/u/miniconda3/envs/llm"),
     # failing_rank
     "rank": Meaning("the rank that failed", None, "3"),
-    "local_rank": Meaning("its number on its host", None, "3"),
+    "local_rank": Meaning("its local rank on its host", None, "3"),
     "host": Meaning("its host", None, "gpu-021"),
     "time": Meaning("when it failed", None, "2026-05-01T09:20:00"),
-    "ranks": Meaning("the ranks that show the same failure, where several do", None, "0-7"),
+    "ranks": Meaning("all ranks with the same failure, if there are several", None, "0-7"),
     "rank_count": Meaning("how many they are", "ranks", "8 ranks"),
     # rank_differences
-    "by_rank": Meaning("what differs from rank to rank in the message", None, "rank 0: [4, 128]; ranks 1-3: [4, 96]"),
+    "by_rank": Meaning(
+        "the part of the message that differs between ranks", None, "rank 0: [4, 128]; ranks 1-3: [4, 96]"
+    ),
     "printed_by_rank": Meaning(
-        "what differs in a line that ranks printed above it, of shapes or where ranks waited",
+        "the part that differs between ranks in a line printed above the failure",
         None,
         "rank 2: 80; ranks 0-1,3: 96",
     ),
     "printed_by_rank_words": Meaning("the words before it", None, "samples"),
     "printed_by_rank_line": Meaning("the last of these lines", None, "14"),
     "steps_by_rank": Meaning(
-        "the last step of each rank, where ranks waited and differ", None, "rank 2: 4; ranks 0-1,3: 5"
+        "the last step of each rank, if ranks waited and their steps differ", None, "rank 2: 4; ranks 0-1,3: 5"
     ),
     # weight_names
-    "added_prefix": Meaning(
-        "what stands before each name of the checkpoint's weights, not of the model's", None, "model."
-    ),
-    "lacking_prefix": Meaning(
-        "what stands before each name of the model's weights, not of the checkpoint's", None, "net."
-    ),
-    "cut_characters": Meaning("how many characters the checkpoint's names lost at their beginning", None, "7"),
+    "added_prefix": Meaning("prefix of the checkpoint's weight names that the model's lack", None, "model."),
+    "lacking_prefix": Meaning("prefix of the model's weight names that the checkpoint's lack", None, "net."),
+    "cut_characters": Meaning("number of leading characters missing from the checkpoint's names", None, "7"),
     "cut_name": Meaning("one of them", None, "ist.0.weight"),
-    "whole_name": Meaning("what it was", None, "layer_list.0.weight"),
+    "whole_name": Meaning("the full name", None, "layer_list.0.weight"),
     # run
-    "launcher": Meaning("what started the processes", None, "torchrun"),
-    "world_size": Meaning("how many ranks the run has", "ranks", "64 ranks"),
-    "phase": Meaning("what the run did when it failed", None, "save"),
+    "launcher": Meaning("the launcher that started the processes", None, "torchrun"),
+    "world_size": Meaning("number of ranks of the run", "ranks", "64 ranks"),
+    "phase": Meaning("what the run was doing when it failed", None, "save"),
     "step": Meaning("the last step of training", None, "1200"),
     "exit_code": Meaning("the exit status of the process that failed", None, "-9"),
-    "checkpoint": Meaning("the newest checkpoint that was written to its end", None, "/ckpt/step_1000.pt"),
+    "checkpoint": Meaning("the newest completely written checkpoint", None, "/ckpt/step_1000.pt"),
     "checkpoint_step": Meaning("its step", None, "1000"),
     # waiting_ranks, run
     "failed_ranks": Meaning("the ranks that failed on their own", None, "2-3"),
-    "waiting_ranks": Meaning("the ranks that noticed that others were gone", None, "0-1,4-7"),
+    "waiting_ranks": Meaning("the ranks that reported a lost or missing peer", None, "0-1,4-7"),
     "missing_ranks": Meaning("the ranks that the others waited for", None, "5"),
     "behind_ranks": Meaning("the ranks that waited in an earlier collective than others of their group", None, "11"),
     "behind_call": Meaning("that collective", None, "_ALLGATHER_BASE"),
@@ -142,31 +140,33 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "ahead_sequence": Meaning("its sequence number", None, "48813"),
     "stopped_ranks": Meaning("the ranks that the launcher ended", None, "0,2-7"),
     "spread": Meaning("the time between the first and the last rank that failed", "s", "0.2 s"),
-    "same_second": Meaning("how many ranks failed within one second, where all did", "ranks", "8 ranks"),
-    "attempt": Meaning("the attempt that failed, where there were several", None, "1"),
-    "attempt_count": Meaning("how many attempts there were", None, "3"),
-    "host_count": Meaning("how many hosts the run has, where several", "hosts", "8 hosts"),
-    "seconds_after_failure": Meaning("how long the log goes on after the failure", "s", "12.2 s"),
+    "same_second": Meaning("number of ranks that failed, if all failed within one second", "ranks", "8 ranks"),
+    "attempt": Meaning("the attempt that failed, if there were several", None, "1"),
+    "attempt_count": Meaning("number of attempts", None, "3"),
+    "host_count": Meaning("number of hosts, if there are several", "hosts", "8 hosts"),
+    "seconds_after_failure": Meaning("how long the log continues after the failure", "s", "12.2 s"),
     "checkpoint_time": Meaning("when the newest checkpoint was written", None, "2026-05-01T09:00:00"),
-    "checkpoint_age": Meaning("how old it was at the failure", "s", "1200 s"),
-    "steps_since_checkpoint": Meaning("the steps that are lost with the failure", "steps", "200 steps"),
+    "checkpoint_age": Meaning("its age at the failure", "s", "1200 s"),
+    "steps_since_checkpoint": Meaning("the steps lost by the failure", "steps", "200 steps"),
     # derived_facts
-    "run_time": Meaning("how long the loop or the run had lasted at the failure", None, "2 h 55 min"),
-    "steps_left": Meaning("steps that were still to do", "steps", "600 steps"),
-    "time_left": Meaning("how long they would have taken", None, "3 h 10 min"),
+    "run_time": Meaning("how long the loop or run had lasted at the failure", None, "2 h 55 min"),
+    "steps_left": Meaning("remaining steps", "steps", "600 steps"),
+    "time_left": Meaning("the time they would have taken", None, "3 h 10 min"),
     "whole_time": Meaning("how long the run takes from its start to its end", None, "17 h 17 min"),
-    "time_to_ask": Meaning("a time limit for it, with a margin, as sbatch takes it", None, "20:00:00"),
+    "time_to_ask": Meaning("a time limit with a margin, in sbatch's format", None, "20:00:00"),
     # gpu_memory
-    "copies_held": Meaning("how many tensors of the size that was asked for are allocated already", None, "3"),
+    "copies_held": Meaning("number of tensors of the requested size that are already allocated", None, "3"),
     "fits_if_joined": Meaning(
-        "free and unused memory of a GPU, where it would hold what was asked for", None, "21.11 GiB"
+        "free plus reserved but unallocated GPU memory, if the request would fit", None, "21.11 GiB"
     ),
-    "held_by_others": Meaning("memory of the full GPU that this process does not hold", None, "61.50 GiB"),
+    "held_by_others": Meaning("memory of the full GPU that other processes hold", None, "61.50 GiB"),
     "others_percent": Meaning("the same in percent of the GPU's memory", None, "78"),
-    "short_by": Meaning("how much more was asked for than was free", None, "61.44 MiB"),
-    "parts_needed": Meaning("into how many parts a tensor must be split to fit into what was free", "parts", "7 parts"),
+    "short_by": Meaning("how much the request exceeds the free memory", None, "61.44 MiB"),
+    "parts_needed": Meaning(
+        "number of parts into which the tensor must be split to fit into the free memory", "parts", "7 parts"
+    ),
     "half_batch_size": Meaning("half of `batch_size`", None, "4"),
-    "double_accumulation": Meaning("twice `gradient_accumulation`, 2 where none is known", None, "8"),
+    "double_accumulation": Meaning("twice `gradient_accumulation`, 2 if unknown", None, "8"),
     "beyond_capacity": Meaning("how much more is allocated than the GPU has", None, "5.98 GiB"),
     "job_kind": Meaning("training, evaluation, inference or data preparation", None, "training"),
 }
@@ -180,4 +180,4 @@ def known_slots(vocabulary: Vocabulary) -> dict[str, str]:
     tables = {
         name: what for table in TABLES if table in vocabulary.lists for name, what in vocabulary.lists[table].facts
     }
-    return {"job": "the job's id, where the one who asks tells it"} | versions | fact_names(vocabulary) | tables | own
+    return {"job": "the job's id, if the sender states it"} | versions | fact_names(vocabulary) | tables | own
