@@ -24,6 +24,11 @@ _CALLED = (
     "出错位置：{where}，由 {caller} 的 `{caller_code}` 调用。",
 )
 _MET = ("Met at {where}[[: `{code}`]].", "发生在 {where}[[，代码 `{code}`]]。")
+_BELOW = (
+    "Raised in {library_frame}[[ ({library_function})]], called from {where}[[: `{code}`]].",
+    "出错位置：{library_frame}[[（{library_function}）]]，由 {where} 调用[[，代码 `{code}`]]。",
+)
+_FROM = ("Called from {where}[[: `{code}`]].", "由 {where} 调用[[，代码 `{code}`]]。")
 _CODE = ("The line: `{code}`.", "该行代码：`{code}`。")
 _FAILED = ("{exception}[[: {message}]].", "{exception}[[：{message}]]。")
 _INSIDE = (
@@ -184,6 +189,8 @@ def _with_place_and_step(
     elif not named & _PLACES:
         place = _place(values, lang, raised)
         parts.append(place or (inside and filled(_INSIDE[lang == "zh"], values)) or "")
+    elif "library_frame" in named and "where" not in named:
+        parts.append(filled(_FROM[lang == "zh"], values) or "")
     elif short(values.get("code", "")) not in says:
         parts.append(filled(_CODE[lang == "zh"], values) or "")
     if "reported_as" not in named:
@@ -225,6 +232,8 @@ def _is_in_loop(values: Mapping[str, str]) -> bool:
 def _place(values: Mapping[str, str], lang: Language, raised: tuple[str, str] = _RAISED) -> str | None:
     """-> where it was raised, and the code there; the caller's where that only raises."""
     template = raised if "code" in values else _CALLED
+    if raised is _RAISED and "library" in values and (below := filled(_BELOW[lang == "zh"], values)):
+        return below
     return filled(template[lang == "zh"], values) or filled(raised[lang == "zh"], values)
 
 

@@ -15,6 +15,7 @@ from torchtriage.lazy_regex import lazy_regex
 
 Found = dict[str, str | None]
 _RAISE = lazy_regex(r"raise\b|self\._(?:format_and_)?raise|$")
+_OF_LIBRARY = ("operand", "collection", "index", "condition", "target", "source")
 _NO_CALL = frozenset({"NameError", "UnboundLocalError", "AssertionError", "KeyboardInterrupt"})  # never of a call
 _OPERATORS: dict[str, type[ast.AST]] = {
     "+": ast.Add, "-": ast.Sub, "*": ast.Mult, "/": ast.Div, "//": ast.FloorDiv, "%": ast.Mod, "@": ast.MatMult,
@@ -28,7 +29,8 @@ def code_line(failure: Failure) -> Iterator[Fact]:
     it is, in the message's words: NoneType, list); `other_operand` and `other_type` beside an operator; `attribute`;
     `collection`, `key` and `index` of a subscript; `condition` of an assertion; `target` and `source` of an unpacking;
     `imported` (module of an import statement); `called` (the call in the user's line that failed, as `torch.load`)
-    and its first `argument`. `library_operand` is what failed where the failing line is a library's. A fact that the
+    and its first `argument`. Where the failing line is a library's, these are `library_operand`, `library_collection`,
+    `library_index`, `library_condition`, `library_target` and `library_source`. A fact that the
     line does not tell for certain is left out. `code_names` are the variables in the line: `x, self.weight`."""
     for name, value in _told(failure).items():
         if value:
@@ -68,7 +70,8 @@ def _told(failure: Failure) -> Found:
     types = _types(kind, message)
     told = dict(types)
     if below and not _RAISE.match(below[-1].code.strip()):
-        told["library_operand"] = _operands(below[-1], kind, message).get("operand")
+        in_library = _operands(below[-1], kind, message)
+        told |= {f"library_{name}": in_library.get(name) for name in _OF_LIBRARY}
     elif own >= 0:
         told.update(_operands(shown[own], kind, message))
     if own >= 0 and kind not in _NO_CALL and (below or not told):

@@ -34,6 +34,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "callee": Meaning("the library function that the user's line called", None, "load_state_dict"),
     "calls": Meaning("the library functions below the user's line", None, "load → _load → persistent_load"),
     "library": Meaning("the package whose code raised the exception", None, "torch"),
+    "library_package": Meaning("the name by which pip knows it, where pip installed it", None, "opencv-python"),
     "library_frame": Meaning("the position in that package", None, "torch/serialization.py:1005"),
     "library_code": Meaning("the code at that position", None, "result = unpickler.load()"),
     "library_function": Meaning("the function at that position", None, "_load"),
@@ -77,6 +78,11 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "argument": Meaning("its first argument", None, "args.resume"),
     "code_names": Meaning("the variables in the user's line, worth printing above it", None, "x, self.weight"),
     "library_operand": Meaning("the expression that failed in the library's line", None, "input"),
+    "library_collection": Meaning("the collection that the library's line indexed", None, "self.plans"),
+    "library_index": Meaning("the index that it used", None, "name"),
+    "library_condition": Meaning("the condition of the library's assertion", None, "len(rows) > 0"),
+    "library_target": Meaning("the names that the library's line unpacks into", None, "rows, columns"),
+    "library_source": Meaning("what that line unpacks", None, "shape"),
     # printed_values
     "printed_name": Meaning(
         "a name in the message or the failing operand whose value the log printed", None, "num_classes"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from torchtriage.answer.failure_facts.failure import Failure, is_users
+from torchtriage.answer.failure_facts.missing_module import package_of
 from torchtriage.answer.failure_facts.python_statement import shown
 from torchtriage.domain.event import Frame
 from torchtriage.domain.fact import Fact
@@ -24,7 +25,7 @@ def frames(failure: Failure) -> Iterator[Fact]:
     """`where` (file:line of the user's innermost frame), `file`, `line_number`, `function`, `code` (`raise_code` where
     that line only raises; the message says more); `script`, the user's outermost file; `caller`, `caller_code` and
     `caller_function` of the user's frame above; `callee`, `library`, `library_frame` and `calls` (`load → _open_file`)
-    of what it called; `forward_where`, `forward_code` and `forward_function` of the call whose backward failed, where
+    of what it called, with `library_package`, by which pip knows it, where it was installed; `forward_where`, `forward_code` and `forward_function` of the call whose backward failed, where
     anomaly mode tells it."""
     all_of_it = failure.frames
     inside = [place for place, frame in enumerate(all_of_it) if is_users(frame)]
@@ -46,6 +47,9 @@ def frames(failure: Failure) -> Iterator[Fact]:
         yield from _of_frame(failure, below[-1], "library_frame", "library_code", "library_function")
         if library := library_of(below[-1].file):
             yield failure.fact("library", library)
+        if installed := _PACKAGE.search(below[-1].file):
+            vocabulary = failure.reading.matcher.patterns.vocabulary
+            yield failure.fact("library_package", package_of(vocabulary, installed[1]) or installed[1])
         names = list(dict.fromkeys(frame.function for frame in below if not _UNNAMED.fullmatch(frame.function)))
         if len(names) > 1:
             shortened = names if len(names) <= _SHOWN_CALLS else [*names[:2], "…", names[-1]]

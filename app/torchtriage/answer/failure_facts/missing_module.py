@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchtriage.answer.failure_facts.failure import Failure, is_users
 from torchtriage.domain.fact import Fact
+from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.lazy_regex import lazy_regex
 
 PACKAGES = "packages"  # the lists of the vocabulary
@@ -23,13 +24,16 @@ def missing_module(failure: Failure) -> Iterator[Fact]:
     root = module.partition(".")[0]
     yield failure.fact("module", module)
     vocabulary = failure.reading.matcher.patterns.vocabulary
-    groups = vocabulary.lists[PACKAGES].groups
-    package = next((name for name, modules in groups if module in modules), None)
-    package = package or next((name for name, modules in groups if root in modules), None)
+    package = package_of(vocabulary, module) or package_of(vocabulary, root)
     if package is not None:
         yield failure.fact("package", package)
     elif root in vocabulary.words(OWN_MODULES) or any(f"/{root}/" in f"/{path}" for path in _own(failure)):
         yield failure.fact("own_module", module)
+
+
+def package_of(vocabulary: Vocabulary, module: str) -> str | None:
+    """-> the package by which pip installs a module, where that is known."""
+    return next((name for name, modules in vocabulary.lists[PACKAGES].groups if module in modules), None)
 
 
 def _own(failure: Failure) -> list[str]:
