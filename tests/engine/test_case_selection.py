@@ -207,3 +207,14 @@ def test_a_first_step_is_not_joined_to_one_that_is_not_shown(engine: Engine) -> 
     assert english.steps[0].do[:1].isupper()
     assert not english.steps[0].do.startswith("Or ")
     assert not chinese.steps[0].do.startswith("或")
+
+
+def test_what_failed_in_a_librarys_line_is_told_with_that_line_and_the_users_call(engine: Engine) -> None:
+    frames = [
+        ("/job/train.py", 30, "main", "plan = weave.plan(net, rows)"),
+        ("/opt/venv/lib/python3.11/site-packages/weave/plan.py", 9, "build", 'kind = self.kinds["mesh"]'),
+    ]
+    answer = engine.triage(from_bytes(text(traceback("KeyError: 'mesh'", frames)))).answer
+    assert answer is not None
+    assert answer.says.startswith("weave looks for 'mesh' in `self.kinds`, which is not there (weave/plan.py:9: `kind")
+    assert answer.says.endswith("Called from /job/train.py:30: `plan = weave.plan(net, rows)`.")

@@ -99,7 +99,7 @@ def test_compiled_code_is_named_by_its_source_file(engine: Engine) -> None:
 def test_what_the_inventory_does_not_know_is_said_as_before(engine: Engine) -> None:
     told = says(verdict(engine, steps([0]), refused(message="a sentence that no release of it prints")))
     assert "Raised by" not in told
-    assert "Raised at /job/train.py:71: `net = Weaver(width=-4)`." in told
+    assert "Raised in tinyweave/_loom.py:12 (__init__), called from /job/train.py:71: `net = Weaver(width=-4)`." in told
 
 
 @pytest.mark.parametrize(

@@ -123,8 +123,9 @@ def test_what_failed_inside_of_a_library_is_not_laid_on_the_users_line(engine: E
             ],
         ),
     )
-    assert found["library_operand"] == "batch[0]"
-    assert (found["called"], "operand" in found) == ("default_collate", False)
+    assert (found["library_operand"], found["library_collection"], found["library_index"]) == ("batch[0]", "batch", "0")
+    assert (found["called"], found["library_package"]) == ("default_collate", "torch")
+    assert not found.keys() & {"operand", "collection", "index"}
 
 
 @pytest.mark.parametrize(
