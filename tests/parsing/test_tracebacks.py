@@ -75,6 +75,15 @@ def test_what_gloo_quotes_belongs_to_the_message() -> None:
     assert event.exception.message.endswith(quoted)
 
 
+@pytest.mark.parametrize(
+    "item", ["  - rows was inferred to be a constant (32).", "  * a second reason", "   1. first cause"]
+)
+def test_a_list_below_belongs_to_the_message(item: str) -> None:
+    (event,) = read([*traceback("RuntimeError: Constraints violated (rows)!"), item, "step 1 begins"])
+    assert event.exception is not None
+    assert event.exception.message.splitlines()[1] == item
+
+
 def test_a_worker_processs_own_traceback_stands_before_the_one_that_carries_it() -> None:
     outer = traceback("KeyError: Caught KeyError in DataLoader worker process 0.")
     inner = ["Original " + traceback("KeyError: 'image'")[0], *traceback("KeyError: 'image'")[1:]]

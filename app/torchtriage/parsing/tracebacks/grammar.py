@@ -61,6 +61,8 @@ LOG_LINE = lazy_regex(
 ABOVE_SUMMARY = lazy_regex(
     r"-{8,}$|C\+\+ (?:Traceback|Call Stacks)\b|Python (?:Traceback|Call Stacks)\b|\d{1,3} {1,4}\S|Error Message Summary:$|Not support stack backtrace|\w+Error:\s*$"
 )
+# An item of a list in a message: torch.export's reasons, why a class cannot be used.
+ITEM = lazy_regex(r"^ +(?:[-*\u2022]|\(?\d{1,2}[.)]) \S")
 # What looks like a logger's line and is the rest of a message: Ascend's own line, and what gloo quotes.
 QUOTED = lazy_regex(
     r"\[ERROR\] [\d.:-]+ \(PID: ?\d+, Device: ?\d+, RankID: ?-?\d+\) ERR\d+|\[\S{1,300}/gloo/\S{1,80}:\d+\] "

@@ -145,7 +145,7 @@ class Stream:
         first = self.lines[0]
         if grammar.is_whole(self.type, self.message, first.text) or labelled(first) > labelled(line):
             return False
-        if text[0] != " " or text.startswith(" Original exception:"):  # gloo's
+        if text[0] != " " or text.startswith(" Original exception:") or grammar.ITEM.match(text):  # the first: gloo's
             return True
         above = self.message[-1]
         return not above.strip() or above.rstrip().endswith((":", ",")) or above[:1] in " \t" or len(self.message) > 1
