@@ -196,6 +196,51 @@ def test_facts_are_those_of_the_exception_that_shows_the_sign(tmp_path: Path) ->
     assert answer.says == "Tube 7 leaks. Raised at /job/train.py:30: `tube.drain()`."
 
 
+def test_a_line_that_the_sentence_names_is_not_told_twice(tmp_path: Path) -> None:
+    (tmp_path / "flux").mkdir()
+    own = ENTRY.replace("'Tube {lost} of many ({tubes}) leaks.'", "'Tube {lost} leaks at /job/train.py:3{tubes}.'")
+    (tmp_path / "flux" / "lost.yaml").write_text(own, encoding="utf-8")
+    engine = Engine(load([tmp_path]))
+
+    def says(raised: str) -> str:
+        answer = engine.triage(from_bytes(text(traceback(raised, (("/job/train.py", 310, "main", "go()"),))))).answer
+        assert answer is not None
+        return answer.says
+
+    assert says("flux.Lost: tube 7 of 10") == "Tube 7 leaks at /job/train.py:310. The line: `go()`."
+    assert says("flux.Lost: tube 7 of 104").endswith("Raised at /job/train.py:310: `go()`.")
+
+
+def test_the_librarys_line_is_told_where_the_interpreter_stopped_there(tmp_path: Path) -> None:
+    (tmp_path / "flux").mkdir()
+    own = ENTRY.replace("flux\\.Lost", "KeyError").replace("flux.Lost", "KeyError")
+    (tmp_path / "flux" / "lost.yaml").write_text(own, encoding="utf-8")
+    engine = Engine(load([tmp_path]))
+
+    def says(line: str) -> str:
+        library = ("/opt/env/lib/python3.11/site-packages/tinyflux/core.py", 9, "drain", line)
+        raised = traceback("KeyError: tube 7", (("/job/train.py", 30, "main", "tube.drain()"), library))
+        answer = engine.triage(from_bytes(text(raised))).answer
+        assert answer is not None
+        return answer.says
+
+    assert says("TUBES[name]").endswith(
+        "Raised in tinyflux/core.py:9 (drain): `TUBES[name]`, called from /job/train.py:30: `tube.drain()`."
+    )
+    assert says("raise KeyError(name)").endswith("(drain), called from /job/train.py:30: `tube.drain()`.")
+
+
+def test_where_no_case_holds_the_title_goes_with_the_message(tmp_path: Path) -> None:
+    (tmp_path / "flux").mkdir()
+    own = ENTRY[: ENTRY.index("  - id: any")]
+    (tmp_path / "flux" / "lost.yaml").write_text(own, encoding="utf-8")
+    log = text(traceback("flux.Lost: pipe 4", (("/job/train.py", 30, "main", "tube.drain()"),)))
+    answer = Engine(load([tmp_path])).triage(from_bytes(log)).answer
+    assert answer is not None
+    assert answer.case is None
+    assert answer.says.startswith("The flux was lost: pipe 4. The tube leaks.")
+
+
 def test_a_first_step_is_not_joined_to_one_that_is_not_shown(engine: Engine) -> None:
     raised = (
         "[rank0]: AssertionError: Check batch related parameters. train_batch_size is not equal to micro_batch_per_gpu * "

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.built_in import built_in_engine, built_in_knowledge
-from torchtriage.answer.commands import commands, filled, general, is_plain
+from torchtriage.answer.commands import commands, filled, general, is_plain, run_line
 from torchtriage.domain.host import exclusion, host_name
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
@@ -65,6 +65,13 @@ def templates() -> list[str]:
 def test_what_the_log_tells_is_filled_in() -> None:
     told = commands(["ssh {host} nvidia-smi -i {pci} -q"], {"host": "n7", "pci": "0000:3b:00"})
     assert told == ("ssh n7 nvidia-smi -i 0000:3b:00 -q",)
+
+
+def test_variables_of_a_line_are_printed_together() -> None:
+    print_them = "print({code_names}, flush=True)"
+    assert run_line(print_them, {"code_names": "x, self.weight"}) == "print(x, self.weight, flush=True)"
+    assert run_line(print_them, {"code_names": "x); import os; os.system(y"}) is None
+    assert run_line("kill {pid}", {"pid": "1, 2"}) is None
 
 
 def test_what_it_does_not_tell_is_left_to_the_reader() -> None:

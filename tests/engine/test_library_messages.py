@@ -9,6 +9,7 @@ import pytest
 from scripts.inventory.index import Index
 from tests.built_in import built_in_engine, built_in_knowledge
 from tests.logs import steps, text, traceback
+from torchtriage.answer.localized_verdict import localized
 from torchtriage.domain.message_template import LibraryMessage
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
@@ -85,6 +86,15 @@ def test_the_same_is_said_in_chinese(engine: Engine) -> None:
 def test_a_method_is_named_as_such(engine: Engine) -> None:
     told = says(verdict(engine, steps([0]), refused("weave", "the shuttle b7 left the loom")))
     assert "Raised by tinyweave.Weaver.weave, called from /job/train.py:71" in told
+
+
+def test_a_librarys_own_check_is_not_worth_a_retry(engine: Engine) -> None:
+    assert verdict(engine, steps([0]), refused()).action.retry == "no"
+    assert (
+        verdict(engine, steps([0]), refused(message="a sentence that no release of it prints")).action.retry == "once"
+    )
+    said_later = localized(verdict(engine, steps([0]), refused()), engine.knowledge, "zh")
+    assert (said_later.action.retry, said_later.action.reason[:4]) == ("no", "库自身的")
 
 
 def test_compiled_code_is_named_by_its_source_file(engine: Engine) -> None:

@@ -42,3 +42,15 @@ def test_what_may_be_left_out_goes_where_one_of_its_slots_is_not_known() -> None
     template = "Shard {shard} is short[[; step {step} of {steps} read it]]."
     assert filled(template, {"shard": "3", "step": "7"}) == "Shard 3 is short."
     assert filled(template, {"shard": "3", "step": "7", "steps": "90"}) == "Shard 3 is short; step 7 of 90 read it."
+
+
+def test_a_value_is_not_cut_behind_an_abbreviation() -> None:
+    first = "Graph break due to an unsupported builtin of a third-party extension."
+    assert filled("{message}", {"message": f"{first} It is one (e.g. of pybind). " + "x" * 200}) == (
+        f"{first} It is one (e.g. of pybind)."
+    )
+    told = filled(
+        "{message}", {"message": "Python cannot trace this builtin, which is part of a module (e.g. " + "x" * 200}
+    )
+    assert told is not None
+    assert len(told) == LONGEST_VALUE

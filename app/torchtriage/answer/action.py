@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -58,9 +59,31 @@ _UNKNOWN = (
 )
 
 
-def advise(entry: Entry | None, words: str, hosts: Iterable[str], lang: Language, case: str | None = None) -> Action:
+# Where no entry explains it, but the text is what a library's own check raises.
+_CHECKED = (
+    "A check of a library stopped the run; the same call fails again until what it gets is changed.",
+    "库自身的检查终止了运行；不改变传入的内容，同样的调用会再次失败。",
+)
+_PASSING = re.compile(r"Timeout|Time[dr]|Connect|Network|Store|Interrupt")  # exceptions whose cause may pass
+
+
+def is_own_check(root: RootCause, values: Mapping[str, str]) -> bool:
+    """-> whether a failure is what a library's own check raises, as the inventory of its messages tells."""
+    return "raised_by" in values and root.exception is not None and not _PASSING.search(root.exception.type)
+
+
+def advise(
+    entry: Entry | None,
+    words: str,
+    hosts: Iterable[str],
+    lang: Language,
+    case: str | None = None,
+    own_check: bool = False,
+) -> Action:
     """-> the advice of the entry's `case`, else the entry's for a failure of these words, with the failing hosts to
-    leave out where it says that the host is bad."""
+    leave out where it says that the host is bad. `own_check`: a library's check raised it, where there is no entry."""
+    if entry is None and own_check:
+        return Action("no", "none", (), _CHECKED[lang == "zh"])
     if entry is None:
         return Action("once", "none", (), _UNKNOWN[lang == "zh"])
     spoken = next((one.action for one in entry.cases if one.id == case), None)

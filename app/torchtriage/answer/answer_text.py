@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -25,8 +26,8 @@ _CALLED = (
 )
 _MET = ("Met at {where}[[: `{code}`]].", "发生在 {where}[[，代码 `{code}`]]。")
 _BELOW = (
-    "Raised in {library_frame}[[ ({library_function})]], called from {where}[[: `{code}`]].",
-    "出错位置：{library_frame}[[（{library_function}）]]，由 {where} 调用[[，代码 `{code}`]]。",
+    "Raised in {library_frame}[[ ({library_function})]][[: `{library_code}`]], called from {where}[[: `{code}`]].",
+    "出错位置：{library_frame}[[（{library_function}）]][[，代码 `{library_code}`]]，由 {where} 调用[[，代码 `{code}`]]。",
 )
 _FROM = ("Called from {where}[[: `{code}`]].", "由 {where} 调用[[，代码 `{code}`]]。")
 _CODE = ("The line: `{code}`.", "该行代码：`{code}`。")
@@ -35,6 +36,8 @@ _INSIDE = (
     "Raised inside {library_frame}[[ ({library_function})]][[: `{library_code}`]].",
     "在 {library_frame}[[（{library_function}）]] 内部抛出[[，代码 `{library_code}`]]。",
 )
+# What the interpreter raises by itself, so that the line there says more than the call.
+_OF_INTERPRETER = (LookupError, AttributeError, NameError, ArithmeticError, TypeError, ValueError)
 _BY = (
     "Raised by {raised_by}[[, called from {where}]][[: `{code}`]].",
     "由 {raised_by} 抛出[[，调用处 {where}]][[，代码 `{code}`]]。",
@@ -186,7 +189,7 @@ def _with_place_and_step(
     parts, named = [_ended(says, lang)], named & values.keys()  # a slot that stayed empty says nothing
     if by := filled(_BY[lang == "zh"], values):
         parts += [by, filled(_VALUES[lang == "zh"], values) or ""]
-    elif not named & _PLACES:
+    elif not named & _PLACES and not _is_placed(says, values):
         place = _place(values, lang, raised)
         parts.append(place or (inside and filled(_INSIDE[lang == "zh"], values)) or "")
     elif "library_frame" in named and "where" not in named:
@@ -229,12 +232,26 @@ def _is_in_loop(values: Mapping[str, str]) -> bool:
     return "progress_of" in values and done.strip("0") != "" and done != total
 
 
+def _is_placed(says: str, values: Mapping[str, str]) -> bool:
+    """-> whether a sentence names the user's line by itself, as where a compiler quotes it."""
+    _, found, behind = says.partition(values.get("where", "\n"))
+    return bool(found) and not behind[:1].isdigit()
+
+
 def _place(values: Mapping[str, str], lang: Language, raised: tuple[str, str] = _RAISED) -> str | None:
     """-> where it was raised, and the code there; the caller's where that only raises."""
+    if raised is _RAISED and "library" in values:
+        told = values if _is_of_interpreter(values) else {k: v for k, v in values.items() if k != "library_code"}
+        if below := filled(_BELOW[lang == "zh"], told):
+            return below
     template = raised if "code" in values else _CALLED
-    if raised is _RAISED and "library" in values and (below := filled(_BELOW[lang == "zh"], values)):
-        return below
     return filled(template[lang == "zh"], values) or filled(raised[lang == "zh"], values)
+
+
+def _is_of_interpreter(values: Mapping[str, str]) -> bool:
+    """-> whether the interpreter itself stopped at the library's line, as at a missing key."""
+    kind = getattr(builtins, values.get("exception", ""), None)
+    return isinstance(kind, type) and issubclass(kind, _OF_INTERPRETER)
 
 
 def _ended(says: str, lang: Language) -> str:
@@ -249,7 +266,9 @@ def _general(
     chinese = lang == "zh"
     parts: list[str] = []
     if entry is not None:
-        parts.append(root.title if root.title.endswith(("。", ".")) else f"{root.title}{'。' if chinese else '.'}")
+        told = values.get("message") or (root.evidence[0].text if root.evidence else "")
+        title = f"{root.title.rstrip('。.')}{'：' if chinese else ': '}{short(told)}" if told else root.title
+        parts.append(_ended(title, lang))
         meant = (cause for cause in entry.causes if cause.shown_by and shows(root.words, cause.shown_by))
         cause = next(meant, entry.causes[0] if len(entry.causes) == 1 else None)
         parts += [cause.in_(lang)] if cause else []

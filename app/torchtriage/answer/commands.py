@@ -21,6 +21,9 @@ _UNTOLD = {name: name.upper() for name in _PLACES}
 _OF_HOSTS = frozenset({"host", "node", "master", "name"})
 # Means nothing to any shell, in quotes or out of them; `=` at the beginning does to zsh, `-` to the program.
 _PLAIN = lazy_regex(r"(?![-=])[\w.:/@%+,=-]{1,253}", re.ASCII)
+# Variables of a line of Python, to be printed: no shell reads more into them than into one.
+_VARIABLES = lazy_regex(r"[A-Za-z_][\w.]{0,80}(?:, [A-Za-z_][\w.]{0,80}){0,9}", re.ASCII)
+_OF_PYTHON = frozenset({"code_names"})
 _LONGEST_PATH = 1024  # characters
 _PLACE = lazy_regex(r"\{([a-z_]+)\}")
 # Inside of these a quoted word would end the quotes; what is in a comment is no word.
@@ -83,8 +86,8 @@ def _command(template: str, values: Mapping[str, str]) -> str | None:
 def _word(name: str, values: Mapping[str, str]) -> str | None:
     """-> the value of a place where it may stand anywhere in a command."""
     value = values.get(name, "")
-    safe = is_plain(value) and (name not in _OF_HOSTS or host_name(value) is not None)
-    return value if safe else None
+    plain = is_plain(value) or (name in _OF_PYTHON and _VARIABLES.fullmatch(value) is not None)
+    return value if plain and (name not in _OF_HOSTS or host_name(value) is not None) else None
 
 
 def _path(path: str) -> str | None:

@@ -17,6 +17,7 @@ _OPEN = lazy_regex(
     r"<[a-z][\w .-]*>|\b[A-Z]{2,}[_/][A-Z_]+\b(?!=)|\b(?:HOST|PORT|REPO|NODE|JOBID|RANK|PID|JOB)\b|/path/to|…"
 )
 _TWO_STOPS = lazy_regex(r"(\.\.\.|(?<!\.)\.)\.(?!\S)")
+_STOP = lazy_regex(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)\.(?= )")  # the end of a sentence, and of no abbreviation
 LONGEST_VALUE = 160  # characters of a value in a sentence
 _ENOUGH = 60  # characters of its first sentences, so that they can stand for it
 
@@ -60,5 +61,5 @@ def short(value: str) -> str:
     if len(line) <= LONGEST_VALUE:
         return line
     cut = line[: LONGEST_VALUE - 3]
-    whole = cut.rfind(". ") + 1
+    whole = max((end.end() for end in _STOP.finditer(cut)), default=0)
     return cut[:whole] if whole >= _ENOUGH else f"{cut.rstrip()}..."
