@@ -97,6 +97,17 @@ def test_a_librarys_own_check_is_not_worth_a_retry(engine: Engine) -> None:
     assert (said_later.action.retry, said_later.action.reason[:4]) == ("no", "库自身的")
 
 
+def test_a_check_is_compared_with_what_the_call_passes(engine: Engine) -> None:
+    answer = verdict(engine, steps([0]), refused()).answer
+    assert answer is not None
+    assert answer.unknown == "Which of the values that were passed breaks this rule the log does not show."
+    assert answer.steps[0].do.startswith("Print what `net = Weaver(width=-4)` passes just above /job/train.py:71")
+    other = verdict(engine, steps([0]), refused(message="a sentence that no release of it prints")).answer
+    assert other is not None
+    assert other.unknown is not None
+    assert other.unknown.startswith("No entry knows this message")
+
+
 def test_compiled_code_is_named_by_its_source_file(engine: Engine) -> None:
     raised = traceback(
         "RuntimeError: spin: the bobbin is out of yarn", [("/job/train.py", 8, "<module>", "spin(yarn)")]

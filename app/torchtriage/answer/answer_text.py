@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Mapping
 from dataclasses import replace
 
+from torchtriage.answer.action import is_own_check
 from torchtriage.answer.commands import is_plain, run_line
 from torchtriage.answer.likeliest_cause import likeliest, shows
 from torchtriage.answer.templates import filled, is_open, short, slots
@@ -88,6 +89,10 @@ _UNKNOWN = (
     "No entry knows this message, and what led to it this log does not show.",
     "知识库中没有这条报错，日志也没有显示起因。",
 )
+_UNKNOWN_OF_CHECK = (
+    "Which of the values that were passed breaks this rule the log does not show.",
+    "是传入的哪个值违反了这条规则，日志没有显示。",
+)
 # The one step where no entry knows the failure: what has to be known, the words, the code; the first that fits.
 _TO_SHOW_IT = (
     (
@@ -95,6 +100,12 @@ _TO_SHOW_IT = (
         "Read the condition above {where}; the call was `{caller_code}` at {caller}.",
         "查看 {where} 上方的条件；调用为 {caller} 处的 `{caller_code}`。",
         None,
+    ),
+    (
+        "raised_by",
+        "Print what `{code}` passes just above {where}, and compare it with what the message asks for.",
+        "在 {where} 上方打印 `{code}` 传入的值，与报错的要求对照。",
+        "print({code_names}, flush=True)",
     ),
     (
         "code_names",
@@ -280,7 +291,10 @@ def _general(
     alike = filled(_ALIKE[chinese], values) if entry is None else None
     says = ("" if chinese else " ").join(filter(None, [*parts, place, alike]))
     says = _with_place_and_step(says, _PLACES, values, lang)
-    return (says, None, ()) if entry is not None else (says, _UNKNOWN[chinese], _to_show_it(root, values, chinese))
+    if entry is not None:
+        return says, None, ()
+    unknown = _UNKNOWN_OF_CHECK if is_own_check(root, values) else _UNKNOWN
+    return says, unknown[chinese], _to_show_it(root, values, chinese)
 
 
 def _to_show_it(root: RootCause, values: Mapping[str, str], chinese: bool) -> tuple[AnswerStep, ...]:
