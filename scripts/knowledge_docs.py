@@ -94,8 +94,8 @@ unit, an example, and the meaning of each fact. A new one needs no Python. `tell
 - `moment`: only lines above the failure, of the same attempt
 - `process`: only lines of the rank that failed
 
-Lines are read only if the run failed. The scan keeps the lines that a pattern hits, up to a limit, and the last progress
-lines of each rank."""
+Lines are read only if the run failed. The scan keeps the lines that a pattern hits, up to a limit, and the last
+progress lines of each rank."""
 
 
 def _facts(knowledge: KnowledgeBase) -> str:

@@ -217,7 +217,7 @@ def test_a_newer_database_is_said_in_one_line(
 def test_what_is_held_back_is_removed_by_hand(
     service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert told(capsys, "forget-old") == (0, ["TRIAGE_RETENTION_DAYS is not set: incidents are kept for ever"])
+    assert told(capsys, "forget-old") == (0, ["TRIAGE_RETENTION_DAYS is not set: incidents are kept forever"])
     monkeypatch.setenv("TRIAGE_RETENTION_DAYS", "7")
     for number in range(3):
         at = datetime.now(UTC) - timedelta(days=400 * number)

@@ -110,7 +110,7 @@ DO = "en: 'Fill tube {tube} before the next run.'"
         ("run: 'fill {path} {tube}'", "run: 'fill /path/to/tube'", "the placeholder '/path/to' is left", "Fill tube"),
         ("run: 'fill {path} {tube}'", "run: 'fill {code}'", "{code} is no single word, so this command is never shown",
          "Fill tube"),
-        ("tube (?P<tube>\\d+) of", "tube (?P<tube>\\d+ of)", "as a value in it is no plain word", "Fill tube"),
+        ("tube (?P<tube>\\d+) of", "tube (?P<tube>\\d+ of)", "because a value in it is not a plain word", "Fill tube"),
         (DO, "en: 'Fill tube {tubes}.'", "nothing fills the slot {tubes}", "Fill tube"),
         ("{frames: ", "{frame: ", "no fact is called 'frame', so the condition never holds", "    when: {frames"),
         ("    search_in: exception\n    says", "    search_in: exception\n    when: {words: '\\w'}\n    says",

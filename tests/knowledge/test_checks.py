@@ -89,7 +89,7 @@ def test_a_free_capture_in_a_command_is_told(sound: Path, free: str) -> None:
     path = sound / FILE
     path.write_text(MODEL.replace(old, new).replace("ls -lah /dev/shm | head", "kill {pid}"), encoding="utf-8")
     problem, *others = of_model(problems(load([sound]), [sound]))
-    assert problem.startswith(f"{FILE}:{line(old)}: captures too freely for a command")
+    assert problem.startswith(f"{FILE}:{line(old)}: the capture for a command is too broad")
     assert others == []
 
 

@@ -106,7 +106,7 @@ def test_a_case_is_added_and_all_else_stays(old: str, new: str, tmp_path: Path) 
 
 
 def test_cases_in_one_line_are_left_alone() -> None:
-    with pytest.raises(BadInput, match="stand in one line"):
+    with pytest.raises(BadInput, match="on one line"):
         with_case("cases: [{id: a, says: {en: b}}]\n", "c", new_case("c", None))
 
 

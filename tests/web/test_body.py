@@ -67,7 +67,7 @@ def read(receive: Receive, limit: int, work: Callable[[Iterator[Upload]], bytes]
 @pytest.mark.parametrize("before", [[], [bytes(MB)], [bytes(3 * MB)]], ids=["at once", "on disk", "with much before"])
 @pytest.mark.parametrize(("drop", "pause"), [(b"x", 25), (b"x" * 1024, 10), (b"", 61)])
 def test_who_lets_it_drip_is_not_waited_for(before: list[bytes], drop: bytes, pause: float) -> None:
-    with pytest.raises(TooSlow, match="bytes a second came, for longer than 60 seconds"):
+    with pytest.raises(TooSlow, match="bytes a second arrived, for longer than 60 seconds"):
         received([*before, *[drop] * 1000], pause)
 
 

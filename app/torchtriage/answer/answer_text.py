@@ -1,4 +1,4 @@
-"""What a reader sees first: the sentences and steps of the case that speaks, or an honest word where none does."""
+"""The text of an answer: the sentences and steps of the selected case; without one, what is certain."""
 
 from __future__ import annotations
 
@@ -127,24 +127,24 @@ _TO_SHOW_IT = (
     ),
     (
         "first_line",
-        "Read or hand in the output above line {first_line}; what led to it is not among these lines.",
+        "Read or submit the output above line {first_line}; what led to the failure is not among these lines.",
         "查看或提交第 {first_line} 行之前的输出：这几行没有显示起因。",
         None,
     ),
     (
         "log",
-        "Read what stands above line {line} of {log}: what the program did last.",
+        "Read the lines above line {line} of {log}: what the program did last.",
         "查看 {log} 第 {line} 行上方：程序最后在做什么。",
         None,
     ),
     (
         "line",
-        "Read what stands above line {line} of the log: what the program did last.",
+        "Read the lines above line {line} of the log: what the program did last.",
         "查看日志第 {line} 行上方：程序最后在做什么。",
         None,
     ),
 )
-_ALIKE = ("Ranks {ranks} failed alike.", "rank {ranks} 的失败相同。")
+_ALIKE = ("Ranks {ranks} failed in the same way.", "rank {ranks} 的失败相同。")
 _JOINED = lazy_regex(r"^(?:(?:Or|Then|Otherwise|Also),? |(?:或者|或|然后|同时|否则)[，,]?)")
 _OF_ENVIRONMENT = lazy_regex(r"(?:pip|python)3? ")
 _PLACES = frozenset({"where", "file", "line_number", "library_frame"})  # slots that say where it was raised

@@ -1,4 +1,4 @@
-"""Which case of the root cause's entry speaks: the first whose sign this failure shows and whose conditions hold."""
+"""Selects the case of the root cause's entry: the first whose sign this failure shows and whose conditions hold."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _SAYS: dict[str, _Words] = {
         "日志最后的输出提示有问题，之后没有正常结束的标志：`{text}`[[（第 {line} 行）]]。[[最后一步是第 {step} 步。]]",
     ),
     "question": (
-        "This text is no log of a run: it shows no step, no failure and no end.",
+        "This text is not the log of a run: it shows no step, no failure and no end.",
         "这段文本不是运行日志：没有训练步，没有失败，也没有结束标志。",
     ),
     "another-program": (
@@ -61,15 +61,18 @@ _SAYS: dict[str, _Words] = {
 # Where a sentence above cannot be filled.
 _PLAIN: _Words = ("The log shows neither a failure nor a good end.", "日志中既没有失败，也没有正常结束的标志。")
 _UNKNOWN: dict[str, _Words] = {
-    "exit-status": ("Why it ended is not in this log.", "这份日志没有说明它为什么结束。"),
-    "nobody-waits": ("Why the run stood still or ended is not in them.", "其中没有说明运行为什么停住或结束。"),
-    "empty": ("Whether the run started is not known from it.", "无法据此判断运行是否已经启动。"),
-    "question": ("Without the run's log nothing is known of the run.", "没有运行日志，就无法了解运行的情况。"),
-    "another-program": ("How the training run fared is not in this log.", "这份日志没有说明训练任务的情况。"),
+    "exit-status": ("This log does not show why it ended.", "这份日志没有说明它为什么结束。"),
+    "nobody-waits": ("They do not show why the run stopped or ended.", "其中没有说明运行为什么停住或结束。"),
+    "empty": ("It does not show whether the run started.", "无法据此判断运行是否已经启动。"),
+    "question": ("Nothing is known about the run without its log.", "没有运行日志，就无法了解运行的情况。"),
+    "another-program": ("This log does not show how the training run went.", "这份日志没有说明训练任务的情况。"),
 }
-_HOW: _Words = ("Whether the run failed or ended well is not in this log.", "这份日志没有说明运行是失败还是正常结束。")
+_HOW: _Words = (
+    "This log does not show whether the run failed or ended well.",
+    "这份日志没有说明运行是失败还是正常结束。",
+)
 _STREAM: _Words = (
-    "Read the other stream of the same run; a traceback usually stands in standard error.",
+    "Read the other stream of the same run; tracebacks usually go to standard error.",
     "查看同一次运行的另一个输出流：traceback 通常在标准错误里。",
 )
 _RANKS: _Words = (
@@ -77,7 +80,7 @@ _RANKS: _Words = (
     "查看其他 rank 的日志：失败的可能不是这个 rank。",
 )
 _SCHEDULER: _Words = (
-    "Ask the scheduler and the kernel of the host how the process ended.",
+    "Check the scheduler and the host's kernel log for how the process ended.",
     "查看调度器和主机内核日志，确认进程如何结束。",
 )
 _KERNEL: _Words = ("Look for the OOM killer in the kernel log of its host.", "在其主机的内核日志中查找 OOM killer。")
@@ -87,12 +90,12 @@ _SENDER: _Words = (
 )
 _CORE: _Words = ("Look for the core dump and its stack on the host.", "在主机上查找 core dump 及其调用栈。")
 _WHOLE: _Words = (
-    "Hand in the run's whole output: standard output and standard error, of all ranks.",
+    "Submit the run's complete output: standard output and standard error of all ranks.",
     "请提交完整的运行输出：所有 rank 的标准输出和标准错误。",
 )
 _SEARCH: _Words = ("Search the knowledge base for the symptom.", "在知识库中按症状搜索。")
 _LATER: _Words = (
-    "See whether the run still goes on; a start can take minutes without a line.",
+    "Check whether the run is still going; startup can be silent for minutes.",
     "先确认运行是否仍在继续：启动阶段可能几分钟没有输出。",
 )
 _SACCT = "sacct -j {job} --format=JobID,State,ExitCode,MaxRSS,Elapsed,NodeList"

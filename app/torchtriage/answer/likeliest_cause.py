@@ -1,4 +1,4 @@
-"""Which of an entry's causes and fixes is meant: those that name words of the failure come first where it says them."""
+"""Orders an entry's causes and fixes: those whose words the failure contains come first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a run went on, from its first line of progress to its last: what was read in, a curve of few points out."""
+"""The progress of a run, from its first step to its last: what was read in, a curve of few points out."""
 
 from __future__ import annotations
 

@@ -22,31 +22,31 @@ _SAID: dict[str, tuple[str, str]] = {
     "sign": ("line {line} shows the message of {entry}", "第 {line} 行出现了 {entry} 的报错信息"),
     "exit": ("line {line} says how the process ended: {text}", "第 {line} 行说明了进程的结束方式：{text}"),
     "near": (
-        "it is near to the message of {entry} ({similarity} of 100): "
+        "it is similar to the message of {entry} ({similarity} of 100): "
         "the log says “{log}” where the entry has “{expected}”",
         "与 {entry} 的报错信息近似（{similarity}/100）：日志中是“{log}”，条目中是“{expected}”",
     ),
     "tidied": (
-        "it is the message of {entry} once line breaks, quote marks and escapes are undone",
+        "it matches the message of {entry} after undoing line breaks, quote marks and escapes",
         "去掉换行、引用符号和转义后，就是 {entry} 的报错信息",
     ),
     "catch_all": (
-        "only a general entry fits; no more special one names this failure",
+        "only a general entry matches; no specific entry covers this failure",
         "只有通用条目与它相符，没有更具体的条目",
     ),
-    "unknown": ("no entry of the knowledge base names this failure", "知识库中没有条目能解释这个失败"),
+    "unknown": ("no entry of the knowledge base covers this failure", "知识库中没有条目能解释这个失败"),
     "echo": (
-        "this usually follows from another failure, of which the log shows nothing",
+        "this is usually a consequence of another failure, which the log does not show",
         "这通常是其他失败的后果，但日志里没有更早的线索",
     ),
-    "ranks": ("the same failure on ranks {ranks}, folded into one", "rank {ranks} 出现同样的失败，已合并为一条"),
-    "first": ("it stands before every other failure of the run ({count})", "它先于本次运行的其他失败（{count} 个）"),
+    "ranks": ("the same failure on ranks {ranks}, merged into one", "rank {ranks} 出现同样的失败，已合并为一条"),
+    "first": ("it comes before every other failure of the run ({count})", "它先于本次运行的其他失败（{count} 个）"),
     "gave_way": (
         "{entry} shows as well, but only after a worker had failed on its own",
         "日志中也有 {entry}，但在此之前已有 worker 自行失败",
     ),
     "overruled": (
-        "torchrun names rank {named} as first observed failure, which only followed from rank {rank}",
+        "torchrun names rank {named} as first observed failure, but that is a consequence of rank {rank}",
         "torchrun 把 rank {named} 报为首个失败，但它只是 rank {rank} 失败的后果",
     ),
     "torn": ("the ranks called different collectives: {sides}", "各 rank 调用了不同的集合通信：{sides}"),
@@ -75,7 +75,7 @@ _SAID: dict[str, tuple[str, str]] = {
         "flight recorder 指向的却是 rank {ranks}：其他 rank 在等待它们",
     ),
     "survived": (
-        "the run went on after other alarming messages ({count}), so they were left out",
+        "the run continued after other alarming messages ({count}), so they were excluded",
         "另有 {count} 条信息被排除，因为之后训练仍在继续",
     ),
     "attempts": ("the first of {count} attempts; later ones ended after it", "这是 {count} 次尝试中的第一次失败"),

@@ -1,4 +1,4 @@
-"""Writes the verdict: the root finding and the rest, in the form that outsiders rely on."""
+"""Builds the parts of a verdict from the chosen finding and the others: root cause, cascades, candidates, attempts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a run ended in which nothing failed: a reading in, whether it ended well or goes on, else what is missing, out.
+"""How a run without failures ended: a reading in; whether it ended well or goes on, else what is missing, out.
 
 That no failure was found makes no run healthy: cut logs, other programs' logs and empty ones share that with it.
 """

@@ -1,4 +1,4 @@
-"""What is tried, in this order, where nothing says why a run failed: a reading in, one with further events out."""
+"""What is tried, in this order, if no event says why a run failed: a reading in, one with further events out."""
 
 from __future__ import annotations
 

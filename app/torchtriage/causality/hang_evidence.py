@@ -1,5 +1,5 @@
-"""What dumps and stacks show of a hang as an event beside those of the log, in one canonical line that signs are
-searched in: `flight recorder: missing: Ranks 3, 6; in all_reduce 168 of default_pg; waiting 14; …`."""
+"""The hang that dumps and stacks show, as one event with a canonical line for signs:
+`flight recorder: missing: Ranks 3, 6; in all_reduce 168 of default_pg; waiting 14; …`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The rank that others waited for in vain: the one at which their waiting points, or the only one of the run that tells
-of no lost or late peer; findings in, a rank or what that one said before out."""
+"""The rank that the others waited for: the one their waiting points to, or the only one of the run that reports no lost
+or late peer; findings in, a rank or what that one said before out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All places that alerts can go to, made from the settings: options and rules in, senders out. Opens nothing."""
+"""All alert channels, built from the settings: options and rules in, senders out. Opens nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A notice in words: what every chat tells, in the order in which it is read; each chat lays it out in its own way."""
+"""The text of a notice, the same for every chat, in reading order; each chat formats it in its own way."""
 
 from __future__ import annotations
 

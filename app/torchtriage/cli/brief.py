@@ -24,8 +24,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "brief",
         help="print what a person or language model needs in order to judge a log",
-        description="Print the verdict on each log with the facts and lines that it rests on, as Markdown of at most "
-        "so many tokens, whatever the size of the log. Secrets are taken out. Needs no server and no model.",
+        description="Print the verdict on each log with the facts and lines behind it, as Markdown of at most --tokens "
+        "tokens, whatever the size of the log. Secrets are removed. Needs no server and no model.",
     )
     parser.add_argument(
         "paths",

@@ -110,7 +110,7 @@ def _forget_old(options: argparse.Namespace) -> int:
     with _opened() as service:
         found = due(service)
         if found is None:
-            print("TRIAGE_RETENTION_DAYS is not set: incidents are kept for ever")
+            print("TRIAGE_RETENTION_DAYS is not set: incidents are kept forever")
         elif options.yes:
             print(f"{forget(service, found)} incidents were deleted")
         else:

@@ -36,7 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="ask a language model about a log, and check what it says",
         description="Send the brief of a log to the language model of TRIAGE_LLM_URL and TRIAGE_LLM_MODEL, and print "
         "its claims below the verdict, each with the line that it rests on. A claim whose line does not say that is "
-        "struck out. Known kinds of secrets are taken out of what is sent.",
+        "struck out. Known kinds of secrets are removed first.",
     )
     parser.add_argument("path", metavar="LOG", help="a log, as `brief` takes it; - reads standard input")
     parser.add_argument(

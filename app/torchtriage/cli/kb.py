@@ -33,10 +33,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     commands = parser.add_subparsers(dest="kb_command", metavar="COMMAND", required=True)
     check = commands.add_parser("check", help="prove every entry and case by its own examples")
     check.add_argument(
-        "entries", metavar="ENTRY", nargs="*", help="only these entries; prints what their cases say of their examples"
+        "entries",
+        metavar="ENTRY",
+        nargs="*",
+        help="only these entries; prints what their cases say about their examples",
     )
     check.add_argument(
-        "--accept", action="store_true", help="write into expect what the cases of ENTRY say of their examples"
+        "--accept", action="store_true", help="write what the cases of ENTRY say about their examples into expect"
     )
     check.add_argument("--unproved", action="store_true", help="list the signs that no example of their entry shows")
     show = commands.add_parser("show", help="show one entry")

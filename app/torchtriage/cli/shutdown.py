@@ -1,4 +1,4 @@
-"""How a command that serves or works ends at the latest once it is asked to."""
+"""The latest time at which a serving or working command exits once it is asked to."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--all",
         action="store_true",
         dest="whole",
-        help="print all that is known behind the first screen: causes, fixes, checks, prevention, reasons, facts",
+        help="also print all causes, fixes, checks, prevention, reasons and facts",
     )
     parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of causes and fixes (en)")
     parser.add_argument(

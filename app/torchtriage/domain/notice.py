@@ -1,4 +1,4 @@
-"""Notices: what people are told about a group of incidents, whatever chat it goes to."""
+"""Notices: what people are told about a group of incidents, in any chat."""
 
 from __future__ import annotations
 

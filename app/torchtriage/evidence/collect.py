@@ -1,4 +1,4 @@
-"""Takes the evidence out of a run's files: each file in, a log for the engine out or none; at the end what all show."""
+"""Separates evidence from logs: each file in, a log for the engine or nothing out; at the end, what all of it shows."""
 
 from __future__ import annotations
 

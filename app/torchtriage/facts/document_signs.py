@@ -1,4 +1,4 @@
-"""The words by which a text is told that is a program or a manual, and not what a program printed."""
+"""The patterns that identify a text as a program's source or a manual, not as a program's output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words by which the end of a run is judged in which nothing failed; looked for in its last lines alone."""
+"""The patterns that judge the end of a run without failures; searched in its last lines only."""
 
 from __future__ import annotations
 

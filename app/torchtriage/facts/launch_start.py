@@ -1,4 +1,4 @@
-"""Whether a launch begins with a line: its text in, yes or no out."""
+"""Whether a line starts a new launch: its text in, yes or no out."""
 
 from __future__ import annotations
 

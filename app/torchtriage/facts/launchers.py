@@ -1,4 +1,4 @@
-"""Who started the workers, how many of them, and with which status they ended: texts in, facts out."""
+"""The launcher, the number of workers and their exit status: texts in, facts out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The course of a run: what it did when, and how many steps it had done; lines of progress in, phases and steps out."""
+"""The phases of a run: what it did when, and after how many steps; lines of progress in, phases and steps out."""
 
 from __future__ import annotations
 

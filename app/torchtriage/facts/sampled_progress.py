@@ -1,4 +1,4 @@
-"""Lines of progress spread over a run, so that its course can be drawn: all of them in, few of them kept."""
+"""Progress lines sampled over the whole run, for its curve: all of them in, few kept."""
 
 from __future__ import annotations
 

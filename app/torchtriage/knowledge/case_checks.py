@@ -107,7 +107,7 @@ def _of_example(entry: Entry, number: int, verdict: Verdict) -> Iterator[Problem
         told = next((one for one in answer.steps if one.do == shown), None)
         if told is not None and step.run and told.run is None and slots(step.run) <= answer.values.keys():
             where: Place = ("cases", number, "do", place, "run")
-            text = "the command is left out of its example, as a value in it is no plain word"
+            text = "its example withholds the command, because a value in it is not a plain word"
             yield Problem(entry, where, f"case {case.id}: {text}")
 
 

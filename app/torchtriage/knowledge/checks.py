@@ -301,7 +301,7 @@ def _free_captures(entry: Entry) -> Iterator[Problem]:
     commands = "\n".join((*entry.checks, *(command for fix in entry.fixes for command in fix.commands)))
     for name, pattern in entry.capture:
         if name not in PATHS and f"{{{name}}}" in commands and (part := _free(pattern)):
-            yield Problem(entry, ("capture", name), f"captures too freely for a command: {part!r} in {pattern!r}")
+            yield Problem(entry, ("capture", name), f"the capture for a command is too broad: {part!r} in {pattern!r}")
 
 
 def _free(pattern: str) -> str | None:
@@ -322,7 +322,7 @@ def _refused_by_hyperscan(entry: Entry) -> Iterator[Problem]:
     """One pattern at a time takes seconds, so this is asked only once it is known that one is refused."""
     for place, sign in _signs(entry):
         if reason := refused_by_hyperscan(regex_of(sign)):
-            yield Problem(entry, place, f"Hyperscan refuses {regex_of(sign)!r}: {reason}")
+            yield Problem(entry, place, f"Hyperscan rejects {regex_of(sign)!r}: {reason}")
 
 
 def _near_misses(entry: Entry, engine: Engine) -> Iterator[Problem]:

@@ -119,7 +119,7 @@ area: {entry.partition(".")[0]}
 owner: user  # who must act: user, framework, platform or hardware
 cases:  # the first that holds speaks
 {new_case(case, sample)}\
-action: {{advice: fix-first, retry: no}}  # of a failure of which no case speaks
+action: {{advice: fix-first, retry: no}}  # for failures without a case
 examples:
   no_match: []  # one at least: the nearest message that means something else
 """
@@ -133,7 +133,7 @@ def new_case(case: str, sample: Sample | None) -> str:
     slots = "".join(f" {{{name}}}" for name in sign.groups)
     lines = [f"  - id: {case}"]
     if sign.general:
-        lines.append("    # Few words are left: other failures may look the same. Add `when:`, or a word more.")
+        lines.append("    # Few words are left: other failures may look the same. Add `when:`, or another word.")
     lines += [f"    sign: {single_quoted(sign.regex)}", f"    search_in: {sample.search_in}"]
     facts = {name: value for name, value in sample.facts.items() if name not in sign.groups}
     for title, values in (("slots that the sign fills", sign.groups), ("more that this log tells", facts)):
@@ -141,12 +141,12 @@ def new_case(case: str, sample: Sample | None) -> str:
             lines += [f"    # {title}:", *_listed(values)]
     says = f"TODO what it means, at most 35 words, with slots:{slots or ' {where}'}"
     lines += [
-        "    says:  # a quote inside of the quotes is written twice; zh: may follow later",
+        "    says:  # write a quote inside the quotes twice; zh: may follow later",
         f"      en: {single_quoted(says)}",
         "    do:  # at most 3 steps, the first for this run",
         "      - en: 'TODO what to do, in at most 20 words'",
         "        # run: 'a command, which may have slots'",
-        "    retry: no  # will the same job, started again, succeed? yes, no or once",
+        "    retry: no  # does a rerun of the same job help? yes, no or once",
         "    source: 'TODO the package with its version and the file, or a document with its date'",
         *_example(sample.example or sample.message),
         "    expect: 'TODO kb check --accept writes it'",
@@ -172,7 +172,7 @@ def with_case(source: str, case: str, text: str) -> str:
         return "".join([*lines[:at], "cases:\n", text, *lines[at:]])
     key, cases = parts["cases"]
     if cases.flow_style and cases.value:
-        raise BadInput("the entry's cases stand in one line [...]; write them as a list first")
+        raise BadInput("the entry's cases are on one line [...]; write them as a list first")
     if not cases.value:
         at = key.start_mark.line
         return "".join([*lines[:at], "cases:\n", text, *lines[at + 1 :]])

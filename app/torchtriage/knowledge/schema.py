@@ -252,7 +252,7 @@ class EntryForm(_Form):
             if self.signs:
                 raise ValueError("an entry of kind advice has no signs")
             if not self.asks:
-                raise ValueError("an entry of kind advice needs asks, or nobody finds it")
+                raise ValueError("an entry of kind advice needs asks; nothing else finds it")
         elif not self.signs and not any(case.has_sign for case in self.cases):
             raise ValueError(f"an entry of kind {self.kind} needs signs")
         elif not self.examples.match and not any(case.example for case in self.cases):

@@ -1,4 +1,4 @@
-"""Tells those who wait when an incident has ended, whichever process triages it."""
+"""Notifies waiters when an incident is finished, whichever process triages it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file of a run is, by how it begins: a log, or evidence that is none."""
+"""Recognizes what a file is by its first bytes: a log, or evidence such as a dump or stacks."""
 
 from __future__ import annotations
 

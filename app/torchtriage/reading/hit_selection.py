@@ -1,4 +1,4 @@
-"""Selects the lines to read among those that the scan points at: similar ones not endlessly, but every rank's."""
+"""Selects which hits of the scan are read: few of many similar lines, but some of every rank."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Budget:
             self._unpacked += len(chunk)
             self._bound(self._unpacked, _OVERHEAD)
             if self._limit is not None and self._unpacked > max(_FREELY, self._came * _RATIO):
-                message = f"more than {_RATIO} times as many bytes came out of the packed log as went in"
+                message = f"the log unpacks to more than {_RATIO} times its packed size"
                 raise LogTooLarge(message, unpacked=self._unpacked)
             watch(len(chunk))
             yield chunk

@@ -1,4 +1,4 @@
-"""Decides who is told of an incident that has its verdict, and puts that into the outbox, in the same transaction."""
+"""Decides who is alerted about an incident with its verdict, and writes that to the outbox, in the same transaction."""
 
 from __future__ import annotations
 

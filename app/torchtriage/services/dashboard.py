@@ -1,4 +1,4 @@
-"""Puts the dashboard together: a range of days and a cluster in, charts and tables out."""
+"""Builds the dashboard: a range of days and a cluster in, charts and tables out."""
 
 from __future__ import annotations
 

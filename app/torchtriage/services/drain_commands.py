@@ -1,4 +1,4 @@
-"""Commands that take hosts out of use: names of hosts, as logs tell them, in; lines to paste into a shell out."""
+"""Commands that drain hosts: host names from logs in, lines to paste into a shell out."""
 
 from __future__ import annotations
 

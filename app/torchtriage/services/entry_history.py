@@ -1,4 +1,4 @@
-"""Reads what was seen of an entry here."""
+"""Reads how often an entry was seen here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the loops that must live as long as the process do: their beats in, who has been silent for too long out."""
+"""Heartbeats of the loops that must live as long as the process: beats in, loops that are silent for too long out."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Writers:
         return rf"{OF_RANK.format(number)}|[\[:,]{rank}[\],]{bare}"
 
     def may_hold(self, rank: int, marks: BlockFeatures) -> bool:
-        """-> whether lines of the rank can be in a piece of the file that has these landmarks."""
+        """-> whether lines of the rank can be in a piece of the file with these block features."""
         return self._of_file == rank or self._bare or marks.may_hold(rank)
 
 
@@ -161,7 +161,7 @@ def _fits(service: Service, incident: Incident, file: StoredFile, sought: LineQu
 def _wanted(
     service: Service, incident: Incident, file: StoredFile, sought: LineQuery
 ) -> Callable[[BlockFeatures], bool] | None:
-    """-> whether what is sought can be in a piece of the file, by its landmarks; None where anything can."""
+    """-> whether what is sought can be in a piece of the file, by its block features; None where anything can."""
     if sought.rank is None:
         return (lambda marks: marks.error) if sought.error and not sought.words else None
     known, rank = writers(service, incident, file), sought.rank

@@ -1,4 +1,4 @@
-"""What a service does by itself from time to time."""
+"""Periodic maintenance of a service."""
 
 from __future__ import annotations
 

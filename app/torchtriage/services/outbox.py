@@ -1,4 +1,4 @@
-"""Works the outbox: items that are due in, messages at other services out; and shows what is in it."""
+"""Delivers the outbox: due items in, messages at other services out; and lists what is in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Works the outbox from start to stop, in threads of this process; others may work it beside.
+"""Delivers the outbox from start to stop, in threads of this process; other processes may do so too.
 
 A channel is sent to by one thread at a time, and there is a thread for each: one that hangs holds up no other.
 """

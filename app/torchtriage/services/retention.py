@@ -1,4 +1,4 @@
-"""Forgets incidents that are older than the settings keep, unless the clock that says so may be wrong."""
+"""Deletes incidents older than the settings allow, unless the clock may be wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs stored logs against today's knowledge: shows what would change, or changes it.
+"""Triages stored logs with today's knowledge: shows what would change, or changes it.
 
 What today's knowledge says the same of is noted as it is seen, so that one that broke off goes on where it was.
 """

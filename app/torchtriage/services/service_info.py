@@ -1,4 +1,4 @@
-"""What a service is made of and how it is set: for the people who run it. Secrets are not told."""
+"""The parts and settings of a service, for its operators. Secrets are hidden."""
 
 from __future__ import annotations
 

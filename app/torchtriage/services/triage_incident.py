@@ -1,4 +1,4 @@
-"""Triages one stored log and keeps what came out."""
+"""Triages one stored log and stores the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triages logs that are not kept."""
+"""Triages logs without storing them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log on its way in: what is durable already, what came of it, and how many there are."""
+"""The progress of an upload: what is durable already, its result, and how many uploads there are."""
 
 from __future__ import annotations
 

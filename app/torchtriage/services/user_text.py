@@ -1,4 +1,4 @@
-"""What people write, as it is kept: without the secrets in it, and without what Postgres can't hold."""
+"""Text that people write, cleaned for storing: without secrets, and without what Postgres cannot store."""
 
 from __future__ import annotations
 

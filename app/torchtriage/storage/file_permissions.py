@@ -1,4 +1,4 @@
-"""Keeps what is stored from the other users of the machine: rights of folders and files."""
+"""Protects stored data from other users of the machine: permissions of folders and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other knowledge makes of groups: fingerprints that went over to others in, groups that go on under those out.
+"""Moves groups to new fingerprints after an upgrade: old and new fingerprints in, groups under the new ones out.
 
 Later knowledge, and later rules of fingerprints, give the logs of one fingerprint another, or several others. People
 decided about the group and not about its fingerprint, so it goes on under the new one; see

@@ -1,4 +1,4 @@
-"""What the database knows of how its tables are filled, which its plans go by.
+"""The database's statistics about its tables, on which its query plans rest.
 
 SQLite looks only when it is told to. Postgres looks by itself, but not at once after much was put in.
 """

@@ -1,4 +1,4 @@
-"""What is kept of Slack: a group's threads, and which of its requests were taken in already.
+"""Slack's stored state: the threads of groups, and the requests that were already accepted.
 
 Each function is one step of a transaction that its caller opened.
 """

@@ -1,6 +1,6 @@
 """What failed, and whether it can be reported: pods in as they change, attempts opened and closed.
 
-Only one thread ever calls it. What takes long, reading logs and packing, is asked of `Hands`, who answer later.
+Only one thread ever calls it. Slow work, reading logs and packing, goes to a `WorkerPool`, which answers later.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from torchtriage.watcher.job import Part
 from torchtriage.watcher.metrics import Counters
 from torchtriage.watcher.options import Options
 from torchtriage.watcher.pod import Ending, Pod, seconds
-from torchtriage.watcher.pod_registry import Roster
+from torchtriage.watcher.pod_registry import PodRegistry
 from torchtriage.watcher.report import BUNDLE
-from torchtriage.watcher.report_history import Memory
+from torchtriage.watcher.report_history import ReportHistory
 
 _log = logging.getLogger(__name__)
 _LATE = 120.0  # seconds for logs that are still being read when an attempt is due
 
 
-class Hands(Protocol):
-    """Who works while the desk goes on; each answers by calling `read` or `packed`."""
+class WorkerPool(Protocol):
+    """Does slow work while the controller goes on; each answers by calling `read` or `packed`."""
 
     def read(self, attempt: Attempt, wanted: Wanted) -> None: ...
 
     def pack(self, attempt: Attempt) -> None: ...
 
 
-class Desk:
-    def __init__(self, options: Options, memory: Memory, hands: Hands, counters: Counters) -> None:
-        self._options, self._memory, self._hands, self._counters = options, memory, hands, counters
-        self._roster = Roster(options.bare)
+class Controller:
+    def __init__(self, options: Options, history: ReportHistory, workers: WorkerPool, counters: Counters) -> None:
+        self._options, self._history, self._workers, self._counters = options, history, workers, counters
+        self._registry = PodRegistry(options.bare)
         self._open: dict[Path, Attempt] = {}
         self._of: dict[str, Attempt] = {}  # of each of their pods
         self._reading: set[tuple[Path, str]] = set()
@@ -69,17 +69,17 @@ class Desk:
     def listed(self, namespace: str, pods: list[Pod]) -> None:
         """All pods of a namespace, or of all where it is empty: what was known and is not among them is gone."""
         there = {pod.uid for pod in pods}
-        for pod in self._roster.pods() + [pod for each in self.open for pod in each.pods.values()]:
+        for pod in self._registry.pods() + [pod for each in self.open for pod in each.pods.values()]:
             if namespace in ("", pod.namespace) and pod.uid not in there:
                 self.gone(pod)
         for pod in sorted(pods, key=lambda pod: pod.created):
             self.changed(pod)
 
     def changed(self, pod: Pod) -> None:
-        part = self._roster.put(pod)
+        part = self._registry.put(pod)
         if part is None:
             return
-        self._counters.pods.set(len(self._roster))
+        self._counters.pods.set(len(self._registry))
         now = time.time()
         fresh = [ending for ending in pod.endings() if self._is_new(ending, now)]
         attempt = self._of.get(pod.uid) or self._joined(pod, part)
@@ -96,7 +96,7 @@ class Desk:
             _log.info("failed", extra=told | {"exit_code": ending.exit_code})
         self._of[pod.uid] = attempt
         if opened:
-            for other in self._roster.of_job(part.job):
+            for other in self._registry.of_job(part.job):
                 if other.uid not in self._of:
                     self.changed(other)
         self._ask(attempt, attempt.wanted([pod]))
@@ -104,8 +104,8 @@ class Desk:
     def gone(self, pod: Pod) -> None:
         """A pod was deleted, and its logs with it."""
         self.changed(pod)
-        self._roster.drop(pod)
-        self._counters.pods.set(len(self._roster))
+        self._registry.drop(pod)
+        self._counters.pods.set(len(self._registry))
         attempt = self._of.get(pod.uid)
         if attempt is not None and pod.uid not in attempt.gone:
             attempt.gone.add(pod.uid)
@@ -117,7 +117,7 @@ class Desk:
         if attempt.folder in self._packing or self._open.get(attempt.folder) is not attempt:
             part.unlink(missing_ok=True)
             return
-        if not problem and self._roster.has_heir(wanted.pod):
+        if not problem and self._registry.has_heir(wanted.pod):
             problem, again = "another pod has its name", False
         try:
             if not problem:
@@ -167,23 +167,23 @@ class Desk:
             attempt.closed = True
 
     def _is_new(self, ending: Ending, now: float) -> bool:
-        return not self._memory.knows(ending) and seconds(ending.time) > now - self._options.oldest
+        return not self._history.knows(ending) and seconds(ending.time) > now - self._options.oldest
 
     def _joined(self, pod: Pod, part: Part) -> Attempt | None:
         """-> the open attempt that a pod is of: it was there before that attempt failed, and is of no earlier one."""
-        if pod.over and self._memory.has_closed(pod):
+        if pod.over and self._history.has_closed(pod):
             return None
         for attempt in self.open:
             same = attempt.job == part.job and part.attempt in (None, attempt.number)
             there = same and seconds(pod.created) <= seconds(attempt.first.time)
-            if there and not self._roster.is_replaced(pod, part, attempt):
+            if there and not self._registry.is_replaced(pod, part, attempt):
                 return attempt
         return None
 
     def _opened(self, pod: Pod, part: Part, now: float) -> Attempt:
         number = part.attempt
         if number is None:
-            number = max(self._roster.earlier(pod, part), self._memory.reported(part.job.key))
+            number = max(self._registry.earlier(pod, part), self._history.reported(part.job.key))
         digest = hashlib.sha256(f"{part.job.key} {number} {pod.uid} {now}".encode()).hexdigest()[:16]
         attempt = Attempt(part.job, number, self._options.attempts / digest, now, now)
         self._open[attempt.folder] = attempt
@@ -193,7 +193,7 @@ class Desk:
         for each in list(wanted):
             if (attempt.folder, each.key) not in self._reading:
                 self._reading.add((attempt.folder, each.key))
-                self._hands.read(attempt, each)
+                self._workers.read(attempt, each)
 
     def _is_due(self, attempt: Attempt, now: float) -> bool:
         reading = any(folder == attempt.folder for folder, _ in self._reading)
@@ -204,7 +204,7 @@ class Desk:
     def _close(self, attempt: Attempt) -> None:
         gpus = sum(pod.gpus for pod in attempt.pods.values())
         skipped = "too few GPUs" if gpus < self._options.least_gpus else ""
-        if self._memory.reported(attempt.job.key) >= self._options.most_reports:
+        if self._history.reported(attempt.job.key) >= self._options.most_reports:
             skipped = "its job reached the limit of reports"
         if skipped:
             _log.info("is not reported", extra={"attempt": attempt.name, "why": skipped})
@@ -215,10 +215,10 @@ class Desk:
             self._ask(attempt, attempt.wanted(attempt.pods.values(), last=True))
         else:
             self._packing.add(attempt.folder)
-            self._hands.pack(attempt)
+            self._workers.pack(attempt)
 
     def _finish(self, attempt: Attempt) -> None:
-        """Hands the bundle over, then notes that it was. Each step can be the last one before a crash: the attempt is
+        """Hands the bundle over, then records it. Each step can be the last one before a crash: the attempt is
         closed by now, and a restart goes on where this one stopped."""
         bundle = attempt.folder / BUNDLE
         if bundle.exists():
@@ -229,8 +229,8 @@ class Desk:
                 "is packed", extra={"attempt": attempt.name, "pods": len(attempt.pods), "missing": len(attempt.missing)}
             )
         now = time.time()
-        self._memory.note(attempt, self._options.echo, now)
-        self._memory.save(self._roster.uids | set(self._of), now)
+        self._history.note(attempt, self._options.echo, now)
+        self._history.save(self._registry.uids | set(self._of), now)
         shutil.rmtree(attempt.folder, ignore_errors=True)
         self._open.pop(attempt.folder, None)
         self._packing.discard(attempt.folder)
@@ -241,5 +241,5 @@ class Desk:
         """Frees the pods of an attempt that was reported: what failed in them meanwhile is of the next one."""
         for uid in list(pods):
             self._of.pop(uid, None)
-        for pod in self._roster.pods(list(pods)):
+        for pod in self._registry.pods(list(pods)):
             self.changed(pod)

@@ -9,7 +9,7 @@ from torchtriage.watcher.job import Job, Part, part_of
 from torchtriage.watcher.pod import Pod
 
 
-class Roster:
+class PodRegistry:
     """Pods that are part of no job never get in. `bare`: the labels that make a pod without an owner a job."""
 
     def __init__(self, bare: str) -> None:

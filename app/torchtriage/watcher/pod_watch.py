@@ -6,7 +6,7 @@ import logging
 import threading
 from functools import partial
 
-from torchtriage.watcher.controller import Desk
+from torchtriage.watcher.controller import Controller
 from torchtriage.watcher.kubernetes_api import Cluster, ClusterError
 from torchtriage.watcher.metrics import Counters
 from torchtriage.watcher.pod import pod_of
@@ -17,12 +17,12 @@ _GONE = 410  # the version to watch from on is too old
 _LONGEST = 60.0  # seconds between two tries
 
 
-class Watching:
+class PodWatch:
     """One thread's work. `ready` is set once the pods were listed, or the API server refused."""
 
-    def __init__(self, cluster: Cluster, namespace: str, selector: str, desk: Desk, inbox: Inbox) -> None:
+    def __init__(self, cluster: Cluster, namespace: str, selector: str, controller: Controller, inbox: Inbox) -> None:
         self._cluster, self._namespace, self._selector = cluster, namespace, selector
-        self._desk, self._inbox = desk, inbox
+        self._controller, self._inbox = controller, inbox
         self._version = ""
         self.ready = threading.Event()
 
@@ -58,13 +58,13 @@ class Watching:
 
     def _list(self) -> None:
         pods, self._version = self._cluster.pods(self._namespace, self._selector)
-        self._inbox.put(partial(self._desk.listed, self._namespace, pods))
+        self._inbox.put(partial(self._controller.listed, self._namespace, pods))
 
     def _take(self, kind: str, told: dict[str, object]) -> None:
         metadata = told["metadata"]
         assert isinstance(metadata, dict)
         self._version = str(metadata["resourceVersion"])
         if kind in ("ADDED", "MODIFIED"):
-            self._inbox.put(partial(self._desk.changed, pod_of(told)))
+            self._inbox.put(partial(self._controller.changed, pod_of(told)))
         elif kind == "DELETED":
-            self._inbox.put(partial(self._desk.gone, pod_of(told)))
+            self._inbox.put(partial(self._controller.gone, pod_of(told)))

@@ -14,7 +14,7 @@ _FORGOTTEN = 7 * 86400  # seconds after which entries about pods that are gone a
 
 
 @dataclass
-class Memory:
+class ReportHistory:
     """`done`: for each start until which time its ending counts as reported, and when that was noted. `counts`: for
     each job how many attempts were reported, and when the last was."""
 
@@ -50,10 +50,12 @@ class Memory:
         write_whole(self.path, json.dumps({"done": self.done, "counts": self.counts}))
 
 
-def recall(path: Path) -> Memory:
+def recall(path: Path) -> ReportHistory:
     """-> what is in the file, nothing where there is none. Raises OSError, and ValueError where it is broken."""
     if not path.exists():
-        return Memory(path)
+        return ReportHistory(path)
     told = json.loads(path.read_text())
     done = {key: (float(until), float(noted)) for key, (until, noted) in told["done"].items()}
-    return Memory(path, done, {job: (int(count), float(noted)) for job, (count, noted) in told["counts"].items()})
+    return ReportHistory(
+        path, done, {job: (int(count), float(noted)) for job, (count, noted) in told["counts"].items()}
+    )

@@ -1,4 +1,4 @@
-"""The whole watcher: a thread for each namespace, one that delivers, and the desk in the thread that calls."""
+"""The whole watcher: a thread for each namespace, one that delivers, and the controller in the thread that calls."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from contextlib import suppress
 from queue import Empty
 
 from torchtriage.errors import TriageError
-from torchtriage.watcher.controller import Desk
+from torchtriage.watcher.controller import Controller
 from torchtriage.watcher.delivery import keep_delivering
 from torchtriage.watcher.health import answering
 from torchtriage.watcher.kubernetes_api import Cluster
 from torchtriage.watcher.metrics import Counters
 from torchtriage.watcher.options import Options
-from torchtriage.watcher.pod_watch import Watching
-from torchtriage.watcher.report_history import Memory, recall
+from torchtriage.watcher.pod_watch import PodWatch
+from torchtriage.watcher.report_history import ReportHistory, recall
 from torchtriage.watcher.workers import Inbox, Workers
 
 _log = logging.getLogger(__name__)
-_AT_ONCE = 1000  # changes that wait for the desk before the watch itself waits
+_AT_ONCE = 1000  # changes that wait for the controller before the watch itself waits
 _TICK = 0.5  # seconds
 _STUCK = 60.0  # seconds without a tick
 
@@ -47,13 +47,13 @@ class Watcher:
         try:
             options.attempts.mkdir(parents=True, exist_ok=True)
             options.spool.mkdir(0o700, parents=True, exist_ok=True)
-            desk = Desk(options, self._recalled(), workers, self.counters)
-            workers.desk = desk
-            desk.recover()
+            controller = Controller(options, self._recalled(), workers, self.counters)
+            workers.controller = controller
+            controller.recover()
         except OSError as error:
             raise TriageError(f"the watcher's folder: {error}") from None
         watchings = [
-            Watching(self._cluster, namespace, options.selector, desk, inbox)
+            PodWatch(self._cluster, namespace, options.selector, controller, inbox)
             for namespace in options.namespaces or ("",)
         ]
         delivering = (options, self.counters, self._packed, self.stopped)
@@ -70,7 +70,7 @@ class Watcher:
             ) as self.port:
                 for thread in threads:
                     thread.start()
-                self._work(desk, inbox)
+                self._work(controller, inbox)
                 threads[-1].join(5)
         except OSError as error:
             raise TriageError(f"port {options.port} can't be used: {error.strerror}") from None
@@ -80,15 +80,15 @@ class Watcher:
             while not inbox.empty():  # a full one would hold up those who still put something into it
                 inbox.get()
 
-    def _recalled(self) -> Memory:
+    def _recalled(self) -> ReportHistory:
         path = self._options.folder / "reported.json"
         try:
             return recall(path)
         except ValueError as error:
             _log.warning("what was reported can't be read, so it may be reported again", extra={"error": str(error)})
-            return Memory(path)
+            return ReportHistory(path)
 
-    def _work(self, desk: Desk, inbox: Inbox) -> None:
+    def _work(self, controller: Controller, inbox: Inbox) -> None:
         ticked = 0.0
         while not self.stopped.is_set():
             with suppress(Empty):
@@ -96,6 +96,6 @@ class Watcher:
             self._ticked = time.monotonic()
             if self._ticked - ticked >= _TICK:
                 ticked = self._ticked
-                desk.tick(time.time())
+                controller.tick(time.time())
                 if any(self._options.spool.glob("*.bundle")):
                     self._packed.set()

@@ -1,4 +1,4 @@
-"""What takes long, in a few threads: logs read from the cluster into files, bundles packed. Results go to the desk."""
+"""Slow work in a few threads: logs read from the cluster into files, bundles packed. Results go to the controller."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from queue import Queue
 
 from torchtriage.watcher.attempt import Attempt, Wanted
-from torchtriage.watcher.controller import Desk
+from torchtriage.watcher.controller import Controller
 from torchtriage.watcher.kubernetes_api import Cluster, ClusterError
 from torchtriage.watcher.log_capture import keep_log
 from torchtriage.watcher.options import Options
@@ -22,12 +22,12 @@ _FINAL = (400, 401, 403, 404, 410)  # statuses after which a log is not asked fo
 
 
 class Workers:
-    """The desk's hands. `inbox` takes what the desk's own thread shall call."""
+    """Works for the controller. `inbox` takes what the controller's own thread must call."""
 
     def __init__(self, options: Options, cluster: Cluster, inbox: Inbox) -> None:
         self._options, self._cluster, self._inbox = options, cluster, inbox
         self._pool = ThreadPoolExecutor(THREADS, "watcher")
-        self.desk: Desk
+        self.controller: Controller
 
     def read(self, attempt: Attempt, wanted: Wanted) -> None:
         most = max(MB, min(64 * MB, self._options.client.max_bytes // max(1, len(attempt.pods))))
@@ -42,7 +42,7 @@ class Workers:
                 problem, again = str(error), error.status not in _FINAL
             except OSError as error:
                 problem, again = f"the folder of the watcher: {error}", True
-            self._inbox.put(partial(self.desk.read, attempt, wanted, part, problem, again))
+            self._inbox.put(partial(self.controller.read, attempt, wanted, part, problem, again))
 
         self._pool.submit(work)
 
@@ -53,7 +53,7 @@ class Workers:
                 write_report(attempt, self._options.client, self._options.users, self._events(attempt))
             except OSError as error:
                 problem = str(error)
-            self._inbox.put(partial(self.desk.packed, attempt, problem))
+            self._inbox.put(partial(self.controller.packed, attempt, problem))
 
         self._pool.submit(work)
 

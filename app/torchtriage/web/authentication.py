@@ -1,4 +1,4 @@
-"""Who asks, and whether they may: a token in the header or a login's cookie in, a Caller out."""
+"""Authenticates callers: a token in the header or a login's cookie in, a Caller out."""
 
 from __future__ import annotations
 

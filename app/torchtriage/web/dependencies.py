@@ -1,4 +1,4 @@
-"""What routes ask for. What does not wait for anything is `async`: the others each take a thread, which costs more."""
+"""What routes depend on. Only what waits for something is not `async`: it takes a thread, which costs more."""
 
 from __future__ import annotations
 

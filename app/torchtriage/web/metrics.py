@@ -1,4 +1,4 @@
-"""`/metrics`: what Prometheus reads; what other processes know too is read from the database."""
+"""`/metrics` for Prometheus; figures that all processes share come from the database."""
 
 from __future__ import annotations
 

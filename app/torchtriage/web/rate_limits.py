@@ -1,4 +1,4 @@
-"""How often one caller may ask, and how much may be sent."""
+"""Rate limits per caller, and size limits of requests."""
 
 from __future__ import annotations
 

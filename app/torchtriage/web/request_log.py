@@ -1,4 +1,4 @@
-"""Gives every request an id, and writes one line about it when it has been answered."""
+"""Gives every request an id and logs one line when it is answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps other sites and foreign text away: response headers, and who may change anything from a browser."""
+"""Protection against other sites and foreign text: response headers, and which browser requests may change anything."""
 
 from __future__ import annotations
 

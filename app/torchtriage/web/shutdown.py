@@ -1,4 +1,4 @@
-"""Requests that are cut short because the server stops: an answer that tells the sender to send them again."""
+"""Requests interrupted by a shutdown get an answer that asks the sender to send them again."""
 
 from __future__ import annotations
 

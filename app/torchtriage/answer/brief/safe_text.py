@@ -1,4 +1,4 @@
-"""Foreign text in a brief: what a log says in, text in which nothing is markup and nothing moves the cursor out."""
+"""Makes log text safe for a brief: text in, text without markup or cursor movements out."""
 
 from __future__ import annotations
 

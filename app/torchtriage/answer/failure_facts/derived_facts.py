@@ -1,4 +1,4 @@
-"""What follows from other facts: known facts in, sums and differences out."""
+"""Facts computed from other facts: known facts in, sums and differences out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the exception is called and says."""
+"""The exception's type and message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who failed: the rank, its host, and the others that show the same."""
+"""The rank that failed, its host, and the other ranks with the same failure."""
 
 from __future__ import annotations
 

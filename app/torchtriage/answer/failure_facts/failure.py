@@ -1,4 +1,4 @@
-"""What the kinds of facts are asked of: the root cause of a run, with everything that was read beside it."""
+"""The input of all fact functions: the root cause of a run, with everything that was read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from the numbers of an out-of-memory message: who holds the GPU, and whether the pieces would do."""
+"""Facts from the numbers of an out-of-memory message: who holds the GPU's memory, and what would fit."""
 
 from __future__ import annotations
 

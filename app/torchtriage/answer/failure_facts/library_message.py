@@ -1,5 +1,5 @@
-"""Which part of a library printed the failure's message, and what its values are: asked of the inventory, where no case
-of an entry knows the message."""
+"""The library function that printed the failure's message, and the message's values; from the inventory, if no case of
+an entry knows the message."""
 
 from __future__ import annotations
 

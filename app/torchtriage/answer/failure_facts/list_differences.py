@@ -1,4 +1,4 @@
-"""What differs between two lists of names in a message, as of the columns of two tables: the failure in, names out."""
+"""The names that only one of two lists in a message has, such as columns of two tables: a failure in, names out."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What lists of the vocabulary say about known facts and frameworks: the build of torch that runs on a GPU, the options
-by which a framework sets what an answer advises; facts in, facts out."""
+"""Facts from lookup tables of the vocabulary: the torch build that runs on a GPU, a framework's options for what an
+answer advises; facts in, facts out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which module an import did not find, and by which name it is installed: a failed import in, facts out."""
+"""The module that an import did not find, and the package that installs it: a failed import in, facts out."""
 
 from __future__ import annotations
 

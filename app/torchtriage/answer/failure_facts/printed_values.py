@@ -1,4 +1,4 @@
-"""What the program printed of the very names that the message or the failing line uses: options, counts, shapes."""
+"""Values that the program printed for names in the message or the failing line: options, counts, shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranks beside one another: what several of them say in the same words with other values."""
+"""Differences between ranks: the same message or line with other values."""
 
 from __future__ import annotations
 

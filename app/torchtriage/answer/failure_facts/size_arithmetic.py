@@ -1,4 +1,4 @@
-"""What the sizes in a message have to do with one another: the failure in, the arithmetic that shows why out."""
+"""How the sizes in a message are related: a failure in, the arithmetic that explains it out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How names of weights differ between a model and a checkpoint: what precedes each of them on one side only."""
+"""How weight names differ between a model and a checkpoint: the prefix that only one side has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may ask, and who changed what."""
+"""Tokens, and the audit log."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class _Body:
             async with asyncio.timeout(self._left):
                 message = await self._receive()
         except TimeoutError:
-            told = f"less than {rate:.0f} bytes a second came, for longer than {_PATIENCE:g} seconds"
+            told = f"fewer than {rate:.0f} bytes a second arrived, for longer than {_PATIENCE:g} seconds"
             raise TooSlow(told) from None
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
