@@ -64,7 +64,7 @@ class PostgresQueue:
         try:
             self._jobs.job_manager.batch_defer_jobs(jobs, session.connection().connection.driver_connection)
         except ConnectorException as error:
-            session.connection().invalidate()  # whoever it is that can't write now, the next one asks another
+            session.connection().invalidate()  # whichever server cannot write now, the next one asks another
             raise StorageUnavailable("cannot write to the queue; try again later") from error
 
     def find(self, incident_id: str) -> Future[None] | None:

@@ -48,7 +48,7 @@ def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime 
                 writer.write(chunk)
             files.append(StoredFile(file.name, *writer.finish()))
             writers.append(writer)
-        if job.exit_code is None and job.state is None:  # which say about an empty log, too, how its run ended
+        if job.exit_code is None and job.state is None:  # they tell how the run of an empty log ended, too
             refuse_empty(files)
         service.blobs.keep(writers)
         kept = Received(_clean(job), StoredLog(_digest(files), tuple(files)), at or datetime.now(UTC))
