@@ -207,3 +207,16 @@ def test_the_column_of_a_table_goes(parted: str) -> None:
     ]
     expected = [rows[0], ["ann", "[redacted:secret]", "[redacted:secret]"], rows[2]]
     assert _clean([parted.join(row) for row in rows]) == [parted.join(row) for row in expected]
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank0]: "])
+def test_a_value_goes_that_a_printer_of_objects_wrapped(prefix: str) -> None:
+    lines = ["{'registry': {'user': '_', 'password': ", "'amber-falcon-77', 'email': None}}", "'amber-falcon-78', 'x'"]
+    cleaned = _clean([prefix + line for line in lines])
+    assert cleaned == [f"{prefix}{lines[0]}", f"{prefix}'[redacted:secret]', 'email': None}}}}", f"{prefix}{lines[2]}"]
+
+
+def test_a_key_goes_whose_first_line_stands_in_a_sentence() -> None:
+    begin, *body, end = _key()
+    cleaned = _clean([f'Load key "/root/.ssh/id_rsa": {begin}', *body, end, BODY[-1]])
+    assert cleaned[1:] == [*[MARK] * len(body), end, BODY[-1]]

@@ -32,7 +32,12 @@ AROUND: dict[str, Callable[[str], str]] = {
     "shell trace": lambda line: f"++ {line}",
     "long line": lambda line: f"{'loss 0.1 ' * 400_000}{line} {'loss 0.1 ' * 10}",
 }
-_BEHIND = {"piped": " | docker login --password-stdin", "login": "@data.internal", "before": " is the password"}
+_BEHIND = {
+    "piped": " | docker login --password-stdin",
+    "login": "@data.internal",
+    "before": " is the password",
+    "percent": "%40db",
+}
 # What stands right before a secret, part of another word or of an escape.
 BEFORE = {
     "colour": "\x1b[31m",

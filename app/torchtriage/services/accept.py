@@ -17,6 +17,7 @@ from torchtriage.domain.incident import Incident, Job, State, StoredFile, Stored
 from torchtriage.errors import UnreadableLog
 from torchtriage.reading.blocks import blocks
 from torchtriage.reading.redaction.encoded_secrets import unspelled, without_spelled_secrets
+from torchtriage.reading.redaction.known_secrets import KnownSecrets
 from torchtriage.reading.redaction.redact import redact, redacted
 from torchtriage.reading.unpack import Budget, Upload, unpack
 from torchtriage.services.service import Service
@@ -64,6 +65,7 @@ def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
     """
     budget = Budget(limit)
     names: dict[str, int] = {}  # each with how many were called so
+    known = KnownSecrets()  # of all files, as of several ranks one may print the environment
     for upload in uploads:
         for file in unpack(upload, budget):
             given = redact(file.name)
@@ -72,7 +74,7 @@ def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
                 names[given] += 1
                 name = f"{given}#{names[given]}"
             names[name] = 1
-            clean = redacted(blocks(unspelled(file.chunks), name))
+            clean = redacted(blocks(unspelled(file.chunks), name), known)
             yield Upload(name, without_spelled_secrets(clean))
 
 

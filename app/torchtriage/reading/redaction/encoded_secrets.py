@@ -17,6 +17,7 @@ from urllib.parse import unquote_to_bytes
 import re2
 
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.reading.redaction.known_secrets import KnownSecrets
 from torchtriage.reading.redaction.redact import kept_scanner, redact, redacted
 from torchtriage.reading.scan import Scanner
 from torchtriage.reading.unwrap.decoder_interface import LARGEST
@@ -75,9 +76,9 @@ def without_spelled_secrets(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield b"\n".join(map(_line, block.split(b"\n"))) if escaped else block
 
 
-def redact_encoded(text: str) -> str:
+def redact_encoded(text: str, known: KnownSecrets | None = None) -> str:
     """-> `text` as `redact` gives it, also without the secrets that its words spell."""
-    data = redact(text).encode("utf-8", "surrogateescape")
+    data = redact(text, known).encode("utf-8", "surrogateescape")
     return b"".join(without_spelled_secrets([data])).decode("utf-8", "surrogateescape")
 
 

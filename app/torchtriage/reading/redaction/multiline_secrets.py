@@ -29,6 +29,7 @@ _CELL = lazy_regex(CELL.encode())
 _LONGEST_MAPPING = 100  # lines
 _LAST_NAME = lazy_regex(rb"[\"']?[A-Za-z]+[\"']?:[ \t\r]*\Z")
 _MEMBER = lazy_regex(rb"[ \t-]*[\"']?[\w.-]{1,80}[\"']?:[ \t]+[\"']?([^\s\"',]{8,4000})[\"',]*[ \t\r]*$")
+_WRAPPED = lazy_regex(rb"([\"'])([^\"'\n]{6,400})\1[,)}\]]")
 _LAST_WORD = lazy_regex(rb"[ \t]*([^\s]+)[ \t\r]*\Z")
 
 
@@ -128,6 +129,8 @@ class _Key(_Begun):
         run = _BODY.match(line, len(self.prefix)) if mine else None
         if run is None:
             run = _LAST_RUN.search(line.rstrip()) if len(line) >= _FULL else None
+            if run is not None and not self._full:
+                self.prefix = plain[: run.start(1)]  # the first line's was a sentence
         if run is None:
             return ()
         whole = len(run[1]) >= _FULL and drawn_by_lot(run[1])
@@ -192,7 +195,8 @@ class _Mapping(_Begun):
 
 
 class _Label(_Begun):
-    """A name alone on its line: its value is the one word of the next, or the last behind what begins both lines."""
+    """A name with nothing more on its line: its value is the one word of the next, or the last behind what begins both
+    lines; or the next line begins with it in quotes, where a printer of objects wrapped its text."""
 
     __slots__ = ("_doubt", "_line")
 
@@ -201,6 +205,10 @@ class _Label(_Begun):
         self._doubt, self.left = doubt, 0 if b"</" in line else 3
 
     def part(self, line: bytes, plain: bytes) -> Sequence[_Span]:
+        wrapped = _WRAPPED.search(line)
+        if wrapped and self._line.startswith(plain[: wrapped.start()].rstrip()):
+            self.left = 0
+            return ((*wrapped.span(2), "secret"),) if is_secret(wrapped[2], self._doubt - 1, True) else ()
         word = _LAST_WORD.search(line)
         before = plain[: word.start()].rstrip() if word else b""
         item = before.endswith(b"-") and not self._line.startswith(before)

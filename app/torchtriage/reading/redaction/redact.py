@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from string import ascii_letters, digits
 
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.reading.redaction.known_secrets import KnownSecrets
 from torchtriage.reading.redaction.multiline_secrets import Following
 from torchtriage.reading.redaction.secret_patterns import (
     ADDRESS,
@@ -37,8 +39,8 @@ from torchtriage.reading.redaction.secret_values import (
     end_of_line,
     is_chosen,
     is_digest,
-    is_mixed,
     is_open,
+    is_scattered,
     is_secret,
     may_be_chosen,
     quote_before,
@@ -67,51 +69,59 @@ def kept_scanner(patterns: list[bytes], once: bool = False) -> Scanner:
     return Scanner(lambda: patterns, _kept_in, key, once)
 
 
-def redact(text: str) -> str:
-    """-> `text`, a few lines at most, with known kinds of secrets replaced by a mark, `[redacted:kind]`."""
+def redact(text: str, known: KnownSecrets | None = None) -> str:
+    """-> `text`, a few lines at most, with known kinds of secrets replaced by a mark, `[redacted:kind]`. `known`: what was
+    recognized before, in texts of the same log; what is recognized here is added."""
     data = text.encode("utf-8", "surrogateescape")
-    clean = _clean(data, Following())
+    clean = _clean(data, Following(), KnownSecrets() if known is None else known)
     return text if clean is data else clean.decode("utf-8", "surrogateescape")
 
 
-def redacted(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields the same blocks, which end at line ends, without their secrets; lines stay lines."""
+def redacted(blocks: Iterable[bytes], known: KnownSecrets | None = None) -> Iterator[bytes]:
+    """Yields the same blocks, which end at line ends, without their secrets; lines stay lines. `known` as `redact` takes it."""
     following = Following()
+    known = KnownSecrets() if known is None else known
     for block in blocks:
-        yield _clean(block, following)
+        yield _clean(block, following, known)
 
 
-def _clean(block: bytes, following: Following) -> bytes:
+def _clean(block: bytes, following: Following, known: KnownSecrets) -> bytes:
     hits = _scanner().ends(block)[0]
-    if not hits and not following:
+    if not hits and not following and not known:
         return block
-    rules = _rules()
+    spans, begins = _found(block, hits, known)
+    if begins or following:
+        begins.sort()
+        spans += following.spans(block, begins)
+    if known:
+        spans += known.spans(block)
+    return _marked(block, spans) if spans else block
+
+
+def _found(block: bytes, hits: list[tuple[int, int]], known: KnownSecrets) -> tuple[list[_Span], list[tuple[int, str]]]:
+    """-> the secrets of the patterns' matches, of which it tells `known`; and where something begins that goes on over lines,
+    and what."""
+    rules, weak = _rules(), _weak()
     looked_at = [0] * len(rules)  # up to where each rule has nothing more to find
-    covered = 0  # up to where some secret was found
+    covered = 0  # up to where some secret was found, and the byte behind it
     spans: list[_Span] = []
     begins: list[tuple[int, str]] = []
     for index, at in hits:
-        if at <= looked_at[index]:
+        if at <= looked_at[index] or (at <= covered and weak[index]):
             continue
         rule = rules[index]
-        if isinstance(rule, str):
-            begins.append((at, _opened_by(_token_before(block, at), "") if rule == "opening" else rule))
-            continue
-        if at <= covered and isinstance(rule, _Behind) and rule.apart:
-            continue
         found = rule.find(block, at)
         if found:
-            looked_at[index] = found[1]
-            if found[2]:
+            start, end, kind = found
+            looked_at[index] = end
+            if kind:
                 spans.append(found)
-                covered = max(covered, found[1])
-        elif isinstance(rule, _Behind) and rule.opens:
-            opens = _OPENS.match(block, at - 1)
-            if opens:
-                begins.append((at, _opened_by(opens, rule.kind)))
-    begins.sort()
-    spans += following.spans(block, begins)
-    return _marked(block, spans) if spans else block
+                covered = max(covered, end + 1)
+                if rule.learns:
+                    known.add(block, start, end, kind)
+        elif begun := rule.begun_at(block, at):
+            begins.append((at, begun))
+    return spans, begins
 
 
 def _marked(block: bytes, spans: list[_Span]) -> bytes:
@@ -131,7 +141,26 @@ def _marked(block: bytes, spans: list[_Span]) -> bytes:
     return b"".join([*parts, block[done:start], b"[redacted:%b]" % kind.encode(), block[end:]])
 
 
-class _Formed:
+class _Rule:
+    """Finds the secrets of one of Hyperscan's patterns.
+
+    `weak`: it has nothing to add to a secret that another rule found there. `learns`: what it finds may stand elsewhere
+    without what tells of it here.
+    """
+
+    weak = learns = False
+    pattern: str
+
+    def find(self, data: bytes, at: int) -> _Span | None:
+        """-> the secret of the match that ends at `at`; of kind "" what is none, up to where nothing more is found."""
+        return None
+
+    def begun_at(self, data: bytes, at: int) -> str:
+        """-> what begins there, where there is no secret, and goes on over lines, as `multiline_secrets` calls it; else ""."""
+        return ""
+
+
+class _Formed(_Rule):
     """Finds a secret by its own form."""
 
     def __init__(self, form: Form, opening: str) -> None:
@@ -156,14 +185,15 @@ class _Formed:
         return (_word_start(data, begin) if form.part else begin), end, form.kind
 
 
-class _Behind:
+class _Behind(_Rule):
     """Finds a secret by what stands before it."""
+
+    learns = True
 
     def __init__(self, named: Named) -> None:
         self.pattern = named.pattern
-        self.kind = named.kind
-        self.opens = named.assigned and named.doubt < 2
-        self.apart = named.apart
+        self._opens = named.assigned and named.doubt < 2
+        self.weak = named.apart
         self._named = named
 
     def find(self, data: bytes, at: int) -> _Span | None:
@@ -190,7 +220,7 @@ class _Behind:
             return None
         if end - start >= named.least and (
             is_secret(data[start:end], doubt, bool(quote))
-            or (in_prose and is_chosen(data[start:end]))
+            or ((in_prose or (doubt == 1 and named.kind == "password")) and is_chosen(data[start:end]))
             or (doubt == 1 and named.assigned and may_be_chosen(data, at - 1, data[start:end]))
         ):
             if doubt >= 2 and (named.assigned or named.apart) and is_open(data, start):
@@ -200,11 +230,16 @@ class _Behind:
             return start, end, named.kind
         return (start, end - _LONG, "") if end - start > _LONG else None
 
+    def begun_at(self, data: bytes, at: int) -> str:
+        opens = _OPENS.match(data, at - 1) if self._opens else None
+        return _opened_by(opens, self._named.kind) if opens else ""
 
-class _Address:
+
+class _Address(_Rule):
     """Finds the password in an address, or the token that stands alone before its host."""
 
     pattern = ADDRESS
+    learns = True
 
     def find(self, data: bytes, at: int) -> _Span | None:
         begin = data.rfind(b"://", max(0, at - 400), at) + 3
@@ -225,21 +260,42 @@ class _Address:
         return (start, end, "password") if password[:1] >= b"\x80" or is_secret(password, 0, True) else None
 
 
-class _Unlisted:
+class _Unlisted(_Rule):
     """Finds a token by how a word goes on that begins as those of issuers do."""
 
     pattern = UNLISTED
+    weak = True
 
     def find(self, data: bytes, at: int) -> _Span | None:
-        end = _ALNUM.match(data, at).end()  # type: ignore[union-attr]  # it matches nothing, too
-        begin = _word_start(data, at)
-        found = _UNLISTED.search(data[begin:end])
-        if found is None or data[begin : begin + 2] == _MANGLED or not is_mixed(found[1]):
-            return at, end, ""
+        end = at if data[at - 1 : at].isalnum() else at - 1
+        begin = _word_start(data, end)
+        word = data[begin:end]
+        found = _UNLISTED.search(word) if b"_" in word or b"-" in word else None
+        if found is None or word.startswith(_MANGLED) or not is_scattered(found[1]):
+            return None
         return begin + found.start(), end, "token"
 
 
-_ALNUM = lazy_regex(rb"[A-Za-z0-9]*")
+class _Begins(_Rule):
+    """Finds where something begins that goes on over lines."""
+
+    def __init__(self, begins: str, pattern: str) -> None:
+        self._begins, self.pattern = begins, pattern
+
+    def begun_at(self, data: bytes, at: int) -> str:
+        return self._begins
+
+
+class _Opening(_Rule):
+    """Finds a name alone on its line, of those that Hyperscan else finds only with a value behind them."""
+
+    pattern = OPENING.replace("?P<cell>", "?:").replace("?P<block>", "?:")
+
+    def begun_at(self, data: bytes, at: int) -> str:
+        return _opened_by(_token_before(data, at), "")
+
+
+_OF_WORDS = (ascii_letters + digits + "_-.~").encode()
 _MASKED = lazy_regex(rb"[xX*.]+|0+|[-_]+")  # put in the place of a token
 _UNLISTED = lazy_regex(UNLISTED_WHOLE.encode())
 _MANGLED = b"_Z"  # so begin the names of C++ functions
@@ -256,7 +312,10 @@ _TO_HOST = lazy_regex(rb"[^\s\"'<>/?]{1,200}")
 _WORD_BEFORE = lazy_regex(
     rb"(?:\[[0-9;]{0,12}m)?([^\s\"'`/*#;(\[]{6,120})[\"'`]? (?:is|as) (?:the|your|my|our) [\w ]{5,12}\Z"
 )
-_PIPED = lazy_regex(rb"[\"']?[ \t]*\|[^\n]{0,200}?(?:stdin\b|sudo -\w*S|passwd|kinit|login)")
+_PIPED = lazy_regex(rb"[\"']?[ \t]*\|([^\n]{0,200})")
+_ASKS_FOR_A_PASSWORD = lazy_regex(rb"-stdin\b|sudo -\w*S|passwd|kinit|cryptsetup|wg pubkey")
+_MAY_ASK_FOR_ONE = lazy_regex(rb"stdin\b|login")
+_IN_PERCENT = lazy_regex(rb"((?:[^\s%\"'<>&]|%(?!40|2[fF])){1,200})%40")
 
 
 def _header(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
@@ -280,7 +339,18 @@ def _line(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
 
 def _piped(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     end = end_of(data, start, quote)
-    return (start, end, kind) if is_secret(data[start:end], 1, bool(quote)) and _PIPED.match(data, end) else None
+    piped = _PIPED.match(data, end)
+    if piped is None:
+        return None
+    asks = _ASKS_FOR_A_PASSWORD.search(piped[1])
+    if not asks and not _MAY_ASK_FOR_ONE.search(piped[1]):
+        return None
+    return (start, end, kind) if is_secret(data[start:end], 0 if asks else 1, bool(quote)) else None
+
+
+def _percent(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
+    found = _IN_PERCENT.match(data, start)
+    return (start, found.end(1), kind) if found and is_secret(found[1], 0, True) else None
 
 
 def _attached(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
@@ -339,6 +409,7 @@ _REACHES = {
     "header": _header,
     "line": _line,
     "piped": _piped,
+    "percent": _percent,
 }
 
 
@@ -354,43 +425,30 @@ def _random(value: bytes) -> bool:
 
 def _word_start(data: bytes, at: int) -> int:
     """-> where the word begins that goes on at `at`."""
-    least = max(0, at - 120)
-    while at > least and (data[at - 1 : at].isalnum() or data[at - 1] in b"_-.~"):
-        at -= 1
-    return at
+    before = data[max(0, at - 120) : at]
+    return at - len(before) + len(before.rstrip(_OF_WORDS))
 
 
 @cache
-def _rules() -> list[_Formed | _Behind | _Address | _Unlisted | str]:
+def _rules() -> list[_Rule]:
     """-> what finds the secrets of each pattern. The names come first: a form that stands behind one tells more."""
-    forms = [_Formed(form, opening) for form in FORMS for opening in form.begins.split() or [""]]
     return [
         *(_Behind(named) for named in NAMED),
         _Address(),
-        *forms,
+        *(_Formed(form, opening) for form in FORMS for opening in form.begins.split() or [""]),
         _Unlisted(),
-        "key",
-        "mapping",
-        "manifest",
-        "opening",
+        _Begins("key", KEY_BEGINS),
+        _Begins("mapping", MAPPING),
+        _Begins("manifest", MANIFEST),
+        _Opening(),
     ]
 
 
 @cache
-def _patterns() -> list[bytes]:
-    forms = [rule.pattern for rule in _rules() if not isinstance(rule, str)]
-    return [
-        pattern.encode()
-        for pattern in (
-            *forms,
-            KEY_BEGINS,
-            MAPPING,
-            MANIFEST,
-            OPENING.replace("?P<cell>", "?:").replace("?P<block>", "?:"),
-        )
-    ]
+def _weak() -> list[bool]:
+    return [rule.weak for rule in _rules()]
 
 
 @cache
 def _scanner() -> Scanner:
-    return kept_scanner(_patterns())
+    return kept_scanner([rule.pattern.encode() for rule in _rules()])

@@ -10,18 +10,20 @@ from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 from torchtriage.reading.redaction.encoded_secrets import redact_encoded
+from torchtriage.reading.redaction.known_secrets import KnownSecrets
 
 Value = TypeVar("Value")
 _NO_TEXTS = frozenset({type(None), bool, int, float})
 
 
 def without_secrets(value: Value) -> Value:
-    """-> the value with known kinds of secrets taken out of every text in it, names of fields too; the very same value
-    where there are none, which one scan of all texts tells."""
+    """-> the value with known kinds of secrets taken out of every text in it, names of fields too: what one text tells to
+    be a secret goes from all. The very same value where there are none, which one scan of all texts tells."""
     texts: list[str] = []
     _collect((value,), texts)
     whole = "\n".join(texts)
-    return value if redact_encoded(whole) == whole else cast(Value, _cleaned(value))
+    known = KnownSecrets()
+    return value if redact_encoded(whole, known) == whole else cast(Value, _cleaned(value, known))
 
 
 def _collect(values: Iterable[Any], texts: list[str]) -> None:
@@ -47,15 +49,15 @@ def _values_of(kind: type) -> Callable[[Any], Iterable[Any]]:
     return attrgetter(*names)
 
 
-def _cleaned(value: Any) -> Any:
+def _cleaned(value: Any, known: KnownSecrets) -> Any:
     if isinstance(value, str):
-        return redact_encoded(value)
+        return redact_encoded(value, known)
     if isinstance(value, dict):
-        return {_cleaned(name): _cleaned(inner) for name, inner in value.items()}
+        return {_cleaned(name, known): _cleaned(inner, known) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_cleaned(inner) for inner in value]
+        return [_cleaned(inner, known) for inner in value]
     if isinstance(value, tuple):
-        return tuple(_cleaned(inner) for inner in value)
+        return tuple(_cleaned(inner, known) for inner in value)
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{field.name: _cleaned(getattr(value, field.name)) for field in fields(value)})
+        return replace(value, **{field.name: _cleaned(getattr(value, field.name), known) for field in fields(value)})
     return value

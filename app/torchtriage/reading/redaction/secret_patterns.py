@@ -65,6 +65,7 @@ FORMS = (
     Form("sendgrid-key", "SG.", _WORD, 16, then=r"\.[\w-]{16,}", example="SG.aB3dE5gH7jK9mN1pQ2sT4v."),
     Form("mailgun-key", "key-", _HEX, 32, apart=True),
     Form("mailchimp-key", "-us", r"\d", 1, before=r"[0-9a-f]{32}", part=True, example="0123456789abcdef0123456789abcdef-us"),
+    Form("backblaze-key", "K000 K001 K002 K003 K004 K005", r"[A-Za-z0-9/+]", 27, apart=True, random=True),
     Form("brevo-key", "xkeysib-", _WORD, 40),
     Form("twilio-key", "SK", _HEX, 32, apart=True),
     Form("npm-token", "npm_", _ALNUM, 30),
@@ -138,6 +139,7 @@ FORMS = (
     Form("baidu-key", "bce-v3/ALTAK-", r"[\w/-]", 20),
     Form("feishu-webhook", "", _WORD, 20, before="/open-apis/bot/v2/hook/", example="/open-apis/bot/v2/hook/"),
     Form("wecom-webhook", "", _WORD, 20, before=r"/cgi-bin/webhook/send\?key=", example="/cgi-bin/webhook/send?key="),
+    Form("teams-webhook", "", r"[\w@/-]", 32, before=r"webhook\.office\.com/webhookb2/", example="a.webhook.office.com/webhookb2/"),
     Form("teams-webhook", "", r"[\w/-]", 32, before="/IncomingWebhook/", example="/IncomingWebhook/"),
     Form("age-key", "AGE-SECRET-KEY-1", _UPPER, 20),
     Form("1password-token", "ops_eyJ", _BASE64, 20),
@@ -187,7 +189,7 @@ class Named:
     `apart`: other words may stand between, so that a name right before the value that anybody may see, and a word that
     tells of a digest, keep it. `assigned`: `before` is a name, and what parts it from its value comes behind it; else the value or its
     quote follows at once. `reach`: how far it goes: one `value`, a `header`, the rest of the `line`; a value `attached` to
-    its option, `piped` into a program, or `quoted`; a `login` with a host behind it; or the word `before` the pattern.
+    its option, `piped` into a program, or `quoted`; a `login` with a host behind it, which may be spelled in `percent` signs; or the word `before` the pattern.
     """
 
     kind: str
@@ -214,7 +216,7 @@ class Named:
 _STAGE = r"(?:[_-]?(?:\d{1,2}|prod|dev|test|staging|main|old|new|primary|secondary))?"
 _PASSWORD = (
     r"pass[-_]?word|(?:^|[^/])pass[-_]?wd|passcode|authtok|(?:^|[^a-z])psk|pass[-_]?phrase|passwort|pwd|[_-]pw|rediscli_auth|requirepass|masterauth|rootpw"
-    r"|(?:db|database|smtp|mail|user|ssh|root|admin|redis|mysql|pg|http|proxy|ftp|ldap|login|bind|key|cert|auth|stor(?:e|age))[_.-]?pass"
+    r"|(?:db|database|smtp|mail|user|ssh|root|admin|redis|mysql|mongo|pg|postgres|http|proxy|ftp|ldap|login|bind|key|cert|auth|git|svn|vpn|sudo|registry|docker|stor(?:e|age))[_.-]?pass"
 )
 _SECRET = (
     r"(?:client|app|corp|consumer|signing|webhook|jwt|shared|oauth|encoding|token)[ ._-]?secret"
@@ -228,14 +230,19 @@ _TOKEN = (
     r"(?:access|auth|refresh|secret|session|security|private|hub|hf|bot|api|id|bearer|identity|registry|personal|csrf|xsrf"
     r"|service|user|login|upload|github|gitlab|job|deploy|oauth|jwt|verification"
     r"|jupyter|notebook|dashboard|vault|wandb|comet|mlflow|neptune|clearml|swanlab|slack|discord|telegram|npm|pypi|codecov"
-    r"|grafana|sentry|runner|ray)[ ._-]?token"
+    r"|grafana|sentry|runner|ray)[ ._-]?token|_[cx]srf|[cx]srfmiddlewaretoken"
 )
 # Words that tell of secrets, in whatever sentence.
 _TELLS = (
     r"(?:(?:api|access|auth|private|service|admin|secret|deploy|login|account|app)[ ._-]?keys?|tokens?|secrets?"
-    r"|credentials?|creds|passw(?:or)?ds?|passphrase|bearer|webhook)|密码|密钥|秘钥|私钥|令牌|凭证|口令"
+    r"|credentials?|creds|passw(?:or)?ds?|passphrase|bearer|webhook|secrets[ _]?manager|cookies?|authori[sz]e|authenticate)|密码|密钥|秘钥|私钥|令牌|凭证|口令"
 )
 _OPTIONS = r"[^\n|;&]*[ \t\"']"  # what may stand between a command and its option
+_QUOTE = r"(?:[\"']|&#x27;|&#39;|&quot;)"
+# Behind a name in XML: its value's tag, on the same line or the next.
+_VALUE_BELOW = (
+    r"(?:<|&lt;)/name(?:>|&gt;)(?:[ \t\r]{0,4}\n[^\n<&]{0,120}|\\{1,8}[nr][^\n<&]{0,40})?(?:<|&lt;)value(?:>|&gt;)"
+)
 _NEXT = r"[\"']?,?[ \t]"  # what parts two words of a command, or two members of a list
 
 
@@ -258,7 +265,7 @@ NAMED = (
     Named("token", _TOKEN, "auth_token=", 1, assigned=True),
     Named("token", "token", "TOKEN=", 2, 10, assigned=True),
     Named("credentials", r"credentials?|creds|[\"'_;]auth|_auth_?token|dockerconfigjson|dockercfg", '"auth": ', 2, 12, assigned=True),
-    Named("token", r"x-[a-z-]{1,30}-(?:api|auth|key|token|secret)", "X-JFrog-Art-Api: ", 2, 16, assigned=True),
+    Named("token", r"x-[a-z-]{1,30}-(?:api|auth|key|token|secret|team)", "X-JFrog-Art-Api: ", 2, 16, assigned=True),
     Named("token", r"(?i)(?:^|[^\w-])x-(?:api|auth|access|app)-(?:key|token|secret)[\"']?: ?", "X-Api-Key: ", 0, 6),
     Named("password", r"passw(?:or)?d[_.-][a-z0-9]{2,12}", "password_mysql: ", reach="chosen", assigned=True),
     Named("secret", r"account[ ._-]key[a-z0-9_.-]{1,80}", "fs.azure.account.key.a.dfs.core.windows.net=", 2, 16, assigned=True),
@@ -266,6 +273,10 @@ NAMED = (
     Named("secret", r"(?:token[_.-]|(?:secret|password)(?:[_.-]|(?-i:[A-Z0-9])))[a-z0-9_.-]{1,24}", "TOKEN_FOO=", 2, 16, assigned=True),
     Named("key", r"[a-z0-9][_-]key", "KAGGLE_KEY=", 2, 16, assigned=True),
     Named("key", r"[^\w-]key", " key = ", 3, 20, assigned=True),
+    Named("cookie", r"[_-]cookie(?:-\d)?", "ERLANG_COOKIE=", 2, 16, assigned=True),
+    Named("signature", r"[^\w-]signature", " Signature: ", 2, 32, assigned=True),
+    Named("code", r"[^a-z](?:otp|mfa)(?:[ _-]?(?:code|token))?", " otp=", 1, assigned=True),
+    Named("password", r"community[ _-]?strings?", "community_string: ", 0, assigned=True),
     Named("token", r"[a-z0-9]_pat", "GITHUB_PAT=", 2, 16, assigned=True),
     Named("key", r"(?:[^\w](?:[as]k|[AS]K)|[A-Za-z]_(?:[as]k|[AS]K))[\"']?(?:[=:]|：)", "CLOUD_AK=", 2, 16),
     Named("key", r"--[as]k[\"',]{0,2} ", "openxlab login --ak ", 2, 16),
@@ -299,11 +310,15 @@ NAMED = (
         rf"(?i)(?:name|id|key){_MARKS}[\w.-]*(?:passw(?:or)?d|passphrase|_pass|psk|_pw){_MARKS}(?:\n[^\n]*[^\w\n])?value{_MARKS}[=:]",
         '"name": "DB_PASSWORD", "value": ',
     ),
+    Named("password", rf"(?i)passw(?:or)?d{_VALUE_BELOW}", "<name>db.password</name>\n<value>"),
+    Named("secret", rf"(?i)(?:secret|key|token){_VALUE_BELOW}", "<name>db.secret</name>\n<value>", 1, 8),
+    Named("key", rf"(?i)key_?name[^\n]{{0,80}}[^\w\n]value{_MARKS}[:=]", '"keyName": "key1", "value": ', 2, 24),
     Named("kaggle-key", rf"username{_MARKS}[\w.@-]+{_MARKS}key{_MARKS}:", '"username": "ann", "key": ', 2, 16),
     # Letters of full width, as they come out of an input method that was left on.
     Named("password", _in_json(*_wide("password", "passwd", "pwd", "token", "secret")), "\uff50\uff41\uff53\uff53\uff57\uff44\uff1a", assigned=True),
     # What a server of mail or files is told.
-    Named("password", r"AUTH (?:PLAIN|LOGIN|XOAUTH2)(?: |:)", "AUTH PLAIN ", 2, 12),
+    Named("password", r"AUTH (?:PLAIN|LOGIN|XOAUTH2)(?: challenge| reply)?(?: |:)", "AUTH PLAIN ", 2, 12),
+    Named("password", r"AUTH (?:PLAIN|LOGIN)(?: challenge| reply)?(?: |: ?)", "AUTH LOGIN challenge: ", reach="chosen"),
     Named("password", r"[\"'>;] ?PASS ", "*cmd* 'PASS ", 1, 4),
     Named("password", r"LOGIN [\w.@-]{1,60} ", 'LOGIN ann "', reach="quoted"),
     # What pydantic says of a field, whose name stands on the line above.
@@ -320,7 +335,7 @@ NAMED = (
     Named("token", r"(?i)(?:token|secret|(?:api|access|signing)[ _-]?key) ", "user token ", 3, 16, apart=True),
     Named(
         "password",
-        r"(?i)(?:(?:passw(?:or)?d|passphrase)(?: (?:was |has been )?(?:re)?(?:set|changed))?(?: from| to)?|密码(?:由|从|改为|是|为)?|口令|改为|[\w]{2,20}/(?:passw(?:or)?d|密码)(?: \w{2,20})?) ",
+        r"(?i)(?:(?:passw(?:or)?d|passphrase)(?: (?:was |has been )?(?:re)?(?:set|changed))?(?: from| to| as)?|密码(?:由|从|改为|是|为)?(?: [\w.@-]{2,20})?|口令|改为|[\w]{2,20}/(?:passw(?:or)?d|密码)(?: \w{2,20})?) ",
         "admin password ",
         reach="chosen",
     ),
@@ -330,6 +345,7 @@ NAMED = (
         "password of the node n7 is ",
         reach="chosen",
     ),
+    Named("password", r"(?i)passw(?:or)?d[^\n]{0,60} to ", "password changed from - to ", reach="chosen"),
     Named("password", r"(?i)(?:passw(?:or)?d|[^a-z]pwd?|密码|口令) ?[(（](?:default:|默认[:：])?", "password(default:", reach="chosen"),
     Named("password", r"[^A-Za-z](?:PW|P/W)[ :)]", " PW ", reach="chosen"),
     Named("password", r"(?:[\"']|&#x27;|&quot;)-[pPk](?:[\"'\\]{1,9}|&#x27;|&quot;), ?(?:&#x27;|&quot;)?", "['clone', '-p', '", 3, 8),
@@ -360,7 +376,7 @@ NAMED = (
     ),
     Named(
         "key",
-        r"(?i)(?:wandb|swanlab|comet|kaggle|openai|login|tracker|account|credentials?)(?:[^a-z\n][^\n]{0,40})?[^a-z-]key[\"']?[=: ]{1,2}",
+        r"(?i)(?:wandb|swanlab|comet|kaggle|openai|login|tracker|account|credentials?)(?:[^a-z\n][^\n]{0,100})?[^a-z-]key[\"']?[=: ]{1,2}",
         "tracker.login.key=",
         2,
         20,
@@ -400,6 +416,8 @@ NAMED = (
     Named("password", r"[ \t\"']-u[ =]?[A-Za-z][\w.@-]{0,60}:", "redfish -u ann:", 2, 8),
     Named("password", r"--[\w-]{0,20}(?:user|auth|creds?)[ =][\"']?[^\s:\"']{1,80}:", "--user ann:", 1),
     Named("password", rf"smbclient{_OPTIONS}(?:-U|--user)[ =]?[^\s%]+%", "smbclient -U ann%"),
+    Named("password", r"(?i:setuser) [^\n]{0,80}[ \"'](?:>|&gt;)", "ACL SETUSER ann on >", 0, 4),
+    Named("token", rf"{APART}join [\w.:-]{{1,80}}/", "join 10.0.0.1:25000/", 2, 24),
     Named("password", r"(?:requirepass|masterauth|auth-pass \S+) ", "requirepass "),
     Named("password", r"(?i)(?:identified (?:with \S{1,80} )?(?:by|as)|with password) ", "IDENTIFIED BY '", reach="quoted"),
     Named("password", r"(?i)securestring(?: -string)? ", 'ConvertTo-SecureString "', reach="quoted"),
@@ -429,7 +447,9 @@ NAMED = (
     Named("api-key", r"(?i)\bkey for [\w.-]+(?: to [\w.-]+)?:", "Appending key for api.wandb.ai: ", 2, 16),
     Named("password", r"-pass(?:in|out)?[\"' ,=]{1,4}pass:", "openssl -passin pass:"),
     Named("password", rf"rclone{_NEXT}[\"']?obscure{_NEXT}", "rclone obscure "),
-    Named("password", rf"{APART}echo (?:-n )?", "echo ", 1, 6, reach="piped"),
+    Named("password", rf"{APART}echo (?:-n )?", "echo ", 0, 4, reach="piped"),
+    Named("password", r"(?:sudo -\w*S|\bpasswd|kinit|-stdin|cryptsetup|ssh-add)[^\n]{0,80}(?:<|&lt;){3} ?", "kinit ann <<< ", 0, 4),
+    Named("password", r"[\w.*-]:(?:5432|5433|6432|\*):[\w*-]{1,60}:[\w.@-]{1,60}:", "db1:5432:runs:ann:", 0, 4),
     Named("password", r"(?:<|&lt;)\(echo (?:-n )?", "sshpass -f <(echo ", 1, 6),
     Named("password", r"chpasswd ?(?:<|&lt;){2,3} ?(?:&quot;|&#x27;|[\\\"']{0,4})[^\s:\"'&]{1,60}:", "chpasswd <<< ann:", 1, 6),
     Named("password", r"(?:addauth digest|digest auth) [^\s:]{1,60}:", "addauth digest ann:"),
@@ -448,18 +468,21 @@ NAMED = (
     Named("secret", rf"(?:oss|obs|tos|odps)(?:util|cmd)\w*{_OPTIONS}-[kp](?:=|{_NEXT})", "ossutil config -k ", 1),
     Named("password", r"(?:BasicAuth|DigestAuth|[.](?:login|(?:Sts)?Auth))\([^,()\n]+,", "auth = HTTPBasicAuth('ann', '", reach="quoted"),
     Named("password", r"(?:auth|creds?|credentials|login)[\"']? ?[=:] ?[(\[]{1,2}[^,()\[\]\n]{1,80},", "auth=('ann', '", reach="quoted"),
+    Named("password", rf"(?i)(?:login|sign_?in|auth|authenticate|bind)\({_QUOTE}[^()\"'\n]{{1,80}}{_QUOTE}, ?", "ldapLogin('ann', '", reach="chosen"),
+    Named("password", r"[ \t]-(?:u|-user(?:name)?)[ =]?[A-Za-z][\w.@-]{0,60} -[pP] ", "ncftpput -u ann -p ", reach="chosen"),
     Named("password", r"(?:auth|token)[\"']?[=:] ?[\"'](?:root|admin|user):", "token='root:", 2, 8),
     # Prose.
     Named("password", r"(?i) (?:is|as) (?:the|your|my|our) (?:password|passphrase|secret|token|api key)", "", 1, reach="before"),
     # An address in percent signs.
-    Named("password", r"(?i)%3a%2f%2f[\w.-]{0,80}%3a", "url=https%3A%2F%2Fann%3A", 2, 12),
+    Named("password", r"(?i)%3a%2f%2f[\w.-]{0,80}%3a", "url=https%3A%2F%2Fann%3A", reach="percent"),
 )  # fmt: skip
 
 # A password, or a token in its place, in an address: from its scheme to an @.
 ADDRESS = r"://[^\s/@\"'<>`]{0,120}(?::[^\s\"'<>`]{0,250})?@"
 # A token of an issuer that has no row: a short word, then letters and digits that nobody would write. What Hyperscan sees of
-# it, and the whole of it.
-UNLISTED = "[_-](?:[a-z0-9]{1,19}[A-Z]|[A-Y])[A-Za-z0-9]{24}"
+# it, where letters of both cases and digits change places (which costs it half of what the word before would), and the
+# byte behind it; the whole.
+UNLISTED = r"[a-z0-9][A-Z][A-Za-z]{0,9}[0-9][A-Za-z0-9]{8,}(?:[^A-Za-z0-9]|\z)"
 UNLISTED_WHOLE = r"(?<![A-Za-z_-])[A-Za-z][A-Za-z0-9]{1,11}[_-](?:[A-Za-z0-9]{1,8}[_-])?([A-Za-z0-9]{30,})\Z"
 # What stands over a block of YAML whose values are secrets, whatever their names; and over a manifest's data.
 MAPPING = r"(?i)(?:^|[^\w.-])(?:stringData|secrets?|credentials)[\"']?:[ \t\r]{0,4}$"

@@ -29,9 +29,9 @@ _CLOSES = (
     rb"(?:" + _QUOTE + rb"?(?:\[?\])?\)?|\*\*|[ \t]\[[^\]\n]{0,24}\])"
 )  # what a name may stand in, or a prompt's default
 _OPENS = rb"(?:[(\[{]?[bBuUrRfF@]{0,2}(?P<quote>" + _QUOTE + rb"))?"  # of a list or a tuple the first value
-_COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\.{3,80}(?=[ \t]))"
+_COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\.{3,80}(?=[ \t]|\w))"
 _ASSIGNED = lazy_regex(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")" + _GAP + _OPENS)
-_VERB = rb"(?:is|was|(?:(?:is|was|has been|was) )?(?:re)?(?:set|changed) to):?"
+_VERB = rb"(?:is|was|(?:(?:is|was|has been|was) )?(?:re)?(?:set|changed) (?:to|as)):?"
 _SAID = lazy_regex(rb"[ \t]+(?:" + _VERB + rb"[ \t]+)?(?P<quote>[\"'`])|[ \t]+" + _VERB + rb"[ \t]+(?P<none>)")
 # Behind a name in Chinese, which may be escaped as in JSON: blanks, or a typeset quote.
 _BEHIND_CHINESE = lazy_regex(
@@ -154,7 +154,7 @@ _PATH = lazy_regex(
 )
 # Names that end so, or are so called, tell of something that anybody may see.
 _OPEN_NAME = lazy_regex(
-    rb"(?i)(?:pub(?:lic)?|gpg|pgp|primary|foreign|partition|cache|sort|bucket|schema|sequence|host|group|dedup\w*|idempotency|routing"
+    rb"(?i)(?:pub(?:lic)?|gpg|pgp|primary|foreign|partition|cache|sort|bucket|schema|sequence|host|group|dedup\w*|idempotency"
     rb"|object|store|experiment|trial|study|artifact|hash|lookup|index|lock|commit|content|file|blob|node|shard|graph|state|job|run|rdzv|session|dict|data)[_-]?"
     rb"(?:key|token)$|(?:ids?|name|ur[il]|path|file|hash|type|audience|event|size|length|version|alias|endpoint|dir|count|sha"
     rb"|digest|revision|prefix|format|model|class|expiry|expires)$"
@@ -177,6 +177,7 @@ _NAME_AND_NUMBER = lazy_regex(rb"[A-Z][a-z]{2,12}[-_.]\d{3,6}")  # as people cho
 _CHOSEN = lazy_regex(
     rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9]{2,20}[!@#$%^&*][\w!@#$%^&*.-]{1,30}|"
     + rb"[A-Z][a-z]{2,12}[-_.]\d{3,6}|(?:[a-z]{3,10}-){2,4}[a-z]{3,10}\d{1,4}"
+    + rb"|(?=[^A-Z]*[A-Z])[A-Za-z]{3,12}(?:[-_.][A-Za-z]{3,12}){1,3}[-_.]?\d{1,4}"
 )
 _DIGIT_AND_LETTER = lazy_regex(rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])")
 _SURE_NAME = lazy_regex(
@@ -297,6 +298,12 @@ def is_mixed(value: bytes) -> bool:
         and classes.count(b"a0") + classes.count(b"A0") >= 2
         and classes.count(b"0a") + classes.count(b"0A") >= 2
     )
+
+
+def is_scattered(value: bytes) -> bool:
+    """-> whether small letters, capital ones and digits change places so often that no words are joined in it."""
+    classes = value[:400].translate(_CLASSES)
+    return is_mixed(value) and sum(map(classes.count, (*_CHANGES, b"Aa"))) * 12 >= 5 * len(classes)
 
 
 def drawn_by_lot(value: bytes) -> bool:

@@ -1,0 +1,77 @@
+"""Remembers what was recognized as a secret, so that it goes wherever else it stands: values in, their places out.
+
+A name tells of a secret once, as where the environment is printed; later the value may stand alone, in a command or a traceback.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchtriage.lazy_regex import lazy_regex
+from torchtriage.reading.redaction.secret_values import drawn_by_lot
+from torchtriage.reading.scan import Scanner
+
+_MOST = 64  # values, those that came first
+_LONG = 16  # bytes of a value that stands in the midst of a word, too
+_SHORTEST, _LONGEST = 8, 200
+_SHORT_TEXT = 4 << 10  # bytes up to which a search for each value takes less than to compile them
+_OPEN_KINDS = frozenset({"access-key-id", "cookie", "code", "signature"})  # tell of no secret, or of one for a moment
+# Letters and digits with nothing between, or with a sign that no name has: what else would be called the same?
+_UNIQUE = lazy_regex(rb"(?=[^\d]{0,200}\d)(?=[^A-Za-z]{0,200}[A-Za-z])[\w.~+/=-]{16,200}")
+_UNIQUE_IF_SHORT = lazy_regex(
+    rb"(?=[^\d]{0,16}\d)(?=[^A-Z]{0,16}[A-Z])(?=[^a-z]{0,16}[a-z])(?=[^!@#$%^&*+~]{0,16}[!@#$%^&*+~])[^\s\"'`\\]{8,15}"
+)
+
+
+class KnownSecrets:
+    """What was recognized as a secret in one log, and its kinds. True while there is something."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[bytes, str] = {}
+        self._scanner: Scanner | None = None
+        self._values: list[bytes] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._kinds)
+
+    def add(self, data: bytes, start: int, end: int, kind: str) -> None:
+        """Remembers the value that stands in `data` from `start` to `end`, unless something that is no secret may be
+        spelled the same."""
+        if len(self._kinds) >= _MOST or not _SHORTEST <= end - start <= _LONGEST or kind in _OPEN_KINDS:
+            return
+        value = data[start:end]
+        if value not in self._kinds and _is_unique(value):
+            self._kinds[value] = kind
+            self._scanner = None
+
+    def spans(self, data: bytes) -> Iterator[tuple[int, int, str]]:
+        """Yields (first byte, byte after, kind) of each place where one of the values stands."""
+        for value, end in self._ends(data):
+            start = end - len(value)
+            if len(value) >= _LONG or not (_is_in_word(data[start - 1 : start]) or _is_in_word(data[end : end + 1])):
+                yield start, end, self._kinds[value]
+
+    def _ends(self, data: bytes) -> Iterator[tuple[bytes, int]]:
+        if len(data) <= _SHORT_TEXT:
+            for value in self._kinds:
+                at = data.find(value)
+                while at >= 0:
+                    yield value, at + len(value)
+                    at = data.find(value, at + len(value))
+            return
+        if self._scanner is None:
+            self._values = list(self._kinds)
+            self._scanner = Scanner(lambda: [re.escape(value) for value in self._values])
+        for index, end in self._scanner.ends(data)[0]:
+            yield self._values[index], end
+
+
+def _is_unique(value: bytes) -> bool:
+    if len(value) < _LONG:
+        return _UNIQUE_IF_SHORT.fullmatch(value) is not None
+    return _UNIQUE.fullmatch(value) is not None and drawn_by_lot(value)
+
+
+def _is_in_word(char: bytes) -> bool:
+    return char.isalnum() or char == b"_"
