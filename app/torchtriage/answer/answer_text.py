@@ -27,8 +27,10 @@ _CALLED = (
 )
 _MET = ("Met at {where}[[: `{code}`]].", "发生在 {where}[[，代码 `{code}`]]。")
 _BELOW = (
-    "Raised in {library_frame}[[ ({library_function})]][[: `{library_code}`]], called from {where}[[: `{code}`]].",
-    "出错位置：{library_frame}[[（{library_function}）]][[，代码 `{library_code}`]]，由 {where} 调用[[，代码 `{code}`]]。",
+    "Raised in {library_frame}[[ ({library_function})]][[ in DataLoader worker {worker}]][[: `{library_code}`]], called"
+    " from {where}[[: `{code}`]].",
+    "出错位置：{library_frame}[[（{library_function}）]][[（DataLoader worker {worker}）]][[，代码 `{library_code}`]]，"
+    "由 {where} 调用[[，代码 `{code}`]]。",
 )
 _FROM = ("Called from {where}[[: `{code}`]].", "由 {where} 调用[[，代码 `{code}`]]。")
 _CODE = ("The line: `{code}`.", "该行代码：`{code}`。")
@@ -37,8 +39,10 @@ _INSIDE = (
     "Raised inside {library_frame}[[ ({library_function})]][[: `{library_code}`]].",
     "在 {library_frame}[[（{library_function}）]] 内部抛出[[，代码 `{library_code}`]]。",
 )
-# What the interpreter raises by itself, so that the line there says more than the call.
-_OF_INTERPRETER = (LookupError, AttributeError, NameError, ArithmeticError, TypeError, ValueError)
+# What the interpreter raises by itself, so that the line there says more than the call, unless that only raises or hands
+# on to compiled code.
+_OF_INTERPRETER = (LookupError, AttributeError, NameError, ArithmeticError, TypeError)
+_HANDS_ON = lazy_regex(r"^(?:raise|assert)\b|^return [\w.]+\([^\[]*\)$|\btorch\._C\b|\($")
 _BY = (
     "Raised by {raised_by}[[, called from {where}]][[: `{code}`]].",
     "由 {raised_by} 抛出[[，调用处 {where}]][[，代码 `{code}`]]。",
@@ -262,7 +266,8 @@ def _place(values: Mapping[str, str], lang: Language, raised: tuple[str, str] = 
 def _is_of_interpreter(values: Mapping[str, str]) -> bool:
     """-> whether the interpreter itself stopped at the library's line, as at a missing key."""
     kind = getattr(builtins, values.get("exception", ""), None)
-    return isinstance(kind, type) and issubclass(kind, _OF_INTERPRETER)
+    own = isinstance(kind, type) and issubclass(kind, _OF_INTERPRETER)
+    return own and not _HANDS_ON.search(values.get("library_code", ""))
 
 
 def _ended(says: str, lang: Language) -> str:
