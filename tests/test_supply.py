@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,8 @@ def test_what_is_no_lock_is_no_sbom() -> None:
 
 
 def audited(url: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "OSV_URL": url, "NO_PROXY": "127.0.0.1"}
+    programs = str(Path(sys.executable).parent)
+    environment = {**os.environ, "BIN": programs, "OSV_URL": url, "NO_PROXY": "127.0.0.1"}
     return subprocess.run([ROOT / "scripts" / "audit.sh"], env=environment, capture_output=True, text=True)
 
 

@@ -60,6 +60,21 @@ def test_an_unknown_message_stays_unexplained_or_a_catch_all(engine: Engine, tex
     assert not any(reason.name == "near" for reason in root.because)
 
 
+@pytest.mark.parametrize(
+    ("text", "opposite"),
+    [
+        ("RuntimeError: CUDA error: correctable NVLink error detected during the execution", "hw.nvlink"),
+        ("RuntimeError: If reserved but allocated memory is large try setting a limit", "cuda.oom"),
+        (UNUSED.replace("finished", "unfinished"), "ddp.unfinished-reduction"),
+    ],
+    ids=["correctable", "allocated", "unfinished"],
+)
+def test_a_message_that_says_the_opposite_is_not_near(engine: Engine, text: str, opposite: str) -> None:
+    root = triage(engine, text).root_cause
+    assert root is not None
+    assert (root.entry, "near") not in [(opposite, reason.name) for reason in root.because]
+
+
 def test_tidying_undoes_what_chats_and_web_pages_do() -> None:
     plain = "unpickling 'a' < \"b\" failed"
     assert tidied(html.escape(plain)) == plain
