@@ -6,6 +6,7 @@ browser; `live_server` is what it visits.
 
 from __future__ import annotations
 
+import gc
 import logging
 import socket
 import threading
@@ -42,6 +43,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.browser)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # modules and tests stay until the end, so they are not searched for garbage
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -156,17 +161,16 @@ def serving(folder: Path, **options: Any) -> Iterator[LiveServer]:
 
 @pytest.fixture
 def live_server(tmp_path: Path, migrated_sqlite: Path) -> Iterator[LiveServer]:
-    from tests.prepared import DATABASE, one_engine, put_database
+    from tests.prepared import one_engine
 
-    put_database(migrated_sqlite, tmp_path / DATABASE)
-    with one_engine(), serving(tmp_path) as server:
+    with one_engine(migrated_sqlite), serving(tmp_path) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+def shared_server(tmp_path_factory: pytest.TempPathFactory, migrated_sqlite: Path) -> Iterator[LiveServer]:
     """One service for all tests of a module, which do not count what is in it."""
     from tests.prepared import one_engine
 
-    with one_engine(), serving(tmp_path_factory.mktemp("served")) as server:
+    with one_engine(migrated_sqlite), serving(tmp_path_factory.mktemp("served")) as server:
         yield server

@@ -8,13 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy.engine import make_url
 
-from tests.built_in import built_in_engine, built_in_knowledge
+from tests.built_in import built_in_engine, built_in_index, built_in_knowledge
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.engine import Engine
 from torchtriage.knowledge import BUILT_IN, cache
+from torchtriage.knowledge.symptom_search import SearchIndex
 from torchtriage.services import engine_runner, knowledge_reload, service
 from torchtriage.storage.schema_upgrade import upgrade
+from torchtriage.web import dependencies
 
 DATABASE = "torchtriage.db"  # what a service on SQLite makes in its data folder
 
@@ -35,8 +38,9 @@ def put_database(template: Path, file: Path) -> Path:
 
 
 @contextmanager
-def one_engine() -> Iterator[None]:
-    """Every service that is opened meanwhile on the built-in knowledge alone shares one base and one engine of it."""
+def one_engine(template: Path) -> Iterator[None]:
+    """Every service that is opened meanwhile on the built-in knowledge alone shares one base, engine and search index.
+    Where it has no SQLite file yet, it gets a copy of `template`, a migrated one."""
 
     def load(folders: Iterable[Path], folder: Path) -> KnowledgeBase:
         folders = list(folders)
@@ -45,8 +49,19 @@ def one_engine() -> Iterator[None]:
     def engine(knowledge: KnowledgeBase, folder: Path) -> Engine:
         return built_in_engine() if knowledge is built_in_knowledge() else Engine(knowledge, folder)
 
+    def index(knowledge: KnowledgeBase, folder: Path) -> SearchIndex:
+        return built_in_index() if knowledge is built_in_knowledge() else cache.load_index(knowledge, folder)
+
+    def upgraded(url: str) -> None:
+        parsed = make_url(url)
+        if parsed.get_backend_name() == "sqlite" and parsed.database and not Path(parsed.database).exists():
+            put_database(template, Path(parsed.database))
+        upgrade(url)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(service, "load", load)
         patch.setattr(knowledge_reload, "load", load)
         patch.setattr(engine_runner, "Engine", engine)
+        patch.setattr(dependencies, "load_index", index)
+        patch.setattr(service, "upgrade", upgraded)
         yield

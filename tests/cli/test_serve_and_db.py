@@ -102,9 +102,11 @@ def test_a_name_to_listen_on_that_leads_nowhere_is_said(tmp_path: Path, monkeypa
 
 @contextmanager
 def served(folder: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    """`torchtriage serve` on a free port, in a process of its own, which is gone at the end."""
+    """`torchtriage serve` on a free port, in a process of its own, which is gone at the end. It has no processes that
+    triage, which take seconds to start, where `environment` does not ask for them."""
     program = [sys.executable, "-m", "torchtriage.cli.main", "serve", "--port", "0"]
     known = {"TRIAGE_DATA_DIR": str(folder), "HOME": str(Path.home()), "PYTHONPATH": ":".join(sys.path)}
+    known["TRIAGE_WORKERS"] = "0"
     with subprocess.Popen(
         program,
         env=known | environment,
@@ -126,7 +128,7 @@ def address_of(running: subprocess.Popen[str]) -> str:
 
 @pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGHUP])
 def test_it_serves_until_it_is_asked_to_stop(asked: signal.Signals, tmp_path: Path) -> None:
-    with served(tmp_path) as running:
+    with served(tmp_path, TRIAGE_WORKERS="1") as running:
         log = b"RuntimeError: CUDA error: out of memory\n"
         with urllib.request.urlopen(f"{address_of(running)}/api/v1/incidents", data=log) as answer:
             assert answer.status in (201, 202)

@@ -71,9 +71,9 @@ def test_what_is_kept_equals_what_was_parsed(tmp_path: Path, folder: Path) -> No
     assert load([folder], cache) == load([folder], cache) == parse([folder])
 
 
-@pytest.fixture(scope="module")
-def knowledge() -> KnowledgeBase:
-    return parse([BUILT_IN])
+@pytest.fixture
+def knowledge(folder: Path) -> KnowledgeBase:
+    return parse([folder])
 
 
 @pytest.mark.parametrize("damage", [b"", b"junk", b"garbage\n", b"\x80\x05K\x01.", b"h\xff."])

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.checks import HEALTHY, check, problems
+from torchtriage.knowledge import BUILT_IN, checks
+from torchtriage.knowledge.checks import HEALTHY, check
 from torchtriage.knowledge.loader import load
+from torchtriage.reading.sources import Run, from_bytes
 
 MODEL = (BUILT_IN / "dataloader" / "shm-bus-error.yaml").read_text(encoding="utf-8")
 FILE = "dataloader/shm-bus-error.yaml"
@@ -20,12 +21,12 @@ MODEL = MODEL.replace("\ncases:\n", f"\nsigns:\n{SIGN}cases:\n").replace(
 
 
 def broken(folder: Path, old: str, new: str) -> list[str]:
-    """-> the problems of a base of one entry in which `old` reads `new`."""
+    """-> the problems of the model in which `old` reads `new`; of the entries beside it, what they say is not checked."""
     assert old in MODEL
     path = folder / FILE
     path.parent.mkdir(exist_ok=True)
     path.write_text(MODEL.replace(old, new, 1), encoding="utf-8")
-    report = check(load([folder]), [folder])
+    report = check(load([folder]), [folder], only=["dataloader.shm-bus-error", "dataloader.copy"])
     return [*report.problems, *report.warnings]
 
 
@@ -88,7 +89,8 @@ def test_a_free_capture_in_a_command_is_told(sound: Path, free: str) -> None:
     new = old.replace(r"(\d+)", free)
     path = sound / FILE
     path.write_text(MODEL.replace(old, new).replace("ls -lah /dev/shm | head", "kill {pid}"), encoding="utf-8")
-    problem, *others = of_model(problems(load([sound]), [sound]))
+    knowledge = load([sound])
+    problem, *others = of_model(check(knowledge, [sound], only=["dataloader.shm-bus-error"]).problems)
     assert problem.startswith(f"{FILE}:{line(old)}: the capture for a command is too broad")
     assert others == []
 
@@ -97,7 +99,7 @@ def test_too_few_examples_are_told(sound: Path) -> None:
     head, _, _ = MODEL.partition("examples:")  # those of cases count too, so only the near miss is wanting
     path = sound / FILE
     path.write_text(head + "examples:\n  match: ['RuntimeError: unable to write to file </torch_1_2>']\n", "utf-8")
-    report = check(load([sound]), [sound])
+    report = check(load([sound]), [sound], only=["dataloader.shm-bus-error"])
     found = of_model([*report.problems, *report.warnings])
     assert [told.partition(": ")[2] for told in found if "no example of this entry shows" not in told] == [
         "no near miss in examples.no_match: a message like it that means something else",
@@ -109,6 +111,22 @@ def test_an_example_belongs_to_one_entry(sound: Path) -> None:
     path.write_text(MODEL.replace("id: dataloader.shm-bus-error", "id: dataloader.copy"), encoding="utf-8")
     found = broken(sound, "area: dataloader", "area: dataloader")
     assert any("claims an example of dataloader.copy" in told for told in found)
+
+
+def test_each_example_is_read_once(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+
+    def opened(text: bytes) -> Run:
+        read.append(text)
+        return from_bytes(text)
+
+    monkeypatch.setattr(checks, "from_bytes", opened)
+    (sound / FILE).write_text(MODEL, encoding="utf-8")
+    entry = load([sound]).entries["dataloader.shm-bus-error"]
+    of_cases = [example for case in entry.cases for example in (case.example, *case.other_examples)]
+    assert set(entry.match_examples) & set(of_cases)
+    check(load([sound]), [sound], only=[entry.id])
+    assert len(set(read)) == len(read) > len(of_cases)
 
 
 def test_healthy_lines_are_lines_of_many_programs() -> None:

@@ -41,6 +41,15 @@ def test_the_built_in_vocabulary_is_there_without_the_built_in_entries(tmp_path:
     assert knowledge.vocabulary.regex("carrier-exceptions").endswith(r"|^ours\.Carrier: ")
 
 
+def test_the_patterns_of_a_list_are_proved_once_a_process(tmp_path: Path) -> None:
+    lists = [load([folder]).vocabulary.lists["carrier-exceptions"] for folder in (tmp_path, BUILT_IN)]
+    assert lists[0] is lists[1]
+    folder = overlay(tmp_path, "carrier-exceptions", "source: ours\nwords: [a]\n")
+    assert load([folder]).vocabulary.words("carrier-exceptions")[-1] == "a"
+    overlay(tmp_path, "carrier-exceptions", "source: ours\nwords: [b]\n")
+    assert load([folder]).vocabulary.words("carrier-exceptions")[-1] == "b"
+
+
 def test_words_are_literal_in_a_regex(tmp_path: Path) -> None:
     folder = overlay(tmp_path, "traceback-entry-points", "source: ours\nwords: ['a.b']\n")
     assert load([folder]).vocabulary.regex("traceback-entry-points").endswith(r"|a\.b")

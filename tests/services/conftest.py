@@ -13,8 +13,8 @@ from torchtriage.settings import Settings
 
 
 @pytest.fixture(scope="session", autouse=True)
-def shared_engine() -> Iterator[None]:
-    with one_engine():
+def shared_engine(migrated_sqlite: Path) -> Iterator[None]:
+    with one_engine(migrated_sqlite):
         yield
 
 

@@ -118,6 +118,16 @@ def test_check_wants_an_upgrade(empty_database_url: str) -> None:
     schema_upgrade.check(empty_database_url)
 
 
+def test_a_start_on_a_current_database_compiles_no_migration(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newest = schema_upgrade.head()
+    monkeypatch.setattr(schema_upgrade, "ScriptDirectory", None)
+    schema_upgrade.upgrade(database_url)
+    schema_upgrade.check(database_url)
+    assert schema_upgrade.head() == newest
+
+
 def test_the_queue_is_of_the_version_that_migrations_make() -> None:
     # A newer procrastinate can need other tables: give its change of them a migration here, then move this line.
     changes = sorted(path.name for path in Path(SchemaManager.get_migrations_path()).glob("*.sql"))

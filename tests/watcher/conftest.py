@@ -33,9 +33,9 @@ def until(what: Callable[[], Any]) -> Any:
 
 
 @pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+def service(tmp_path_factory: pytest.TempPathFactory, migrated_sqlite: Path) -> Iterator[LiveServer]:
     """One service for all tests: each has a cluster of its own name."""
-    with one_engine(), serving_triage(tmp_path_factory.mktemp("service")) as server:
+    with one_engine(migrated_sqlite), serving_triage(tmp_path_factory.mktemp("service")) as server:
         yield server
 
 

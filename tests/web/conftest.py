@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.prepared import DATABASE, one_engine, put_database
+from tests.prepared import one_engine
 from torchtriage.settings import Settings
 from torchtriage.web.app import create_app
 
@@ -16,15 +16,14 @@ LIMIT = 1_000_000
 
 
 @pytest.fixture(scope="session", autouse=True)
-def shared_engine() -> Iterator[None]:
-    with one_engine():
+def shared_engine(migrated_sqlite: Path) -> Iterator[None]:
+    with one_engine(migrated_sqlite):
         yield
 
 
 @pytest.fixture
-def client(tmp_path: Path, migrated_sqlite: Path) -> Iterator[TestClient]:
+def client(tmp_path: Path) -> Iterator[TestClient]:
     """On SQLite."""
-    put_database(migrated_sqlite, tmp_path / DATABASE)
     settings = Settings(data_dir=tmp_path, max_log_bytes=LIMIT, workers=0)
     with TestClient(create_app(settings), raise_server_exceptions=False) as asked:
         yield asked

@@ -26,6 +26,11 @@ def test_building_the_application_opens_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_routes_are_made_once_for_all_applications(tmp_path: Path) -> None:
+    first, second = ([*create_app(Settings(data_dir=tmp_path)).router.routes] for _ in range(2))
+    assert sum(route is other for route, other in zip(first, second, strict=True)) > 10
+
+
 def test_alive_and_ready(client: TestClient) -> None:
     for path in ("/healthz", "/readyz"):
         assert client.get(path).json() == {"status": "ok"}

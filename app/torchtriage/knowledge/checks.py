@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache, partial
 from pathlib import Path
 
 import re2
@@ -155,16 +156,17 @@ class _Proof:
         return proof
 
     def _examples(self, entry: Entry, engine: Engine) -> Iterator[Problem]:
+        read = lru_cache(maxsize=None)(partial(_read, engine))  # an example of a case is often one of the entry too
         said: list[str] = []
         for number, example in enumerate(entry.match_examples):
-            root = _read(engine, example).root_cause
+            root = read(example).root_cause
             if root is None or root.entry != entry.id:
                 winner = root.entry if root else "nothing"
                 place: Place = ("examples", "match", number)
                 yield Problem(entry, place, f"its example is won by {winner}: {shortened(example)}")
             said += [root.words] if root else []
         for number, case in enumerate(entry.cases):
-            verdicts = {example: _read(engine, example) for example in (case.example, *case.other_examples) if example}
+            verdicts = {example: read(example) for example in (case.example, *case.other_examples) if example}
             yield from of_examples(entry, number, verdicts)
             said += [verdict.root_cause.words for verdict in verdicts.values() if verdict.root_cause]
             if case.example and (answer := verdicts[case.example].answer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -81,8 +82,9 @@ def current(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
+@cache
 def head() -> str:
-    """-> the revision of this version's tables."""
+    """-> the revision of this version's tables; to find it, every migration is compiled."""
     found = ScriptDirectory(str(MIGRATIONS)).get_current_head()
     assert found is not None
     return found

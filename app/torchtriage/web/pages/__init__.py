@@ -50,8 +50,7 @@ router.include_router(single_sign_on.router)
 
 
 def install(app: FastAPI) -> None:
-    """Adds the pages, their static files and their headers to an application that has its error handlers already."""
-    app.include_router(router)
+    """Adds the pages' static files and their errors to an application that has its error handlers already."""
     app.mount("/static", _Static(directory=STATIC))
     answer_people(app)
 
