@@ -15,8 +15,11 @@ import pytest
 
 from tests.running import PATIENCE, until
 
-# As where the extra `slack` is not installed.
-PROGRAM = "import sys; sys.modules['slack_sdk'] = None; from torchtriage.cli.main import main; sys.exit(main())"
+# As where what HIDDEN names is not installed.
+PROGRAM = (
+    "import os, sys; sys.modules[os.environ['HIDDEN']] = None; from torchtriage.cli.main import main; sys.exit(main())"
+)
+SERVICE = {"HIDDEN": "torchtriage.services.service"}  # so it can't be loaded, which takes a second
 CLUSTER = """
 apiVersion: v1
 kind: Config
@@ -27,7 +30,8 @@ contexts: [{name: c, context: {cluster: c}}]
 
 
 def started(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-    surroundings = os.environ | {"TRIAGE_DATA_DIR": str(folder), "TRIAGE_LOG_LEVEL": "warning"} | environment
+    surroundings = os.environ | {"TRIAGE_DATA_DIR": str(folder), "TRIAGE_LOG_LEVEL": "warning", "HIDDEN": "slack_sdk"}
+    surroundings |= environment
     command = [sys.executable, "-c", PROGRAM, *arguments]
     return subprocess.Popen(command, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -35,8 +39,8 @@ def started(folder: Path, *arguments: str, **environment: str) -> subprocess.Pop
 @pytest.mark.parametrize(
     ("command", "environment", "status", "said"),
     [
-        ("serve", {"TRIAGE_WORKERS": "many"}, 2, "TRIAGE_WORKERS: "),
-        ("serve --port TAKEN", {}, 1, "can't listen on 127.0.0.1:TAKEN: Address already in use"),
+        ("serve", {"TRIAGE_WORKERS": "many", **SERVICE}, 2, "TRIAGE_WORKERS: "),
+        ("serve --port TAKEN", SERVICE, 1, "can't listen on 127.0.0.1:TAKEN: Address already in use"),
         # Found when the processes that triage are already being started.
         ("serve --port 0", {"TRIAGE_SLACK_SIGNING_SECRET": "x"}, 2, "TRIAGE_SLACK_SIGNING_SECRET needs the extra `slack`"),
         ("worker", {"TRIAGE_DATABASE_URL": "postgresql://127.0.0.1:9/none"}, 1, "the database is unavailable"),

@@ -301,6 +301,8 @@ def test_what_a_logger_could_not_write_is_no_cause(engine: Engine) -> None:
     logged = ["--- Logging error ---", *told, *call]
     assert triage(engine, STEPS, logged, "step 300 loss 0.1").outcome == "healthy"
     assert triage(engine, STEPS, logged, "Training completed").outcome == "healthy"
+    measured = triage(engine, STEPS, logged, "val loss: 1.203 acc: 0.51")  # no step, and it is no last word either
+    assert measured.outcome == "healthy"
     failed = triage(engine, STEPS, logged, traceback("KeyError: 'lr'")).root_cause
     assert failed is not None
     assert failed.exception is not None

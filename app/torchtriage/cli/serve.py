@@ -35,20 +35,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(options: argparse.Namespace) -> int:
     """Serves until it is stopped. Raises TriageError, before anything is served, where something is wrong, and where
     the database's file was taken away from below it."""
-    import uvicorn
-
     from torchtriage.cli.logging_setup import start_logging
-    from torchtriage.services.service import close_service, open_service
-    from torchtriage.services.triage_incident import triage_incident
     from torchtriage.settings import Settings
     from torchtriage.storage.sqlite_lock import exclusive_use
-    from torchtriage.web.app import create_app
-    from torchtriage.web.http_protocol import BoundedHead
 
     given = {"TRIAGE_HOST": options.host, "TRIAGE_PORT": options.port}
     settings = Settings.from_environment(os.environ | {name: value for name, value in given.items() if value})
     start_logging(settings)
     with _listening(settings) as listening, exclusive_use(settings.database):
+        # Here, as they take a second to load, and what is wrong with settings, port or database is said before.
+        import uvicorn
+
+        from torchtriage.services.service import close_service, open_service
+        from torchtriage.services.triage_incident import triage_incident
+        from torchtriage.web.app import create_app
+        from torchtriage.web.http_protocol import BoundedHead
+
         settings = replace(settings, port=listening.getsockname()[1])
         service = open_service(settings, triage_incident, settings.serve_triages)
         try:
