@@ -228,7 +228,9 @@ def test_the_librarys_line_is_told_where_the_interpreter_stopped_there(tmp_path:
         "Raised in tinyflux/core.py:9 (drain): `TUBES[name]`, called from /job/train.py:30: `tube.drain()`."
     )
     for line in ("raise KeyError(name)", "return torch._C._tubes[name]", "return lookup(name, default)", "find("):
-        assert says(line).endswith("Raised in tinyflux/core.py:9 (drain), called from /job/train.py:30: `tube.drain()`.")
+        assert says(line).endswith(
+            "Raised in tinyflux/core.py:9 (drain), called from /job/train.py:30: `tube.drain()`."
+        )
 
 
 def test_where_no_case_holds_the_title_goes_with_the_message(tmp_path: Path) -> None:

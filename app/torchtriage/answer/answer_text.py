@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from torchtriage.answer.action import is_own_check
-from torchtriage.answer.commands import is_plain, run_line
+from torchtriage.answer.commands import WHOLE, is_plain, run_line
 from torchtriage.answer.likeliest_cause import likeliest, shows
 from torchtriage.answer.templates import filled, is_open, short, slots
 from torchtriage.answer.version_ranges import shown as version_shown
@@ -35,6 +35,8 @@ _BELOW = (
 _FROM = ("Called from {where}[[: `{code}`]].", "由 {where} 调用[[，代码 `{code}`]]。")
 _CODE = ("The line: `{code}`.", "该行代码：`{code}`。")
 _FAILED = ("{exception}[[: {message}]].", "{exception}[[：{message}]]。")
+_SAYS = ("The message: {message}.", "报错信息：{message}。")
+_ADVISED = ("Do as the message says: {advice}", "按消息所说处理：{advice}", "{advice_command}")
 _INSIDE = (
     "Raised inside {library_frame}[[ ({library_function})]][[: `{library_code}`]].",
     "在 {library_frame}[[（{library_function}）]] 内部抛出[[，代码 `{library_code}`]]。",
@@ -68,6 +70,10 @@ _PRINTED_BY_RANK = (
     "Printed before[[, {printed_by_rank_words}]]: {printed_by_rank} (line {printed_by_rank_line}).",
     "此前打印[[（{printed_by_rank_words}）]]：{printed_by_rank}（第 {printed_by_rank_line} 行）。",
 )
+_PASSED = (
+    "`{passed_name}` came in from {caller}: `{caller_code}`.",
+    "`{passed_name}` 由 {caller} 传入：`{caller_code}`。",
+)
 _STEPS_BY_RANK = ("Last steps: {steps_by_rank}.", "最后的步数：{steps_by_rank}。")
 # What is said behind a sentence that names none of the slots, the slot that it needs first.
 _BESIDE = (
@@ -77,6 +83,7 @@ _BESIDE = (
     ("steps_by_rank", _STEPS_BY_RANK),
     ("printed_shapes", _SHAPES),
     ("printed_value", _PRINTED),
+    ("passed_name", _PASSED),
 )
 _MOST_BESIDE = 2
 _FEW_ABOVE = 3  # lines: with no more above a failure, what led to it was not submitted
@@ -99,6 +106,7 @@ _UNKNOWN_OF_CHECK = (
 )
 # The one step where no entry knows the failure: what has to be known, the words, the code; the first that fits.
 _TO_SHOW_IT = (
+    ("advice", *_ADVISED),
     (
         "raise_code",
         "Read the condition above {where}; the call was `{caller_code}` at {caller}.",
@@ -176,7 +184,7 @@ def said(answer: Answer, root: RootCause, entry: Entry | None, versions: dict[st
     else:
         says, unknown, steps = _general(root, entry, values, lang)
     if not steps and entry is not None:
-        steps = _of_fixes(entry, root.words, values, versions, lang)
+        steps = (*_advised(values, lang), *_of_fixes(entry, root.words, values, versions, lang))
     return replace(answer, says=says, unknown=unknown, steps=steps)
 
 
@@ -288,6 +296,7 @@ def _general(
         meant = (cause for cause in entry.causes if cause.shown_by and shows(root.words, cause.shown_by))
         cause = next(meant, entry.causes[0] if len(entry.causes) == 1 else None)
         parts += [cause.in_(lang)] if cause else []
+        parts += [told] if (told := filled(_SAYS[chinese], values)) else []
     elif failed := filled(_FAILED[chinese], values):
         parts.append(failed)
     place = None if "raised_by" in values else _place(values, lang) or filled(_INSIDE[chinese], values)
@@ -302,6 +311,13 @@ def _general(
     return says, unknown[chinese], _to_show_it(root, values, chinese)
 
 
+def _advised(values: Mapping[str, str], lang: Language) -> tuple[AnswerStep, ...]:
+    """-> what the message itself says to do, as a step."""
+    en, zh, run = _ADVISED
+    do = filled(zh if lang == "zh" else en, values)
+    return (AnswerStep(do, run_line(run, values)),) if do else ()
+
+
 def _to_show_it(root: RootCause, values: Mapping[str, str], chinese: bool) -> tuple[AnswerStep, ...]:
     first = root.evidence[0] if root.evidence else None
     at: dict[str, str] = {}
@@ -311,7 +327,9 @@ def _to_show_it(root: RootCause, values: Mapping[str, str], chinese: bool) -> tu
     known = {**values, **at}
     told = ((filled(zh if chinese else en, known), run) for needs, en, zh, run in _TO_SHOW_IT if needs in known)
     do, run = next(((do, run) for do, run in told if do), (None, None))
-    return (AnswerStep(do, filled(run, known) if run else None),) if do else ()
+    return (
+        (AnswerStep(do, run_line(run, known) if run in WHOLE else filled(run, known) if run else None),) if do else ()
+    )
 
 
 def _texts(root: RootCause) -> dict[str, str]:

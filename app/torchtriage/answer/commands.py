@@ -14,7 +14,9 @@ from torchtriage.domain.host import host_name
 from torchtriage.lazy_regex import lazy_regex
 
 # The places that are quoted where they have to be.
-PATHS = frozenset({"path", "file", "script", "checkpoint", "folder", "other_path"})
+PATHS = frozenset({"path", "file", "script", "checkpoint", "folder", "other_path", "library_file"})
+# Commands that are whole: the engine made them of words that it knows.
+WHOLE = frozenset({"{advice_command}"})
 # What entries leave room for in their commands.
 _PLACES = ("host", "rank", "pid", "job", "node", "master", "port", "pci", "name", "path", "machine")
 _UNTOLD = {name: name.upper() for name in _PLACES}
@@ -45,6 +47,8 @@ def run_line(template: str, values: Mapping[str, str]) -> str | None:
     """-> the command of a step; None where a slot is not filled, or its value could do harm."""
     if not all(name in values for name in _PLACE.findall(template)):
         return None
+    if template in WHOLE:
+        return values[template.strip("{}")]
     return _command(template, values)
 
 

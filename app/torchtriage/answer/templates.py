@@ -16,7 +16,7 @@ _OPTIONAL = lazy_regex(r"\[\[(.*?)\]\]", re.S)
 _OPEN = lazy_regex(
     r"<[a-z][\w .-]*>|\b[A-Z]{2,}[_/][A-Z_]+\b(?!=)|\b(?:HOST|PORT|REPO|NODE|JOBID|RANK|PID|JOB)\b|/path/to|…"
 )
-_TWO_STOPS = lazy_regex(r"(\.\.\.|(?<!\.)\.)\.(?!\S)")
+_TWO_STOPS = lazy_regex(r"(\.\.\.|[!?]|(?<!\.)\.)\.(?!\S)")
 _STOP = lazy_regex(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)\.(?= )")  # the end of a sentence, and of no abbreviation
 LONGEST_VALUE = 160  # characters of a value in a sentence
 _ENOUGH = 60  # characters of its first sentences, so that they can stand for it

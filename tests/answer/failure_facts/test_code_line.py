@@ -112,6 +112,42 @@ def test_an_error_out_of_a_library_shows_the_users_call(engine: Engine) -> None:
     assert "operand" not in found
 
 
+def test_the_lookup_of_a_module_is_no_frame_of_its_own(engine: Engine) -> None:
+    found = facts(
+        engine,
+        traceback(
+            "AttributeError: 'Attack' object has no attribute 'fit_on'",
+            [
+                ("/job/train.py", 76, "main", "out = model.fit_on(loader)"),
+                (f"{SITE}/torch/nn/modules/module.py", 1178, "__getattr__", "type(self).__name__, name))"),
+            ],
+        ),
+    )
+    assert (found["operand"], found["attribute"]) == ("model", "fit_on")
+
+
+@pytest.mark.parametrize(
+    ("call", "line", "passed"),
+    [
+        ("setup(logging, logger, state)", "logger.info(state)", "logger"),
+        ("setup(log=logger)", "logger.info(1)", "logger"),
+        ("setup(self.logger)", "logger.info(1)", None),
+        ("other(logger)", "logger.info(1)", None),
+        ("setup(logger)", "self.out.info(logger)", None),
+    ],
+)
+def test_what_the_caller_passed_in_is_told(engine: Engine, call: str, line: str, passed: str | None) -> None:
+    frames = [("/job/train.py", 617, "main", call), ("/job/train.py", 64, "setup", line)]
+    error = "AttributeError: 'str' object has no attribute 'info'"
+    assert facts(engine, traceback(error, frames)).get("passed_name") == passed
+
+
+def test_the_class_of_a_library_is_known_as_such(engine: Engine) -> None:
+    frames = [("/job/train.py", 64, "setup", "accelerator.logger.info(1)")]
+    error = "AttributeError: 'Accelerator' object has no attribute 'logger'"
+    assert facts(engine, traceback(error, frames))["class_library"] == "accelerate"
+
+
 def test_what_failed_inside_of_a_library_is_not_laid_on_the_users_line(engine: Engine) -> None:
     found = facts(
         engine,

@@ -28,6 +28,44 @@ def test_a_module_of_the_project_is_no_package(engine: Engine, module: str) -> N
     assert (found["own_module"], "package" in found) == (module, False)
 
 
+def test_the_folder_that_holds_an_own_module_is_put_on_the_path(engine: Engine) -> None:
+    lines = traceback(
+        "ModuleNotFoundError: No module named 'fitkit'",
+        [("/home/ada/llm/src/fitkit/launch.py", 3, "<module>", "from fitkit.train import run")],
+    )
+    verdict = engine.triage(from_bytes(text("W launcher starts 2 workers, world_size=2", lines)))
+    assert {fact.name: fact.value for fact in verdict.facts}["own_root"] == "/home/ada/llm/src"
+    assert verdict.answer is not None
+    assert verdict.answer.steps[0].run == "export PYTHONPATH=/home/ada/llm/src:$PYTHONPATH"
+
+
+SITE = "/opt/venv/lib/python3.11/site-packages"
+
+
+@pytest.mark.parametrize(
+    ("message", "file", "damaged"),
+    [
+        (f"cannot import name 'is_npu' from 'accelerate.utils' ({SITE}/accelerate/utils.py)", "accelerate/state.py", True),
+        ("module 'accelerate.utils' has no attribute 'is_npu'", "accelerate/state.py", True),
+        (f"cannot import name 'is_npu' from 'accelerate.utils' ({SITE}/accelerate/utils.py)", "trl/core.py", False),
+        ("cannot import name 'a' from partially initialized module 'accelerate.utils'", "accelerate/state.py", False),
+    ],
+)  # fmt: skip
+def test_a_package_whose_own_files_do_not_fit_is_damaged(
+    engine: Engine, message: str, file: str, damaged: bool
+) -> None:
+    kind = "ImportError" if message.startswith("cannot") else "AttributeError"
+    lines = traceback(
+        f"{kind}: {message}",
+        [("/job/train.py", 3, "<module>", "import accelerate"), (f"{SITE}/{file}", 9, "<module>", "from .utils import is_npu")],
+    )  # fmt: skip
+    verdict = engine.triage(from_bytes(text("W launcher starts 2 workers, world_size=2", lines)))
+    found = {fact.name: fact.value for fact in verdict.facts}
+    assert (found.get("damaged_package") == "accelerate") == damaged
+    assert verdict.answer is not None
+    assert (verdict.answer.case == "files-of-two-releases") == damaged
+
+
 def test_of_any_other_module_nothing_is_claimed(engine: Engine) -> None:
     found = facts(engine, "fastlib_kernels")
     assert (found["module"], "package" in found, "own_module" in found) == ("fastlib_kernels", False, False)

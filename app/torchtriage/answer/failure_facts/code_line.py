@@ -31,10 +31,15 @@ def code_line(failure: Failure) -> Iterator[Fact]:
     `imported` (module of an import statement); `called` (the call in the user's line that failed, as `torch.load`)
     and its first `argument`. Where the failing line is a library's, these are `library_operand`, `library_collection`,
     `library_index`, `library_condition`, `library_target` and `library_source`. A fact that the
-    line does not tell for certain is left out. `code_names` are the variables in the line: `x, self.weight`."""
-    for name, value in _told(failure).items():
+    line does not tell for certain is left out. `code_names` are the variables in the line: `x, self.weight`;
+    `passed_name` is the operand where the caller's line passes it in."""
+    told = _told(failure)
+    for name, value in told.items():
         if value:
             yield failure.fact(name, value)
+    passed = _passed([frame for frame in _without_lookups(failure.frames) if is_users(frame)])
+    if passed is not None and passed in (told.get("operand") or told.get("argument") or "").split("."):
+        yield failure.fact("passed_name", passed)
     frame = next((frame for frame in reversed(failure.frames) if is_users(frame)), None)
     if failure.raised is not None and frame is not None and (names := _given(frame)):
         yield failure.fact("code_names", ", ".join(names))
@@ -63,7 +68,7 @@ def _told(failure: Failure) -> Found:
     raised = failure.raised
     if raised is None:
         return {}
-    shown = failure.frames
+    shown = _without_lookups(failure.frames)
     own = max((place for place, frame in enumerate(shown) if is_users(frame)), default=-1)
     below = shown[own + 1 :]
     kind, message = raised.type.rpartition(".")[2], raised.message
@@ -78,6 +83,35 @@ def _told(failure: Failure) -> Found:
         for name, value in _call(shown[own], below[0].function if below else "").items():
             told.setdefault(name, value)
     return told
+
+
+def _without_lookups(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """-> the frames without the last ones where a class only looks an attribute up, as nn.Module does: the line above
+    asked for it."""
+    last = len(frames)
+    while last > 1 and frames[last - 1].function in _LOOKUPS:
+        last -= 1
+    return frames[:last]
+
+
+_LOOKUPS = ("__getattr__", "__getattribute__")
+
+
+def _passed(own: list[Frame]) -> str | None:
+    """-> the variable of the user's innermost line that the line above passes into the function by the same name."""
+    if len(own) < 2:
+        return None
+    line, call = parsed(own[-1].code, own[-1].marked), parsed(own[-2].code, own[-2].marked)
+    if line is None or call is None or _RAISE.match(own[-1].code.strip()):
+        return None
+    calls = [each for each in call.all(ast.Call) if _name(each.func) == own[-1].function]
+    given = {
+        each.id
+        for one in calls
+        for each in (*one.args, *(word.value for word in one.keywords))
+        if isinstance(each, ast.Name)
+    }
+    return next((each.id for each in line.all(ast.Name) if each.id in given), None)
 
 
 def _operands(frame: Frame, kind: str, message: str) -> Found:

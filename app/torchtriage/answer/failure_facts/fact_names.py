@@ -36,6 +36,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "library": Meaning("the package whose code raised the exception", None, "torch"),
     "library_package": Meaning("the name by which pip knows it, where pip installed it", None, "opencv-python"),
     "library_frame": Meaning("the position in that package", None, "torch/serialization.py:1005"),
+    "library_file": Meaning("that file", None, "/opt/venv/lib/python3.11/site-packages/torch/serialization.py"),
     "library_code": Meaning("the code at that position", None, "result = unpickler.load()"),
     "library_function": Meaning("the function at that position", None, "_load"),
     "forward_where": Meaning("the call whose backward failed, from anomaly mode", None, "model.py:272"),
@@ -49,6 +50,8 @@ ENGINE_FACTS: dict[str, Meaning] = {
     # exception_message, size_arithmetic, list_differences, missing_module
     "exception": Meaning("the exception's type without its module", None, "KeyError"),
     "message": Meaning("the first line of its message", None, "'ids'"),
+    "advice": Meaning("the sentence of it that says what to do", None, "Please use FastVisionModel instead!"),
+    "advice_command": Meaning("the command or setting that this sentence names", None, "pip install -U bitsandbytes"),
     "same_elements": Meaning("the number of elements of both shapes in it", None, "517996544"),
     "relation": Meaning("how two sizes in it are related", None, "4608 = 3 × 1536"),
     "turned_operand": Meaning("the matrix that would fit the product if transposed", None, "10x512"),
@@ -61,6 +64,8 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "module": Meaning("the module that was not found", None, "yaml"),
     "package": Meaning("the package that pip installs it with", None, "PyYAML"),
     "own_module": Meaning("the project's own module that was not found", None, "models.blocks"),
+    "own_root": Meaning("the folder that holds it, if frames show it", None, "/home/ada/llm/src"),
+    "damaged_package": Meaning("the package whose files do not fit each other", None, "transformers"),
     # code_line
     "operand": Meaning("the expression in the user's line that failed", None, "batch['ids']"),
     "operand_type": Meaning("its type, in the message's words", None, "NoneType"),
@@ -77,6 +82,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "called": Meaning("the call in the user's line that failed", None, "torch.load"),
     "argument": Meaning("its first argument", None, "args.resume"),
     "code_names": Meaning("the variables in the user's line, worth printing above it", None, "x, self.weight"),
+    "passed_name": Meaning("the variable in the failing line that the caller's line passes in", None, "logger"),
     "library_operand": Meaning("the expression that failed in the library's line", None, "input"),
     "library_collection": Meaning("the collection that the library's line indexed", None, "self.plans"),
     "library_index": Meaning("the index that it used", None, "name"),

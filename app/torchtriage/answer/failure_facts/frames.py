@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from torchtriage.answer.failure_facts.failure import Failure, is_users
-from torchtriage.answer.failure_facts.missing_module import package_of
 from torchtriage.answer.failure_facts.python_statement import shown
 from torchtriage.domain.event import Frame
 from torchtriage.domain.fact import Fact
+from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.lazy_regex import lazy_regex
 
+PACKAGES = "packages"  # the list of the vocabulary
 _PACKAGE = lazy_regex(r"(?:site|dist)-packages[/\\]([A-Za-z_]\w*)")
 _STANDARD = lazy_regex(r"[/\\]python3(?:\.\d+)?[/\\](?!site-packages|dist-packages)([a-z_]\w*)")
 _CYTHON = lazy_regex(r"^([a-z]\w*)/(?:[\w/]+\.)p(?:yx|xi|xd)")
@@ -24,9 +25,10 @@ _SHOWN_CALLS = 4
 def frames(failure: Failure) -> Iterator[Fact]:
     """`where` (file:line of the user's innermost frame), `file`, `line_number`, `function`, `code` (`raise_code` where
     that line only raises; the message says more); `script`, the user's outermost file; `caller`, `caller_code` and
-    `caller_function` of the user's frame above; `callee`, `library`, `library_frame` and `calls` (`load → _open_file`)
-    of what it called, with `library_package`, by which pip knows it, where it was installed; `forward_where`, `forward_code` and `forward_function` of the call whose backward failed, where
-    anomaly mode tells it."""
+    `caller_function` of the user's frame above; `callee`, `library`, `library_frame`, `library_file` and `calls` (`load
+    → _open_file`) of what it called, with `library_package`, by which pip knows it, where it was installed;
+    `forward_where`, `forward_code` and `forward_function` of the call whose backward failed, where anomaly mode tells
+    it."""
     all_of_it = failure.frames
     inside = [place for place, frame in enumerate(all_of_it) if is_users(frame)]
     own = [all_of_it[place] for place in inside] or _users_frames(failure)
@@ -45,6 +47,7 @@ def frames(failure: Failure) -> Iterator[Fact]:
         if not _UNNAMED.fullmatch(below[0].function):
             yield failure.fact("callee", below[0].function)
         yield from _of_frame(failure, below[-1], "library_frame", "library_code", "library_function")
+        yield failure.fact("library_file", below[-1].file)
         if library := library_of(below[-1].file):
             yield failure.fact("library", library)
         if installed := _PACKAGE.search(below[-1].file):
@@ -85,3 +88,8 @@ def library_of(path: str) -> str | None:
     """-> the package that a file of a library belongs to; None for a user's file."""
     found = _PACKAGE.search(path) or _STANDARD.search(path) or _CYTHON.search(path)
     return found[1] if found else None
+
+
+def package_of(vocabulary: Vocabulary, module: str) -> str | None:
+    """-> the package by which pip installs a module, where that is known."""
+    return next((name for name, modules in vocabulary.lists[PACKAGES].groups if module in modules), None)

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchtriage.answer.failure_facts.failure import Failure, is_users
+from torchtriage.answer.failure_facts.frames import library_of, package_of
 from torchtriage.domain.fact import Fact
-from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.lazy_regex import lazy_regex
 
-PACKAGES = "packages"  # the lists of the vocabulary
-OWN_MODULES = "own-modules"
+OWN_MODULES = "own-modules"  # the list of the vocabulary
 _MISSING = lazy_regex(r"No module named '?([A-Za-z_][\w.]*)")
+_LACKS_NAME = lazy_regex(r"^(?:cannot import name '\w+' from|module) '(\w+)[\w.]*'")
+_CIRCULAR = lazy_regex(r"partially initialized|circular import|unknown location")
 
 
 def missing_module(failure: Failure) -> Iterator[Fact]:
     """`module` that was not found; `package` by which pip installs it, where that is known, else `own_module` where a
-    project of the user's own is likely: the module's first part is a folder above the script, or is called so."""
+    project of the user's own is likely: the module's first part is a folder above the script, or is called so; `own_root`
+    is the folder that holds that. `damaged_package` is a package of which one file asks another in vain for a name."""
+    yield from _damaged(failure)
     found = _MISSING.search(failure.raised.message if failure.raised else failure.finding.event.text)
     if found is None:
         return
@@ -29,11 +32,19 @@ def missing_module(failure: Failure) -> Iterator[Fact]:
         yield failure.fact("package", package)
     elif root in vocabulary.words(OWN_MODULES) or any(f"/{root}/" in f"/{path}" for path in _own(failure)):
         yield failure.fact("own_module", module)
+        roots = (path.rpartition(f"/{root}/")[0] for path in _own(failure) if f"/{root}/" in path)
+        if folder := next((each for each in roots if each), None):
+            yield failure.fact("own_root", folder)
 
 
-def package_of(vocabulary: Vocabulary, module: str) -> str | None:
-    """-> the package by which pip installs a module, where that is known."""
-    return next((name for name, modules in vocabulary.lists[PACKAGES].groups if module in modules), None)
+def _damaged(failure: Failure) -> Iterator[Fact]:
+    raised = failure.raised
+    found = _LACKS_NAME.search(raised.message) if raised and raised.frames else None
+    if raised is None or found is None or _CIRCULAR.search(raised.message):
+        return
+    if library_of(raised.frames[-1].file) == found[1]:
+        vocabulary = failure.reading.matcher.patterns.vocabulary
+        yield failure.fact("damaged_package", package_of(vocabulary, found[1]) or found[1])
 
 
 def _own(failure: Failure) -> list[str]:

@@ -14,6 +14,7 @@ from torchtriage.answer.failure_facts.gpu_memory import gpu_memory
 from torchtriage.answer.failure_facts.line_values import line_values
 from torchtriage.answer.failure_facts.list_differences import list_differences
 from torchtriage.answer.failure_facts.lookup_tables import lookup_tables
+from torchtriage.answer.failure_facts.message_advice import message_advice
 from torchtriage.answer.failure_facts.missing_module import missing_module
 from torchtriage.answer.failure_facts.printed_values import printed_values
 from torchtriage.answer.failure_facts.python_environment import python_environment
@@ -27,6 +28,7 @@ from torchtriage.domain.fact import Fact
 KINDS: tuple[Callable[[Failure], Iterable[Fact]], ...] = (
     frames,
     exception_message,
+    message_advice,
     size_arithmetic,
     list_differences,
     code_line,

@@ -1,0 +1,82 @@
+"""The way out that a message names itself: its text in, the sentence that says what to do and a command of it out."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.answer.failure_facts.frames import PACKAGES
+from torchtriage.answer.templates import short
+from torchtriage.domain.fact import Fact
+from torchtriage.domain.vocabulary import Vocabulary, VocabularyPattern
+from torchtriage.lazy_regex import lazy_regex
+from torchtriage.linear_regex import linear_regex
+
+ADVICE = "message-advice"  # the list of the vocabulary
+_WITHIN = 4000  # characters of a message
+_SENTENCE = lazy_regex(r"(?<=[\w`'\")][.!?])\s+(?=[A-Z`'\"-])|\n+")
+_REQUIREMENT = lazy_regex(r"([A-Za-z][\w.-]*)(?:\[[\w,-]+\])?(?:[<>=!~]=?[\w.*]+(?:,[<>=!~]=?[\w.*]+)*)?")
+_UPGRADE = frozenset({"-U", "--upgrade"})
+_LEAST = 12  # characters of a sentence
+
+
+def message_advice(failure: Failure) -> Iterator[Fact]:
+    """`advice` (the sentence of the message that says what to do) and `advice_command` (the command or setting that it
+    names: an installation of packages that the vocabulary knows, a variable of a known library, an option)."""
+    raised = failure.raised
+    if raised is None:
+        return
+    vocabulary = failure.reading.matcher.patterns.vocabulary
+    patterns = vocabulary.patterns(ADVICE)
+    text = failure.shown(raised.message[:_WITHIN])
+    sentences = [" ".join(part.split()) for part in _SENTENCE.split(text)]
+    asked = ((each, pattern) for pattern in patterns for each in sentences if len(each) >= _LEAST)
+    told = next(filter(None, (_advice(each, pattern) for each, pattern in asked)), None)
+    if told is None:
+        return
+    yield failure.fact("advice", told[:1].upper() + told[1:])
+    command = _command(told, patterns, vocabulary)
+    command = command or _command(text, tuple(one for one in patterns if one.name != "setting"), vocabulary)
+    if command is not None:
+        yield failure.fact("advice_command", command)
+
+
+def _advice(sentence: str, pattern: VocabularyPattern) -> str | None:
+    """-> the part of a sentence that says what to do, whole or not at all."""
+    found = linear_regex(pattern.regex).search(sentence) if pattern.name == "advice" else None
+    if found is None or (pattern.unless and linear_regex(pattern.unless).search(sentence)):
+        return None
+    told: str = found["advice"].strip().rstrip(":")
+    return told if short(told) == told else None
+
+
+def _command(text: str, patterns: tuple[VocabularyPattern, ...], vocabulary: Vocabulary) -> str | None:
+    for pattern in patterns:
+        found = linear_regex(pattern.regex).search(text) if pattern.name != "advice" else None
+        if found is None:
+            continue
+        if pattern.name == "install":
+            command = _install(found["packages"], vocabulary)
+        elif pattern.name == "variable":
+            command = f"export {found['name']}={found['value']}"
+        else:
+            command = found["code"]
+        if command is not None:
+            return command
+    return None
+
+
+def _install(packages: str, vocabulary: Vocabulary) -> str | None:
+    """-> the installation of packages that are known, quoted for the shell; None where one is not."""
+    groups = vocabulary.lists[PACKAGES].groups
+    known = {name.lower().replace("_", "-") for package, modules in groups for name in (package, *modules)}
+    words = []
+    for word in packages.split():
+        word = word.strip("\"'`,.;")
+        found = _REQUIREMENT.fullmatch(word)
+        if word not in _UPGRADE and (found is None or found[1].lower().replace("_", "-") not in known):
+            break
+        words.append(word if word in _UPGRADE else shlex.quote(word))
+    named = [word for word in words if word not in _UPGRADE]
+    return f"pip install {' '.join(words)}" if named else None
