@@ -120,6 +120,24 @@ def test_a_path_is_quoted_where_it_has_to_be_and_can_be(template: str, path: str
     assert commands([template], {"host": "n7", "path": path}) == ((command,) if command else ())
 
 
+@pytest.mark.parametrize(
+    ("template", "values", "line"),
+    [
+        ("print({code_names}, flush=True)", {"code_names": "x, self.weight"}, "print(x, self.weight, flush=True)"),
+        ("print(len({collection}), {index})", {"collection": "stages", "index": "i - 1"}, "print(len(stages), i - 1)"),
+        ("print({collection}.shape)", {"collection": "out[0]"}, "print(out[0].shape)"),
+        ("print({argument})", {"argument": "os.remove('/data')"}, None),
+        ("print({index})", {"index": "__import__('os')"}, None),
+        ("print({index})", {"index": "1); import os; (2"}, None),
+        ("echo {index}", {"index": "i - 1"}, None),
+    ],
+)  # fmt: skip
+def test_a_print_shows_names_and_sums_of_a_line_and_calls_nothing(
+    template: str, values: dict[str, str], line: str | None
+) -> None:
+    assert run_line(template, values) == line
+
+
 @given(st.data())
 @settings(max_examples=400, deadline=None)
 def test_no_value_makes_a_word_or_a_line_of_its_own(data: st.DataObject) -> None:

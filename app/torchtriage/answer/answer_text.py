@@ -41,7 +41,7 @@ _INSIDE = (
     "Raised inside {library_frame}[[ ({library_function})]][[: `{library_code}`]].",
     "在 {library_frame}[[（{library_function}）]] 内部抛出[[，代码 `{library_code}`]]。",
 )
-# What the interpreter raises by itself, so that the line there says more than the call, unless that only raises or hands
+# What the interpreter raises by itself, so that the line there says more than the call, unless it only raises or hands
 # on to compiled code.
 _OF_INTERPRETER = (LookupError, AttributeError, NameError, ArithmeticError, TypeError)
 _HANDS_ON = lazy_regex(r"^(?:raise|assert)\b|^return [\w.]+\([^\[]*\)$|\btorch\._C\b|\($")

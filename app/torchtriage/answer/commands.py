@@ -23,9 +23,9 @@ _UNTOLD = {name: name.upper() for name in _PLACES}
 _OF_HOSTS = frozenset({"host", "node", "master", "name"})
 # Means nothing to any shell, in quotes or out of them; `=` at the beginning does to zsh, `-` to the program.
 _PLAIN = lazy_regex(r"(?![-=])[\w.:/@%+,=-]{1,253}", re.ASCII)
-# Variables of a line of Python, to be printed: no shell reads more into them than into one.
-_VARIABLES = lazy_regex(r"[A-Za-z_][\w.]{0,80}(?:, [A-Za-z_][\w.]{0,80}){0,9}", re.ASCII)
-_OF_PYTHON = frozenset({"code_names"})
+# What a print above a line of Python may show of it: names, entries of them and sums, never a call.
+_SHOWN = frozenset({"code_names", "collection", "index", "operand", "argument"})
+_EXPRESSION = lazy_regex(r"\w[\w.]{0,80}(?:\[[\w. +*-]{1,40}\])?(?: ?[-+*,] ?\w[\w.]{0,80}){0,4}", re.ASCII)
 _LONGEST_PATH = 1024  # characters
 _PLACE = lazy_regex(r"\{([a-z_]+)\}")
 # Inside of these a quoted word would end the quotes; what is in a comment is no word.
@@ -71,13 +71,18 @@ def _command(template: str, values: Mapping[str, str]) -> str | None:
     if "{" not in template:
         return template
     quoted = [found.span() for found in _QUOTED.finditer(template)]
+    shows = template.startswith("print(")
     read_twice = _READ_TWICE.search(template) is not None
     parts, done = [], 0
     for place in _PLACE.finditer(template):
         name = place[1]
         if name in values:
             bare = not read_twice and not any(start < place.start() < end for start, end in quoted)
-            word = _word(name, values) or (_path(values[name]) if name in PATHS and bare else None)
+            word = (
+                _word(name, values)
+                or (_shown(name, values) if shows else None)
+                or (_path(values[name]) if name in PATHS and bare else None)
+            )
             if word is None:
                 return None
         else:
@@ -90,8 +95,14 @@ def _command(template: str, values: Mapping[str, str]) -> str | None:
 def _word(name: str, values: Mapping[str, str]) -> str | None:
     """-> the value of a place where it may stand anywhere in a command."""
     value = values.get(name, "")
-    plain = is_plain(value) or (name in _OF_PYTHON and _VARIABLES.fullmatch(value) is not None)
-    return value if plain and (name not in _OF_HOSTS or host_name(value) is not None) else None
+    safe = is_plain(value) and (name not in _OF_HOSTS or host_name(value) is not None)
+    return value if safe else None
+
+
+def _shown(name: str, values: Mapping[str, str]) -> str | None:
+    """-> a part of the user's line as it can be printed above it."""
+    value = values[name]
+    return value if name in _SHOWN and _EXPRESSION.fullmatch(value) else None
 
 
 def _path(path: str) -> str | None:

@@ -126,6 +126,26 @@ def test_the_lookup_of_a_module_is_no_frame_of_its_own(engine: Engine) -> None:
     assert (found["operand"], found["attribute"]) == ("model", "fit_on")
 
 
+def test_a_library_that_asks_for_an_attribute_is_named_with_its_line(engine: Engine) -> None:
+    frames = [
+        ("/job/train.py", 131, "main", "engine = ds_init(net)"),
+        (f"{SITE}/transformers/deepspeed.py", 267, "finalize", "size = model.config.hidden_size"),
+        (f"{SITE}/torch/nn/modules/module.py", 1207, "__getattr__", "type(self).__name__, name))"),
+    ]
+    found = facts(engine, traceback("AttributeError: 'Protein' object has no attribute 'config'", frames))
+    assert (found["library"], found["library_frame"]) == ("transformers", "transformers/deepspeed.py:267")
+    assert (found["library_operand"], found["called"]) == ("model", "ds_init")
+
+
+def test_a_lookup_that_fails_in_another_way_keeps_its_frame(engine: Engine) -> None:
+    frames = [
+        ("/job/train.py", 3, "<module>", "from transformers import AutoModel"),
+        (f"{SITE}/transformers/utils/import_utils.py", 2623, "__getattr__", "module = self._get_module(name)"),
+    ]
+    found = facts(engine, traceback("RuntimeError: Failed to import transformers.models", frames))
+    assert found["library_frame"] == "transformers/utils/import_utils.py:2623"
+
+
 @pytest.mark.parametrize(
     ("call", "line", "passed"),
     [

@@ -37,7 +37,7 @@ def code_line(failure: Failure) -> Iterator[Fact]:
     for name, value in told.items():
         if value:
             yield failure.fact(name, value)
-    passed = _passed([frame for frame in _without_lookups(failure.frames) if is_users(frame)])
+    passed = _passed([frame for frame in failure.asking_frames if is_users(frame)])
     if passed is not None and passed in (told.get("operand") or told.get("argument") or "").split("."):
         yield failure.fact("passed_name", passed)
     frame = next((frame for frame in reversed(failure.frames) if is_users(frame)), None)
@@ -68,7 +68,7 @@ def _told(failure: Failure) -> Found:
     raised = failure.raised
     if raised is None:
         return {}
-    shown = _without_lookups(failure.frames)
+    shown = failure.asking_frames
     own = max((place for place, frame in enumerate(shown) if is_users(frame)), default=-1)
     below = shown[own + 1 :]
     kind, message = raised.type.rpartition(".")[2], raised.message
@@ -83,18 +83,6 @@ def _told(failure: Failure) -> Found:
         for name, value in _call(shown[own], below[0].function if below else "").items():
             told.setdefault(name, value)
     return told
-
-
-def _without_lookups(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
-    """-> the frames without the last ones where a class only looks an attribute up, as nn.Module does: the line above
-    asked for it."""
-    last = len(frames)
-    while last > 1 and frames[last - 1].function in _LOOKUPS:
-        last -= 1
-    return frames[:last]
-
-
-_LOOKUPS = ("__getattr__", "__getattribute__")
 
 
 def _passed(own: list[Frame]) -> str | None:

@@ -6,25 +6,29 @@ from collections.abc import Iterator
 from math import prod
 
 from torchtriage.answer.failure_facts.failure import Failure, is_users
+from torchtriage.answer.templates import LONGEST_VALUE
 from torchtriage.domain.fact import Fact
 from torchtriage.lazy_regex import lazy_regex
 
 _SHAPE = lazy_regex(r"\[(\d{1,12}(?:, ?\d{1,12}){0,7})\]")
 _SHAPES_WITHIN = 2000  # characters of a message
+_MOST_LINES = 6
 _WORKER = lazy_regex(r"Caught \w{1,80} in DataLoader worker process (\d{1,4})")
 
 
 def exception_message(failure: Failure) -> Iterator[Fact]:
-    """`exception` (the type without its module), `message` (its first line that says something), `reported_as` (what
-    the user's code raised of it, which often names the file or the sample) and `worker` (the DataLoader's process that
-    raised it). `same_elements`: how many both of two shapes in the message hold."""
+    """`exception` (the type without its module), `message` (its first line that says something, with what that
+    announces below it), `reported_as` (what the user's code raised of it, which often names the file or the sample)
+    and `worker` (the DataLoader's process that raised it). `same_elements`: how many both of two shapes in the
+    message hold."""
     raised = failure.raised
     if raised is None:
         return
     if raised.type:
         yield failure.fact("exception", raised.type.rpartition(".")[2])
-    first = next((line.strip().lstrip(": ") for line in raised.message.split("\n") if line.strip()), None)
-    if first:
+    said = [line.strip().lstrip(": ") for line in raised.message.split("\n", _MOST_LINES) if line.strip()]
+    if said:
+        first = _first_that_says(said)
         yield failure.fact("message", first)
     if (elements := _same_elements(raised.message)) is not None:
         yield failure.fact("same_elements", elements)
@@ -35,6 +39,13 @@ def exception_message(failure: Failure) -> Iterator[Fact]:
     told = (_WORKER.search(one.message) for one in failure.finding.event.chain)
     if worker := next((found[1] for found in told if found), None):
         yield failure.fact("worker", worker)
+
+
+def _first_that_says(lines: list[str]) -> str:
+    """-> the first line, and those below it that it only announces with a colon."""
+    last = next((place for place, line in enumerate(lines) if not line.endswith(":")), 0)
+    joined = " ".join(lines[: last + 1])
+    return joined if len(joined) <= LONGEST_VALUE else lines[0]
 
 
 def _same_elements(text: str) -> int | None:

@@ -30,6 +30,7 @@ _COMPILED = lazy_regex(r"^(?![/\\]|[A-Za-z]:).*\.p(?:yx|xi|xd)(?:\.in)?$")
 
 _CARRIED = lazy_regex(r"\(([A-Z]\w+)\): \S+::")  # (IndexError): ray::TaskRunner.run() (pid=14708, …
 _NEAR, _CLOSE = 400, 3  # lines
+_LOOKUPS = ("__getattr__", "__getattribute__")
 
 
 def is_users(frame: Frame) -> bool:
@@ -102,6 +103,20 @@ class Failure:
             of_program = self.finding.event.where is Where.EXCEPTION and raised is not None and raised.type
             return () if of_program else crash_frames(self)
         return tuple(frame for frame in (*raised.outer, *raised.frames, *raised.quoted) if frame.file)
+
+    @cached_property
+    def asking_frames(self) -> tuple[Frame, ...]:
+        """Its frames without the last ones where a class only looks an attribute up, as nn.Module does: the line above
+        asked for it."""
+        last, raised = len(self.frames), self.raised
+        while (
+            raised
+            and raised.type.endswith("AttributeError")
+            and last > 1
+            and self.frames[last - 1].function in _LOOKUPS
+        ):
+            last -= 1
+        return self.frames[:last]
 
     @property
     def line(self) -> Line:

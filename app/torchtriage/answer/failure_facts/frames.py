@@ -29,7 +29,7 @@ def frames(failure: Failure) -> Iterator[Fact]:
     → _open_file`) of what it called, with `library_package`, by which pip knows it, where it was installed;
     `forward_where`, `forward_code` and `forward_function` of the call whose backward failed, where anomaly mode tells
     it."""
-    all_of_it = failure.frames
+    all_of_it = failure.asking_frames
     inside = [place for place, frame in enumerate(all_of_it) if is_users(frame)]
     own = [all_of_it[place] for place in inside] or _users_frames(failure)
     if own:

@@ -15,7 +15,7 @@ from torchtriage.linear_regex import linear_regex
 
 ADVICE = "message-advice"  # the list of the vocabulary
 _WITHIN = 4000  # characters of a message
-_SENTENCE = lazy_regex(r"(?<=[\w`'\")][.!?])\s+(?=[A-Z`'\"-])|\n+")
+_SENTENCE = lazy_regex(r"(?<=[\w`'\")][.!?])\s+(?=[A-Z`'\"-])|(?<=[`'\")][.!?])\s+|\n+")
 _REQUIREMENT = lazy_regex(r"([A-Za-z][\w.-]*)(?:\[[\w,-]+\])?(?:[<>=!~]=?[\w.*]+(?:,[<>=!~]=?[\w.*]+)*)?")
 _UPGRADE = frozenset({"-U", "--upgrade"})
 _LEAST = 12  # characters of a sentence
