@@ -1,0 +1,104 @@
+"""A decision in words: a Decision in, its one sentence in English or Chinese and its JSON form out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchtriage.domain.decision import Decision
+from torchtriage.domain.entry import Language
+from torchtriage.domain.json_form import fields_form
+
+_REASONS: dict[str, tuple[str, str]] = {
+    "not-failed": (
+        "The log shows no failure, so there is nothing to restart.",
+        "日志中没有失败，无需重新启动。",
+    ),
+    "not-known": (
+        "The log shows neither a failure nor a good end; find out how the attempt ended first.",
+        "日志既没有显示失败，也没有显示正常结束；请先查明这次尝试是如何结束的。",
+    ),
+    "left-to-people": (
+        "The policy leaves {entry} to a person.",
+        "策略规定 {entry} 由人来处理。",
+    ),
+    "fix-first": (
+        "{entry} is certain, and the job fails again until it is fixed.",
+        "原因确定为 {entry}，修复之前重启仍会失败。",
+    ),
+    "same-step": (
+        "{entry} is certain and stopped {count} attempts at step {step}, so another attempt fails there too.",
+        "原因确定为 {entry}，已有 {count} 次尝试停在第 {step} 步，再次重启仍会停在这里。",
+    ),
+    "restarts-used": (
+        "The job was restarted {count} times, which is the most that the policy allows.",
+        "任务已重启 {count} 次，达到策略允许的上限。",
+    ),
+    "no-progress": (
+        "{count} restarts in a row brought no progress; a person should look before the next one.",
+        "连续 {count} 次重启都没有进展；下次重启前应由人查看。",
+    ),
+    "retries-used": (
+        "{cause} came back {count} times without progress; a person should look before the next restart.",
+        "{cause}已 {count} 次再次出现且没有进展；下次重启前应由人查看。",
+    ),
+    "no-retry": (
+        "A restart does not help against {cause}; a person should look first.",
+        "重启无法解决{cause}；应先由人查看。",
+    ),
+    "many-hosts": (
+        "{count} hosts would be left out ({hosts}), more than the {most} that the policy allows.",
+        "需要排除 {count} 台主机（{hosts}），超过策略允许的 {most} 台。",
+    ),
+    "host-at-fault": (
+        "{entry} is a fault of the host: restart without {hosts}.",
+        "{entry} 是主机的问题：排除 {hosts} 后重启。",
+    ),
+    "host-again": (
+        "Attempts failed first on {hosts} at least {count} times: restart elsewhere.",
+        "至少有 {count} 次尝试最先在 {hosts} 上失败：换主机重启。",
+    ),
+    "transient": (
+        "A retry helps against {entry}: restart.",
+        "重试对 {entry} 有效：重启。",
+    ),
+    "try-once": (
+        "{entry} may be transient: try again.",
+        "{entry} 可能是暂时性的：再试一次。",
+    ),
+    "not-certain": (
+        "{entry} needs a fix but is not certain: one more attempt tells.",
+        "{entry} 需要修复，但原因尚不确定：再试一次即可判断。",
+    ),
+    "unexplained": (
+        "No entry names the cause: one more attempt tells whether it is transient.",
+        "知识库中没有条目能说明原因：再试一次即可判断是否为偶发。",
+    ),
+}
+_UNNAMED = ("The unexplained failure", "无法解释的失败")
+_ACTIONS: dict[str, tuple[str, str]] = {
+    "stop": ("stop", "停止"),
+    "restart": ("restart", "重启"),
+    "restart-excluding": ("restart without {hosts}", "排除 {hosts} 后重启"),
+    "restart-from-checkpoint": ("restart from {checkpoint}", "从 {checkpoint} 重启"),
+    "wait": ("wait for a person", "等待人工处理"),
+}
+
+
+def reason(decision: Decision, lang: Language) -> str:
+    """-> why, in one sentence."""
+    values = decision.because.values
+    cause = values.get("entry") or _UNNAMED[lang == "zh"]
+    return _REASONS[decision.rule][lang == "zh"].format(**values, cause=cause)
+
+
+def what(decision: Decision, lang: Language) -> str:
+    """-> the action in words, with the hosts or the checkpoint."""
+    hosts = ", ".join(decision.hosts)
+    return _ACTIONS[decision.action][lang == "zh"].format(hosts=hosts, checkpoint=decision.checkpoint)
+
+
+def decision_json(decision: Decision, lang: Language) -> dict[str, Any]:
+    """-> the form that outsiders rely on."""
+    told = fields_form(decision)
+    del told["because"]  # `rule` and `reason` say it
+    return {"action": told.pop("action"), "reason": reason(decision, lang), **told}
