@@ -46,6 +46,9 @@ def token(client: TestClient, *scopes: Scope, lifetime: timedelta | None = None)
 ASKED = [
     ("POST", "/api/v1/incidents", Scope.SUBMIT),
     ("POST", "/api/v1/triage", Scope.SUBMIT),
+    ("POST", "/api/v1/decision", Scope.SUBMIT),
+    ("GET", "/api/v1/decisions", Scope.READ),
+    ("GET", "/decisions", Scope.READ),
     ("GET", "/api/v1/incidents", Scope.READ),
     ("GET", "/api/v1/incidents/1", Scope.READ),
     ("GET", "/api/v1/incidents/1/log", Scope.READ),

@@ -23,14 +23,14 @@ JAMMED = 'Traceback (most recent call last):\n  File "/work/train.py", line 7, i
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 PAGES = ("/incidents", "/incidents?cluster=blue&outcome=explained", "/incidents?user=nobody", "/groups", "/groups/1",
          "/groups?status=resolved", "/unexplained", "/unexplained/2", "/dashboard", "/dashboard?days=365",
-         "/dashboard?since=2020-01-01&until=2020-01-02", "/hosts", "/hosts/gpu-7", "/hosts?host=no", "/settings",
+         "/dashboard?since=2020-01-01&until=2020-01-02", "/decisions", "/decisions?grade=wrong", "/hosts", "/hosts/gpu-7", "/hosts?host=no", "/settings",
          "/retriage")  # fmt: skip
 
 
-def post(server: LiveServer, text: str, **job: str) -> None:
+def post(server: LiveServer, text: str, path: str = "/api/v1/incidents", **job: str) -> None:
     facts = {"gpus": "8", "started_at": "2026-05-01T09:00:00Z", "ended_at": "2026-05-01T10:00:00Z", "wait": "60"} | job
     headers = {"Content-Type": "text/plain"}
-    address = f"{server.url}/api/v1/incidents?{urlencode(facts)}"
+    address = f"{server.url}{path}?{urlencode(facts)}"
     urlopen(Request(address, text.encode(), headers)).read()
 
 
@@ -42,7 +42,9 @@ def filled(live_server: LiveServer) -> LiveServer:
     for name in ("WidgetError", "WidgetsError"):
         post(live_server, JAMMED.format(name), job_id=name, cluster="green", user="bob")
     for number in range(2):
-        post(live_server, ECC.format(7), job_id=f"ecc {number}", cluster="green", attempt=str(number))
+        post(
+            live_server, ECC.format(7), "/api/v1/decision", job_id=f"ecc {number}", cluster="green", attempt=str(number)
+        )
     return live_server
 
 

@@ -31,7 +31,8 @@ from torchtriage.web.app import create_app
 BROWSER = {"accept": "text/html,application/xhtml+xml", "sec-fetch-site": "same-origin"}
 UNKNOWN = 'Traceback (most recent call last):\n  File "/work/train.py", line 7, in step\n    turn()\nwidgets.{}: {} <b>jammed</b>\n'
 ECC = "Nov 16 10:00:00 gpu-7 kernel: NVRM: Xid (PCI:0000:3b:00): 48, pid=4711, name=python, DBE (double bit error)\n"
-EVERY = ("/incidents", "/groups", "/groups/1", "/unexplained", "/dashboard", "/hosts", "/settings", "/retriage")
+EVERY = ("/incidents", "/groups", "/groups/1", "/unexplained", "/dashboard", "/decisions", "/hosts", "/settings",
+         "/retriage")  # fmt: skip
 
 
 @pytest.fixture

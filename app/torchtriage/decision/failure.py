@@ -34,15 +34,15 @@ class Failure:
         return self.explained and self.confidence == "certain"
 
 
-def failure_of(verdict: Verdict | None, attempt: int, exit_code: int | None = None) -> Failure:
-    """-> what is known of an attempt; `exit_code` is that of the job, where its sender knows it. Without a verdict
-    nothing is known but that the attempt failed."""
+def failure_of(verdict: Verdict | None, attempt: int, failed: bool = False) -> Failure:
+    """-> what is known of an attempt; `failed`: whoever sent its log knows that it did. Without a verdict nothing is
+    known but that the attempt failed."""
     if verdict is None:
         return Failure(AttemptRecord(attempt), failed=True)
     root, saved = verdict.root_cause, verdict.run.checkpoint
     return Failure(
         record_of(verdict, attempt),
-        failed=verdict.outcome in FAILED or exit_code not in (None, 0),
+        failed=failed or verdict.outcome in FAILED,
         confidence=root.confidence if root and root.entry else None,
         retry=verdict.action.retry,
         advice=verdict.action.advice,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchtriage.domain.decision import Decision
+from torchtriage.domain.decision import Decision, DecisionRecord
 from torchtriage.domain.entry import Language
-from torchtriage.domain.json_form import fields_form
+from torchtriage.domain.json_form import fields_form, json_form
 
 _REASONS: dict[str, tuple[str, str]] = {
     "not-failed": (
@@ -76,11 +76,11 @@ _REASONS: dict[str, tuple[str, str]] = {
 }
 _UNNAMED = ("The unexplained failure", "无法解释的失败")
 _ACTIONS: dict[str, tuple[str, str]] = {
-    "stop": ("stop", "停止"),
-    "restart": ("restart", "重启"),
-    "restart-excluding": ("restart without {hosts}", "排除 {hosts} 后重启"),
-    "restart-from-checkpoint": ("restart from {checkpoint}", "从 {checkpoint} 重启"),
-    "wait": ("wait for a person", "等待人工处理"),
+    "stop": ("Stop", "停止"),
+    "restart": ("Restart", "重启"),
+    "restart-excluding": ("Restart without {hosts}", "排除 {hosts} 后重启"),
+    "restart-from-checkpoint": ("Restart from {checkpoint}", "从 {checkpoint} 重启"),
+    "wait": ("Wait for a person", "等待人工处理"),
 }
 
 
@@ -102,3 +102,10 @@ def decision_json(decision: Decision, lang: Language) -> dict[str, Any]:
     told = fields_form(decision)
     del told["because"]  # `rule` and `reason` say it
     return {"action": told.pop("action"), "reason": reason(decision, lang), **told}
+
+
+def record_json(record: DecisionRecord, lang: Language, base_url: str) -> dict[str, Any]:
+    """-> the form that outsiders rely on of a decision that is kept; `url` is the incident's page."""
+    told = {name: json_form(getattr(record, name)) for name in DecisionRecord.__slots__ if name != "decision"}
+    url = f"{base_url}/incidents/{record.incident}"
+    return {"id": told.pop("id"), "mode": told.pop("mode"), **decision_json(record.decision, lang), **told, "url": url}

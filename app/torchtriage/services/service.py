@@ -14,6 +14,7 @@ from typing import Protocol
 from sqlalchemy.orm import Session
 
 from torchtriage.chat.channels import NOWHERE, Channels, open_channels
+from torchtriage.decision.policy import Policy, load_policy
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.engine import VERSION
 from torchtriage.errors import SettingError, TriageError
@@ -81,6 +82,7 @@ class Service:
     triager: Triager
     queue: Queue
     channels: Channels = NOWHERE
+    policy: Policy = field(default_factory=load_policy)
     counters: Counters = field(default_factory=Counters)
     upload_commits: GroupCommit[UploadedLog, Accepted] = field(default_factory=GroupCommit)
     uploads: UploadCounter = field(default_factory=UploadCounter)
@@ -104,6 +106,7 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     for folder in settings.knowledge_dirs:
         if not folder.is_dir():
             raise SettingError(f"TRIAGE_KNOWLEDGE_DIRS: {folder} is not a folder")
+    policy = load_policy(settings.policy_file, "TRIAGE_POLICY_FILE")
     keep_compiled(cache_folder())
     channels = open_channels(settings)
     make_private(settings.data_dir, settings.database)
@@ -121,7 +124,7 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     queue = _queue(settings, database, lambda incident_id: work(holder[0], incident_id), heartbeats)
     known_folders = KnowledgeFolders(folders, knowledge)
     service = Service(
-        settings, database, blobs, knowledge, known_folders, triager, queue, channels, heartbeats=heartbeats
+        settings, database, blobs, knowledge, known_folders, triager, queue, channels, policy, heartbeats=heartbeats
     )
     service.counters.registry.register(heartbeats)
     holder.append(service)

@@ -16,6 +16,7 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.queue.subprocess_calls import Interrupted
 from torchtriage.reading.redaction.redact import redact
 from torchtriage.services.alerting import put_notices
+from torchtriage.services.decisions import grade_earlier
 from torchtriage.services.engine_runner import Order, Triaged
 from torchtriage.services.job_cost import gpu_hours_lost
 from torchtriage.services.service import Service
@@ -93,12 +94,15 @@ def _save(service: Service, incident_id: str, job: Job, triaged: Triaged, second
 
 
 def _keep(service: Service, found: list[NewVerdict]) -> list[bool]:
-    """-> whether each was kept, of which people are told in the same transaction."""
+    """-> whether each was kept. In the same transaction people are told, and decisions about the attempts before are
+    graded."""
+    now = datetime.now(UTC)
     with service.database.transaction(durable=False) as session:
-        kept = verdicts.save(session, found, datetime.now(UTC), service.settled.is_set())
-        for one, was_kept in zip(found, kept, strict=True):
-            if was_kept:
-                put_notices(session, service, one.incident_id)
+        kept = verdicts.save(session, found, now, service.settled.is_set())
+        saved = [one.incident_id for one, was_kept in zip(found, kept, strict=True) if was_kept]
+        for incident_id in saved:
+            put_notices(session, service, incident_id)
+        grade_earlier(session, saved, now)
         return kept
 
 

@@ -192,6 +192,14 @@ class Settings:
         value_parsers.counts,
         "Alert again when a group has cost this many GPU hours; `none`: never.",
     )
+    decisions: str = option(
+        "dry-run",
+        value_parsers.one_of("dry-run", "enforce"),
+        "`dry-run`: decisions about failed jobs are only recorded. `enforce`: launchers and schedulers act on them.",
+    )
+    policy_file: Path | None = option(  # noqa: RUF009  as the ones around it
+        None, value_parsers.path, "A YAML file of the policy for these decisions. Default: the built-in policy."
+    )
     llm_url: str = option(
         "",
         value_parsers.url("https://", "http://"),

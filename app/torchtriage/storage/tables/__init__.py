@@ -3,6 +3,7 @@
 from torchtriage.storage.tables.access import ChangeRow, TokenRow
 from torchtriage.storage.tables.base import Base, Moment, Number
 from torchtriage.storage.tables.counts import CountRow, HostCountRow, ViewRow
+from torchtriage.storage.tables.decisions import DecisionRow
 from torchtriage.storage.tables.groups import (
     FingerprintRow,
     GoneGroupRow,
@@ -18,6 +19,7 @@ __all__ = [
     "Base",
     "ChangeRow",
     "CountRow",
+    "DecisionRow",
     "EarlierVerdictRow",
     "ExplanationRow",
     "FeedbackRow",

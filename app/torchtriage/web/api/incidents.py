@@ -81,7 +81,7 @@ async def submit(
     take = partial(take_in, service, query.job())
     taken = await with_uploads(request, intake, service.settings.max_log_bytes, take)
     accepted = await asyncio.shield(asyncio.wrap_future(taken))  # it is kept, whether or not anybody waits for it
-    incident = await _after(service, accepted.incident, query.wait)
+    incident = await after_triage(service, accepted.incident, query.wait)
     status = 200 if not accepted.new else 201 if incident.state.final else 202
     body = incident.as_dict(service.settings.base_url)
     if not accepted.new and not caller.may(Scope.READ):
@@ -171,7 +171,7 @@ def say(incident: str, said: FeedbackBody, service: ServiceDep, caller: Writer) 
     return Answer(incidents.give_feedback(service, incident, feedback).as_dict(service.settings.base_url))
 
 
-async def _after(service: Service, incident: Incident, seconds: float) -> Incident:
+async def after_triage(service: Service, incident: Incident, seconds: float) -> Incident:
     """-> the incident when its triage has ended, or as it is when the time is over."""
     if seconds <= 0 or incident.state.final:
         return incident

@@ -9,14 +9,20 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from starlette.datastructures import QueryParams
 
 from torchtriage.answer.brief.token_count import FEWEST, MOST, TOKENS
+from torchtriage.decision.history import History, read_history
+from torchtriage.domain.decision import AttemptRecord, DecisionAction
 from torchtriage.domain.entry import Language
 from torchtriage.domain.group import GroupFilter, GroupOrder, GroupStatus
 from torchtriage.domain.incident import IncidentFilter, Job, State
 from torchtriage.domain.verdict import Outcome
+from torchtriage.storage.decisions import DecisionFilter
 
 _MOST_LABELS = 50
+_LONGEST_HISTORY = 200_000  # characters
 _FIRST_YEAR, _LAST_YEAR = 2, 9998  # a time of another zone, and the day before or after, is a time too
-_NOT_OF_JOB = frozenset({"wait", "label", "started_at", "ended_at"})  # of what is asked with a log, or in another form
+_NOT_OF_JOB = frozenset(
+    {"wait", "label", "started_at", "ended_at", "history", "lang"}
+)  # of what is asked with a log, or in another form
 _UNKNOWN = ("", "unknown", "none", "n/a", "null")  # what schedulers write where they do not know a time
 
 
@@ -56,6 +62,12 @@ def _label(value: str) -> str:
     return value
 
 
+def _history(value: str) -> str:
+    read_history(value)
+    return value
+
+
+_Longer = Annotated[str, Field(max_length=_LONGEST_HISTORY), AfterValidator(_history)]
 _Plain = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Word = Annotated[_Plain | None, BeforeValidator(_given)]
 Moment = Annotated[datetime | None, BeforeValidator(_time), AfterValidator(_utc)]
@@ -101,6 +113,34 @@ class SubmitQuery(BaseModel):
         return Job(**given, started_at=_iso(self.started_at), ended_at=_iso(self.ended_at), labels=labels)
 
 
+class DecideQuery(SubmitQuery):
+    """The same of a failed attempt, for which a decision is asked."""
+
+    wait: float = Field(30, ge=0, le=60, description="Seconds to wait for the verdict")
+    history: Annotated[_Longer | None, BeforeValidator(_given)] = Field(
+        None,
+        description="The attempts before, as a JSON list; without it, the incidents of the same job",
+    )
+    lang: Language = Field("en", description="Language of the reason")
+
+    def earlier(self) -> tuple[AttemptRecord, ...] | None:
+        return None if self.history is None else read_history(self.history)
+
+
+class DecideBody(BaseModel):
+    """Which incident a decision is asked about."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    incident: Annotated[str, Field(min_length=1, max_length=100)]
+    attempt: Count = Field(None, description="The attempt of the job, counted from 0; without it, that of the job")
+    history: History | None = Field(None, description="The attempts before; without it, the incidents of the same job")
+    lang: Language = "en"
+
+    def earlier(self) -> tuple[AttemptRecord, ...] | None:
+        return None if self.history is None else tuple(form.record() for form in self.history)
+
+
 class PageQuery(BaseModel):
     """A misspelt filter is refused: ignored, it would look as if everything fitted."""
 
@@ -124,6 +164,19 @@ class IncidentsQuery(PageQuery):
 
     def wanted(self) -> IncidentFilter:
         return IncidentFilter(**self.model_dump(exclude={"limit", "cursor"}))
+
+
+class DecisionsQuery(PageQuery):
+    incident: Word = None
+    job_id: Word = None
+    action: DecisionAction | None = None
+    grade: Literal["right", "wrong", "unknown", "waiting"] | None = Field(
+        None, description="How the decision turned out; `waiting`: the next attempt is not known"
+    )
+    lang: Language = "en"
+
+    def wanted(self) -> DecisionFilter:
+        return DecisionFilter(**self.model_dump(exclude={"limit", "cursor", "lang"}))
 
 
 class GroupsQuery(PageQuery):

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, create_model
 
 from torchtriage.domain.access import Change
 from torchtriage.domain.dashboard import ClusterRecord, Cost, Dashboard
+from torchtriage.domain.decision import Decision, DecisionRecord, Score
 from torchtriage.domain.group import Group, GroupMark
 from torchtriage.domain.incident import Feedback, Incident, State, StoredFile, StoredLine, StoredLog
 from torchtriage.domain.stats import BadHost, HostRecord, Precision, RetrySuccess, Stat
@@ -107,6 +108,22 @@ DashboardForm = model_of(
     clusters=list[ClusterRecord],
     hosts=list[BadHost],
     precision=list[Precision],
+)
+DecisionForm = model_of(
+    "DecisionForm",
+    Decision,
+    "What to do about a failed attempt. Act on it only where `mode` is `enforce`. `grade` is null until the next "
+    "attempt of the job is known; `graded_by` is the incident that it was. `evidence` are lines of the log.",
+    leave_out=("because",),
+    reason=str,
+    url=str,
+    **{name: hint for name, hint in get_type_hints(DecisionRecord).items() if name != "decision"},
+)
+DecisionsForm = page_model("DecisionsForm", DecisionForm)
+ScoreForm = _model(
+    "ScoreForm",
+    "How decisions turned out, by action: `waiting` is how many have no next attempt yet.",
+    {"items": list[Score], "latest": int},
 )
 ChangeForm = model_of("ChangeForm", Change)
 ChangesForm = page_model("ChangesForm", ChangeForm)

@@ -15,6 +15,7 @@ from torchtriage.web.pages import (
     api_reference,
     bulk,
     dashboard,
+    decisions,
     entry,
     exports,
     group,
@@ -42,7 +43,7 @@ from torchtriage.web.security import refuse_cross_site
 router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site)])
 # Some addresses have a name where others have an id, so an order that matters: lists before their items.
 _PARTS = (home, incidents, exports, bulk, incident, log, log_download, groups, group,
-          unexplained, dashboard, hosts, retriage, settings, api_reference)  # fmt: skip
+          unexplained, dashboard, decisions, hosts, retriage, settings, api_reference)  # fmt: skip
 for _part in (*_PARTS, knowledge, entry):
     router.include_router(_part.router, dependencies=[Depends(needs(Permission.READ))])
 router.include_router(login.router)

@@ -1,0 +1,111 @@
+"""Decides about failed attempts, keeps what was decided, and grades it when the next attempt is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from sqlalchemy.orm import Session
+
+from torchtriage.decision.decide import decide
+from torchtriage.decision.failure import failure_of, record_of
+from torchtriage.decision.grade import grade
+from torchtriage.domain.decision import AttemptRecord, DecisionMode, DecisionRecord, Score
+from torchtriage.domain.incident import Incident, Job
+from torchtriage.errors import NotTriaged
+from torchtriage.facts.ending_signs import EndingSigns
+from torchtriage.services.service import Service
+from torchtriage.storage import decisions, incidents
+from torchtriage.storage.decisions import DecisionFilter
+from torchtriage.storage.pagination import Page
+
+
+def decide_about(
+    service: Service,
+    incident_id: str,
+    by: str,
+    attempt: int | None = None,
+    history: Sequence[AttemptRecord] | None = None,
+) -> DecisionRecord:
+    """-> what to do about the attempt that an incident is of; it is kept. Asked again, it is decided again, until the
+    next attempt is known.
+
+    `attempt` counts from 0; without it, that of the job, else how many came before. `history` are the attempts before;
+    without it, the incidents of the same job. Raises NotFound, NotTriaged.
+    """
+    now = datetime.now(UTC)
+    mode: DecisionMode = "enforce" if service.settings.decisions == "enforce" else "dry-run"
+    with service.database.transaction() as session:
+        incident = incidents.read(session, incident_id)
+        if not incident.state.final:
+            raise NotTriaged("the incident has no verdict yet", state=incident.state, incident=incident.id)
+        known = tuple(history) if history is not None else _earlier(session, incident)
+        number = attempt if attempt is not None else incident.job.attempt
+        if number is None:
+            number = 1 + max((one.attempt for one in known), default=-1)
+        failure = failure_of(incident.verdict, number, _ended_badly(service, incident.job))
+        decisions.put(session, incident, decide(service.policy, failure, known), by, mode, now)
+        kept = decisions.of_incident(session, incident.id)
+        assert kept is not None
+        return kept
+
+
+def list_decisions(
+    service: Service, wanted: DecisionFilter, limit: int = 50, cursor: str | None = None
+) -> Page[DecisionRecord]:
+    """-> the latest first. Raises BadCursor."""
+    with service.database.reading() as session:
+        return decisions.listed(session, wanted, limit, cursor)
+
+
+def score(service: Service) -> list[Score]:
+    """-> how the latest decisions turned out, by action."""
+    with service.database.reading() as session:
+        return decisions.score(session)
+
+
+def grade_earlier(session: Session, incident_ids: Sequence[str], at: datetime) -> None:
+    """Grades the decisions about earlier attempts of the jobs of these incidents, which have just got their verdicts,
+    in the same transaction."""
+    waiting = decisions.ungraded(session, incident_ids) if incident_ids else []
+    if not waiting:
+        return
+    found = incidents.many(session, list(incident_ids))
+    for record in waiting:
+        before = incidents.read(session, record.incident or "")
+        later = [one for one in found if _is_after(before, record, one)]
+        following = min(later, key=lambda one: (one.job.attempt or 0, one.received_at), default=None)
+        if following is None or following.verdict is None:
+            continue
+        after = record_of(following.verdict, following.job.attempt or record.decision.attempt.attempt + 1)
+        decisions.set_grade(session, record.id, grade(record.decision, after), following.id, at)
+
+
+def _is_after(before: Incident, record: DecisionRecord, later: Incident) -> bool:
+    """-> whether an incident is of a later attempt of the job: by its number, else by when it came. A node that reports
+    for itself has attempts of its own where they are not numbered."""
+    if (before.job.job_id, before.job.cluster) != (later.job.job_id, later.job.cluster):
+        return False
+    if later.job.attempt is not None:
+        return later.job.attempt > record.decision.attempt.attempt
+    return later.received_at > before.received_at and later.job.node_rank == before.job.node_rank
+
+
+def _earlier(session: Session, incident: Incident) -> tuple[AttemptRecord, ...]:
+    """-> the attempts of the job before. Nodes that report for themselves are several incidents of one attempt: the
+    first one that names a cause tells it. Attempts without a number are numbered as they came."""
+    found: dict[int, AttemptRecord] = {}
+    for at, one in enumerate(decisions.earlier_incidents(session, incident)):
+        if one.verdict is None:
+            continue
+        number = one.job.attempt if one.job.attempt is not None else at
+        known = found.get(number)
+        if known is None or (known.entry is None and one.entry is not None):
+            found[number] = record_of(one.verdict, number)
+    return tuple(found.values())
+
+
+def _ended_badly(service: Service, job: Job) -> bool:
+    """-> whether the job's sender says that it failed."""
+    states = EndingSigns(service.knowledge.vocabulary).failed_states
+    return bool(job.exit_code) or (job.state or "").upper().replace("-", "_") in states

@@ -1,0 +1,150 @@
+"""Decisions in the database. Each function is one step of a transaction that its caller opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
+from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy.orm import Session
+
+from torchtriage.domain.decision import (
+    ACTIONS,
+    Decision,
+    DecisionAction,
+    DecisionMode,
+    DecisionRecord,
+    Grade,
+    Score,
+)
+from torchtriage.domain.incident import Incident, Job
+from torchtriage.domain.json_form import fields_form, from_json_form
+from torchtriage.storage import incidents
+from torchtriage.storage.database import insert
+from torchtriage.storage.pagination import Page, decode, encode, number_of
+from torchtriage.storage.tables import DecisionRow, IncidentRow
+
+SCORED = 10_000  # the latest decisions, which the score is about
+_MOST_EARLIER = 200
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionFilter:
+    """What is looked for; None where it does not matter. `grade` may be `waiting`: the next attempt is not known."""
+
+    incident: str | None = None
+    job_id: str | None = None
+    action: DecisionAction | None = None
+    grade: str | None = None
+
+
+def put(session: Session, incident: Incident, decision: Decision, by: str, mode: DecisionMode, at: datetime) -> None:
+    """Keeps the decision about an incident, in place of an earlier one of which nothing came yet."""
+    values = {
+        "at": at,
+        "by": by,
+        "mode": mode,
+        "job_id": incident.job.job_id,
+        "cluster": incident.job.cluster,
+        "attempt": decision.attempt.attempt,
+        "action": decision.action,
+        "document": fields_form(decision),
+    }
+    adding = insert(session, DecisionRow).values(incident_number=number_of(incident.id), **values)
+    session.execute(
+        adding.on_conflict_do_update(index_elements=["incident_number"], set_=values, where=DecisionRow.grade.is_(None))
+    )
+
+
+def of_incident(session: Session, incident_id: str) -> DecisionRecord | None:
+    """-> what was decided about an incident, or None."""
+    query = select(DecisionRow).where(DecisionRow.incident_number == number_of(incident_id))
+    row = session.execute(query.execution_options(populate_existing=True)).scalar_one_or_none()
+    return _record(row) if row else None
+
+
+def listed(session: Session, wanted: DecisionFilter, limit: int, cursor: str | None) -> Page[DecisionRecord]:
+    """-> decisions that fit, the latest first. Raises BadCursor."""
+    query = select(DecisionRow).order_by(DecisionRow.number.desc()).limit(limit + 1)
+    if wanted.incident is not None:
+        query = query.where(DecisionRow.incident_number == number_of(wanted.incident))
+    if wanted.job_id is not None:
+        query = query.where(DecisionRow.job_id == wanted.job_id)
+    if wanted.action is not None:
+        query = query.where(DecisionRow.action == wanted.action)
+    if wanted.grade is not None:
+        query = query.where(
+            DecisionRow.grade.is_(None) if wanted.grade == "waiting" else DecisionRow.grade == wanted.grade
+        )
+    if cursor is not None:
+        query = query.where(DecisionRow.number < decode(cursor, 1)[0])
+    rows = session.execute(query).scalars().all()
+    more = encode(rows[limit - 1].number) if len(rows) > limit else None
+    return Page(tuple(map(_record, rows[:limit])), more)
+
+
+def score(session: Session) -> list[Score]:
+    """-> how the latest SCORED decisions turned out, by action, in the order of ACTIONS; actions without any too."""
+    latest = select(DecisionRow.action, DecisionRow.grade).order_by(DecisionRow.number.desc()).limit(SCORED).subquery()
+    query = select(latest.c.action, latest.c.grade, func.count()).group_by(latest.c.action, latest.c.grade)
+    found: dict[str, dict[str, int]] = {action: {} for action in ACTIONS}
+    for action, grade, count in session.execute(query):
+        found[action][grade or "waiting"] = int(count)
+    return [Score(action, **found[action]) for action in ACTIONS]
+
+
+def earlier_incidents(session: Session, incident: Incident) -> list[Incident]:
+    """-> the incidents of the same job before this one, the oldest first, the latest _MOST_EARLIER at most."""
+    job = incident.job
+    if job.job_id is None:
+        return []
+    query = select(IncidentRow.number).where(
+        IncidentRow.job_id == job.job_id,
+        _same_cluster(job),
+        IncidentRow.number != number_of(incident.id),
+        IncidentRow.outcome.is_not(None),
+        IncidentRow.attempt < job.attempt
+        if job.attempt is not None
+        else IncidentRow.received_at < incident.received_at,
+    )
+    query = query.order_by(IncidentRow.received_at.desc(), IncidentRow.number.desc()).limit(_MOST_EARLIER)
+    return incidents.many(session, [str(number) for number in reversed(session.execute(query).scalars().all())])
+
+
+def ungraded(session: Session, incident_ids: Sequence[str]) -> list[DecisionRecord]:
+    """-> the decisions of which nothing came yet, about other incidents of the jobs that these are of."""
+    numbers = [number_of(incident_id) for incident_id in incident_ids]
+    query = select(DecisionRow).where(
+        DecisionRow.job_id.in_(select(IncidentRow.job_id).where(IncidentRow.number.in_(numbers))),
+        DecisionRow.grade.is_(None),
+        DecisionRow.incident_number.not_in(numbers),
+    )
+    return [_record(row) for row in session.execute(query.order_by(DecisionRow.number)).scalars()]
+
+
+def set_grade(session: Session, decision_id: str, grade: Grade, by_incident: str, at: datetime) -> None:
+    """Keeps how good a decision was, as a later attempt shows."""
+    graded = update(DecisionRow).where(DecisionRow.number == number_of(decision_id), DecisionRow.grade.is_(None))
+    session.execute(graded.values(grade=grade, graded_at=at, graded_by=number_of(by_incident)))
+
+
+def _same_cluster(job: Job) -> ColumnElement[bool]:
+    return IncidentRow.cluster == job.cluster if job.cluster is not None else IncidentRow.cluster.is_(None)
+
+
+def _record(row: DecisionRow) -> DecisionRecord:
+    return DecisionRecord(
+        str(row.number),
+        row.at,
+        row.by,
+        cast(DecisionMode, row.mode),
+        from_json_form(Decision, row.document),
+        str(row.incident_number),
+        row.job_id,
+        row.cluster,
+        cast("Grade | None", row.grade),
+        row.graded_at,
+        str(row.graded_by) if row.graded_by else None,
+    )

@@ -1,0 +1,37 @@
+"""What was decided about failed attempts, and how good it turned out to be."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from torchtriage.storage.tables.base import Base, Number
+
+
+class DecisionRow(Base):
+    """One decision; an incident has one at most, and takes it along when it goes."""
+
+    __tablename__ = "decisions"
+    __table_args__ = (
+        Index("ix_decisions_job_id", "job_id", "cluster", "attempt"),  # those that a later attempt grades
+        {"sqlite_autoincrement": True},
+    )
+
+    number: Mapped[int] = mapped_column(Number, primary_key=True)
+    incident_number: Mapped[int] = mapped_column(
+        Number, ForeignKey("incidents.number", ondelete="CASCADE"), unique=True
+    )
+    at: Mapped[datetime]
+    by: Mapped[str]
+    mode: Mapped[str]
+    job_id: Mapped[str | None]
+    cluster: Mapped[str | None]
+    attempt: Mapped[int]
+    action: Mapped[str]
+    grade: Mapped[str | None]
+    graded_at: Mapped[datetime | None]
+    graded_by: Mapped[int | None] = mapped_column(Number)  # the number of an incident, which may be gone
+    document: Mapped[dict[str, Any]]

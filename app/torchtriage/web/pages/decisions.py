@@ -1,0 +1,67 @@
+"""`/decisions`: what was decided about failed attempts, how it turned out, and the score of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Request, Response
+
+from torchtriage.decision.wording import reason, what
+from torchtriage.domain.decision import DecisionRecord, Score
+from torchtriage.services import decisions
+from torchtriage.storage.decisions import SCORED, DecisionFilter
+from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.pages.groups import Choice
+from torchtriage.web.pages.language import language
+from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.urls import address, value
+
+router = APIRouter()
+_AT_ONCE = 50
+_GRADES = ("", "right", "wrong", "unknown", "waiting")
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionLine:
+    """A decision with what it says in the reader's language."""
+
+    record: DecisionRecord
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionsPage:
+    """`scores` are those of actions that were decided for; `latest` is how many decisions they are about. `grades` are
+    links to decisions of one grade; `older` is an address. `enforced`: others are to act on what is decided."""
+
+    items: tuple[DecisionLine, ...]
+    scores: tuple[Score, ...]
+    latest: int
+    grades: tuple[Choice, ...]
+    older: str | None
+    policy: str
+    enforced: bool
+    json: str
+
+
+@router.get("/decisions")
+def show(request: Request, service: ServiceDep) -> Response:
+    lang, asked = language(request), value(request, "grade")
+    grade = asked if asked in _GRADES else ""
+    wanted = DecisionFilter(grade=grade or None)
+    found = decisions.list_decisions(service, wanted, _AT_ONCE, value(request, "cursor") or None)
+    scores = tuple(score for score in decisions.score(service) if score.count)
+    page = DecisionsPage(
+        items=tuple(
+            DecisionLine(record, what(record.decision, lang), reason(record.decision, lang)) for record in found.items
+        ),
+        scores=scores,
+        latest=min(SCORED, sum(score.count for score in scores)),
+        grades=tuple(Choice(name or "all", address("/decisions", {"grade": name}), name == grade) for name in _GRADES),
+        older=address("/decisions", {"grade": grade, "cursor": found.next}) if found.next else None,
+        policy=service.policy.name,
+        enforced=service.settings.decisions == "enforce",
+        json=address("/api/v1/decisions", {"grade": grade, "lang": lang}),
+    )
+    return render(request, "decisions.html", page)
