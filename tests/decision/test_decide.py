@@ -23,7 +23,7 @@ def failed(
     checkpoint: str | None = None, outcome: str = "explained",
 ) -> Failure:  # fmt: skip
     record = AttemptRecord(attempt, outcome, entry, f"v1:{entry}", step, host, rank)
-    return Failure(record, True, confidence if entry else None, retry, advice, hosts, checkpoint)
+    return Failure(record, True, confidence if entry else None, retry, advice, hosts, checkpoint, several_hosts=True)
 
 
 def before(failure: Failure, *attempts: int, **other: object) -> list[AttemptRecord]:
@@ -121,6 +121,11 @@ def test_equal_steps_on_one_host_are_the_hosts_fault_and_not_the_jobs() -> None:
     assert decide(POLICY, other_rank, before(now, 0)).action == "wait"
 
 
+def test_the_only_host_of_a_run_is_not_left_out_for_failing_first() -> None:
+    now = replace(failed(attempt=1, host="gpu-1"), several_hosts=False)
+    assert decide(POLICY, now, before(now, 0)).rule == "retries-used"
+
+
 def test_progress_gives_the_budget_back() -> None:
     now = failed(attempt=4, step=500)
     slowly = [replace(now.record, attempt=number, step=100 * (number + 1)) for number in range(4)]
@@ -163,7 +168,7 @@ def verdict(outcome: str = "explained") -> Verdict:
     return Verdict(
         source="run.log", outcome=outcome, signature=None, fingerprint="v1:a", root_cause=root, candidates=(), cascades=(),
         action=Action("no", "fix-first", ("gpu-1", "gpu 2; reboot"), ""),
-        run=RunFacts(step=12, checkpoint=Checkpoint("/ckpt/10", 10, None, 4)), attempts=(), earlier_runs=(),
+        run=RunFacts(hosts=("a", "b"), step=12, checkpoint=Checkpoint("/ckpt/10", 10, None, 4)), attempts=(), earlier_runs=(),
         warnings=(), stats=Stats(), engine="1", knowledge="k",
     )  # fmt: skip
 
@@ -172,6 +177,7 @@ def test_a_verdict_gives_what_the_rules_ask_for() -> None:
     found = failure_of(verdict(), 2)
     assert found.record == AttemptRecord(2, "explained", "cuda.oom", "v1:a", 12, None, 3)
     assert (found.failed, found.certain, found.checkpoint, len(found.evidence)) == (True, True, "/ckpt/10", 3)
+    assert found.several_hosts
     assert found.hosts == ("gpu-1",)  # what a log calls a host can be anything
 
 

@@ -64,7 +64,7 @@ class Seen:
         outcome = self.outcome if self.entry else "unexplained"
         record = AttemptRecord(attempt, outcome, self.entry, mark, step, self.host, self.rank)
         known = self.confidence if self.entry else None
-        return Failure(record, True, known, self.retry, self.advice, self.hosts, checkpoint)
+        return Failure(record, True, known, self.retry, self.advice, self.hosts, checkpoint, several_hosts=True)
 
 
 def always(seen: Seen, step: int) -> Callable[[Job, int, frozenset[str]], tuple[int, Seen]]:

@@ -15,6 +15,8 @@ COMMANDS = {
     "triage": "",
     "triage-archive": "",
     "brief": "",
+    "decide": "",
+    "run": "",
     "kb": "",
     "completion": "",
     "serve": "server",

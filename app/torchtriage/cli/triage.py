@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
         try:
             trace = Trace(time.perf_counter) if options.trace else None
             with Progress(options.quiet) as progress:
-                log = _opened(path, progress)
+                log = opened(path, progress)
                 verdict = engine.triage(log, options.lang, redacting=not options.no_redact, trace=trace)
         except BadInput as error:
             print(f"torchtriage: {error.message}", file=sys.stderr)
@@ -102,7 +102,7 @@ def trace_lines(trace: Trace) -> Iterator[str]:
         took = step.gave
 
 
-def _opened(path: str, progress: Progress) -> Run:
+def opened(path: str, progress: Progress) -> Run:
     """-> the run at `path`, whose reading shows on the progress line. Raises UnreadableLog."""
     from torchtriage.reading.sources import open_path, open_stdin
 

@@ -303,7 +303,7 @@ def whole_file(name: str, path: str, start: int = 0) -> Member:
     return Member(name, [(path, start if start <= size else 0, size)])  # shorter than before: it was restarted
 
 
-class _Pieces(io.RawIOBase):
+class Pieces(io.RawIOBase):
     """Reads a member; where a file turned out shorter than it was, line feeds stand for the rest."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
@@ -344,7 +344,7 @@ def sendable(members: Iterable[Member]) -> list[Member]:
 
 
 def _is_text(member: Member) -> bool:
-    sample = _Pieces(list(_part(member.pieces, 0, _SAMPLE))).read(_SAMPLE)
+    sample = Pieces(list(_part(member.pieces, 0, _SAMPLE))).read(_SAMPLE)
     if sample.startswith(_PACKED):
         return bool(re.search(r"\.(gz|zst|tgz|zip)$", member.name))
     return len(sample.translate(None, _TEXT)) <= len(sample) * 0.05 and sample.strip(b"\0") != b""
@@ -364,7 +364,7 @@ def pack(members: list[Member], target: IO[bytes], max_bytes: int) -> None:
             part = member if packed else member.within(share)
             info = tarfile.TarInfo(part.name.lstrip("/"))
             info.size, info.mtime = part.size, int(time.time())
-            archive.addfile(info, _Pieces(part.pieces))
+            archive.addfile(info, Pieces(part.pieces))
 
 
 # ---------------------------------------------------------------- the spool
@@ -729,7 +729,7 @@ def captured(folder: str) -> tuple[list[tuple[str, str]], list[Member]]:
     members = []
     for name, stream in known["streams"].items():
         with contextlib.suppress(OSError):
-            members.append(_ring_member(folder, name) if stream is None else whole_file(name, *stream))
+            members.append(ring_member(folder, name) if stream is None else whole_file(name, *stream))
     since = os.stat(os.path.join(folder, "ranks")).st_ctime - 60 if not known["trees"][1:] else float(known["since"])
     for tree in known["trees"]:
         members += [member for member in files_in(tree, since) if "attempt_" in member.name]
@@ -824,7 +824,8 @@ class Ring:
         self._file, self._room = open(end, "wb", 0), self.SEGMENT  # noqa: SIM115
 
 
-def _ring_member(folder: str, name: str) -> Member:
+def ring_member(folder: str, name: str) -> Member:
+    """-> what a Ring of this name has kept."""
     path = os.path.join(folder, name)
     pieces = list(whole_file(name, path + ".head").pieces)
     with contextlib.suppress(OSError, ValueError), open(path + ".skipped") as file:
@@ -845,9 +846,9 @@ class Stream:
     so that progress bars behave; anything else a pipe.
     """
 
-    def __init__(self, fd: int, name: str, capture: Capture) -> None:
+    def __init__(self, fd: int, name: str, folder: str) -> None:
         """Raises OSError."""
-        self.name, self._target = name, fd
+        self.name, self.folder, self._target = name, folder, fd
         self.terminal = os.isatty(fd)
         self.child: int | None = None  # what the command writes to where it is not the target itself
         self.where = None if self.terminal else _readable(fd)
@@ -856,7 +857,7 @@ class Stream:
         self._thread: threading.Thread | None = None
         if self.where is not None:
             return
-        self._ring = Ring(capture.folder, name)
+        self._ring = Ring(folder, name)
         if self.terminal:
             self._source, self.child = os.openpty()
             _raw(self.child)
@@ -951,12 +952,13 @@ def _write_all(fd: int, block: bytes | memoryview) -> None:
             select.select([], [fd], [])
 
 
-def streams(capture: Capture) -> list[Stream]:
-    """-> one where both outputs lead to the same place, so that their order is kept. Raises OSError."""
+def streams(folder: str) -> list[Stream]:
+    """-> the outputs of this process; what passes is kept in a folder. One where both lead to the same place, so that
+    their order is kept. Raises OSError."""
     first, second = os.fstat(1), os.fstat(2)
     if (first.st_dev, first.st_ino, first.st_rdev) == (second.st_dev, second.st_ino, second.st_rdev):
-        return [Stream(1, "output.log", capture)]
-    return [Stream(1, "stdout.log", capture), Stream(2, "stderr.log", capture)]
+        return [Stream(1, "output.log", folder)]
+    return [Stream(1, "stdout.log", folder), Stream(2, "stderr.log", folder)]
 
 
 # ---------------------------------------------------------------- run: the process
@@ -1052,7 +1054,7 @@ def run(settings: Settings, command: list[str], exit_code: bool, node: int | Non
     _prctl = _find_prctl()
     try:
         capture = Capture(settings, command)
-        outputs = streams(capture)
+        outputs = streams(capture.folder)
         capture.write(streams={stream.name: stream.where for stream in outputs}, since=time.time() - 2)
     except OSError as error:
         say(f"nothing can be captured, the command runs unreported: {error}")

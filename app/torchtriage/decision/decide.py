@@ -82,8 +82,9 @@ class _Case:
 
     @cached_property
     def repeated_hosts(self) -> list[str]:
-        """The hosts on which attempts failed first too often. What has to be fixed in the job is no host's fault."""
-        if self.failure.advice == "fix-first":
+        """The hosts on which attempts failed first too often. What has to be fixed in the job is no host's fault, and
+        on a single host everything fails."""
+        if self.failure.advice == "fix-first" or not self.failure.several_hosts:
             return []
         failed = [one for one in [*self.earlier, self.now] if one.outcome in FAILED and one.host]
         counted = Counter(one.host for one in failed if one.host)

@@ -14,7 +14,8 @@ _MOST_EVIDENCE = 3
 @dataclass(frozen=True, slots=True)
 class Failure:
     """An attempt that may have failed. `failed` is whether it is known that it did; `retry` and `advice` are the
-    verdict's action; `hosts` those that it says to leave out; `checkpoint` the newest that was written before."""
+    verdict's action; `hosts` those that it says to leave out; `checkpoint` the newest that was written before.
+    `several_hosts`: the run was on more than one, so that the one that failed first says something."""
 
     record: AttemptRecord
     failed: bool
@@ -23,6 +24,7 @@ class Failure:
     advice: str = "none"
     hosts: tuple[str, ...] = ()
     checkpoint: str | None = None
+    several_hosts: bool = False
     evidence: tuple[Evidence, ...] = ()
 
     @property
@@ -48,6 +50,7 @@ def failure_of(verdict: Verdict | None, attempt: int, failed: bool = False) -> F
         advice=verdict.action.advice,
         hosts=tuple(filter(host_name, verdict.action.exclude_hosts)),
         checkpoint=saved.path if saved else None,
+        several_hosts=len(verdict.run.hosts) > 1,
         evidence=root.evidence[:_MOST_EVIDENCE] if root else (),
     )
 

@@ -1,0 +1,77 @@
+"""A decision as lines for people, and the options that commands which decide share."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from torchtriage.decision.history import read_history
+from torchtriage.decision.policy import Policy, load_policy
+from torchtriage.decision.wording import reason, what
+from torchtriage.domain.decision import AttemptRecord, Decision
+from torchtriage.domain.entry import Language
+from torchtriage.errors import BadInput
+
+SETTING = "TRIAGE_POLICY_FILE"
+_LABELS = {
+    "decision": ("Decision", "决策"),
+    "why": ("Reason", "理由"),
+    "delay": ("Delay", "等待"),
+    "left": ("Left", "剩余"),
+}
+_SECONDS = ("{} s before the restart", "重启前等待 {} 秒")
+_LEFT = (
+    "{job} restarts of the job · {progress} without progress · {cause} after this cause",
+    "任务还可重启 {job} 次 · 无进展时 {progress} 次 · 此原因 {cause} 次",
+)
+_COLUMNS = 10
+
+
+def decision_lines(decision: Decision, lang: Language) -> list[str]:
+    """-> the decision, why, how long to wait before a restart, and what is left of the budget."""
+    chinese = lang == "zh"
+    parts = [("decision", what(decision, lang)), ("why", reason(decision, lang))]
+    if decision.delay_seconds:
+        parts.append(("delay", _SECONDS[chinese].format(decision.delay_seconds)))
+    budget = decision.budget
+    parts.append(("left", _LEFT[chinese].format(job=budget.job, progress=budget.progress, cause=budget.cause)))
+    return [f"{_padded(_LABELS[name][chinese], chinese)}{text}" for name, text in parts]
+
+
+def add_policy(parser: argparse.ArgumentParser) -> None:
+    """The option that names the policy."""
+    parser.add_argument(
+        "--policy", metavar="FILE", help=f"the policy, in YAML; what it leaves out is as built in (${SETTING})"
+    )
+
+
+def policy_of(options: argparse.Namespace) -> Policy:
+    """-> the policy of --policy, else of the environment, else the built-in one. Raises SettingError."""
+    if options.policy:
+        return load_policy(Path(options.policy))
+    named = os.environ.get(SETTING, "").strip()
+    return load_policy(Path(named).expanduser() if named else None, SETTING)
+
+
+def history_in(path: str | None, missing: bool = False) -> tuple[AttemptRecord, ...]:
+    """-> the attempts in a file of --history; nothing where there is no such file and it may be `missing`.
+
+    Raises BadInput.
+    """
+    if path is None:
+        return ()
+    try:
+        return read_history(Path(path).read_text("utf-8"))
+    except FileNotFoundError:
+        if missing:
+            return ()
+        raise BadInput(f"--history: {path}: no such file") from None
+    except OSError as error:
+        raise BadInput(f"--history: {path}: {error.strerror}") from None
+    except ValueError as error:  # no UTF-8 too
+        raise BadInput(f"--history: {path}: {error}") from None
+
+
+def _padded(label: str, chinese: bool) -> str:
+    return label + " " * (_COLUMNS - len(label) * (2 if chinese else 1))
