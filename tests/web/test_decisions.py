@@ -87,6 +87,16 @@ def test_the_next_attempt_grades_what_was_decided(both: TestClient) -> None:
     assert both.get("/api/v1/decisions?grade=waiting").json()["items"] == []
 
 
+def test_long_ids_of_jobs_that_begin_alike_are_told_apart(both: TestClient) -> None:
+    begin = "very-long-" * 20
+    decided(both, OOM, job_id=begin + "a", attempt=0)
+    assert decided(both, nccl(10), job_id=begin + "b", attempt=1)["budget"]["progress"] == 6  # one attempt is unknown
+    assert both.get("/api/v1/decisions", params={"job_id": begin + "a"}).json()["items"][0]["grade"] is None
+    decided(both, OOM + "again", job_id=begin + "a", attempt=1)
+    found = both.get("/api/v1/decisions", params={"job_id": begin + "a"}).json()["items"]
+    assert [(one["job_id"], one["grade"]) for one in found] == [(begin + "a", None), (begin + "a", "right")]
+
+
 def test_another_node_of_the_same_attempt_grades_nothing(client: TestClient) -> None:
     decided(client, OOM, job_id="7", attempt=0, node_rank=0)
     client.post("/api/v1/incidents?job_id=7&attempt=0&node_rank=1&wait=60", content=nccl(10))

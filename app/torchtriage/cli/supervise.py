@@ -133,7 +133,7 @@ class _Terminal:
 
 def _prctl() -> Callable[..., int] | None:
     try:
-        return ctypes.CDLL(None).prctl  # type: ignore[no-any-return]
+        return ctypes.CDLL(None).prctl
     except (OSError, AttributeError):
         return None
 

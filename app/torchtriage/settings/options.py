@@ -200,6 +200,11 @@ class Settings:
     policy_file: Path | None = option(  # noqa: RUF009  as the ones around it
         None, value_parsers.path, "A YAML file of the policy for these decisions. Default: the built-in policy."
     )
+    attribution_root: Path | None = option(  # noqa: RUF009  as the ones around it
+        None,
+        value_parsers.path,
+        "The folder of logs that NVIDIA's fault-tolerance launcher may name by path. Default: none.",
+    )
     llm_url: str = option(
         "",
         value_parsers.url("https://", "http://"),

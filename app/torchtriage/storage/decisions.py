@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
-from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy import ColumnElement, Select, func, select, update
 from sqlalchemy.orm import Session
 
 from torchtriage.domain.decision import (
@@ -23,6 +23,7 @@ from torchtriage.domain.incident import Incident, Job
 from torchtriage.domain.json_form import fields_form, from_json_form
 from torchtriage.storage import incidents
 from torchtriage.storage.database import insert
+from torchtriage.storage.new_incidents import LONGEST_JOB_ID
 from torchtriage.storage.pagination import Page, decode, encode, number_of
 from torchtriage.storage.tables import DecisionRow, IncidentRow
 
@@ -46,7 +47,7 @@ def put(session: Session, incident: Incident, decision: Decision, by: str, mode:
         "at": at,
         "by": by,
         "mode": mode,
-        "job_id": incident.job.job_id,
+        "job_id": _key(incident.job.job_id),
         "cluster": incident.job.cluster,
         "attempt": decision.attempt.attempt,
         "action": decision.action,
@@ -60,18 +61,18 @@ def put(session: Session, incident: Incident, decision: Decision, by: str, mode:
 
 def of_incident(session: Session, incident_id: str) -> DecisionRecord | None:
     """-> what was decided about an incident, or None."""
-    query = select(DecisionRow).where(DecisionRow.incident_number == number_of(incident_id))
-    row = session.execute(query.execution_options(populate_existing=True)).scalar_one_or_none()
-    return _record(row) if row else None
+    query = _RECORDS.where(DecisionRow.incident_number == number_of(incident_id))
+    found = _records(session, query.execution_options(populate_existing=True))
+    return found[0] if found else None
 
 
 def listed(session: Session, wanted: DecisionFilter, limit: int, cursor: str | None) -> Page[DecisionRecord]:
     """-> decisions that fit, the latest first. Raises BadCursor."""
-    query = select(DecisionRow).order_by(DecisionRow.number.desc()).limit(limit + 1)
+    query = _RECORDS.order_by(DecisionRow.number.desc()).limit(limit + 1)
     if wanted.incident is not None:
         query = query.where(DecisionRow.incident_number == number_of(wanted.incident))
     if wanted.job_id is not None:
-        query = query.where(DecisionRow.job_id == wanted.job_id)
+        query = query.where(DecisionRow.job_id == _key(wanted.job_id), _whole_job_id == wanted.job_id)
     if wanted.action is not None:
         query = query.where(DecisionRow.action == wanted.action)
     if wanted.grade is not None:
@@ -80,9 +81,9 @@ def listed(session: Session, wanted: DecisionFilter, limit: int, cursor: str | N
         )
     if cursor is not None:
         query = query.where(DecisionRow.number < decode(cursor, 1)[0])
-    rows = session.execute(query).scalars().all()
-    more = encode(rows[limit - 1].number) if len(rows) > limit else None
-    return Page(tuple(map(_record, rows[:limit])), more)
+    found = _records(session, query)
+    more = encode(int(found[limit - 1].id)) if len(found) > limit else None
+    return Page(tuple(found[:limit]), more)
 
 
 def score(session: Session) -> list[Score]:
@@ -101,7 +102,8 @@ def earlier_incidents(session: Session, incident: Incident) -> list[Incident]:
     if job.job_id is None:
         return []
     query = select(IncidentRow.number).where(
-        IncidentRow.job_id == job.job_id,
+        IncidentRow.job_id == _key(job.job_id),
+        _whole_job_id == job.job_id,
         _same_cluster(job),
         IncidentRow.number != number_of(incident.id),
         IncidentRow.outcome.is_not(None),
@@ -114,14 +116,15 @@ def earlier_incidents(session: Session, incident: Incident) -> list[Incident]:
 
 
 def ungraded(session: Session, incident_ids: Sequence[str]) -> list[DecisionRecord]:
-    """-> the decisions of which nothing came yet, about other incidents of the jobs that these are of."""
+    """-> the decisions of which nothing came yet, about other incidents of the jobs that these are of, or of jobs whose
+    ids begin alike."""
     numbers = [number_of(incident_id) for incident_id in incident_ids]
-    query = select(DecisionRow).where(
+    query = _RECORDS.where(
         DecisionRow.job_id.in_(select(IncidentRow.job_id).where(IncidentRow.number.in_(numbers))),
         DecisionRow.grade.is_(None),
         DecisionRow.incident_number.not_in(numbers),
     )
-    return [_record(row) for row in session.execute(query.order_by(DecisionRow.number)).scalars()]
+    return _records(session, query.order_by(DecisionRow.number))
 
 
 def set_grade(session: Session, decision_id: str, grade: Grade, by_incident: str, at: datetime) -> None:
@@ -134,7 +137,20 @@ def _same_cluster(job: Job) -> ColumnElement[bool]:
     return IncidentRow.cluster == job.cluster if job.cluster is not None else IncidentRow.cluster.is_(None)
 
 
-def _record(row: DecisionRow) -> DecisionRecord:
+# An id of a job is cut in indexes; the whole one stands with the incident.
+_whole_job_id = IncidentRow.job["job_id"].as_string()
+_RECORDS = select(DecisionRow, _whole_job_id).join(IncidentRow, IncidentRow.number == DecisionRow.incident_number)
+
+
+def _key(job_id: str | None) -> str | None:
+    return job_id[:LONGEST_JOB_ID] if job_id else None
+
+
+def _records(session: Session, query: Select[DecisionRow, str]) -> list[DecisionRecord]:
+    return [_record(row, job_id) for row, job_id in session.execute(query)]
+
+
+def _record(row: DecisionRow, job_id: str | None) -> DecisionRecord:
     return DecisionRecord(
         str(row.number),
         row.at,
@@ -142,7 +158,7 @@ def _record(row: DecisionRow) -> DecisionRecord:
         cast(DecisionMode, row.mode),
         from_json_form(Decision, row.document),
         str(row.incident_number),
-        row.job_id,
+        job_id,
         row.cluster,
         cast("Grade | None", row.grade),
         row.graded_at,

@@ -18,6 +18,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from torchtriage import __version__
 from torchtriage.domain.access import Scope
 from torchtriage.extras import require
+from torchtriage.services.attribution import NamedLogs
 from torchtriage.services.fingerprint_upgrade import FingerprintUpgrade
 from torchtriage.services.maintenance import Maintenance
 from torchtriage.services.outbox_worker import OutboxWorker
@@ -26,7 +27,7 @@ from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
 from torchtriage.web import client_download, errors, pages, slack
-from torchtriage.web.api import changes, decisions, groups, health, incidents, knowledge, stats, triage
+from torchtriage.web.api import attribution, changes, decisions, groups, health, incidents, knowledge, stats, triage
 from torchtriage.web.api.request_spool import Spools
 from torchtriage.web.api.upload_lanes import Intake
 from torchtriage.web.authentication import needs
@@ -60,6 +61,7 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
         service = await to_thread.run_sync(opening) if opened is None else opened
         app.state.service = service
         app.state.intake = Intake(Spools(lambda: service.blobs.incoming.folder))
+        app.state.named_logs = NamedLogs()
         app.state.retriage_jobs = RetriageJobs(service)
         app.state.rate_limit = RateLimit(settings.rate_limit, settings.wrong_logins)
         app.state.provider = provider
@@ -102,7 +104,7 @@ def _routes() -> list[BaseRoute]:
     and answers when it is first asked for, which takes a fifth of a second for all."""
     every = APIRouter()
     every.routes.append(incidents.SubmitRoute())  # before FastAPI's own, below
-    for part in (incidents, triage, decisions, groups, stats, changes, health):
+    for part in (incidents, triage, decisions, attribution, groups, stats, changes, health):
         every.include_router(part.router, dependencies=[Depends(refuse_cross_site)])
     for router in (metrics, slack.router, client_download.router, mcp.router):
         every.include_router(router)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Annotated, Any, cast
 
 from anyio import to_thread
@@ -36,10 +38,14 @@ class Forbidden(BadInput):
 
 
 def secret_of(request: Request) -> str | None:
-    """-> the secret that a request shows: of the header, else of the cookie."""
+    """-> the secret that a request shows: of the header, else of the cookie. As a password it comes from programs that
+    take no header, but an address with a name and a password in it."""
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer" and secret.strip():
         return secret.strip()
+    if kind.lower() == "basic":
+        with suppress(ValueError):
+            return base64.b64decode(secret.strip(), validate=True).decode("ascii").partition(":")[2] or None
     return request.cookies.get(COOKIE)
 
 

@@ -9,6 +9,7 @@ from starlette.datastructures import State
 
 from torchtriage.knowledge.cache import cache_folder, load_index
 from torchtriage.knowledge.symptom_search import SearchIndex
+from torchtriage.services.attribution import NamedLogs
 from torchtriage.services.retriage_job import RetriageJobs
 from torchtriage.services.service import Service
 from torchtriage.web.api.upload_lanes import Intake
@@ -22,8 +23,13 @@ async def intake_of(request: Request) -> Intake:
     return cast(Intake, request.app.state.intake)
 
 
+async def _named_logs(request: Request) -> NamedLogs:
+    return cast(NamedLogs, request.app.state.named_logs)
+
+
 ServiceDep = Annotated[Service, Depends(service_of)]
 IntakeDep = Annotated[Intake, Depends(intake_of)]
+NamedLogsDep = Annotated[NamedLogs, Depends(_named_logs)]
 
 
 def search_index(state: State, service: Service) -> SearchIndex:
