@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 import time
-from typing import Dict, Iterator
+from typing import Any, Dict, Iterator
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import torchtriage_client as client
@@ -29,6 +29,7 @@ _NOT_OVER = ("COMPLETING", "RUNNING", "SUSPENDED", "STOPPED", "SIGNALING", "STAG
 _AGAIN = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT")
 _NO_JOB = "Invalid job id"
 _PAIR = re.compile(r"(?:^| )([A-Z][\w:/]*)=(.*?)(?= [A-Z][\w:/]*=|$)")
+_REQUEUE = "ask for a decision, and requeue the job, without the hosts that it names, if it is a restart and no dry run"
 _OLD = 3600  # seconds, after which a job that does not get ready is reported as it is
 
 
@@ -190,7 +191,39 @@ def job(settings: client.Settings, options: argparse.Namespace) -> int:
         facts["JobState"] = options.state
         facts.pop("Reason", None)
     incident = client.deliver_now(settings, spool(settings, facts))
-    return client.answer(incident, options)
+    status = client.answer(settings, incident, options)
+    if options.requeue:
+        print(requeue_if_decided(settings, incident, options.job))
+    return status
+
+
+def requeue_if_decided(settings: client.Settings, incident: dict[str, Any], job: str) -> str:
+    """Asks for a decision, and requeues the job where it is a restart and no dry run -> a line that says so.
+
+    Slurm changes the hosts of waiting jobs only, so the job is held until they are left out. Raises client.Undelivered.
+    """
+    decision = client.decision_of(settings, incident)
+    told = f"job {job}: {client.decided(decision)}"
+    if not client.restarts(decision):
+        return told
+    excluded = [host for host in (ask(job) or {}).get("ExcNodeList", "").split(",") if host not in ("", "(null)")]
+    problem = _scontrol("requeuehold", job)
+    if problem:
+        return f"{told} It can't be requeued: {problem}"
+    hosts = client.hosts_of(decision)
+    if hosts and _scontrol("update", f"JobId={job}", "ExcNodeList=" + ",".join(dict.fromkeys(excluded + hosts))):
+        told += " Slurm does not know a host of these, so none is left out."
+    problem = _scontrol("release", job)
+    return f"{told} It stays held: {problem}" if problem else told
+
+
+def _scontrol(*words: str) -> str:
+    """-> what scontrol complains about; empty where it did what was asked."""
+    try:
+        done = subprocess.run(["scontrol", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    return (done.stdout.decode(errors="replace").strip() or "scontrol failed") if done.returncode else ""
 
 
 def collect(settings: client.Settings, options: argparse.Namespace) -> int:
@@ -198,15 +231,15 @@ def collect(settings: client.Settings, options: argparse.Namespace) -> int:
         client.flush(settings)
         for path in sorted(glob.glob(os.path.join(glob.escape(options.spool_of_jobs), "*.job"))):
             with contextlib.suppress(FileNotFoundError):
-                if settle(settings, path, options.states.split(",")):
+                if settle(settings, path, options.states.split(","), options.requeue):
                     os.unlink(path)
         if not options.every:
             return 0
         time.sleep(options.every)
 
 
-def settle(settings: client.Settings, path: str, states: list[str]) -> bool:
-    """-> whether a record is done with: its job reported, or nothing to report."""
+def settle(settings: client.Settings, path: str, states: list[str], requeue: bool = False) -> bool:
+    """-> whether a record is done with: its job reported, and requeued where that is decided, or nothing to report."""
     with open(path, "rb") as file:
         pairs = (word.split("=", 1) for word in file.read().decode(errors="replace").split("\0") if "=" in word)
     record = dict(pairs)
@@ -218,8 +251,11 @@ def settle(settings: client.Settings, path: str, states: list[str]) -> bool:
     if facts["JobState"] not in states:
         return True
     try:
-        incident = client.deliver(settings, spool(settings, facts), time.monotonic() + settings.timeout, 0)
+        waited = settings.wait if requeue else 0
+        incident = client.deliver(settings, spool(settings, facts), time.monotonic() + settings.timeout, waited)
         client.say(f"job {facts.get('JobId')} {facts['JobState']}: {(incident or {}).get('url')}")
+        if requeue and incident and facts["JobState"] != "REQUEUED":  # which Slurm has put back already
+            client.say(requeue_if_decided(settings, incident, facts["JobId"]))
     except client.Undelivered as error:
         client.say(f"job {facts.get('JobId')}: {error}")  # it waits in the client's spool
     except (OSError, KeyError) as error:
@@ -262,6 +298,7 @@ def main() -> int:
     made = commands.add_parser("job", help="report one job")
     client.add_report_options(made)
     made.add_argument("job")
+    made.add_argument("--requeue", action="store_true", help=_REQUEUE)
     made = commands.add_parser("collect", help="report the failed ones of the jobs that epilogslurmctld noted")
     client.add_options(made)
     made.add_argument("spool_of_jobs", metavar="FOLDER")
@@ -269,6 +306,7 @@ def main() -> int:
     made.add_argument(
         "--states", default=STATES, help=f"which are reported ({STATES}); CANCELLED and REQUEUED can be too"
     )
+    made.add_argument("--requeue", action="store_true", help=_REQUEUE)
     options = parser.parse_args()
     try:
         settings = client.settings_of(options, 300)

@@ -52,6 +52,25 @@ def test_a_repeat_that_this_token_may_not_read_is_told_by_its_address(bench: Ben
     assert f"{url}/incidents/7" in output
 
 
+def test_a_decision_is_told_and_sets_the_status(bench: Bench, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(
+        "Traceback (most recent call last):\nRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    )
+    status, output, errors = bench.run("report", "--decide", "--exit-code", str(log))
+    assert (status, errors) == (11, "")
+    assert (
+        "torchtriage:   decision: stop (dry run). cuda.oom is certain, and the job fails again until it is fixed.\n"
+        in output
+    )
+    status, output, _ = bench.run("report", "--decide", "--shell", str(log))
+    shown = dict(line.split("=", 1) for line in output.splitlines())
+    assert (status, shown["TORCHTRIAGE_DECISION"], shown["TORCHTRIAGE_MODE"]) == (0, "stop", "dry-run")
+    assert json.loads(bench.run("report", "--decide", "--json", str(log))[1])["decision"]["action"] == "stop"
+    log.write_text("Traceback (most recent call last):\nwidgets.WidgetError: jammed\n")
+    assert bench.run("report", "--decide", "--exit-code", str(log))[0] == 10
+
+
 def test_a_success_is_not(bench: Bench) -> None:
     assert bench.script("print('fine')") == (0, "fine\n", "")
     assert not bench.incidents() + bench.bundles() + bench.captures()

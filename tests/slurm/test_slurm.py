@@ -189,6 +189,39 @@ def test_a_failed_job_is_requeued_where_that_helps(
     cluster.run("scancel", job)
 
 
+@pytest.mark.parametrize(
+    ("error", "requeued"),
+    [(LOST_LINK, True), ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", False)],
+    ids=["requeued", "left"],
+)
+def test_the_collector_requeues_a_job_where_that_is_decided(
+    cluster: Cluster, service: LiveServer, error: str, requeued: bool
+) -> None:
+    job = cluster.submit(FAILING.format(error=error).replace("exit 1", TABLE + "exit 1"), "--output=decided-%j.out")
+    cluster.ended(job)
+    cluster.until(lambda: any(path.name.startswith(f"{job}.") for path in cluster.notes.glob("*.job")), "no epilog")
+    collecting = ["python3", f"{cluster.environment['TORCHTRIAGE_HOME']}/torchtriage_slurm.py", "collect"]
+    told = ""
+
+    def collected() -> bool:
+        nonlocal told
+        told += cluster.run(*collecting, str(cluster.notes), "--requeue")
+        return f"job {job}: " in told
+
+    cluster.until(collected, "nothing is decided")
+    facts = cluster.facts(job)
+    if requeued:
+        assert f"job {job}: restart without {cluster.node}. hw.nvlink is a fault of the host" in told
+        assert (facts["JobState"], facts["Restarts"], facts["ExcNodeList"]) == ("PENDING", "1", cluster.node)
+    else:
+        assert f"job {job}: stop. cuda.oom is certain" in told
+        assert (facts["JobState"], facts["Restarts"]) == ("FAILED", "0")
+    with urllib.request.urlopen(f"{service.url}/api/v1/decisions?job_id={job}") as answer:
+        (decision,) = json.load(answer)["items"]
+    assert (decision["mode"], decision["hosts"]) == ("enforce", [cluster.node] if requeued else [])
+    cluster.run("scancel", job)
+
+
 def test_a_requeued_attempt_is_not_the_next_one(cluster: Cluster, service: LiveServer) -> None:
     job = cluster.submit("#!/bin/bash\necho 'step 1 loss 2.5'\nsleep 600\n", "--output=requeued-%j.out")
     cluster.until(lambda: cluster.facts(job).get("JobState") == "RUNNING", "the job does not start")

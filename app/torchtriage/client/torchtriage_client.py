@@ -48,6 +48,7 @@ _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 _LOG_NAME = re.compile(r"(\.(log|out|err|txt|jsonl?|std(out|err)|[oe]\d+)(\.\d+)?(\.gz|\.zst)?|/[^.]+)$", re.I)
 _KINDS = ("explained", "unexplained", "healthy", "inconclusive")
 _INCONCLUSIVE = 13
+_DECIDED = {"stop": 11, "wait": 14}  # exit status; all others are restarts
 _NOT_FAILED = ("healthy", "inconclusive")  # as far as the log tells
 
 
@@ -507,6 +508,33 @@ def post(
         raise Undelivered(f"{settings.url}: {str(error) or type(error).__name__}") from None
 
 
+def decision_of(settings: Settings, incident: dict[str, Any]) -> dict[str, Any]:
+    """-> what the service decides about the attempt that an incident is of: stop, restart or wait, and with which hosts
+    and checkpoint. Raises Undelivered."""
+    import http.client
+    import urllib.error
+    import urllib.request
+
+    body = json.dumps({"incident": incident["id"]}).encode()
+    headers = {"Content-Type": "application/json", "User-Agent": "torchtriage-client/" + __version__}
+    if settings.token:
+        headers["Authorization"] = "Bearer " + settings.token
+    address = f"{settings.url}/api/v1/decision?wait={settings.wait:g}"
+    request = urllib.request.Request(address, body, headers, method="POST")
+    try:
+        with _opener().open(request, timeout=settings.wait + 30) as answer:
+            found = json.loads(answer.read(64 * MB))
+        if not isinstance(found, dict) or "action" not in found:
+            raise Undelivered(f"{settings.url} does not answer as torchtriage does")
+        return found
+    except urllib.error.HTTPError as error:
+        raise _refusal(settings.url, error) from None
+    except urllib.error.URLError as error:
+        raise Undelivered(f"{settings.url} can't be reached: {error.reason}") from None
+    except (http.client.HTTPException, OSError, ValueError) as error:
+        raise Undelivered(f"{settings.url}: {str(error) or type(error).__name__}") from None
+
+
 def _refusal(url: str, error: Any) -> Undelivered:
     reason = ""
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
@@ -643,8 +671,27 @@ def _hosts(action: dict[str, Any]) -> list[str]:
     return [host for host in action.get("exclude_hosts") or [] if re.fullmatch(form, str(host))]
 
 
-def for_shell(incident: dict[str, Any]) -> str:
-    """-> the advice as variables, for `eval`."""
+def restarts(decision: dict[str, Any]) -> bool:
+    """-> whether the job is to be started again, and not in a dry run."""
+    return decision.get("mode") == "enforce" and str(decision.get("action")).startswith("restart")
+
+
+def hosts_of(decision: dict[str, Any]) -> list[str]:
+    """-> the hosts that a decision leaves out."""
+    return _hosts({"exclude_hosts": decision.get("hosts")})
+
+
+def decided(decision: dict[str, Any]) -> str:
+    """-> a decision as one line for people."""
+    hosts = ",".join(hosts_of(decision))
+    where = f" without {hosts}" if hosts else ""
+    dry = " (dry run)" if decision.get("mode") != "enforce" else ""
+    action = str(decision.get("action")).replace("-excluding", "").replace("-from-checkpoint", " from a checkpoint")
+    return re.sub(r"[\x00-\x1f\x7f]", "", f"{action}{where}{dry}. {decision.get('reason')}")[:600]
+
+
+def for_shell(incident: dict[str, Any], decision: dict[str, Any] | None = None) -> str:
+    """-> the advice, and a decision where there is one, as variables for `eval`."""
     verdict = incident.get("verdict") or {}
     action = verdict.get("action") or {}
     shown = {
@@ -655,6 +702,14 @@ def for_shell(incident: dict[str, Any]) -> str:
         "EXCLUDE": ",".join(_hosts(action)),
         "INCIDENT": incident.get("url"),
     }
+    if decision is not None:
+        shown.update(
+            EXCLUDE=",".join(hosts_of(decision)),
+            DECISION=decision.get("action"),
+            MODE=decision.get("mode"),
+            CHECKPOINT=decision.get("checkpoint"),
+            REASON=decision.get("reason"),
+        )
     return "\n".join("TORCHTRIAGE_{}={}".format(name, shlex.quote(str(value or ""))) for name, value in shown.items())
 
 
@@ -1227,16 +1282,20 @@ def deliver_now(settings: Settings, path: str) -> dict[str, Any]:
     return incident
 
 
-def answer(incident: dict[str, Any], options: argparse.Namespace) -> int:
-    """Prints the verdict in the form that was asked for -> the exit status."""
+def answer(settings: Settings, incident: dict[str, Any], options: argparse.Namespace) -> int:
+    """Prints the verdict in the form that was asked for, and what is decided -> the exit status. Raises Undelivered."""
+    decision = decision_of(settings, incident) if options.decide else None
     if options.json:
-        print(json.dumps(incident))
+        print(json.dumps(incident if decision is None else {**incident, "decision": decision}))
     elif options.shell:
-        print(for_shell(incident))
+        print(for_shell(incident, decision))
     else:
-        show(told(incident), sys.stdout)
+        lines = told(incident)
+        show(lines if decision is None else [*lines, "  decision: " + decided(decision)], sys.stdout)
     if not options.exit_code:
         return 0
+    if decision is not None:
+        return _DECIDED.get(str(decision.get("action")), 10)
     status = status_of(incident)
     return 1 if status is None else status
 
@@ -1244,6 +1303,11 @@ def answer(incident: dict[str, Any], options: argparse.Namespace) -> int:
 def add_report_options(parser: argparse.ArgumentParser) -> None:
     """The options of everything that reports what exists."""
     add_options(parser)
+    parser.add_argument(
+        "--decide",
+        action="store_true",
+        help="ask whether to start the job again, too; --exit-code then gives 10 restart, 11 stop, 14 wait",
+    )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="print the incident as JSON")
     how.add_argument("--shell", action="store_true", help="print the advice as variables, for eval")
@@ -1317,7 +1381,7 @@ def _flush(settings: Settings) -> int:
 
 def _report(settings: Settings, options: argparse.Namespace) -> int:
     try:
-        return answer(report(settings, options.paths, *facts_here()), options)
+        return answer(settings, report(settings, options.paths, *facts_here()), options)
     except (OSError, ValueError, Undelivered) as error:
         say(str(error))
         return 2 if isinstance(error, (FileNotFoundError, ValueError)) else 1
