@@ -35,6 +35,8 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("ix_decisions_job_id", "decisions", ["job_id", "cluster", "attempt"])
+    op.create_index("ix_decisions_action", "decisions", ["action", "number"])
+    op.create_index("ix_decisions_grade", "decisions", ["grade", "number"])
 
 
 def downgrade() -> None:

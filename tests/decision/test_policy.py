@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
+from tests.built_in import built_in_knowledge
 from torchtriage.decision.policy import CauseRule, load_policy
 from torchtriage.errors import SettingError
 
@@ -73,3 +75,9 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     large.write_text("# " + "x" * (1 << 20))
     with pytest.raises(SettingError, match="larger than"):
         load_policy(large)
+
+
+def test_the_causes_of_the_default_policy_are_entries() -> None:
+    entries = built_in_knowledge().entries
+    for rule in load_policy().causes:
+        assert [entry for entry in entries if fnmatchcase(entry, rule.pattern)], rule.pattern

@@ -17,6 +17,9 @@ class DecisionRow(Base):
     __tablename__ = "decisions"
     __table_args__ = (
         Index("ix_decisions_job_id", "job_id", "cluster", "attempt"),  # those that a later attempt grades
+        # Lists go by number; each filter has an index in that order.
+        Index("ix_decisions_action", "action", "number"),
+        Index("ix_decisions_grade", "grade", "number"),
         {"sqlite_autoincrement": True},
     )
 
