@@ -252,6 +252,16 @@ def test_a_command_that_cannot_be_started_is_told_as_a_shell_does(runner: Runner
     assert runner.run("--restarts", "1")[0] == 2
 
 
+def test_without_a_place_for_the_copy_the_command_just_runs(runner: Runner) -> None:
+    full = (
+        "import sys, tempfile; tempfile.tempdir = '/nowhere'; from torchtriage.cli.main import main; sys.exit(main())"
+    )
+    command = [sys.executable, "-c", full, "run", "--", "sh", "-c", "echo ran; kill -TERM $$"]
+    done = subprocess.run(command, env=runner.environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (-signal.SIGTERM, "ran\n")
+    assert done.stderr.startswith("torchtriage: nothing can be kept of the output, so the command just runs: ")
+
+
 def test_two_dashes_of_the_command_stay(runner: Runner) -> None:
     assert runner.run("--", "printf", "%s ", "a", "--", "b") == (0, "a -- b ", "")
 

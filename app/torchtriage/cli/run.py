@@ -70,8 +70,8 @@ def run(options: argparse.Namespace) -> int:
     -> 126 or 127 where it can't be started. Raises BadInput, SettingError, before it is.
     """
     from torchtriage.cli.decision_report import history_in, policy_of
-    from torchtriage.cli.supervise import hold_signals
-    from torchtriage.client.torchtriage_client import leave
+    from torchtriage.cli.supervise import NotKept, hold_signals, release_signals
+    from torchtriage.client.torchtriage_client import leave, replace_by
 
     command = options.words[1:] if options.words[:1] == ["--"] else options.words
     if not command:
@@ -81,14 +81,19 @@ def run(options: argparse.Namespace) -> int:
         policy = replace(policy, restarts=max(0, options.restarts))
     history = list(history_in(options.history, missing=True))
     hold_signals()
-    with tempfile.TemporaryDirectory(prefix="torchtriage-run-") as folder:
-        try:
-            ended = _Attempts(command, options, policy, history, folder).until_the_end()
-        except OSError as error:
-            _say(f"{command[0]}: {error.strerror}")
-            return 127 if isinstance(error, FileNotFoundError) else 126
-        for stream in ended.open:
-            stream.pass_on_alone()
+    try:
+        with tempfile.TemporaryDirectory(prefix="torchtriage-run-") as folder:
+            try:
+                ended = _Attempts(command, options, policy, history, folder).until_the_end()
+            except OSError as error:
+                _say(f"{command[0]}: {error.strerror}")
+                return 127 if isinstance(error, FileNotFoundError) else 126
+            for stream in ended.open:
+                stream.pass_on_alone()
+    except (NotKept, OSError) as error:
+        _say(f"nothing can be kept of the output, so the command just runs: {error}")
+        release_signals()
+        return replace_by(command)
     leave(ended.status)
     raise AssertionError("left already")
 

@@ -24,6 +24,10 @@ _BLOCKED = {*_WAITED, signal.SIGTTOU}  # the latter: a group in the background t
 _PR_SET_PDEATHSIG = 1
 
 
+class NotKept(Exception):
+    """There is no place for a copy of the output."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """How a command ended: its status, negative for a signal; whether somebody told it to end, rather than it failing;
@@ -46,6 +50,11 @@ def hold_signals() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
 
 
+def release_signals() -> None:
+    """They come as before."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED)
+
+
 def told_to_end(seconds: float) -> bool:
     """Waits -> whether somebody told this process to end meanwhile, or before."""
     return signal.sigtimedwait(_TOLD_TO_END, seconds) is not None
@@ -53,9 +62,12 @@ def told_to_end(seconds: float) -> bool:
 
 def supervise(command: Sequence[str], environment: Mapping[str, str], folder: str) -> Ended:
     """Runs a command to its end -> how that was. `folder` is for the copy of its output, which holds the beginning and
-    the end where it is long. Raises OSError where the command can't be started.
+    the end where it is long. Raises NotKept before the command is started, OSError where it can't be.
     """
-    outputs = streams(tempfile.mkdtemp(dir=folder))
+    try:
+        outputs = streams(tempfile.mkdtemp(dir=folder))
+    except OSError as error:
+        raise NotKept(str(error)) from error
     terminal = _Terminal()
     child = subprocess.Popen(
         command,
