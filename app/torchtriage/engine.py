@@ -17,6 +17,7 @@ from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.library_message import Printed, library_message, printed_by
 from torchtriage.answer.failure_facts.registry import failure_facts
 from torchtriage.answer.reasons import because_of, tell
+from torchtriage.answer.run_events import host_ranks, last_progress, run_events
 from torchtriage.answer.run_facts import run_facts, suspect_ranks
 from torchtriage.answer.timeline import timeline
 from torchtriage.answer.verdict import attempts, candidates, cascades, root_cause, with_telling
@@ -38,6 +39,7 @@ from torchtriage.parsing.registry import EXTRACTORS, Kinds
 from torchtriage.reading.redaction.redact import keep_compiled, redact
 from torchtriage.reading.redaction.redact_values import without_secrets
 from torchtriage.reading.sources import Run
+from torchtriage.reading.windows import HEAD
 
 if TYPE_CHECKING:
     from torchtriage.answer.explain_match import Why
@@ -90,7 +92,7 @@ class Engine:
         steps.did("matches", *_entries(reading))
         choice = choose(reading)
         steps.did("cause", *_cause(choice))
-        found = self._found(run, reading, choice, lang, known, redact if redacting else str)
+        found = self._found(run, reading, choice, lang, known, redact if redacting else str, read.stats.bytes)
         # Last, as lines are decoded on the way: what is in a file in base64 is plain here.
         verdict = self._explained(without_secrets(found) if redacting else found, lang)
         before = tuple(map(_earlier_run, earlier))
@@ -115,11 +117,14 @@ class Engine:
         lang: Language,
         known: Mapping[str, str],
         shown: Callable[[str], str],
+        size: int,
     ) -> Verdict:
-        """-> the verdict as the log tells it, without what the knowledge base says about it."""
+        """-> the verdict as the log tells it, without what the knowledge base says about it. `size`: bytes of the log; in
+        a long one, lines of progress go by unread, so that no rank's last one is known."""
         filling = {name: value for name, value in known.items() if name not in _OF_JOB}
         root, rank_rule = root_cause(choice, reading, filling, shown) if choice.root else (None, None)
-        told = run_facts(reading, choice)
+        placed, came = host_ranks(reading), last_progress(reading) if size <= HEAD else ()
+        told = replace(run_facts(reading, choice), host_ranks=placed, last_progress=came)
         marks = timeline(choice, reading, root)
         facts: tuple[Fact, ...] = ()
         answer: Answer | None = None
@@ -150,6 +155,7 @@ class Engine:
             engine=VERSION,
             knowledge=self.knowledge.digest,
             timeline=marks,
+            events=run_events(choice, reading, shown),
             facts=facts,
             answer=answer,
         )

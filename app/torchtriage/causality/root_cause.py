@@ -274,6 +274,11 @@ def _went_on(warnings: list[Finding], reading: Reading) -> bool:
     return len(below) > PRINTED_BELOW_WARNING and not said and not is_by_a_person(paste, reading.environment.signs)
 
 
+def from_kernel(line: Line) -> bool:
+    """-> whether the kernel of a host printed the line, as dmesg and syslog have it."""
+    return bool(_KERNEL.match(line.raw))
+
+
 def _instant(line: Line) -> str | None:
     """-> the second in which the kernel printed the line, None for another writer's: what it prints at once, as the
     registers and the call trace below a message, is of one piece."""

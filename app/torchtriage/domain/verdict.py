@@ -175,6 +175,45 @@ class RankMark:
     waited: float | None = None
 
 
+_NO_RANKS = RankSet()
+
+
+@dataclass(frozen=True)
+class RunEvent:
+    """Something other than progress that lines of the run tell, once for all ranks that showed an equal one.
+
+    `kind` is who speaks: kernel, scheduler, watchdog, launcher, exit (a process ended) or program. `standing` is what
+    it is to the verdict: cause, consequence, survived (the run went on), or unknown (no sign knows it). `until` is the
+    latest of several times; times are written as a RankMark's. `host` is told where it is one. `count` is how often the
+    same was told, and `text` the first of its lines, without secrets and cut.
+    """
+
+    kind: str
+    standing: str
+    line: int
+    text: str
+    file: str | None = None
+    time: str | None = None
+    until: str | None = None
+    ranks: RankSet = _NO_RANKS
+    host: str | None = None
+    entry: str | None = None
+    attempt: int = 0
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class LastProgress:
+    """The last progress that ranks showed before the run ended: those that came to the same step, and the last of their
+    lines."""
+
+    ranks: RankSet
+    step: int | None
+    line: int
+    file: str | None = None
+    time: str | None = None
+
+
 @dataclass(frozen=True)
 class Action:
     """What a machine should do: `advice` is retry, retry-elsewhere, fix-first or none; `retry` yes, no or once."""
@@ -243,8 +282,10 @@ class RunFacts:
     `versions` are printed ones; `versions_inferred` holds ranges (`>=2.3,<2.5`) that the forms of lines leave open.
     `phase` is what the run did when its root cause happened; `seconds_after_failure` is the time from there to the
     last line that tells one. `checkpoints` are the newest that were written before the root cause, `checkpoint` is the
-    last of them. `progress` is how the run went on, of the rank that tells the most. `suspect_ranks` are held
-    responsible, by dumps, stacks or the log; empty where that is not known. `sources` is what each file was taken for.
+    last of them. `progress` is how the run went on, of the rank that tells the most. `last_progress` is how far each
+    rank came, told of short logs only, and `host_ranks` which ranks ran on a host, as far as lines tell.
+    `suspect_ranks` are held responsible, by dumps, stacks or the log; empty where that is not known. `sources` is what
+    each file was taken for.
     """
 
     launcher: str | None = None
@@ -262,6 +303,8 @@ class RunFacts:
     checkpoints: tuple[Checkpoint, ...] = ()
     checkpoint: Checkpoint | None = None
     progress: ProgressCurve | None = None
+    last_progress: tuple[LastProgress, ...] = ()
+    host_ranks: dict[str, RankSet] = field(default_factory=dict)
     suspect_ranks: tuple[int, ...] = ()
     sources: tuple[Source, ...] = ()
 
@@ -320,6 +363,7 @@ class Verdict:
     engine: str
     knowledge: str
     timeline: tuple[RankMark, ...] = ()
+    events: tuple[RunEvent, ...] = ()
     facts: tuple[Fact, ...] = ()
     answer: Answer | None = None
 

@@ -219,6 +219,11 @@ class Environment:
             self._attempt = lines[-1].attempt
         self._newest.extend(lines[-_MOST_PROGRESS:])
 
+    @property
+    def last_progress_lines(self) -> dict[int, Line]:
+        """The last line of progress of each rank that a line names."""
+        return self._progressed_of
+
     def last_progress(self, rank: int) -> Position | None:
         """-> where the last progress of a rank stands."""
         line = self._progressed_of.get(rank)

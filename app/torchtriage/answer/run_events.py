@@ -1,0 +1,189 @@
+"""What a run tells beside its steps, for its timeline: a choice and what was read in; events, which ranks ran where and
+how far each came out. All of it is bounded, however many ranks and failures there are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from heapq import nsmallest
+from itertools import chain, islice
+from typing import NamedTuple
+
+from torchtriage.answer.run_facts import told_at
+from torchtriage.causality.findings import Finding, that_failed
+from torchtriage.causality.reading import Reading
+from torchtriage.causality.root_cause import Choice, from_kernel
+from torchtriage.causality.trailing_errors import FileEnd, trailing_errors
+from torchtriage.domain.entry import Role
+from torchtriage.domain.event import Event, EventSource, Where
+from torchtriage.domain.host import host_name
+from torchtriage.domain.line import Line, Position
+from torchtriage.domain.rank_set import RankSet
+from torchtriage.domain.verdict import LastProgress, RunEvent
+from torchtriage.facts import progress
+
+MOST = 32  # events
+MOST_STEPS = 16  # groups of ranks that came to the same step
+MOST_HOSTS = 256
+_LONGEST = 160  # characters of a line
+_MOST_UNKNOWN = 8
+_MOST_ENDS = 64  # files whose last lines are looked at
+_WATCHED = frozenset({EventSource.COLLECTIVE, EventSource.COLLECTIVE_MISMATCH, EventSource.HANG})
+_LAUNCHED = frozenset(
+    {EventSource.LAUNCHER, EventSource.ELASTIC_AGENT, EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE}
+)
+_WHOLE_JOB = (Role.WHOLE_JOB, Role.CANCELLED, Role.REJECTED, Role.NOT_STARTED)
+# What is left out last where there are too many.
+_STANDINGS = ("cause", "unknown", "consequence", "survived")
+_KINDS = ("kernel", "scheduler", "program", "watchdog", "launcher", "exit")
+
+
+class _Key(NamedTuple):
+    standing: str
+    kind: str
+    entry: str | None
+    attempt: int
+    host: str | None
+    finding: int | None
+
+
+def run_events(choice: Choice, reading: Reading, shown: Callable[[str], str]) -> tuple[RunEvent, ...]:
+    """-> what went wrong or was warned of, in the log's order, the first failure among it. `shown` is what is done to a
+    line before it is cut."""
+    survived = {id(finding) for finding in choice.survived}
+    alike: dict[_Key, list[Finding]] = defaultdict(list)
+    for finding in sorted((*choice.live, *choice.survived), key=lambda finding: finding.position):
+        alike[_key(finding, _standing(finding, choice, survived))].append(finding)
+    kept = nsmallest(MOST, alike.items(), key=_weight)
+    known = [(part[0].position, _told(part, key.standing, key.kind, reading, shown)) for key, part in kept]
+    places = {event.line.position for finding in reading.findings for event in (finding.event, *finding.samples)}
+    room = min(MOST - len(known), _MOST_UNKNOWN)
+    new = (event for event in _unread(reading, choice) if event.line.position not in places)
+    known += [(event.line.position, _unknown(event, reading, shown)) for event in islice(new, room)]
+    return tuple(event for _, event in sorted(known, key=lambda one: one[0]))
+
+
+def last_progress(reading: Reading) -> tuple[LastProgress, ...]:
+    """-> how far each rank came, those that came least far first; empty where lines name no rank. Only for a log that
+    was read whole: else a rank's later lines may have gone by."""
+    by_step: dict[int | None, list[tuple[int, Line]]] = defaultdict(list)
+    for rank, line in reading.environment.last_progress_lines.items():
+        by_step[progress.step(progress.newest(line.text))].append((rank, line))
+    groups = sorted(by_step.items(), key=lambda group: (group[0] is None, group[0] or 0))
+    if len(groups) > MOST_STEPS:
+        most = [one for _, group in groups[MOST_STEPS - 1 :] for one in group]
+        groups = [*groups[: MOST_STEPS - 1], (groups[-1][0], most)]
+    return tuple(_last(step, group, reading) for step, group in groups)
+
+
+def host_ranks(reading: Reading) -> dict[str, RankSet]:
+    """-> the ranks on each host, as far as lines tell; of more than MOST_HOSTS hosts those on which something went
+    wrong, and the first ones. Empty where the numbers are those of nodes."""
+    on: dict[str, set[int]] = defaultdict(set)
+    for rank, host in reading.environment.host_of.items():
+        on[host].add(rank)
+    troubled: dict[str, None] = {}
+    for finding in that_failed(reading.findings):
+        for event in (finding.event, *finding.samples):
+            named = host_name(event.host)
+            if named and event.rank is not None and event.rank not in reading.environment.host_of:
+                on[named].add(event.rank)
+            if named:
+                troubled.setdefault(named)
+    ranks = max(len(reading.ranks), reading.environment.world_size or 0)
+    if all(len(known) == 1 for known in on.values()) and ranks > len(on):
+        return {}
+    kept = islice(dict.fromkeys(chain((host for host in troubled if host in on), on)), MOST_HOSTS)
+    return {host: RankSet.of(on[host]) for host in sorted(kept, key=lambda host: min(on[host]))}
+
+
+def _key(finding: Finding, standing: str) -> _Key:
+    """-> what findings that make one event have in common: what one entry says of rank after rank is one, what no entry
+    knows is one each."""
+    kind = _kind(finding.event, finding)
+    host = host_name(finding.event.host) if kind in ("kernel", "scheduler") else None
+    alone = standing == "cause" or (finding.entry is None and kind != "exit")
+    return _Key(standing, kind, finding.entry, finding.attempt, host, id(finding) if alone else None)
+
+
+def _weight(alike: tuple[_Key, list[Finding]]) -> tuple[int, int, Position]:
+    """-> what comes first is kept."""
+    key, findings = alike
+    return _STANDINGS.index(key.standing), _KINDS.index(key.kind), findings[0].position
+
+
+def _standing(finding: Finding, choice: Choice, survived: set[int]) -> str:
+    if finding is choice.root:
+        return "cause"
+    weak = finding.match is not None and finding.match.weak
+    before = choice.root is None or finding.position < choice.root.position
+    if id(finding) in survived or (weak and before):
+        return "survived"
+    unread = finding.match is None and finding.event.where in (Where.EXCEPTION, Where.LINE)
+    return "unknown" if unread and finding.event.source not in _LAUNCHED else "consequence"
+
+
+def _kind(event: Event, finding: Finding | None = None) -> str:
+    """-> who speaks, by the form of the line and by the role of the entry that it shows."""
+    if from_kernel(event.line) or (event.source is EventSource.DEVICE_ERROR and event.text.startswith("NVRM: ")):
+        return "kernel"
+    if event.source is EventSource.SLURM:
+        return "scheduler"
+    if event.source in _WATCHED:
+        return "watchdog"
+    if event.source in _LAUNCHED or (finding and finding.has_role(Role.LAUNCHER_ECHO)):
+        return "launcher"
+    if finding and any(map(finding.has_role, _WHOLE_JOB)):
+        return "scheduler"
+    return "exit" if event.where is Where.EXIT else "program"
+
+
+def _told(findings: list[Finding], standing: str, kind: str, reading: Reading, shown: Callable[[str], str]) -> RunEvent:
+    first, dated = findings[0], reading.environment.span.dated
+    line, time = first.event.line, dated(told_at(first) or first.around[0] or first.around[1])
+    ranks, hosts, times = set[int](), set[str | None](), set[str | None]()
+    for one in findings:
+        ranks |= one.ranks or {rank for rank in (one.event.rank,) if rank is not None}
+        hosts |= {host_name(name) for name in (one.event.host, *one.hosts)}
+        times |= {dated(place.time) for place in one.places.values()} | {dated(one.event.time)}
+    last = max(filter(None, times), default=time)
+    named = hosts - {None}
+    return RunEvent(
+        kind=kind,
+        standing=standing,
+        line=line.number,
+        text=shown(line.raw.strip())[:_LONGEST],
+        file=line.file,
+        time=time,
+        until=last if last != time else None,
+        ranks=RankSet.of(ranks),
+        host=named.pop() if len(named) == 1 else None,
+        entry=first.entry,
+        attempt=first.attempt,
+        count=sum(max(one.count, 1) for one in findings),
+    )
+
+
+def _unread(reading: Reading, choice: Choice) -> Iterator[Event]:
+    """Yields what its writer called an error and nothing has read: in a short log anywhere, else at the files' ends."""
+    if choice.root is None:
+        return iter(())
+    ends: Iterable[FileEnd] = reading.file_ends[:_MOST_ENDS]
+    if reading.paste is not None:
+        ends = [tuple((line, line.position in reading.claimed) for line in reading.paste)]
+    return trailing_errors(ends, reading.environment, failed=True)
+
+
+def _unknown(event: Event, reading: Reading, shown: Callable[[str], str]) -> RunEvent:
+    line = event.line
+    return RunEvent(
+        _kind(event), "unknown", line.number, shown(line.raw.strip())[:_LONGEST], line.file,
+        reading.environment.span.dated(line.time), ranks=RankSet.of(() if line.rank is None else (line.rank,)),
+        host=host_name(line.host), attempt=line.attempt,
+    )  # fmt: skip
+
+
+def _last(step: int | None, group: list[tuple[int, Line]], reading: Reading) -> LastProgress:
+    line = max((line for _, line in group), key=lambda line: line.position)
+    ranks = RankSet.of(rank for rank, _ in group)
+    return LastProgress(ranks, step, line.number, line.file, reading.environment.span.dated(line.time))
