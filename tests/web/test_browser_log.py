@@ -131,9 +131,11 @@ def test_words_are_found_forwards_and_backwards(page: Page, log: str) -> None:
     page.get_by_role("button", name="Previous", exact=True).click()
     page.locator(f"#L{LINES // 2 + 4}.focus").wait_for()
     page.keyboard.press("n")
-    page.get_by_text("No more matches.").wait_for()
-    page.get_by_role("link", name="Search from the beginning").click()
+    page.get_by_text("Continued from the beginning.").wait_for()
     page.locator(f"#L{LINES // 2 + 4}.focus").wait_for()
+    page.locator("#q").fill("in no line of it")
+    page.keyboard.press("Enter")
+    page.get_by_text("No more matches.").wait_for()
     page.locator("#q").fill("waits at 7999 ")
     page.get_by_role("button", name="Previous", exact=True).click()
     page.get_by_role("link", name="Search from the end").click()
@@ -149,6 +151,64 @@ def test_the_next_error_is_found(page: Page, log: str) -> None:
     page.locator("body").press("e")
     page.locator(f"#L{LINES // 2 + 505}.focus .c-red.bold").wait_for()
     assert "<b>" in page.locator(f"#L{LINES // 2 + 505}").inner_text()
+
+
+def test_all_hits_of_a_regex_are_counted_and_listed(page: Page, log: str) -> None:
+    page.goto(log)
+    page.locator("#q").fill(r"at step (12|13)\d\d ")
+    page.get_by_label("Regex").check()
+    page.get_by_role("button", name="All", exact=True).click()
+    there_are(page.locator("#found .hits li"), 200)
+    page.get_by_role("status").get_by_text("200 matching lines").wait_for()
+    there_are(page.locator(".map .hit"), 200)
+    page.locator("#found .hits a").nth(1).click()
+    page.locator("#L1202.focus mark").wait_for()
+    assert page.locator("#L1202 mark").inner_text() == "at step 1201 "
+    assert "regex=1" in page.url
+    page.keyboard.press("Escape")
+    assert page.locator("#found").is_hidden()
+
+
+def test_a_regex_that_cannot_be_used_is_told_at_its_field(page: Page, log: str) -> None:
+    page.goto(log)
+    page.get_by_label("Regex").check()
+    page.locator("#q").fill("(unclosed")
+    page.keyboard.press("Enter")
+    page.get_by_role("alert").get_by_text("the regular expression cannot be used: missing ): (unclosed").wait_for()
+    assert page.locator("#q").input_value() == "(unclosed"
+    assert page.locator("#q").get_attribute("aria-invalid") == "true"
+
+
+def test_escape_gives_the_focus_back_to_the_line(page: Page, log: str) -> None:
+    page.goto(f"{log}?line=6000#L6000")
+    page.keyboard.press("/")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.closest('li').id") == "L6000"
+
+
+def test_a_range_in_the_address_is_in_view_and_stays(page: Page, log: str) -> None:
+    page.goto(f"{log}?line=6000-6004")
+    page.wait_for_function("document.querySelectorAll('ol.piece').length > 1")  # more lines have come below
+    assert in_view(page, 6000)
+    assert page.url.endswith("?line=6000-6004")
+    assert page.locator("#said").inner_text().startswith("Lines 6,000–6,004 selected")
+
+
+def test_long_lines_are_broken_or_not(browser: Browser, log: str) -> None:
+    with browser.new_context(viewport={"width": 390, "height": 844}) as context:
+        page = context.new_page()
+        page.goto(f"{log}?line={LINES // 2 + 4}")
+        line = page.locator(f"#L{LINES // 2 + 4} code")
+        high = line.bounding_box()
+        page.get_by_text("Do not wrap lines").click()
+        low = line.bounding_box()
+        assert high is not None
+        assert low is not None
+        assert low["height"] < high["height"]
+        assert "wrap=0" in page.url
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390  # The lines scroll, not the page.
+        page.reload()
+        page.locator(".viewer.unwrapped").wait_for()
 
 
 def test_one_rank_alone(page: Page, log: str) -> None:
@@ -207,6 +267,9 @@ def test_all_of_it_works_without_script(browser: Browser, log: str) -> None:
         page.get_by_role("button", name="Next ↓").click()
         page.get_by_role("link", name="Search from the beginning").click()
         page.get_by_role("status").get_by_text("No more matches.", exact=True).wait_for()
+        page.get_by_label("Search this log").fill("very same warning")
+        page.get_by_role("button", name="All", exact=True).click()
+        there_are(page.locator("#found .hits li"), 30)
         page.get_by_label("rank", exact=True).fill("2")
         page.get_by_label("Line", exact=True).fill("500")
         page.locator("#goto button").click()

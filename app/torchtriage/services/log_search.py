@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import re2
@@ -14,11 +14,13 @@ from torchtriage.reading.block_features import ERRORS, OF_RANK, BlockFeatures
 from torchtriage.reading.prefixes.learned import Labels
 from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
 from torchtriage.reading.prefixes.strip import learn_labels, strip_prefixes
+from torchtriage.services.line_patterns import line_pattern
 from torchtriage.services.service import Service
 
 SECONDS = 0.5  # of one look; anyone who wants to know more asks again from where it ended
 _SAMPLE = 200  # first lines of a file, which tell how its lines are labelled
 _LONGEST = 16 << 10  # bytes of a line that are shown
+_LONGEST_HIT = 300  # and of one in a list of hits
 _PREFIX = 400  # characters of a line in which its rank stands
 _NEAR = 1 << 16  # bytes that a look backwards takes first
 _BARE = frozenset({"short", "local", "number", "pals", "bracket"})  # labels with a number that nothing says is a rank
@@ -26,11 +28,24 @@ _BARE = frozenset({"short", "local", "number", "pals", "bracket"})  # labels wit
 
 @dataclass(frozen=True, slots=True)
 class LineQuery:
-    """What a line must have: words (any case), the look of an error, a rank. None and False leave it open."""
+    """What a line must have: words (any case), which may be a regular expression, the look of an error, a rank. None
+    and False leave it open."""
 
     words: str | None = None
     error: bool = False
     rank: int | None = None
+    regex: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The first lines that were found, and how many there are from the start to `looked`; `ended` is whether that was
+    the log's end."""
+
+    lines: tuple[StoredLine, ...]
+    count: int
+    looked: int
+    ended: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +116,8 @@ def _labels(lines: Callable[[str, int, int], list[StoredLine]], sha256: str) -> 
 def find(
     service: Service, incident: Incident, file: StoredFile, sought: LineQuery, start: int, back: bool = False
 ) -> Found:
-    """-> the next line from `start` on that is sought, or the one before it. Raises NotFound, StorageUnavailable."""
+    """-> the next line from `start` on that is sought, or the one before it. Raises NotFound, StorageUnavailable, and
+    BadInput for a regular expression that cannot be used."""
     until = time.monotonic() + SECONDS
     fits = _fits(service, incident, file, sought)
     pattern = _pattern(service, incident, file, sought)
@@ -117,6 +133,30 @@ def find(
         if time.monotonic() > until:
             return Found(None, looked, looked <= 1 if back else looked >= file.lines)
     return Found(None, 1 if back else max(file.lines, 1), True)
+
+
+def find_all(service: Service, incident: Incident, file: StoredFile, sought: LineQuery, start: int, most: int) -> Hits:
+    """-> the first `most` lines from `start` on that are sought, each cut, and how many there are, as far as the time
+    goes. Raises as `find`."""
+    if not 1 <= start <= file.lines:
+        return Hits((), 0, max(file.lines, 1), True)
+    until = time.monotonic() + SECONDS
+    fits, pattern = _fits(service, incident, file, sought), _pattern(service, incident, file, sought)
+    lines: list[StoredLine] = []
+    count = 0
+    for first, text in service.blobs.segments(file.sha256, start, False, _wanted(service, incident, file, sought)):
+        for number, raw in _forwards(pattern, first, text, start):
+            if fits(raw):
+                count += 1
+                if len(lines) < most:
+                    shown = raw[:_LONGEST_HIT].decode("utf-8", "replace").removesuffix("\r")
+                    lines.append(StoredLine(number, shown, len(raw) > _LONGEST_HIT))
+            if time.monotonic() > until:
+                return Hits(tuple(lines), count, number, number >= file.lines)
+        looked = first + text.count(b"\n")
+        if time.monotonic() > until:
+            return Hits(tuple(lines), count, min(looked, file.lines), looked >= file.lines)
+    return Hits(tuple(lines), count, max(file.lines, 1), True)
 
 
 def stream(
@@ -152,6 +192,10 @@ def stream(
 
 
 def _fits(service: Service, incident: Incident, file: StoredFile, sought: LineQuery) -> Callable[[bytes], bool]:
+    if sought.words and sought.regex:  # A hit of the block may go over the line's end.
+        alone = _fits(service, incident, file, replace(sought, regex=False))
+        pattern = line_pattern(sought.words, True)
+        return lambda raw: bool(pattern.search(raw)) and alone(raw)
     if sought.rank is None:
         return lambda raw: True
     known = writers(service, incident, file)
@@ -171,7 +215,7 @@ def _wanted(
 def _pattern(service: Service, incident: Incident, file: StoredFile, sought: LineQuery) -> re2._Regexp:
     """-> what any line that is sought has at least."""
     if sought.words:
-        return re2.compile(b"(?i)" + re2.escape(sought.words.encode("utf-8", "replace")))
+        return line_pattern(sought.words, sought.regex)
     if sought.error:
         return re2.compile(f"(?m){ERRORS}".encode())
     least = writers(service, incident, file).pattern(sought.rank) if sought.rank is not None else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from urllib.parse import urlencode
 
@@ -13,8 +13,9 @@ from starlette.responses import RedirectResponse
 from torchtriage.answer.localized_verdict import localized, title_of
 from torchtriage.domain.incident import Incident, StoredFile
 from torchtriage.domain.verdict import Verdict
+from torchtriage.errors import BadInput
 from torchtriage.services.incidents import read_incident
-from torchtriage.services.log_search import Found, LineQuery, find
+from torchtriage.services.log_search import Found, Hits, LineQuery, find, find_all
 from torchtriage.services.service import Service
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.json_responses import Answer
@@ -28,6 +29,8 @@ router = APIRouter()
 _LONGEST_WORDS = 300  # characters
 _PATIENCE = 2.0  # seconds that a page without script looks for a line
 _MOST_MARKS = 200
+_MOST_HITS = 200  # lines of a list of hits
+_ALL = "all"
 _GO = {"next": False, "previous": True, "error": False, "error-back": True}
 
 
@@ -42,8 +45,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """`missed` is set where no line was found; `look_on` is the address at which to look on: where the search ran out
-    of time, or at the other end of the log. None where all was looked at. `back` tells which way was looked."""
+    """`hits` are asked for by `go=all`, and `more_hits` is where to look on for them; `refused` says why the expression
+    cannot be used. `missed` is set where no line was found; `look_on` is the address at which to look on: where the
+    search ran out of time, or at the other end of the log. None where all was looked at. `back` tells which way was
+    looked."""
 
     incident: Incident
     title: str | None
@@ -53,6 +58,17 @@ class LogPage:
     missed: Found | None
     look_on: str | None
     back: bool
+    hits: Hits | None = None
+    more_hits: str | None = None
+    refused: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HitsPage:
+    """Hits as a list of their own, for the page's script."""
+
+    log: LogPiece
+    hits: Hits
 
 
 @router.get("/incidents/{incident_id}/log")
@@ -62,13 +78,18 @@ def log(request: Request, service: ServiceDep, incident_id: str) -> Response:
     wanted = wanted_of(request)
     piece = log_piece(service, found, verdict, wanted)
     go = request.query_params.get("go", "")
-    missed = None
-    if go in _GO and not piece.problem:
+    page = _page(service, request, found, verdict, piece)
+    if piece.problem or go not in (*_GO, _ALL):
+        return render(request, "log.html", page)
+    try:
+        if go == _ALL:
+            return render(request, "log.html", _with_hits(service, request, page))
         hit = _look(service, found, piece, go)
-        if hit.line is not None:
-            return RedirectResponse(piece.at(hit.line, piece.file.name, wanted.rank), HTTPStatus.SEE_OTHER)
-        missed = hit
-    return render(request, "log.html", _page(service, request, found, verdict, piece, missed))
+    except BadInput as error:
+        return render(request, "log.html", replace(page, refused=error.message), HTTPStatus.BAD_REQUEST)
+    if hit.line is not None:
+        return RedirectResponse(piece.at(hit.line, piece.file.name, wanted.rank), HTTPStatus.SEE_OTHER)
+    return render(request, "log.html", replace(page, missed=hit, look_on=_look_on(request, piece, hit)))
 
 
 @router.get("/incidents/{incident_id}/log/piece")
@@ -92,6 +113,18 @@ def find_line(request: Request, service: ServiceDep, incident_id: str) -> Respon
     return Answer({"line": hit.line, "looked": hit.looked, "ended": hit.ended, "lines": file.lines})
 
 
+@router.get("/incidents/{incident_id}/log/hits")
+def hits(request: Request, service: ServiceDep, incident_id: str) -> Response:
+    """Looks half a second for all lines, for the page's script, which asks again from where that ended."""
+    incident = read_incident(service, incident_id)
+    wanted = wanted_of(request)
+    file = next((known for known in incident.log.files if known.name == wanted.file), incident.log.files[0])
+    several = len(incident.log.files) > 1
+    log = LogPiece(incident.id, wanted, file, several, (), 0)
+    told = find_all(service, incident, file, _sought(wanted, _ALL), wanted.first or 1, _MOST_HITS)
+    return render(request, "log_hits.html", HitsPage(log, told))
+
+
 def wanted_of(request: Request) -> Wanted:
     """-> what the address asks for; what is nonsense in it is left out."""
     around, until = lines_asked(request)
@@ -105,6 +138,8 @@ def wanted_of(request: Request) -> Wanted:
         rank=_number(request, "rank"),
         words=words.strip() or None,
         whole=request.query_params.get("whole") == "1",
+        regex=request.query_params.get("regex") == "1",
+        wrap=request.query_params.get("wrap") != "0",
     )
 
 
@@ -129,7 +164,23 @@ def _found(service: Service, incident: Incident, file: StoredFile, sought: LineQ
 
 def _sought(wanted: Wanted, go: str) -> LineQuery:
     error = go.startswith("error") or not wanted.words
-    return LineQuery(None if error else wanted.words, error, wanted.rank)
+    return LineQuery(None if error else wanted.words, error, wanted.rank, wanted.regex)
+
+
+def _with_hits(service: Service, request: Request, page: LogPage) -> LogPage:
+    """-> the page with what is found in the time that a reader waits for it."""
+    piece, until = page.log, time.monotonic() + _PATIENCE
+    start = _number(request, "hits") or 1
+    told = find_all(service, page.incident, piece.file, _sought(piece.wanted, _ALL), start, _MOST_HITS)
+    while not told.ended and len(told.lines) < _MOST_HITS and time.monotonic() < until:
+        room = _MOST_HITS - len(told.lines)
+        more = find_all(service, page.incident, piece.file, _sought(piece.wanted, _ALL), told.looked + 1, room)
+        told = Hits((*told.lines, *more.lines), told.count + more.count, more.looked, more.ended)
+    listed = told.lines[-1].line if told.count > len(told.lines) else told.looked
+    kept = [(name, value) for name, value in request.query_params.multi_items() if name not in ("hits", "lang")]
+    more_hits = None if told.ended and told.count == len(told.lines) else listed + 1
+    address = f"{request.url.path}?{urlencode([*kept, ('hits', more_hits)])}" if more_hits else None
+    return replace(page, hits=told, more_hits=address)
 
 
 def _start(wanted: Wanted, go: str) -> int:
@@ -146,7 +197,6 @@ def _page(
     incident: Incident,
     verdict: Verdict | None,
     piece: LogPiece,
-    missed: Found | None,
 ) -> LogPage:
     root = verdict.root_cause if verdict else None
     lines = max(piece.file.lines, 1)
@@ -157,8 +207,8 @@ def _page(
         outcome=verdict.outcome if verdict else incident.state.value,
         log=piece,
         marks=tuple(Mark(line, kind, 1000 * (line - 1) // lines) for line, kind in list(known.items())[:_MOST_MARKS]),
-        missed=missed,
-        look_on=_look_on(request, piece, missed) if missed else None,
+        missed=None,
+        look_on=None,
         back=_GO.get(request.query_params.get("go", ""), False),
     )
 

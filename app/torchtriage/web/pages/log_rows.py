@@ -9,6 +9,7 @@ from itertools import groupby
 from torchtriage.domain.incident import StoredFile, StoredLine
 from torchtriage.domain.verdict import Verdict
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.services.line_patterns import spans
 from torchtriage.services.log_search import Writers
 
 _NUMBER = lazy_regex(r"[0-9]+")
@@ -48,10 +49,10 @@ def rows(
     several: bool,
     asked: range,
     words: str | None,
+    regex: bool,
 ) -> tuple[Row, ...]:
     """-> a row for each line."""
     marks = marked(verdict, file, several)
-    sought = (words or "").lower()
     return tuple(
         Row(
             line.line,
@@ -60,7 +61,7 @@ def rows(
             known.rank(line.text),
             marks.get(line.line, ""),
             line.line in asked,
-            sought != "" and sought in line.text.lower(),
+            bool(words and spans(line.text, words, regex)),
         )
         for line in lines
     )

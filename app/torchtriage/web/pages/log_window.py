@@ -25,7 +25,7 @@ _MOST_FILES = 100  # to choose from
 class Wanted:
     """What the address asks for: a file, and a piece's first line, the line that it ends before, or one to show among
     its neighbours, and `until` which one more are meant; `rank` where only that one's lines are wanted, `words` to
-    mark, `whole` leaves repeats unfolded."""
+    mark, which are a `regex` or not, `whole` leaves repeats unfolded, `wrap` breaks long lines."""
 
     file: str | None = None
     first: int | None = None
@@ -35,6 +35,8 @@ class Wanted:
     rank: int | None = None
     words: str | None = None
     whole: bool = False
+    regex: bool = False
+    wrap: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,12 @@ class LogPiece:
         kept = replace(self, wanted=replace(self.wanted, rank=rank))
         return f"{kept._address({'line': number}, file=file)}#L{number}"
 
+    def wrapped(self, wrap: bool) -> str:
+        """-> the same lines, with long ones broken or not."""
+        here: dict[str, int | None]
+        here = {"line": self.wanted.around} if self.wanted.around is not None else {"from": self.first or None}
+        return replace(self, wanted=replace(self.wanted, wrap=wrap))._address(here)
+
     def raw(self) -> str:
         """-> the file as it is stored."""
         return f"/incidents/{self.incident}/log.txt" + (
@@ -110,6 +118,7 @@ class LogPiece:
         wanted = self.wanted
         kept: dict[str, str | int | None] = {"file": file or self.file.name} if self.several else {}
         kept |= {"rank": wanted.rank, "q": wanted.words, "whole": "1" if wanted.whole else None}
+        kept |= {"regex": "1" if wanted.regex else None, "wrap": None if wanted.wrap else "0"}
         given = {name: value for name, value in (kept | query).items() if value is not None}
         return f"/incidents/{self.incident}/{page}" + (f"?{urlencode(given)}" if given else "")
 
@@ -142,7 +151,7 @@ def _filled(service: Service, incident: Incident, verdict: Verdict | None, frame
     else:
         found, before, after = _of_rank(service, incident, verdict, frame, count)
     known = writers(service, incident, file)
-    made = rows(found, known, verdict, file, len(incident.log.files) > 1, _asked(wanted), wanted.words)
+    made = rows(found, known, verdict, file, len(incident.log.files) > 1, _asked(wanted), wanted.words, wanted.regex)
     return replace(
         frame,
         rows=made if wanted.whole else folded(made, known),

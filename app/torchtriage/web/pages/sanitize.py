@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 
 from markupsafe import Markup, escape
 
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.strip import ANSI
+from torchtriage.services.line_patterns import spans
 from torchtriage.web.pages.ansi_colours import Style
 
 _SGR = lazy_regex("\x1b\\[([0-9;:]*)m")
@@ -32,15 +32,16 @@ def visible(text: object) -> Markup:
     return Markup().join(parts)
 
 
-def coloured(text: object, words: str | None = None) -> Markup:
-    """-> the same with the log's colours as classes, and `words` marked where they stand, in any case."""
+def coloured(text: object, words: str | None = None, regex: bool = False) -> Markup:
+    """-> the same with the log's colours as classes, and `words`, which may be a regular expression, marked where they
+    stand, in any case."""
     line, parts, end, style = str(text), [], 0, Style()
     for found in ANSI.finditer(line):
-        parts.append(style.around(_with_marks(line[end : found.start()], words)))
+        parts.append(style.around(_with_marks(line[end : found.start()], words, regex)))
         if sgr := _SGR.fullmatch(found[0]):
             style = style.after(sgr[1])
         end = found.end()
-    parts.append(style.around(_with_marks(line[end:], words)))
+    parts.append(style.around(_with_marks(line[end:], words, regex)))
     return Markup().join(parts)
 
 
@@ -79,13 +80,13 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def _with_marks(plain: str, words: str | None) -> Markup:
+def _with_marks(plain: str, words: str | None, regex: bool) -> Markup:
     if not words:
         return visible(plain)
     parts, end = [], 0
-    for found in re.finditer(re.escape(words), plain, re.IGNORECASE):
-        parts += [visible(plain[end : found.start()]), Markup("<mark>{}</mark>").format(visible(found[0]))]
-        end = found.end()
+    for start, stop in spans(plain, words, regex):
+        parts += [visible(plain[end:start]), Markup("<mark>{}</mark>").format(visible(plain[start:stop]))]
+        end = stop
     return Markup().join([*parts, visible(plain[end:])])
 
 

@@ -18,8 +18,11 @@ const fetched = async (address) => {
   const text = await fetch(address).then((got) => (got.ok ? got.text() : null), () => null);
   return text && new DOMParser().parseFromString(text, "text/html").body.firstElementChild;
 };
+const regex = viewer.querySelector("#seek [name=regex]");
 const asked = (more) => {
-  const given = { file: words.file, rank: words.rank, q: query.value.trim(), ...more };
+  const given = {
+    file: words.file, rank: words.rank, q: query.value.trim(), regex: regex.checked && query.value.trim() ? "1" : "", wrap: words.wrap, ...more,
+  };
   return new URLSearchParams(Object.entries(given).filter(([, value]) => value !== "" && value !== undefined && value !== null));
 };
 
@@ -106,35 +109,103 @@ const go = async (line, fresh = false) => {
   near();
 };
 
-// The rest of the log can hold it: the search opens at the evidence, in the midst of it.
-const nowhere = (kind, back) => {
-  const rest = document.createElement("a");
-  rest.href = `?${asked({ go: kind, line: back ? total + 1 : 0 })}`;
-  rest.textContent = back ? words.fromEnd : words.fromBeginning;
-  said.replaceChildren(words.nowhere, " ", rest);
+// What the server says of an expression that it cannot use stands at the field.
+const refused = viewer.querySelector("#refused");
+const refuse = (text) => {
+  refused.textContent = text;
+  refused.hidden = !text;
+  if (text) query.setAttribute("aria-invalid", "true"); else query.removeAttribute("aria-invalid");
+  if (text) query.setAttribute("aria-describedby", "refused"); else query.removeAttribute("aria-describedby");
 };
+const broken = async (answer) => {
+  const told = answer?.status === 400 ? await answer.text() : "";
+  const page = told && new DOMParser().parseFromString(told, "text/html").querySelector(".sentence")?.textContent;
+  let message = page || words.broken;
+  try { message = JSON.parse(told).error.message; } catch { /* a page */ }
+  refuse(answer?.status === 400 ? message : "");
+  said.textContent = message;
+};
+const share = (looked, back) => words.looking.replace("{share}", Math.round((100 * (back ? total - looked : looked)) / Math.max(total, 1)));
+const sought = () => `${query.value.trim()} ${regex.checked}`;
+let marked = sought(); // what the lines on the page are marked with
+
+// A search goes on at the other end of the log, and ends where it began.
 const find = async (kind) => {
   const mine = looking += 1;
   const back = kind === "previous" || kind === "error-back";
-  const fresh = query.value.trim() !== query.defaultValue;
+  const [fresh, origin] = [sought() !== marked, here];
+  let around = false;
+  refuse("");
   for (let from = here; ;) {
-    const answer = await fetch(`${words.find}?${asked({ go: kind, line: from })}`).catch(() => null);
+    const answer = await fetch(`${words.find}?${asked({ go: kind, line: from })}`, { headers: { Accept: "application/json" } }).catch(() => null);
     if (mine !== looking) return;
-    if (!answer?.ok) { said.textContent = words.broken; return; }
+    if (!answer?.ok) { await broken(answer); return; }
     const { line, looked, ended } = await answer.json();
     if (line !== null) {
-      query.defaultValue = query.value.trim();
-      go(line, fresh);
+      marked = sought();
+      await go(line, fresh);
+      if (around) said.append(` · ${back ? words.aroundBack : words.around}`);
       return;
     }
-    if (ended) { nowhere(kind, back); return; }
-    said.textContent = words.looking.replace("{share}", Math.round((100 * (back ? total - looked : looked)) / Math.max(total, 1)));
-    from = looked;
+    if (around && (ended || (back ? looked < origin : looked > origin))) { said.textContent = words.nowhere; return; }
+    if (ended) around = true;
+    from = ended ? (back ? total + 1 : 0) : looked;
+    said.textContent = share(looked, back);
   }
 };
+
+// All hits: a list above the lines, ticks on the strip, and how many there are.
+const list = viewer.querySelector("#found");
+const counted = viewer.querySelector("#hit-count");
+const map = viewer.querySelector(".map");
+const number = (value) => value.toLocaleString("en");
+const MOST_HITS = 1000;
+const closeHits = () => {
+  looking += 1;
+  list.hidden = true;
+  for (const old of [...list.querySelectorAll(".hits, p"), ...(map?.querySelectorAll(".hit") ?? [])]) old.remove();
+};
+const tick = (line) => {
+  if (!map) return;
+  const mark = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  for (const [name, value] of [["class", "hit"], ["x", Math.min((1000 * (line - 1)) / Math.max(total, 1), 998)], ["width", 2], ["height", 10]]) mark.setAttribute(name, value);
+  map.querySelector(".here").before(mark);
+};
+const findAll = async () => {
+  closeHits();
+  refuse("");
+  const mine = looking;
+  let [count, hits] = [0, null];
+  for (let from = 1; ;) {
+    const answer = await fetch(`${words.hits}?${asked({ from })}`, { headers: { Accept: "application/json" } }).catch(() => null);
+    if (mine !== looking) return;
+    if (!answer?.ok) { await broken(answer); return; }
+    const more = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("ol.hits");
+    count += Number(more.dataset.count);
+    for (const link of more.querySelectorAll("a")) tick(Number(link.dataset.line));
+    if (hits === null) { hits = more; list.append(hits); } else if (hits.children.length < MOST_HITS) hits.append(...more.children);
+    const ended = Boolean(more.dataset.ended);
+    list.hidden = count === 0;
+    counted.textContent = `${number(count)}${ended ? "" : "+"}`;
+    if (ended) break;
+    said.textContent = share(Number(more.dataset.looked), false);
+    from = Number(more.dataset.looked) + 1;
+  }
+  said.textContent = count === 0 ? words.none : count === 1 ? words.one : words.count.replace("{count}", number(count));
+};
+list.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-line]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const fresh = sought() !== marked;
+  marked = sought();
+  go(Number(link.dataset.line), fresh);
+});
+viewer.querySelector("#close-hits").addEventListener("click", closeHits);
+
 viewer.querySelector("#seek").addEventListener("submit", (event) => {
   event.preventDefault();
-  find(event.submitter?.value || "next");
+  if (event.submitter?.value === "all") findAll(); else find(event.submitter?.value || "next");
 });
 viewer.querySelector("#goto").addEventListener("submit", (event) => {
   const [line, rank] = ["line", "rank"].map((name) => event.target.elements[name].value.trim());
@@ -162,7 +233,25 @@ const KEYS = {
   J: () => pick(here, Math.min(last + 1, total)), K: () => pick(here, Math.max(last - 1, here)), c: copyLines,
   "/": () => query.select(), g: () => viewer.querySelector("#line").select(), r: () => viewer.querySelector("#rank").select(),
 };
+// Lines are broken or not, without a new page.
+const wrap = viewer.querySelector("#wrap");
+wrap.addEventListener("click", (event) => {
+  event.preventDefault();
+  const off = viewer.classList.toggle("unwrapped");
+  words.wrap = off ? "0" : "";
+  wrap.textContent = off ? wrap.dataset.on : wrap.dataset.off;
+  const lines = here === last ? here : `${here}-${last}`;
+  history.replaceState(null, "", `?${asked({ line: lines })}${location.hash}`);
+  at(here)?.scrollIntoView({ block: "center" });
+});
+
 document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !document.querySelector("dialog[open]")) { // the focus goes back to the lines
+    if (event.target.closest?.("#found")) closeHits();
+    else if (!event.target.closest?.("input, select") && !list.hidden) closeHits();
+    (at(here) ?? pieces.querySelector("li"))?.querySelector("a")?.focus({ preventScroll: true });
+    return;
+  }
   const typing = event.target.closest?.("input, textarea, select");
   if (typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   if (!Object.hasOwn(KEYS, event.key)) return;
@@ -175,5 +264,7 @@ if (pieces) {
   const range = location.hash.match(/^#L(\d+)-L?(\d+)$/); // as other viewers write it
   if (range) go(Number(range[1])).then(() => pick(Number(range[1]), Number(range[2])));
   else if (/^#L\d+$/.test(location.hash) && at(location.hash.slice(2))) at(location.hash.slice(2)).scrollIntoView({ block: "center" });
+  else if (new URLSearchParams(location.search).has("line")) at(here)?.scrollIntoView({ block: "center" });
+  if (words.until) said.textContent = says(words.picked, { first: here, last });
   near();
 }
