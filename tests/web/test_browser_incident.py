@@ -56,48 +56,127 @@ def test_the_first_screen_answers_without_scrolling(
         assert not below
 
 
-def test_the_ranks_over_time_lead_to_their_lines(page: Page, shared_server: LiveServer) -> None:
+def test_the_timeline_leads_to_lines_and_its_tables_say_the_same(page: Page, shared_server: LiveServer) -> None:
     sample(page, shared_server, "stuck")
-    there_are(page.locator(".ranks-over-time .lane"), 8)
-    assert "rank 3" in page.locator(".lane.missing").inner_text()
-    there_are(page.locator(".lane.waited .waits"), 7)
-    page.locator(".ranks-over-time").get_by_text("Show as table").click()
+    timeline = page.locator("#timeline")
+    assert "rank 3" in timeline.locator(".lane.missing").inner_text()
+    timeline.locator(".tl-host > summary .who").click()
+    there_are(timeline.locator(".lane.inner.waited:visible"), 7)
+    timeline.get_by_text("Ranks as a table").click()
     row = page.get_by_role("row").filter(has_text="waited for other ranks").first
     assert "10 min" in row.inner_text()
-    page.locator(".lane.waited a").nth(1).click()
+    assert "No progress for 10 min" in timeline.locator(".tl-events").inner_text()
+    timeline.locator(".lane.inner.waited a").nth(1).click()
     page.wait_for_url(re.compile(r"/log\?line=\d+#L\d+"))
     assert "[rank1]:" in page.locator("li:target").inner_text()
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-def test_the_run_over_time_leads_to_its_lines(browser: Browser, shared_server: LiveServer, width: int) -> None:
+def sent(server: LiveServer, log: str | bytes) -> str:
+    """-> the address of its incident."""
+    taken = httpx2.post(f"{server.url}/api/v1/incidents?wait=60", content=log, timeout=120)
+    return f"{server.url}/incidents/{taken.json()['id']}"
+
+
+def timed_run() -> bytes:
     began = datetime(2026, 5, 1, 9)
     told = [f"{began + timedelta(seconds=9 * step)} | step {step} | loss {3 / (step + 1):.3f}" for step in range(60)]
-    taken = httpx2.post(
-        f"{shared_server.url}/api/v1/incidents?wait=60",
-        content=text(told, f"{began + timedelta(hours=1)} | retrying", traceback("ValueError: a NaN in the loss")),
-        timeout=120,
-    )
+    told.insert(30, f"{began + timedelta(seconds=265)} Saved checkpoint to /out/checkpoint-29")
+    return text(told, f"{began + timedelta(hours=1)} | retrying", traceback("ValueError: a NaN in the loss"))
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_curves_lead_to_their_lines(browser: Browser, shared_server: LiveServer, width: int) -> None:
     with browser.new_context(viewport={"width": width, "height": 900}) as context:
         page = context.new_page()
-        page.goto(f"{shared_server.url}/incidents/{taken.json()['id']}")
-        drawn = page.locator(".run-over-time")
+        page.goto(sent(shared_server, timed_run()))
+        drawn = page.locator("#timeline")
         assert "usually 9 s a step" in drawn.inner_text()
         there_are(drawn.locator(".curve"), 3)
         assert not objections(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        drawn.get_by_text("Show as table").click()
+        drawn.get_by_text("Values as a table").click()
         drawn.get_by_role("row").nth(1).get_by_role("link").click()
         page.wait_for_url(re.compile(r"/log\?line=1#L1"))
         assert "step 0 " in page.locator("li:target").inner_text()
 
 
+def test_a_stretch_that_is_drawn_narrows_the_events_and_leads_to_its_lines(
+    page: Page, shared_server: LiveServer
+) -> None:
+    address = sent(shared_server, timed_run())
+    page.goto(address)
+    timeline, events = page.locator("#timeline"), page.locator(".tl-events li:visible")
+    there_are(events, 3)
+    timeline.locator(".tl-axis").scroll_into_view_if_needed()
+    frame = timeline.locator(".tl-curves svg").bounding_box()
+    assert frame is not None
+    y = frame["y"] + frame["height"] / 2
+    page.mouse.move(frame["x"] + 0.005 * frame["width"], y)
+    page.mouse.down()
+    page.mouse.move(frame["x"] + 0.5 * frame["width"], y, steps=5)
+    page.mouse.up()
+    assert page.url == address  # What was drawn over does not open.
+    there_are(events, 1)
+    assert "Checkpoint" in events.inner_text()
+    assert "1 of 3" in timeline.locator(".tl-chosen").inner_text()
+    timeline.locator(".tl-chosen a").click()
+    page.wait_for_url(re.compile(r"/log\?line=\d+-\d+#L\d+$"))
+    assert page.locator("li.focus").count() > 2
+    page.go_back()
+    page.locator(".tl").focus()
+    page.keyboard.press("Escape")
+    there_are(events, 3)
+
+
+def test_keys_go_from_event_to_event_and_choose_a_stretch(page: Page, shared_server: LiveServer) -> None:
+    page.goto(sent(shared_server, timed_run()))
+    page.locator(".tl").focus()
+    page.keyboard.press("ArrowRight")
+    assert "Checkpoint" in page.locator(".tl-tip").inner_text()
+    assert "Checkpoint" in page.locator(".tl-events li.here").inner_text()
+    page.keyboard.press("Shift+ArrowRight")
+    there_are(page.locator(".tl-events li:visible"), 2)
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/log\?line=\d+#L\d+"))
+    assert page.locator("li.evidence:target").count() == 1
+
+
+def test_without_script_the_timeline_unfolds_and_leads_to_lines(browser: Browser, shared_server: LiveServer) -> None:
+    address = sent(shared_server, many_ranks(40))
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(address)
+        there_are(page.locator(".tl-tip"), 0)
+        page.locator(".tl-events a.n").first.click()
+        page.wait_for_url(re.compile(r"/log\?line=\d+#L\d+"))
+
+
 def test_many_ranks_are_folded_and_lines_without_times_say_so(page: Page, shared_server: LiveServer) -> None:
-    taken = httpx2.post(f"{shared_server.url}/api/v1/incidents?wait=60", content=many_ranks(512), timeout=120)
-    page.goto(f"{shared_server.url}/incidents/{taken.json()['id']}")
-    there_are(page.locator(".ranks-over-time .lane"), 2)
+    page.goto(sent(shared_server, many_ranks(512)))
+    there_are(page.locator("#timeline .lane:is(.first, .waited)"), 2)
     assert "0-16,18-511" in page.locator(".lane.waited").inner_text()
     page.get_by_text("in line order, not to scale").wait_for()
+
+
+@pytest.mark.parametrize(("zone", "offset"), [("Asia/Shanghai", 8), ("America/Phoenix", -7)])
+def test_times_are_told_in_the_readers_zone(
+    browser: Browser, shared_server: LiveServer, zone: str, offset: int
+) -> None:
+    began = datetime(2026, 5, 1, 9)
+    told = [
+        f"{began + timedelta(seconds=9 * step)}+00:00 | step {step} | loss {3 / (step + 1):.3f}" for step in range(60)
+    ]
+    address = sent(shared_server, text(told, traceback("ValueError: a NaN in the loss")))
+    with browser.new_context(timezone_id=zone) as context:
+        page = context.new_page()
+        page.goto(address)
+        began += timedelta(hours=offset)
+        assert f"{began}" in page.locator(".tl-axis").inner_text()
+        assert "Times are in your time zone." in page.locator("#timeline").inner_text()
+        received = page.locator("aside time[data-ago]").first
+        assert re.fullmatch(r"just now|\d+ min ago", received.inner_text())
+        assert f"UTC{offset:+d}" in (received.get_attribute("title") or "")
 
 
 def test_keys_step_through_the_evidence_and_are_told(page: Page, shared_server: LiveServer) -> None:

@@ -36,9 +36,8 @@ from torchtriage.web.pages.language import language
 from torchtriage.web.pages.list_items import IncidentItem, incident_items
 from torchtriage.web.pages.log_window import LogPiece, excerpt
 from torchtriage.web.pages.markdown import markdown
-from torchtriage.web.pages.progress_chart import ProgressChart, progress_chart
-from torchtriage.web.pages.rank_timeline import RankTimeline, rank_timeline
 from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.run_timeline import RunTimeline, run_timeline
 
 router = APIRouter()
 _SIMILAR = 5  # other incidents of the group that are shown
@@ -60,8 +59,7 @@ class IncidentPage:
     job: dict[str, str]
     job_url: str | None
     address: str
-    progress: ProgressChart | None
-    picture: RankTimeline | None
+    timeline: RunTimeline | None
     tree: tuple[Branch, ...]
     attempts: tuple[AttemptRow, ...]
     group: Group | None
@@ -160,8 +158,7 @@ def incident_page(service: Service, incident_id: str, lang: Language, said: bool
         job={name: str(value) for name, value in found.job.to_json().items() if name not in ("labels", "url")},
         job_url=url if url and url.startswith(("https://", "http://")) else None,
         address=f"{service.settings.base_url}/incidents/{found.id}",
-        progress=progress_chart(verdict) if verdict else None,
-        picture=rank_timeline(verdict.timeline) if verdict else None,
+        timeline=run_timeline(verdict) if verdict else None,
         tree=cascade_tree(verdict) if verdict else (),
         attempts=attempt_rows(verdict.attempts) if verdict else (),
         group=group,

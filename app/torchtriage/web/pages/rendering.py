@@ -23,6 +23,7 @@ from torchtriage.web.pages.compiled_templates import with_all_compiled
 from torchtriage.web.pages.compression import small_page
 from torchtriage.web.pages.error_texts import problem_text
 from torchtriage.web.pages.language import language, remember
+from torchtriage.web.pages.relative_time import ago, zoned
 from torchtriage.web.pages.sign_descriptions import in_words
 from torchtriage.web.pages.translations import area_name, word
 
@@ -41,6 +42,7 @@ def render(request: Request, template: str, page: object, status: int = 200) -> 
             page=page,
             lang=lang,
             t=partial(word, lang),
+            ago=partial(ago, lang),
             problem_text=partial(problem_text, lang),
             area_name=partial(area_name, lang),
             path=request.url.path,
@@ -78,7 +80,7 @@ def environment() -> Environment:
     made.filters |= {"log_time": log_time, "general": general, "coloured": sanitize.coloured}
     made.filters |= {"coded": sanitize.coded, "in_words": in_words}
     made.filters |= {"marks": marks}
-    made.filters |= {"duration": sanitize.duration}
+    made.filters |= {"duration": sanitize.duration, "zoned": zoned}
     made.globals["static"] = _static
     return with_all_compiled(made, _TEMPLATES, cache_folder())
 

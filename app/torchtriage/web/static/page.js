@@ -2,7 +2,11 @@
 
 // Everything under `root` that needs script: called for the page, and for what a script puts into it later.
 const prepare = (root) => {
-  for (const time of root.querySelectorAll("time[data-local]")) local(time);
+  for (const time of root.querySelectorAll("time[data-ago]:not([data-told])")) {
+    local(time);
+    time.dataset.told = "";
+  }
+  for (const time of root.querySelectorAll("time[data-clock]")) clock(time);
 };
 
 // A service inside of a company is often reached by http, where browsers keep the clipboard's own interface back.
@@ -35,22 +39,36 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { shown.textContent = before; }, 1500);
 });
 
-// The same form as the server's UTC, so that nothing moves; both stand in the tooltip.
+// Times in the reader's zone: as exact as the server wrote them and as wide, so that nothing moves. How long ago something
+// was is the server's word, and is said anew while the page stands open; what it was exactly stands in the hint.
 const two = (number) => String(number).padStart(2, "0");
 const zoneAt = (at) => { // by hand: the browser's own formatter takes longer to make than the whole page to lay out
   const east = -at.getTimezoneOffset();
   const [hours, minutes] = [Math.floor(Math.abs(east) / 60), Math.abs(east) % 60];
   return `UTC${east ? `${east < 0 ? "-" : "+"}${hours}${minutes ? `:${two(minutes)}` : ""}` : ""}`;
 };
+const CLOCKS = { minute: [0, 16], full: [0, 19], time: [11, 19], day: [5, 19] };
+const exactly = (at) => `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+const clock = (time) => {
+  const at = new Date(time.dateTime);
+  const before = time.textContent;
+  time.textContent = exactly(at).slice(...CLOCKS[time.dataset.clock]);
+  time.title = `${exactly(at)} ${zoneAt(at)} · ${before}`;
+  delete time.dataset.clock;
+};
+const words = document.body.dataset.ago.split("|");
+const ago = (time) => {
+  const seconds = (Date.now() - new Date(time.dateTime)) / 1000;
+  if (seconds < 0 || seconds >= 30 * 86400) return;
+  const [unit, size] = seconds < 60 ? [0, 1] : seconds < 3600 ? [1, 60] : seconds < 86400 ? [2, 3600] : [3, 86400];
+  time.textContent = words[unit].replace("#", Math.floor(seconds / size));
+};
 const local = (time) => {
   const at = new Date(time.dateTime);
-  const zone = zoneAt(at);
-  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-  time.title = time.textContent;
-  time.textContent = `${day} ${two(at.getHours())}:${two(at.getMinutes())}`; // in UTC's place, and as wide
-  time.title += ` · ${time.textContent} ${zone}`;
-  delete time.dataset.local;
+  if (/^\d{4}-/.test(time.textContent)) time.textContent = exactly(at).slice(0, 10);
+  time.title = `${exactly(at).slice(0, 16)} ${zoneAt(at)} · ${time.title}`;
 };
+setInterval(() => { for (const time of document.querySelectorAll("time[data-ago]")) ago(time); }, 30000);
 
 // On a phone the pages' names scroll sideways: the one that is open comes into view.
 const onward = () => {

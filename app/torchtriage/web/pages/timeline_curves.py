@@ -1,0 +1,124 @@
+"""How a run went on, to be drawn: a verdict's curve of progress and its places on the timeline in, curves out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+
+from torchtriage.domain.verdict import ProgressCurve
+from torchtriage.reading.prefixes.times import seconds_between
+from torchtriage.web.pages.timeline_axis import WIDTH
+
+HEIGHT = 34.0  # of a curve's row
+_AIR = 4.0  # above and below it
+_MOST = 4
+_LEAST = 3  # points of a curve
+_GAP, _USUAL = 90.0, 5.0  # seconds without progress that are a gap, and how many times the usual ones
+STEP, STEP_TIME = "step", "seconds_per_step"
+_NAMES = ("last_loss", STEP_TIME, "grad_norm", "memory_used", "validation_loss", STEP)  # what tells most first
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One value over the run; `first`, `last`, `least` and `most` are its values."""
+
+    name: str
+    path: str
+    first: float
+    last: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What one line of progress tells, and the slice of the picture that stands for it."""
+
+    line: int
+    time: str | None
+    step: int | None
+    values: dict[str, float]
+    at: float = 0.0
+    left: float = 0.0
+    width: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A stretch of time in which no line tells progress, behind the line `after`."""
+
+    left: float
+    width: float
+    seconds: float
+    after: int
+
+
+def points(curve: ProgressCurve | None) -> list[Point]:
+    """-> what the lines of progress tell; how long a step took since the one before, where no line prints that."""
+    if curve is None:
+        return []
+    columns = curve.values.items()
+    told = [
+        Point(line, time, step, {name: value for name, column in columns if (value := column[at]) is not None})
+        for at, (line, time, step) in enumerate(zip(curve.lines, curve.times, curve.steps, strict=True))
+    ]
+    if any(STEP_TIME in point.values for point in told):
+        return told
+    return told[:1] + [replace(point, values=point.values | _since(before, point)) for before, point in pairwise(told)]
+
+
+def curves(told: Sequence[Point], broken: Collection[float]) -> tuple[Curve, ...]:
+    """-> those values of the points that change; a curve ends at each `broken` place and begins again behind it."""
+    drawn = (_curve(name, told, broken) for name in _NAMES)
+    return tuple(curve for curve in drawn if curve)[:_MOST]
+
+
+def gaps(places: Sequence[float], end: float | None) -> list[tuple[float, float, int]]:
+    """-> (from, to, number of the point before it) of each stretch of seconds without progress; `end`: when the run
+    failed."""
+    if len(places) < _LEAST:
+        return []
+    least = max(_GAP, _USUAL * median(after - before for before, after in pairwise(places)))
+    stretches = [*pairwise(places), *([(places[-1], end)] if end is not None else [])]
+    return [(before, after, n) for n, (before, after) in enumerate(stretches) if after - before > least]
+
+
+def sliced(told: Sequence[Point]) -> tuple[Point, ...]:
+    """-> the points, each with the slice around its place that is nearer to it than to any other."""
+    borders = [0.0, *(round((before.at + after.at) / 2, 1) for before, after in pairwise(told)), WIDTH]
+    return tuple(
+        replace(point, left=left, width=max(round(right - left, 1), 0.0))
+        for point, (left, right) in zip(told, pairwise(borders), strict=True)
+    )
+
+
+def usual(told: Sequence[Point], name: str = STEP_TIME) -> float | None:
+    """-> the value that most points are near to."""
+    values = [point.values[name] for point in told if name in point.values]
+    return median(values) if values else None
+
+
+def _since(before: Point, point: Point) -> dict[str, float]:
+    seconds = seconds_between(before.time, point.time)
+    done = point.step - before.step if point.step is not None and before.step is not None else 0
+    return {STEP_TIME: round(seconds / done, 4)} if seconds and done > 0 else {}
+
+
+def _curve(name: str, told: Sequence[Point], broken: Collection[float]) -> Curve | None:
+    known = [
+        (point.at, float(value))
+        for point in told
+        if (value := point.step if name == STEP else point.values.get(name)) is not None
+    ]
+    values = [value for _, value in known]
+    if len(known) < _LEAST or (min(values) == max(values) and name != STEP_TIME):
+        return None
+    least, most = min(values), max(values)
+    room = (HEIGHT - 2 * _AIR) / ((most - least) or 1.0)
+    path, pen = "", "M"
+    for place, value in known:
+        path += f"{pen}{place:g} {HEIGHT - _AIR - (value - least) * room:.1f}"
+        pen = "M" if place in broken else "L"
+    return Curve(name, path, values[0], values[-1], least, most)

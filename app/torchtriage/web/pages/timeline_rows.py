@@ -1,0 +1,164 @@
+"""The hosts of a run and their ranks as rows of its timeline: marks with their places in, few rows out.
+
+Up to MOST_HOSTS hosts have a row each, and up to MOST_RANKS ranks below one. Beyond that, those that did the same share
+one, so that the picture stays a glance high, however many there are.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from torchtriage.domain.rank_set import RankSet
+from torchtriage.domain.verdict import RankMark
+
+KINDS = ("first", "missing", "failed", "waited", "stopped", "ended", "silent")
+MOST_HOSTS = 12
+MOST_RANKS = 16
+_MOST_ROWS = 20
+_MOST_LABEL = 32  # characters
+_MOST_NAMES = 12  # hosts that are named where many share a row
+_NEAR = 6.0  # places that one sign covers
+_FIRST = ("first", "missing")
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """Something at a place of a row, which `event` of the list tells more of. `since` is where waiting began, `until`
+    where the last of several stands; `faint` where it only followed."""
+
+    kind: str
+    at: float
+    line: int
+    file: str | None = None
+    event: int | None = None
+    since: float | None = None
+    until: float | None = None
+    faint: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A host, or ranks that did the same. `hosts` are those of the row, `kind` what became of its ranks, the worst that
+    is there; it was seen up to the place `seen`."""
+
+    ranks: RankSet
+    kind: str
+    signs: tuple[Sign, ...]
+    hosts: tuple[str, ...] = ()
+    seen: float = 0.0
+    rows: tuple[Row, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """-> the ranks, cut where they are many ranges."""
+        ranks = str(self.ranks)
+        return ranks if len(ranks) <= _MOST_LABEL else ranks[:_MOST_LABEL].rsplit(",", 1)[0] + ", …"
+
+    @property
+    def named(self) -> str:
+        """-> the hosts, as many as a hint can hold."""
+        return ", ".join(self.hosts[:_MOST_NAMES]) + (", …" if len(self.hosts) > _MOST_NAMES else "")
+
+    @property
+    def failed_first(self) -> bool:
+        return self.kind in _FIRST
+
+
+def rows(
+    marks: Sequence[tuple[RankMark, Sign | None]],
+    host_ranks: Mapping[str, RankSet],
+    of_host: Mapping[str, Sequence[Sign]],
+) -> tuple[Row, ...]:
+    """-> a row for each host, with those of its ranks below; where no line tells who ran where, rows of ranks. `marks`
+    have their signs, None where no line shows any; `of_host` are the signs of hosts themselves."""
+    mark_of = {rank: n for n, (mark, _) in enumerate(marks) for rank in mark.ranks}
+    placed: dict[str, list[int]] = {host: list(ranks) for host, ranks in host_ranks.items()}
+    for host in of_host:
+        placed.setdefault(host, [])
+    told = _hosts(placed, mark_of, marks, of_host)
+    left = mark_of.keys() - {rank for ranks in placed.values() for rank in ranks}
+    others = _ranks(sorted(left), mark_of, marks)
+    if told and len(others) > 1:
+        others = [_joined(RankSet.of(left), others)]
+    return tuple([*told, *others][:_MOST_ROWS])
+
+
+def _hosts(
+    placed: Mapping[str, list[int]],
+    mark_of: Mapping[int, int],
+    marks: Sequence[tuple[RankMark, Sign | None]],
+    of_host: Mapping[str, Sequence[Sign]],
+) -> list[Row]:
+    alike: dict[object, list[str]] = defaultdict(list)
+    for host, ranks in placed.items():
+        kinds = frozenset((mark.kind, mark.entry) for mark in _marks_of(ranks, mark_of, marks))
+        own = (
+            len(placed) <= MOST_HOSTS
+            or any(kind in _FIRST for kind, _ in kinds)
+            or any(not sign.faint for sign in of_host.get(host, ()))
+        )
+        alike[host if own else (kinds, bool(of_host.get(host)))].append(host)
+    made = []
+    for hosts in alike.values():
+        ranks = [rank for host in hosts for rank in placed[host]]
+        below = _ranks(sorted(ranks), mark_of, marks)
+        signs = [sign for host in hosts for sign in of_host.get(host, ())]
+        made.append(replace(_joined(RankSet.of(ranks), below, signs), hosts=tuple(hosts)))
+    return (
+        sorted(made, key=lambda row: (not row.failed_first, len(row.hosts) > 1)) if len(placed) > MOST_HOSTS else made
+    )
+
+
+def _ranks(
+    ranks: Sequence[int], mark_of: Mapping[int, int], marks: Sequence[tuple[RankMark, Sign | None]]
+) -> list[Row]:
+    """-> rows of ranks by their numbers; where they share rows, who failed first stands on top."""
+    if len(ranks) <= MOST_RANKS:
+        return [_row(RankSet.of([rank]), [marks[mark_of[rank]]] if rank in mark_of else []) for rank in ranks]
+    alike: dict[tuple[str, str | None], list[int]] = defaultdict(list)
+    for rank in ranks:
+        mark = marks[mark_of[rank]][0] if rank in mark_of else None
+        alike[(mark.kind, mark.entry) if mark else ("silent", None)].append(rank)
+    made = []
+    for part in alike.values():
+        theirs = dict.fromkeys(mark_of[rank] for rank in part if rank in mark_of)
+        made.append(_row(RankSet.of(part), [marks[n] for n in theirs]))
+    return sorted(made, key=lambda row: KINDS.index(row.kind))
+
+
+def _row(ranks: RankSet, marks: Sequence[tuple[RankMark, Sign | None]]) -> Row:
+    """-> the row of ranks that show marks of one kind: its sign spans from the first to the last of them."""
+    kind = marks[0][0].kind if marks else "silent"
+    signs = [sign for _, sign in marks if sign]
+    if not signs:
+        return Row(ranks, kind, ())
+    first = min(signs, key=lambda sign: sign.at)
+    last = max(sign.until or sign.at for sign in signs)
+    since = [sign.since for sign in signs if sign.since is not None]
+    sign = replace(first, until=last if last > first.at else None, since=min(since) if since else None)
+    return Row(ranks, kind, (sign,), seen=first.at if sign.since is None else sign.since)
+
+
+def _joined(ranks: RankSet, below: Sequence[Row], own: Sequence[Sign] = ()) -> Row:
+    """-> a row that shows what those below it do, equal signs at one place once, and what is its own."""
+    kind = min((row.kind for row in below), key=KINDS.index, default="silent")
+    told = [*own, *(sign for row in below for sign in row.signs)]
+    shown: list[Sign] = []
+    for sign in sorted(told, key=lambda sign: (sign.at, sign.kind)):
+        near = next(
+            (n for n, other in enumerate(shown) if other.kind == sign.kind and sign.at - other.at < _NEAR), None
+        )
+        if near is None:
+            shown.append(sign)
+        elif sign.until or sign.at > shown[near].at:
+            shown[near] = replace(shown[near], until=max(sign.until or 0.0, sign.at, shown[near].until or 0.0))
+    shown.sort(key=lambda sign: (not sign.faint, sign.kind in _FIRST))  # What matters is drawn over the rest.
+    return Row(ranks, kind, tuple(shown), seen=max((row.seen for row in below), default=0.0), rows=tuple(below))
+
+
+def _marks_of(
+    ranks: Iterable[int], mark_of: Mapping[int, int], marks: Sequence[tuple[RankMark, Sign | None]]
+) -> list[RankMark]:
+    return [marks[n][0] for n in dict.fromkeys(mark_of[rank] for rank in ranks if rank in mark_of)]
