@@ -113,7 +113,7 @@ def test_a_stretch_that_is_drawn_narrows_the_events_and_leads_to_its_lines(
     y = frame["y"] + frame["height"] / 2
     page.mouse.move(frame["x"] + 0.005 * frame["width"], y)
     page.mouse.down()
-    page.mouse.move(frame["x"] + 0.5 * frame["width"], y, steps=5)
+    page.mouse.move(frame["x"] + 0.12 * frame["width"], y, steps=5)
     page.mouse.up()
     assert page.url == address  # What was drawn over does not open.
     there_are(events, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -215,3 +216,22 @@ def test_what_a_database_cannot_hold_is_left_out_of_what_people_write(guarded: T
     assert guarded.get("/hosts/%00").status_code == 404
     _, token = tokens.create(service_of(guarded).database, "a\0b", [Scope.READ], None, "a test")
     assert token.name == "ab"
+
+
+def test_feedback_is_taken_back_by_who_gave_it(client: TestClient) -> None:
+    incident = client.post(
+        "/api/v1/incidents?wait=60", content="Traceback (most recent call last):\nValueError: x\n"
+    ).json()
+    page = f"/incidents/{incident['id']}"
+    client.post(f"{page}/feedback", data={"verdict": "wrong", "note": "no"})
+    (said,) = client.get(f"/api/v1{page}").json()["feedback"]
+    shown = client.get(page).text
+    at = re.search(r'name="at" value="([^"]+)"', shown)
+    assert at is not None
+    assert client.post(f"{page}/feedback/undo", data={"at": "2026-05-01T00:00:00+00:00"}).status_code == 404
+    assert client.post(f"{page}/feedback/undo", data={"at": "yesterday"}).status_code == 400
+    answer = client.post(f"{page}/feedback/undo", data={"at": at[1]})
+    assert "Taken back." in answer.text
+    assert client.get(f"/api/v1{page}").json()["feedback"] == []
+    change = client.get("/api/v1/changes").json()["items"][0]
+    assert (change["action"], change["before"]["note"]) == ("undo feedback", said["note"])

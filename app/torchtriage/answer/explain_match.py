@@ -103,8 +103,9 @@ class SignResult:
     group: int | None = None
 
     def sentence(self, lang: Language) -> str:
-        """-> what became of the sign."""
-        return _SAID[self.state][lang == "zh"].format(**{name: getattr(self, name) for name in self.__slots__})
+        """-> what became of the sign; what matches in part is never said to match whole."""
+        told = {name: getattr(self, name) for name in self.__slots__} | {"share": min(self.share, 0.99)}
+        return _SAID[self.state][lang == "zh"].format(**told)
 
 
 @dataclass(frozen=True, slots=True)

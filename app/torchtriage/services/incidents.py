@@ -63,6 +63,15 @@ def give_feedback(service: Service, incident_id: str, said: Feedback) -> Inciden
         return incidents.read(session, incident_id)
 
 
+def take_feedback_back(service: Service, incident_id: str, by: str, at: datetime) -> None:
+    """Takes back what `by` said of an incident's verdict at that time. Raises NotFound."""
+    with service.database.transaction() as session:
+        said = feedback.remove(session, incident_id, by, at)
+        told = {"verdict": said.verdict, "entry": said.entry, "note": said.note}
+        change = Change(datetime.now(UTC), by, "undo feedback", f"incident {incident_id}", {"before": told})
+        audit_log.add(session, change)
+
+
 def forget_incident(service: Service, incident_id: str, by: str) -> None:
     """Takes an incident away, and its log where no other incident has the same. Raises NotFound, StorageUnavailable.
 

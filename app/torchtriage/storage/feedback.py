@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import cast
 
 from sqlalchemy import Select, case, func, select
@@ -35,6 +36,22 @@ def add(session: Session, incident_id: str, said: Feedback) -> None:
     session.flush()
 
 
+def remove(session: Session, incident_id: str, by: str, at: datetime) -> Feedback:
+    """Takes back what somebody said of an incident at that time -> what it was. Raises NotFound."""
+    row = session.execute(
+        select(FeedbackRow)
+        .join(IncidentRow, IncidentRow.number == FeedbackRow.incident_number)
+        .where(is_id(incident_id), FeedbackRow.by == by, FeedbackRow.at == at)
+        .limit(1)
+    ).scalar_one_or_none()
+    if row is None:
+        raise NotFound("no such feedback of yours", incident=incident_id[:100])
+    said = _said(row)
+    session.delete(row)
+    session.flush()
+    return said
+
+
 def of_entry(session: Session, entry: str) -> tuple[int, int]:
     """-> how often people said that verdicts that named this entry were right, and wrong."""
     right = func.sum(case((FeedbackRow.verdict == "right", 1), else_=0))
@@ -61,7 +78,8 @@ def notes_of_group(session: Session, group: str, but: str, most: int) -> list[tu
 def _notes(session: Session, query: Select[FeedbackRow], most: int) -> list[tuple[str, Feedback]]:
     query = query.where(FeedbackRow.note.is_not(None)).order_by(FeedbackRow.number.desc()).limit(most)
     rows = session.execute(query).scalars()
-    return [
-        (str(row.incident_number), Feedback(cast(FeedbackVerdict, row.verdict), row.by, row.at, row.entry, row.note))
-        for row in rows
-    ]
+    return [(str(row.incident_number), _said(row)) for row in rows]
+
+
+def _said(row: FeedbackRow) -> Feedback:
+    return Feedback(cast(FeedbackVerdict, row.verdict), row.by, row.at, row.entry, row.note)

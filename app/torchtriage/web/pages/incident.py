@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Literal
@@ -25,12 +25,19 @@ from torchtriage.errors import BadInput
 from torchtriage.services.explain_match import why_not
 from torchtriage.services.explanation import explanation_of, put_question
 from torchtriage.services.groups import change_group, notes_beside, read_group
-from torchtriage.services.incidents import forget_incident, give_feedback, list_incidents, read_incident
+from torchtriage.services.incidents import (
+    forget_incident,
+    give_feedback,
+    list_incidents,
+    read_incident,
+    take_feedback_back,
+)
 from torchtriage.services.service import Service
 from torchtriage.web.authentication import Writer
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.pages.attempts import AttemptRow, attempt_rows
 from torchtriage.web.pages.cascade_tree import Branch, cascade_tree
+from torchtriage.web.pages.evidence_rows import EvidenceRow, evidence_rows
 from torchtriage.web.pages.form_data import read_form
 from torchtriage.web.pages.language import language
 from torchtriage.web.pages.list_items import IncidentItem, incident_items
@@ -38,6 +45,7 @@ from torchtriage.web.pages.log_window import LogPiece, excerpt
 from torchtriage.web.pages.markdown import markdown
 from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.run_timeline import RunTimeline, run_timeline
+from torchtriage.web.pages.urls import moment
 
 router = APIRouter()
 _SIMILAR = 5  # other incidents of the group that are shown
@@ -59,6 +67,7 @@ class IncidentPage:
     job: dict[str, str]
     job_url: str | None
     address: str
+    evidence: tuple[EvidenceRow, ...]
     timeline: RunTimeline | None
     tree: tuple[Branch, ...]
     attempts: tuple[AttemptRow, ...]
@@ -66,6 +75,7 @@ class IncidentPage:
     similar: tuple[IncidentItem, ...]
     notes: tuple[tuple[str, Feedback], ...]
     said: bool
+    undone: bool
     explanation: ExplanationState
     can_explain: bool
 
@@ -90,8 +100,9 @@ def as_markdown(request: Request, service: ServiceDep, incident_id: str) -> Resp
 
 @router.get("/incidents/{incident_id}")
 def incident(request: Request, service: ServiceDep, incident_id: str) -> Response:
-    page = incident_page(service, incident_id, language(request), request.query_params.get("said") == "1")
-    return render(request, "incident.html", page)
+    page = incident_page(service, incident_id, language(request))
+    asked = request.query_params
+    return render(request, "incident.html", replace(page, said=asked.get("said") == "1", undone="undone" in asked))
 
 
 @router.get("/incidents/{incident_id}/why")
@@ -119,6 +130,16 @@ async def feedback(request: Request, service: ServiceDep, incident_id: str, call
     return RedirectResponse(f"/incidents/{incident_id}?said=1#feedback", HTTPStatus.SEE_OTHER)
 
 
+@router.post("/incidents/{incident_id}/feedback/undo")
+async def undo_feedback(request: Request, service: ServiceDep, incident_id: str, caller: Writer) -> Response:
+    """Takes back what the caller said at the time that the form names."""
+    at = moment((await read_form(request)).get("at", ""))
+    if at is None:
+        raise BadInput("the form names no time")
+    await to_thread.run_sync(take_feedback_back, service, incident_id, caller.name, at)
+    return RedirectResponse(f"/incidents/{incident_id}?undone=1#feedback", HTTPStatus.SEE_OTHER)
+
+
 @router.post("/incidents/{incident_id}/explain")
 def explain(request: Request, service: ServiceDep, incident_id: str, caller: Writer) -> Response:
     """Has the language model asked, in the reader's language."""
@@ -142,7 +163,7 @@ def forget(service: ServiceDep, incident_id: str, caller: Writer) -> Response:
     return RedirectResponse("/incidents", HTTPStatus.SEE_OTHER)
 
 
-def incident_page(service: Service, incident_id: str, lang: Language, said: bool = False) -> IncidentPage:
+def incident_page(service: Service, incident_id: str, lang: Language) -> IncidentPage:
     """Raises NotFound."""
     found = read_incident(service, incident_id)
     verdict = localized(found.verdict, service.knowledge, lang) if found.verdict else None
@@ -158,13 +179,15 @@ def incident_page(service: Service, incident_id: str, lang: Language, said: bool
         job={name: str(value) for name, value in found.job.to_json().items() if name not in ("labels", "url")},
         job_url=url if url and url.startswith(("https://", "http://")) else None,
         address=f"{service.settings.base_url}/incidents/{found.id}",
+        evidence=evidence_rows(verdict.root_cause) if verdict and verdict.root_cause else (),
         timeline=run_timeline(verdict) if verdict else None,
         tree=cascade_tree(verdict) if verdict else (),
         attempts=attempt_rows(verdict.attempts) if verdict else (),
         group=group,
         similar=incident_items(_others(service, found), service.knowledge, lang),
         notes=tuple(notes_beside(service, found, _NOTES)),
-        said=said,
+        said=False,
+        undone=False,
         explanation=explanation_of(service, found.id),
         can_explain=bool(service.settings.llm_url),
     )

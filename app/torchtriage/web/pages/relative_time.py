@@ -21,8 +21,12 @@ def ago(lang: Language, at: datetime, now: datetime | None = None) -> str:
         return at.astimezone(UTC).strftime("%Y-%m-%d")
     if far < _MINUTE:
         return word(lang, "just_now")
-    unit, size = ("minutes", _MINUTE) if far < _HOUR else ("hours", _HOUR) if far < _DAY else ("days", _DAY)
-    return word(lang, f"{unit}_{'ago' if seconds > 0 else 'ahead'}", count=int(far // size))
+    way = "ago" if seconds > 0 else "ahead"
+    if far < _HOUR:
+        return word(lang, f"minutes_{way}", count=int(far // _MINUTE))
+    if far < _DAY:
+        return word(lang, f"hours_{way}", count=int(far // _HOUR))
+    return word(lang, f"days_{way}", count=int(far // _DAY))
 
 
 def zoned(time: str | None) -> bool:

@@ -57,15 +57,13 @@ def coded(text: object) -> Markup:
 
 
 def size(count: int) -> str:
-    """-> bytes for people: 100000 gives `97.7 KB`."""
-    if count < 1024:
-        return f"{count} B"
-    value = float(count)
-    for unit in ("KB", "MB", "GB"):
-        value /= 1024
-        if value < 1024:
-            return f"{value:.1f} {unit}"
-    return f"{value / 1024:.1f} TB"
+    """-> bytes for people, by thousands: 100000 gives `100 kB`."""
+    value, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 999.5:
+            break
+        value, unit = value / 1000, larger
+    return f"{count} B" if unit == "B" else f"{value:.3g} {unit}"
 
 
 def moment(at: datetime) -> str:

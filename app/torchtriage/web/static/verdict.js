@@ -27,6 +27,13 @@ const shown = (page, address) => {
     fresh.unshift(again);
   }
   main.replaceChildren(...fresh);
+  for (const part of page.querySelectorAll("head link[rel=stylesheet], head script[src]")) { // of that page alone
+    const known = part.href ? `link[href="${part.getAttribute("href")}"]` : `script[src="${part.getAttribute("src")}"]`;
+    if (document.head.querySelector(known)) continue;
+    const own = document.createElement(part.localName);
+    for (const { name, value } of part.attributes) own.setAttribute(name, value);
+    document.head.append(own);
+  }
   document.querySelector(".top nav").replaceWith(page.querySelector(".top nav"));
   document.title = page.title;
   if (address !== location.href) history.pushState(null, "", address);
@@ -73,9 +80,9 @@ if (form) {
   const noLog = /\.(pt|pth|ckpt|safetensors|bin|npy|npz|pkl|h5|onnx|parquet|arrow|png|jpe?g|gif|pdf|pyc|so|tfevents.*)$|tfevents|(^|\/)\.(git|DS_Store)/i;
   const left = (files) => files.filter(([path, file]) => file.size > 0 && !noLog.test(path));
   const size = (bytes) => {
-    const units = ["B", "KB", "MB", "GB"];
-    const at = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), 3);
-    return `${(bytes / 1024 ** at).toFixed(at ? 1 : 0)} ${units[at]}`;
+    const units = ["B", "kB", "MB", "GB"];
+    const at = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), 3);
+    return `${(bytes / 1000 ** at).toFixed(at ? 1 : 0)} ${units[at]}`;
   };
   const total = (files) => files.reduce((sum, [, file]) => sum + file.size, 0);
   const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
