@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from tests.built_in import built_in_engine
-from tests.logs import traceback
+from tests.logs import report, traceback
 from torchtriage.answer import run_events
 from torchtriage.domain.verdict import RunEvent, Verdict
 from torchtriage.reading.sources import from_bytes
@@ -84,6 +84,14 @@ def test_it_tells_which_ranks_ran_where_and_how_far_they_came() -> None:
     behind = run.last_progress[0]
     assert behind.line == RUN.index(step(3, 37)) + 1
     assert behind.time == "2026-05-01T09:06:10"
+
+
+def test_a_name_that_every_host_has_is_none() -> None:
+    told = verdict(
+        [*(step(0, number) for number in range(9)), *traceback("ValueError: x"), *report((1, 3), host="localhost")]
+    )
+    assert told.run.host_ranks == {}
+    assert all(event.host is None for event in told.events)
 
 
 def test_numbers_of_nodes_are_not_taken_for_ranks() -> None:

@@ -28,6 +28,11 @@ def test_where_few_lines_tell_a_time_they_stand_in_their_order() -> None:
     assert (of_two_files, timed) == ([1, 2, 0], False)
 
 
+def test_a_curve_whose_lines_tell_no_time_does_not_fall_into_one_place() -> None:
+    curve, others = [spot(line) for line in range(1, 4)], [spot(line, f"09:00:0{line}") for line in range(4, 9)]
+    assert measured([*curve, *others], len(curve))[:2] == ([1, 2, 3, 4, 5, 6, 7, 8], False)
+
+
 def test_the_end_is_enlarged_where_it_would_be_small() -> None:
     drawn = axis([0, 50_000, 99_000, 99_600], 99_000, True, None)
     assert drawn.enlarged == 570

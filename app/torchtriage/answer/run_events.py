@@ -81,11 +81,12 @@ def host_ranks(reading: Reading) -> dict[str, RankSet]:
     wrong, and the first ones. Empty where the numbers are those of nodes."""
     on: dict[str, set[int]] = defaultdict(set)
     for rank, host in reading.environment.host_of.items():
-        on[host].add(rank)
+        if _host(host):
+            on[host].add(rank)
     troubled: dict[str, None] = {}
     for finding in that_failed(reading.findings):
         for event in (finding.event, *finding.samples):
-            named = host_name(event.host)
+            named = _host(event.host)
             if named and event.rank is not None and event.rank not in reading.environment.host_of:
                 on[named].add(event.rank)
             if named:
@@ -101,9 +102,15 @@ def _key(finding: Finding, standing: str) -> _Key:
     """-> what findings that make one event have in common: what one entry says of rank after rank is one, what no entry
     knows is one each."""
     kind = _kind(finding.event, finding)
-    host = host_name(finding.event.host) if kind in ("kernel", "scheduler") else None
+    host = _host(finding.event.host) if kind in ("kernel", "scheduler") else None
     alone = standing == "cause" or (finding.entry is None and kind != "exit")
     return _Key(standing, kind, finding.entry, finding.attempt, host, id(finding) if alone else None)
+
+
+def _host(name: str | None) -> str | None:
+    """-> the host, where it is one that tells it from others."""
+    known = host_name(name)
+    return known if known != "localhost" else None
 
 
 def _weight(alike: tuple[_Key, list[Finding]]) -> tuple[int, int, Position]:
@@ -144,7 +151,7 @@ def _told(findings: list[Finding], standing: str, kind: str, reading: Reading, s
     ranks, hosts, times = set[int](), set[str | None](), set[str | None]()
     for one in findings:
         ranks |= one.ranks or {rank for rank in (one.event.rank,) if rank is not None}
-        hosts |= {host_name(name) for name in (one.event.host, *one.hosts)}
+        hosts |= {_host(name) for name in (one.event.host, *one.hosts)}
         times |= {dated(place.time) for place in one.places.values()} | {dated(one.event.time)}
     last = max(filter(None, times), default=time)
     named = hosts - {None}
@@ -179,7 +186,7 @@ def _unknown(event: Event, reading: Reading, shown: Callable[[str], str]) -> Run
     return RunEvent(
         _kind(event), "unknown", line.number, shown(line.raw.strip())[:_LONGEST], line.file,
         reading.environment.span.dated(line.time), ranks=RankSet.of(() if line.rank is None else (line.rank,)),
-        host=host_name(line.host), attempt=line.attempt,
+        host=_host(line.host), attempt=line.attempt,
     )  # fmt: skip
 
 

@@ -112,7 +112,7 @@ def run_timeline(verdict: Verdict) -> RunTimeline | None:
     ]
     if len({(spot.file, spot.line) for spot in spots if spot.line}) < 2:
         return None
-    values, timed, zone = measured(spots)
+    values, timed, zone = measured(spots, len(points))
     of_points, rest = [value or 0.0 for value in values[: len(points)]], values[len(points) :]
     for n, one in enumerate(told):
         one.at, one.until = rest[2 * n], rest[2 * n + 1] if timed else None
@@ -253,8 +253,9 @@ def _rows(
         marks += [(mark, _sign_of(mark, one, n, places[id(mark)], line, timed)) for mark in one.marks]
     hosts = dict(verdict.run.host_ranks)
     root = verdict.root_cause
-    if root and root.host and root.rank is not None and not any(root.rank in ranks for ranks in hosts.values()):
-        hosts[root.host] = RankSet.of((*hosts.get(root.host, ()), root.rank))
+    named = root.host if root and root.host != "localhost" else None
+    if root and named and root.rank is not None and not any(root.rank in ranks for ranks in hosts.values()):
+        hosts[named] = RankSet.of((*hosts.get(named, ()), root.rank))
     several = sum(len(mark.ranks) for mark in verdict.timeline) > 1
     home = {rank: host for host, ranks in hosts.items() for rank in ranks}
     of_host: dict[str, list[Sign]] = defaultdict(list)

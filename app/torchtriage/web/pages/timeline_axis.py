@@ -93,14 +93,16 @@ class Axis:
         return datetime.fromtimestamp(value + (self.zone or 0.0), UTC)
 
 
-def measured(spots: Sequence[Spot]) -> tuple[list[float | None], bool, float | None]:
+def measured(spots: Sequence[Spot], curve: int = 0) -> tuple[list[float | None], bool, float | None]:
     """-> a value for each spot, whether those are seconds, and how far the log's clock is ahead of UTC.
 
-    A line without a time has that of the line above it which tells one. Where too few do, lines count in their order.
+    A line without a time has that of the line above it which tells one. Where too few do, lines count in their order;
+    so do the first `curve` ones by themselves, which would fall into one place.
     Times without a zone beside others with one are taken as of the zone in which they agree with the lines around.
     """
     parsed = [_moment(spot.time) for spot in spots]
-    if sum(at is not None for at in parsed) < max(2, _TIMED * sum(spot.line > 0 for spot in spots)):
+    few = sum(at is not None for at in parsed) < max(2, _TIMED * sum(spot.line > 0 for spot in spots))
+    if few or sum(at is not None for at in parsed[:curve]) < _TIMED * curve:
         return _by_line(spots), False, None
     zoned = {n: at.timestamp() for n, at in enumerate(parsed) if at and at.tzinfo}
     plain = {n: at.replace(tzinfo=UTC).timestamp() for n, at in enumerate(parsed) if at and not at.tzinfo}
