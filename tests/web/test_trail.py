@@ -234,4 +234,4 @@ def test_feedback_is_taken_back_by_who_gave_it(client: TestClient) -> None:
     assert "Taken back." in answer.text
     assert client.get(f"/api/v1{page}").json()["feedback"] == []
     change = client.get("/api/v1/changes").json()["items"][0]
-    assert (change["action"], change["before"]["note"]) == ("undo feedback", said["note"])
+    assert (change["action"], change["detail"]["before"]["note"]) == ("undo feedback", said["note"])

@@ -175,18 +175,21 @@ const findAll = async () => {
   closeHits();
   refuse("");
   const mine = looking;
-  let [count, hits] = [0, null];
+  let [count, hits, whole] = [0, null, true]; // a look lists its first hits only: behind a hole in the list no more come
   for (let from = 1; ;) {
     const answer = await fetch(`${words.hits}?${asked({ from })}`, { headers: { Accept: "application/json" } }).catch(() => null);
     if (mine !== looking) return;
     if (!answer?.ok) { await broken(answer); return; }
     const more = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("ol.hits");
-    count += Number(more.dataset.count);
+    const [found, listed] = [Number(more.dataset.count), more.children.length];
+    count += found;
     for (const link of more.querySelectorAll("a")) tick(Number(link.dataset.line));
-    if (hits === null) { hits = more; list.append(hits); } else if (hits.children.length < MOST_HITS) hits.append(...more.children);
+    if (hits === null) { hits = more; list.append(hits); } else if (whole && hits.children.length < MOST_HITS) hits.append(...more.children);
+    whole &&= found === listed;
     const ended = Boolean(more.dataset.ended);
     list.hidden = count === 0;
-    counted.textContent = `${number(count)}${ended ? "" : "+"}`;
+    const shown = hits.children.length;
+    counted.textContent = `${shown < count ? `${number(shown)} / ` : ""}${number(count)}${ended ? "" : "+"}`;
     if (ended) break;
     said.textContent = share(Number(more.dataset.looked), false);
     from = Number(more.dataset.looked) + 1;
