@@ -10,7 +10,7 @@ from tests.built_in import built_in_engine
 from tests.logs import traceback
 from tests.storage.values import verdict as stored_verdict
 from torchtriage.domain.rank_set import RankSet
-from torchtriage.domain.verdict import RankMark, RunEvent, Verdict
+from torchtriage.domain.verdict import ProgressCurve, RankMark, RunEvent, Verdict
 from torchtriage.reading.sources import from_bytes
 from torchtriage.web.pages.run_timeline import RunTimeline, run_timeline
 
@@ -65,6 +65,24 @@ def test_the_silence_before_the_failure_is_a_gap() -> None:
     assert gap.seconds == 600
     assert [curve.name for curve in timeline.curves] == ["last_loss", "seconds_per_step", "step"]
     assert any(item.kind == "gap" and item.seconds == 600 for item in timeline.items)
+
+
+def test_steps_that_went_by_unread_make_no_gap() -> None:
+    told = verdict([*(step(number, 5 * number) for number in range(40)), watchdog(795)])
+    curve = told.run.progress
+    assert curve is not None
+    kept = [n for n, number in enumerate(curve.steps) if number is not None and not 5 < number < 35]
+
+    def with_steps(steps: tuple[int | None, ...]) -> Verdict:
+        some = ProgressCurve(
+            curve.file, tuple(curve.lines[n] for n in kept), tuple(curve.times[n] for n in kept), steps,
+            {name: tuple(column[n] for n in kept) for name, column in curve.values.items()},
+        )  # fmt: skip
+        return replace(told, run=replace(told.run, progress=some))
+
+    assert [gap.seconds for gap in drawn(with_steps(tuple(curve.steps[n] for n in kept))).gaps] == [600]
+    stood = tuple(at if at < len(kept) // 2 else at + 1 for at in range(len(kept)))  # no step in that time
+    assert len(drawn(with_steps(stood)).gaps) == 2
 
 
 def test_a_checkpoint_stands_where_it_was_written() -> None:

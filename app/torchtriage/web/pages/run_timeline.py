@@ -143,7 +143,7 @@ def _drawn(
     shown = min(
         [at for one in told if one.item.kind in KINDS[:1] + KINDS[2:] and (at := one.at) is not None], default=None
     )
-    stretches = timeline_curves.gaps(of_points, shown) if timed else []
+    stretches = timeline_curves.gaps(points, of_points, shown) if timed else []
     gaps = tuple(Gap(line.at(a), round(line.at(b) - line.at(a), 1), b - a, points[n].line) for a, b, n in stretches)
     file = verdict.run.progress.file if verdict.run.progress else None
     told += [

@@ -16,6 +16,7 @@ _AIR = 4.0  # above and below it
 _MOST = 4
 _LEAST = 3  # points of a curve
 _GAP, _USUAL = 90.0, 5.0  # seconds without progress that are a gap, and how many times the usual ones
+_FEW_LINES = 100  # between two lines of progress, of which more may have gone by unread
 STEP, STEP_TIME = "step", "seconds_per_step"
 _NAMES = ("last_loss", STEP_TIME, "grad_norm", "memory_used", "validation_loss", STEP)  # what tells most first
 
@@ -75,14 +76,33 @@ def curves(told: Sequence[Point], broken: Collection[float]) -> tuple[Curve, ...
     return tuple(curve for curve in drawn if curve)[:_MOST]
 
 
-def gaps(places: Sequence[float], end: float | None) -> list[tuple[float, float, int]]:
+def gaps(told: Sequence[Point], places: Sequence[float], end: float | None) -> list[tuple[float, float, int]]:
     """-> (from, to, number of the point before it) of each stretch of seconds without progress; `end`: when the run
-    failed."""
+    failed. Of a long log only some lines of progress are known: where steps went on at their pace there is no gap."""
     if len(places) < _LEAST:
         return []
     least = max(_GAP, _USUAL * median(after - before for before, after in pairwise(places)))
+    paces = [
+        seconds / steps
+        for n in range(len(told) - 1)
+        if (steps := _steps(told, n)) and (seconds := places[n + 1] - places[n])
+    ]
+    pace = median(paces) if paces else None
+
+    def went_on(n: int, seconds: float) -> bool:
+        if n + 1 == len(told):
+            return False
+        steps = _steps(told, n)
+        if steps is None or pace is None:
+            return told[n + 1].line - told[n].line > _FEW_LINES
+        return steps > 0 and seconds / steps < _USUAL * pace
+
     stretches = [*pairwise(places), *([(places[-1], end)] if end is not None else [])]
-    return [(before, after, n) for n, (before, after) in enumerate(stretches) if after - before > least]
+    return [
+        (before, after, n)
+        for n, (before, after) in enumerate(stretches)
+        if after - before > least and not went_on(n, after - before)
+    ]
 
 
 def sliced(told: Sequence[Point]) -> tuple[Point, ...]:
@@ -98,6 +118,12 @@ def usual(told: Sequence[Point], name: str = STEP_TIME) -> float | None:
     """-> the value that most points are near to."""
     values = [point.values[name] for point in told if name in point.values]
     return median(values) if values else None
+
+
+def _steps(told: Sequence[Point], n: int) -> int | None:
+    """-> how many steps there are from a point to the next one."""
+    before, after = told[n].step, told[n + 1].step
+    return after - before if before is not None and after is not None else None
 
 
 def _since(before: Point, point: Point) -> dict[str, float]:
