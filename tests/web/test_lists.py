@@ -320,6 +320,30 @@ def test_a_group_has_an_owner_a_note_and_silence(client: TestClient, service: Se
     assert client.patch("/api/v1/groups/1", json={"mute_days": 0.5}).json()["muted_until"] is not None
 
 
+def test_a_group_opens_with_its_answer_and_tells_whom_it_hits_and_what_was_tried(
+    client: TestClient, service: Service
+) -> None:
+    made = [given(service, OOM + f"{at}\n", job_id=str(at), user="ann", image="night:7") for at in range(5)]
+    for at in range(20):
+        given(service, UNKNOWN.format("WidgetError", at), job_id=f"w{at}", user="bo", image="night:6")
+    again = given(service, OOM + "again\n", job_id="0", user="ann", image="night:7")
+    client.post(f"/api/v1/incidents/{made[1]}/feedback", json={"verdict": "right", "note": "a smaller <b>batch"})
+    group = group_of(client, made[0])
+    for lang, out in (("en", "Image"), ("zh", "镜像")):
+        page = client.get(f"/groups/{group}?lang={lang}").text
+        assert page.index('class="strip three"') < page.index('class="strip group-facts"') < page.index('id="trend"')
+        standing = re.search(r'<ul class="standing-out">.*?</ul>', page, re.S)
+        assert standing is not None
+        assert out in standing[0]
+        assert f"/incidents?group={group}&amp;image=night%3A7" in standing[0]
+        assert "p &lt; 0.001" in standing[0]
+        assert f'href="/incidents/{made[0]}">#{made[0]}</a> → <a href="/incidents/{again}">' in page
+        assert "a smaller &lt;b&gt;batch" in page
+        today = datetime.now(UTC).date().isoformat()
+        assert f'<a href="/incidents?group={group}&amp;since={today}&amp;until={today}" tabindex="-1">' in page
+    assert f"/incidents?group={group}&amp;since=" in client.get(f"/groups/{group}").text
+
+
 def test_groups_are_merged_and_split_and_both_are_undone(client: TestClient, service: Service) -> None:
     made = [given(service, UNKNOWN.format(f"Widget{name}Error", "gear"), job_id=name, cluster=cluster)
             for name, cluster in (("A", "blue"), ("A2", "green"), ("B", "blue"))]  # fmt: skip
@@ -330,7 +354,9 @@ def test_groups_are_merged_and_split_and_both_are_undone(client: TestClient, ser
     merged = client.post(f"/groups/{first}/merge", data={"other": other})
     assert f"Merged: #{other}." in merged.text
     assert group_of(client, made[2]) == first
-    assert f'href="/groups/{first}"' in client.get(f"/groups/{other}").text
+    led = client.get(f"/groups/{other}")
+    assert led.url.path == f"/groups/{first}"
+    assert f"Group #{other} was merged into this one." in led.text
     client.post(f"/groups/{first}/unmerge", data={"other": other})
     assert group_of(client, made[2]) == other
     split = client.post(f"/groups/{first}/split", data={"part": "cluster=green"})

@@ -188,6 +188,15 @@ def said(answer: Answer, root: RootCause, entry: Entry | None, versions: dict[st
     return replace(answer, says=says, unknown=unknown, steps=steps)
 
 
+def said_shortly(case_id: str | None, values: Mapping[str, str], entry: Entry | None, lang: Language) -> str | None:
+    """-> the first sentence of an answer: that of its case, or the exception where no case speaks; None where neither
+    tells more than the entry's title."""
+    case = next((case for case in entry.cases if case.id == case_id), None) if entry else None
+    if case is not None:
+        return filled(case.says.in_(lang), values)
+    return filled(_FAILED[lang == "zh"], values)
+
+
 def facts_said(answer: Answer, entry: Entry | None, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
     """-> the facts that the sentences of an answer's case are filled with."""
     case = next((case for case in entry.cases if case.id == answer.case), None) if entry else None

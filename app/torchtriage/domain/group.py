@@ -96,14 +96,3 @@ class GroupFilter:
     entry: str | None = None
     outcome: str | None = None
     sort: GroupOrder = GroupOrder.SEEN
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMembers:
-    """Whom and what the latest `counted` incidents of a group hit, by how often, the most often first."""
-
-    counted: int
-    hosts: dict[str, int]
-    jobs: dict[str, int]
-    users: dict[str, int]
-    clusters: dict[str, int]

@@ -11,7 +11,7 @@ from rapidfuzz import fuzz
 from sqlalchemy.orm import Session
 
 from torchtriage.domain.access import Change
-from torchtriage.domain.group import Group, GroupChange, GroupFilter, GroupMembers, GroupStatus
+from torchtriage.domain.group import Group, GroupChange, GroupFilter, GroupStatus
 from torchtriage.domain.incident import Feedback, Incident
 from torchtriage.domain.timestamps import iso
 from torchtriage.services.alerting import put_repeats
@@ -21,7 +21,6 @@ from torchtriage.storage import audit_log, feedback, fingerprint_upgrade, group_
 from torchtriage.storage.pagination import Page
 
 BY_FINGERPRINT = "fingerprint"
-_MEMBERS = 2000  # incidents of a group that are looked at
 _LOOKED_AT, _LIKE, _SIMILAR = 300, 60, 8  # groups, per cent of likeness, groups
 
 
@@ -67,12 +66,6 @@ def trends(service: Service, group_ids: Sequence[str], days: int) -> dict[str, l
         found = groups.trends(session, list(group_ids), since)
     every = [(since + timedelta(days=at)).date().isoformat() for at in range(days)]
     return {group_id: [found.get(group_id, {}).get(day, 0) for day in every] for group_id in group_ids}
-
-
-def members(service: Service, group_id: str) -> GroupMembers:
-    """-> whom and what the latest incidents of a group hit."""
-    with service.database.reading() as session:
-        return groups.members(session, group_id, _MEMBERS)
 
 
 def latest_incidents(service: Service, group_ids: Sequence[str]) -> dict[str, Incident]:

@@ -10,11 +10,12 @@ from itertools import chain
 
 from torchtriage.domain.access import Change
 from torchtriage.domain.incident import Feedback, FeedbackVerdict, Incident, IncidentFilter, StoredFile, StoredLine
+from torchtriage.domain.incident_summary import IncidentSummary
 from torchtriage.errors import NotFound, StorageUnavailable
 from torchtriage.services.service import Service
 from torchtriage.services.stored_logs import remove_unused
 from torchtriage.services.user_text import cleaned
-from torchtriage.storage import audit_log, feedback, incidents
+from torchtriage.storage import audit_log, feedback, incident_summaries, incidents
 from torchtriage.storage.pagination import Page
 
 _AT_ONCE = 200  # incidents, each piece in a transaction of its own
@@ -35,6 +36,14 @@ def list_incidents(
     """-> the newest first. Raises BadCursor."""
     with service.database.reading() as session:
         return incidents.listed(session, wanted, limit, cursor)
+
+
+def list_summaries(
+    service: Service, wanted: IncidentFilter, limit: int = 50, cursor: str | None = None
+) -> Page[IncidentSummary]:
+    """-> the newest first, as rows of a list. Raises BadCursor."""
+    with service.database.reading() as session:
+        return incident_summaries.listed(session, wanted, limit, cursor)
 
 
 def read_log(

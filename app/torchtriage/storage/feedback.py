@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import cast
 
-from sqlalchemy import Select, case, func, select
+from sqlalchemy import ColumnElement, Select, case, func, select
 from sqlalchemy.orm import Session
 
 from torchtriage.domain.incident import Feedback, FeedbackVerdict
@@ -68,15 +68,27 @@ def notes_of_entry(session: Session, entry: str, most: int) -> list[tuple[str, F
 def notes_of_group(session: Session, group: str, but: str, most: int) -> list[tuple[str, Feedback]]:
     """-> what people wrote to the group's latest LOOKED_AT incidents except `but`, each with its incident's id, the
     newest first."""
+    return _notes(session, _of_group(group, IncidentRow.number != number_of(but)), most)
+
+
+def of_group(session: Session, group: str) -> list[tuple[str, Feedback]]:
+    """-> all that people said of the group's latest LOOKED_AT incidents, each with its incident's id, the newest
+    first."""
+    return _told(session, _of_group(group).order_by(FeedbackRow.number.desc()))
+
+
+def _of_group(group: str, *conditions: ColumnElement[bool]) -> Select[FeedbackRow]:
     number = IncidentRow.number
-    latest = select(number).where(IncidentRow.group_number == number_of(group), number != number_of(but))
-    latest = latest.order_by(IncidentRow.received_at.desc(), number.desc()).limit(LOOKED_AT)
-    found = latest.subquery()
-    return _notes(session, select(FeedbackRow).join(found, found.c.number == FeedbackRow.incident_number), most)
+    latest = select(number).where(IncidentRow.group_number == number_of(group), *conditions)
+    found = latest.order_by(IncidentRow.received_at.desc(), number.desc()).limit(LOOKED_AT).subquery()
+    return select(FeedbackRow).join(found, found.c.number == FeedbackRow.incident_number)
 
 
 def _notes(session: Session, query: Select[FeedbackRow], most: int) -> list[tuple[str, Feedback]]:
-    query = query.where(FeedbackRow.note.is_not(None)).order_by(FeedbackRow.number.desc()).limit(most)
+    return _told(session, query.where(FeedbackRow.note.is_not(None)).order_by(FeedbackRow.number.desc()).limit(most))
+
+
+def _told(session: Session, query: Select[FeedbackRow]) -> list[tuple[str, Feedback]]:
     rows = session.execute(query).scalars()
     return [(str(row.incident_number), _said(row)) for row in rows]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, cast, func, literal, select, tuple_
 from sqlalchemy.orm import Session
 
-from torchtriage.domain.group import Group, GroupChange, GroupFilter, GroupMembers, GroupOrder, GroupStatus
+from torchtriage.domain.group import Group, GroupChange, GroupFilter, GroupOrder, GroupStatus
 from torchtriage.errors import NotFound
 from torchtriage.storage.pagination import Page, Place, microseconds, moment_at, number_of, piece, place
 from torchtriage.storage.stats import day_of
@@ -77,16 +77,6 @@ def latest(session: Session, group_ids: list[str]) -> dict[str, str]:
     numbers = [number_of(group_id) for group_id in group_ids]
     query = select(GroupRow.number, newest.scalar_subquery()).where(GroupRow.number.in_(numbers))
     return {str(group): str(number) for group, number in session.execute(query) if number is not None}
-
-
-def members(session: Session, group_id: str, most: int) -> GroupMembers:
-    """-> whom and what the latest `most` incidents of a group hit."""
-    job = func.coalesce(IncidentRow.job["job_name"].as_string(), IncidentRow.job_id)
-    query = select(IncidentRow.host, job, IncidentRow.user, IncidentRow.cluster)
-    query = query.where(IncidentRow.group_number == number_of(group_id))
-    rows = session.execute(query.order_by(IncidentRow.received_at.desc(), IncidentRow.number.desc()).limit(most)).all()
-    columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
-    return GroupMembers(len(rows), *(dict(Counter(filter(None, column)).most_common()) for column in columns))
 
 
 def change(session: Session, group_id: str, wanted: GroupChange, now: datetime) -> tuple[Group, Group]:

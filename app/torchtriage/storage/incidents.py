@@ -30,7 +30,7 @@ from torchtriage.storage.pagination import Page, number_of
 from torchtriage.storage.tables import FileRow, IncidentRow
 from torchtriage.storage.verdict_json import from_stored
 
-_DAMAGED = "its stored verdict is damaged ({}); the log is kept: delete the incident and send the log again"
+DAMAGED = "its stored verdict is damaged ({}); the log is kept: delete the incident and send the log again"
 OPEN = [State.RECEIVED, State.TRIAGING]
 # What an incident holds of other tables.
 _PARTS = (
@@ -197,4 +197,4 @@ def _incident(row: IncidentRow, files: tuple[StoredFile, ...]) -> Incident:
         job = from_json_form(Job, row.job)
         return replace(known, job=job, verdict=from_stored(row.verdict) if row.verdict is not None else None)
     except DamagedJson as error:  # the others of a list are shown, and of this one its log
-        return replace(known, state=State.FAILED, failure=_DAMAGED.format(error.message))
+        return replace(known, state=State.FAILED, failure=DAMAGED.format(error.message))

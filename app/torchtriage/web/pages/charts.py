@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from calendar import monthrange
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -10,11 +11,13 @@ from torchtriage.domain.dashboard import OTHERS, UNKNOWN, Chart
 
 WIDTH, HEIGHT = 1000.0, 100.0
 _COLOURS = 8  # of the style sheet, as many as a chart has parts
+Links = Callable[[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """`kind` is the class of its colour; `at`, `part` and `count` are what it says when it is pointed at."""
+    """`kind` is the class of its colour; `at`, `part` and `count` are what it says when it is pointed at, `link` is
+    where it leads to, empty where nowhere."""
 
     x: float
     y: float
@@ -24,20 +27,23 @@ class Bar:
     at: str
     part: str
     count: int
+    link: str
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A chart with its bars; `kinds` are the classes of its parts, `most` is what the frame's height stands for."""
+    """A chart with its bars; `kinds` are the classes of its parts, `most` is what the frame's height stands for;
+    `links` are where a time and part lead to."""
 
     chart: Chart
     bars: tuple[Bar, ...]
     kinds: dict[str, str]
     most: int
+    links: Links | None = None
 
 
-def drawn(chart: Chart) -> Drawn:
-    """-> stacked bars, one stack a time."""
+def drawn(chart: Chart, links: Links | None = None) -> Drawn:
+    """-> stacked bars, one stack a time; `links` makes an address of a time and a part, empty for all of it."""
     kinds = _kinds(chart)
     most = max((1, *chart.totals))
     step = WIDTH / max(len(chart.times), 1)
@@ -49,15 +55,23 @@ def drawn(chart: Chart) -> Drawn:
                 height = round(counts[column] / most * HEIGHT, 2)
                 top -= height
                 left = round(column * step + step * 0.1, 2)
-                bars.append(
-                    Bar(left, round(top, 2), round(step * 0.8, 2), height, kinds[part], time, part, counts[column])
-                )
-    return Drawn(chart, tuple(bars), kinds, most)
+                link = links(time, part) if links else ""
+                width = round(step * 0.8, 2)
+                bars.append(Bar(left, round(top, 2), width, height, kinds[part], time, part, counts[column], link))
+    return Drawn(chart, tuple(bars), kinds, most, links)
 
 
-def spark(counts: Sequence[int], times: Sequence[str]) -> Drawn:
+def spark(counts: Sequence[int], times: Sequence[str], links: Links | None = None) -> Drawn:
     """-> the bars of one row of counts."""
-    return drawn(Chart(tuple(times), {"": tuple(counts)}))
+    return drawn(Chart(tuple(times), {"": tuple(counts)}), links)
+
+
+def days_of(time: str) -> tuple[str, str]:
+    """-> the first and last day of a chart's time, which is a day or a month, as `2026-05-01`."""
+    if len(time) > len("2026-05"):
+        return time, time
+    year, month = map(int, time.split("-"))
+    return f"{time}-01", f"{time}-{monthrange(year, month)[1]:02}"
 
 
 def _kinds(chart: Chart) -> dict[str, str]:

@@ -1,7 +1,8 @@
-"""`/groups/{id}`: a group's incidents, whom they hit, what may be the same, and all that can be decided about it."""
+"""`/groups/{id}`: what failed, whom and where it hits beside all runs, what was tried, and all that can be decided."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
@@ -12,16 +13,18 @@ from starlette.responses import RedirectResponse
 
 from torchtriage.answer.first_screen import first_screen
 from torchtriage.answer.localized_verdict import localized
-from torchtriage.domain.entry import KnowledgeBase, Language
+from torchtriage.domain.composition import Composition, LaterAttempt
+from torchtriage.domain.entry import Language
 from torchtriage.domain.first_screen import FirstScreen
-from torchtriage.domain.group import Group, GroupChange, GroupMembers
-from torchtriage.domain.incident import Incident, IncidentFilter
+from torchtriage.domain.group import Group, GroupChange
+from torchtriage.domain.incident import Feedback, IncidentFilter
+from torchtriage.domain.incident_summary import IncidentSummary
 from torchtriage.domain.verdict import Verdict
 from torchtriage.errors import BadInput
+from torchtriage.services.group_composition import composition, later_attempts, said_of_group
 from torchtriage.services.groups import (
     BY_FINGERPRINT,
     change_group,
-    members,
     merge_groups,
     merged_groups,
     read_group,
@@ -30,7 +33,8 @@ from torchtriage.services.groups import (
     trends,
     unmerge_groups,
 )
-from torchtriage.services.incidents import list_incidents
+from torchtriage.services.incidents import list_summaries, read_incident
+from torchtriage.services.service import Service
 from torchtriage.web.authentication import Writer
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.pages.charts import Drawn
@@ -44,6 +48,8 @@ router = APIRouter()
 _AT_ONCE = 25
 _MUTES = (1, 7, 30)  # days
 _LONGEST_NOTE = 5000  # characters
+_SURE = ("certain", "likely", "possible")
+_SHOWN = 6  # attempts and notes
 SPLIT_BY = ("cluster", "user", "host", BY_FINGERPRINT)
 
 
@@ -56,8 +62,8 @@ class Regrouped:
 
 
 @dataclass(frozen=True, slots=True)
-class Latest:
-    """What the newest incident of a group tells first, in the reader's language."""
+class Told:
+    """What the incident that stands for a group tells first, in the reader's language: of its newest the surest."""
 
     id: str
     verdict: Verdict
@@ -65,56 +71,71 @@ class Latest:
 
 
 @dataclass(frozen=True, slots=True)
+class Tried:
+    """What was tried: how many next attempts `came` to what, the latest of them, how often people said that the verdict
+    is `right` or `wrong`, and what they wrote, each with its incident's id."""
+
+    came: dict[str, int]
+    attempts: tuple[LaterAttempt, ...]
+    right: int
+    wrong: int
+    notes: tuple[tuple[str, Feedback], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class GroupPage:
     """One group and a piece of its incidents; `older` and `newer` are addresses, `muted` whether it says nothing now,
-    `latest` what the newest of these incidents tells first, `parts` what it can be split by, with the values that there
-    are, `merged` what is part of it."""
+    `parts` what it can be split by, with the values that there are, `merged` what is part of it; `came_by` is the
+    merged group that led here."""
 
     item: GroupItem
-    latest: Latest | None
+    told: Told | None
     trend: Drawn
     days: int
     statuses: tuple[str, ...]
     mutes: tuple[int, ...]
     muted: bool
-    members: GroupMembers
-    parts: dict[str, list[str]]
+    composition: Composition
+    tried: Tried
+    parts: dict[str, tuple[str, ...]]
     merged: tuple[Group, ...]
     similar: tuple[GroupItem, ...]
     incidents: tuple[IncidentItem, ...]
     older: str | None
     newer: str | None
     regrouped: Regrouped | None
+    came_by: str | None
 
 
 @router.get("/groups/{group_id}")
 def group(request: Request, service: ServiceDep, group_id: str) -> Response:
     found = read_group(service, group_id)
+    if found.merged_into:
+        return RedirectResponse(address(f"/groups/{found.merged_into}", {"from": found.id}), HTTPStatus.FOUND)
     if found.id != group_id:
         return RedirectResponse(f"/groups/{found.id}", HTTPStatus.FOUND)
     lang = language(request)
-    within = list_incidents(service, IncidentFilter(group=found.id), _AT_ONCE, value(request, "cursor") or None)
-    hit = members(service, found.id)
+    within = list_summaries(service, IncidentFilter(group=found.id), _AT_ONCE, value(request, "cursor") or None)
+    made_of = composition(service, found.id)
+    came_by = value(request, "from")
     page = GroupPage(
         item=group_item(found, service.knowledge, lang),
-        latest=_latest(within.items, service.knowledge, lang),
-        trend=drawn_trends(trends(service, [found.id], DAYS))[found.id],
+        told=_told(service, within.items, lang),
+        trend=drawn_trends(trends(service, [found.id], DAYS), _day_of)[found.id],
         days=DAYS,
         statuses=STATUSES,
         mutes=_MUTES,
         muted=found.muted_until is not None and found.muted_until > datetime.now(UTC),
-        members=hit,
-        parts={
-            name: sorted(values)
-            for name, values in zip(SPLIT_BY, (hit.clusters, hit.users, hit.hosts, found.fingerprints), strict=True)
-            if len(values) > 1
-        },
+        composition=made_of,
+        tried=_tried(service, found.id),
+        parts=_parts(made_of, found),
         merged=tuple(merged_groups(service, found)),
-        similar=group_items(similar_groups(service, found), service.knowledge, lang) if not found.merged_into else (),
+        similar=group_items(similar_groups(service, found), service.knowledge, lang),
         incidents=incident_items(within.items, service.knowledge, lang),
         older=address("", {"cursor": within.next}) if within.next else None,
         newer=address("", {"cursor": within.previous}) if within.previous else None,
         regrouped=_regrouped(request),
+        came_by=came_by if came_by in found.merged else None,
     )
     return render(request, "group.html", page)
 
@@ -176,12 +197,37 @@ def split(service: ServiceDep, group_id: str, caller: Writer, part: Annotated[st
     return _there(group_id, said="split", other=own.id)
 
 
-def _latest(incidents: tuple[Incident, ...], knowledge: KnowledgeBase, lang: Language) -> Latest | None:
-    newest = next((incident for incident in incidents if incident.root_cause), None)
-    if newest is None or newest.verdict is None:
+def _told(service: Service, incidents: tuple[IncidentSummary, ...], lang: Language) -> Told | None:
+    rooted = [(incident.id, incident.root) for incident in incidents if incident.root]
+    best = min(rooted, key=lambda one: _SURE.index(one[1].confidence) if one[1].confidence in _SURE else len(_SURE),
+               default=None)  # fmt: skip
+    verdict = read_incident(service, best[0]).verdict if best else None
+    if best is None or verdict is None:
         return None
-    verdict = localized(newest.verdict, knowledge, lang)
-    return Latest(newest.id, verdict, first_screen(verdict, lang))
+    verdict = localized(verdict, service.knowledge, lang)
+    return Told(best[0], verdict, first_screen(verdict, lang))
+
+
+def _tried(service: Service, group_id: str) -> Tried:
+    attempts, said = later_attempts(service, group_id), said_of_group(service, group_id)
+    came = Counter(attempt.came for attempt in attempts)
+    verdicts = Counter(feedback.verdict for _, feedback in said)
+    return Tried(
+        {name: came[name] for name in ("healthy", "same", "other", "unknown")},
+        tuple(attempt for attempt in attempts if attempt.next)[:_SHOWN],
+        verdicts["right"],
+        verdicts["wrong"],
+        tuple(one for one in said if one[1].note)[:_SHOWN],
+    )
+
+
+def _parts(made_of: Composition, group: Group) -> dict[str, tuple[str, ...]]:
+    values = {name: made_of.values.get(name, ()) for name in SPLIT_BY} | {BY_FINGERPRINT: group.fingerprints}
+    return {name: known for name, known in values.items() if len(known) > 1}
+
+
+def _day_of(group_id: str, day: str) -> str:
+    return address("/incidents", {"group": group_id, "since": day, "until": day})
 
 
 def _regrouped(request: Request) -> Regrouped | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated
 
@@ -138,10 +139,17 @@ def status_of(given: str) -> GroupStatus:
     return GroupStatus(given)
 
 
-def drawn_trends(counts: dict[str, list[int]]) -> dict[str, Drawn]:
-    """-> bars of counts of the days until today (UTC)."""
+def drawn_trends(counts: dict[str, list[int]], link: Callable[[str, str], str] | None = None) -> dict[str, Drawn]:
+    """-> bars of counts of the days until today (UTC); `link` makes an address of a group and a day."""
     days = last_days(len(next(iter(counts.values()), [])))
-    return {group_id: spark(found, days) for group_id, found in counts.items()}
+    return {
+        group_id: spark(found, days, partial(_at, link, group_id) if link else None)
+        for group_id, found in counts.items()
+    }
+
+
+def _at(link: Callable[[str, str], str], group_id: str, day: str, _: str) -> str:
+    return link(group_id, day) if day else ""
 
 
 def last_days(count: int) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse
 from torchtriage.domain.incident import IncidentFilter, Job
 from torchtriage.errors import BadInput
 from torchtriage.services.accept import accept
-from torchtriage.services.incidents import list_incidents
+from torchtriage.services.incidents import list_summaries
 from torchtriage.services.service import Service
 from torchtriage.web.api.request_body import with_uploads
 from torchtriage.web.authentication import Submitter
@@ -73,7 +73,7 @@ async def hand_in(request: Request, service: ServiceDep, intake: IntakeDep, _: S
 
 
 def _page(request: Request, service: Service, problem: str | None = None, sample: str | None = None) -> HomePage:
-    newest = list_incidents(service, IncidentFilter(), limit=_NEWEST).items
+    newest = list_summaries(service, IncidentFilter(), limit=_NEWEST).items
     return HomePage(
         newest=incident_items(newest, service.knowledge, language(request)),
         entries=len(service.knowledge.entries),

@@ -15,7 +15,7 @@ from torchtriage.domain.stats import HostRecord, StatsFilter
 from torchtriage.services import stats
 from torchtriage.services.dashboard import cluster_names
 from torchtriage.services.drain_commands import commands
-from torchtriage.services.incidents import list_incidents
+from torchtriage.services.incidents import list_summaries
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.pages.csv_export import csv_answer
 from torchtriage.web.pages.date_range import Asked, asked_range
@@ -92,7 +92,7 @@ def as_csv(request: Request, service: ServiceDep) -> Response:
 @router.get("/hosts/{host}")
 def host(request: Request, service: ServiceDep, host: str) -> Response:
     record = stats.host(service, host)
-    within = list_incidents(service, IncidentFilter(host=host), _RECENT, value(request, "cursor") or None)
+    within = list_summaries(service, IncidentFilter(host=host), _RECENT, value(request, "cursor") or None)
     page = HostPage(
         record=record,
         titles=_titles(request, service, [record]),

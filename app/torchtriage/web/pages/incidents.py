@@ -10,11 +10,12 @@ from urllib.parse import parse_qsl, urlencode
 from fastapi import APIRouter, Form, Request, Response
 from starlette.responses import RedirectResponse
 
-from torchtriage.domain.incident import Incident, IncidentFilter, State
+from torchtriage.domain.incident import IncidentFilter, State
+from torchtriage.domain.incident_summary import IncidentSummary
 from torchtriage.domain.saved_view import View
 from torchtriage.domain.verdict import OUTCOMES
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.services.incidents import list_incidents
+from torchtriage.services.incidents import list_summaries
 from torchtriage.services.saved_views import list_views, remove_view, save_view
 from torchtriage.storage.pagination import Page
 from torchtriage.web.authentication import Writer
@@ -93,7 +94,7 @@ def incidents(request: Request, service: ServiceDep) -> Response:
     if named := _NUMBER.fullmatch(asked.get("q", "")):  # as people say it to one another
         return RedirectResponse(f"/incidents/{named[1]}", HTTPStatus.SEE_OTHER)
     cursor = value(request, "cursor")
-    found = list_incidents(service, filter_of(asked), _AT_ONCE, cursor or None)
+    found = list_summaries(service, filter_of(asked), _AT_ONCE, cursor or None)
     query = urlencode(asked)
     here = asked | ({"cursor": cursor} if cursor else {})
     page = IncidentsPage(
@@ -137,7 +138,7 @@ def _back(query: str, **said: object) -> Response:
     return RedirectResponse(address("/incidents", dict(parse_qsl(query)) | said), HTTPStatus.SEE_OTHER)
 
 
-def _early(found: Page[Incident], cursor: str) -> bool:
+def _early(found: Page[IncidentSummary], cursor: str) -> bool:
     # One that goes back to the newest and reaches them is not full either; there is nothing newer then.
     return len(found.items) < _AT_ONCE and found.next is not None and (found.previous is not None or not cursor)
 

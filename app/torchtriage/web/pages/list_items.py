@@ -6,19 +6,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from torchtriage.answer.first_answer import said_shortly
 from torchtriage.answer.localized_verdict import title_of
 from torchtriage.domain.entry import KnowledgeBase, Language
 from torchtriage.domain.group import Group
 from torchtriage.domain.incident import Incident
+from torchtriage.domain.incident_summary import IncidentSummary, summary_of
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentItem:
-    """`kind` is the outcome, or the state where there is no verdict; `title` is None where the kind says all."""
+    """`kind` is the outcome, or the state where there is no verdict; `title` is None where the kind says all; `says` is
+    what happened in a sentence, where that tells more than the title, else `detail` the line that shows it. `retry` is
+    the advice, `owner` who must act, by the cause, and `taken_by` who took the group."""
 
     id: str
     kind: str
     title: str | None
+    says: str | None
     detail: str | None
     rank: int | None
     host: str | None
@@ -29,6 +34,10 @@ class IncidentItem:
     received_at: datetime
     count: int
     group: str | None
+    retry: str | None
+    owner: str | None
+    taken_by: str | None
+    gpu_hours_lost: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +48,11 @@ class GroupItem:
     title: str
 
 
-def incident_items(incidents: Iterable[Incident], knowledge: KnowledgeBase, lang: Language) -> tuple[IncidentItem, ...]:
-    return tuple(_incident(incident, knowledge, lang) for incident in incidents)
+def incident_items(
+    incidents: Iterable[Incident | IncidentSummary], knowledge: KnowledgeBase, lang: Language
+) -> tuple[IncidentItem, ...]:
+    rows = (found if isinstance(found, IncidentSummary) else summary_of(found) for found in incidents)
+    return tuple(_incident(row, knowledge, lang) for row in rows)
 
 
 def group_items(groups: Iterable[Group], knowledge: KnowledgeBase, lang: Language) -> tuple[GroupItem, ...]:
@@ -52,21 +64,30 @@ def group_item(group: Group, knowledge: KnowledgeBase, lang: Language) -> GroupI
     return GroupItem(group, title)
 
 
-def _incident(incident: Incident, knowledge: KnowledgeBase, lang: Language) -> IncidentItem:
-    verdict, root, job = incident.verdict, incident.root_cause, incident.job
-    shown = root.evidence[0].text if root and root.evidence else None
+def _incident(row: IncidentSummary, knowledge: KnowledgeBase, lang: Language) -> IncidentItem:
+    root, job = row.root, row.job
+    entry = knowledge.entries.get(root.entry or "") if root else None
+    title = title_of(root.entry, knowledge, lang, root.title) if root else None
+    says = said_shortly(row.answer.case, row.answer.values, entry, lang) if row.answer and root else None
+    if says and title and says.rstrip(".。") == title.rstrip(".。"):
+        says = None
     return IncidentItem(
-        id=incident.id,
-        kind=verdict.outcome if verdict else incident.state.value,
-        title=title_of(incident.entry, knowledge, lang, root.title if root else None),
-        detail=incident.failure or shown,
+        id=row.id,
+        kind=row.outcome or row.state.value,
+        title=title,
+        says=says,
+        detail=row.failure or (root.evidence[0].text if root and root.evidence else None),
         rank=root.rank if root else None,
         host=root.host if root else None,
         confidence=root.confidence if root else None,
         job=job.job_name or job.job_id,
         user=job.user,
         cluster=job.cluster,
-        received_at=incident.received_at,
-        count=incident.group.count if incident.group else 0,
-        group=incident.group.id if incident.group else None,
+        received_at=row.received_at,
+        count=row.group.count if row.group else 0,
+        group=row.group.id if row.group else None,
+        retry=row.advice if root and row.advice != "none" else None,
+        owner=entry.owner if entry else root.owner if root else None,
+        taken_by=row.group_owner,
+        gpu_hours_lost=row.gpu_hours_lost,
     )

@@ -80,7 +80,8 @@ def environment() -> Environment:
     made.filters |= {"log_time": log_time, "general": general, "coloured": sanitize.coloured}
     made.filters |= {"coded": sanitize.coded, "in_words": in_words}
     made.filters |= {"marks": marks}
-    made.filters |= {"duration": sanitize.duration, "zoned": zoned}
+    made.filters |= {"duration": sanitize.duration, "hours": sanitize.hours, "percent": sanitize.percent}
+    made.filters |= {"zoned": zoned}
     made.globals["static"] = _static
     return with_all_compiled(made, _TEMPLATES, cache_folder())
 

@@ -78,6 +78,16 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
+def hours(count: float) -> str:
+    """-> hours for people: 0.04 gives `0.04`, 3.25 `3.2`, 1234.5 `1,234`."""
+    return f"{count:,.0f}" if count >= 100 else f"{count:.1f}" if count >= 0.1 or not count else f"{count:.2f}"
+
+
+def percent(share: float) -> str:
+    """-> a share for people: 0.8 gives `80 %`, 0.004 `< 1 %`."""
+    return "< 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
 def _with_marks(plain: str, words: str | None, regex: bool) -> Markup:
     if not words:
         return visible(plain)

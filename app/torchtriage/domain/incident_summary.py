@@ -1,0 +1,72 @@
+"""What a list tells of an incident: the few parts of a stored verdict that a row shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from torchtriage.domain.group import GroupMark
+from torchtriage.domain.incident import Incident, Job, State
+from torchtriage.domain.verdict import Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class RootSummary:
+    """Of a verdict's root cause what a row shows; the names are those of RootCause."""
+
+    entry: str | None
+    title: str
+    confidence: str
+    rank: int | None = None
+    host: str | None = None
+    owner: str | None = None
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSummary:
+    """Of a verdict's answer what its first sentence is made of; the names are those of Answer."""
+
+    case: str | None
+    says: str
+    values: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentSummary:
+    """An incident as a row of a list. `failure` says why there is no verdict where `state` is failed; `advice` is as in
+    Action; `group_owner` is who took the group."""
+
+    id: str
+    state: State
+    received_at: datetime
+    job: Job
+    outcome: str | None = None
+    root: RootSummary | None = None
+    answer: AnswerSummary | None = None
+    advice: str | None = None
+    gpu_hours_lost: float | None = None
+    group: GroupMark | None = None
+    group_owner: str | None = None
+    failure: str | None = None
+
+
+def summary_of(incident: Incident) -> IncidentSummary:
+    """-> the row of an incident that was read whole."""
+    verdict, root = incident.verdict, incident.root_cause
+    answer = verdict.answer if verdict else None
+    return IncidentSummary(
+        id=incident.id,
+        state=incident.state,
+        received_at=incident.received_at,
+        job=incident.job,
+        outcome=verdict.outcome if verdict else None,
+        root=RootSummary(root.entry, root.title, root.confidence, root.rank, root.host, root.owner, root.evidence)
+        if root
+        else None,
+        answer=AnswerSummary(answer.case, answer.says, answer.values) if answer else None,
+        advice=verdict.action.advice if verdict else None,
+        gpu_hours_lost=incident.gpu_hours_lost,
+        group=incident.group,
+        failure=incident.failure,
+    )

@@ -1,0 +1,31 @@
+"""How likely counts are by chance alone: counts in, probabilities out. One-sided: as many as were seen, or more."""
+
+from __future__ import annotations
+
+from math import exp, lgamma, log, log1p
+
+
+def drawn_by_chance(seen: int, drawn: int, marked: int, total: int) -> float:
+    """-> the probability that at least `seen` of `drawn` are marked, where `marked` of `total` are and all are as likely
+    to be drawn (Fisher's exact test)."""
+    first, last = max(seen, drawn + marked - total, 0), min(drawn, marked)
+    whole = _choose(total, drawn)
+    terms = (exp(_choose(marked, at) + _choose(total - marked, drawn - at) - whole) for at in range(first, last + 1))
+    return min(1.0, sum(terms)) if seen > 0 else 1.0
+
+
+def hit_by_chance(seen: int, tries: int, share: float) -> float:
+    """-> the probability that at least `seen` of `tries` hit what each hits with the probability `share` (the binomial
+    test)."""
+    if seen <= 0 or share >= 1:
+        return 1.0
+    if share <= 0:
+        return 0.0
+    hit, missed = log(share), log1p(-share)
+    terms = (exp(_choose(tries, at) + at * hit + (tries - at) * missed) for at in range(seen, tries + 1))
+    return min(1.0, sum(terms))
+
+
+def _choose(total: int, taken: int) -> float:
+    """-> the logarithm of how many ways there are."""
+    return lgamma(total + 1) - lgamma(taken + 1) - lgamma(total - taken + 1)

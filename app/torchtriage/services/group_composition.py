@@ -1,0 +1,67 @@
+"""Who and where a group hits beside all runs, and what was tried against it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from torchtriage.domain.composition import LEAST_SEEN, Composition, LaterAttempt, Share
+from torchtriage.domain.incident import Feedback
+from torchtriage.services.chance import drawn_by_chance
+from torchtriage.services.service import Service
+from torchtriage.storage import feedback, group_composition
+from torchtriage.storage.group_composition import Run
+
+PROPERTIES = ("host", "user", "job_name", "cluster", "queue", "image", "commit", "torch", "cuda", "nccl", "python")
+_RUNS = 1000  # of the group that are looked at, and as many beside them
+_LOGS = 60  # of them each whose versions are looked at, which are in the stored verdicts
+_SHOWN = 6  # values of a property
+_ATTEMPTS = 200
+
+
+def composition(service: Service, group: str) -> Composition:
+    """-> the shares of the group's latest runs; of versions those of its latest _LOGS."""
+    with service.database.reading() as session:
+        inside, beside = group_composition.runs(session, group, _RUNS)
+        looked_at = [run.number for runs in (inside, beside) for run in runs[:_LOGS]]
+        versions = group_composition.versions(session, looked_at)
+    inside, beside = ([Run(run.number, run.known | versions.get(run.number, {})) for run in runs]
+                      for runs in (inside, beside))  # fmt: skip
+    parts, more, values = {}, {}, {}
+    for name in PROPERTIES:
+        counts = _counts(inside, name)
+        values[name] = tuple(sorted(counts))
+        shares = _shares(counts, _counts(beside, name))
+        if shares:
+            parts[name], more[name] = tuple(shares[:_SHOWN]), max(0, len(shares) - _SHOWN)
+    return Composition(len(inside), len(inside) + len(beside), parts, more, values)
+
+
+def later_attempts(service: Service, group: str) -> list[LaterAttempt]:
+    """-> what came of the group's latest incidents whose job is known by an id, the latest first."""
+    with service.database.reading() as session:
+        return group_composition.later_attempts(session, group, _ATTEMPTS)
+
+
+def said_of_group(service: Service, group: str) -> list[tuple[str, Feedback]]:
+    """-> what people said of the group's latest incidents, each with its incident's id, the newest first."""
+    with service.database.reading() as session:
+        return feedback.of_group(session, group)
+
+
+def _counts(runs: Iterable[Run], name: str) -> Counter[str]:
+    return Counter(run.known[name] for run in runs if name in run.known)
+
+
+def _shares(inside: Counter[str], beside: Counter[str]) -> list[Share]:
+    """-> the values that the group has; none where all runs have the same one, which tells nothing."""
+    if len(inside | beside) < 2:
+        return []
+    known, all_known = inside.total(), inside.total() + beside.total()
+    shares = []
+    for value, seen in inside.items():
+        everywhere = seen + beside[value]
+        rarer = seen < LEAST_SEEN or seen * all_known <= everywhere * known  # than elsewhere, or too few to tell
+        chance = 1.0 if rarer else drawn_by_chance(seen, known, everywhere, all_known) * len(inside)
+        shares.append(Share(value, seen, known, everywhere, all_known, min(1.0, chance)))
+    return sorted(shares, key=lambda share: (not share.stands_out, -share.inside, share.chance, share.value))

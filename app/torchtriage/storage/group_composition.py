@@ -1,0 +1,94 @@
+"""What the runs of a group, and those beside them, were. Each function is one step of a transaction."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from torchtriage.domain.composition import LaterAttempt
+from torchtriage.domain.verdict import FAILED
+from torchtriage.storage.pagination import number_of
+from torchtriage.storage.tables import IncidentRow
+
+_AT_LEAST = timedelta(days=30)  # that others are looked for, before the group's latest incident
+_AFTER = timedelta(days=1)  # and after it
+_ORDER = (IncidentRow.received_at.desc(), IncidentRow.number.desc())
+_OF_JOB = ("job_name", "queue", "image", "commit")
+_PACKAGES = ("torch", "cuda", "nccl", "python")
+
+
+class Run(NamedTuple):
+    """An incident's number, and what is known of its run by property."""
+
+    number: int
+    known: dict[str, str]
+
+
+def runs(session: Session, group: str, most: int) -> tuple[list[Run], list[Run]]:
+    """-> the latest `most` runs of a group, and as many others of the same time, the latest first."""
+    columns = (IncidentRow.number, IncidentRow.received_at, IncidentRow.host, IncidentRow.user, IncidentRow.cluster,
+               IncidentRow.job)  # fmt: skip
+    query = select(*columns).order_by(*_ORDER).limit(most)
+    connection = session.connection()
+    theirs = connection.execute(query.where(IncidentRow.group_number == number_of(group))).all()
+    if not theirs:
+        return [], []
+    newest, oldest = theirs[0].received_at, theirs[-1].received_at
+    since = min(oldest, newest - _AT_LEAST)
+    beside = or_(IncidentRow.group_number != number_of(group), IncidentRow.group_number.is_(None))
+    time = (IncidentRow.received_at >= since, IncidentRow.received_at <= newest + _AFTER)
+    others = connection.execute(query.where(beside, *time, IncidentRow.outcome.is_not(None))).all()
+    return [_run(row) for row in theirs], [_run(row) for row in others]
+
+
+def versions(session: Session, numbers: Sequence[int]) -> dict[int, dict[str, str]]:
+    """-> the versions that the logs of these incidents tell, by package."""
+    query = select(IncidentRow.number, IncidentRow.verdict).where(IncidentRow.number.in_(numbers))
+    found: dict[int, dict[str, str]] = {}
+    for number, verdict in session.connection().execute(query):
+        known = ((verdict or {}).get("run") or {}).get("versions") or {}
+        found[number] = {name: str(known[name]) for name in _PACKAGES if known.get(name)}
+    return found
+
+
+def later_attempts(session: Session, group: str, most: int) -> list[LaterAttempt]:
+    """-> what came of the latest `most` incidents of a group whose job has an id, the latest first."""
+    row = IncidentRow
+    columns = (row.number, row.job_id, row.cluster, row.attempt, row.received_at, row.outcome, row.group_number)
+    connection = session.connection()
+    query = select(*columns).where(row.group_number == number_of(group), row.job_id.is_not(None))
+    latest = connection.execute(query.order_by(*_ORDER).limit(most)).all()
+    attempts: dict[tuple[str, str | None], list[Any]] = defaultdict(list)
+    jobs = {one.job_id for one in latest}
+    for one in connection.execute(select(*columns).where(row.job_id.in_(jobs))):
+        attempts[one.job_id, one.cluster].append(one)
+    return [_came(one, attempts[one.job_id, one.cluster]) for one in latest]
+
+
+def _came(one: Any, attempts: list[Any]) -> LaterAttempt:
+    """By the attempt's number, or by time where the sender gives none."""
+    later = [other for other in attempts if _is_later(other, one)]
+    after = min(later, key=lambda other: (other.attempt or 0, other.received_at), default=None)
+    came = "unknown"
+    if after is not None and after.outcome == "healthy":
+        came = "healthy"
+    elif after is not None and after.outcome in FAILED:
+        came = "same" if after.group_number == one.group_number else "other"
+    return LaterAttempt(str(one.number), came, str(after.number) if after is not None else None)
+
+
+def _is_later(other: Any, one: Any) -> bool:
+    if other.attempt is not None and one.attempt is not None:
+        return bool(other.attempt > one.attempt)
+    return other.attempt is one.attempt is None and bool(other.received_at > one.received_at)
+
+
+def _run(row: Any) -> Run:
+    known = {"host": row.host, "user": row.user, "cluster": row.cluster}
+    known |= {name: row.job.get(name) for name in _OF_JOB}
+    return Run(row.number, {name: str(value) for name, value in known.items() if value})

@@ -1,0 +1,73 @@
+"""Rows of lists: filters and a place in, what a row shows out. Each function is one step of a transaction.
+
+Only those parts of a stored verdict are read that a row shows: to make all of its objects takes ten times as long. They
+are not taken out by the database, as Postgres refuses to look into JSON that holds half a pair of characters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Row, select
+from sqlalchemy.orm import Session
+
+from torchtriage.domain.group import GroupMark, GroupStatus
+from torchtriage.domain.incident import IncidentFilter, Job, State
+from torchtriage.domain.incident_summary import AnswerSummary, IncidentSummary, RootSummary
+from torchtriage.domain.json_form import from_json_form
+from torchtriage.errors import DamagedJson
+from torchtriage.storage import incident_list
+from torchtriage.storage.incidents import DAMAGED
+from torchtriage.storage.pagination import Page
+from torchtriage.storage.tables import GroupRow, IncidentRow
+
+_COLUMNS = (
+    IncidentRow.number,
+    IncidentRow.state,
+    IncidentRow.received_at,
+    IncidentRow.job,
+    IncidentRow.outcome,
+    IncidentRow.advice,
+    IncidentRow.gpu_hours,
+    IncidentRow.failure,
+    IncidentRow.verdict,
+    GroupRow.number.label("group_number"),
+    GroupRow.status,
+    GroupRow.count.label("group_count"),
+    GroupRow.owner,
+)
+
+
+def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | None) -> Page[IncidentSummary]:
+    """-> incidents that fit, the newest first; raises BadCursor."""
+    page = incident_list.listed(session, wanted, limit, cursor)
+    numbers = [found.number for found in page.items]
+    query = select(*_COLUMNS).join(GroupRow, IncidentRow.group_number == GroupRow.number, isouter=True)
+    rows = session.connection().execute(query.where(IncidentRow.number.in_(numbers))).all()
+    known = {row.number: _summary(row) for row in rows}
+    return Page(tuple(known[number] for number in numbers), page.next, page.previous)
+
+
+def _summary(row: Row[Any]) -> IncidentSummary:
+    common = {
+        "id": str(row.number),
+        "received_at": row.received_at,
+        "gpu_hours_lost": row.gpu_hours,
+        "group": GroupMark(str(row.group_number), GroupStatus(row.status), row.group_count) if row.status else None,
+        "group_owner": row.owner,
+    }
+    verdict = row.verdict or {}
+    root, answer = verdict.get("root_cause"), verdict.get("answer")
+    try:
+        return IncidentSummary(
+            state=State(row.state),
+            job=from_json_form(Job, row.job),
+            outcome=row.outcome,
+            root=from_json_form(RootSummary, root) if root is not None else None,
+            answer=from_json_form(AnswerSummary, answer) if answer is not None else None,
+            advice=row.advice,
+            failure=row.failure,
+            **common,
+        )
+    except DamagedJson as error:  # the others of a list are shown, and of this one its log
+        return IncidentSummary(state=State.FAILED, job=Job(), failure=DAMAGED.format(error.message), **common)
