@@ -63,3 +63,21 @@ def test_hosts_of_a_time_a_cluster_and_a_beginning(database: Database) -> None:
         assert hosts.host(session, StatsFilter(), "gpu-9") is None
         assert [(bad.host, bad.hardware) for bad in hosts.bad(session, StatsFilter(), 9)] == [("gpu-1", 2)]
         assert hosts.bad(session, StatsFilter(since=later), 9) == []
+
+
+def test_hosts_that_fail_more_than_others_of_their_cluster(database: Database) -> None:
+    plan = [("gpu-1", "blue")] * 5 + [("gpu-2", "blue"), ("gpu-3", "blue")] + [("gpu-1", "green")] * 4
+    with database.transaction() as session:
+        for at, (host, cluster) in enumerate(plan):
+            finding = values.summary(f"v1:{host}", host=host, hardware=at == 0)
+            values.triaged(session, str(at), at, finding, cluster=cluster)
+    with database.reading() as session:
+        found, compared = hosts.uneven(session, StatsFilter(), 3, 9)
+        assert [(one.host, one.cluster, one.count, one.hardware, one.of_cluster, one.hosts) for one in found] == [
+            ("gpu-1", "blue", 5, 1, 7, 3)  # in green it is the only one, and as bad as expected
+        ]
+        assert found[0].expected == pytest.approx(7 / 3)
+        assert compared == 4
+        assert hosts.uneven(session, StatsFilter(), 6, 9) == ([], 4)
+        assert hosts.uneven(session, StatsFilter(cluster="green"), 3, 9) == ([], 1)
+        assert hosts.uneven(session, StatsFilter(until=values.START - timedelta(days=2)), 3, 9) == ([], 0)

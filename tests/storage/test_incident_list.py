@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from tests.storage import values
-from torchtriage.domain.incident import Incident, IncidentFilter, State, VerdictSummary
-from torchtriage.storage import full_text_search, incident_list, incidents
+from torchtriage.domain.incident import Feedback, Incident, IncidentFilter, State, VerdictSummary
+from torchtriage.storage import feedback, full_text_search, incident_list, incidents
 from torchtriage.storage.database import Database
 from torchtriage.storage.new_incidents import job_text
 from torchtriage.storage.pagination import BadCursor, Page
@@ -165,3 +165,52 @@ def test_words_that_many_have_and_words_that_few_have_find_the_same(
         monkeypatch.setattr(incident_list, "FEW", 2)
         assert [ids(incidents.listed(session, wanted, 99, None)) for wanted in asked] == few
     assert [len(found) for found in few] == [3, 9, 6, 0]
+
+
+def test_filters_that_lead_nowhere_are_asked_of_each(database: Database) -> None:
+    ours = frozenset({"xid.79"})
+    with database.transaction() as session:
+        gpu = values.summary("v1:a", entry="xid.79", host="gpu-7")
+        unknown = values.summary("v1:b", entry=None, outcome="unexplained")
+        well = values.summary(None, entry=None, outcome="healthy", host=None)
+        made = [
+            values.triaged(session, "0", 0, queue="gpu", image="night:7", labels={"team": "nlp", 'a"b': "x"}),
+            values.triaged(session, "1", 1, gpu, queue="cpu", labels={"team": "vision"}),
+            values.triaged(session, "2", 2, unknown, queue="gpu"),
+            values.triaged(session, "3", 3, well),
+        ]
+        feedback.add(session, made[1], Feedback("right", "ann", values.START))
+
+        def found(**asked: object) -> list[int]:
+            page = incidents.listed(session, IncidentFilter(**asked), 9, None)  # type: ignore[arg-type]
+            return [made.index(item.id) for item in page.items]
+
+        assert found(queue="gpu") == [2, 0]
+        assert found(queue="gpu", image="night:7") == [0]
+        assert found(label="team:vision") == [1]
+        assert found(label="team") == found(label='a"b:x') == found(label="team:n\\lp") == []
+        assert found(retry="none") == [3, 2, 1, 0]
+        assert found(retry="retry") == []
+        assert found(failed=True) == [2, 1, 0]
+        assert found(owner="hardware", entries=ours) == [1]
+        assert found(owner="platform", entries=frozenset()) == []
+        assert found(owner="unknown") == found(area="unknown") == [2]
+        assert found(area="cuda") == [0]
+        assert found(area="cuda,xid", failed=True) == [1, 0]
+        assert found(area="cud%") == []
+        assert found(feedback="right") == [1]
+        assert found(feedback="right", queue="gpu") == []
+
+
+def test_what_is_asked_of_each_is_asked_of_pages_too(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incident_list, "AT_FIRST", 2)
+    monkeypatch.setattr(incident_list, "LOOKED_AT", 3)
+    with database.transaction() as session:
+        made = [values.triaged(session, str(at), at, queue="gpu" if at % 4 == 0 else "cpu") for at in range(12)]
+        found, cursor = [], None
+        while True:
+            page = incidents.listed(session, IncidentFilter(queue="gpu", q="memory"), 2, cursor)
+            found += ids(page)
+            if (cursor := page.next) is None:
+                break
+    assert found == [made[at] for at in (8, 4, 0)]

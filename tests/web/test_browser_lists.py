@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ECC = "Nov 16 10:00:00 gpu-{} kernel: NVRM: Xid (PCI:0000:3b:00): 48, pid=4711, name=python, DBE (double bit error)\n"
 JAMMED = 'Traceback (most recent call last):\n  File "/work/train.py", line 7, in step\n    turn()\nwidgets.{}: <img src=x> jammed\n'
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
-PAGES = ("/incidents", "/incidents?cluster=blue&outcome=explained", "/incidents?user=nobody", "/groups", "/groups/1",
+PAGES = ("/connect", "/connect?from=curl", "/incidents", "/incidents/values", "/incidents?cluster=blue&outcome=explained", "/incidents?user=nobody", "/groups", "/groups/1",
          "/groups?status=resolved", "/unexplained", "/unexplained/2", "/dashboard", "/dashboard?days=365",
          "/dashboard?since=2020-01-01&until=2020-01-02", "/decisions", "/decisions?grade=wrong", "/hosts", "/hosts/gpu-7", "/hosts?host=no", "/settings",
          "/retriage")  # fmt: skip
@@ -93,6 +93,73 @@ def test_incidents_are_chosen_judged_and_deleted(context: BrowserContext, filled
     page.locator("button.danger").click()
     page.wait_for_url(re.compile("said=deleted"))
     there_are(page.locator(".row"), 1)
+    assert not failures
+
+
+def test_a_list_is_gone_through_by_keys(context: BrowserContext, filled: LiveServer) -> None:
+    page = context.new_page()
+    failures = listen(page)
+    page.goto(f"{filled.url}/incidents")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    page.keyboard.press("x")
+    there_are(page.locator(".row:first-child input.pick:checked"), 1)
+    page.keyboard.press("?")
+    page.locator("dialog#keys[open]").wait_for()
+    page.keyboard.press("Escape")
+    page.locator(".row .title").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/incidents/\d+$"))
+    assert not failures
+
+
+def test_filters_are_suggested_with_counts(context: BrowserContext, filled: LiveServer) -> None:
+    page = context.new_page()
+    page.goto(f"{filled.url}/incidents")
+    page.locator("#f-cluster").focus()
+    there_are(page.locator("#v-cluster option"), 2)
+    assert page.locator("#v-cluster option").evaluate_all("all => all.map(one => one.label)") == [
+        "green (5)",
+        "blue (2)",
+    ]
+    assert page.locator("#f-owner option").nth(1).inner_text().endswith("(3)")
+
+
+def test_the_palette_leads_anywhere(context: BrowserContext, filled: LiveServer) -> None:
+    page = context.new_page()
+    failures = listen(page)
+    page.goto(f"{filled.url}/knowledge")  # a page that has none of the lists' looks
+    page.keyboard.press("Control+k")
+    page.locator(".palette[open] [role=option]").first.wait_for()
+    assert not objections(page)
+    page.keyboard.type("nccl.timeout")
+    page.locator("[role=option][data-go='/knowledge/nccl.timeout'][aria-selected=true]").wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/knowledge/nccl.timeout$"))
+    page.locator("[data-palette]").click()
+    page.locator(".palette[open]").wait_for()
+    page.keyboard.press("Escape")
+    page.locator(".palette[open]").wait_for(state="detached")
+    assert not failures
+
+
+def test_what_comes_meanwhile_is_told_and_moves_nothing(context: BrowserContext, filled: LiveServer) -> None:
+    page = context.new_page()
+    failures = listen(page)
+    page.clock.install()
+    page.goto(f"{filled.url}/incidents?cluster=green")
+    there_are(page.locator(".row"), 5)
+    post(filled, OOM, job_id="new", cluster="green")
+    post(filled, OOM, job_id="other", cluster="blue")
+    page.clock.run_for(16_000)
+    page.locator(".fresh-rows button").wait_for()
+    assert "1" in page.locator(".fresh-rows button").inner_text()
+    there_are(page.locator(".row"), 5)
+    page.locator(".fresh-rows button").click()
+    there_are(page.locator(".row"), 6)
     assert not failures
 
 
@@ -186,15 +253,18 @@ def test_the_dashboard_draws_counts_and_drains(context: BrowserContext, filled: 
     page = context.new_page()
     failures = listen(page)
     page.goto(f"{filled.url}/dashboard")
-    page.wait_for_function("document.querySelectorAll('.chart svg[role=img] rect').length >= 4")
-    page.wait_for_function("document.querySelectorAll('rect title').length >= 4")
+    page.wait_for_function("document.querySelectorAll('.chart .frame a path title').length >= 4")
+    page.locator(".chart .frame a[href*='area=cuda'] path").first.click()
+    page.wait_for_url(re.compile(r"/incidents\?day=[\d-]+&area=cuda"))
+    there_are(page.locator(".row"), 3)
+    page.goto(f"{filled.url}/dashboard")
     page.locator(".chart summary").first.click()
     there_are(page.locator(".chart table").first.locator("tbody tr"), 30)
     there_are(page.locator(".command code", has_text="--exclude=gpu-7"), 1)
     page.locator("#f-cluster").select_option("blue")
     page.locator("form.filters button").click()
     page.wait_for_url(re.compile("cluster=blue"))
-    assert page.locator(".strip strong").first.inner_text() == "2"
+    assert page.locator(".strip strong a").first.inner_text() == "2"
     page.locator("a[href^='/dashboard?days=7']").click()
     page.wait_for_url(re.compile("days=7&cluster=blue"))
     assert not failures

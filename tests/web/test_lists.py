@@ -108,6 +108,58 @@ def test_filters_of_days_and_groups(client: TestClient, service: Service) -> Non
     assert len(rows(client.get(f"/incidents?group={group_of(client, made[0])}&cluster=blue").text)) == 3
 
 
+def test_every_filter_is_shown_as_a_chip_and_found(client: TestClient, service: Service) -> None:
+    some(service)
+    given(service, OOM, job_id="12", queue="night", image="img:7", labels={"team": "nlp"})
+    for query, count in (("owner=hardware", 2), ("owner=user", 4), ("owner=unknown", 1), ("retry=fix-first", 4),
+                         ("queue=night", 1), ("image=img:7", 1), ("label=team:nlp", 1), ("area=cuda", 4),
+                         ("area=cuda,xid", 6), ("outcome=failed", 7), ("outcome=failed&owner=nobody", 7)):  # fmt: skip
+        page = client.get(f"/incidents?{query}").text
+        assert len(rows(page)) == count, query
+        assert page.count('class="x"') == query.count("=")
+    assert len(client.get("/incidents.json?owner=hardware").json()["items"]) == 2
+    assert "无效" in client.get("/incidents?owner=nobody&lang=zh").text
+
+
+def test_values_of_filters_are_told_with_counts(client: TestClient, service: Service) -> None:
+    some(service)
+    client.get("/?lang=en")
+    told = client.get("/incidents/values.json").json()
+    assert told["cluster"] == [["blue", "blue", 3], ["green", "green", 3]]
+    assert ["hardware", "Hardware team", 2] in told["owner"]
+    assert told["entry"][0] == ["cuda.oom", "The GPU ran out of memory", 3]
+    assert client.get("/incidents/values.json?cluster=blue").json()["user"] == [["ann", "ann", 3]]
+    page = client.get("/incidents/values?cluster=blue")
+    assert '<a href="/incidents?cluster=blue&amp;user=ann" translate="no">ann</a>' in page.text
+    assert "Values of the filters" in page.text
+
+
+def test_the_palette_leads_to_pages_views_causes_and_numbers(client: TestClient, service: Service) -> None:
+    client.post("/incidents/views", data={"name": "the green ones", "query": "cluster=green"})
+    assert 'data-go="/dashboard"' in client.get("/palette").text
+    assert 'data-go="/incidents?cluster=green"' in client.get("/palette?q=green").text
+    assert 'data-go="/knowledge/nccl.timeout"' in client.get("/palette?q=nccl.timeout").text
+    numbered = client.get("/palette?q=%2312").text
+    assert 'data-go="/incidents/12"' in numbered
+    assert 'data-go="/groups/12"' in numbered
+    hostile = client.get("/palette?q=%3Cb%3E").text
+    assert "&lt;b&gt;" in hostile
+    assert 'data-go="/incidents?q=%3Cb%3E"' in hostile
+
+
+def test_rows_tell_what_happened_to_whom_and_when(client: TestClient, service: Service) -> None:
+    incident = given(service, OOM, job_id="1", job_name="night", user="ann")
+    client.post(f"/groups/{group_of(client, incident)}", data={"owner": "the storage team"})
+    page = client.get("/incidents").text
+    row = re.search(r'<li class="row".*?</li>', page, re.S)
+    assert row is not None
+    for told in ("The GPU ran out of memory", "night", "ann", "Fix first", "code author", "the storage team",
+                 ">8.0<", "just now", f"#{incident}"):  # fmt: skip
+        assert told in row[0], told
+    assert re.search(r'<time datetime="[^"]+" title="\d{4}-\d\d-\d\d \d\d:\d\d UTC" data-ago>', row[0])
+    assert "刚刚" in client.get("/incidents?lang=zh").text
+
+
 def test_what_is_shown_is_there_as_csv_and_json(client: TestClient, service: Service) -> None:
     some(service)
     given(service, OOM + "x", job_id="=cmd()", user="@evil", job_name="+1")
@@ -340,8 +392,11 @@ def test_a_group_opens_with_its_answer_and_tells_whom_it_hits_and_what_was_tried
         assert f'href="/incidents/{made[0]}">#{made[0]}</a> → <a href="/incidents/{again}">' in page
         assert "a smaller &lt;b&gt;batch" in page
         today = datetime.now(UTC).date().isoformat()
-        assert f'<a href="/incidents?group={group}&amp;since={today}&amp;until={today}" tabindex="-1">' in page
-    assert f"/incidents?group={group}&amp;since=" in client.get(f"/groups/{group}").text
+        assert f'<a href="/incidents?group={group}&amp;day={today}" tabindex="-1">' in page
+        assert f'<a href="/incidents?group={group}&amp;day={today}">{today}</a>' in page  # for those who do not point
+    assert len(rows(client.get(f"/incidents?group={group}&day={today}").text)) == 6
+    assert len(rows(client.get(f"/incidents?group={group}&day={today[:7]}").text)) == 6
+    assert rows(client.get(f"/incidents?group={group}&day=2020-01").text) == []
 
 
 def test_groups_are_merged_and_split_and_both_are_undone(client: TestClient, service: Service) -> None:
@@ -398,6 +453,14 @@ def test_the_dashboard_counts_what_failed(client: TestClient, service: Service) 
     assert "--exclude=gpu-7" in page
     assert "kubectl cordon gpu-7" in page
     assert client.get("/api/v1/dashboard?cluster=blue").json()["hosts"] == []
+    today = datetime.now(UTC).date().isoformat()
+    for link, count in ((f"/incidents?day={today}&area=cuda", 3), (f"/incidents?day={today}&owner=hardware", 2),
+                        (f"/incidents?day={today}&owner=unknown", 1)):  # fmt: skip
+        assert f'href="{link.replace("&", "&amp;")}"' in client.get("/dashboard").text
+        assert len(rows(client.get(link).text)) == count
+    whole = re.search(r'<strong><a href="([^"]+)">6</a>', client.get("/dashboard").text)
+    assert whole is not None
+    assert len(rows(client.get(whole[1].replace("&amp;", "&")).text)) == 6
     assert "No failures in this range" in client.get("/dashboard?since=2020-01-01&until=2020-02-01").text
     for strange in ("days=7", "days=365", "days=x", "since=0001-01-01", "until=9999-12-31", "since=2026-13-99"):
         assert client.get(f"/dashboard?{strange}").status_code == 200

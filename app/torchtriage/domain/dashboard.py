@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 from torchtriage.domain.json_form import fields_form
-from torchtriage.domain.stats import BadHost, Precision, RetrySuccess
+from torchtriage.domain.stats import BadHost, Precision, RetrySuccess, UnlikelyHost
 
 OTHERS = "others"  # the name of what is too little to be drawn by itself
 UNKNOWN = "unknown"  # of failures that no entry names
@@ -28,10 +28,12 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Counts over time, separated: `counts[part][i]` is of the i-th of `times`, days or months. Greatest part first."""
+    """Counts over time, separated: `counts[part][i]` is of the i-th of `times`, days or months. Greatest part first;
+    `rest` are the parts that OTHERS stands for."""
 
     times: tuple[str, ...]
     counts: dict[str, tuple[int, ...]]
+    rest: tuple[str, ...] = ()
 
     @property
     def totals(self) -> tuple[int, ...]:
@@ -60,8 +62,20 @@ class ClusterRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Before:
+    """As many days before the range, of which all is known: failures, GPU hours, and failures by cause."""
+
+    range: Range
+    count: int
+    gpu_hours_lost: float
+    causes: dict[str | None, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Dashboard:
-    """`hours` is how long is looked at: the range, or what of it lies after the first incident and before now."""
+    """`hours` is how long is looked at: the range, or what of it lies after the first incident and before now. `before`
+    is None where incidents began later. `compared` is how many hosts were looked at for those that fail unlikely often.
+    """
 
     range: Range
     cluster: str | None
@@ -75,6 +89,9 @@ class Dashboard:
     bad_hosts: tuple[BadHost, ...]
     retries: RetrySuccess
     precision: tuple[Precision, ...]
+    before: Before | None = None
+    unlikely_hosts: tuple[UnlikelyHost, ...] = ()
+    compared: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The form that outsiders rely on."""
@@ -91,6 +108,10 @@ class Dashboard:
         """-> each table that the page shows, by name; its first row names the columns."""
         costs = [(cost.name, cost.count, cost.gpu_hours_lost) for cost in self.causes]
         hosts = [(bad.host, bad.hardware, bad.last_seen.isoformat()) for bad in self.bad_hosts]
+        unlikely = [
+            (one.failures.host, one.failures.cluster, one.failures.count, round(one.failures.expected, 2), one.chance)
+            for one in self.unlikely_hosts
+        ]
         said = [(one.entry, one.right, one.wrong) for one in self.precision]
         return {
             "by_area": list(_chart(self.by_area)),
@@ -98,6 +119,7 @@ class Dashboard:
             "causes": _rows(("entry", "count", "gpu_hours_lost"), costs),
             "clusters": _rows(ClusterRecord.__slots__, (fields_form(row).values() for row in self.clusters)),
             "hosts": _rows(("host", "hardware", "last_seen"), hosts),
+            "unlikely_hosts": _rows(("host", "cluster", "count", "expected", "chance"), unlikely),
             "precision": _rows(("entry", "right", "wrong"), said),
         }
 

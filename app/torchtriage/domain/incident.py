@@ -160,7 +160,13 @@ class VerdictKey:
 
 @dataclass(frozen=True, slots=True)
 class IncidentFilter:
-    """Which incidents to list; None leaves a property open. `q` is words, all of which must be found."""
+    """Which incidents to list; None leaves a property open. `q` is words, all of which must be found.
+
+    `label` is `key:value`; `retry` an advice of Action, or `any` that is a retry; `feedback` what somebody said of the
+    verdict. `owner` is who must act, by the cause, and `area` one or more areas of entries, parted by commas; of both,
+    `unknown` stands for failures that no entry names. `failed` leaves out logs that show no failure. `entries` are
+    those of the owner, which whoever knows the knowledge base fills in.
+    """
 
     q: str | None = None
     entry: str | None = None
@@ -172,3 +178,12 @@ class IncidentFilter:
     group: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    queue: str | None = None
+    image: str | None = None
+    label: str | None = None
+    retry: str | None = None
+    owner: str | None = None
+    area: str | None = None
+    feedback: str | None = None
+    failed: bool = False
+    entries: frozenset[str] | None = None

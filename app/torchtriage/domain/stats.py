@@ -66,6 +66,33 @@ class BadHost:
 
 
 @dataclass(frozen=True, slots=True)
+class HostFailures:
+    """Failures of a host of a cluster (None where that is not told), of which `hardware` were its own fault, beside
+    `of_cluster` failures on `hosts` hosts of the cluster that runs failed on."""
+
+    host: str
+    cluster: str | None
+    count: int
+    hardware: int
+    of_cluster: int
+    hosts: int
+
+    @property
+    def expected(self) -> float:
+        """Failures, where all hosts of the cluster fail alike."""
+        return self.of_cluster / self.hosts
+
+
+@dataclass(frozen=True, slots=True)
+class UnlikelyHost:
+    """A host that failed more often than chance allows: `chance` is the probability of as many failures or more, where
+    each hits any of its cluster's hosts alike (the binomial test), times how many hosts were compared."""
+
+    failures: HostFailures
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
 class RetrySuccess:
     """What came of incidents whose advice was a retry, the latest first, `looked_at` at most.
 

@@ -6,8 +6,8 @@ from math import exp, lgamma, log, log1p
 
 
 def drawn_by_chance(seen: int, drawn: int, marked: int, total: int) -> float:
-    """-> the probability that at least `seen` of `drawn` are marked, where `marked` of `total` are and all are as likely
-    to be drawn (Fisher's exact test)."""
+    """-> the probability that at least `seen` of `drawn` are marked, where `marked` of `total` are and all are as
+    likely to be drawn (Fisher's exact test)."""
     first, last = max(seen, drawn + marked - total, 0), min(drawn, marked)
     whole = _choose(total, drawn)
     terms = (exp(_choose(marked, at) + _choose(total - marked, drawn - at) - whole) for at in range(first, last + 1))

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 
-from torchtriage.domain.dashboard import OTHERS, UNKNOWN, Chart, ClusterRecord, Cost, Dashboard, Range
+from sqlalchemy.orm import Session
+
+from torchtriage.domain.dashboard import OTHERS, UNKNOWN, Before, Chart, ClusterRecord, Cost, Dashboard, Range
 from torchtriage.domain.entry import KnowledgeBase
-from torchtriage.domain.stats import StatsFilter, Total
+from torchtriage.domain.stats import HostFailures, StatsFilter, Total, UnlikelyHost
 from torchtriage.domain.verdict import FAILED
+from torchtriage.services.chance import hit_by_chance
 from torchtriage.services.service import Service
 from torchtriage.storage import dashboard as stored
 from torchtriage.storage import hosts
 
 _DAYS_BY_DAY = 92  # a longer range is drawn by months
-_PARTS = 8  # that a chart tells apart
+_PARTS, _MOST_PARTS = 8, 12  # that a chart tells apart; more where what is left would be the greatest
 _CAUSES, _HOSTS, _JUDGED, _RETRIES = 15, 20, 15, 1000
+_UNEVEN = 60  # hosts of which it is worked out whether they failed more than chance allows
+_LEAST, _CHANCE = 3, 0.01  # failures of a host that is told, and how likely they may be by chance
 
 
 def dashboard(service: Service, wanted: Range, cluster: str | None = None) -> Dashboard:
@@ -28,6 +33,8 @@ def dashboard(service: Service, wanted: Range, cluster: str | None = None) -> Da
         by_cluster = stored.by_cluster(session, wanted, cluster)
         first = stored.first_day(session)
         bad = hosts.bad(session, within, _HOSTS)
+        uneven, compared = hosts.uneven(session, within, _LEAST, _UNEVEN)
+        before = _before(session, wanted, cluster, first)
         retries = stored.retry_success(session, within, _RETRIES)
         precision = stored.precision(session, within, _JUDGED)
     times = tuple(_days(wanted)) if by_day else tuple(_months(wanted))
@@ -46,7 +53,32 @@ def dashboard(service: Service, wanted: Range, cluster: str | None = None) -> Da
         bad_hosts=tuple(bad),
         retries=retries,
         precision=tuple(precision),
+        before=before,
+        unlikely_hosts=_unlikely(uneven, compared),
+        compared=compared,
     )
+
+
+def _before(session: Session, wanted: Range, cluster: str | None, first: date | None) -> Before | None:
+    """-> as many days before; None where incidents only began in them, as a part can't be compared with a whole."""
+    begin = wanted.first - timedelta(days=wanted.days)
+    if first is None or begin < first:
+        return None
+    days = Range(begin, wanted.first - timedelta(days=1))
+    failed = [total for total in stored.by_cluster(session, days, cluster) if total.outcome in FAILED]
+    causes: Counter[str | None] = Counter()
+    for total in failed:
+        causes[total.entry] += total.count
+    lost = round(sum(total.gpu_hours for total in failed), 1)
+    return Before(days, causes.total(), lost, dict(causes))
+
+
+def _unlikely(uneven: list[HostFailures], compared: int) -> tuple[UnlikelyHost, ...]:
+    found = [
+        UnlikelyHost(one, min(1.0, hit_by_chance(one.count, one.of_cluster, 1 / one.hosts) * compared))
+        for one in uneven
+    ]
+    return tuple(sorted((one for one in found if one.chance <= _CHANCE), key=lambda one: one.chance)[:_HOSTS])
 
 
 def cluster_names(service: Service) -> list[str]:
@@ -95,12 +127,21 @@ def _chart(
         for at, count in over_time.items():
             row[places[at]] += count
     order = sorted(counts, key=lambda part: (-sum(counts[part]), part))
-    kept = order if len(order) <= _PARTS else order[: _PARTS - 1]
-    shown = {part: tuple(counts[part]) for part in kept}
-    rest = [counts[part] for part in order[len(kept) :]]
+    kept = _kept([part for part in order if part != UNKNOWN], counts)
+    rest = tuple(part for part in order if part != UNKNOWN and part not in kept)
+    shown = {part: tuple(counts[part]) for part in order if part not in rest}
     if rest:
-        shown[OTHERS] = tuple(map(sum, zip(*rest, strict=True)))
-    return Chart(times, shown)
+        shown[OTHERS] = tuple(map(sum, zip(*(counts[part] for part in rest), strict=True)))
+    return Chart(times, shown, rest)
+
+
+def _kept(order: list[str], counts: dict[str, list[int]]) -> list[str]:
+    """-> the parts that are told apart: all of few, else so many that what is left is not the greatest."""
+    if len(order) <= _PARTS:
+        return order
+    sums = [sum(counts[part]) for part in order]
+    fits = (at for at in range(_PARTS - 1, _MOST_PARTS) if sum(sums[at:]) <= sums[0])
+    return order[: next(fits, _MOST_PARTS - 1)]
 
 
 def _costs(failed: list[Total]) -> tuple[Cost, ...]:

@@ -35,7 +35,7 @@ def list_incidents(
 ) -> Page[Incident]:
     """-> the newest first. Raises BadCursor."""
     with service.database.reading() as session:
-        return incidents.listed(session, wanted, limit, cursor)
+        return incidents.listed(session, _known(service, wanted), limit, cursor)
 
 
 def list_summaries(
@@ -43,7 +43,15 @@ def list_summaries(
 ) -> Page[IncidentSummary]:
     """-> the newest first, as rows of a list. Raises BadCursor."""
     with service.database.reading() as session:
-        return incident_summaries.listed(session, wanted, limit, cursor)
+        return incident_summaries.listed(session, _known(service, wanted), limit, cursor)
+
+
+def _known(service: Service, wanted: IncidentFilter) -> IncidentFilter:
+    """-> the same, with the entries of its owner: whose they are is the knowledge base's, and changes with it."""
+    if wanted.owner is None:
+        return wanted
+    theirs = (entry.id for entry in service.knowledge.entries.values() if entry.owner == wanted.owner)
+    return replace(wanted, entries=frozenset(theirs))
 
 
 def read_log(

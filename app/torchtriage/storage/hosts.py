@@ -10,10 +10,23 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Select, Subquery, Text, case, cast, func, literal, select, union_all
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Float,
+    Select,
+    Subquery,
+    Text,
+    case,
+    cast,
+    func,
+    literal,
+    select,
+    union_all,
+)
 from sqlalchemy.orm import Session
 
-from torchtriage.domain.stats import BadHost, HostRecord, StatsFilter
+from torchtriage.domain.stats import BadHost, HostFailures, HostRecord, StatsFilter
 from torchtriage.domain.verdict import FAILED
 from torchtriage.storage import daily_counts
 from torchtriage.storage.periods import split_time
@@ -42,6 +55,35 @@ def bad(session: Session, wanted: StatsFilter, most: int) -> list[BadHost]:
     last = last.order_by(IncidentRow.received_at.desc()).limit(1)
     query = select(ranked.c.host, ranked.c.hardware, last.scalar_subquery()).where(ranked.c.hardware > 0)
     return [BadHost(name, int(count), at) for name, count, at in session.execute(query.order_by(*_order(ranked)))]
+
+
+def uneven(session: Session, wanted: StatsFilter, least: int, most: int) -> tuple[list[HostFailures], int]:
+    """-> of a time of whole days the hosts that failed at least `least` times and more often than others of their
+    cluster, the farthest from what is expected first; how many hosts there are."""
+    row = HostCountRow
+    periods = split_time(session, wanted.since, wanted.until).periods
+    sums = func.sum(row.count).label("failures"), func.sum(row.hardware).label("hardware")
+    each = select(row.host, row.cluster, *sums).where(row.period.in_(periods)).group_by(row.cluster, row.host)
+    if wanted.cluster is not None:
+        each = each.where(row.cluster == wanted.cluster)
+    hosts = each.subquery()
+    total = func.sum(hosts.c.failures).over(partition_by=hosts.c.cluster).label("total")
+    beside = func.count().over(partition_by=hosts.c.cluster).label("hosts")
+    of_all = func.count().over().label("of_all")
+    compared = select(hosts, total, beside, of_all).subquery()
+    expected = cast(compared.c.total, Float) / compared.c.hosts
+    over = compared.c.failures - expected
+    query = select(compared).where(compared.c.failures >= least, over > 0).order_by((over * over / expected).desc())
+    rows = session.execute(query.limit(most)).all()
+    found = [
+        HostFailures(
+            one.host, one.cluster or None, int(one.failures), int(one.hardware), int(one.total), int(one.hosts)
+        )
+        for one in rows
+    ]
+    if rows:
+        return found, int(rows[0].of_all)
+    return [], session.execute(select(func.count()).select_from(hosts)).scalar_one()
 
 
 def _ranked(session: Session, wanted: StatsFilter, named: Any, *counted: ColumnElement[bool]) -> Subquery:

@@ -9,24 +9,30 @@ there, full or not: the next one goes on, so that no question takes long, and no
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import ColumnElement, Select, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Select, false, func, literal, or_, select, tuple_
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from torchtriage.domain.dashboard import UNKNOWN
 from torchtriage.domain.incident import IncidentFilter
+from torchtriage.domain.verdict import FAILED
 from torchtriage.storage import full_text_search, groups, periods
 from torchtriage.storage.pagination import Page, Place, microseconds, moment_at, number_of, piece, place
 from torchtriage.storage.periods import midnight
-from torchtriage.storage.tables import CountRow, IncidentRow, Moment
+from torchtriage.storage.tables import CountRow, FeedbackRow, IncidentRow, Moment
 
 AT_FIRST = 2_000  # incidents that are looked at before it is asked what would be quicker
 LOOKED_AT = 20_000  # incidents that one page looks at
 FEW = 5_000  # incidents that words lead to and that are looked up one by one
 
 _AT, _NUMBER = IncidentRow.received_at, IncidentRow.number
+_Fits = Callable[[ColumnElement[Any]], ColumnElement[bool]]
+RETRIES = ("retry", "retry-elsewhere")  # what "any" retry stands for
+_NOT_IN_PATHS = frozenset('"\\')  # of JSON, as SQLite reads them
 # Those that tend to have the fewest incidents come first.
 _FILTERS: dict[str, InstrumentedAttribute[Any]] = {
     "group": IncidentRow.group_number,
@@ -46,9 +52,11 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question taken apart: the values of filters, by column; conditions of time and place; words; the direction."""
+    """A question taken apart: the values of filters, by column; filters that lead nowhere, each a column and what makes
+    a condition of it; conditions of time and place; words; the direction."""
 
     values: dict[InstrumentedAttribute[Any], Any]
+    more: list[tuple[ColumnElement[Any], _Fits]]
     times: list[ColumnElement[bool]]
     words: str
     back: bool
@@ -85,6 +93,7 @@ def _look(session: Session, asked: _Asked, limit: int) -> tuple[list[Listed], Li
     few = full_text_search.some(session, asked.words, FEW + 1) if asked.words else None
     if few is not None and len(few) <= FEW:
         conditions = [column == value for column, value in asked.values.items()]
+        conditions += [fits(column) for column, fits in asked.more]
         query = select(_NUMBER, _AT).where(_NUMBER.in_(few), *conditions, *asked.times).order_by(*asked.order)
         return [Listed(*row) for row in session.execute(query.limit(limit + 1))], None
     lead = min(asked.values, key=lambda column: _size(session, asked, column), default=None)
@@ -97,10 +106,12 @@ def _walk(
     """Looks at the incidents that a filter leads to, at most so many -> those that fit, one more than `limit` where
     there are; where it ended before the page was full and before the list did."""
     others = [column for column in asked.values if column is not lead]
+    more = [column.label(f"more{at}") for at, (column, _) in enumerate(asked.more)]
     # A subquery with a limit stays as it is, and hands its rows on one by one, in their order.
-    walked = asked.of(lead, _NUMBER, _AT, *others).limit(most).subquery()
+    walked = asked.of(lead, _NUMBER, _AT, *others, *more).limit(most).subquery()
     query = select(walked.c.number, walked.c.received_at)
     query = query.where(*(walked.c[column.key] == asked.values[column] for column in others))
+    query = query.where(*(fits(walked.c[column.name]) for column, (_, fits) in zip(more, asked.more, strict=True)))
     if asked.words:
         query = query.where(full_text_search.has(walked.c.number, asked.words))
     found = [Listed(*row) for row in session.execute(query.limit(limit + 1))]
@@ -151,7 +162,55 @@ def _asked(wanted: IncidentFilter, at: Place | None) -> _Asked:
         here = tuple_(literal(moment_at(at.key[0]), Moment()), literal(at.key[1]))
         times.append(tuple_(_AT, _NUMBER) > here if at.back else tuple_(_AT, _NUMBER) < here)
     words = wanted.q if wanted.q and full_text_search.asked(wanted.q) else ""
-    return _Asked(values, times, words, at is not None and at.back)
+    return _Asked(values, list(_more(wanted)), times, words, at is not None and at.back)
+
+
+def _more(wanted: IncidentFilter) -> Iterator[tuple[ColumnElement[Any], _Fits]]:
+    """-> what is asked of the incidents that are walked, beside the filters that can lead."""
+    row = IncidentRow
+    for name in ("queue", "image"):
+        if (value := getattr(wanted, name)) is not None:
+            yield row.job[name].as_string(), _equal(value)
+    if wanted.label is not None:
+        key, _, value = wanted.label.partition(":")
+        plain = not set(key) & _NOT_IN_PATHS
+        yield row.job["labels"][key if plain else ""].as_string(), _equal(value) if plain else lambda _: false()
+    if wanted.retry is not None:
+        yield row.advice.expression, _in(RETRIES if wanted.retry == "any" else (wanted.retry,))
+    if wanted.failed:
+        yield row.outcome.expression, _in(FAILED)
+    if wanted.feedback is not None:
+        said = select(FeedbackRow.incident_number).where(FeedbackRow.verdict == wanted.feedback)
+        yield row.number.expression, lambda column: said.where(FeedbackRow.incident_number == column).exists()
+    yield from _of_cause(wanted)
+
+
+def _of_cause(wanted: IncidentFilter) -> Iterator[tuple[ColumnElement[Any], _Fits]]:
+    areas = wanted.area.split(",") if wanted.area is not None else []
+    if UNKNOWN in (wanted.owner, *areas):
+        yield from _no_entry()
+    if wanted.entries is not None and wanted.owner != UNKNOWN:
+        yield IncidentRow.entry.expression, _in(sorted(wanted.entries))
+    if areas and UNKNOWN not in areas:
+        yield IncidentRow.entry.expression, _of_areas(areas)
+
+
+def _no_entry() -> Iterator[tuple[ColumnElement[Any], _Fits]]:
+    yield IncidentRow.entry.expression, lambda column: column.is_(None)
+    yield IncidentRow.outcome.expression, _in(FAILED)
+
+
+def _equal(value: str) -> _Fits:
+    return lambda column: column == value
+
+
+def _in(values: Sequence[str]) -> _Fits:
+    return lambda column: column.in_(values)
+
+
+def _of_areas(areas: list[str]) -> _Fits:
+    """No LIKE, in which some characters of names mean something else."""
+    return lambda column: or_(*(func.substr(column, 1, len(area) + 1) == f"{area}." for area in areas))
 
 
 def _key(row: Listed) -> tuple[int, int]:

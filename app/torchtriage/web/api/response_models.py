@@ -98,7 +98,7 @@ DashboardForm = model_of(
     "DashboardForm",
     Dashboard,
     "The tables have a row for each time, entry, cluster or host, as the page `/dashboard` shows them.",
-    leave_out=("range", "hours", "bad_hosts"),
+    leave_out=("range", "hours", "bad_hosts", "before", "compared"),
     since=date,
     until=date,
     retries=RetriesForm,
@@ -108,6 +108,7 @@ DashboardForm = model_of(
     clusters=list[ClusterRecord],
     hosts=list[BadHost],
     precision=list[Precision],
+    unlikely_hosts=list[dict[str, str | int | float | None]],
 )
 DecisionForm = model_of(
     "DecisionForm",

@@ -14,10 +14,12 @@ from torchtriage.web.dependencies import search_index
 from torchtriage.web.pages import (
     api_reference,
     bulk,
+    connect,
     dashboard,
     decisions,
     entry,
     exports,
+    filter_values,
     group,
     groups,
     home,
@@ -28,6 +30,7 @@ from torchtriage.web.pages import (
     log,
     log_download,
     login,
+    palette,
     retriage,
     settings,
     single_sign_on,
@@ -42,8 +45,8 @@ from torchtriage.web.security import refuse_cross_site
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site)])
 # Some addresses have a name where others have an id, so an order that matters: lists before their items.
-_PARTS = (home, incidents, exports, bulk, incident, log, log_download, groups, group,
-          unexplained, dashboard, decisions, hosts, retriage, settings, api_reference)  # fmt: skip
+_PARTS = (home, incidents, exports, filter_values, bulk, incident, log, log_download, groups, group,
+          unexplained, dashboard, decisions, hosts, retriage, settings, api_reference, palette, connect)  # fmt: skip
 for _part in (*_PARTS, knowledge, entry):
     router.include_router(_part.router, dependencies=[Depends(needs(Permission.READ))])
 router.include_router(login.router)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from calendar import monthrange
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from zlib import crc32
@@ -10,7 +9,7 @@ from zlib import crc32
 from torchtriage.domain.dashboard import OTHERS, UNKNOWN, Chart
 
 WIDTH, HEIGHT = 1000.0, 100.0
-_COLOURS = 8  # of the style sheet, as many as a chart has parts
+_COLOURS = 12  # of the style sheet, as many as a chart has parts
 Links = Callable[[str, str], str]
 
 
@@ -52,26 +51,18 @@ def drawn(chart: Chart, links: Links | None = None) -> Drawn:
         top = HEIGHT
         for part, counts in chart.counts.items():
             if counts[column]:
-                height = round(counts[column] / most * HEIGHT, 2)
+                height = round(counts[column] / most * HEIGHT, 1)
                 top -= height
-                left = round(column * step + step * 0.1, 2)
+                left = round(column * step + step * 0.1)
                 link = links(time, part) if links else ""
-                width = round(step * 0.8, 2)
-                bars.append(Bar(left, round(top, 2), width, height, kinds[part], time, part, counts[column], link))
+                width = round(step * 0.8)
+                bars.append(Bar(left, round(top, 1), width, height, kinds[part], time, part, counts[column], link))
     return Drawn(chart, tuple(bars), kinds, most, links)
 
 
 def spark(counts: Sequence[int], times: Sequence[str], links: Links | None = None) -> Drawn:
     """-> the bars of one row of counts."""
     return drawn(Chart(tuple(times), {"": tuple(counts)}), links)
-
-
-def days_of(time: str) -> tuple[str, str]:
-    """-> the first and last day of a chart's time, which is a day or a month, as `2026-05-01`."""
-    if len(time) > len("2026-05"):
-        return time, time
-    year, month = map(int, time.split("-"))
-    return f"{time}-01", f"{time}-{monthrange(year, month)[1]:02}"
 
 
 def _kinds(chart: Chart) -> dict[str, str]:

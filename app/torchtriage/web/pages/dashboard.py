@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from fastapi import APIRouter, Request, Response
 
 from torchtriage.answer.localized_verdict import title_of
-from torchtriage.domain.dashboard import Dashboard
+from torchtriage.domain.dashboard import OTHERS, Dashboard
 from torchtriage.errors import NotFound
 from torchtriage.services.dashboard import cluster_names, dashboard
 from torchtriage.services.drain_commands import commands
@@ -27,7 +28,7 @@ _BAD = 2  # failures of its own after which a host is proposed to be taken out
 @dataclass(frozen=True, slots=True)
 class DashboardPage:
     """`titles` are the entries' in the reader's language; `drain` the commands for `drained` hosts; `csv` the address
-    of each table."""
+    of each table; what is `before` is of as many days before, None where less than all is known of them."""
 
     told: Dashboard
     by_area: Drawn
@@ -35,6 +36,9 @@ class DashboardPage:
     titles: dict[str, str]
     drain: dict[str, str]
     drained: int
+    before: int | None
+    hours_before: float | None
+    causes_before: dict[str | None, int] | None
     least: int
     ranges: tuple[Choice, ...]
     clusters: tuple[str, ...]
@@ -52,16 +56,20 @@ def show(request: Request, service: ServiceDep) -> Response:
     told = dashboard(service, asked.range, cluster or None)
     lang = language(request)
     bad = [known.host for known in told.bad_hosts if known.hardware >= _BAD]
+    before = told.before
     entries = {cost.name for cost in told.causes} | {one.entry for one in told.precision}
     kept = {"cluster": cluster}
     query = asked.query | kept
     page = DashboardPage(
         told=told,
-        by_area=drawn(told.by_area),
-        by_owner=drawn(told.by_owner),
+        by_area=drawn(told.by_area, partial(_link, "area", told)),
+        by_owner=drawn(told.by_owner, partial(_link, "owner", told)),
         titles={entry: title_of(entry, service.knowledge, lang) or entry for entry in entries if entry},
         drain=commands(bad),
         drained=len(bad),
+        before=before.count if before else None,
+        hours_before=before.gpu_hours_lost if before else None,
+        causes_before=before.causes if before else None,
         least=_BAD,
         ranges=asked.choices("/dashboard", kept),
         clusters=tuple(cluster_names(service)),
@@ -83,6 +91,15 @@ def as_csv(request: Request, service: ServiceDep) -> Response:
     if name not in tables:
         raise NotFound("no such table", table=name)
     return csv_answer(name, tables[name])
+
+
+def _link(name: str, told: Dashboard, time: str, part: str) -> str:
+    """-> the list of what a bar counts; of all times where none is given."""
+    when = {"day": time} if time else _days(told)
+    if not part:
+        return address("/incidents", when | {"outcome": "failed", "cluster": told.cluster})
+    parts = told.by_area.rest if part == OTHERS else (part,)
+    return address("/incidents", when | {name: ",".join(parts), "cluster": told.cluster})
 
 
 def _days(told: Dashboard) -> dict[str, str]:

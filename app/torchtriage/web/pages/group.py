@@ -227,7 +227,7 @@ def _parts(made_of: Composition, group: Group) -> dict[str, tuple[str, ...]]:
 
 
 def _day_of(group_id: str, day: str) -> str:
-    return address("/incidents", {"group": group_id, "since": day, "until": day})
+    return address("/incidents", {"group": group_id, "day": day})
 
 
 def _regrouped(request: Request) -> Regrouped | None:

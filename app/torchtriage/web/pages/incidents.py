@@ -10,6 +10,8 @@ from urllib.parse import parse_qsl, urlencode
 from fastapi import APIRouter, Form, Request, Response
 from starlette.responses import RedirectResponse
 
+from torchtriage.domain.dashboard import UNKNOWN
+from torchtriage.domain.entry import Language
 from torchtriage.domain.incident import IncidentFilter, State
 from torchtriage.domain.incident_summary import IncidentSummary
 from torchtriage.domain.saved_view import View
@@ -23,13 +25,21 @@ from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.pages.language import language
 from torchtriage.web.pages.list_items import IncidentItem, incident_items
 from torchtriage.web.pages.rendering import render
-from torchtriage.web.pages.urls import address, moment, value
+from torchtriage.web.pages.translations import area_name, word
+from torchtriage.web.pages.urls import address, days_of, moment, value
 
 router = APIRouter()
-FILTERS = ("q", "outcome", "state", "entry", "host", "user", "cluster", "since", "until", "group")
-_STATES = tuple(state.value for state in State)
-_OUTCOMES = OUTCOMES
-_OURS: dict[str, tuple[str, ...]] = {"outcome": _OUTCOMES, "state": _STATES}  # filters whose values are words of ours
+FILTERS = ("q", "outcome", "state", "entry", "host", "user", "cluster", "queue", "image", "owner", "retry", "label",
+           "area", "feedback", "since", "until", "group")  # fmt: skip
+# Filters whose values are words of ours.
+OURS: dict[str, tuple[str, ...]] = {
+    "outcome": (*OUTCOMES, "failed"),
+    "state": tuple(state.value for state in State),
+    "owner": ("user", "framework", "platform", "hardware", UNKNOWN),
+    "retry": ("any", "retry", "retry-elsewhere", "fix-first"),
+    "feedback": ("right", "wrong"),
+}
+_WORDS = {"state": "kind_", "owner": "owner_of_", "retry": "again_", "feedback": "said_"}
 _AT_ONCE = 50
 _NUMBER = lazy_regex(r"#(\d{1,18})")
 _SAID = ("saved", "removed", "deleted", "right", "wrong", "nothing")  # what can have been done before
@@ -37,12 +47,11 @@ _SAID = ("saved", "removed", "deleted", "right", "wrong", "nothing")  # what can
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A filter that is set, and the address without it; `coded` where the value is a word of ours, `wrong` where it
-    makes no sense, so that nothing was filtered by it."""
+    """A filter that is set, what its value is called, and the address without it; `wrong` where the value makes no
+    sense, so that nothing was filtered by it."""
 
     name: str
     value: str
-    coded: bool
     wrong: bool
     without: str
 
@@ -69,14 +78,15 @@ class Done:
 @dataclass(frozen=True, slots=True)
 class IncidentsPage:
     """`older`, `newer` and `newest` are addresses, None where there is nothing more; `early`: the page is not full
-    though there is more, as few of many fit; `query` is what is asked for."""
+    though there is more, as few of many fit; `query` is what is asked for; `choices` are the words of filters whose
+    values are ours, `values` the address of all values with counts."""
 
     items: tuple[IncidentItem, ...]
     asked: dict[str, str]
     chips: tuple[Chip, ...]
     views: tuple[ViewLink, ...]
-    outcomes: tuple[str, ...]
-    states: tuple[str, ...]
+    choices: dict[str, dict[str, str]]
+    values: str
     query: str
     here: str
     older: str | None
@@ -95,15 +105,15 @@ def incidents(request: Request, service: ServiceDep) -> Response:
         return RedirectResponse(f"/incidents/{named[1]}", HTTPStatus.SEE_OTHER)
     cursor = value(request, "cursor")
     found = list_summaries(service, filter_of(asked), _AT_ONCE, cursor or None)
-    query = urlencode(asked)
+    query, lang = urlencode(asked), language(request)
     here = asked | ({"cursor": cursor} if cursor else {})
     page = IncidentsPage(
-        items=incident_items(found.items, service.knowledge, language(request)),
+        items=incident_items(found.items, service.knowledge, lang),
         asked={name: asked.get(name, "") for name in FILTERS},
-        chips=tuple(_chip(asked, name) for name in asked),
+        chips=tuple(_chip(asked, name, lang) for name in asked),
         views=tuple(_link(view, query) for view in list_views(service)),
-        outcomes=_OUTCOMES,
-        states=_STATES,
+        choices={name: {one: value_word(lang, name, one) for one in OURS[name]} for name in OURS},
+        values=address("/incidents/values", asked),
         query=query,
         here=urlencode(here),
         older=address("/incidents", asked | {"cursor": found.next}) if found.next else None,
@@ -144,8 +154,11 @@ def _early(found: Page[IncidentSummary], cursor: str) -> bool:
 
 
 def asked_filters(request: Request) -> dict[str, str]:
-    """-> the filters that are set, as the address has them."""
-    return {name: given for name in FILTERS if (given := value(request, name))}
+    """-> the filters that are set, as the address has them; a `day`, which may be a month, stands for its first and its
+    last."""
+    asked = {name: given for name in FILTERS if (given := value(request, name))}
+    days = days_of(value(request, "day"))
+    return asked | {"since": days[0], "until": days[1]} if days else asked
 
 
 def _done(request: Request) -> Done | None:
@@ -160,19 +173,35 @@ def _link(view: View, query: str) -> ViewLink:
     return ViewLink(view, address("/incidents", dict(parse_qsl(view.query))), view.query == query)
 
 
-def _chip(asked: dict[str, str], name: str) -> Chip:
+def value_word(lang: Language, name: str, given: str) -> str:
+    """-> what the value of a filter is called: a word of ours in the reader's language, else the value itself."""
+    if name == "area":
+        return ", ".join(
+            word(lang, "part_unknown") if one == UNKNOWN else area_name(lang, one) for one in given.split(",")
+        )
+    if name not in OURS or given not in OURS[name]:
+        return given
+    if name == "outcome":
+        return word(lang, "outcome_failed" if given == "failed" else f"kind_{given}")
+    return word(lang, "part_unknown" if given == UNKNOWN else f"{_WORDS[name]}{given}")
+
+
+def _chip(asked: dict[str, str], name: str, lang: Language) -> Chip:
     kept = {key: given for key, given in asked.items() if key != name}
-    return Chip(name, asked[name], name in _OURS, _is_wrong(name, asked[name]), address("/incidents", kept))
+    shown = value_word(lang, name, asked[name])
+    return Chip(name, shown, _is_wrong(name, asked[name]), address("/incidents", kept))
 
 
 def _is_wrong(name: str, given: str) -> bool:
-    return given not in _OURS[name] if name in _OURS else name in ("since", "until") and moment(given) is None
+    return given not in OURS[name] if name in OURS else name in ("since", "until") and moment(given) is None
 
 
 def filter_of(asked: dict[str, str]) -> IncidentFilter:
     """-> the same as what incidents are listed by; what makes no sense is left out."""
     values = {name: given for name, given in asked.items() if not _is_wrong(name, given)}
-    state = values.pop("state", None)
+    state, failed = values.pop("state", None), values.get("outcome") == "failed"
+    if failed:
+        del values["outcome"]
     since, until = moment(values.pop("since", "")), moment(values.pop("until", ""), end=True)
     known = IncidentFilter(**values, state=State(state) if state else None)  # type: ignore[arg-type]
-    return replace(known, since=since, until=until)
+    return replace(known, since=since, until=until, failed=failed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from urllib.parse import urlencode
@@ -32,6 +33,14 @@ def moment(text: str, end: bool = False) -> datetime | None:
         return found + timedelta(days=1) if end and len(text) == len("2026-05-01") else found
     except (ValueError, OverflowError):
         return None
+
+
+def days_of(text: str) -> tuple[str, str] | None:
+    """-> the first and the last day of a day, `2026-05-01`, or month, `2026-05`; None where it is neither."""
+    if day(text) is not None:
+        return text, text
+    first = day(f"{text}-01")
+    return (first.isoformat(), f"{text}-{monthrange(first.year, first.month)[1]:02}") if first else None
 
 
 def day(text: str) -> date | None:

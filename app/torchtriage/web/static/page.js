@@ -87,7 +87,15 @@ const named = () => document.getElementById(location.hash.slice(1));
 unfold(named());
 addEventListener("hashchange", () => unfold(named()));
 
-// Keys: `?` shows them; j and k step through what shows the failure; l opens the log.
+// Keys: `?` shows them; j and k step through what shows the failure, or the rows of a list; l opens the log; Ctrl+K
+// leads anywhere.
+const palette = async () => (await import("./palette.js")).open();
+document.addEventListener("keydown", (event) => {
+  if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+  event.preventDefault();
+  palette();
+});
+document.addEventListener("click", (event) => { if (event.target.closest("[data-palette]")) palette(); });
 const help = () => document.querySelector("dialog#keys");
 document.addEventListener("click", (event) => { if (event.target.closest("[data-keys]")) help()?.showModal(); });
 document.addEventListener("keydown", (event) => {
@@ -101,7 +109,7 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 const step = (by) => {
-  const steps = [...document.querySelectorAll("[data-step] a.n")].filter((link) => (closed(link) ?? link).checkVisibility());
+  const steps = [...document.querySelectorAll("[data-step] a.n, main .title")].filter((link) => (closed(link) ?? link).checkVisibility());
   const here = steps.indexOf(document.activeElement);
   const next = steps[here < 0 ? (by > 0 ? 0 : steps.length - 1) : Math.min(Math.max(here + by, 0), steps.length - 1)];
   unfold(next);

@@ -1,0 +1,130 @@
+"""`/connect`: how jobs report to this server, with its address filled in, and whether a report has arrived."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Request, Response
+from starlette.responses import JSONResponse
+
+from torchtriage.domain.access import Scope
+from torchtriage.domain.entry import Language, Text
+from torchtriage.domain.newest_report import Report
+from torchtriage.errors import BadInput
+from torchtriage.services import tokens
+from torchtriage.services.newest_reports import by_sender
+from torchtriage.services.service import Service
+from torchtriage.web.authentication import Admin
+from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.pages.groups import Choice
+from torchtriage.web.pages.language import language
+from torchtriage.web.pages.relative_time import ago
+from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.urls import value
+
+router = APIRouter()
+_LIFETIME = timedelta(days=365)
+_PLACEHOLDER = "tt_…"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What to do, and the command for it."""
+
+    says: str
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectPage:
+    """`kind` is what reports come from; `report` is the newest from there, None where none has arrived. `guarded`: a
+    token is needed; `secret` is one that was made just now, which nobody sees again."""
+
+    kind: str
+    kinds: tuple[Choice, ...]
+    steps: tuple[Step, ...]
+    more: str
+    report: Report | None
+    lit: frozenset[str]
+    guarded: bool
+    secret: str | None
+
+
+@router.get("/connect")
+def connect(request: Request, service: ServiceDep) -> Response:
+    kind = value(request, "from")
+    return render(request, "connect.html", _page(service, language(request), kind if kind in _told() else "slurm"))
+
+
+@router.post("/connect")
+def make_token(request: Request, service: ServiceDep, caller: Admin, kind: Annotated[str, Form()] = "") -> Response:
+    """Makes a token for those reports, and shows it in the commands, once."""
+    if kind not in _told():
+        raise BadInput(f"the sender must be one of {', '.join(_told())}")
+    scopes = [Scope.SUBMIT, Scope.READ]
+    secret, _ = tokens.create(service.database, f"connect: {kind}", scopes, _LIFETIME, caller.name)
+    answer = render(request, "connect.html", _page(service, language(request), kind, secret))
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
+
+
+@router.get("/connect/light")
+def light(request: Request, service: ServiceDep) -> Response:
+    """-> whether a report has arrived from `from`: its incident, and how long ago that was."""
+    report = by_sender(service).get(value(request, "from"))
+    told = {"incident": report.incident, "ago": ago(language(request), report.at)} if report else {"incident": None}
+    return JSONResponse(told, headers={"Cache-Control": "no-store"})
+
+
+def _page(service: Service, lang: Language, kind: str, secret: str | None = None) -> ConnectPage:
+    told, reports, guarded = _told()[kind], by_sender(service), service.settings.auth != "none"
+    filled = _values(service.settings.base_url, (secret or _PLACEHOLDER) if guarded else None)
+    return ConnectPage(
+        kind=kind,
+        kinds=tuple(Choice(name, f"/connect?from={name}", name == kind) for name in _told()),
+        steps=tuple(
+            Step(Text(step["en"], step["zh"]).in_(lang), _command(step["run"], filled)) for step in told["steps"]
+        ),
+        more=told["more"],
+        report=reports.get(kind),
+        lit=frozenset(reports),
+        guarded=guarded,
+        secret=secret,
+    )
+
+
+def _values(url: str, token: str | None) -> dict[str, str]:
+    """-> what commands are filled with; without a token, they name none."""
+    variables = {"TORCHTRIAGE_URL": url} | ({"TORCHTRIAGE_TOKEN": token} if token else {})
+    return {
+        "url": url,
+        "token": token or "none",
+        "bearer": f" -H 'Authorization: Bearer {token}'" if token else "",
+        "exports": "export " + " ".join(f"{name}={_quoted(given)}" for name, given in variables.items()),
+        "envs": "\n".join(f"  {name}: {given}" for name, given in variables.items()),
+        "sky_envs": " ".join(f"--env {name}={_quoted(given)}" for name, given in variables.items()),
+        "runtime_env": json.dumps({"env_vars": variables}, ensure_ascii=False),
+    }
+
+
+def _quoted(given: str) -> str:
+    return given if given == _PLACEHOLDER else shlex.quote(given)
+
+
+def _command(template: str, values: dict[str, str]) -> str:
+    """No format(): commands have braces of their own."""
+    for name, given in values.items():
+        template = template.replace(f"{{{name}}}", given)
+    return template.strip()
+
+
+@cache
+def _told() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
