@@ -1,6 +1,6 @@
 # What a contributor runs. `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-slow check format kb docs db lock images audit sbom clean
+.PHONY: help serve demo test test-slow check format kb docs db lock images audit sbom clean
 
 # From the command line only (make serve PORT=9000): HOST is in the environment of many shells for another purpose.
 HOST =
@@ -8,6 +8,8 @@ PORT =
 ARGS =
 
 BIN := .venv/bin
+# The demonstration has a folder of its own, and none of the settings of a service that runs here.
+DEMO = env $$(env | sed -n 's/^\(TRIAGE_[A-Z0-9_]*\)=.*/-u \1/p') TRIAGE_DATA_DIR=demo-data
 RUNTIME := .venv/.installed
 DEV := .venv/.installed-dev
 
@@ -16,6 +18,10 @@ help:  ## List the targets
 
 serve: $(RUNTIME)  ## Start the service on http://127.0.0.1:8000 (HOST=… PORT=…)
 	@exec $(BIN)/torchtriage serve $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
+
+demo: $(RUNTIME)  ## Start a service with a month of sample incidents on http://127.0.0.1:8010, in demo-data/ (PORT=…)
+	@$(DEMO) $(BIN)/torchtriage demo --once --count 600
+	@exec $(DEMO) $(BIN)/torchtriage serve --port $(or $(PORT),8010)
 
 test: $(DEV)  ## Run the tests, on a real Postgres and a real browser too (ARGS="tests/web -k upload")
 	@$(BIN)/python -m scripts.test_needs

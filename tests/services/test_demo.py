@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -45,17 +48,45 @@ def test_a_seed_makes_the_same_incidents(tmp_path: Path) -> None:
     assert not {incident.log.sha256 for incident in first} & {incident.log.sha256 for incident in other}
 
 
-@pytest.mark.parametrize("srun", [True, False])
-def test_the_engine_finds_what_the_logs_were_made_with(srun: bool) -> None:
+def messages() -> list[tuple[str, str]]:
+    told = built_in_knowledge().vocabulary.groups("demo-messages")
+    return [(name, message) for name, some in told.items() for message in some]
+
+
+@pytest.mark.parametrize(("name", "message"), messages())
+def test_the_engine_finds_what_the_logs_were_made_with(name: str, message: str) -> None:
     knowledge = built_in_knowledge()
     engine, chance = Engine(knowledge), Random(2)
-    launch = demo_logs.Launch("train.py", ("n-1", "n-2"), NOW - timedelta(hours=3), 400, srun, "2.6.0")
-    for name in ("cuda.oom", "data.missing-file", "checkpoint.key-mismatch", "xid.79"):
-        log = demo_logs.log_of(launch, knowledge.entries[name], 11, chance)
+    steps = 0 if demo_logs.ends_at_start(message) else 400
+    tried = 0
+    for scheduler in demo_logs.SCHEDULERS:
+        if not demo_logs.fits(message, scheduler):
+            continue
+        tried += 1
+        launch = demo_logs.Launch(
+            "train.py", ("n-1", "n-2"), NOW - timedelta(hours=3), steps, scheduler == "slurm", "2.6.0"
+        )
+        log = demo_logs.log_of(launch, message, 11, chance)
+        assert "{" not in log.split("\n")[-1]
         root = engine.triage(from_bytes(log.encode())).root_cause
         assert root is not None
-        assert (root.entry, root.rank, root.host) == (name, 11, "n-2")
-    assert engine.triage(from_bytes(demo_logs.log_of(launch, None, 0, chance).encode())).outcome == "healthy"
+        assert root.entry == (None if name == "unknown" else name)
+        if message.partition(":")[0] in ("model", "loader", "loop", "save", "kernel"):
+            assert (root.rank, root.host) == (11, "n-2")
+    assert tried
+
+
+def test_a_run_that_ends_well_is_healthy() -> None:
+    engine = Engine(built_in_knowledge())
+    for srun in (True, False):
+        launch = demo_logs.Launch("train.py", ("n-1", "n-2"), NOW - timedelta(hours=3), 400, srun, "2.6.0")
+        assert engine.triage(from_bytes(demo_logs.log_of(launch, None, 0, Random(2)).encode())).outcome == "healthy"
+
+
+def test_every_entry_of_the_demonstration_has_its_messages() -> None:
+    vocabulary = built_in_knowledge().vocabulary
+    named = {name for names in vocabulary.groups("demo-failures").values() for name in names}
+    assert named | {"unknown"} == set(vocabulary.groups("demo-messages"))
 
 
 def test_a_folder_with_incidents_is_left_alone(
@@ -66,3 +97,18 @@ def test_a_folder_with_incidents_is_left_alone(
     assert main(["demo", "--count", "2"]) == 0
     assert main(["demo", "--count", "2"]) == 2
     assert "holds incidents already" in capsys.readouterr().err
+    assert main(["demo", "--count", "2", "--once"]) == 0
+
+
+def test_make_demo_uses_a_folder_and_a_port_of_its_own(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    said = subprocess.run(
+        ["make", "-n", "-o", ".venv/.installed", "demo"], cwd=root, capture_output=True, text=True, check=True
+    ).stdout
+    demo = re.search(r"^exec (env .*) \.venv/bin/torchtriage serve --port 8010$", said, re.M)
+    assert demo is not None
+    variables = {"PATH": os.environ["PATH"], "TRIAGE_DATABASE_URL": "postgresql://mine", "TRIAGE_DATA_DIR": "/mine"}
+    left = subprocess.run(
+        ["sh", "-c", f"{demo[1]} env"], env=variables, capture_output=True, text=True, check=True
+    ).stdout
+    assert [line for line in left.splitlines() if line.startswith("TRIAGE_")] == ["TRIAGE_DATA_DIR=demo-data"]

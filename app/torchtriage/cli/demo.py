@@ -21,12 +21,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--seed", type=int, default=1, metavar="N", help="seed; the same seed gives the same incidents (1)"
     )
+    parser.add_argument("--once", action="store_true", help="do nothing if the folder holds incidents already")
     add_quiet(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Fills the data directory of the settings. Raises BadInput where it holds incidents already."""
+    """Fills the data directory of the settings. Raises BadInput where it holds incidents already, and not `once`."""
     from torchtriage.cli.logging_setup import start_logging
     from torchtriage.domain.incident import IncidentFilter
     from torchtriage.services.demo import fill
@@ -40,6 +41,8 @@ def run(options: argparse.Namespace) -> int:
     service = open_service(settings, triage_incident, working=False)
     try:
         if list_incidents(service, IncidentFilter(), 1).items:
+            if options.once:
+                return 0
             raise BadInput(f"{settings.data_dir} holds incidents already; set TRIAGE_DATA_DIR to an empty folder")
         with Progress(options.quiet) as progress:
             show = partial(_show, progress, options.count)

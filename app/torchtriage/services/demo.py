@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from torchtriage.domain.entry import Entry, KnowledgeBase
+from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.domain.group import GroupChange, GroupFilter, GroupStatus
 from torchtriage.domain.incident import Feedback, IncidentFilter, Job
 from torchtriage.reading.unpack import Upload
 from torchtriage.services import groups, incidents
 from torchtriage.services.accept import accept
-from torchtriage.services.demo_logs import LOCAL, Launch, log_of
+from torchtriage.services.demo_logs import LOCAL, Launch, ends_at_start, fits, log_of
 from torchtriage.services.service import Service
 from torchtriage.services.triage_incident import triage_incident
 
@@ -43,6 +43,15 @@ _NOTED = ("restarted, gone since", "updated the driver")
 _UNKNOWN = 0.08  # share of failures that no entry names
 _HEALTHY = 0.03
 _RETRIED = 0.35
+_SAME = 0.7  # share of retries that fail of the same again
+_WELL_AGAIN = 0.4  # share of retries that run well
+_QUEUES = ("batch", "batch", "long", "debug")
+_IMAGES = tuple(f"registry.example.com/ml/train:torch{version}" for version in ("2.3.1", "2.5.1", "2.6.0", "2.7.1"))
+_BAD_IMAGE = "registry.example.com/ml/train:nightly-torch2.7.1"
+_OF_A_BAD_IMAGE = ("env.version-conflict", "dataloader.shm-bus-error")
+_TEAMS = dict(
+    zip(_JOBS, ("llm", "llm", "post-training", "post-training", "vision", "llm", "eval", "speech"), strict=True)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,63 +86,69 @@ def _hand_in(service: Service, failure: _Failure) -> None:
 
 def _failures(knowledge: KnowledgeBase, count: int, chance: Random, now: datetime) -> Iterator[_Failure]:
     by_share = knowledge.vocabulary.groups("demo-failures")
-    known = [knowledge.entries[name] for names in by_share.values() for name in names]
-    shares = [int(share) for share, names in by_share.items() for _ in names]
+    messages = knowledge.vocabulary.groups("demo-messages")
     made = 0
     while made < count:
         cluster, scheduler, size = chance.choice(_CLUSTERS)
+        known = {
+            name: (int(share), fitting)
+            for share, names in by_share.items()
+            for name in names
+            if (fitting := [message for message in messages[name] if fits(message, scheduler)])
+        }
         name, user, attempt = chance.choice(_JOBS), chance.choice(_PEOPLE), 0
         at = now - timedelta(days=DAYS) * chance.betavariate(1.1, 1.4)
-        number = str(chance.randrange(10**5, 10**6))
-        job = Job(job_id=number, job_name=name, user=user, cluster=cluster, scheduler=scheduler, queue="batch")
+        number, image = str(chance.randrange(10**5, 10**6)), chance.choice(_IMAGES)
+        job = Job(job_id=number, job_name=name, user=user, cluster=cluster, scheduler=scheduler,
+                  queue=chance.choice(_QUEUES), image=image, labels={"team": _TEAMS[name]})  # fmt: skip
+        entry = ""
         while made < count:
-            entry = chance.choices(known, shares)[0]
-            launch = _launch(chance, cluster, scheduler, size, entry, at)
-            yield _failure(launch, entry, chance, replace(job, attempt=attempt))
+            if not entry or chance.random() > _SAME:
+                entry = chance.choices(list(known), [share for share, _ in known.values()])[0]
+            healthy = chance.random() < (_WELL_AGAIN if attempt else _HEALTHY)
+            message = None if healthy else chance.choice(known[entry][1])
+            if message and chance.random() < _UNKNOWN:
+                message = chance.choice(messages["unknown"])
+            if message and entry in _OF_A_BAD_IMAGE and chance.random() < 0.8:
+                job = replace(job, image=_BAD_IMAGE)
+            owner = knowledge.entries[entry].owner
+            launch = _launch(chance, cluster, scheduler, size, owner, at, message, job)
+            yield _failure(launch, owner, message, chance, replace(job, attempt=attempt))
             made += 1
             attempt += 1
             at += timedelta(hours=chance.uniform(0.3, 9))
-            if chance.random() > _RETRIED or at > now:
+            if healthy or chance.random() > _RETRIED or at > now:
                 break
 
 
-def _launch(chance: Random, cluster: str, scheduler: str, size: int, entry: Entry, at: datetime) -> Launch:
+def _launch(
+    chance: Random, cluster: str, scheduler: str, size: int, owner: str, at: datetime, message: str | None, job: Job
+) -> Launch:
     wide = chance.choices((1, 2, 4, 8, 16, 64), (30, 24, 20, 14, 9, 3))[0]
     # Hardware fails again and again on a few hosts.
     bad = [f"{cluster}-{number:03}" for number in (7, 19, 31)]
     hosts = chance.sample([f"{cluster}-{number:03}" for number in range(1, size + 1)], min(wide, size))
-    if entry.owner == "hardware" and chance.random() < 0.7:
+    if owner == "hardware" and chance.random() < 0.7:
         hosts = [chance.choice(bad), *[host for host in hosts if host not in bad]][:wide]
-    torch = chance.choice(("2.3.1", "2.5.1", "2.6.0", "2.7.1"))
-    steps = int(chance.expovariate(1 / 900))
+    steps = 0 if message and ends_at_start(message) else 1 + int(chance.expovariate(1 / 900))
     began = at - timedelta(minutes=13) - steps * timedelta(seconds=7)
-    return Launch("train.py", tuple(hosts), began, steps, scheduler == "slurm", torch)
+    torch = (job.image or "").rpartition("torch")[2] or "2.6.0"
+    return Launch("train.py", tuple(hosts), began, steps, scheduler == "slurm", torch, job.job_id or "4711")
 
 
-def _failure(launch: Launch, entry: Entry, chance: Random, job: Job) -> _Failure:
-    healthy, rank = chance.random() < _HEALTHY, chance.randrange(launch.world)
-    if entry.owner == "hardware":
+def _failure(launch: Launch, owner: str, message: str | None, chance: Random, job: Job) -> _Failure:
+    rank = chance.randrange(launch.world)
+    if owner == "hardware":
         rank %= LOCAL
-    log = log_of(launch, None if healthy else entry, rank, chance)
-    if not healthy and chance.random() < _UNKNOWN:
-        log = log_of(launch, _unknown(entry, chance), rank, chance)
+    log = log_of(launch, message, rank, chance)
     ended = launch.failed + timedelta(minutes=11)
     told = {
         "started_at": _iso(launch.began),
         "ended_at": _iso(ended),
         "gpus": launch.world,
-        "exit_code": int(not healthy),
+        "exit_code": int(message is not None),
     }
     return _Failure(log, Job(**(job.to_json() | told)), ended)
-
-
-def _unknown(entry: Entry, chance: Random) -> Entry:
-    """-> an entry whose message no entry knows."""
-    number = chance.randrange(5)
-    what = ("BatchLayoutError: shard 17 has no column 'mask'", "ScheduleError: no phase follows 'cooldown'",
-            "RouterImbalanceError: expert 12 got 0 tokens for 500 steps", "LedgerError: step 4100 is recorded twice",
-            "CropError: box (0, 0, -4, 12) is empty")[number]  # fmt: skip
-    return replace(entry, owner="user", match_examples=(f"project.errors.{what}",))
 
 
 def _decide(service: Service, chance: Random, now: datetime) -> None:

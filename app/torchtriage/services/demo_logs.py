@@ -1,6 +1,7 @@
 """Logs for a demonstration: a launch and what went wrong in it in, the text that it would have printed out.
 
-Everything about the launch is made up from a seed; the messages are the examples of the knowledge base.
+Everything about the launch is made up from a seed; what is printed comes from the vocabulary (demo-messages), where
+each line says who writes it.
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
-from torchtriage.domain.entry import Entry, Role
-from torchtriage.lazy_regex import lazy_regex
-
 LOCAL = 8  # GPUs of a host
-_OF_HOSTS = ("platform", "hardware")
-_RAISED = lazy_regex(r"^[A-Za-z_][\w.]*(Error|Exception|Exit|Warning|Interrupt)\b.*")
-_RANK = lazy_regex(r"(?i)rank\W{0,2}_?\d")  # that a message names, which may not be the one that fails here
 _STEP = timedelta(seconds=7)
 _SHOWN_WAITING = 96  # ranks that print that they waited
+_SHOWN_ALIKE = 16  # ranks that print what all of them raise
+SCHEDULERS = ("slurm", "kubernetes")
+_RAISED_IN = {  # by the writer: file, function, its line of code
+    "model": ("model.py", "forward", "logits = self.head(self.blocks(hidden))"),
+    "loader": ("data/loader.py", "collate", "batch = [self.dataset[index] for index in indices]"),
+    "loop": ("train/loop.py", "train_step", "loss = self.forward_backward(batch)"),
+    "save": ("train/checkpoint.py", "save", "torch.save(state, path)"),
+    "start": ("train/setup.py", "build", "model = load_model(config)"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class Launch:
     steps: int
     srun: bool
     torch: str
+    job: str = "4711"
 
     @property
     def world(self) -> int:
@@ -41,22 +46,81 @@ class Launch:
         return self.began + timedelta(minutes=3) + self.steps * _STEP
 
 
-def log_of(launch: Launch, entry: Entry | None, rank: int, chance: Random) -> str:
-    """-> the log of a launch in which `rank` failed as `entry` says; None is one that completed."""
+def fits(message: str, scheduler: str) -> bool:
+    """-> whether a run under this scheduler can print the message."""
+    writers = _writers(message)
+    return not any(other in writers for other in SCHEDULERS if other != scheduler)
+
+
+def ends_at_start(message: str) -> bool:
+    """-> whether a run that prints the message makes no step."""
+    return "start" in _writers(message)
+
+
+def log_of(launch: Launch, message: str | None, rank: int, chance: Random) -> str:
+    """-> the log of a launch in which `rank` failed and this was printed; None is one that completed."""
     lines = [*_start(launch), *_training(launch, chance)]
-    if entry is None:
+    if message is None:
         lines += [_say(launch, 0, f"{_at(launch.failed)} | Training completed, model saved to /ckpt/final")]
         return "\n".join(lines) + "\n"
-    # A worker raises what is its own fault; what hits it from outside is told by others.
-    own = entry.owner not in _OF_HOSTS and Role.PROCESS_END not in entry.roles
-    known = entry.messages() or tuple(case.example for case in entry.cases if case.example)
-    told = [example for example in known if not _RANK.search(example)] or list(known)
-    told = [example for example in told if bool(_RAISED.match(example)) == own] or told
-    message = chance.choice(told).rstrip("\n").split("\n")
-    of_host = entry.owner in _OF_HOSTS and not _RAISED.match(message[0])
-    lines += _of_host(launch, rank, message) if of_host else _of_worker(launch, rank, message, chance)
-    lines += _waiting(launch, rank)
-    return "\n".join([*lines, *_report(launch, rank, chance)]) + "\n"
+    pid = chance.randrange(4200, 60000)
+    for writer, text in _parts(message):
+        lines += _written(launch, rank, writer, _filled(launch, rank, pid, text), chance)
+    if any(scheduler in _writers(message) for scheduler in SCHEDULERS):
+        return "\n".join(lines) + "\n"  # the scheduler ended it, and nobody waited
+    if not ends_at_start(message):
+        lines += _waiting(launch, rank)
+    return "\n".join([*lines, *_report(launch, rank, pid)]) + "\n"
+
+
+def _parts(message: str) -> Iterator[tuple[str, str]]:
+    for line in message.split("\n"):
+        writer, _, text = line.partition(":")
+        yield writer, text.removeprefix(" ")
+
+
+def _writers(message: str) -> set[str]:
+    return {writer for writer, _ in _parts(message)}
+
+
+def _filled(launch: Launch, rank: int, pid: int, text: str) -> str:
+    """No format(): messages have braces of their own."""
+    slots = {"host": launch.hosts[rank // LOCAL], "first": launch.hosts[0], "rank": rank, "local": rank % LOCAL}
+    slots |= {"pid": pid, "job": launch.job, "step": launch.steps, "time": f"{launch.failed:%Y-%m-%dT%H:%M:%S}"}
+    for name, value in slots.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    return text
+
+
+def _written(launch: Launch, rank: int, writer: str, text: str, chance: Random) -> Iterator[str]:
+    host = launch.hosts[rank // LOCAL]
+    if writer == "silent":
+        return
+    if writer in _RAISED_IN:
+        ranks = range(min(launch.world, _SHOWN_ALIKE)) if writer == "start" else [rank]
+        lines = _traceback(launch, writer, text, chance)
+        for one in ranks:
+            yield from (_say(launch, one, line, raised=True) for line in lines)
+    elif writer == "worker":
+        yield _say(launch, rank, text)
+    elif writer == "nccl":
+        yield _say(launch, rank, f"{host}:{4101 + rank % LOCAL}:{4390 + rank % LOCAL} [{rank % LOCAL}] {text}")
+    elif writer == "kernel":
+        yield f"{launch.failed:%Y-%m-%dT%H:%M:%S} {host} kernel: {text}"
+    else:
+        yield text
+
+
+def _traceback(launch: Launch, writer: str, text: str, chance: Random) -> list[str]:
+    file, function, code = _RAISED_IN[writer]
+    return [
+        "Traceback (most recent call last):",
+        f'  File "/work/{launch.script}", line {chance.randrange(60, 400)}, in <module>',
+        "    main()",
+        f'  File "/work/{file}", line {chance.randrange(20, 300)}, in {function}',
+        f"    {code}",
+        text,
+    ]
 
 
 def _start(launch: Launch) -> Iterator[str]:
@@ -84,31 +148,6 @@ def _training(launch: Launch, chance: Random) -> Iterator[str]:
         )
 
 
-def _of_host(launch: Launch, rank: int, message: list[str]) -> Iterator[str]:
-    host = launch.hosts[rank // LOCAL]
-    for line in message:
-        notice = line.startswith(("srun:", "slurmstepd:"))
-        yield line if notice else f"{launch.failed:%Y-%m-%dT%H:%M:%S} {host} kernel: {line}"
-
-
-def _of_worker(launch: Launch, rank: int, message: list[str], chance: Random) -> Iterator[str]:
-    if _RAISED.match(message[0]):
-        module, function = chance.choice(_PLACES)
-        message = [
-            "Traceback (most recent call last):",
-            f'  File "/work/{launch.script}", line {chance.randrange(60, 400)}, in <module>',
-            "    main()",
-            f'  File "/work/{module}.py", line {chance.randrange(20, 300)}, in {function}',
-            f"    return self.{function}_inner(batch)",
-            *message,
-        ]
-    for line in message:
-        yield _say(launch, rank, line, raised=True)
-
-
-_PLACES = (("model", "forward"), ("data/loader", "collate"), ("train/loop", "train_step"), ("optim/step", "update"))
-
-
 def _waiting(launch: Launch, rank: int) -> Iterator[str]:
     """What the others print: each waits for a collective that never ends."""
     stamp = (launch.failed + timedelta(minutes=10)).strftime("%m%d %H:%M:%S")
@@ -123,12 +162,13 @@ def _waiting(launch: Launch, rank: int) -> Iterator[str]:
         )
 
 
-def _report(launch: Launch, rank: int, chance: Random) -> Iterator[str]:
+def _report(launch: Launch, rank: int, pid: int) -> Iterator[str]:
     ended = launch.failed + timedelta(minutes=10, seconds=4)
-    pid, host = chance.randrange(4200, 60000), launch.hosts[rank // LOCAL]
+    host = launch.hosts[rank // LOCAL]
     if launch.srun:
         yield f"srun: error: {host}: task {rank}: Exited with exit code 1"
-        yield f"slurmstepd: error: *** STEP {pid}.0 ON {launch.hosts[0]} CANCELLED AT {ended:%Y-%m-%dT%H:%M:%S} ***"
+        step, first = f"{launch.job}.0", launch.hosts[0]
+        yield f"slurmstepd: error: *** STEP {step} ON {first} CANCELLED AT {ended:%Y-%m-%dT%H:%M:%S} ***"
         return
     yield (
         f"E{ended:%m%d %H:%M:%S}.220000 4101 torch/distributed/elastic/multiprocessing/api.py:1002] failed "
