@@ -119,8 +119,8 @@ class Engine:
         shown: Callable[[str], str],
         size: int,
     ) -> Verdict:
-        """-> the verdict as the log tells it, without what the knowledge base says about it. `size`: bytes of the log; in
-        a long one, lines of progress go by unread, so that no rank's last one is known."""
+        """-> the verdict as the log tells it, without what the knowledge base says about it. `size`: bytes of the log;
+        in a long one, lines of progress go by unread, so that no rank's last one is known."""
         filling = {name: value for name, value in known.items() if name not in _OF_JOB}
         root, rank_rule = root_cause(choice, reading, filling, shown) if choice.root else (None, None)
         placed, came = host_ranks(reading), last_progress(reading) if size <= HEAD else ()

@@ -35,7 +35,6 @@ _BELOW = (
 _FROM = ("Called from {where}[[: `{code}`]].", "由 {where} 调用[[，代码 `{code}`]]。")
 _CODE = ("The line: `{code}`.", "该行代码：`{code}`。")
 _FAILED = ("{exception}[[: {message}]].", "{exception}[[：{message}]]。")
-_SAYS = ("The message: {message}.", "报错信息：{message}。")
 _ADVISED = ("Do as the message says: {advice}", "按消息所说处理：{advice}", "{advice_command}")
 _INSIDE = (
     "Raised inside {library_frame}[[ ({library_function})]][[: `{library_code}`]].",
@@ -305,7 +304,6 @@ def _general(
         meant = (cause for cause in entry.causes if cause.shown_by and shows(root.words, cause.shown_by))
         cause = next(meant, entry.causes[0] if len(entry.causes) == 1 else None)
         parts += [cause.in_(lang)] if cause else []
-        parts += [told] if (told := filled(_SAYS[chinese], values)) else []
     elif failed := filled(_FAILED[chinese], values):
         parts.append(failed)
     place = None if "raised_by" in values else _place(values, lang) or filled(_INSIDE[chinese], values)

@@ -20,8 +20,8 @@ from torchtriage.services import decisions, incidents
 from torchtriage.services.accept import take_in
 from torchtriage.services.service import Service
 from torchtriage.storage.decisions import SCORED
-from torchtriage.web.api.body import with_uploads
 from torchtriage.web.api.incidents import BODY, BODY_ERRORS, after_triage
+from torchtriage.web.api.request_body import with_uploads
 from torchtriage.web.api.request_models import DecideBody, DecideQuery, DecisionsQuery
 from torchtriage.web.api.response_models import DecisionForm, DecisionsForm, ScoreForm
 from torchtriage.web.authentication import Reader, Submitter

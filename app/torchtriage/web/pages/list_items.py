@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from torchtriage.answer.first_answer import said_shortly
+from torchtriage.answer.answer_text import said_shortly
 from torchtriage.answer.localized_verdict import title_of
 from torchtriage.domain.entry import KnowledgeBase, Language
 from torchtriage.domain.group import Group
