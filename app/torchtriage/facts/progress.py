@@ -72,8 +72,11 @@ _COUNTING = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _IN_WORDS, _SUMMARY)
 _IN_PART = (_PREPARING, _OF_A_FILE, _IN_WORDS)  # of a line in which something else can show progress
 SIGNS = _COUNTING
 _LONGEST = 2000  # characters that are looked at
-# "warm_step": 30000, of a configuration, and Warmup steps: 30000: how many there are, and not which one runs.
-_A_SETTING = lazy_regex(r"\s*\"[\w.-]+\": [^{]{0,80}$|(?:.{0,200}\W)?[A-Za-z]\w* steps: ?\d+$")
+# "warm_step": 30000, of a configuration, Warmup steps: 30000 and warmup iters: 5 iters: 20 of a benchmark's head: how
+# many there are, and not which one runs.
+_A_SETTING = lazy_regex(
+    r"\s*\"[\w.-]+\": [^{]{0,80}$|(?:.{0,200}\W)?[A-Za-z]\w* steps: ?\d+$|.{0,300}\bwarmup iters: ?\d+ iters: ?\d"
+)
 
 
 def counting(text: str) -> Shown:
