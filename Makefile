@@ -25,11 +25,11 @@ demo: $(RUNTIME)  ## Start a service with a month of sample incidents on http://
 
 test: $(DEV)  ## Run the tests, on a real Postgres and a real browser too (ARGS="tests/web -k upload")
 	@$(BIN)/python -m scripts.test_needs
-	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile -m "not slow" $(ARGS)
+	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m "not slow" $(ARGS)
 
 test-slow: $(DEV)  ## Run the slow tests: outages, full disks, floods of requests (ARGS as for test)
 	@$(BIN)/python -m scripts.test_needs
-	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile -m slow $(ARGS)
+	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m slow $(ARGS)
 
 check: $(DEV)  ## Check format, lint, types, layers and the knowledge base
 	$(BIN)/ruff format --check .

@@ -5,6 +5,7 @@ from tests.built_in import built_in_knowledge
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.checks import Report, check
 
+pytestmark = pytest.mark.first
 # Signs that no example of their entry shows, and signs without a case. Both only fall: lower them with what you prove
 # (`torchtriage kb check --unproved ENTRY` lists them).
 MOST_UNPROVED, MOST_WITHOUT_CASE = 77, 268

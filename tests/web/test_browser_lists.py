@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import LiveServer
 
+pytestmark = pytest.mark.first
 ECC = "Nov 16 10:00:00 gpu-{} kernel: NVRM: Xid (PCI:0000:3b:00): 48, pid=4711, name=python, DBE (double bit error)\n"
 JAMMED = 'Traceback (most recent call last):\n  File "/work/train.py", line 7, in step\n    turn()\nwidgets.{}: <img src=x> jammed\n'
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}

@@ -25,6 +25,7 @@ from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
 from torchtriage.web.app import create_app
 
+pytestmark = pytest.mark.first
 PATIENCE = 120  # seconds, for a busy machine
 
 
