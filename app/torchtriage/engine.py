@@ -200,9 +200,10 @@ class Engine:
 
 def _hosts_at_fault(root: RootCause, answer: Answer | None) -> list[str]:
     """-> the host that the failure's own words name (`{node}` of the case), else the one on which it happened: a host
-    that reports another one's failure is not to be left out."""
+    that reports another one's failure is not to be left out, and neither is one that another line names."""
     named = answer.values.get("node", "") if answer is not None else ""
-    return [named] if host_name(named) else [root.host] if root.host else []
+    own = host_name(named) is not None and named in root.words
+    return [named] if own else [root.host] if root.host else []
 
 
 def _earlier_run(reading: Reading) -> EarlierRun:

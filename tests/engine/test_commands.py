@@ -245,3 +245,12 @@ def test_the_host_that_failed_is_left_out_and_not_the_one_that_reports(engine: E
         "srun: error: Node failure on gpu-a-19\n"
     )
     assert engine.triage(from_bytes(log.encode())).action.exclude_hosts == ("gpu-a-19",)
+
+
+def test_a_host_that_another_line_names_is_not_left_out(engine: Engine) -> None:
+    log = (
+        "[rank0]: step 100 loss 2.1\n"
+        "May 01 09:00:01 gpu-014 kernel: NVRM: Xid (PCI:0000:4e:00): 79, pid=4711, GPU has fallen off the bus.\n"
+        "slurmstepd: error: *** JOB 4711 ON gpu-001 CANCELLED AT 2026-05-01T09:11:00 ***\n"
+    )
+    assert engine.triage(from_bytes(log.encode())).action.exclude_hosts == ("gpu-014",)
