@@ -4,13 +4,13 @@ import json
 from typing import Any
 
 import pytest
-import yaml
 
 from scripts.knowledge_docs import COVERAGE, ROOT, documents
 from tests.built_in import built_in_knowledge
+from tests.yaml_files import read_yaml
 from torchtriage.knowledge import BUILT_IN
 
-TABLES: list[dict[str, Any]] = yaml.safe_load(COVERAGE.read_text(encoding="utf-8"))
+TABLES: list[dict[str, Any]] = read_yaml(COVERAGE)
 
 
 def test_what_is_made_from_the_knowledge_base_is_current() -> None:
@@ -42,4 +42,4 @@ def test_tables_are_whole(name: str, rows: int) -> None:
 def test_the_schema_knows_every_key_that_entries_use() -> None:
     schema = json.loads((BUILT_IN / "schema.json").read_text("utf-8"))
     for path in BUILT_IN.glob("[a-z]*/*.yaml"):
-        assert set(yaml.safe_load(path.read_bytes())) <= set(schema["properties"]), path
+        assert set(read_yaml(path)) <= set(schema["properties"]), path

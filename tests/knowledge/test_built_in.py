@@ -1,7 +1,7 @@
 import pytest
-import yaml
 
 from tests.built_in import built_in_knowledge
+from tests.yaml_files import read_yaml
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.checks import Report, check
 
@@ -27,7 +27,7 @@ def test_ever_more_signs_are_proved_and_belong_to_a_case(report: Report) -> None
 
 def test_no_pattern_of_a_sign_is_longer_than_200_characters() -> None:
     for path in sorted(BUILT_IN.glob("[a-z]*/*.yaml")):
-        signs = yaml.safe_load(path.read_bytes()).get("signs", [])
+        signs = read_yaml(path).get("signs", [])
         for sign in (part for whole in signs for part in whole.get("all", [whole])):
             unless = sign.get("unless", [])
             patterns = [sign.get("regex", ""), sign.get("text", ""), *([unless] if isinstance(unless, str) else unless)]

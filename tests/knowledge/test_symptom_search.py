@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from tests.yaml_files import read_yaml
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge import synonyms
@@ -15,7 +15,7 @@ from torchtriage.knowledge.loader import load
 from torchtriage.knowledge.symptom_search import SearchIndex
 from torchtriage.knowledge.tokenizer import stem, units
 
-SYMPTOMS: dict[str, list[Any]] = yaml.safe_load((Path(__file__).parent / "symptoms.yaml").read_text(encoding="utf-8"))
+SYMPTOMS: dict[str, list[Any]] = read_yaml(Path(__file__).parent / "symptoms.yaml")
 PARTS = ("tuned", "held_out", "asked")
 UNRELATED: list[str] = SYMPTOMS["unrelated"]
 

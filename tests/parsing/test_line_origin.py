@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import re2
-import yaml
 
 from tests.facts import SIGNS, collected
+from tests.yaml_files import read_yaml
 from torchtriage.domain.line import Line, Position
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.loader import load
@@ -18,7 +18,7 @@ MOST = 12_000
 EXAMPLES = [
     example
     for path in sorted(BUILT_IN.glob("_vocabulary/other-programs-*.yaml"))
-    for pattern in yaml.safe_load(path.read_bytes())["patterns"]
+    for pattern in read_yaml(path)["patterns"]
     for example in pattern["examples"]
 ]
 

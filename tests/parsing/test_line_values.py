@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-import yaml
 
 from tests.facts import PREFILTER, SIGNS
+from tests.yaml_files import read_yaml
 from torchtriage.domain.line import Line, Position
 from torchtriage.facts import line_values
 from torchtriage.facts.line_values import LISTS, KeptLines, LineForms, fact_names
@@ -17,7 +17,7 @@ FORMS = LineForms(VOCABULARY)
 PROVED = [
     (pattern["regex"], example)
     for path in sorted(BUILT_IN.glob(f"_vocabulary/{LISTS}*.yaml"))
-    for pattern in yaml.safe_load(path.read_bytes())["patterns"]
+    for pattern in read_yaml(path)["patterns"]
     for example in pattern["examples"]
 ]
 PROGRESS = (

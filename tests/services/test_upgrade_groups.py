@@ -16,6 +16,7 @@ import yaml
 from tests.releases.make import log
 from tests.releases.unpacking import unpack
 from tests.services.logs import upload
+from tests.yaml_files import read_yaml
 from torchtriage.causality import fingerprint
 from torchtriage.domain.group import Group, GroupFilter, GroupStatus
 from torchtriage.domain.incident import IncidentFilter, Job
@@ -51,7 +52,7 @@ def opened(folder: Path, database_url: str, **options: Any) -> Iterator[Service]
 
 def write_entry(folder: Path, name: str, sign: str, match: str) -> None:
     """Writes an entry like the built-in one for GPU memory, with another name and one sign."""
-    entry = yaml.safe_load((BUILT_IN / "cuda" / "oom.yaml").read_text(encoding="utf-8"))
+    entry = read_yaml(BUILT_IN / "cuda" / "oom.yaml")
     entry |= {"id": f"cuda.{name}", "signs": [{"regex": sign}], "cases": [], "examples": {"match": [match]}}
     path = folder / "cuda" / f"{name}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from fastapi.testclient import TestClient
 
+from tests.yaml_files import read_yaml
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.services.explain_match import MOST_TEXT
 from torchtriage.settings import Settings
@@ -51,7 +52,7 @@ def service_with_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestC
     folder = tmp_path_factory.mktemp("own")
     own = folder / "our-knowledge"
     (own / "cuda").mkdir(parents=True)
-    data = yaml.safe_load((BUILT_IN / "cuda" / "oom.yaml").read_text("utf-8"))
+    data = read_yaml(BUILT_IN / "cuda" / "oom.yaml")
     for fix in data["fixes"]:
         fix["when_message_has"] = "nothing says this"
     data["fixes"][-1]["when_message_has"] = r"of memory|cublas(Create|Alloc)\d?"
