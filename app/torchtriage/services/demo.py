@@ -48,7 +48,6 @@ _WELL_AGAIN = 0.4  # share of retries that run well
 _QUEUES = ("batch", "batch", "long", "debug")
 _IMAGES = tuple(f"registry.example.com/ml/train:torch{version}" for version in ("2.3.1", "2.5.1", "2.6.0", "2.7.1"))
 _BAD_IMAGE = "registry.example.com/ml/train:nightly-torch2.7.1"
-_OF_A_BAD_IMAGE = ("env.version-conflict", "dataloader.shm-bus-error")
 _TEAMS = dict(
     zip(_JOBS, ("llm", "llm", "post-training", "post-training", "vision", "llm", "eval", "speech"), strict=True)
 )
@@ -87,6 +86,7 @@ def _hand_in(service: Service, failure: _Failure) -> None:
 def _failures(knowledge: KnowledgeBase, count: int, chance: Random, now: datetime) -> Iterator[_Failure]:
     by_share = knowledge.vocabulary.groups("demo-failures")
     messages = knowledge.vocabulary.groups("demo-messages")
+    of_bad_image = knowledge.vocabulary.words("demo-bad-image")
     made = 0
     while made < count:
         cluster, scheduler, size = chance.choice(_CLUSTERS)
@@ -109,7 +109,7 @@ def _failures(knowledge: KnowledgeBase, count: int, chance: Random, now: datetim
             message = None if healthy else chance.choice(known[entry][1])
             if message and chance.random() < _UNKNOWN:
                 message = chance.choice(messages["unknown"])
-            if message and entry in _OF_A_BAD_IMAGE and chance.random() < 0.8:
+            if message and entry in of_bad_image and chance.random() < 0.8:
                 job = replace(job, image=_BAD_IMAGE)
             owner = knowledge.entries[entry].owner
             launch = _launch(chance, cluster, scheduler, size, owner, at, message, job)
