@@ -52,6 +52,7 @@ HEAD = "Traceback (most recent call last):"
         ("May 01 09:00:00 ValueError: boom", "ValueError: boom", None, None, None),
         ("2026-05-01T09:00:00+0200 gpu-3 torchrun[41]: boom", "boom", None, None, "gpu-3"),
         ("2026-05-01T09:00:00.123456+02:00 gpu-3 slurmstepd[41]: boom", "boom", None, None, "gpu-3"),
+        ("2026-05-01T09:00:00.123456+02:00 gpu-3 kernel: NVRM: Xid", "NVRM: Xid", None, None, "gpu-3"),
         ("Fri 2026-05-01 09:00:00 UTC gpu-3 torchrun[41]: boom", "boom", None, None, "gpu-3"),
         ("[12345.678901] gpu-3 torchrun[41]: boom", "boom", None, None, "gpu-3"),
         # continuous integration

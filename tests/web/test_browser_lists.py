@@ -216,7 +216,7 @@ def test_groups_are_merged_split_muted_and_noted(context: BrowserContext, filled
     page.locator("input[name=other][value='3']").check()
     page.locator("form[action$='/merge'] button").click()
     page.locator(".notice.done").wait_for()
-    assert "2" in page.locator(".strip strong").first.inner_text()
+    assert "2" in page.locator(".group-facts strong").first.inner_text()
     page.locator(".notice.done button").click()
     page.wait_for_url(re.compile("said=unmerged"))
     there_are(page.locator("input[type=checkbox][name=other][value='3']"), 1)

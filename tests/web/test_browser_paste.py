@@ -107,7 +107,7 @@ def test_an_upload_shows_how_far_it_is_and_can_be_stopped(
     big.write_text("step 1 loss 0.5\n" * 400_000)
     page.locator("#log").set_input_files(big)
     page.get_by_role("button", name="Triage", exact=True).click()
-    page.get_by_text(re.compile(r"Uploading \d+ % · .* of 6\.1 MB · \d+ s left")).wait_for()
+    page.get_by_text(re.compile(r"Uploading \d+ % · .* of 6\.4 MB · \d+ s left")).wait_for()
     page.get_by_role("button", name="Cancel").click()
     assert page.get_by_role("alert").inner_text() == "Upload cancelled; nothing was stored."
     assert page.get_by_role("button", name="Triage", exact=True).is_enabled()

@@ -61,7 +61,7 @@ KNOWN = (
         "docker -t, kubectl --timestamps, CRI, CI runners; journalctl -o short-iso, short-full",
         "2026-05-01T09:00:00.5Z stdout F ",
         rf"(?:[A-Z][a-z]{{2}} )?(?P<time>{STAMP})(?: UTC)?(?: std(?:out|err) [FP])?(?: \d\d[OE]\+?)?"
-        rf"(?:[ \t](?P<host>[\w.-]+) {_PROGRAM}|[ \t]|$|(?=: rank\d+\[\d+\]))",
+        rf"(?:[ \t](?P<host>[\w.-]+) (?:{_PROGRAM}|kernel: )|[ \t]|$|(?=: rank\d+\[\d+\]))",
     ),
     KnownPrefix(
         "Jenkins, Determined",
