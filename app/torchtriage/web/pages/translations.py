@@ -1,4 +1,4 @@
-"""The words of the pages: a key in, the sentence in English or Chinese out. They are in translations/, a file a page."""
+"""The words of the pages: a key in, the sentence in English or Chinese out. Each page has a file in translations/."""
 
 from __future__ import annotations
 
