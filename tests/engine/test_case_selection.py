@@ -266,3 +266,20 @@ def test_what_failed_in_a_librarys_line_is_told_with_that_line_and_the_users_cal
     assert answer is not None
     assert answer.says.startswith("weave looks for 'mesh' in `self.kinds`, which is not there (weave/plan.py:9: `kind")
     assert answer.says.endswith("Called from /job/train.py:30: `plan = weave.plan(net, rows)`.")
+
+
+def test_an_exception_printed_before_its_traceback_is_told_with_the_frames_of_that(engine: Engine) -> None:
+    said = (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.12 GiB. GPU 5 has a total capacity of 23.70 GiB"
+        " of which 292.56 MiB is free. Of the allocated memory 22.00 GiB is allocated by PyTorch"
+    )
+    frames = [
+        ("/job/train.py", 155, "train", "optimizer.step()"),
+        ("/env/lib/python3.11/site-packages/torch/optim/adam.py", 143, "_init_group", "torch.zeros_like(p)"),
+    ]
+    again = traceback("torch.OutOfMemoryError: CUDA out of memory", frames)
+    answer = engine.triage(from_bytes(text(said, "wandb: Waiting for W&B process to finish", again))).answer
+    assert answer is not None
+    assert answer.case == "optimizer-states"
+    assert "3.12 GiB" in answer.says
+    assert "/job/train.py:155" in answer.says

@@ -238,7 +238,8 @@ class Values(Mapping[str, str]):
         return "\n".join([self.failure.root.words, event.text, *(raised.text for raised in event.chain)])
 
     def _frames(self) -> str:
-        return "\n".join(frames_text(raised) for raised in self.failure.finding.event.chain)
+        own = "\n".join(frames_text(raised) for raised in self.failure.finding.event.chain)
+        return own or (frames_text(self.failure.raised) if self.failure.raised else "")
 
     def _log(self) -> str:
         return self.failure.log

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from torchtriage.causality import lines_above
@@ -85,14 +85,30 @@ class Failure:
 
     @cached_property
     def raised(self) -> Raised | None:
-        """The exception that stands for it; the one of another process that it only carries, where that is known."""
+        """The exception that stands for it; the one of another process that it only carries, where that is known. Where
+        it is printed without its traceback, with the frames of one of the same rank that has them."""
         raised = raised_of(self.finding)
         carried = _CARRIED.match(raised.message) if raised else None
         if raised is None or carried is None:
-            return raised
+            return self._with_frames(raised) if raised else None
         near = (one for one in self.reading.findings if 0 < one.position.lines_below(self.finding.position) < _NEAR)
         chains = (each for one in sorted(near, key=lambda one: one.position) for each in one.event.chain)
         return next((each for each in chains if each.frames and each.type.endswith(carried[1])), raised)
+
+    def _with_frames(self, raised: Raised) -> Raised:
+        if raised.frames or raised.quoted or not raised.type:
+            return raised
+        finding = self.finding
+        same = (
+            other
+            for other in self.choice.live
+            if other.entry == finding.entry is not None
+            and other.attempt == finding.attempt
+            and other.event.rank == finding.event.rank
+        )
+        chains = (each for other in same for each in other.event.chain)
+        told = next((each for each in chains if each.frames and each.type == raised.type), None)
+        return replace(raised, frames=told.frames, outer=told.outer) if told else raised
 
     @cached_property
     def frames(self) -> tuple[Frame, ...]:
