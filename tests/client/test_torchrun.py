@@ -39,7 +39,7 @@ def test_the_rank_that_raised_is_named(bench: Bench, torchrun: list[str]) -> Non
     status, output, errors = bench.run(*torchrun, "raise")
     assert status == 1
     assert "[default1]:step 2 loss 2.5" in output
-    assert "(usage.python-error, likely)" in errors
+    assert "likely (usage.python-error)" in errors
     verdict = bench.incidents()[0]["verdict"]
     assert verdict["root_cause"]["rank"] == 1
     assert "AttributeError" in verdict["root_cause"]["evidence"][0]["text"]
