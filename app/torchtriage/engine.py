@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from torchtriage.answer import inconclusive
-from torchtriage.answer.action import advise, explained, is_own_check, not_known, nothing_failed
+from torchtriage.answer.action import advise, explained, not_known, nothing_failed
 from torchtriage.answer.answer_text import facts_said, said
 from torchtriage.answer.case_selection import is_general, speaking_case
 from torchtriage.answer.failure_facts.failure import Failure
@@ -193,7 +193,7 @@ class Engine:
             answer = said(answer, root, entry, verdict.run.versions_inferred | verdict.run.versions, lang)
             answer = replace(answer, facts=facts_said(answer, entry, verdict.facts))
         case = answer.case if answer else None
-        checked = answer is not None and is_own_check(root, answer.values)
+        checked = answer is not None and "own_check" in answer.values
         action = advise(entry, root.words, _hosts_at_fault(root, answer), lang, case, checked)
         return replace(verdict, root_cause=root, action=action, answer=answer)
 

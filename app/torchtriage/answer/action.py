@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -64,12 +63,6 @@ _CHECKED = (
     "A check of a library stopped the run; the same call fails again until what it gets is changed.",
     "库自身的检查终止了运行；不改变传入的内容，同样的调用会再次失败。",
 )
-_PASSING = re.compile(r"Timeout|Time[dr]|Connect|Network|Store|Interrupt")  # exceptions whose cause may pass
-
-
-def is_own_check(root: RootCause, values: Mapping[str, str]) -> bool:
-    """-> whether a failure is what a library's own check raises, as the inventory of its messages tells."""
-    return "raised_by" in values and root.exception is not None and not _PASSING.search(root.exception.type)
 
 
 def advise(

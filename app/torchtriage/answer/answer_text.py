@@ -6,7 +6,6 @@ import builtins
 from collections.abc import Mapping
 from dataclasses import replace
 
-from torchtriage.answer.action import is_own_check
 from torchtriage.answer.commands import WHOLE, is_plain, run_line
 from torchtriage.answer.likeliest_cause import likeliest, shows
 from torchtriage.answer.templates import filled, is_open, short, slots
@@ -314,7 +313,7 @@ def _general(
     says = _with_place_and_step(says, _PLACES, values, lang)
     if entry is not None:
         return says, None, ()
-    unknown = _UNKNOWN_OF_CHECK if is_own_check(root, values) else _UNKNOWN
+    unknown = _UNKNOWN_OF_CHECK if "own_check" in values else _UNKNOWN
     return says, unknown[chinese], _to_show_it(root, values, chinese)
 
 

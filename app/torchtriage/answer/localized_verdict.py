@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from torchtriage.answer import inconclusive
-from torchtriage.answer.action import advise, explained, is_own_check, not_known, nothing_failed
+from torchtriage.answer.action import advise, explained, not_known, nothing_failed
 from torchtriage.answer.answer_text import MOST_STEPS, said
 from torchtriage.answer.failure_facts.frames import short_path
 from torchtriage.answer.reasons import tell
@@ -54,7 +54,7 @@ def _action(verdict: Verdict, entry: Entry | None, lang: Language) -> Action:
         return stored
     else:
         case = verdict.answer.case if verdict.answer else None
-        checked = verdict.answer is not None and is_own_check(root, verdict.answer.values)
+        checked = verdict.answer is not None and "own_check" in verdict.answer.values
         today = advise(entry, root.words, stored.exclude_hosts, lang, case, checked)
     return replace(stored, reason=today.reason) if today.advice == stored.advice else stored
 

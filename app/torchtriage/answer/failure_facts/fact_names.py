@@ -46,6 +46,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "raised_by": Meaning(
         "the library's function that printed the message, by its public name", None, "torch.optim.Muon(…)"
     ),
+    "own_check": Meaning("the exception that a library's own check raises, unless it can pass", None, "ValueError"),
     "message_values": Meaning("the values in it, as the library's code names them", None, "p.ndim = 1"),
     # exception_message, size_arithmetic, list_differences, missing_module
     "exception": Meaning("the exception's type without its module", None, "KeyError"),

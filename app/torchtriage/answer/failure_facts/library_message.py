@@ -14,6 +14,7 @@ from torchtriage.matching.inventory import NATIVE, Inventory, KnownMessage
 from torchtriage.parsing.nccl import Nccl, warning_of
 
 _CONSTRUCTORS = re.compile(r"\.__(?:init|new|post_init)__$")
+_PASSING = "passing-exceptions"  # the list of the vocabulary
 _MOST_VALUES, _LONGEST_VALUE = 3, 60
 _SELF = re.compile(r"^(?:self|cls)\.")
 # What stands for words, and calls that say nothing by themselves, name no value.
@@ -28,9 +29,13 @@ class Printed(NamedTuple):
 
 
 def library_message(failure: Failure, printed: Printed) -> Iterator[Fact]:
-    """`raised_by` (the library's function, by its public name; the source file of compiled code) and `message_values`
-    (what fills the slots of the message that the library's code names)."""
+    """`raised_by` (the library's function, by its public name; the source file of compiled code), `own_check` (the name
+    of the exception, unless its cause can pass by itself) and `message_values` (what fills the slots of the message
+    that the library's code names)."""
     library, known = printed
+    passing = failure.reading.matcher.patterns.vocabulary.words(_PASSING)
+    if failure.raised is not None and not any(word in failure.raised.type for word in passing):
+        yield failure.fact("own_check", failure.raised.type.rpartition(".")[2])
     yield failure.fact("raised_by", _printer(library, known))
     if values := list(_values(known))[:_MOST_VALUES]:
         yield failure.fact("message_values", ", ".join(values))

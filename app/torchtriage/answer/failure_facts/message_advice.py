@@ -14,6 +14,8 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.linear_regex import linear_regex
 
 ADVICE = "message-advice"  # the list of the vocabulary
+_REFUSED = "refused"
+_NO_COMMANDS = frozenset({"advice", _REFUSED})
 _WITHIN = 4000  # characters of a message
 _SENTENCE = lazy_regex(r"(?<=[\w`'\")][.!?])\s+(?=[A-Z`'\"-])|(?<=[`'\")][.!?])\s+|\n+")
 _REQUIREMENT = lazy_regex(r"([A-Za-z][\w.-]*)(?:\[[\w,-]+\])?(?:[<>=!~]=?[\w.*]+(?:,[<>=!~]=?[\w.*]+)*)?")
@@ -30,7 +32,9 @@ def message_advice(failure: Failure) -> Iterator[Fact]:
     vocabulary = failure.reading.matcher.patterns.vocabulary
     patterns = vocabulary.patterns(ADVICE)
     text = failure.shown(raised.message[:_WITHIN])
-    sentences = [" ".join(part.split()) for part in _SENTENCE.split(text)]
+    refused = [linear_regex(pattern.regex) for pattern in patterns if pattern.name == _REFUSED]
+    whole = (" ".join(part.split()) for part in _SENTENCE.split(text))
+    sentences = [each for each in whole if not any(regex.search(each) for regex in refused)]
     asked = ((each, pattern) for pattern in patterns for each in sentences if len(each) >= _LEAST)
     told = next(filter(None, (_advice(each, pattern) for each, pattern in asked)), None)
     if told is None:
@@ -53,7 +57,7 @@ def _advice(sentence: str, pattern: VocabularyPattern) -> str | None:
 
 def _command(text: str, patterns: tuple[VocabularyPattern, ...], vocabulary: Vocabulary) -> str | None:
     for pattern in patterns:
-        found = linear_regex(pattern.regex).search(text) if pattern.name != "advice" else None
+        found = linear_regex(pattern.regex).search(text) if pattern.name not in _NO_COMMANDS else None
         if found is None:
             continue
         if pattern.name == "install":
