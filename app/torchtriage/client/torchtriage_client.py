@@ -477,54 +477,41 @@ def post(
     settings: Settings, query: list[tuple[str, str]], body: IO[bytes], deadline: float, wait: float
 ) -> dict[str, Any]:
     """Sends the rest of `body` -> the incident as the service answers it. Raises Undelivered."""
-    import http.client
-    import urllib.error
     import urllib.parse
-    import urllib.request
 
     left = max(1.0, deadline - time.monotonic())
     asked = urllib.parse.urlencode([*query, ("wait", f"{max(0, min(wait, left - 1)):g}")])
     size = os.fstat(body.fileno()).st_size - body.tell()
-    headers = {
-        "Content-Type": "application/gzip",
-        "Content-Length": str(size),
-        "User-Agent": "torchtriage-client/" + __version__,
-    }
-    if settings.token:
-        headers["Authorization"] = "Bearer " + settings.token
-    request = urllib.request.Request(settings.url + "/api/v1/incidents?" + asked, body, headers, method="POST")
-    try:
-        with _opener().open(request, timeout=left) as answer:
-            found = json.loads(answer.read(64 * MB))
-        if not isinstance(found, dict) or "id" not in found:
-            raise Undelivered(f"{settings.url} does not answer as torchtriage does")
-        found.setdefault("url", "{}/incidents/{}".format(settings.url, found["id"]))  # a repeat for who may not read
-        return found
-    except urllib.error.HTTPError as error:
-        raise _refusal(settings.url, error) from None
-    except urllib.error.URLError as error:
-        raise Undelivered(f"{settings.url} can't be reached: {error.reason}") from None
-    except (http.client.HTTPException, OSError, ValueError) as error:
-        raise Undelivered(f"{settings.url}: {str(error) or type(error).__name__}") from None
+    headers = {"Content-Type": "application/gzip", "Content-Length": str(size)}
+    found = _posted(settings, "/api/v1/incidents?" + asked, body, headers, left, "id")
+    found.setdefault("url", "{}/incidents/{}".format(settings.url, found["id"]))  # a repeat for who may not read
+    return found
 
 
 def decision_of(settings: Settings, incident: dict[str, Any]) -> dict[str, Any]:
     """-> what the service decides about the attempt that an incident is of: stop, restart or wait, and with which hosts
     and checkpoint. Raises Undelivered."""
+    body = json.dumps({"incident": incident["id"]}).encode()
+    path = f"/api/v1/decision?wait={settings.wait:g}"
+    return _posted(settings, path, body, {"Content-Type": "application/json"}, settings.wait + 30, "action")
+
+
+def _posted(
+    settings: Settings, path: str, body: Any, headers: dict[str, str], seconds: float, key: str
+) -> dict[str, Any]:
+    """-> the JSON object that the service answers, which has this key. Raises Undelivered."""
     import http.client
     import urllib.error
     import urllib.request
 
-    body = json.dumps({"incident": incident["id"]}).encode()
-    headers = {"Content-Type": "application/json", "User-Agent": "torchtriage-client/" + __version__}
+    headers["User-Agent"] = "torchtriage-client/" + __version__
     if settings.token:
         headers["Authorization"] = "Bearer " + settings.token
-    address = f"{settings.url}/api/v1/decision?wait={settings.wait:g}"
-    request = urllib.request.Request(address, body, headers, method="POST")
+    request = urllib.request.Request(settings.url + path, body, headers, method="POST")
     try:
-        with _opener().open(request, timeout=settings.wait + 30) as answer:
+        with _opener().open(request, timeout=seconds) as answer:
             found = json.loads(answer.read(64 * MB))
-        if not isinstance(found, dict) or "action" not in found:
+        if not isinstance(found, dict) or key not in found:
             raise Undelivered(f"{settings.url} does not answer as torchtriage does")
         return found
     except urllib.error.HTTPError as error:
