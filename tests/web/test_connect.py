@@ -57,8 +57,8 @@ def test_an_administrator_makes_a_token_that_stands_in_the_commands_once(guarded
     admin, reader = token(guarded, Scope.ADMIN), token(guarded, Scope.READ)
     page = guarded.get("/connect?from=curl", headers=PEOPLE | admin).text
     assert "Bearer tt_…" in html.unescape(page)
-    assert "Make a token" in page
-    assert "Make a token" not in guarded.get("/connect?from=curl", headers=PEOPLE | reader).text
+    assert "Create a token" in page
+    assert "Create a token" not in guarded.get("/connect?from=curl", headers=PEOPLE | reader).text
     assert guarded.post("/connect", data={"kind": "curl"}, headers=PEOPLE | reader).status_code == 403
     assert guarded.post("/connect", data={"kind": "x"}, headers=PEOPLE | admin).status_code == 400
     made = guarded.post("/connect", data={"kind": "curl"}, headers=PEOPLE | admin)
