@@ -45,7 +45,7 @@ def remove(session: Session, incident_id: str, by: str, at: datetime) -> Feedbac
         .limit(1)
     ).scalar_one_or_none()
     if row is None:
-        raise NotFound("no such feedback of yours", incident=incident_id[:100])
+        raise NotFound("you gave no such feedback", incident=incident_id[:100])
     said = _said(row)
     session.delete(row)
     session.flush()
