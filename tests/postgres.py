@@ -89,14 +89,25 @@ class PostgresServer:
         return url.replace(f"host={here}", f"host={here},{there}").replace("port=5432", "port=5432,5432")
 
     def promote(self) -> None:
-        """Makes a standby a primary, once it has read all that its own wrote."""
+        """Makes a standby a primary, once no client of its own still writes and it has read all that was written.
+
+        A server that refuses to write still ends what began before, and replication does not wait for the standby.
+        """
         assert self._primary is not None
-        written = self._primary._admin.execute("SELECT pg_current_wal_lsn()::text").fetchone()
         deadline = time.monotonic() + START_SECONDS
-        while self._admin.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", written).fetchone() != (True,):
+        while not self._has_all_of(self._primary):
             assert time.monotonic() < deadline
             time.sleep(0.02)
         self._admin.execute("SELECT pg_promote()")
+
+    def _has_all_of(self, primary: PostgresServer) -> bool:
+        # In this order: what a transaction wrote is in the log once it has ended.
+        writing = primary._admin.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND backend_xid IS NOT NULL"
+        ).fetchone()
+        written = primary._admin.execute("SELECT pg_current_wal_lsn()::text").fetchone()
+        read = self._admin.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", written).fetchone()
+        return writing == (0,) and read == (True,)
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
