@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from torchtriage.answer.commands import WHOLE, is_plain, run_line
@@ -154,7 +154,10 @@ _TO_SHOW_IT = (
         None,
     ),
 )
+# How far a failure reaches: of all ranks it is no fault of one host, GPU or part of the data.
 _ALIKE = ("Ranks {ranks} failed in the same way.", "rank {ranks} 的失败相同。")
+_ALL_ALIKE = ("All {rank_count} failed in the same way.", "全部 rank 以同样的方式失败。")
+_RANKS = frozenset({"ranks", "rank_count", "same_second", "failed_ranks", "by_rank"})  # slots that say the same
 _JOINED = lazy_regex(r"^(?:(?:Or|Then|Otherwise|Also),? |(?:或者|或|然后|同时|否则)[，,]?)")
 _OF_ENVIRONMENT = lazy_regex(r"(?:pip|python)3? ")
 _PLACES = frozenset({"where", "file", "line_number", "library_frame"})  # slots that say where it was raised
@@ -173,10 +176,11 @@ def said(answer: Answer, root: RootCause, entry: Entry | None, versions: dict[st
     if answer.case is not None and case is None:
         return answer
     if case is not None and (own := filled(case.says.in_(lang), values)):
-        met = entry is not None and entry.owner in _OF_NO_PROGRAM
-        own_fault = entry is None or (not met and not entry.roles & _OF_OTHERS)
+        own_fault = entry is None or _is_own_fault(entry)
         raised = _RAISED if own_fault else _MET
         says = _with_place_and_step(own, slots(_templates(case)), values, lang, raised, inside=own_fault)
+        if own_fault and not slots(_templates(case)) & values.keys() & _RANKS:
+            says = _joined((says, _alike(values, lang)), lang)
         unknown = filled(case.unknown.in_(lang), values) if case.unknown else None
         steps = _steps(case.steps, values, {**values, **_texts(root)}, lang)
     else:
@@ -184,6 +188,11 @@ def said(answer: Answer, root: RootCause, entry: Entry | None, versions: dict[st
     if not steps and entry is not None:
         steps = (*_advised(values, lang), *_of_fixes(entry, root.words, values, versions, lang))
     return replace(answer, says=says, unknown=unknown, steps=steps)
+
+
+def _is_own_fault(entry: Entry) -> bool:
+    """-> whether the program itself failed: not its platform, and no rank that only waited for another one."""
+    return entry.owner not in _OF_NO_PROGRAM and not entry.roles & _OF_OTHERS
 
 
 def said_shortly(case_id: str | None, values: Mapping[str, str], entry: Entry | None, lang: Language) -> str | None:
@@ -234,7 +243,17 @@ def _with_place_and_step(
     if not named & (_STEPS | {"progress_of"}) and "step" not in values and _is_in_loop(values):
         parts.append(filled(_AT_LOOP[lang == "zh"], values) or "")
     parts += _beside(" ".join(parts), named, values, lang)
-    return ("" if lang == "zh" else " ").join(filter(None, parts))
+    return _joined(parts, lang)
+
+
+def _joined(sentences: Iterable[str | None], lang: Language) -> str:
+    return ("" if lang == "zh" else " ").join(filter(None, sentences))
+
+
+def _alike(values: Mapping[str, str], lang: Language) -> str | None:
+    """-> which ranks failed in the same way, where several did."""
+    every = values.get("world_size") == values.get("rank_count")
+    return filled((_ALL_ALIKE if every else _ALIKE)[lang == "zh"], values) if "ranks" in values else None
 
 
 def _beside(says: str, named: frozenset[str], values: Mapping[str, str], lang: Language) -> list[str]:
@@ -308,8 +327,7 @@ def _general(
     place = None if "raised_by" in values else _place(values, lang) or filled(_INSIDE[chinese], values)
     if entry is None and not parts and root.evidence:
         parts.append(short(root.evidence[0].text))
-    alike = filled(_ALIKE[chinese], values) if entry is None else None
-    says = ("" if chinese else " ").join(filter(None, [*parts, place, alike]))
+    says = _joined((*parts, place, _alike(values, lang) if entry is None or _is_own_fault(entry) else None), lang)
     says = _with_place_and_step(says, _PLACES, values, lang)
     if entry is not None:
         return says, None, ()

@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Finding:
-    """One event with all ranks and hosts that showed an equal one.
+    """One event with all ranks and hosts that showed an equal one. `local_ranks`: those of lines that name no rank.
 
     `samples` are the equal events of a few other ranks, for evidence. `matches` and `around` are None and empty until
     the whole run was read.
@@ -46,6 +46,7 @@ class Finding:
     fatal: bool = False  # one of the equal events at least ended its process, as far as the text tells
     samples: tuple[Event, ...] = ()
     ranks: frozenset[int] = frozenset()
+    local_ranks: frozenset[int] = frozenset()
     places: Mapping[int, Place] = field(default_factory=dict)  # of each rank
     hosts: tuple[str, ...] = ()
     count: int = 0
@@ -83,6 +84,7 @@ class _Fold:
     fatal: bool = False
     samples: list[Event] = field(default_factory=list)
     ranks: set[int] = field(default_factory=set)
+    local_ranks: set[int] = field(default_factory=set)
     places: dict[int, Place] = field(default_factory=dict)
     hosts: dict[str, None] = field(default_factory=dict)
     count: int = 0
@@ -93,7 +95,7 @@ class _Fold:
         """-> a finding to which further events can be added."""
         return cls(
             finding.found, finding.attempt, finding.fatal, list(finding.samples), set(finding.ranks),
-            dict(finding.places), dict.fromkeys(finding.hosts), finding.count, finding.last,
+            set(finding.local_ranks), dict(finding.places), dict.fromkeys(finding.hosts), finding.count, finding.last,
         )  # fmt: skip
 
     def add(self, event: Event, matcher: Matcher) -> None:
@@ -114,13 +116,15 @@ class _Fold:
                 self.places[event.rank] = Place(line.position, line.number, line.file, event.time)
             elif known.time is None and event.time is not None:
                 self.places[event.rank] = known._replace(time=event.time)  # Its copy in error.json is dated.
+        elif event.local_rank is not None:
+            self.local_ranks.add(event.local_rank)
         if event.host is not None:
             self.hosts.setdefault(event.host)
 
     def finding(self) -> Finding:
         return Finding(
-            self.found, self.attempt, self.fatal, tuple(self.samples), frozenset(self.ranks), dict(self.places),
-            tuple(self.hosts), self.count, self.last,
+            self.found, self.attempt, self.fatal, tuple(self.samples), frozenset(self.ranks),
+            frozenset(self.local_ranks), dict(self.places), tuple(self.hosts), self.count, self.last,
         )  # fmt: skip
 
 

@@ -15,7 +15,8 @@ def failing_rank(failure: Failure) -> Iterator[Fact]:
     for name, value in (("rank", root.rank), ("local_rank", root.local_rank), ("host", root.host), ("time", root.time)):
         if value is not None:
             yield failure.fact(name, value)
-    same = failure.finding.ranks
+    on_one_host = root.rank is not None and root.rank == root.local_rank  # the local ranks are the ranks
+    same = failure.finding.ranks or (failure.finding.local_ranks if on_one_host else frozenset())
     if len(same) > 1:
         yield failure.fact("ranks", str(RankSet.of(same)))
         yield failure.fact("rank_count", len(same), "ranks")
