@@ -163,6 +163,7 @@ _OF_ENVIRONMENT = lazy_regex(r"(?:pip|python)3? ")
 _PLACES = frozenset({"where", "file", "line_number", "library_frame"})  # slots that say where it was raised
 _OF_NO_PROGRAM = frozenset({"platform", "hardware"})  # owners of failures that any line of a program can meet
 _OF_OTHERS = frozenset({Role.PEER_LOSS, Role.TIMEOUT, Role.TEARDOWN})  # what a rank only reports
+_TWO = "2 ranks"  # of which nobody says "all"
 _BEFORE_STEPS = frozenset({"launch", "rendezvous", "init"})  # phases in which a step is an earlier run's
 _DIGITS_OF_TRAINING = 3  # of a number of steps; a bar of two steps that is full is none of a training
 _STEPS = frozenset({"step", "progress", "total_steps", "checkpoint_step"})  # and when
@@ -179,7 +180,8 @@ def said(answer: Answer, root: RootCause, entry: Entry | None, versions: dict[st
         own_fault = entry is None or _is_own_fault(entry)
         raised = _RAISED if own_fault else _MET
         says = _with_place_and_step(own, slots(_templates(case)), values, lang, raised, inside=own_fault)
-        if own_fault and not slots(_templates(case)) & values.keys() & _RANKS:
+        failed = own_fault and entry is not None and Role.CANCELLED not in entry.roles
+        if failed and not slots(_templates(case)) & values.keys() & _RANKS:
             says = _joined((says, _alike(values, lang)), lang)
         unknown = filled(case.unknown.in_(lang), values) if case.unknown else None
         steps = _steps(case.steps, values, {**values, **_texts(root)}, lang)
@@ -252,7 +254,7 @@ def _joined(sentences: Iterable[str | None], lang: Language) -> str:
 
 def _alike(values: Mapping[str, str], lang: Language) -> str | None:
     """-> which ranks failed in the same way, where several did."""
-    every = values.get("world_size") == values.get("rank_count")
+    every = values.get("world_size") == values.get("rank_count") != _TWO
     return filled((_ALL_ALIKE if every else _ALIKE)[lang == "zh"], values) if "ranks" in values else None
 
 
