@@ -24,8 +24,8 @@ _SAYS: dict[str, _Words] = {
         "[[；退出码为 {plain_code}]]。[[日志中最后一步是第 {step} 步。]]",
     ),
     "nobody-waits": (
-        "These dumps and stacks show no rank that is behind the others, and there is no log.",
-        "从这些 dump 和栈看不出有 rank 落后于其他 rank，也没有日志。",
+        "These dumps, stacks or reports show no rank that is behind the others, and there is no log.",
+        "从这些 dump、栈或报告看不出有 rank 落后于其他 rank，也没有日志。",
     ),
     "empty": ("The log is empty: the run wrote nothing to it.", "日志为空：运行没有向其中写入任何内容。"),
     "last-words": (

@@ -66,6 +66,7 @@ _SAID: dict[str, tuple[str, str]] = {
         "the dumps or stacks of {count} ranks show that the others waited for {noun} {ranks}",
         "{count} 个 rank 的 dump 或栈表明，其他 rank 在等待 rank {ranks}",
     ),
+    "ras": ("NCCL's RAS report names {noun} {ranks}", "NCCL 的 RAS 报告指向 rank {ranks}"),
     "dumps_agree": (
         "the flight recorder agrees: the others waited for {noun} {ranks}",
         "flight recorder 与此一致：其他 rank 在等待 rank {ranks}",
@@ -203,7 +204,9 @@ def _of_dumps(choice: Choice, reading: Reading, root: RootCause) -> Iterator[Rea
     if hang is None or not hang.suspects or choice.root is None:
         return
     ranks: dict[str, Scalar] = {"ranks": str(RankSet.of(hang.suspects))}
-    if choice.root.event.source is EventSource.EVIDENCE:
+    if choice.root.event.source is EventSource.EVIDENCE and hang.report is not None:
+        yield Reason("ras", ranks)
+    elif choice.root.event.source is EventSource.EVIDENCE:
         yield Reason("dumps", ranks | {"count": max(len(reading.evidence.dumped), reading.evidence.stacked)})
     elif root.rank is not None or choice.root.ranks:
         own = choice.root.ranks | ({root.rank} if root.rank is not None else set())

@@ -242,9 +242,9 @@ def _another_program(tail: Tail) -> bool:
 
 
 def _nobody_waits(tail: Tail) -> bool:
-    """-> whether there are dumps or stacks alone, and no log."""
+    """-> whether there are dumps, stacks or reports alone, and no log."""
     evidence = tail.reading.evidence
-    return not tail.reading.head and bool(evidence.dumped or evidence.stacked)
+    return not tail.reading.head and bool(evidence.dumped or evidence.stacked or evidence.reported)
 
 
 def _empty(tail: Tail) -> bool:
@@ -295,7 +295,10 @@ ENDINGS: tuple[EndingRule, ...] = (
         "退出码或调度器表明任务失败",
     ),
     EndingRule(
-        "nobody-waits", _nobody_waits, "the dumps and stacks show nobody behind", "dump 和栈中没有落后的 rank"
+        "nobody-waits",
+        _nobody_waits,
+        "the dumps, stacks and reports show nobody behind",
+        "dump、栈和报告中没有落后的 rank",
     ),
     EndingRule("empty", _empty, "the log is empty", "日志为空"),
     EndingRule("question", _asked, "the text is a question and no log", "文本是提问，不是日志"),

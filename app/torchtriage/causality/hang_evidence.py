@@ -1,5 +1,5 @@
 """The hang that dumps and stacks show, as one event with a canonical line for signs:
-`flight recorder: missing: Ranks 3, 6; in all_reduce 168 of default_pg; waiting 14; …`."""
+`flight recorder: missing: Ranks 3, 6; in all_reduce 168 of default_pg; waiting 14; …`, or what a report says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SPACE = lazy_regex(r"[\s;]+")
 
 
 def with_evidence(reading: Reading) -> Reading:
-    """-> the reading with what its dumps and stacks show of a hang as an event."""
+    """-> the reading with what its dumps, stacks and reports show of a hang as an event."""
     hang = reading.evidence.hang
     return reading.with_events((hang_event(hang),)) if hang is not None else reading
 
@@ -23,11 +23,13 @@ def hang_event(hang: Hang) -> Event:
     """-> the event, of the suspect's rank where there is one alone."""
     rank = hang.suspects[0] if len(hang.suspects) == 1 else None
     lines = hang.lines or (Line(1, "", "", START),)
-    return Event(Where.LINE, hang_text(hang), lines, EventSource.EVIDENCE, rank=rank, fatal=False)
+    return Event(Where.LINE, hang_text(hang), lines, EventSource.EVIDENCE, rank=rank, host=hang.host, fatal=False)
 
 
 def hang_text(hang: Hang) -> str:
     """-> the canonical line."""
+    if hang.report is not None:
+        return hang.report
     parts = [f"flight recorder: {hang.kind}: {named(hang.suspects or hang.waiting)}"]
     if hang.call is not None:
         parts.append(f"in {_call(hang.call)} of {_SPACE.sub('_', hang.group) or 'a_group'}")

@@ -69,7 +69,8 @@ def place_of(finding: Finding, choice: Choice, reading: Reading, captured: str |
     case = Case(finding, choice, reading)
     if finding.event.source is EventSource.EVIDENCE:
         rank = finding.event.rank
-        return (rank, None, reading.environment.host_of.get(rank) if rank is not None else None), None
+        host = finding.event.host or (reading.environment.host_of.get(rank) if rank is not None else None)
+        return (rank, None, host), None
     if _waited(case):
         rank, rule = _by_rules(WAITED, case)
         return (rank, None, None), rule

@@ -116,6 +116,8 @@ class Hang:
     last: Call | None = None  # what the first suspect called last
     other: Call | None = None  # what it called instead
     doing: str | None = None  # where its stack stands
+    report: str | None = None  # what a report of NCCL's RAS service says
+    host: str | None = None  # of the suspects, where the report names it
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ class Evidence:
     dumped: frozenset[int] = frozenset()
     hang: Hang | None = None
     stacked: int = 0
+    reported: bool = False  # there is a report of NCCL's RAS service
     world_size: int | None = None
 
 

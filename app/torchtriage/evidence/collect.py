@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import PurePosixPath
 
 from torchtriage.domain.evidence import Evidence, Hang, RankDump, RankStack, Source
-from torchtriage.evidence import flight_recorder, stacks
+from torchtriage.evidence import flight_recorder, nccl_ras, stacks
 from torchtriage.evidence.collective_words import CollectiveWords
 from torchtriage.evidence.flight_recorder import newest_of_each_rank, read_dump
 from torchtriage.evidence.stacks import doing, elsewhere, is_stack_alone, read_stack
@@ -32,6 +32,7 @@ class CollectedEvidence:
         self._sources: list[Source] = []
         self._dumps: dict[int, RankDump] = {}
         self._stacks: list[RankStack] = []
+        self._reports: list[nccl_ras.Report] = []
 
     def log_of(self, file: LogFile, position: int, name: str | None) -> LogFile | None:
         """-> the file where it is a log, to be read as one; None where it was evidence, which is read here and now.
@@ -54,6 +55,8 @@ class CollectedEvidence:
             self._take(name, form, lambda: self._stack(whole(every, stacks.MOST_BYTES), name, position, rank))
         elif form is FileForm.FAULTHANDLER:
             return self._log_with_stack(file, every, name, position, rank)
+        elif form is FileForm.NCCL_RAS:
+            return self._log_with_report(file, every, name, position)
         else:
             self._list(Source(name, form, rank if form is FileForm.ERROR_FILE else None))
             return replace(file, chunks=lambda: every)
@@ -65,14 +68,19 @@ class CollectedEvidence:
         by_rank = {stack.rank: stack for stack in self._stacks if stack.rank is not None}
         if hang is None or (not hang.suspects and hang.kind in ("together", "crossed")):
             hang = elsewhere(by_rank, hang, words) or hang
+        if hang is None or not hang.suspects:
+            hang = nccl_ras.hang_of_reports(self._reports) or hang
         if hang is not None:
             hang = _with_stacks(hang, by_rank)
-        return Evidence(tuple(self._sources), frozenset(self._dumps), hang, len(by_rank), self._world_size())
+        return Evidence(
+            tuple(self._sources), frozenset(self._dumps), hang, len(by_rank), bool(self._reports), self._world_size()
+        )
 
     def _world_size(self) -> int | None:
-        """-> how many ranks the largest group has that reaches from rank 0 on."""
+        """-> how many ranks the largest group has that reaches from rank 0 on, or how many GPUs a report counts."""
         groups = (view.members for dump in self._dumps.values() for view in dump.groups.values())
-        return max((len(ranks) for ranks in groups if ranks and set(ranks) == set(range(len(ranks)))), default=None)
+        told = [len(ranks) for ranks in groups if ranks and set(ranks) == set(range(len(ranks)))]
+        return max([*told, *(report.gpus for report in self._reports[-1:] if report.gpus)], default=None)
 
     def _take(self, name: str | None, form: FileForm, read: Callable[[], int | None]) -> None:
         try:
@@ -110,6 +118,20 @@ class CollectedEvidence:
         self._list(Source(name, FileForm.FAULTHANDLER, rank))
         rest = chain((begin,), chunks)
         return None if is_stack_alone(begin) else replace(file, chunks=lambda: rest)
+
+    def _log_with_report(
+        self, file: LogFile, chunks: Iterator[bytes], name: str | None, position: int
+    ) -> LogFile | None:
+        """-> the file as a log, where it holds more than reports of NCCL's RAS service."""
+        kept: list[bytes] = []
+        self._take(name, FileForm.NCCL_RAS, lambda: self._report(chunks, name, position, kept))
+        data = kept[0]
+        return None if nccl_ras.is_report_alone(data) else replace(file, chunks=lambda: iter((data,)))
+
+    def _report(self, chunks: Iterator[bytes], name: str | None, position: int, kept: list[bytes]) -> None:
+        """Reads the reports of a file; `kept` gets its bytes."""
+        kept.append(whole(chunks, nccl_ras.MOST_BYTES))
+        self._reports += nccl_ras.read_reports(kept[0], name, position)
 
 
 def rank_in_name(name: str) -> int | None:

@@ -15,6 +15,8 @@ _PY_SPY = lazy_regex(rb"\s*(?:# [^\n]*\n)*Process \d{1,9}: [^\n]*\nPython v\d")
 _FAULTHANDLER = lazy_regex(
     rb"\s*(?:Timeout \([\d:. a-z,]{1,40}\)!\s+)?(?:Current thread|Thread) 0x[0-9a-f]{1,16}[^\n]{0,60} \(most recent call first\):"
 )
+# NCCL version 2.28.9 compiled with CUDA 12.9 / CUDA runtime version … / (empty) / Job summary / ===========
+_RAS = lazy_regex(rb"(?:NCCL version [^\n]*\n)?(?:CUDA runtime version [^\n]*\n)?\s*Job summary\s*\n=+\s*\n")
 _ERROR_FILE = lazy_regex(rb'\s*\{"message": \{"(?:message|extraInfo)": ')
 
 
@@ -25,6 +27,7 @@ class FileForm(StrEnum):
     FLIGHT_RECORDER = "flight recorder"  # PyTorch's dump of one rank, as JSON
     PY_SPY = "py-spy"  # the stacks of one process, as text or JSON
     FAULTHANDLER = "faulthandler"  # the same by Python's own module; a log can begin so, too
+    NCCL_RAS = "NCCL RAS report"
     ERROR_FILE = "torchelastic error file"
     UNREAD = "unread"
 
@@ -36,6 +39,8 @@ def form_of(head: bytes) -> FileForm:
         return _form_of_json(begin)
     if _PY_SPY.match(begin):
         return FileForm.PY_SPY
+    if _RAS.match(begin):
+        return FileForm.NCCL_RAS
     return FileForm.FAULTHANDLER if _FAULTHANDLER.match(begin) else FileForm.LOG
 
 
@@ -44,4 +49,6 @@ def _form_of_json(begin: bytes) -> FileForm:
         return FileForm.FLIGHT_RECORDER
     if b'"owns_gil"' in begin and b'"frames"' in begin:
         return FileForm.PY_SPY
+    if b'"nccl_version"' in begin and b'"communicators' in begin:
+        return FileForm.NCCL_RAS
     return FileForm.ERROR_FILE if _ERROR_FILE.match(begin) else FileForm.LOG
