@@ -103,3 +103,22 @@ def test_lines_broken_between_words_are_whole_again(width: int, mark: str) -> No
 @pytest.mark.parametrize("lines", [SENTENCES, steps(range(4), count=40), [line[:80] for line in SENTENCES], []])
 def test_lines_that_were_not_broken_between_words_stay(lines: list[str]) -> None:
     assert wrap_width(lines) is None
+
+
+# As sacct prints it: each row is as wide as its columns.
+TABLE = [
+    "JobID           JobName  Partition    Account  AllocCPUS      State ExitCode ",
+    "------------ ---------- ---------- ---------- ---------- ---------- -------- ",
+    "4211789         pretrain        gpu        nlp        512 OUT_OF_ME+    0:125 ",
+    "4211789.bat+      batch                   nlp         64 OUT_OF_ME+    0:125 ",
+    "4211789.ext+     extern                   nlp        512  COMPLETED      0:0 ",
+    "4211789.0        python                   nlp        512     FAILED      1:0 ",
+]
+
+
+def test_the_rows_of_a_table_are_as_wide_as_they_were_meant() -> None:
+    rows = [*TABLE, "4211790             eval        gpu        nlp", *TABLE[2:]]
+    assert cut_width(rows) is None
+    assert wrap_width(rows) is None
+    assert rejoin_cut(rows, len(TABLE[0]))[0] == rows
+    assert rejoin_words(rows, len(TABLE[0]))[0] == rows

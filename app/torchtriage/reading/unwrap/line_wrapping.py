@@ -33,6 +33,8 @@ _OFTEN_BETWEEN_WORDS = 4
 _FRAME = lazy_regex(r'(?:.*\s)?File "[^"]+", line \d+(?:, in \S+)?$')
 _RULES = ("====", "----", "****", "────")  # what ends a line that is drawn
 _EMPTY = lazy_regex(r"\W*$")
+_COLUMNS = lazy_regex(r"(?:\S+ {2,}){3}\S")  # a row of a table
+_RULE = lazy_regex(r"(?:-{2,} +){2,}-{2,} *$")
 _DIGITS = lazy_regex(r"\d+")
 
 
@@ -80,7 +82,7 @@ def cut_width(lines: Sequence[str]) -> int | None:
     alike = sum(_beginning(lines[at]) == _beginning(lines[at + 1]) for at in full[:_FIRST])
     if alike * 2 > len(full[:_FIRST]):
         return None  # Lines of progress are often equally wide.
-    full = [at for at in full if not _is_drawn(lines[at])]
+    full = [at for at in full if not _is_drawn(lines[at]) and not _are_rows(lines[at], lines[at + 1])]
     # What was cut are lines of many kinds; of one kind, they are as wide as they were meant, whatever stands between.
     if len(full) < _FEWEST or len({_DIGITS.sub("0", lines[at][:_KIND]) for at in full}) < _KINDS:
         return None
@@ -115,7 +117,13 @@ def rejoin_cut(lines: Sequence[str], width: int) -> tuple[list[str], list[int]]:
         _beginning(plain) for plain, above in zip(plain_lines[1:], lines, strict=False) if len(above) != width
     )
     for number, (line, plain) in enumerate(zip(lines, plain_lines, strict=True), 1):
-        if goes_on and plain.strip() and not LINE_BEGINS.match(plain) and often[_beginning(plain)] < _OFTEN:
+        if (
+            goes_on
+            and plain.strip()
+            and not _are_rows(lines[number - 2], line)
+            and not LINE_BEGINS.match(plain)
+            and often[_beginning(plain)] < _OFTEN
+        ):
             whole[-1] += plain
         else:
             whole.append(line)
@@ -173,7 +181,7 @@ def _goes_on(line: str, below: str, width: int) -> bool:
     word, _, _ = below.lstrip().partition(" ")
     if not word or len(line.rstrip()) + 1 + len(word) <= width or len(line.strip()) < 8:
         return False
-    if LINE_BEGINS.match(below) or line.endswith(_RULES) or below.endswith(_RULES):
+    if _are_rows(line, below) or LINE_BEGINS.match(below) or line.endswith(_RULES) or below.endswith(_RULES):
         return False
     return not (_EMPTY.match(line) or _EMPTY.match(below) or ('File "' in line and _FRAME.match(line.rstrip())))
 
@@ -181,6 +189,11 @@ def _goes_on(line: str, below: str, width: int) -> bool:
 def _beginning(line: str) -> str:
     """-> the first characters of a line, which tell kinds of lines apart; all digits alike."""
     return _DIGITS.sub("0", line[:12])[:5]
+
+
+def _are_rows(line: str, below: str) -> bool:
+    """-> whether both lines are rows of one table, or one of them is the rule between its rows."""
+    return all(_COLUMNS.search(row) or _RULE.match(row) for row in (line, below))
 
 
 def _is_drawn(line: str) -> bool:
