@@ -15,6 +15,7 @@ COMMANDS = {
     "triage": "",
     "triage-archive": "",
     "brief": "",
+    "compare": "",
     "decide": "",
     "run": "",
     "kb": "",

@@ -18,10 +18,18 @@ from torchtriage.domain.access import Scope
 from torchtriage.domain.incident import Feedback, Incident
 from torchtriage.services import incidents
 from torchtriage.services.accept import take_in
+from torchtriage.services.compare_runs import compare_runs
 from torchtriage.services.service import Service
 from torchtriage.web.api.request_body import with_uploads
 from torchtriage.web.api.request_models import BriefQuery, FeedbackBody, IncidentsQuery, LogQuery, SubmitQuery
-from torchtriage.web.api.response_models import IncidentForm, IncidentsForm, LinesForm, RepeatForm, page_of
+from torchtriage.web.api.response_models import (
+    ComparisonForm,
+    IncidentForm,
+    IncidentsForm,
+    LinesForm,
+    RepeatForm,
+    page_of,
+)
 from torchtriage.web.authentication import Reader, Submitter, Writer, submitting
 from torchtriage.web.dependencies import IntakeDep, ServiceDep, intake_of, service_of
 from torchtriage.web.errors import error_responses
@@ -153,6 +161,16 @@ def read_brief(incident: str, query: Annotated[BriefQuery, Query()], service: Se
     """Read the brief: what you need to judge the log, in few tokens. It has the verdict, facts, the evidence with its
     surroundings, the first failure of each group of ranks and what ranks did last, without known kinds of secrets."""
     return MarkdownAnswer(brief_of(service, incident, query.lang, query.tokens).text)
+
+
+@router.get(
+    "/{incident}/compare/{before}", responses={200: {"model": ComparisonForm}, **error_responses(404, 409, 422)}
+)
+def compare(incident: str, before: str, service: ServiceDep, _: Reader) -> Response:
+    """Compare two runs: what changed from the run of incident `before` to this one. It tells versions, hosts, options
+    and other settings that the logs print, the time of a step, and lines of a new form above the failure."""
+    earlier, now, told = compare_runs(service, before, incident)
+    return Answer({"before": earlier.id, "now": now.id, **told.to_json()})
 
 
 @router.delete(

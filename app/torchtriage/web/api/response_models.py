@@ -15,6 +15,7 @@ from torchtriage.domain.dashboard import ClusterRecord, Cost, Dashboard
 from torchtriage.domain.decision import Decision, DecisionRecord, Score
 from torchtriage.domain.group import Group, GroupMark
 from torchtriage.domain.incident import Feedback, Incident, State, StoredFile, StoredLine, StoredLog
+from torchtriage.domain.run_comparison import RunComparison
 from torchtriage.domain.stats import BadHost, HostRecord, Precision, RetrySuccess, Stat
 from torchtriage.storage.pagination import Page
 
@@ -59,6 +60,14 @@ IncidentForm = model_of(
     log=LogForm,
     group=GroupMarkForm | None,
     feedback=_several(FeedbackForm),
+)
+ComparisonForm = model_of(
+    "ComparisonForm",
+    RunComparison,
+    "What changed from the run of incident `before` to that of incident `now`. `same` counts the settings that both "
+    "have alike; `partly` is true where only the beginning and the end of a long log were compared.",
+    before=str,
+    now=str,
 )
 IncidentsForm = page_model("IncidentsForm", IncidentForm, previous=str | None)
 

@@ -14,6 +14,7 @@ from torchtriage.web.dependencies import search_index
 from torchtriage.web.pages import (
     api_reference,
     bulk,
+    compare,
     connect,
     dashboard,
     decisions,
@@ -45,7 +46,7 @@ from torchtriage.web.security import refuse_cross_site
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site)])
 # Some addresses have a name where others have an id, so an order that matters: lists before their items.
-_PARTS = (home, incidents, exports, filter_values, bulk, incident, log, log_download, groups, group,
+_PARTS = (home, incidents, exports, filter_values, bulk, compare, incident, log, log_download, groups, group,
           unexplained, dashboard, decisions, hosts, retriage, settings, api_reference, palette, connect)  # fmt: skip
 for _part in (*_PARTS, knowledge, entry):
     router.include_router(_part.router, dependencies=[Depends(needs(Permission.READ))])

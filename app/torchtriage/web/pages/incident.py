@@ -22,6 +22,7 @@ from torchtriage.domain.group import Group, GroupChange
 from torchtriage.domain.incident import Feedback, Incident, IncidentFilter
 from torchtriage.domain.verdict import Verdict
 from torchtriage.errors import BadInput
+from torchtriage.services.compare_runs import last_good
 from torchtriage.services.explain_match import why_not
 from torchtriage.services.explanation import explanation_of, put_question
 from torchtriage.services.groups import change_group, notes_beside, read_group
@@ -72,6 +73,7 @@ class IncidentPage:
     tree: tuple[Branch, ...]
     attempts: tuple[AttemptRow, ...]
     group: Group | None
+    good: bool  # there is an earlier run of the same job name that shows no failure
     similar: tuple[IncidentItem, ...]
     notes: tuple[tuple[str, Feedback], ...]
     said: bool
@@ -184,6 +186,7 @@ def incident_page(service: Service, incident_id: str, lang: Language) -> Inciden
         tree=cascade_tree(verdict) if verdict else (),
         attempts=attempt_rows(verdict.attempts) if verdict else (),
         group=group,
+        good=bool(verdict) and last_good(service, found) is not None,
         similar=incident_items(_others(service, found), service.knowledge, lang),
         notes=tuple(notes_beside(service, found, _NOTES)),
         said=False,

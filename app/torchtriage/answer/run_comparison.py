@@ -1,0 +1,219 @@
+"""What changed between two runs: the lines of their logs, their verdicts and jobs in; differing settings, versions,
+hosts, times and lines of a new form out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from statistics import median
+
+from torchtriage.domain.line import Line
+from torchtriage.domain.run_comparison import Change, ChangeKind, NewLine, RunComparison
+from torchtriage.domain.verdict import Verdict
+from torchtriage.domain.vocabulary import Vocabulary
+from torchtriage.facts import progress
+from torchtriage.lazy_regex import lazy_regex
+from torchtriage.matching.masking import mask_all
+from torchtriage.reading.prefixes.times import seconds_between
+
+OWN_SETTINGS = "own-settings"  # the list of the vocabulary: names whose values every run has for itself
+MOST_NEW_LINES = 20
+_MOST_CHANGES = 40  # of settings
+_MOST_HOSTS = 4  # that are named
+_LONGEST = 80  # characters of a value
+_LONGEST_LINE, _LONGEST_COMMAND = 400, 8000
+_SECONDS = "seconds_per_step"  # the fact
+_SLOWER = 1.25  # the ratio of times from which they differ
+_NAME = r"[A-Za-z][\w.-]{1,40}"
+_WORD = r"\"[^\"\n]{0,80}\"|'[^'\n]{0,80}'|\[[^\[\]\n]{0,60}\]|[^\s,;(){}\[\]'\"=]{1,80}"
+# --lr 3e-4, --lr=3e-4 · lr=0.0003, · "lr": 0.0003, · lr: 0.0003 · lr ............... 0.0003 · export NCCL_DEBUG=INFO
+_OPTION = lazy_regex(rf"(?:^|[\s'\"])--({_NAME})(?:=|['\"]?,? +['\"]?)(?!--)({_WORD})")
+_ASSIGNED = lazy_regex(rf"(?:^|[\s,({{])({_NAME})=({_WORD})(?=[,;)\s}}]|$)")
+_KEYED = lazy_regex(rf"(?:^\s*|[{{,]\s*)['\"]?({_NAME})['\"]?: ({_WORD}),?\s*(?=[,}}]|$)")
+_DOTTED = lazy_regex(rf"(?:^|\s)({_NAME}) \.{{2,}} ({_WORD})\s*$")
+_FLAG = lazy_regex(rf"(?:^|\s)--({_NAME})(?=\s+--|\s*$)()")
+_CONFIG = lazy_regex(rf"^\s*['\"]?{_NAME}['\"]?: (?:{_WORD}),?\s*$|(?:^|\s){_NAME} \.{{2,}} |[{{\[(]\s*$")
+_FORMS = (_ASSIGNED, _KEYED, _DOTTED)
+_OWN_VALUE = lazy_regex(r"<(?:time|uuid|addr|hex|url)>|^\[?redacted|\*\*\*")
+_FRAME = lazy_regex(r'^\s*File "|Traceback \(|:\d+: \w*Warning: ')  # below which code stands
+_QUOTED_KEY = lazy_regex(rf"^\s*['\"]{_NAME}['\"]: ")
+_SAYS = lazy_regex(r"[A-Za-z]{3}")
+_SET = "set"  # the value of an option that has none
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value that a run printed of a name, and where."""
+
+    value: str
+    line: Line
+    option: bool = False  # of a command line
+
+
+@dataclass(slots=True)
+class RunLines:
+    """What the lines of one run show: its settings, by name, and the forms of its lines, each with the first of them.
+    `partly`: lines between its beginning and its end were left out."""
+
+    settings: dict[str, Setting] = field(default_factory=dict)
+    forms: dict[str, Line] = field(default_factory=dict)
+    partly: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """One of the two. `job` is what its sender said of it, by name."""
+
+    lines: RunLines
+    verdict: Verdict | None = None
+    job: dict[str, str] = field(default_factory=dict)
+
+
+def run_lines(lines: Iterable[Line], vocabulary: Vocabulary, partly: bool = False) -> RunLines:
+    """-> what the lines of a run show, read once in their order."""
+    told = RunLines(partly=partly)
+    own = frozenset(vocabulary.words(OWN_SETTINGS))
+    begun = quoted = False
+    for line in lines:
+        text = line.text[:_LONGEST_COMMAND]
+        code, quoted = quoted, _FRAME.search(text) is not None
+        if code or not _SAYS.search(text):
+            continue
+        if progress.PROGRESS.shows(text):
+            begun = True
+            continue
+        options = _options(line, text)
+        if options or not begun or _QUOTED_KEY.match(text):
+            settings = options or _settings(line, text[:_LONGEST_LINE])
+            told.settings |= {name: one for name, one in settings.items() if not _is_own(name, own)}
+        if not options and not quoted and not _CONFIG.search(text):
+            told.forms.setdefault(mask_all(text).strip(), line)
+    return told
+
+
+def _is_own(name: str, own: frozenset[str]) -> bool:
+    lower = name.lower()
+    return lower in own or lower.rpartition("_")[2] in own
+
+
+def compared(before: ComparedRun, now: ComparedRun) -> RunComparison:
+    """-> what changed from the earlier run to the later one."""
+    settings = list(_of_settings(before.lines, now.lines))
+    same = sum(
+        other.value == setting.value
+        for name, setting in now.lines.settings.items()
+        if (other := before.lines.settings.get(name)) is not None
+    )
+    changes = (*_of_jobs(before, now), *_of_runs(before, now), *settings[:_MOST_CHANGES])
+    return RunComparison(
+        tuple(sorted(changes, key=lambda change: list(ChangeKind).index(change.kind))),
+        tuple(_new_lines(before.lines, now)),
+        same,
+        before.lines.partly or now.lines.partly,
+    )
+
+
+def _options(line: Line, text: str) -> dict[str, Setting]:
+    """-> the options of a command line; a single one stands in a sentence."""
+    found = [(form, one) for form in (_OPTION, _FLAG) for one in form.finditer(text)]
+    told = {one[1]: one[2].strip("'\"") or _SET for _, one in found} if len(found) > 1 else {}
+    return {
+        name.replace("-", "_"): Setting(value[:_LONGEST], line, True) for name, value in told.items() if _fits(value)
+    }
+
+
+def _settings(line: Line, text: str) -> dict[str, Setting]:
+    told = {one[1]: one[2].strip("'\"") for form in _FORMS for one in form.finditer(text)}
+    return {name.replace("-", "_"): Setting(value[:_LONGEST], line) for name, value in told.items() if _fits(value)}
+
+
+def _fits(value: str) -> bool:
+    """-> whether a value is worth comparing: no time, address or identifier."""
+    return bool(value) and not _OWN_VALUE.search(mask_all(value))
+
+
+def _of_jobs(before: ComparedRun, now: ComparedRun) -> Iterator[Change]:
+    for name in dict.fromkeys((*before.job, *now.job)):
+        if before.job.get(name) != now.job.get(name):
+            yield Change(ChangeKind.JOB, name, before.job.get(name), now.job.get(name))
+
+
+def _of_runs(before: ComparedRun, now: ComparedRun) -> Iterator[Change]:
+    if before.verdict is None or now.verdict is None:
+        return
+    first, last = before.verdict.run, now.verdict.run
+    for name in dict.fromkeys((*first.versions, *last.versions)):
+        was, is_ = first.versions.get(name), last.versions.get(name)
+        if was and is_ and was != is_:
+            yield Change(ChangeKind.VERSION, name, was, is_)
+    for name, was, is_ in (
+        ("launcher", first.launcher, last.launcher),
+        ("world_size", _text(first.world_size), _text(last.world_size)),
+        ("new_hosts", None, _hosts(set(last.hosts) - set(first.hosts))),
+    ):
+        if is_ and was != is_ and (was or (name == "new_hosts" and first.hosts)):
+            yield Change(ChangeKind.LAUNCH, name, was, is_)
+    yield from _of_times(before.verdict, now.verdict)
+
+
+def _of_times(before: Verdict, now: Verdict) -> Iterator[Change]:
+    was, is_ = _step_seconds(before), _step_seconds(now)
+    if was and is_ and max(was, is_) > _SLOWER * min(was, is_):
+        yield Change(ChangeKind.TIMING, _SECONDS, f"{was:.3g}", f"{is_:.3g}")
+
+
+def _step_seconds(verdict: Verdict) -> float | None:
+    """-> the seconds of a step: the median of what lines tell, else by the first and the last line with a time."""
+    curve = verdict.run.progress
+    if curve is None:
+        return None
+    if told := [value for value in curve.values.get(_SECONDS, ()) if value]:
+        return median(told)
+    dated = [(step, time) for step, time in zip(curve.steps, curve.times, strict=True) if step is not None and time]
+    if len(dated) < 2 or dated[-1][0] <= dated[0][0]:
+        return None
+    took = seconds_between(dated[0][1], dated[-1][1])
+    return took / (dated[-1][0] - dated[0][0]) if took and took > 0 else None
+
+
+def _of_settings(before: RunLines, now: RunLines) -> Iterator[Change]:
+    """Yields what both runs printed with another value, and options that only one command line has."""
+    for name, setting in now.settings.items():
+        was = before.settings.get(name)
+        if was is not None and was.value != setting.value:
+            yield _change(name, was.value, setting)
+        elif was is None and setting.option and before.settings:
+            yield _change(name, None, setting)
+    for name, setting in before.settings.items():
+        if setting.option and name not in now.settings and now.settings:
+            yield Change(ChangeKind.SETTING, name, setting.value, None)
+
+
+def _change(name: str, before: str | None, setting: Setting) -> Change:
+    return Change(ChangeKind.SETTING, name, before, setting.value, setting.line.number, setting.line.file)
+
+
+def _new_lines(before: RunLines, now: ComparedRun) -> Iterator[NewLine]:
+    """Yields the first lines of new forms above the later run's first failure; of many, the nearest to it."""
+    if not before.forms:
+        return
+    root = now.verdict.root_cause if now.verdict else None
+    failed = min((line.line for line in root.evidence), default=None) if root else None
+    found = [
+        line
+        for form, line in now.lines.forms.items()
+        if form not in before.forms and (failed is None or line.number < failed)
+    ]
+    for line in found[-MOST_NEW_LINES:]:
+        yield NewLine(line.number, line.text[:_LONGEST_LINE].strip(), line.file)
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _hosts(names: set[str]) -> str | None:
+    ordered = sorted(names)
+    more = len(ordered) - _MOST_HOSTS
+    return ", ".join(chain(ordered[:_MOST_HOSTS], [f"… +{more}"] if more > 0 else [])) or None

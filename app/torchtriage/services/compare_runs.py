@@ -1,0 +1,63 @@
+"""Compares stored incidents: two incidents in, what changed from the earlier run to the later one out."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from torchtriage.answer.run_comparison import ComparedRun, compared, run_lines
+from torchtriage.domain.incident import Incident, IncidentFilter, StoredFile
+from torchtriage.domain.line import Line
+from torchtriage.domain.run_comparison import RunComparison
+from torchtriage.errors import NotTriaged
+from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
+from torchtriage.reading.reread_lines import tail_lines
+from torchtriage.services.incidents import list_incidents, read_incident
+from torchtriage.services.service import Service
+
+_HEAD, _TAIL = 4000, 1000  # lines of a file
+_MOST_FILES = 16
+_MOST_LOOKED_AT = 50  # healthy runs among which one of the same name is sought
+_OWN = frozenset({"job_id", "started_at", "ended_at", "url", "attempt", "exit_code", "state", "node_rank"})
+
+
+def compare_runs(service: Service, before_id: str, now_id: str) -> tuple[Incident, Incident, RunComparison]:
+    """-> both incidents, and what changed. Raises NotFound, NotTriaged, DamagedLog, StorageUnavailable."""
+    before, now = read_incident(service, before_id), read_incident(service, now_id)
+    return before, now, compared(_run(service, before), _run(service, now))
+
+
+def last_good(service: Service, incident: Incident) -> Incident | None:
+    """-> the newest run of the same job name before this one whose log shows no failure; None where there is none, or
+    the sender named no job."""
+    name = incident.job.job_name
+    if name is None:
+        return None
+    wanted = IncidentFilter(outcome="healthy", q=name, cluster=incident.job.cluster, until=incident.received_at)
+    listed = list_incidents(service, wanted, limit=_MOST_LOOKED_AT).items
+    return next((one for one in listed if one.job.job_name == name and one.id != incident.id), None)
+
+
+def _run(service: Service, incident: Incident) -> ComparedRun:
+    if incident.verdict is None:
+        raise NotTriaged("the incident has no verdict", state=incident.state)
+    job = {name: str(value) for name, value in incident.job.to_json().items() if name not in _OWN | {"labels"}}
+    lines, partly = _lines(service, incident)
+    return ComparedRun(run_lines(lines, service.knowledge.vocabulary, partly), incident.verdict, job)
+
+
+def _lines(service: Service, incident: Incident) -> tuple[list[Line], bool]:
+    files = incident.log.files
+    origins = FileOrigins(file.name for file in files)
+    read = (_ends(service, file, origins.of(file.name, len(files) > 1)) for file in files[:_MOST_FILES])
+    partly = len(files) > _MOST_FILES or any(file.lines > _HEAD + _TAIL for file in files)
+    return list(chain.from_iterable(read)), partly
+
+
+def _ends(service: Service, file: StoredFile, origin: FileOrigin) -> list[Line]:
+    """-> the first lines of a file and the last ones. Raises NotFound, DamagedLog, StorageUnavailable."""
+    spans = [(1, _HEAD + _TAIL)] if file.lines <= _HEAD + _TAIL else [(1, _HEAD), (file.lines - _TAIL + 1, _TAIL)]
+    found: list[Line] = []
+    for first, count in spans:
+        texts = [line.text.encode("utf-8", "replace") for line in service.blobs.lines(file.sha256, first, count)]
+        found += tail_lines(first, b"\n".join(texts) + b"\n", origin)
+    return found

@@ -1,0 +1,57 @@
+"""`/incidents/{id}/compare`: what changed between another run and this one; the last good run of the job by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+
+from fastapi import APIRouter, Request, Response
+
+from torchtriage.answer.comparison_words import NAMES
+from torchtriage.domain.incident import Incident
+from torchtriage.domain.run_comparison import Change, ChangeKind, RunComparison
+from torchtriage.errors import TriageError
+from torchtriage.services.compare_runs import compare_runs, last_good
+from torchtriage.services.incidents import read_incident
+from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.pages.language import language
+from torchtriage.web.pages.log_window import LogPiece, excerpt
+from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.urls import value
+
+router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True)
+class ComparePage:
+    """`asked` is what was typed as the other incident; `problem` says why that cannot be compared. `changes` are by
+    kind; `names` what a name of a change is in the reader's language, where it is no log's own."""
+
+    incident: Incident
+    other: Incident | None
+    asked: str
+    problem: TriageError | None
+    comparison: RunComparison | None
+    changes: tuple[tuple[ChangeKind, tuple[Change, ...]], ...]
+    names: dict[str, str]
+    log: LogPiece
+
+
+@router.get("/incidents/{incident_id}/compare")
+def compare(request: Request, service: ServiceDep, incident_id: str) -> Response:
+    incident = read_incident(service, incident_id)
+    good = last_good(service, incident)
+    asked = value(request, "with").lstrip("#") or (good.id if good else "")
+    other = comparison = problem = None
+    if asked:
+        try:
+            other, _, comparison = compare_runs(service, asked, incident.id)
+        except TriageError as error:
+            problem = error
+    changes = groupby(comparison.changes if comparison else (), key=lambda change: change.kind)
+    chinese = language(request) == "zh"
+    page = ComparePage(
+        incident, other, asked, problem, comparison, tuple((kind, tuple(found)) for kind, found in changes),
+        {name: pair[chinese] for name, pair in NAMES.items()}, excerpt(service, incident, None),
+    )  # fmt: skip
+    return render(request, "compare.html", page)
