@@ -424,3 +424,14 @@ def test_the_newest_loss_of_a_record_is_told(engine: Engine) -> None:
     lines, _ = FORMS["structured, event"]
     verdict = triage(engine, *lines, traceback("flux.TornError: 3 of 4"))
     assert {fact.name: fact.text for fact in verdict.facts if fact.name == "last_loss"} == {"last_loss": "2.3"}
+
+
+def test_an_ignored_exception_at_the_end_is_told_by_its_own_words(engine: Engine) -> None:
+    ignored = [
+        "Exception ignored in: <function Loader.__del__ at 0x7f2c1c0e3d30>",
+        *traceback("AssertionError: can only test a child process"),
+    ]
+    verdict = triage(engine, STEPS, ignored)
+    assert (verdict.outcome, verdict.answer is not None) == ("inconclusive", True)
+    assert verdict.answer is not None
+    assert "`AssertionError: can only test a child process`" in verdict.answer.says

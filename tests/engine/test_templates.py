@@ -1,4 +1,4 @@
-from torchtriage.answer.templates import LONGEST_VALUE, filled, shown_open, slots
+from torchtriage.answer.templates import LONGEST_VALUE, filled, short, shown_open, slots
 
 
 def test_a_sentence_is_filled() -> None:
@@ -54,3 +54,9 @@ def test_a_value_is_not_cut_behind_an_abbreviation() -> None:
     )
     assert told is not None
     assert len(told) == LONGEST_VALUE
+
+
+def test_a_long_value_is_cut_between_words() -> None:
+    assert short("word " * 60) == ("word " * 31).strip() + "..."
+    assert short("x" * 300) == "x" * (LONGEST_VALUE - 3) + "..."
+    assert short("One whole sentence stands at the beginning of this long text here. " + "word " * 60).endswith("here.")

@@ -19,6 +19,7 @@ _OPEN = lazy_regex(
 _TWO_STOPS = lazy_regex(r"(\.\.\.|[!?]|(?<!\.)\.)\.(?!\S)")
 _STOP = lazy_regex(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)\.(?= )")  # the end of a sentence, and of no abbreviation
 LONGEST_VALUE = 160  # characters of a value in a sentence
+_LONGEST_WORD = 30  # characters of a word that is left out whole where it does not fit
 _ENOUGH = 60  # characters of its first sentences, so that they can stand for it
 
 
@@ -56,10 +57,14 @@ def is_open(text: str) -> bool:
 
 
 def short(value: str) -> str:
-    """-> a value as one line that fits into a sentence; a longer one up to its last whole sentence that does."""
+    """-> a value as one line that fits into a sentence; a longer one up to its last whole sentence that does, else to a
+    whole word."""
     line = " ".join(value.split())
     if len(line) <= LONGEST_VALUE:
         return line
     cut = line[: LONGEST_VALUE - 3]
     whole = max((end.end() for end in _STOP.finditer(cut)), default=0)
-    return cut[:whole] if whole >= _ENOUGH else f"{cut.rstrip()}..."
+    if whole >= _ENOUGH:
+        return cut[:whole]
+    word = cut.rfind(" ") if not line[len(cut)].isspace() else len(cut)
+    return (cut[:word] if word >= len(cut) - _LONGEST_WORD else cut).rstrip(" ,;:") + "..."

@@ -28,6 +28,7 @@ _NUMBER = lazy_regex(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _MEASURED = lazy_regex(
     r"[A-Za-z_@)'\"][\w@.%]{0,20}['\")\]]{0,2}(?:\s{0,24}[:=|]\s{0,8}|\s)[+-]?\d{1,9}\.\d|\d(?: ?%\W|it/s|s/it)"
 )
+_TRACEBACK = "Traceback (most recent call last):"
 _DIGITS = 9  # of a time in seconds, and more
 _SIGNALS = 128  # the exit status of who was ended by a signal is this and its number
 JOB_STATUS, JOB_STATE = "exit_code", "state"  # what the sender of a log knows of its job
@@ -97,15 +98,17 @@ class Tail:
 
     @cached_property
     def against(self) -> Line | None:
-        """The first of the last words that speak against a good end, below all that speaks for it in the same file."""
+        """The first of the last words that speak against a good end, below all that speaks for it in the same file; of
+        a traceback that ended nothing, as that of an ignored exception, its last line."""
         signs = self.reading.matcher.ending_signs
         over = [finding.last for finding in self.survived if finding.event.source is EventSource.TRACEBACK]
         for end in self.ends:
             got_over = max((place for place in over if place.file == end[-1].position.file), default=START)
             since = max(self._good_until(end), got_over)
-            for line in end[-LAST_WORDS:]:
+            last = end[-LAST_WORDS:]
+            for at, line in enumerate(last):
                 if line.position > since and _alarms(line, signs):
-                    return line
+                    return _raised_below(last[at:]) if line.text.startswith(_TRACEBACK) else line
         return None
 
     @cached_property
@@ -190,6 +193,11 @@ class Tail:
         asks = is_by_a_person(paste or (), facts.signs)
         plain = all(line.raw.strip() == line.text.strip() and line.time is None for line in paste or ())
         return " ".join(told)[:200] if asks or (plain and len(told) == 1) else None
+
+
+def _raised_below(lines: Sequence[Line]) -> Line:
+    """-> the line with the exception, of lines that begin with a traceback's head."""
+    return next((line for line in lines[1:] if line.text[:1].strip()), lines[0])
 
 
 def _counts_up(end: Sequence[Line]) -> bool:
