@@ -30,6 +30,7 @@ _LONGEST_MAPPING = 100  # lines
 _LAST_NAME = lazy_regex(rb"[\"']?[A-Za-z]+[\"']?:[ \t\r]*\Z")
 _MEMBER = lazy_regex(rb"[ \t-]*[\"']?[\w.-]{1,80}[\"']?:[ \t]+[\"']?([^\s\"',]{8,4000})[\"',]*[ \t\r]*$")
 _WRAPPED = lazy_regex(rb"([\"'])([^\"'\n]{6,400})\1[,)}\]]")
+_PARTED = lazy_regex(rb"[,;\t]")
 _LAST_WORD = lazy_regex(rb"[ \t]*([^\s]+)[ \t\r]*\Z")
 
 
@@ -205,6 +206,8 @@ class _Label(_Begun):
         self._doubt, self.left = doubt, 0 if b"</" in line else 3
 
     def part(self, line: bytes, plain: bytes) -> Sequence[_Span]:
+        if self._line.startswith(plain.rstrip()):
+            return ()  # blank behind what begins both
         wrapped = _WRAPPED.search(line)
         if wrapped and self._line.startswith(plain[: wrapped.start()].rstrip()):
             self.left = 0
@@ -264,7 +267,7 @@ _OPENED: dict[str, Callable[[bytes], _Begun]] = {
     "block": _Block,
     "label": _Label,
     "label of lot": lambda line: _Label(line, 2),
-    "table": _Table,
+    "table": lambda line: _Table(line) if _PARTED.search(line) else _Label(line, 2),
     "mapping": lambda line: _Mapping(line, 2),
     "manifest": lambda line: _Mapping(line, 3),
 }

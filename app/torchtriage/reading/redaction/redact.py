@@ -21,6 +21,7 @@ from torchtriage.reading.redaction.secret_patterns import (
     APART,
     FORMS,
     KEY_BEGINS,
+    LABEL,
     MANIFEST,
     MAPPING,
     NAMED,
@@ -209,6 +210,8 @@ class _Behind(_Rule):
             if found is None:
                 return None
             start, quote, least_doubt = found
+            if named.verb and not data[at - 1 : start].strip(_BLANKS_AND_QUOTES):
+                return None
             in_prose = least_doubt > doubt == 0
             doubt = max(doubt, least_doubt)
         else:
@@ -218,9 +221,12 @@ class _Behind(_Rule):
         end = end_of(data, start, quote)
         if named.assigned and not quote and _is_count(data, at, start, end):
             return None
+        if named.assigned and quote and b"," in data[at - 1 : start] and _NAMES.match(data, end):
+            return None  # the next member of an object
         if end - start >= named.least and (
             is_secret(data[start:end], doubt, bool(quote))
             or ((in_prose or (doubt == 1 and named.kind == "password")) and is_chosen(data[start:end]))
+            or (in_prose and quote and is_secret(data[start:end], 6, True))
             or (doubt == 1 and named.assigned and may_be_chosen(data, at - 1, data[start:end]))
         ):
             if doubt >= 2 and (named.assigned or named.apart) and is_open(data, start):
@@ -296,6 +302,8 @@ class _Opening(_Rule):
 
 
 _OF_WORDS = (ascii_letters + digits + "_-.~").encode()
+_BLANKS_AND_QUOTES = b" \t\"'`"
+_NAMES = lazy_regex(rb"\\{0,15}[\"'][ \t]?:")
 _MASKED = lazy_regex(rb"[xX*.]+|0+|[-_]+")  # put in the place of a token
 _UNLISTED = lazy_regex(UNLISTED_WHOLE.encode())
 _MANGLED = b"_Z"  # so begin the names of C++ functions
@@ -420,7 +428,7 @@ def _is_count(data: bytes, name: int, start: int, end: int) -> bool:
 
 def _random(value: bytes) -> bool:
     """-> whether a part of the value that is too long for a word looks drawn by lot."""
-    return any(len(part) >= 12 and drawn_by_lot(part) for part in re.split(rb"[-_.]", value))
+    return any(len(part) >= 12 and drawn_by_lot(part) for part in re.split(rb"[-_.$]", value))
 
 
 def _word_start(data: bytes, at: int) -> int:
@@ -438,6 +446,7 @@ def _rules() -> list[_Rule]:
         *(_Formed(form, opening) for form in FORMS for opening in form.begins.split() or [""]),
         _Unlisted(),
         _Begins("key", KEY_BEGINS),
+        _Begins("label of lot", LABEL),
         _Begins("mapping", MAPPING),
         _Begins("manifest", MANIFEST),
         _Opening(),

@@ -139,7 +139,7 @@ FORMS = (
     Form("baidu-key", "bce-v3/ALTAK-", r"[\w/-]", 20),
     Form("feishu-webhook", "", _WORD, 20, before="/open-apis/bot/v2/hook/", example="/open-apis/bot/v2/hook/"),
     Form("wecom-webhook", "", _WORD, 20, before=r"/cgi-bin/webhook/send\?key=", example="/cgi-bin/webhook/send?key="),
-    Form("teams-webhook", "", r"[\w@/-]", 32, before=r"webhook\.office\.com/webhookb2/", example="a.webhook.office.com/webhookb2/"),
+    Form("teams-webhook", "", r"[\w@/-]", 32, before=r"office\.com/webhook(?:b2)?/", example="a.webhook.office.com/webhookb2/"),
     Form("teams-webhook", "", r"[\w/-]", 32, before="/IncomingWebhook/", example="/IncomingWebhook/"),
     Form("age-key", "AGE-SECRET-KEY-1", _UPPER, 20),
     Form("1password-token", "ops_eyJ", _BASE64, 20),
@@ -188,7 +188,8 @@ class Named:
     small and capital letters, or of capital ones, 4 also without a sign inside for long, 5 as long as digests are, 6 any with a digit. `least`: how many bytes it has.
     `apart`: other words may stand between, so that a name right before the value that anybody may see, and a word that
     tells of a digest, keep it. `assigned`: `before` is a name, and what parts it from its value comes behind it; else the value or its
-    quote follows at once. `reach`: how far it goes: one `value`, a `header`, the rest of the `line`; a value `attached` to
+    quote follows at once. `verb`: the name is also what somebody is told to do, so that a quote alone behind it is no value.
+    `reach`: how far it goes: one `value`, a `header`, the rest of the `line`; a value `attached` to
     its option, `piped` into a program, or `quoted`; a `login` with a host behind it, which may be spelled in `percent` signs; or the word `before` the pattern.
     """
 
@@ -200,6 +201,7 @@ class Named:
     assigned: bool = False
     reach: str = "value"
     apart: bool = False
+    verb: bool = False
 
     @property
     def pattern(self) -> str:
@@ -220,11 +222,11 @@ _PASSWORD = (
 )
 _SECRET = (
     r"(?:client|app|corp|consumer|signing|webhook|jwt|shared|oauth|encoding|token)[ ._-]?secret"
-    r"|secret(?:[ ._-]?(?:access[ ._-]?)?key)?|access[ ._-]?key[ ._-]?secret|secret[_-]?id|[_-]sk|(?:totp|otp|mfa)[ _-]?seed"
+    r"|(?:^|[^:]|[^0-9]:)secret(?:[ ._-]?(?:access[ ._-]?)?key)?|access[ ._-]?key[ ._-]?secret|secret[_-]?id|[_-]sk|(?:totp|otp|mfa)[ _-]?seed"
 )
 _KEY = (
     r"(?:api|app(?:lication)?|access|account|auth(?:entication)?|priv(?:acy)?|encryption|encrypt|fernet|master|subscription|service|license|admin|private"
-    r"|signing|storage|deploy|pre-?shared|webhook|send)[ ._-]?key(?:[ ._-]?id)?|(?:unseal|recovery)[ ._-]?key(?: \d{1,2})?|client-key-data"
+    r"|signing|storage|security|deploy|pre-?shared|webhook|send)[ ._-]?key(?:[ ._-]?id)?|(?:unseal|recovery)[ ._-]?key(?: \d{1,2})?|client-key-data"
 )
 _TOKEN = (
     r"(?:access|auth|refresh|secret|session|security|private|hub|hf|bot|api|id|bearer|identity|registry|personal|csrf|xsrf"
@@ -247,8 +249,8 @@ _NEXT = r"[\"']?,?[ \t]"  # what parts two words of a command, or two members of
 
 
 def _in_json(*names: str) -> str:
-    """-> the pattern for names in Chinese, as they are and as JSON escapes them."""
-    escaped = ["".join(rf"\\{{1,8}}u{ord(char):04x}" for char in name) for name in names]
+    """-> the pattern for names in Chinese and other languages, as they are and as JSON escapes them."""
+    escaped = ["".join(char if char.isascii() else rf"\\{{1,8}}u{ord(char):04x}" for char in name) for name in names]
     return "|".join([*names, *escaped])
 
 
@@ -264,7 +266,8 @@ NAMED = (
     Named("api-key", _KEY, "apiKey: ", 1, assigned=True),
     Named("token", _TOKEN, "auth_token=", 1, assigned=True),
     Named("token", "token", "TOKEN=", 2, 10, assigned=True),
-    Named("credentials", r"credentials?|creds|[\"'_;]auth|_auth_?token|dockerconfigjson|dockercfg", '"auth": ', 2, 12, assigned=True),
+    Named("credentials", r"credentials?|creds?|[\"'_;]auth|_auth_?token|dockerconfigjson|dockercfg", '"auth": ', 2, 12, assigned=True),
+    Named("password", r"[a-z0-9][_-](?:cred(?:ential)?s?|login)", "SVC_CRED=", reach="chosen", assigned=True),
     Named("token", r"x-[a-z-]{1,30}-(?:api|auth|key|token|secret|team)", "X-JFrog-Art-Api: ", 2, 16, assigned=True),
     Named("token", r"(?i)(?:^|[^\w-])x-(?:api|auth|access|app)-(?:key|token|secret)[\"']?: ?", "X-Api-Key: ", 0, 6),
     Named("password", r"passw(?:or)?d[_.-][a-z0-9]{2,12}", "password_mysql: ", reach="chosen", assigned=True),
@@ -291,23 +294,34 @@ NAMED = (
         20,
         apart=True,
     ),
+    Named("password", rf"(?i)(?:connect\w{{0,12}}|minio|client|login|session|auth)\((?:{_QUOTE}[^\"'(),&\n]{{1,60}}{_QUOTE}, ?){{1,3}}(?:&#x27;|&quot;)?", "Minio('m:9000', 'ann', ", reach="chosen"),
     Named("password", r"[.]connect\((?:[^(),=\n]{1,60}, ?){2,3}(?:&#x27;|&#39;|&quot;)?", "ssh.connect('10.0.0.7', 22, 'root', '", 2, 8),
-    Named("password", rf"{APART}(?:pw|pass)|[_.-]pass", "pw=", 1, assigned=True),
+    Named("password", rf"{APART}pw|[_.-]pass", "pw=", 1, assigned=True),
+    Named("password", rf"{APART}pass", "pass=", 1, assigned=True, verb=True),
     Named("password", r"[a-z]Pass[\"']?[:=]", "dbPass=", 1),
     Named("password", _in_json("密码", "密碼", "口令"), "密码：", assigned=True),
     Named("password", _in_json("提取码", "访问码", "授权码", "鉴权码"), "提取码: ", assigned=True),
+    # The word in other languages.
+    Named(
+        "password",
+        _in_json("contraseña", "パスワード", "비밀번호", "암호", "пароль", "Пароль", "hasło", "şifre", "lösenord", "κωδικός πρόσβασης", "mật khẩu")
+        + "|mots? de passe|kennwort|senha|wachtwoord|salasana|adgangskode|heslo",
+        "contraseña: ",
+        1,
+        assigned=True,
+    ),
     Named("key", _in_json("密钥", "秘钥", "私钥", "金鑰", "令牌", "凭证"), "访问密钥：", 1, assigned=True),
     # A name in one field and its value in the next, on the next line too.
     Named(
         "secret",
         rf"(?i)(?:name|id|key){_MARKS}[\w.-]*(?:secret|token|_key|{_KEY}|secret_?key|_[as]k|_pat){_MARKS}"
-        rf"(?:\n[^\n]*[^\w\n])?value{_MARKS}[=:]",
+        rf"(?:\n[^\n]*[^\w\n])?[a-z_]{{0,20}}value{_MARKS}[=:]",
         '"name": "OSS_SECRET", "value": ',
         1,
     ),
     Named(
         "password",
-        rf"(?i)(?:name|id|key){_MARKS}[\w.-]*(?:passw(?:or)?d|passphrase|_pass|psk|_pw){_MARKS}(?:\n[^\n]*[^\w\n])?value{_MARKS}[=:]",
+        rf"(?i)(?:name|id|key){_MARKS}[\w.-]*(?:passw(?:or)?d|passphrase|_pass|psk|_pw){_MARKS}(?:\n[^\n]*[^\w\n])?[a-z_]{{0,20}}value{_MARKS}[=:]",
         '"name": "DB_PASSWORD", "value": ',
     ),
     Named("password", rf"(?i)passw(?:or)?d{_VALUE_BELOW}", "<name>db.password</name>\n<value>"),
@@ -354,6 +368,7 @@ NAMED = (
     Named("api-key", r"(?:to quit|hit enter):", "or press ctrl+c to quit: ", 2, 20),
     Named("key", r"(?i)(?:with|using|used|use|your|my|the|is)(?: api)? key ", "Login with key ", 2, 20),
     Named("key", r"[^\w-]key ", "munge: key ", 3, 24, apart=True),
+    Named("key", r"(?i)[^\w-]key (?:is|was):? ", " key is ", 2, 32, apart=True),
     # The columns of a list that nothing parts but blanks or a tab.
     Named(
         "secret",
@@ -416,12 +431,13 @@ NAMED = (
     Named("password", r"[ \t\"']-u[ =]?[A-Za-z][\w.@-]{0,60}:", "redfish -u ann:", 2, 8),
     Named("password", r"--[\w-]{0,20}(?:user|auth|creds?)[ =][\"']?[^\s:\"']{1,80}:", "--user ann:", 1),
     Named("password", rf"smbclient{_OPTIONS}(?:-U|--user)[ =]?[^\s%]+%", "smbclient -U ann%"),
+    Named("password", r"[ \t\"']-U[ =]?[A-Za-z][\w.\\-]{0,60}%", "net ads join -U ann%", 6, 6),
     Named("password", r"(?i:setuser) [^\n]{0,80}[ \"'](?:>|&gt;)", "ACL SETUSER ann on >", 0, 4),
     Named("token", rf"{APART}join [\w.:-]{{1,80}}/", "join 10.0.0.1:25000/", 2, 24),
     Named("password", r"(?:requirepass|masterauth|auth-pass \S+) ", "requirepass "),
     Named("password", r"(?i)(?:identified (?:with \S{1,80} )?(?:by|as)|with password) ", "IDENTIFIED BY '", reach="quoted"),
     Named("password", r"(?i)securestring(?: -string)? ", 'ConvertTo-SecureString "', reach="quoted"),
-    Named("password", rf"{APART}AUTH (?:default )?", "AUTH ", 1, 6),
+    Named("password", rf"{APART}AUTH[\"']? (?:[\"']?default[\"']? )?", "AUTH ", 1, 6),
     # A user's name and a password before a host, without a scheme.
     Named("password", r"(?i)(?:ftp|sqlplus|[ei]mpdp|prox(?:y|ies)|:thin)[\"']?[ :=][^\n|;&@]{0,80}[:/][^\s@\"'<>/]{1,80}@[a-z0-9]", "sftp bob:", reach="login"),
     Named("password", rf"{APART}lftp{_OPTIONS}-u {{0,3}}[^\s,]+,", "lftp -u ann,"),
@@ -437,6 +453,7 @@ NAMED = (
         0,
         4,
     ),
+    Named("password", r"(?i)(?:log|sign)(?:ged)?[ -]?in(?:to \S{1,60})?(?: with| as| using|:)? [\w.@-]{1,60} ?[:/] ?", "Log in as ann:", reach="chosen"),
     Named(
         "password",
         r"(?i)(?:basic auth|credentials|登录|(?:id|user(?:name)?|login|account|账号|账户|用户名) ?[/(] ?(?:pw|pwd|pass(?:word|wd)?|密码|口令))\)?"
@@ -448,19 +465,25 @@ NAMED = (
     Named("password", r"-pass(?:in|out)?[\"' ,=]{1,4}pass:", "openssl -passin pass:"),
     Named("password", rf"rclone{_NEXT}[\"']?obscure{_NEXT}", "rclone obscure "),
     Named("password", rf"{APART}echo (?:-n )?", "echo ", 0, 4, reach="piped"),
-    Named("password", r"(?:sudo -\w*S|\bpasswd|kinit|-stdin|cryptsetup|ssh-add)[^\n]{0,80}(?:<|&lt;){3} ?", "kinit ann <<< ", 0, 4),
+    Named("password", r"(?:sudo -\w*S|\bpasswd|kinit|-stdin|cryptsetup|ssh-add|\bread -\w*s)[^\n]{0,80}(?:<|&lt;){3} ?", "kinit ann <<< ", 0, 4),
     Named("password", r"[\w.*-]:(?:5432|5433|6432|\*):[\w*-]{1,60}:[\w.@-]{1,60}:", "db1:5432:runs:ann:", 0, 4),
-    Named("password", r"(?:<|&lt;)\(echo (?:-n )?", "sshpass -f <(echo ", 1, 6),
+    Named("password", r"(?:<|&lt;)\(echo (?:-n )?", "sshpass -f <(echo ", 6, 6),
     Named("password", r"chpasswd ?(?:<|&lt;){2,3} ?(?:&quot;|&#x27;|[\\\"']{0,4})[^\s:\"'&]{1,60}:", "chpasswd <<< ann:", 1, 6),
     Named("password", r"(?:addauth digest|digest auth) [^\s:]{1,60}:", "addauth digest ann:"),
     Named("wandb-key", r"wandb[\"',]{0,2} [\"']?login(?:[\"',]{0,2} [\"']?--?[\w=:/.-]{1,80}){0,3}[\"']?,? ", "wandb login ", 2, 30),
     Named(
         "password",
-        rf"{APART}(?:mc (?:alias set|(?:config )?host add) \S+ \S+ \S+|net use \S+ \S+|weka user login \S+|htpasswd -\w*b\w* \S+ \S+"
+        rf"{APART}(?:mc (?:alias set|(?:config )?host add) \S+ \S+ \S+|net use \S+ \S+|weka user login \S+|htpasswd (?:-\w+ ){{0,4}}-\w*b\w* (?:-\w+ ){{0,4}}[^\s-]\S* \S+|wpa_passphrase \S+"
         r"|rabbitmqctl (?:add_user|change_password) \S+|poetry config http-basic\S+ \S+) ",
         "mc alias set minio http://m:9000 admin ",
     ),
     Named("secret", rf"(?:config(?:ure)?|remote modify| set)(?: [\w./:@=-]{{1,60}}){{0,5}} [\w.-]*(?:passw(?:or)?d|secret)[\w.-]*{_NEXT}", "dvc remote modify store password ", 1),
+    # A token that a command or a shell's trace shows alone.
+    Named("token", rf"[ \t\"']login{_NEXT}", "vault login ", 3, 20),
+    Named("secret", r"[ \t'\"]\[{1,2}['\"]? (?:-[nz] )?", "+ [[ -n ", 3, 20),
+    # A call that is named so.
+    Named("password", r"(?i)(?:passw(?:or)?d|passphrase)\((?:&#x27;|&quot;)?", "SET PASSWORD FOR ann = PASSWORD('", reach="chosen"),
+    Named("secret", r"(?i)(?:token|secret|api_?key|passw(?:or)?d)\(", 'config.setApiKey("', 2, 16),
     # The secret that belongs to an id of known form.
     Named("secret", rf"(?:AKIA|ASIA|LTAI|AKID|AKLT)\w{{12,60}}{_MARKS}", "ODPS('LTAI5tabcdefghijkl', '", 2, 30),
     Named("secret", r"--from-literal=[\w.-]{1,80}=", "--from-literal=api=", 1),
@@ -489,6 +512,8 @@ MAPPING = r"(?i)(?:^|[^\w.-])(?:stringData|secrets?|credentials)[\"']?:[ \t\r]{0
 MANIFEST = r"(?:apiVersion: v1|kind: Secret|type: Opaque)[ \t\r]{0,4}\n[^\n]{0,200}data:[ \t\r]{0,4}$"
 KEY_BEGINS = r"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
 KEY_ENDS = r"-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
+# A sentence that announces a secret, which stands alone on one of the next lines.
+LABEL = r"(?i)(?:passw(?:or)?d|passphrase|api[ _-]?key|(?:access|auth|api|login)[ _-]?token|secret[ _-]?key) [^\n\"'={}]{2,100}:[ \t\r]{0,4}$"
 # Behind a name with nothing more on its line: of a block of YAML, of a value on the next line, of a table's column.
 OPENS = (
     r"[\"']?(?:(?P<cell>[,;\t]|[ \r]{0,2}$)"

@@ -28,7 +28,7 @@ _IS = (
 _CLOSES = (
     rb"(?:" + _QUOTE + rb"?(?:\[?\])?\)?|\*\*|[ \t]\[[^\]\n]{0,24}\])"
 )  # what a name may stand in, or a prompt's default
-_OPENS = rb"(?:[(\[{]?[bBuUrRfF@]{0,2}(?P<quote>" + _QUOTE + rb"))?"  # of a list or a tuple the first value
+_OPENS = rb"(?:[(\[{]?[bBuUrRfF@$]{0,2}(?P<quote>" + _QUOTE + rb"))?"  # of a list or a tuple the first value
 _COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\.{3,80}(?=[ \t]|\w))"
 _ASSIGNED = lazy_regex(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")" + _GAP + _OPENS)
 _VERB = rb"(?:is|was|(?:(?:is|was|has been|was) )?(?:re)?(?:set|changed) (?:to|as)):?"
@@ -133,7 +133,7 @@ def _is_option(data: bytes, at: int) -> bool:
 _PLACEHOLDER = lazy_regex(
     rb"(?i)(?:none|null|nil|true|false|yes|no|on|off|n/?a|undefined|missing|required|optional\S*|invalid|incorrect|wrong"
     rb"|unset|empty|expired|str|string|bytes|int|bool|any|object|default|not|is|was|are|be|must|should|can|cannot|can't|will"
-    rb"|has|have|does|did|for|of|in|on|to|the|an?|and|or|but|if|when|with|from|by|as|at|too|field|failed|failure|error"
+    rb"|has|have|does|did|for|of|in|on|to|the|an?|and|or|but|if|when|with|from|by|as|at|too|field|files|line|failed|failure|error"
     rb"|ok|okay|success\w*|set|configured|provided|given|accepted|rejected|changed|updated|mismatch\w*|hidden|redacted"
     rb"|masked|removed|secret|passw(?:or)?ds?>?|passphrase|pwd|pass|token|(?:api_?)?key|auth\w*|login|length|permission|all|denied|access|prompt|enabled|disabled"
     rb"|change_?me|placeholder|example|dummy|your.*|my_.*|enter|please|unknown|user\w*|email|name|see|use|using|via|this|that"
@@ -164,6 +164,7 @@ _DIGESTED = lazy_regex(
     rb"|run|artifact|image|layer)[^\n]{0,48}\Z"
 )
 _WORD = lazy_regex(rb"[\w.-]+")
+_VERBS = (b"is", b"was")
 _LAST_WORDS = (b"key", b"token")  # of a name of two: `cache key`
 _NUMBER = lazy_regex(rb"[-+]?[\d.,:xXeE+/%_-]*\d[\d.,:xXeE+/%_-]*(?:[KMGTBkms%]|ms|GB|MB)?")
 _WORDS = lazy_regex(rb"[^\W\d_]*(?:[-_./: ,]+[^\W\d_]*)*")
@@ -178,6 +179,7 @@ _CHOSEN = lazy_regex(
     rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9]{2,20}[!@#$%^&*][\w!@#$%^&*.-]{1,30}|"
     + rb"[A-Z][a-z]{2,12}[-_.]\d{3,6}|(?:[a-z]{3,10}-){2,4}[a-z]{3,10}\d{1,4}"
     + rb"|(?=[^A-Z]*[A-Z])[A-Za-z]{3,12}(?:[-_.][A-Za-z]{3,12}){1,3}[-_.]?\d{1,4}"
+    + rb"|(?:[a-z]{3,12}_){1,3}[a-z]{3,12}\d{1,4}|[A-Z][a-z]{2,12}\d{3,6}"
 )
 _DIGIT_AND_LETTER = lazy_regex(rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])")
 _SURE_NAME = lazy_regex(
@@ -207,6 +209,8 @@ def is_open(data: bytes, start: int) -> bool:
     if data[start - 2 : start] == b"\\t":
         start -= 2
     words = _WORD.findall(data, max(0, start - 64), start)
+    if words and words[-1] in _VERBS:
+        words.pop()
     if not words:
         return False
     name = words[-1]
