@@ -30,7 +30,8 @@ _LONGEST_MAPPING = 100  # lines
 _LAST_NAME = lazy_regex(rb"[\"']?[A-Za-z]+[\"']?:[ \t\r]*\Z")
 _MEMBER = lazy_regex(rb"[ \t-]*[\"']?[\w.-]{1,80}[\"']?:[ \t]+[\"']?([^\s\"',]{8,4000})[\"',]*[ \t\r]*$")
 _WRAPPED = lazy_regex(rb"([\"'])([^\"'\n]{6,400})\1[,)}\]]")
-_PARTED = lazy_regex(rb"[,;\t]")
+_DRAWN = b"\xe2\x94"  # so begin the lines that tables are drawn with
+_NO_VALUE = lazy_regex(rb"[A-Za-z_]\w*=[^=]|[^A-Za-z0-9]+\Z")  # an assignment, a line that is drawn
 _LAST_WORD = lazy_regex(rb"[ \t]*([^\s]+)[ \t\r]*\Z")
 
 
@@ -220,7 +221,7 @@ class _Label(_Begun):
         self.left = 1 if item else 0  # a list may go on
         value = word[1].strip(b"\"',;")
         start = line.index(value, word.start(1))
-        if len(value) < 6 or value[-1:] == b":":
+        if len(value) < 6 or value[-1:] == b":" or _NO_VALUE.match(value):
             return ()
         secret = len(value) >= 8 and is_secret(value, self._doubt, False)
         if self._doubt == 1 and not secret:
@@ -239,18 +240,22 @@ class _Table(_Begun):
     __slots__ = ("_columns", "_count", "_parted")
 
     def __init__(self, line: bytes) -> None:
-        self._parted = max(b",;\t", key=line.count).to_bytes(1, "big")
+        self._parted = max(b",;\t|", key=line.count).to_bytes(1, "big")
+        if _DRAWN in line:
+            line, self._parted = _with_bars(line), b"|"
         cells = line.split(self._parted)
         self._count = len(cells)
         names = cells if self._count > 1 else []
         self._columns = [
-            (at, 1 if found[1] else 2) for at, cell in enumerate(names) if (found := _CELL.search(cell[-_NAME:]))
+            (at, 1 if found[1] else 2)
+            for at, cell in enumerate(names)
+            if b"=" not in cell and (found := _CELL.search(cell[-_NAME:].rstrip()))
         ]
         self.prefix = line.translate(_DIGITS)
         self.left = 20 if self._columns else 0
 
     def part(self, line: bytes, plain: bytes) -> Sequence[_Span]:
-        cells = line.split(self._parted, self._count)
+        cells = (_with_bars(line) if _DRAWN in line else line).split(self._parted, self._count)
         if len(cells) != self._count:
             return ()
         self.left = 20
@@ -263,11 +268,24 @@ class _Table(_Begun):
         return spans
 
 
+def _with_bars(line: bytes) -> bytes:
+    """-> the line, of the same length, with bars in the place of a table's upright lines."""
+    return line.replace(b"\xe2\x94\x83", b"  |").replace(b"\xe2\x94\x82", b"  |")
+
+
+def _last_cell(line: bytes, doubt: int) -> _Begun:
+    """-> what a name begins that ends its line: a table, or a value that stands alone below."""
+    table = _Table(line)
+    return table if table.left else _Label(line, doubt)
+
+
 _OPENED: dict[str, Callable[[bytes], _Begun]] = {
     "block": _Block,
     "label": _Label,
     "label of lot": lambda line: _Label(line, 2),
-    "table": lambda line: _Table(line) if _PARTED.search(line) else _Label(line, 2),
+    "table": _Table,
+    "last cell": lambda line: _last_cell(line, 2),
+    "last cell of passwords": lambda line: _last_cell(line, 1),
     "mapping": lambda line: _Mapping(line, 2),
     "manifest": lambda line: _Mapping(line, 3),
 }

@@ -225,7 +225,7 @@ class _Behind(_Rule):
             return None  # the next member of an object
         if end - start >= named.least and (
             is_secret(data[start:end], doubt, bool(quote))
-            or ((in_prose or (doubt == 1 and named.kind == "password")) and is_chosen(data[start:end]))
+            or ((in_prose or (doubt == 1 and _is_chosen_by_people(named.kind, data[start:end]))) and is_chosen(data[start:end]))
             or (in_prose and quote and is_secret(data[start:end], 6, True))
             or (doubt == 1 and named.assigned and may_be_chosen(data, at - 1, data[start:end]))
         ):
@@ -233,12 +233,14 @@ class _Behind(_Rule):
                 return None
             if named.apart and is_digest(data, start, end):
                 return None
-            return start, end, named.kind
+            return start, _end_of_list(data, start, end, quote, doubt) if named.assigned and quote else end, named.kind
         return (start, end - _LONG, "") if end - start > _LONG else None
 
     def begun_at(self, data: bytes, at: int) -> str:
         opens = _OPENS.match(data, at - 1) if self._opens else None
-        return _opened_by(opens, self._named.kind) if opens else ""
+        if opens is None or (self._named.verb and opens["cell"] is not None):
+            return ""
+        return _opened_by(opens, self._named.kind)
 
 
 class _Address(_Rule):
@@ -303,6 +305,8 @@ class _Opening(_Rule):
 
 _OF_WORDS = (ascii_letters + digits + "_-.~").encode()
 _BLANKS_AND_QUOTES = b" \t\"'`"
+_NEXT_OF_LIST = lazy_regex(rb"(\\{0,15}[\"']),[ \t]?(\\{0,15}[\"'])")
+_BECOMES = lazy_regex(rb"(\\{0,15}[\"']) -> (\\{0,15}[\"'])")
 _NAMES = lazy_regex(rb"\\{0,15}[\"'][ \t]?:")
 _MASKED = lazy_regex(rb"[xX*.]+|0+|[-_]+")  # put in the place of a token
 _UNLISTED = lazy_regex(UNLISTED_WHOLE.encode())
@@ -321,9 +325,25 @@ _WORD_BEFORE = lazy_regex(
     rb"(?:\[[0-9;]{0,12}m)?([^\s\"'`/*#;(\[]{6,120})[\"'`]? (?:is|as) (?:the|your|my|our) [\w ]{5,12}\Z"
 )
 _PIPED = lazy_regex(rb"[\"']?[ \t]*\|([^\n]{0,200})")
-_ASKS_FOR_A_PASSWORD = lazy_regex(rb"-stdin\b|sudo -\w*S|passwd|kinit|cryptsetup|wg pubkey")
+_ASKS_FOR_A_PASSWORD = lazy_regex(rb"-stdin\b|sudo (?:-\w+ )*-\w*S|passwd|kinit|cryptsetup|wg pubkey")
 _MAY_ASK_FOR_ONE = lazy_regex(rb"stdin\b|login")
 _IN_PERCENT = lazy_regex(rb"((?:[^\s%\"'<>&]|%(?!40|2[fF])){1,200})%40")
+
+
+def _is_chosen_by_people(kind: str, value: bytes) -> bool:
+    return kind == "password" or (kind == "secret" and b"-" not in value)  # secrets of Kubernetes have names of words
+
+
+def _end_of_list(data: bytes, start: int, end: int, quote: bytes, doubt: int) -> int:
+    """-> where the last secret ends of a list whose first stands there, or of `"old" -> "new"`."""
+    listed = data[start - len(quote) - 1 : start - len(quote)] == b"["
+    while (found := (_NEXT_OF_LIST if listed else _BECOMES).match(data, end)) and found[1] == found[2] == quote:
+        begin = found.end()
+        after = end_of(data, begin, quote)
+        if not is_secret(data[begin:after], doubt, True) or _NAMES.match(data, after):
+            break
+        end = after
+    return end
 
 
 def _header(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
@@ -404,7 +424,9 @@ def _token_before(data: bytes, at: int) -> re.Match[bytes]:
 def _opened_by(found: re.Match[bytes], kind: str) -> str:
     """-> what begins with a name that has nothing more on its line, as `secret_lines` calls it."""
     if found["cell"] is not None:
-        return "table"
+        if found["cell"].strip(b" \r"):
+            return "table"
+        return "last cell of passwords" if kind == "password" else "last cell"
     return "block" if found["block"] else "label" if kind == "password" else "label of lot"
 
 

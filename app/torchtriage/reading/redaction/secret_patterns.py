@@ -141,6 +141,7 @@ FORMS = (
     Form("wecom-webhook", "", _WORD, 20, before=r"/cgi-bin/webhook/send\?key=", example="/cgi-bin/webhook/send?key="),
     Form("teams-webhook", "", r"[\w@/-]", 32, before=r"office\.com/webhook(?:b2)?/", example="a.webhook.office.com/webhookb2/"),
     Form("teams-webhook", "", r"[\w/-]", 32, before="/IncomingWebhook/", example="/IncomingWebhook/"),
+    Form("munge-credential", "MUNGE:", _BASE64, 40),
     Form("age-key", "AGE-SECRET-KEY-1", _UPPER, 20),
     Form("1password-token", "ops_eyJ", _BASE64, 20),
     Form("1password-key", "A3-", _UPPER, 6, then=r"-[A-Z0-9-]{22,40}", apart=True, example="A3-0IBYYU-RL65B4KJ4HB-"),
@@ -240,6 +241,7 @@ _TELLS = (
     r"|credentials?|creds|passw(?:or)?ds?|passphrase|bearer|webhook|secrets[ _]?manager|cookies?|authori[sz]e|authenticate)|密码|密钥|秘钥|私钥|令牌|凭证|口令"
 )
 _OPTIONS = r"[^\n|;&]*[ \t\"']"  # what may stand between a command and its option
+_OF_PASSWORDS = r"[^\s:@/\"'<>]"  # in an address
 _QUOTE = r"(?:[\"']|&#x27;|&#39;|&quot;)"
 # Behind a name in XML: its value's tag, on the same line or the next.
 _VALUE_BELOW = (
@@ -251,7 +253,7 @@ _NEXT = r"[\"']?,?[ \t]"  # what parts two words of a command, or two members of
 def _in_json(*names: str) -> str:
     """-> the pattern for names in Chinese and other languages, as they are and as JSON escapes them."""
     escaped = ["".join(char if char.isascii() else rf"\\{{1,8}}u{ord(char):04x}" for char in name) for name in names]
-    return "|".join([*names, *escaped])
+    return f"(?:{'|'.join([*names, *escaped])})"
 
 
 def _wide(*names: str) -> list[str]:
@@ -276,6 +278,7 @@ NAMED = (
     Named("secret", r"(?:token[_.-]|(?:secret|password)(?:[_.-]|(?-i:[A-Z0-9])))[a-z0-9_.-]{1,24}", "TOKEN_FOO=", 2, 16, assigned=True),
     Named("key", r"[a-z0-9][_-]key", "KAGGLE_KEY=", 2, 16, assigned=True),
     Named("key", r"[^\w-]key", " key = ", 3, 20, assigned=True),
+    Named("key", r"[a-z]key", "policykey = ", 3, 24, assigned=True),
     Named("cookie", r"[_-]cookie(?:-\d)?", "ERLANG_COOKIE=", 2, 16, assigned=True),
     Named("signature", r"[^\w-]signature", " Signature: ", 2, 32, assigned=True),
     Named("code", r"[^a-z](?:otp|mfa)(?:[ _-]?(?:code|token))?", " otp=", 1, assigned=True),
@@ -294,7 +297,7 @@ NAMED = (
         20,
         apart=True,
     ),
-    Named("password", rf"(?i)(?:connect\w{{0,12}}|minio|client|login|session|auth)\((?:{_QUOTE}[^\"'(),&\n]{{1,60}}{_QUOTE}, ?){{1,3}}(?:&#x27;|&quot;)?", "Minio('m:9000', 'ann', ", reach="chosen"),
+    Named("password", rf"(?i)(?:connect|minio|login|auth)\w{{0,12}}\((?:{_QUOTE}[^\"'(),&\n]{{1,60}}{_QUOTE}, ?){{1,3}}(?:&#x27;|&quot;)?", "Minio('m:9000', 'ann', ", reach="chosen"),
     Named("password", r"[.]connect\((?:[^(),=\n]{1,60}, ?){2,3}(?:&#x27;|&#39;|&quot;)?", "ssh.connect('10.0.0.7', 22, 'root', '", 2, 8),
     Named("password", rf"{APART}pw|[_.-]pass", "pw=", 1, assigned=True),
     Named("password", rf"{APART}pass", "pass=", 1, assigned=True, verb=True),
@@ -310,6 +313,7 @@ NAMED = (
         1,
         assigned=True,
     ),
+    Named("key", _in_json("密钥", "秘钥", "私钥", "令牌", "凭证"), "密钥", 3, 20),
     Named("key", _in_json("密钥", "秘钥", "私钥", "金鑰", "令牌", "凭证"), "访问密钥：", 1, assigned=True),
     # A name in one field and its value in the next, on the next line too.
     Named(
@@ -335,6 +339,8 @@ NAMED = (
     Named("password", r"AUTH (?:PLAIN|LOGIN)(?: challenge| reply)?(?: |: ?)", "AUTH LOGIN challenge: ", reach="chosen"),
     Named("password", r"[\"'>;] ?PASS ", "*cmd* 'PASS ", 1, 4),
     Named("password", r"LOGIN [\w.@-]{1,60} ", 'LOGIN ann "', reach="quoted"),
+    Named("password", r"LOGIN [\w.@-]{1,60} ", "a1 LOGIN ann ", reach="chosen"),
+    Named("password", rf"(?i)(?:login|auth|smtp|imap|ftp)[^\n()]{{0,60}}\({_QUOTE}[^\"'\n]{{1,80}}{_QUOTE}, ?(?:&#x27;|&quot;)?", "login failed for ('ann', ", reach="chosen"),
     # What pydantic says of a field, whose name stands on the line above.
     Named("secret", rf"(?i)(?:passw(?:or)?d|secret|{_KEY}|{_TOKEN})(?:\n|\\{{1,8}}n)[^\n]{{0,200}}input_value=", "wandb_api_key\n  Too short [type=string_too_short, input_value=", 1),
     # .netrc, and properties that are parted from their value by a blank.
@@ -342,7 +348,7 @@ NAMED = (
     Named("password", r"(?i)(?:login|user(?:name)?|account)[\"']?[:= ][ \t]{0,3}\S{1,80}[ \t]{1,4}(?:and )?pass(?:word|wd)?[ \t]", "login: ann password ", 1),
     Named("password", r"(?i)pass(?:word|phrase)(?: [a-z]{1,12}){1,3}: ", "password not accepted: ", 2, 8),
     # What was asked for, with what was typed.
-    Named("password", r"(?i)pass(?:word|phrase) (?:[a-z]{1,12} ){0,3}for (?:key |user )?[^\s:]{1,80}(?::| is)[ \t]", "Enter passphrase for key '/root/.ssh/id_rsa': ", 1),
+    Named("password", r"(?i)pass(?:word|phrase) (?:[a-z]{1,12} ){0,3}for (?:key |user )?(?:'[^'\n]{1,120}'|[^\s:]{1,80})(?::| is)[ \t]", "Enter passphrase for key '/root/.ssh/id_rsa': ", 1),
     Named("password", r"(?:^[ \t]?|[\]|:>][ \t]?|[ \t]{2})password[ \t]", "  password ", 1, 6),
     Named("password", r"[a-z][._-](?:password|secret|token)(?:\t|[ ]{2})|[a-z][.](?:password|secret|token)[ ]", "hive.metastore.password ", 1, 6),
     Named("token", r"(?i)(?:token|secret|password|(?:api|access|signing)[ _-]?key) ", "auth failed for token ", 2, 24),
@@ -359,6 +365,9 @@ NAMED = (
         "password of the node n7 is ",
         reach="chosen",
     ),
+    Named("password", r"(?i)(?:shared|client|common) secret ", "shared secret ", reach="chosen"),
+    Named("password", r"(?i)(?:secret|passw(?:or)?d|-key) \d{1,2} (?:(?:md5|h?mac-?\S{1,12}|sha\S{0,8}) )?(?:\d )?", "username ann secret 0 ", reach="chosen"),
+    Named("password", r"(?i)(?:passw(?:or)?d|secret) --?v(?:alue)?[ =]", "-n node.session.auth.password -v ", 0, 4),
     Named("password", r"(?i)passw(?:or)?d[^\n]{0,60} to ", "password changed from - to ", reach="chosen"),
     Named("password", r"(?i)(?:passw(?:or)?d|[^a-z]pwd?|密码|口令) ?[(（](?:default:|默认[:：])?", "password(default:", reach="chosen"),
     Named("password", r"[^A-Za-z](?:PW|P/W)[ :)]", " PW ", reach="chosen"),
@@ -367,7 +376,7 @@ NAMED = (
     Named("key", r"[^\w]KEY=", "qsub -v KEY=", 2, 32),
     Named("api-key", r"(?:to quit|hit enter):", "or press ctrl+c to quit: ", 2, 20),
     Named("key", r"(?i)(?:with|using|used|use|your|my|the|is)(?: api)? key ", "Login with key ", 2, 20),
-    Named("key", r"[^\w-]key ", "munge: key ", 3, 24, apart=True),
+    Named("key", r"(?:^|[^\w-])key (?:#\d{1,3} )?\(?", "munge: key ", 3, 24, apart=True),
     Named("key", r"(?i)[^\w-]key (?:is|was):? ", " key is ", 2, 32, apart=True),
     # The columns of a list that nothing parts but blanks or a tab.
     Named(
@@ -382,7 +391,7 @@ NAMED = (
     Named("secret", rf"(?i)(?:{_TELLS})[^\w\n](?:[^\n]{{0,40}}[^A-Za-z0-9\n])?", "the token that was sent to the server: ", 4, 16, apart=True),
     Named(
         "secret",
-        r"(?i)(?:api[ _-]?key|secret|password|access[ _-]?key|(?:access|auth|api|hub|hf)[ _-]?token)s?"
+        r"(?i)(?:api[ _-]?key|secret|password|access[ _-]?key|(?:access|auth|api|hub|hf)[ _-]?token|(?:jwt|hmac|munge|psk|keytab|cipher|skpath)[ \w]{0,12} key)s?"
         r"[^\w\n](?:[^\n]{0,50}[^0-9a-f\n])?",
         "API key must have 40 characters, yours has 38: ",
         5,
@@ -391,7 +400,7 @@ NAMED = (
     ),
     Named(
         "key",
-        r"(?i)(?:wandb|swanlab|comet|kaggle|openai|login|tracker|account|credentials?)(?:[^a-z\n][^\n]{0,100})?[^a-z-]key[\"']?[=: ]{1,2}",
+        r"(?i)(?:wandb|swanlab|comet|kaggle|openai|login|tracker|account|credentials?)(?:[^a-z\n][^\n]{0,100})?(?:[^a-z-]|--)key[\"']?[=: ]{1,2}",
         "tracker.login.key=",
         2,
         20,
@@ -415,7 +424,7 @@ NAMED = (
     Named("password", rf"(?:sshpass|(?:un)?zip|twine|mongo\w*|cqlsh|ipmi[\w-]+|racadm|sqlcmd|beeline){_OPTIONS}-[pP]{_NEXT}", "sshpass -p "),
     Named("secret", rf"[ \t]login{_OPTIONS}-[kp]{_NEXT}", "swanlab login -k ", 1),
     # Whatever the command: an option of one letter, and what nobody would make up.
-    Named("secret", rf"[ \t\"']-(?:[kpsPKT]|-key)(?:=|{_NEXT})", "obsutil config -k=", 3, 20),
+    Named("secret", rf"[ \t\"']-(?:[kpstPKT]|-key)(?:=|{_NEXT})", "obsutil config -k=", 3, 20),
     Named("password", rf"(?:docker|podman|skopeo|helm|nerdctl|crane|oras|az|oc)[\w -]*login{_OPTIONS}-p{_NEXT}", "docker login -u ann -p "),
     Named("password", rf"(?:sshpass|7z\w?|rar){_OPTIONS}-p", "sshpass -p", reach="attached"),
     Named("password", rf"openssl [\w-]+{_OPTIONS}-[kK]{_NEXT}|snmp[a-z]+{_OPTIONS}-[cAX]{_NEXT}", "openssl enc -k "),
@@ -429,6 +438,7 @@ NAMED = (
         "curl -u ann:",
     ),
     Named("password", r"[ \t\"']-u[ =]?[A-Za-z][\w.@-]{0,60}:", "redfish -u ann:", 2, 8),
+    Named("password", r"[ \t\"']-u[ =]?[A-Za-z][\w.@-]{0,60}:", "ntfy -u ann:", reach="chosen"),
     Named("password", r"--[\w-]{0,20}(?:user|auth|creds?)[ =][\"']?[^\s:\"']{1,80}:", "--user ann:", 1),
     Named("password", rf"smbclient{_OPTIONS}(?:-U|--user)[ =]?[^\s%]+%", "smbclient -U ann%"),
     Named("password", r"[ \t\"']-U[ =]?[A-Za-z][\w.\\-]{0,60}%", "net ads join -U ann%", 6, 6),
@@ -439,6 +449,7 @@ NAMED = (
     Named("password", r"(?i)securestring(?: -string)? ", 'ConvertTo-SecureString "', reach="quoted"),
     Named("password", rf"{APART}AUTH[\"']? (?:[\"']?default[\"']? )?", "AUTH ", 1, 6),
     # A user's name and a password before a host, without a scheme.
+    Named("password", rf"{APART}[A-Za-z][\w.-]{{0,40}}:{_OF_PASSWORDS}{{0,40}}(?:[A-Z]{_OF_PASSWORDS}{{0,40}}\d|\d{_OF_PASSWORDS}{{0,40}}[A-Z]|[!#$%^&*+]){_OF_PASSWORDS}{{0,40}}@[a-z0-9][a-z0-9-]{{0,60}}\.[a-z0-9.-]{{1,80}}:\d", "ann:", reach="login"),
     Named("password", r"(?i)(?:ftp|sqlplus|[ei]mpdp|prox(?:y|ies)|:thin)[\"']?[ :=][^\n|;&@]{0,80}[:/][^\s@\"'<>/]{1,80}@[a-z0-9]", "sftp bob:", reach="login"),
     Named("password", rf"{APART}lftp{_OPTIONS}-u {{0,3}}[^\s,]+,", "lftp -u ann,"),
     Named("secret", r"Secret(?:Str|Bytes)\(", "SecretStr("),
@@ -465,7 +476,7 @@ NAMED = (
     Named("password", r"-pass(?:in|out)?[\"' ,=]{1,4}pass:", "openssl -passin pass:"),
     Named("password", rf"rclone{_NEXT}[\"']?obscure{_NEXT}", "rclone obscure "),
     Named("password", rf"{APART}echo (?:-n )?", "echo ", 0, 4, reach="piped"),
-    Named("password", r"(?:sudo -\w*S|\bpasswd|kinit|-stdin|cryptsetup|ssh-add|\bread -\w*s)[^\n]{0,80}(?:<|&lt;){3} ?", "kinit ann <<< ", 0, 4),
+    Named("password", r"(?:sudo -\w*S|(?:^|[^h])passw(?:or)?d|kinit|[-_]stdin|cryptsetup|ssh-add|\bread -\w*s)[^\n]{0,80}(?:<|&lt;){3} ?", "kinit ann <<< ", 0, 4),
     Named("password", r"[\w.*-]:(?:5432|5433|6432|\*):[\w*-]{1,60}:[\w.@-]{1,60}:", "db1:5432:runs:ann:", 0, 4),
     Named("password", r"(?:<|&lt;)\(echo (?:-n )?", "sshpass -f <(echo ", 6, 6),
     Named("password", r"chpasswd ?(?:<|&lt;){2,3} ?(?:&quot;|&#x27;|[\\\"']{0,4})[^\s:\"'&]{1,60}:", "chpasswd <<< ann:", 1, 6),
@@ -473,7 +484,7 @@ NAMED = (
     Named("wandb-key", r"wandb[\"',]{0,2} [\"']?login(?:[\"',]{0,2} [\"']?--?[\w=:/.-]{1,80}){0,3}[\"']?,? ", "wandb login ", 2, 30),
     Named(
         "password",
-        rf"{APART}(?:mc (?:alias set|(?:config )?host add) \S+ \S+ \S+|net use \S+ \S+|weka user login \S+|htpasswd (?:-\w+ ){{0,4}}-\w*b\w* (?:-\w+ ){{0,4}}[^\s-]\S* \S+|wpa_passphrase \S+"
+        rf"{APART}(?:mc (?:alias set|(?:config )?host add) \S+ \S+ \S+|net use \S+ \S+|weka user login \S+|htpasswd (?:-\w+ ){{0,4}}-\w*b\w* (?:-\w+ ){{0,4}}[^\s-]\S* \S+|wpa_passphrase \S+|xauth add \S+ \S+"
         r"|rabbitmqctl (?:add_user|change_password) \S+|poetry config http-basic\S+ \S+) ",
         "mc alias set minio http://m:9000 admin ",
     ),
@@ -516,7 +527,7 @@ KEY_ENDS = r"-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
 LABEL = r"(?i)(?:passw(?:or)?d|passphrase|api[ _-]?key|(?:access|auth|api|login)[ _-]?token|secret[ _-]?key) [^\n\"'={}]{2,100}:[ \t\r]{0,4}$"
 # Behind a name with nothing more on its line: of a block of YAML, of a value on the next line, of a table's column.
 OPENS = (
-    r"[\"']?(?:(?P<cell>[,;\t]|[ \r]{0,2}$)"
+    r"[\"']?(?:(?P<cell>[,;\t]|[ ]{0,40}(?:[|]|\xe2\x94[\x82\x83])|[ \r]{0,2}$)"
     r"|[ \t]{0,4}(?:[:=>]|\xef\xbc\x9a)[ \t]{0,4}(?:!!?\w+[ ])?(?P<block>[|>][-+]?\d?)?[ \t\r]{0,4}$)"
 )
 # The names of that kind which Hyperscan otherwise finds only with a value drawn by lot behind them.

@@ -26,7 +26,7 @@ _IS = (
     rb"|(?P<comma>,)|(?:</?[A-Za-z]{1,8}>){1,3})"
 )
 _CLOSES = (
-    rb"(?:" + _QUOTE + rb"?(?:\[?\])?\)?|\*\*|[ \t]\[[^\]\n]{0,24}\])"
+    rb"(?:" + _QUOTE + rb"?(?:\[?\])?\)?|\*\*|[ \t]\[[^\]\n]{0,24}\]|[ \t]?\([^()\n:]{1,24}\))"
 )  # what a name may stand in, or a prompt's default
 _OPENS = rb"(?:[(\[{]?[bBuUrRfF@$]{0,2}(?P<quote>" + _QUOTE + rb"))?"  # of a list or a tuple the first value
 _COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\.{3,80}(?=[ \t]|\w))"
