@@ -34,7 +34,8 @@ AROUND: dict[str, Callable[[str], str]] = {
 }
 _BEHIND = {
     "piped": " | docker login --password-stdin",
-    "login": "@data.internal:5432",
+    "login": "@data.internal",
+    "address": "@data.internal:5432",
     "before": " is the password",
     "percent": "%40db",
 }

@@ -29,6 +29,7 @@ _CELL = lazy_regex(CELL.encode())
 _LONGEST_MAPPING = 100  # lines
 _LAST_NAME = lazy_regex(rb"[\"']?[A-Za-z]+[\"']?:[ \t\r]*\Z")
 _MEMBER = lazy_regex(rb"[ \t-]*[\"']?[\w.-]{1,80}[\"']?:[ \t]+[\"']?([^\s\"',]{8,4000})[\"',]*[ \t\r]*$")
+_FIRST_QUOTE = lazy_regex(rb"[^\"'\n]*(?=[\"'])")
 _WRAPPED = lazy_regex(rb"([\"'])([^\"'\n]{6,400})\1[,)}\]]")
 _DRAWN = b"\xe2\x94"  # so begin the lines that tables are drawn with
 _NO_VALUE = lazy_regex(rb"[A-Za-z_]\w*=[^=]|[^A-Za-z0-9]+\Z")  # an assignment, a line that is drawn
@@ -209,7 +210,8 @@ class _Label(_Begun):
     def part(self, line: bytes, plain: bytes) -> Sequence[_Span]:
         if self._line.startswith(plain.rstrip()):
             return ()  # blank behind what begins both
-        wrapped = _WRAPPED.search(line)
+        quote = _FIRST_QUOTE.match(line)
+        wrapped = _WRAPPED.match(line, quote.end()) if quote else None
         if wrapped and self._line.startswith(plain[: wrapped.start()].rstrip()):
             self.left = 0
             return ((*wrapped.span(2), "secret"),) if is_secret(wrapped[2], self._doubt - 1, True) else ()

@@ -215,7 +215,7 @@ class _Behind(_Rule):
             in_prose = least_doubt > doubt == 0
             doubt = max(doubt, least_doubt)
         else:
-            start, quote = (at, b"") if named.reach in ("login", "before") else at_once(data, at)
+            start, quote = (at, b"") if named.reach in ("login", "before", "address") else at_once(data, at)
         if named.reach != "value":
             return _REACHES[named.reach](data, start, quote, named.kind)
         end = end_of(data, start, quote)
@@ -320,6 +320,8 @@ _WHOLE = lazy_regex(rb"(?i)digest|aws4|oauth$|hawk|mac$|sharedkey|credential|goo
 _OPENS = lazy_regex(OPENS.encode(), re.MULTILINE)
 _OPENING = lazy_regex(OPENING.encode(), re.MULTILINE)
 _MARK = b"[redacted:"
+_LOGIN = lazy_regex(rb"[A-Za-z][\w.-]{0,40}:([^\s:@/\"'<>]{6,60})\Z")
+_NO_NAME = lazy_regex(rb"[^A-Z!#$%^&*+]*[A-Z!#$%^&*+]")
 _TO_HOST = lazy_regex(rb"[^\s\"'<>/?]{1,200}")
 _WORD_BEFORE = lazy_regex(
     rb"(?:\[[0-9;]{0,12}m)?([^\s\"'`/*#;(\[]{6,120})[\"'`]? (?:is|as) (?:the|your|my|our) [\w ]{5,12}\Z"
@@ -405,6 +407,14 @@ def _login(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     return (begin, begin + len(value), kind) if is_secret(value, 0, True) else None
 
 
+def _address(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
+    host = data.rfind(b"@", 0, start)
+    login = _LOGIN.search(data, max(0, host - 110), host)
+    if login is None or not _NO_NAME.match(login[1]) or not is_secret(login[1], 6, True):
+        return None
+    return (*login.span(1), kind)
+
+
 def _before(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     word = _WORD_BEFORE.search(data, max(0, start - 200), start)
     return (
@@ -432,6 +442,7 @@ def _opened_by(found: re.Match[bytes], kind: str) -> str:
 
 _REACHES = {
     "login": _login,
+    "address": _address,
     "before": _before,
     "quoted": _quoted,
     "chosen": _chosen,

@@ -191,7 +191,8 @@ class Named:
     tells of a digest, keep it. `assigned`: `before` is a name, and what parts it from its value comes behind it; else the value or its
     quote follows at once. `verb`: the name is also what somebody is told to do, so that a quote alone behind it is no value.
     `reach`: how far it goes: one `value`, a `header`, the rest of the `line`; a value `attached` to
-    its option, `piped` into a program, or `quoted`; a `login` with a host behind it, which may be spelled in `percent` signs; or the word `before` the pattern.
+    its option, `piped` into a program, or `quoted`; a `login` with a host behind it, which may be spelled in `percent` signs, or
+    whose `address` has no scheme; or the word `before` the pattern.
     """
 
     kind: str
@@ -227,7 +228,7 @@ _SECRET = (
 )
 _KEY = (
     r"(?:api|app(?:lication)?|access|account|auth(?:entication)?|priv(?:acy)?|encryption|encrypt|fernet|master|subscription|service|license|admin|private"
-    r"|signing|storage|security|deploy|pre-?shared|webhook|send)[ ._-]?key(?:[ ._-]?id)?|(?:unseal|recovery)[ ._-]?key(?: \d{1,2})?|client-key-data"
+    r"|sign(?:ing)?|cert(?:ificate)?|storage|security|deploy|pre-?shared|webhook|send)[ ._-]?key(?:[ ._-]?id)?|(?:unseal|recovery)[ ._-]?key(?: \d{1,2})?|client-key-data"
 )
 _TOKEN = (
     r"(?:access|auth|refresh|secret|session|security|private|hub|hf|bot|api|id|bearer|identity|registry|personal|csrf|xsrf"
@@ -241,7 +242,6 @@ _TELLS = (
     r"|credentials?|creds|passw(?:or)?ds?|passphrase|bearer|webhook|secrets[ _]?manager|cookies?|authori[sz]e|authenticate)|密码|密钥|秘钥|私钥|令牌|凭证|口令"
 )
 _OPTIONS = r"[^\n|;&]*[ \t\"']"  # what may stand between a command and its option
-_OF_PASSWORDS = r"[^\s:@/\"'<>]"  # in an address
 _QUOTE = r"(?:[\"']|&#x27;|&#39;|&quot;)"
 # Behind a name in XML: its value's tag, on the same line or the next.
 _VALUE_BELOW = (
@@ -368,12 +368,16 @@ NAMED = (
     Named("password", r"(?i)(?:shared|client|common) secret ", "shared secret ", reach="chosen"),
     Named("password", r"(?i)(?:secret|passw(?:or)?d|-key) \d{1,2} (?:(?:md5|h?mac-?\S{1,12}|sha\S{0,8}) )?(?:\d )?", "username ann secret 0 ", reach="chosen"),
     Named("password", r"(?i)(?:passw(?:or)?d|secret) --?v(?:alue)?[ =]", "-n node.session.auth.password -v ", 0, 4),
-    Named("password", r"(?i)passw(?:or)?d[^\n]{0,60} to ", "password changed from - to ", reach="chosen"),
+    Named("password", r"(?i)passw(?:or)?d[^\n]{0,60}(?: to | \()", "password changed from - to ", reach="chosen"),
     Named("password", r"(?i)(?:passw(?:or)?d|[^a-z]pwd?|密码|口令) ?[(（](?:default:|默认[:：])?", "password(default:", reach="chosen"),
     Named("password", r"[^A-Za-z](?:PW|P/W)[ :)]", " PW ", reach="chosen"),
     Named("password", r"(?:[\"']|&#x27;|&quot;)-[pPk](?:[\"'\\]{1,9}|&#x27;|&quot;), ?(?:&#x27;|&quot;)?", "['clone', '-p', '", 3, 8),
     Named("password", r"(?i)passw(?:or)?d[^\n]{0,80} values ?\((?:[^\n]{0,80}[ ,'\"])?", "users (name, password) VALUES ('ann', '", 2, 8),
-    Named("key", r"[^\w]KEY=", "qsub -v KEY=", 2, 32),
+    Named("key", r"[^\w]KEY[\"']?(?:=|: ?)", "qsub -v KEY=", 2, 32),
+    Named("wandb-key", r"wandb[\"']?(?:[=:] ?| )[\"']?", "--use_wandb ", 2, 40, apart=True),
+    Named("token", r"[a-z]Key ", "Authorization: GenieKey ", 2, 32, apart=True),
+    Named("session", r"[a-z0-9]_session", "BW_SESSION=", 3, 32, assigned=True),
+    Named("secret", r"(?:<|&lt;){3} ?", "pass insert wandb <<< ", 2, 20),
     Named("api-key", r"(?:to quit|hit enter):", "or press ctrl+c to quit: ", 2, 20),
     Named("key", r"(?i)(?:with|using|used|use|your|my|the|is)(?: api)? key ", "Login with key ", 2, 20),
     Named("key", r"(?:^|[^\w-])key (?:#\d{1,3} )?\(?", "munge: key ", 3, 24, apart=True),
@@ -409,7 +413,7 @@ NAMED = (
     Named("password", r"(?i)(?:one-time|temporary|initial|generated|default|sudo|with|using|and|the|your|wrong) (?:password|passphrase) ", "one-time password ", 2, 8),
     Named("secret", r"(?i)(?:totp|otp|mfa)[ _-]?(?:seed|secret|key) ", "TOTP seed ", 2, 16),
     Named("password", r"(?:bindpw|rootbindpw|rootpw)[ \t]", "bindpw ", 1, 6),
-    Named("password", r"snmp-server community ", "snmp-server community ", 1),
+    Named("password", r"snmp[\w-]* community ", "snmp-server community ", 1),
     Named("api-key", r"(?i)api key provided:", "Incorrect API key provided: ", 1),
     # What is asked of a server, and what is answered.
     Named("authorization", r"(?:proxy-)?authorization", "Authorization: ", assigned=True, reach="header"),
@@ -421,10 +425,10 @@ NAMED = (
     Named("token", r"(?i)[?&](?:access_token|api_?key|auth|token|key|code)=", "?key=", 2, 16),
     # What stands on command lines.
     Named("password", rf"mysql[\w.-]*{_OPTIONS}-p", "mysql -u root -p", reach="attached"),
-    Named("password", rf"(?:sshpass|(?:un)?zip|twine|mongo\w*|cqlsh|ipmi[\w-]+|racadm|sqlcmd|beeline){_OPTIONS}-[pP]{_NEXT}", "sshpass -p "),
-    Named("secret", rf"[ \t]login{_OPTIONS}-[kp]{_NEXT}", "swanlab login -k ", 1),
+    Named("password", rf"(?:sshpass|(?:un)?zip|twine|p4|mongo\w*|cqlsh|ipmi[\w-]+|racadm|sqlcmd|beeline){_OPTIONS}-[pP]{_NEXT}", "sshpass -p "),
+    Named("secret", rf"[ \t]login{_OPTIONS}-[kpt]{_NEXT}", "swanlab login -k ", 1),
     # Whatever the command: an option of one letter, and what nobody would make up.
-    Named("secret", rf"[ \t\"']-(?:[kpstPKT]|-key)(?:=|{_NEXT})", "obsutil config -k=", 3, 20),
+    Named("secret", rf"[ \t\"']-(?:[kpsPKT]|-key)(?:=|{_NEXT})", "obsutil config -k=", 3, 20),
     Named("password", rf"(?:docker|podman|skopeo|helm|nerdctl|crane|oras|az|oc)[\w -]*login{_OPTIONS}-p{_NEXT}", "docker login -u ann -p "),
     Named("password", rf"(?:sshpass|7z\w?|rar){_OPTIONS}-p", "sshpass -p", reach="attached"),
     Named("password", rf"openssl [\w-]+{_OPTIONS}-[kK]{_NEXT}|snmp[a-z]+{_OPTIONS}-[cAX]{_NEXT}", "openssl enc -k "),
@@ -449,7 +453,7 @@ NAMED = (
     Named("password", r"(?i)securestring(?: -string)? ", 'ConvertTo-SecureString "', reach="quoted"),
     Named("password", rf"{APART}AUTH[\"']? (?:[\"']?default[\"']? )?", "AUTH ", 1, 6),
     # A user's name and a password before a host, without a scheme.
-    Named("password", rf"{APART}[A-Za-z][\w.-]{{0,40}}:{_OF_PASSWORDS}{{0,40}}(?:[A-Z]{_OF_PASSWORDS}{{0,40}}\d|\d{_OF_PASSWORDS}{{0,40}}[A-Z]|[!#$%^&*+]){_OF_PASSWORDS}{{0,40}}@[a-z0-9][a-z0-9-]{{0,60}}\.[a-z0-9.-]{{1,80}}:\d", "ann:", reach="login"),
+    Named("password", r"[^\s:@/\"'<>]@[a-z0-9][a-z0-9-]{0,60}\.[a-z0-9.-]{1,80}:\d", "ann:", reach="address"),
     Named("password", r"(?i)(?:ftp|sqlplus|[ei]mpdp|prox(?:y|ies)|:thin)[\"']?[ :=][^\n|;&@]{0,80}[:/][^\s@\"'<>/]{1,80}@[a-z0-9]", "sftp bob:", reach="login"),
     Named("password", rf"{APART}lftp{_OPTIONS}-u {{0,3}}[^\s,]+,", "lftp -u ann,"),
     Named("secret", r"Secret(?:Str|Bytes)\(", "SecretStr("),
@@ -484,7 +488,7 @@ NAMED = (
     Named("wandb-key", r"wandb[\"',]{0,2} [\"']?login(?:[\"',]{0,2} [\"']?--?[\w=:/.-]{1,80}){0,3}[\"']?,? ", "wandb login ", 2, 30),
     Named(
         "password",
-        rf"{APART}(?:mc (?:alias set|(?:config )?host add) \S+ \S+ \S+|net use \S+ \S+|weka user login \S+|htpasswd (?:-\w+ ){{0,4}}-\w*b\w* (?:-\w+ ){{0,4}}[^\s-]\S* \S+|wpa_passphrase \S+|xauth add \S+ \S+"
+        rf"{APART}(?:mc (?:alias set|(?:config )?host add) \S+ \S+ \S+|net use \S+ \S+|weka user login \S+|htpasswd (?:-\w+ ){{0,4}}-\w*b\w* (?:-\w+ ){{0,4}}[^\s-]\S* \S+|wpa_passphrase \S+|openssl passwd (?:-\S+ ){{0,4}}-\d|mkpasswd -m \S+|xauth add \S+ \S+"
         r"|rabbitmqctl (?:add_user|change_password) \S+|poetry config http-basic\S+ \S+) ",
         "mc alias set minio http://m:9000 admin ",
     ),
@@ -502,9 +506,11 @@ NAMED = (
     Named("secret", rf"(?:oss|obs|tos|odps)(?:util|cmd)\w*{_OPTIONS}-[kp](?:=|{_NEXT})", "ossutil config -k ", 1),
     Named("password", r"(?:BasicAuth|DigestAuth|[.](?:login|(?:Sts)?Auth))\([^,()\n]+,", "auth = HTTPBasicAuth('ann', '", reach="quoted"),
     Named("password", r"(?:auth|creds?|credentials|login)[\"']? ?[=:] ?[(\[]{1,2}[^,()\[\]\n]{1,80},", "auth=('ann', '", reach="quoted"),
-    Named("password", rf"(?i)(?:login|sign_?in|auth|authenticate|bind)\({_QUOTE}[^()\"'\n]{{1,80}}{_QUOTE}, ?", "ldapLogin('ann', '", reach="chosen"),
+    Named("password", rf"(?i)(?:login|sign_?in|auth|authenticate|bind|\w(?:pw|passw(?:or)?d|cred)\w*)\({_QUOTE}[^()\"'\n]{{1,80}}{_QUOTE}, ?", "ldapLogin('ann', '", reach="chosen"),
     Named("password", r"[ \t]-(?:u|-user(?:name)?)[ =]?[A-Za-z][\w.@-]{0,60} -[pP] ", "ncftpput -u ann -p ", reach="chosen"),
-    Named("password", r"(?:auth|token)[\"']?[=:] ?[\"'](?:root|admin|user):", "token='root:", 2, 8),
+    Named("password", r"(?:auth|token)[\"']?[=:] ?[\"']?(?:root|admin|user):", "token='root:", 2, 8),
+    Named("password", r"(?:auth|token)[\"']?[=:] ?[\"']?(?:root|admin|user):", "token=root:", reach="chosen"),
+    Named("password", r"(?i)_(?:auth|login|userpass|credentials?)[\"']?(?:=|: ?)[\"']?[\w.@-]{1,40}[/:]", "NEO4J_AUTH=neo4j/", 6, 6),
     # Prose.
     Named("password", r"(?i) (?:is|as) (?:the|your|my|our) (?:password|passphrase|secret|token|api key)", "", 1, reach="before"),
     # An address in percent signs.
