@@ -199,42 +199,53 @@ class _Behind(_Rule):
 
     def find(self, data: bytes, at: int) -> _Span | None:
         named = self._named
-        doubt, in_prose = named.doubt, False
-        if doubt >= 2:
-            start = at - named.least
-            if doubt == 4:
-                start = value_start(data, start)
-            quote = quote_before(data, start)
-        elif named.assigned:
-            found = behind_name(data, at - 1)
-            if found is None:
-                return None
-            start, quote, least_doubt = found
-            if named.verb and not data[at - 1 : start].strip(_BLANKS_AND_QUOTES):
-                return None
-            in_prose = least_doubt > doubt == 0
-            doubt = max(doubt, least_doubt)
-        else:
-            start, quote = (at, b"") if named.reach in ("login", "before", "address") else at_once(data, at)
+        begun = self._value(data, at)
+        if begun is None:
+            return None
+        start, quote, least_doubt = begun
         if named.reach != "value":
             return _REACHES[named.reach](data, start, quote, named.kind)
         end = end_of(data, start, quote)
-        if named.assigned and not quote and _is_count(data, at, start, end):
+        if named.assigned and _is_other(data, at, start, end, quote):
             return None
-        if named.assigned and quote and b"," in data[at - 1 : start] and _NAMES.match(data, end):
-            return None  # the next member of an object
-        if end - start >= named.least and (
-            is_secret(data[start:end], doubt, bool(quote))
-            or ((in_prose or (doubt == 1 and _is_chosen_by_people(named.kind, data[start:end]))) and is_chosen(data[start:end]))
-            or (in_prose and quote and is_secret(data[start:end], 6, True))
-            or (doubt == 1 and named.assigned and may_be_chosen(data, at - 1, data[start:end]))
-        ):
-            if doubt >= 2 and (named.assigned or named.apart) and is_open(data, start):
-                return None
-            if named.apart and is_digest(data, start, end):
-                return None
-            return start, _end_of_list(data, start, end, quote, doubt) if named.assigned and quote else end, named.kind
-        return (start, end - _LONG, "") if end - start > _LONG else None
+        if end - start < named.least or not self._believes(data, at, (start, end), quote, least_doubt):
+            return (start, end - _LONG, "") if end - start > _LONG else None
+        if named.doubt >= 2 and (named.assigned or named.apart) and is_open(data, start):
+            return None
+        if named.apart and is_digest(data, start, end):
+            return None
+        if named.assigned and quote:
+            end = _end_of_list(data, start, end, quote, max(named.doubt, least_doubt))
+        return start, end, named.kind
+
+    def _value(self, data: bytes, at: int) -> tuple[int, bytes, int] | None:
+        """-> where the value begins of the match that ends at `at`, the quote before it, and the least doubt about it."""
+        named = self._named
+        if named.doubt >= 2:
+            start = at - named.least
+            if named.doubt == 4:
+                start = value_start(data, start)
+            return start, quote_before(data, start), 0
+        if not named.assigned:
+            return (at, b"", 0) if named.reach in _FROM_THERE else (*at_once(data, at), 0)
+        found = behind_name(data, at - 1)
+        if found and named.verb and not data[at - 1 : found[0]].strip(_BLANKS_AND_QUOTES):
+            return None
+        return found
+
+    def _believes(self, data: bytes, at: int, span: tuple[int, int], quote: bytes, least_doubt: int) -> bool:
+        """-> whether the value that stands there is a secret."""
+        named = self._named
+        value = data[slice(*span)]
+        doubt = max(named.doubt, least_doubt)
+        if is_secret(value, doubt, bool(quote)):
+            return True
+        in_prose = least_doubt > named.doubt == 0
+        if (in_prose or (doubt == 1 and _is_for_people(named.kind, value))) and is_chosen(value):
+            return True
+        if in_prose and quote and is_secret(value, 6, True):
+            return True
+        return doubt == 1 and named.assigned and may_be_chosen(data, at - 1, value)
 
     def begun_at(self, data: bytes, at: int) -> str:
         opens = _OPENS.match(data, at - 1) if self._opens else None
@@ -279,7 +290,7 @@ class _Unlisted(_Rule):
         begin = _word_start(data, end)
         word = data[begin:end]
         found = _UNLISTED.search(word) if b"_" in word or b"-" in word else None
-        if found is None or word.startswith(_MANGLED) or not is_scattered(found[1]):
+        if found is None or word.startswith(_NO_TOKEN) or not is_scattered(found[1]):
             return None
         return begin + found.start(), end, "token"
 
@@ -304,13 +315,14 @@ class _Opening(_Rule):
 
 
 _OF_WORDS = (ascii_letters + digits + "_-.~").encode()
+_FROM_THERE = ("login", "before", "address")  # reaches that look themselves for where the secret begins
 _BLANKS_AND_QUOTES = b" \t\"'`"
 _NEXT_OF_LIST = lazy_regex(rb"(\\{0,15}[\"']),[ \t]?(\\{0,15}[\"'])")
 _BECOMES = lazy_regex(rb"(\\{0,15}[\"']) -> (\\{0,15}[\"'])")
 _NAMES = lazy_regex(rb"\\{0,15}[\"'][ \t]?:")
 _MASKED = lazy_regex(rb"[xX*.]+|0+|[-_]+")  # put in the place of a token
 _UNLISTED = lazy_regex(UNLISTED_WHOLE.encode())
-_MANGLED = b"_Z"  # so begin the names of C++ functions
+_NO_TOKEN = (b"_Z", b"sha")  # so begin the names of C++ functions, and digests
 _TO_ITS_END = lazy_regex(rb"[^\s\"'<>`]{0,600}")
 _USER = lazy_regex(rb"([^\s/:@]*)(?::([^\s]*))?@")
 _PORT = lazy_regex(rb"\d{1,5}(?:[/?#]|$)")
@@ -326,13 +338,14 @@ _TO_HOST = lazy_regex(rb"[^\s\"'<>/?]{1,200}")
 _WORD_BEFORE = lazy_regex(
     rb"(?:\[[0-9;]{0,12}m)?([^\s\"'`/*#;(\[]{6,120})[\"'`]? (?:is|as) (?:the|your|my|our) [\w ]{5,12}\Z"
 )
-_PIPED = lazy_regex(rb"[\"']?[ \t]*\|([^\n]{0,200})")
+_PIPED = lazy_regex(rb"\\{0,3}[\"']?[ \t]*\|([^\n]{0,200})")
 _ASKS_FOR_A_PASSWORD = lazy_regex(rb"-stdin\b|sudo (?:-\w+ )*-\w*S|passwd|kinit|cryptsetup|wg pubkey")
 _MAY_ASK_FOR_ONE = lazy_regex(rb"stdin\b|login")
 _IN_PERCENT = lazy_regex(rb"((?:[^\s%\"'<>&]|%(?!40|2[fF])){1,200})%40")
 
 
-def _is_chosen_by_people(kind: str, value: bytes) -> bool:
+def _is_for_people(kind: str, value: bytes) -> bool:
+    """-> whether people may have chosen a secret of that kind, and not only drawn it by lot."""
     return kind == "password" or (kind == "secret" and b"-" not in value)  # secrets of Kubernetes have names of words
 
 
@@ -454,8 +467,11 @@ _REACHES = {
 }
 
 
-def _is_count(data: bytes, name: int, start: int, end: int) -> bool:
-    """-> whether a name in quotes has a number that is in none, as the words of a vocabulary have."""
+def _is_other(data: bytes, name: int, start: int, end: int, quote: bytes) -> bool:
+    """-> whether what stands behind a name is no value of it: a number in no quotes behind a name in quotes, as the words of
+    a vocabulary have, or the name of an object's next member."""
+    if quote:
+        return b"," in data[name - 1 : start] and _NAMES.match(data, end) is not None
     return end - start <= 6 and data[name - 1 : name] in (b'"', b"'") and data[start:end].isdigit()
 
 

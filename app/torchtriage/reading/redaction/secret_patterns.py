@@ -418,11 +418,12 @@ NAMED = (
     # What is asked of a server, and what is answered.
     Named("authorization", r"(?:proxy-)?authorization", "Authorization: ", assigned=True, reach="header"),
     Named("bearer-token", r"(?i)bearer(?: |%20)", "Bearer ", 6, 12),
+    Named("authorization", r"(?i)basic (?:auth )?", "auth_Basic ", 3, 16),
     Named("cookie", r"(?:set-)?cookie", "Cookie: ", assigned=True, reach="line"),
     Named("signature", r"(?i)[?&;](?:q-)?(?:signature|sign?)=", "?Signature=", 2, 16),
     Named("signature", r"(?i)x-(?:amz|goog|oss|tos|cos|obs)-(?:signature|security-token|credential)[=:]", "X-Amz-Signature=", 2, 16),
     Named("access-key-id", r"(?i)(?:access_?key_?id|q-ak)=", "OSSAccessKeyId=", 1, 12),
-    Named("token", r"(?i)[?&](?:access_token|api_?key|auth|token|key|code)=", "?key=", 2, 16),
+    Named("token", r"(?i)[?&](?:access_token|api_?key|authz?|token|key|code)=", "?key=", 2, 16),
     # What stands on command lines.
     Named("password", rf"mysql[\w.-]*{_OPTIONS}-p", "mysql -u root -p", reach="attached"),
     Named("password", rf"(?:sshpass|(?:un)?zip|twine|p4|mongo\w*|cqlsh|ipmi[\w-]+|racadm|sqlcmd|beeline){_OPTIONS}-[pP]{_NEXT}", "sshpass -p "),
@@ -501,6 +502,8 @@ NAMED = (
     Named("secret", r"(?i)(?:token|secret|api_?key|passw(?:or)?d)\(", 'config.setApiKey("', 2, 16),
     # The secret that belongs to an id of known form.
     Named("secret", rf"(?:AKIA|ASIA|LTAI|AKID|AKLT)\w{{12,60}}{_MARKS}", "ODPS('LTAI5tabcdefghijkl', '", 2, 30),
+    Named("secret", r"::add-mask::", "::add-mask::", 0, 4),
+    Named("webhook", r"(?:企业微信|钉钉|飞书|机器人)[^\n]{0,30}(?:key|token|secret)(?:[=:]|：) ?", "企业微信 key=", 2, 16),
     Named("secret", r"--from-literal=[\w.-]{1,80}=", "--from-literal=api=", 1),
     Named("secret", rf"configure{_NEXT}[\"']?set{_NEXT}[\"']?\w*(?:secret|key|token)\w*{_NEXT}", "aws configure set aws_secret_access_key ", 1),
     Named("secret", rf"(?:oss|obs|tos|odps)(?:util|cmd)\w*{_OPTIONS}-[kp](?:=|{_NEXT})", "ossutil config -k ", 1),

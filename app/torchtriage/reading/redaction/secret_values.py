@@ -28,7 +28,9 @@ _IS = (
 _CLOSES = (
     rb"(?:" + _QUOTE + rb"?(?:\[?\])?\)?|\*\*|[ \t]\[[^\]\n]{0,24}\]|[ \t]?\([^()\n:]{1,24}\))"
 )  # what a name may stand in, or a prompt's default
-_OPENS = rb"(?:(?:Some|Ok|Secret[A-Za-z]{0,10})?[(\[{]?[bBuUrRfF@$]{0,2}(?P<quote>" + _QUOTE + rb"))?"  # of a list or a tuple the first value
+_OPENS = (
+    rb"(?:(?:Some|Ok|Secret[A-Za-z]{0,10})?[(\[{]?[bBuUrRfF@$]{0,2}(?P<quote>" + _QUOTE + rb"))?"
+)  # of a list or a tuple the first value
 _COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\.{3,80}(?=[ \t]|\w))"
 _ASSIGNED = lazy_regex(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")" + _GAP + _OPENS)
 _VERB = rb"(?:is|was|(?:(?:is|was|has been|was) )?(?:re)?(?:set|changed) (?:to|as)):?"
@@ -155,7 +157,7 @@ _PATH = lazy_regex(
 # Names that end so, or are so called, tell of something that anybody may see.
 _OPEN_NAME = lazy_regex(
     rb"(?i)(?:pub(?:lic)?|gpg|pgp|primary|foreign|partition|cache|sort|bucket|schema|sequence|host|group|dedup\w*|idempotency"
-    rb"|object|store|experiment|trial|study|artifact|hash|lookup|index|lock|commit|content|file|blob|node|shard|graph|state|job|run|rdzv|session|dict|data)[_-]?"
+    rb"|object|store|experiment|trial|study|artifact|hash|lookup|index|lock|commit|content|file|blob|node|shard|graph|state|job|run|rdzv|session|dict|data|continuation|next|page|resume)[_-]?"
     rb"(?:key|token)$|(?:ids?|name|ur[il]|path|file|hash|type|audience|event|size|length|version|alias|endpoint|dir|count|sha"
     rb"|digest|revision|prefix|format|model|class|expiry|expires)$"
 )
