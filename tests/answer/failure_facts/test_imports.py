@@ -66,6 +66,27 @@ def test_a_package_whose_own_files_do_not_fit_is_damaged(
     assert (verdict.answer.case == "files-of-two-releases") == damaged
 
 
+@pytest.mark.parametrize(
+    ("module", "file", "damaged"),
+    [
+        ("accelerate.tracking.board", "accelerate/state.py", True),
+        ("accelerate.tracking.board", "trl/core.py", False),
+        ("accelerate", "accelerate/state.py", False),
+    ],
+)
+def test_a_package_that_lacks_a_module_of_its_own_is_damaged(
+    engine: Engine, module: str, file: str, damaged: bool
+) -> None:
+    lines = traceback(
+        f"ModuleNotFoundError: No module named '{module}'",
+        [("/job/train.py", 3, "<module>", "import accelerate"), (f"{SITE}/{file}", 9, "<module>", "from .tracking import board")],
+    )  # fmt: skip
+    verdict = engine.triage(from_bytes(text("W launcher starts 2 workers, world_size=2", lines)))
+    assert ("damaged_package" in {fact.name for fact in verdict.facts}) == damaged
+    assert verdict.answer is not None
+    assert (verdict.answer.case == "own-part-missing") == damaged
+
+
 def test_of_any_other_module_nothing_is_claimed(engine: Engine) -> None:
     found = facts(engine, "fastlib_kernels")
     assert (found["module"], "package" in found, "own_module" in found) == ("fastlib_kernels", False, False)

@@ -12,14 +12,15 @@ from torchtriage.lazy_regex import lazy_regex
 OWN_MODULES = "own-modules"  # the list of the vocabulary
 _MISSING = lazy_regex(r"No module named '?([A-Za-z_][\w.]*)")
 _LACKS_NAME = lazy_regex(r"^(?:cannot import name '\w+' from|module) '(\w+)[\w.]*'")
+_LACKS_MODULE = lazy_regex(r"^No module named '(\w+)\.[\w.]+'")
 _CIRCULAR = lazy_regex(r"partially initialized|circular import|unknown location")
 
 
 def missing_module(failure: Failure) -> Iterator[Fact]:
     """`module` that was not found; `package` by which pip installs it, where that is known, else `own_module` where a
     project of the user's own is likely: the module's first part is a folder above the script, or is called so;
-    `own_root` is the folder that holds that. `damaged_package` is a package of which one file asks another in vain for
-    a name."""
+    `own_root` is the folder that holds that. `damaged_package` is a package of which one file asks in vain for another,
+    or for a name in it."""
     yield from _damaged(failure)
     found = _MISSING.search(failure.raised.message if failure.raised else failure.finding.event.text)
     if found is None:
@@ -40,10 +41,11 @@ def missing_module(failure: Failure) -> Iterator[Fact]:
 
 def _damaged(failure: Failure) -> Iterator[Fact]:
     raised = failure.raised
-    found = _LACKS_NAME.search(raised.message) if raised and raised.frames else None
-    if raised is None or found is None or _CIRCULAR.search(raised.message):
+    if raised is None or _CIRCULAR.search(raised.message):
         return
-    if library_of(raised.frames[-1].file) == found[1]:
+    found = _LACKS_NAME.search(raised.message) or _LACKS_MODULE.search(raised.message)
+    files = [frame.file for frame in raised.frames if not frame.file.startswith("<frozen ")]
+    if found is not None and files and library_of(files[-1]) == found[1]:
         vocabulary = failure.reading.matcher.patterns.vocabulary
         yield failure.fact("damaged_package", package_of(vocabulary, found[1]) or found[1])
 
