@@ -73,6 +73,8 @@ ONE_LINE = frozenset(
      "PermissionError", "IsADirectoryError", "NotADirectoryError", "FileExistsError", "ConnectionResetError",
      "ConnectionRefusedError", "BrokenPipeError", "UnicodeDecodeError", "JSONDecodeError", "KeyboardInterrupt"}
 )  # fmt: skip
+# Types whose message goes on in indented lines: pydantic's, one for each field that is wrong.
+INDENTED = frozenset({"ValidationError"})
 MAYBE_WRAPPED = 60  # characters; a terminal or a chat may have separated so long a line
 RANK_LABEL = lazy_regex(r"\[rank\d+\]: $")  # that torch puts before each line of an uncaught exception
 # torch.distributed.checkpoint: each rank raises what went wrong on some, with their tracebacks below, marked (RANK 3).

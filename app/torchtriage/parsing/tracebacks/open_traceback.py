@@ -148,6 +148,8 @@ class Stream:
         if text[0] != " " or text.startswith(" Original exception:") or grammar.ITEM.match(text):  # the first: gloo's
             return True
         above = self.message[-1]
+        if self.type.rpartition(".")[2] in grammar.INDENTED:
+            return True
         return not above.strip() or above.rstrip().endswith((":", ",")) or above[:1] in " \t" or len(self.message) > 1
 
     @property
