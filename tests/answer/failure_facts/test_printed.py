@@ -129,3 +129,13 @@ def test_frames_of_compilers_and_of_windows_are_no_code_of_the_user(engine: Engi
         f'  File "{library}", line 30, in run\n    raise ValueError(text)\nValueError: a bolt is loose\n'
     )
     assert of_text(engine, raised)["where"] == "train.py:9"
+
+
+def test_the_port_of_a_host_is_no_value_of_its_name(engine: Engine) -> None:
+    message = (
+        "torch.distributed.DistNetworkError: The client socket has timed out after 600000ms while trying to connect to"
+        " (train-job-master-0, 23456)."
+    )
+    warned = "[W218 11:22:13.104 TCPStore.cpp:358] [c10d] TCP client failed to connect to train-job-master-0:23456 - timed out\n"
+    found = of_text(engine, warned + RAISED.format(code='dist.init_process_group("nccl")', message=message))
+    assert "printed_name" not in found

@@ -99,7 +99,8 @@ def _last(
             told = found.groupdict()
             value = next((told[kind] for kind in _KINDS if told.get(kind) is not None), "")
             usage = value == name.upper()  # [--local_rank LOCAL_RANK]
-            if value and not usage and "[redacted" not in value and not value.endswith(("...", "-")):
+            port = found[0].endswith(f":{value}") and value.isdecimal() and value in message  # master-0:29500
+            if value and not usage and not port and "[redacted" not in value and not value.endswith(("...", "-")):
                 values.setdefault(told["parent"] or "", _Printed(name, _plain(value), line))
         if values and shapes:
             break
