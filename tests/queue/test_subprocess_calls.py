@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -21,7 +22,7 @@ MIB = 1 << 20
 
 def make(offset: int) -> Callable[[str, Any], Any]:
     """-> what the tests ask of the other process."""
-    kept = bytearray()
+    kept, loaded = bytearray(), [offset]
 
     def do(what: str, value: Any = None) -> Any:
         match what:
@@ -29,6 +30,8 @@ def make(offset: int) -> Callable[[str, Any], Any]:
                 return value + offset
             case "pid":
                 return os.getpid()
+            case "searched for garbage":
+                return any(one is loaded for one in gc.get_objects())
             case "die":
                 os.kill(os.getpid(), value)
             case "exit":
@@ -55,6 +58,10 @@ def processes() -> Iterator[SubprocessPool]:
     opened = SubprocessPool(make, (1,), 2, 60, 512 * MIB)
     yield opened
     opened.close()
+
+
+def test_what_a_process_loaded_is_not_searched_for_garbage_in_each_call(processes: SubprocessPool) -> None:
+    assert processes.call("searched for garbage") is False
 
 
 def test_a_call_has_its_result_from_another_process_which_is_used_again(processes: SubprocessPool) -> None:

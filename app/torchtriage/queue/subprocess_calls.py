@@ -5,6 +5,7 @@ A process that dies or takes too long ends nothing but its own call, and the nex
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import pickle
@@ -26,6 +27,7 @@ _SPAWN = multiprocessing.get_context("spawn")  # a fork would copy the locks tha
 _START = 120  # seconds in which a new process must be ready
 _NICE = 10  # the owner, which answers people and senders, goes first
 _GONE = 5  # seconds in which a process that was told to end does
+_GARBAGE = 10_000  # objects made before the youngest are searched for garbage; Python's own 700 are a few lines of a log
 
 Make = Callable[..., Callable[..., Any]]
 
@@ -252,6 +254,9 @@ def _serve(line: Connection, make: Make, memory: int) -> None:
     if isinstance(function, Exception):
         line.send(function)
         return
+    # What was loaded stays until the end. To search all of it for garbage again and again took a tenth of each call.
+    gc.freeze()
+    gc.set_threshold(_GARBAGE)
     with suppress(EOFError, OSError):
         line.send(None)
         while True:
