@@ -22,7 +22,8 @@ from torchtriage.reading.text_encoding import decode_lines
 _SAMPLE = 200  # lines looked at to learn a file's labels
 _BELOW = 20  # lines below a traceback's head in which its first frame stands
 _MANY = 512  # lines that go on together
-_POSITION = partial(tuple.__new__, Position)  # Position's own way to make one takes three times as long.
+# The ways in which Position and Line are made themselves take three times as long.
+_POSITION, _LINE = partial(tuple.__new__, Position), partial(tuple.__new__, Line)
 
 
 def lines(
@@ -136,30 +137,41 @@ class _Reader:
         made: list[Line] = []
         templates, keys = self._templates, without_digits(texts)
         often = Counter(keys)
-        for position, text, key in zip(self._positions(first, len(texts)), texts, keys, strict=True):
-            if key in templates:
-                made.append(self._by_template(position, text, templates[key]))
-                continue
-            index = position[1] - self._above
-            # Most lines are what one writer printed in one line.
-            if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text or LOGFMT in text:
-                if self.learns and "Traceback (" in text:
-                    self._learn_label(
-                        strip_prefixes(text, self._known).text, texts[index - first + 1 : index - first + 1 + _BELOW]
-                    )
-                made += [self._line(index, *line) for line in self._records.lines(index, text)]
-                continue
-            shown = text[:LONGEST_TEXT]
-            origin = strip_prefixes(shown, self._known)
-            if ' File "' in shown and not origin.text.lstrip().startswith('File "'):
-                # Behind a label that is not known yet a frame can begin one that is learned later.
-                if self.learns:
-                    self._learn_label(origin.text, texts[index - first + 1 : index - first + 1 + _BELOW])
-                    origin = strip_prefixes(shown, self._known)
-            elif often[key] > 1 and (template := template_of(text, origin)) is not None:
-                templates[key] = template
-            made.append(self._line(index, index, shown, origin))
+        at = 0
+        while at < len(texts):
+            template = templates.get(keys[at])
+            if template is None:
+                made += self._read(first, texts, at, keys[at] if often[keys[at]] > 1 else None)
+                at += 1
+            elif template is PLAIN:
+                others = (other for other in range(at + 1, len(texts)) if templates.get(keys[other]) is not PLAIN)
+                end = next(others, len(texts))
+                made += self._plain(first + at, texts[at:end])
+                at = end
+            else:
+                made.append(self._by_template(first + at, texts[at], template))
+                at += 1
         return made
+
+    def _read(self, first: int, texts: Sequence[str], at: int, key: bytes | None) -> Iterable[Line]:
+        """-> the lines that a text is, one most often. `first` is the index of the first of `texts`; `key`: what
+        others without their digits are like it, which its template is kept for."""
+        index, text = first + at, texts[at]
+        # Most lines are what one writer printed in one line.
+        if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text or LOGFMT in text:
+            if self.learns and "Traceback (" in text:
+                self._learn_label(strip_prefixes(text, self._known).text, texts[at + 1 : at + 1 + _BELOW])
+            return [self._line(index, *line) for line in self._records.lines(index, text)]
+        shown = text[:LONGEST_TEXT]
+        origin = strip_prefixes(shown, self._known)
+        if ' File "' in shown and not origin.text.lstrip().startswith('File "'):
+            # Behind a label that is not known yet a frame can begin one that is learned later.
+            if self.learns:
+                self._learn_label(origin.text, texts[at + 1 : at + 1 + _BELOW])
+                origin = strip_prefixes(shown, self._known)
+        elif key is not None and (template := template_of(text, origin)) is not None:
+            self._templates[key] = template
+        return (self._line(index, index, shown, origin),)
 
     def _learn_label(self, head: str, below: Sequence[str]) -> None:
         """Learns the label of a traceback's first line, if no table knows it; `head` is bare of all others."""
@@ -173,23 +185,25 @@ class _Reader:
     def _number(self, index: int) -> int:
         return index if self._numbers is None else self._numbers[index - 1]
 
-    def _positions(self, first: int, many: int) -> Iterator[Position]:
-        """Yields the positions of so many lines; made all at once, as lines are many."""
-        above = self._above + first
-        return map(_POSITION, zip(repeat(self._file), range(above, above + many), strict=False))
-
-    def _by_template(self, position: Position, raw: str, template: Template) -> Line:
-        """-> a line whose template is known. Lines are many, and a tuple's own way to make one takes twice as long."""
-        number = position[1] - self._above
+    def _plain(self, index: int, texts: list[str]) -> Iterator[Line]:
+        """Yields lines that say nothing but their text, the first of which has this index. Made all at once, as they
+        are many: one by one they take three times as long."""
+        above = self._above + index
+        positions = map(_POSITION, zip(repeat(self._file), range(above, above + len(texts)), strict=False))
+        numbers: Sequence[int] = range(index, index + len(texts))
         if self._numbers is not None:
-            number = self._numbers[number - 1]
-        if template is PLAIN:
-            return tuple.__new__(Line, (number, raw, raw, position, *self._of_file))
+            numbers = self._numbers[index - 1 : index - 1 + len(texts)]
+        fields = zip(numbers, texts, texts, positions, *map(repeat, self._of_file), strict=False)
+        return map(_LINE, fields)
+
+    def _by_template(self, index: int, raw: str, template: Template) -> Line:
+        """-> a line whose template is known. Lines are many, and a tuple's own way to make one takes twice as long."""
         text, rank, time, stream = read_by(template, raw)
         file, its_rank, local_rank, host, _, prefix, *rest = self._of_file
         rank = its_rank if rank is None else rank
-        fields = (number, raw, text, position, file, rank, local_rank, host, time, prefix + stream, *rest)
-        return tuple.__new__(Line, fields)
+        position = _POSITION((self._file, self._above + index))
+        fields = (self._number(index), raw, text, position, file, rank, local_rank, host, time, prefix + stream, *rest)
+        return _LINE(fields)
 
     def _line(self, index: int, number: int, raw: str, origin: Origin) -> Line:
         file_origin = self._file_origin
@@ -209,4 +223,4 @@ class _Reader:
             pod or file_origin.pod,
             file_origin.node if node is None else node,
         )
-        return tuple.__new__(Line, fields)
+        return _LINE(fields)
