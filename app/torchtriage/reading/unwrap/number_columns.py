@@ -12,7 +12,8 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import Decode, Decoded, Decoder, Head, from_lines, numbered_lines
 
 # A line without numbers above one that begins with one; a rule may stand between them.
-_HEADED = lazy_regex(rb"(?m)^[^\d\n:=()\[\]{}\"']{8,400}$(?=\n(?:[ |+-]*-[ |+-]*\r?\n)?[ |]{0,20}\d)")
+# Its first line feed is searched for at memory speed; a `^` would be tried at each byte.
+_HEADED = lazy_regex(rb"\n([^\d\n:=()\[\]{}\"']{8,400})(?=\n(?:[ |+-]*-[ |+-]*\r?\n)?[ |]{0,20}\d)")
 _COUNTS = lazy_regex(r"(?i)(?:global_|trainer/)?(?:epoch|step|iter|iteration|batch|update)s?")
 _MEASURES = lazy_regex(
     r"(?i)(?:[\w./-]*[_./-])?(?:loss|acc|accuracy|top1|map|perplexity|ppl|bleu|wer|auc|f1|reward)(?:[_./-][\w./-]*)?"
@@ -34,9 +35,10 @@ class _Table(NamedTuple):
 
 
 def _recognise(head: Head) -> Decode | None:
-    for found in _HEADED.finditer(head.sample):
-        table = _table(found[0].decode("utf-8", "replace"))
-        rest = head.sample[found.end() + 1 : found.end() + 4000].decode("utf-8", "replace").split("\n")
+    sample = b"\n" + head.sample
+    for found in _HEADED.finditer(sample):
+        table = _table(found[1].decode("utf-8", "replace"))
+        rest = sample[found.end() + 1 : found.end() + 4000].decode("utf-8", "replace").split("\n")
         if table is not None and any(_row(table, line) for line in rest[: 1 + _RULE_LINES]):
             return _decode
     return None
