@@ -22,7 +22,7 @@ MIB = 1 << 20
 
 def make(offset: int) -> Callable[[str, Any], Any]:
     """-> what the tests ask of the other process."""
-    kept, loaded = bytearray(), [offset]
+    kept = bytearray()
 
     def do(what: str, value: Any = None) -> Any:
         match what:
@@ -30,8 +30,6 @@ def make(offset: int) -> Callable[[str, Any], Any]:
                 return value + offset
             case "pid":
                 return os.getpid()
-            case "searched for garbage":
-                return any(one is loaded for one in gc.get_objects())
             case "die":
                 os.kill(os.getpid(), value)
             case "exit":
@@ -49,6 +47,11 @@ def make(offset: int) -> Callable[[str, Any], Any]:
     return do
 
 
+def searched_for_garbage() -> Callable[[], bool]:
+    loaded = [object()]
+    return lambda: any(one is loaded for one in gc.get_objects())
+
+
 def refuse_to_start() -> Callable[..., Any]:
     raise UnreadableLog("no knowledge")
 
@@ -60,8 +63,12 @@ def processes() -> Iterator[SubprocessPool]:
     opened.close()
 
 
-def test_what_a_process_loaded_is_not_searched_for_garbage_in_each_call(processes: SubprocessPool) -> None:
-    assert processes.call("searched for garbage") is False
+def test_what_a_process_loaded_is_not_searched_for_garbage_in_each_call() -> None:
+    processes = SubprocessPool(searched_for_garbage, (), 1, 60, 512 * MIB)
+    try:
+        assert processes.call() is False
+    finally:
+        processes.close()
 
 
 def test_a_call_has_its_result_from_another_process_which_is_used_again(processes: SubprocessPool) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event
 
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, kept, tar, upload, with_triager
 from torchtriage.domain.incident import IncidentFilter, Job, State
@@ -60,6 +61,23 @@ def test_commands_are_filled_with_the_job_that_was_sent(service: Service, job: d
     assert verdict is not None
     assert verdict.root_cause is not None
     assert verdict.root_cause.checks[0].startswith(command)
+
+
+@pytest.mark.parametrize("job_id", [None, "4711"])
+def test_decisions_are_asked_for_only_where_the_job_is_known(service: Service, job_id: str | None) -> None:
+    """A backlog of logs without a job's id costs the database no question about decisions."""
+    incident_id, asked = sent(service, OUT_OF_MEMORY, job_id=job_id), list[str]()
+
+    def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        asked.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        triage_incident(service, incident_id)
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert any("FROM decisions" in statement for statement in asked) == (job_id is not None)
+    assert any("UPDATE incidents" in statement for statement in asked)
 
 
 def test_a_healthy_run_is_in_no_group(service: Service) -> None:

@@ -27,7 +27,7 @@ _SPAWN = multiprocessing.get_context("spawn")  # a fork would copy the locks tha
 _START = 120  # seconds in which a new process must be ready
 _NICE = 10  # the owner, which answers people and senders, goes first
 _GONE = 5  # seconds in which a process that was told to end does
-_GARBAGE = 10_000  # objects made before the youngest are searched for garbage; Python's own 700 are a few lines of a log
+_GARBAGE = 10_000  # objects that are made between two searches for garbage; Python's 700 are some lines of a log
 
 Make = Callable[..., Callable[..., Any]]
 

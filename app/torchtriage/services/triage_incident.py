@@ -88,7 +88,7 @@ def order_of(log: StoredLog, job: Job) -> Order:
 
 def _save(service: Service, incident_id: str, job: Job, triaged: Triaged, seconds: float) -> None:
     summary = replace(triaged.summary, gpu_hours=gpu_hours_lost(job, triaged.verdict))
-    found = NewVerdict(incident_id, triaged.verdict, summary)
+    found = NewVerdict(incident_id, triaged.verdict, summary, job.job_id)
     if _patiently(lambda: service.verdict_commits.put(found, partial(_keep, service)).result()):
         service.counters.triaged(summary, seconds)
 
@@ -99,10 +99,11 @@ def _keep(service: Service, found: list[NewVerdict]) -> list[bool]:
     now = datetime.now(UTC)
     with service.database.transaction(durable=False) as session:
         kept = verdicts.save(session, found, now, service.settled.is_set())
-        saved = [one.incident_id for one, was_kept in zip(found, kept, strict=True) if was_kept]
-        for incident_id in saved:
-            put_notices(session, service, incident_id)
-        grade_earlier(session, saved, now)
+        saved = [one for one, was_kept in zip(found, kept, strict=True) if was_kept]
+        for one in saved:
+            put_notices(session, service, one.incident_id)
+        # Only the attempts of a job whose id is known are told to be of one job.
+        grade_earlier(session, [one.incident_id for one in saved if one.job_id], now)
         return kept
 
 

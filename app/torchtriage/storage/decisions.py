@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
-from sqlalchemy import ColumnElement, Select, func, select, update
+from sqlalchemy import BindParameter, ColumnElement, Select, bindparam, func, select, update
 from sqlalchemy.orm import Session
 
 from torchtriage.domain.decision import (
@@ -119,12 +119,7 @@ def ungraded(session: Session, incident_ids: Sequence[str]) -> list[DecisionReco
     """-> the decisions of which nothing came yet, about other incidents of the jobs that these are of, or of jobs whose
     ids begin alike."""
     numbers = [number_of(incident_id) for incident_id in incident_ids]
-    query = _RECORDS.where(
-        DecisionRow.job_id.in_(select(IncidentRow.job_id).where(IncidentRow.number.in_(numbers))),
-        DecisionRow.grade.is_(None),
-        DecisionRow.incident_number.not_in(numbers),
-    )
-    return _records(session, query.order_by(DecisionRow.number))
+    return [_record(row, job_id) for row, job_id in session.execute(_UNGRADED, {"these": numbers})]
 
 
 def set_grade(session: Session, decision_id: str, grade: Grade, by_incident: str, at: datetime) -> None:
@@ -140,6 +135,14 @@ def _same_cluster(job: Job) -> ColumnElement[bool]:
 # An id of a job is cut in indexes; the whole one stands with the incident.
 _whole_job_id = IncidentRow.job["job_id"].as_string()
 _RECORDS = select(DecisionRow, _whole_job_id).join(IncidentRow, IncidentRow.number == DecisionRow.incident_number)
+
+_THESE: BindParameter[int] = bindparam("these", expanding=True)
+# Asked with every batch of verdicts, so made once.
+_UNGRADED = _RECORDS.where(
+    DecisionRow.job_id.in_(select(IncidentRow.job_id).where(IncidentRow.number.in_(_THESE))),
+    DecisionRow.grade.is_(None),
+    DecisionRow.incident_number.not_in(_THESE),
+).order_by(DecisionRow.number)
 
 
 def _key(job_id: str | None) -> str | None:

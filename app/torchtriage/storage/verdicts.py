@@ -42,11 +42,13 @@ _REMEMBER = insert(_EARLIER).from_select(
 
 @dataclass(frozen=True, slots=True)
 class NewVerdict:
-    """What a triage said about an incident, and what of that is filtered, grouped and searched by."""
+    """What a triage said about an incident, what of that is filtered, grouped and searched by, and the id of the job
+    that it is of, if it has one."""
 
     incident_id: str
     verdict: Verdict
     summary: VerdictSummary
+    job_id: str | None = None
 
 
 def save(session: Session, found: Sequence[NewVerdict], triaged_at: datetime, settled: bool = True) -> list[bool]:
