@@ -12,7 +12,7 @@ from torchtriage.knowledge.accept_expectations import accepted
 from torchtriage.knowledge.checks import problems
 from torchtriage.knowledge.cut_example import cut_example
 from torchtriage.knowledge.loader import load
-from torchtriage.knowledge.new_entry import Sample, draft, failure, new_case, path_of, with_case
+from torchtriage.knowledge.new_entry import Sample, case_name, failure, new_case, new_entry, path_of, with_case
 from torchtriage.knowledge.proposed_sign import LONGEST, proposed_sign
 from torchtriage.reading.sources import from_bytes
 
@@ -43,7 +43,8 @@ def test_a_new_entry_goes_to_the_last_folder(tmp_path: Path) -> None:
 def test_a_draft_is_an_entry_that_says_what_is_left(message: str | None, tmp_path: Path) -> None:
     path = path_of("new.entry", [tmp_path])
     path.parent.mkdir()
-    path.write_text(draft("new.entry", message), encoding="utf-8")
+    case = case_name(message) if message else "some-case"
+    path.write_text(new_entry("new.entry", case, Sample(message) if message else None), encoding="utf-8")
     knowledge = load([tmp_path])
     if message:
         assert knowledge.entries["new.entry"].cases[0].example == message

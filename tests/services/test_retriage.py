@@ -12,6 +12,7 @@ from sqlalchemy import text
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, upload
 from torchtriage.answer.explain_match import Why
 from torchtriage.domain.access import Change
+from torchtriage.domain.draft import Draft, DraftCheck
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.domain.incident import Job, State, VerdictKey
 from torchtriage.errors import TriageError
@@ -62,6 +63,9 @@ class Wiser:
 
     def why(self, order: Order, entry: str) -> Why:
         return self._triager.why(order, entry)
+
+    def check_draft(self, draft: Draft, taken: tuple[str, ...] = ()) -> DraftCheck:
+        return self._triager.check_draft(draft, taken)
 
     def warm(self) -> None: ...
 

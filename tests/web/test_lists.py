@@ -431,13 +431,12 @@ def test_the_unexplained_come_with_their_line_and_a_draft(client: TestClient, se
     page = client.get("/unexplained").text
     assert "widgets.WidgetError: gear &lt;b&gt;jammed&lt;/b&gt;" in page
     assert "cuda.oom" not in page
-    address = re.search(r'href="(/unexplained/\d+)"', page)
+    address = re.search(r'href="(/drafts/new\?group=\d+)"', page)
     assert address is not None
     draft = client.get(address[1]).text
-    assert "id: new.widget-error" in draft
-    assert "sign: &#39;" in draft
-    assert "^J" not in draft  # the lines stay lines
-    assert client.get("/unexplained/999").status_code == 404
+    assert 'value="new.widget-error"' in draft
+    assert "WidgetError: gear &lt;b&gt;jammed&lt;/b&gt;" in draft
+    assert client.get("/drafts/new?group=999").status_code == 404
 
 
 def test_the_dashboard_counts_what_failed(client: TestClient, service: Service) -> None:

@@ -291,7 +291,7 @@ def test_no_secret_is_answered(place: Place, way: str) -> None:
         f"/incidents/{incident}/log.txt",
         f"/incidents/{incident}/log.txt?line=1-100",
         f"/groups/{group}",
-        f"/unexplained/{group}",
+        f"/drafts/new?group={group}",
     ]
     for address in addresses:
         answer = place.client.get(address, headers={"accept": "text/html"})

@@ -287,9 +287,12 @@ def test_what_nothing_explains_leads_to_what_is_alike_and_to_a_draft(client: Tes
     found = re.search(r'href="(/knowledge\?q=[^"]+)"', page)
     assert found is not None
     assert client.get(found[1]).status_code == 200
-    draft = re.search(r'href="(/unexplained/\d+)"', page)
+    draft = re.search(r'href="(/drafts/new\?incident=\d+)"', page)
     assert draft is not None
-    assert "WidgetJammed" in client.get(draft[1]).text
+    form = client.get(draft[1]).text
+    assert "WidgetJammed" in form
+    assert "&lt;script&gt;alert(&#39;owned&#39;)&lt;/script&gt;" in form
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", form)
 
 
 def test_what_a_log_does_not_tell_takes_no_room(client: TestClient) -> None:

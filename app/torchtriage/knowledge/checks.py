@@ -71,6 +71,31 @@ def check(
     `folders` are those that `knowledge` was loaded from; what is compiled is kept in `cache`.
     """
     entries = [entry for entry in knowledge.entries.values() if not only or entry.id in only]
+    found, proof = _found(knowledge, entries, cache)
+    told = sorted({_told(problem, folders) for problem in found}, key=_sorted_by)
+    signs = [(entry, place) for entry in entries for place, _ in _signs(entry)]
+    return Report(
+        problems=[text for text, lesser in told if not lesser],
+        warnings=[text for text, lesser in told if lesser],
+        entries=len(entries),
+        cases=sum(len(entry.cases) for entry in entries),
+        in_cases=sum(place[0] == "cases" for _, place in signs),
+        without_case=sum(place[0] == "signs" for _, place in signs),
+        unproved=[text for text, _ in sorted((_told(problem, folders) for problem in proof.unproved), key=_sorted_by)],
+        answers={key: verdict.answer for key, verdict in proof.spoken.items() if verdict.answer},
+    )
+
+
+def problems_of(
+    knowledge: KnowledgeBase, entry: Entry, cache: Path | None
+) -> tuple[list[Problem], dict[tuple[str, str], Verdict]]:
+    """-> what is wrong with one entry of the base, with the places; and what was said of the examples of its cases, by
+    entry and case."""
+    found, proof = _found(knowledge, [entry], cache)
+    return found, proof.spoken
+
+
+def _found(knowledge: KnowledgeBase, entries: Sequence[Entry], cache: Path | None) -> tuple[list[Problem], _Proof]:
     refused = [problem for entry in entries for problem in _refused_by_re2(entry)]
     found = [problem for entry in entries for problem in _of_one(entry, knowledge.entries)]
     facts = frozenset(known_slots(knowledge.vocabulary))
@@ -83,18 +108,7 @@ def check(
             found += [problem for entry in entries for problem in _refused_by_hyperscan(entry)]
         else:
             found += proof.problems
-    told = sorted({_told(problem, folders) for problem in found}, key=_sorted_by)
-    signs = [(entry, place) for entry in entries for place, _ in _signs(entry)]
-    return Report(
-        problems=[text for text, lesser in told if not lesser],
-        warnings=[text for text, lesser in told if lesser],
-        entries=len(entries),
-        cases=sum(len(entry.cases) for entry in entries),
-        in_cases=sum(place[0] == "cases" for _, place in signs),
-        without_case=sum(place[0] == "signs" for _, place in signs),
-        unproved=[text for text, _ in sorted((_told(problem, folders) for problem in proof.unproved), key=_sorted_by)],
-        answers=proof.answers,
-    )
+    return found, proof
 
 
 def problems(knowledge: KnowledgeBase, folders: Sequence[Path] = (BUILT_IN,)) -> list[str]:
@@ -133,7 +147,7 @@ class _Proof:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
         self.unproved: list[Problem] = []
-        self.answers: dict[tuple[str, str], Answer] = {}
+        self.spoken: dict[tuple[str, str], Verdict] = {}
 
     @classmethod
     def of(cls, knowledge: KnowledgeBase, entries: Sequence[Entry], cache: Path | None) -> _Proof:
@@ -169,8 +183,8 @@ class _Proof:
             verdicts = {example: read(example) for example in (case.example, *case.other_examples) if example}
             yield from of_examples(entry, number, verdicts)
             said += [verdict.root_cause.words for verdict in verdicts.values() if verdict.root_cause]
-            if case.example and (answer := verdicts[case.example].answer):
-                self.answers[entry.id, case.id] = answer
+            if case.example and verdicts[case.example].answer:
+                self.spoken[entry.id, case.id] = verdicts[case.example]
         for place, pattern in _shown_by(entry):
             if not any(shows(words, pattern) for words in said):
                 yield Problem(entry, place, f"no example of this entry shows {pattern!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from torchtriage.errors import BadInput
 from torchtriage.reading.blocks import blocks
@@ -11,7 +11,7 @@ from torchtriage.reading.prefixes.strip import Origin, learn_labels, strip_prefi
 from torchtriage.reading.redaction.redact import redact
 from torchtriage.reading.sources import Run
 
-_BEFORE, _AFTER = 400, 60  # lines that are looked at; ranks write at the same time
+BEFORE, AFTER = 400, 60  # lines that are looked at; ranks write at the same time
 _MOST = 40  # lines of an example
 _HEAD = 5  # of them those that a long one begins with
 _TRACEBACK = "Traceback (most recent call last)"
@@ -25,24 +25,30 @@ def cut_example(run: Run, file: str | None, number: int) -> tuple[str, str]:
 
     Raises BadInput where the log has no such line, UnreadableLog where it can't be read.
     """
-    before: deque[str] = deque(maxlen=_BEFORE)
+    before: deque[str] = deque(maxlen=BEFORE)
     after: list[str] = []
     sample: list[str] = []
     line = None
     for at, text in enumerate(_lines(run, file), 1):
-        if len(sample) < _BEFORE:
+        if len(sample) < BEFORE:
             sample.append(text)
         if at < number:
             before.append(text)
         elif at == number:
             line = text
-        elif at <= number + _AFTER:
+        elif at <= number + AFTER:
             after.append(text)
         else:
             break
     if line is None:
         raise BadInput(f"{run.name} has no line {number}")
-    labels = learn_labels(sample)
+    return cut(sample, before, line, after)
+
+
+def cut(sample: Iterable[str], before: Iterable[str], line: str, after: Iterable[str]) -> tuple[str, str]:
+    """-> the same of lines that were read: the file's first ones, which tell how its lines are labelled, BEFORE lines
+    before the one that is meant, and AFTER behind it."""
+    labels = learn_labels(list(sample))
     own = strip_prefixes(line, labels)
     above = [(text, strip_prefixes(text, labels)) for text in before]
     below = [(text, strip_prefixes(text, labels)) for text in after]

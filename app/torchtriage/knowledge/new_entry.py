@@ -60,6 +60,11 @@ def file_of(entry: str, folders: Sequence[Path]) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
+def is_entry_id(entry: str) -> bool:
+    """-> whether an entry can have this id."""
+    return _NAME.fullmatch(entry) is not None
+
+
 def name_for(failed: str) -> str:
     """-> a name for an entry that is yet to be thought about, from the message that it is to match."""
     kind = re.match(r"[\w.]+", failed)
@@ -103,11 +108,6 @@ def checked_case(case: str) -> str:
     return case
 
 
-def draft(entry: str, failed: str | None) -> str:
-    """-> the YAML of a new entry; `failed` is a message that it must match."""
-    return new_entry(entry, case_name(failed) if failed else "some-case", Sample(failed) if failed else None)
-
-
 def new_entry(entry: str, case: str, sample: Sample | None) -> str:
     """-> the YAML of a new entry with one case."""
     return f"""\
@@ -148,7 +148,7 @@ def new_case(case: str, sample: Sample | None) -> str:
         "        # run: 'a command, which may have slots'",
         "    retry: no  # does a rerun of the same job help? yes, no or once",
         "    source: 'TODO the package with its version and the file, or a document with its date'",
-        *_example(sample.example or sample.message),
+        *block_text("example", sample.example or sample.message),
         "    expect: 'TODO kb check --accept writes it'",
     ]
     return "\n".join(lines) + "\n"
@@ -208,13 +208,13 @@ def end_of(lines: Sequence[str], node: yaml.Node) -> int:
     return at
 
 
-def _example(example: str) -> list[str]:
-    """-> the key with its text: as a block, whose lines stay as they are, where YAML can hold them so."""
+def block_text(key: str, example: str) -> list[str]:
+    """-> a key of a case with its text: as a block, whose lines stay as they are, where YAML can hold them so."""
     text = example.strip("\n").rstrip()
     if not all(char.isprintable() or char in "\n\t" for char in text):
-        return [f"    example: {_quoted(text)}"]
+        return [f"    {key}: {_quoted(text)}"]
     mark = "|2-" if text.startswith((" ", "\t")) else "|-"
-    return [f"    example: {mark}", *(f"      {line.rstrip()}" if line.strip() else "" for line in text.split("\n"))]
+    return [f"    {key}: {mark}", *(f"      {line.rstrip()}" if line.strip() else "" for line in text.split("\n"))]
 
 
 def _listed(values: Mapping[str, str]) -> list[str]:

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from torchtriage.answer.explain_match import Why
+from torchtriage.domain.draft import Draft, DraftCheck
 from torchtriage.domain.entry import KnowledgeBase, Language
 from torchtriage.domain.incident import VerdictKey, VerdictSummary
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
 from torchtriage.errors import TriageError
 from torchtriage.knowledge.cache import cache_folder
+from torchtriage.knowledge.drafted_entry import check_draft
 from torchtriage.queue.subprocess_calls import LARGE, CallFailed, Killed, Make, SubprocessPool, result_or_error
 from torchtriage.reading.sources import LogFile, Run
 from torchtriage.settings import Settings
@@ -73,6 +75,11 @@ class Triager(Protocol):
         """-> why an entry did or did not match. Raises what `run` does."""
         ...
 
+    def check_draft(self, draft: Draft, taken: tuple[str, ...] = ()) -> DraftCheck:
+        """-> what the checks of the knowledge base say of a draft, which may not have one of the ids that are `taken`.
+        Raises CallFailed, Interrupted."""
+        ...
+
     def warm(self) -> None:
         """Gets ready, so that the first run does not wait for that."""
         ...
@@ -111,6 +118,9 @@ class InProcess:
 
     def why(self, order: Order, entry: str) -> Why:
         return self._engine.why(_run(self._blobs, order), entry)
+
+    def check_draft(self, draft: Draft, taken: tuple[str, ...] = ()) -> DraftCheck:
+        return check_draft(draft, self._knowledge, drafts_cache(), taken)
 
     def warm(self) -> None:
         pass  # it is ready
@@ -151,6 +161,9 @@ class InProcesses:
     def why(self, order: Order, entry: str) -> Why:
         return cast(Why, self._call("why", order, entry))
 
+    def check_draft(self, draft: Draft, taken: tuple[str, ...] = ()) -> DraftCheck:
+        return cast(DraftCheck, self._call("check_draft", draft, taken))
+
     def _call(self, *arguments: Any) -> Any:
         """Calls once more, alone, where the process was killed: what took the memory may have been another's log."""
         try:
@@ -170,6 +183,11 @@ class InProcesses:
 
     def close(self) -> None:
         self._processes.close()
+
+
+def drafts_cache() -> Path:
+    """-> where the compiled patterns of drafts are kept: there are many, and none may push out those in use."""
+    return cache_folder() / "drafts"
 
 
 def summary_of(verdict: Verdict, knowledge: KnowledgeBase) -> VerdictSummary:

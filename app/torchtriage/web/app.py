@@ -27,7 +27,18 @@ from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
 from torchtriage.web import client_download, errors, pages, slack
-from torchtriage.web.api import attribution, changes, decisions, groups, health, incidents, knowledge, stats, triage
+from torchtriage.web.api import (
+    attribution,
+    changes,
+    decisions,
+    drafts,
+    groups,
+    health,
+    incidents,
+    knowledge,
+    stats,
+    triage,
+)
 from torchtriage.web.api.request_spool import Spools
 from torchtriage.web.api.upload_lanes import Intake
 from torchtriage.web.authentication import needs
@@ -104,7 +115,7 @@ def _routes() -> list[BaseRoute]:
     and answers when it is first asked for, which takes a fifth of a second for all."""
     every = APIRouter()
     every.routes.append(incidents.SubmitRoute())  # before FastAPI's own, below
-    for part in (incidents, triage, decisions, attribution, groups, stats, changes, health):
+    for part in (incidents, triage, decisions, drafts, attribution, groups, stats, changes, health):
         every.include_router(part.router, dependencies=[Depends(refuse_cross_site)])
     for router in (metrics, slack.router, client_download.router, mcp.router):
         every.include_router(router)

@@ -4,6 +4,7 @@ from torchtriage.storage.tables.access import ChangeRow, TokenRow
 from torchtriage.storage.tables.base import Base, Moment, Number
 from torchtriage.storage.tables.counts import CountRow, HostCountRow, ViewRow
 from torchtriage.storage.tables.decisions import DecisionRow
+from torchtriage.storage.tables.drafts import DraftRow
 from torchtriage.storage.tables.groups import (
     FingerprintRow,
     GoneGroupRow,
@@ -20,6 +21,7 @@ __all__ = [
     "ChangeRow",
     "CountRow",
     "DecisionRow",
+    "DraftRow",
     "EarlierVerdictRow",
     "ExplanationRow",
     "FeedbackRow",

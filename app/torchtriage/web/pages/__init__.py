@@ -18,6 +18,7 @@ from torchtriage.web.pages import (
     connect,
     dashboard,
     decisions,
+    drafts,
     entry,
     exports,
     filter_values,
@@ -47,7 +48,8 @@ from torchtriage.web.security import refuse_cross_site
 router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site)])
 # Some addresses have a name where others have an id, so an order that matters: lists before their items.
 _PARTS = (home, incidents, exports, filter_values, bulk, compare, incident, log, log_download, groups, group,
-          unexplained, dashboard, decisions, hosts, retriage, settings, api_reference, palette, connect)  # fmt: skip
+          unexplained, drafts, dashboard, decisions, hosts, retriage, settings, api_reference, palette,
+          connect)  # fmt: skip
 for _part in (*_PARTS, knowledge, entry):
     router.include_router(_part.router, dependencies=[Depends(needs(Permission.READ))])
 router.include_router(login.router)

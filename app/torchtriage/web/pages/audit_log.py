@@ -10,7 +10,7 @@ from torchtriage.domain.access import Change
 from torchtriage.domain.entry import Language
 from torchtriage.web.pages.translations import catalogue, word
 
-_WITH_PAGES = ("incident", "group")
+_WITH_PAGES = ("incident", "group", "draft")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +37,5 @@ def _line(change: Change, lang: Language) -> ChangeLine:
         change.by,
         word(lang, did) if did in catalogue() else change.action,
         word(lang, thing, name=name) if thing in catalogue() else change.subject,
-        f"/{kind}s/{name}" if name and kind in _WITH_PAGES and change.action != "forget" else None,
+        f"/{kind}s/{name}" if name and kind in _WITH_PAGES and change.action not in ("forget", "remove") else None,
     )

@@ -1,4 +1,4 @@
-"""`/unexplained`: failures that no entry names, the heaviest first, and the draft of an entry for each."""
+"""`/unexplained`: failures that no entry names, the heaviest first, each with a link to draft its entry."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 from fastapi import APIRouter, Request, Response
 
-from torchtriage.domain.group import Group, GroupFilter, GroupOrder, GroupStatus
+from torchtriage.domain.group import GroupFilter, GroupOrder, GroupStatus
 from torchtriage.domain.incident import Incident
-from torchtriage.errors import NotFound
-from torchtriage.knowledge.new_entry import draft, name_for
-from torchtriage.services.groups import latest_incidents, list_groups, read_group
+from torchtriage.services.groups import latest_incidents, list_groups
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.pages.groups import ORDERS, Choice
 from torchtriage.web.pages.language import language
@@ -43,16 +41,6 @@ class UnexplainedPage:
     newer: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class DraftPage:
-    """The YAML of a new entry; `path` is where it belongs in a folder of entries."""
-
-    item: GroupItem
-    entry: str
-    path: str
-    yaml: str
-
-
 @router.get("/unexplained")
 def unexplained(request: Request, service: ServiceDep) -> Response:
     sort = value(request, "sort")
@@ -72,33 +60,6 @@ def unexplained(request: Request, service: ServiceDep) -> Response:
         newer=address("/unexplained", asked | {"cursor": found.previous}) if found.previous else None,
     )
     return render(request, "unexplained.html", page)
-
-
-@router.get("/unexplained/{group_id}")
-def entry_for(request: Request, service: ServiceDep, group_id: str) -> Response:
-    """The draft of an entry that would explain a group."""
-    group = read_group(service, group_id)
-    failed = _failed(service, group)
-    entry = name_for(failed)
-    page = DraftPage(
-        item=group_item(group, service.knowledge, language(request)),
-        entry=entry,
-        path=f"{entry.replace('.', '/', 1)}.yaml",
-        yaml=draft(entry, failed),
-    )
-    return render(request, "draft.html", page)
-
-
-def _failed(service: ServiceDep, group: Group) -> str:
-    known = latest_incidents(service, [group.id]).get(group.id)
-    root = known.root_cause if known else None
-    if root and root.exception:
-        message = root.exception.message.strip()
-        return f"{root.exception.type}: {message}" if message else root.exception.type
-    words = root.evidence[0].text if root and root.evidence else group.signature
-    if not words:
-        raise NotFound("the group has no incident to draft an entry from", group=group.id)
-    return words.strip()
 
 
 def _unexplained_group(item: GroupItem, latest: Incident | None) -> UnexplainedGroup:

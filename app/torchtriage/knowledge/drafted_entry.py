@@ -1,0 +1,178 @@
+"""A draft of the page as an entry: what was typed in; its YAML, and the problems that `kb check` would find, out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from torchtriage.answer.answer_text import said
+from torchtriage.answer.templates import filled
+from torchtriage.domain.draft import Draft, DraftCheck, DraftStep, FieldProblem
+from torchtriage.domain.entry import Entry, KnowledgeBase, Text
+from torchtriage.domain.verdict import Verdict
+from torchtriage.knowledge.case_checks import LEFT
+from torchtriage.knowledge.checks import problems_of
+from torchtriage.knowledge.new_entry import block_text, case_name, is_entry_id, single_quoted
+from torchtriage.knowledge.schema import EntryForm
+from torchtriage.knowledge.yaml_positions import Loader
+
+_ADVICE = {"no": "fix-first", "yes": "retry", "once": "retry"}
+_ONE_FIELD = {"id": "entry", "area": "entry", "kind": "kind", "owner": "owner", "examples": "near_miss"}
+_OF_CASE = {"sign": "sign", "search_in": "search_in", "example": "example", "retry": "retry", "source": "source"}
+_MISSING = "this is missing"
+_NO_CHINESE = "no Chinese yet; readers get the English"
+
+
+def yaml_of(draft: Draft, expect: Text | None = None) -> str:
+    """-> the entry's file. What is not typed yet says TODO; `expect` is what the case says about its example."""
+    area = draft.entry.partition(".")[0]
+    lines = [f"id: {draft.entry or LEFT}", f"kind: {draft.kind}", "title:", *_text(draft.title_en, draft.title_zh, 2)]
+    lines += [f"area: {area or LEFT}", f"owner: {draft.owner}", "cases:"]
+    lines += [f"  - id: {_case(draft)}", f"    sign: {_scalar(draft.sign)}", f"    search_in: {draft.search_in}"]
+    lines += ["    says:", *_text(draft.says_en, draft.says_zh, 6)]
+    steps = _steps(draft)
+    lines += ["    do:"] if steps else []
+    for _, step in steps:
+        first, *others = _text(step.en, step.zh, 8)
+        lines += [f"      - {first.strip()}", *others]
+        lines += [f"        run: {single_quoted(step.run)}"] if step.run else []
+    lines += [f"    retry: {draft.retry}", f"    source: {_scalar(draft.source)}"]
+    lines += block_text("example", draft.example or LEFT)
+    if expect is not None:
+        lines += ["    expect:", f"      en: {single_quoted(expect.en)}"]
+        lines += [f"      zh: {single_quoted(expect.zh)}"] if expect.zh else []
+    lines += [f"action: {{advice: {_ADVICE[draft.retry]}, retry: {draft.retry}}}", "examples:"]
+    lines += [f"  no_match: [{single_quoted(draft.near_miss) if draft.near_miss else ''}]"]
+    return "\n".join(lines) + "\n"
+
+
+def entry_of(draft: Draft, expect: Text | None = None) -> Entry:
+    """-> the entry that a sound draft is. Raises ValidationError where its form is not an entry's."""
+    form = EntryForm.model_validate(yaml.load(yaml_of(draft, expect), Loader=Loader))
+    return form.build(f"{draft.entry.replace('.', '/', 1)}.yaml", ())
+
+
+def with_entry(knowledge: KnowledgeBase, entry: Entry) -> KnowledgeBase:
+    """-> the knowledge base with one more entry, or with it in the place of the one of its id. The digest tells no more
+    than the signs: what is compiled for them serves whatever the entry says."""
+    signs = "\0".join(repr(sign) for sign in entry.signs)
+    digest = hashlib.sha256("\0".join([knowledge.digest, entry.id, signs]).encode()).hexdigest()
+    return replace(knowledge, entries={**knowledge.entries, entry.id: entry}, digest=f"sha256:{digest}")
+
+
+def check_draft(draft: Draft, knowledge: KnowledgeBase, cache: Path | None, taken: Collection[str] = ()) -> DraftCheck:
+    """-> what `kb check` would say of the draft beside the entries of `knowledge`, each at its field, and what the
+    draft says about its example. `taken` are the ids that it may not have."""
+    problems = list(_own_problems(draft, taken))
+    if not draft.sign:
+        return DraftCheck(tuple(problems))  # nothing can be proved yet
+    if "entry" in _fields(problems):
+        draft = replace(draft, entry="new.draft")  # so that all else is looked at
+    if not _steps(draft):
+        draft = replace(draft, steps=(DraftStep(LEFT),))
+    try:
+        entry = entry_of(draft)
+    except ValidationError as error:
+        told = (FieldProblem(_field(draft, found["loc"]), found["msg"]) for found in error.errors(include_url=False))
+        return DraftCheck((*problems, *(problem for problem in told if problem.field not in _fields(problems))))
+    found, spoken = problems_of(with_entry(knowledge, entry), entry, cache)
+    for problem in found:
+        field = _field(draft, problem.place)
+        if "expect" in problem.place:
+            continue  # who reads the sentence in the page accepts it
+        if problem.lesser and field.endswith(("_en", "_zh")):
+            continue  # the Chinese that is missing, which is told already
+        if field not in _fields(problems) or LEFT not in problem.text:
+            text = problem.text.removeprefix(f"case {_case(draft)}: ")
+            problems.append(FieldProblem(field, text, problem.lesser))
+    verdict = spoken.get((entry.id, _case(draft)))
+    return replace(_said(entry, verdict) if verdict else DraftCheck(), problems=tuple(problems))
+
+
+def _said(entry: Entry, verdict: Verdict) -> DraftCheck:
+    """-> what the entry's case says in a verdict, in both languages; nothing where it does not speak there."""
+    case, answer, root = entry.cases[0], verdict.answer, verdict.root_cause
+    if answer is None or root is None or answer.case != case.id or case.says.en == LEFT:
+        return DraftCheck()
+    chinese = said(answer, root, entry, verdict.run.versions_inferred | verdict.run.versions, "zh")
+    own = filled(case.says.zh, answer.values) if case.says.zh else None
+    says = Text(filled(case.says.en, answer.values) or answer.says, own or "")
+    both = zip_longest(answer.steps, chinese.steps)  # a slot that only one language fills leaves that step out
+    return DraftCheck((), says, tuple(Text(one.do if one else "", other.do if other else "") for one, other in both))
+
+
+def _own_problems(draft: Draft, taken: Collection[str]) -> Iterator[FieldProblem]:
+    """Yields what an entry's file could not even say."""
+    if not draft.entry:
+        yield FieldProblem("entry", _MISSING)
+    elif not is_entry_id(draft.entry):
+        yield FieldProblem("entry", "use area.name in lower-case letters, digits and hyphens")
+    elif draft.entry in taken:
+        yield FieldProblem("entry", "an entry with this id exists already")
+    missing = [name for name in ("title_en", "sign", "says_en", "source", "example") if not getattr(draft, name)]
+    yield from (FieldProblem(name, _MISSING) for name in missing)
+    for number, step in enumerate(draft.steps, 1):
+        if not step.en and (step.zh or step.run):
+            yield FieldProblem(f"step{number}_en", _MISSING)
+    yield from (FieldProblem(f"{name}_zh", _NO_CHINESE, True) for name, en, zh in _pairs(draft) if en and not zh)
+    if not _steps(draft):
+        yield FieldProblem("step1_en", "at least one step is needed")
+
+
+def _pairs(draft: Draft) -> list[tuple[str, str, str]]:
+    """-> the texts that both languages have, with their names in the form."""
+    steps = [(f"step{number}", step.en, step.zh) for number, step in enumerate(draft.steps, 1)]
+    return [("title", draft.title_en, draft.title_zh), ("says", draft.says_en, draft.says_zh), *steps]
+
+
+def _fields(problems: list[FieldProblem]) -> set[str]:
+    return {problem.field for problem in problems}
+
+
+def _field(draft: Draft, place: tuple[Any, ...]) -> str:
+    """-> the field of the form for a place in the entry's file."""
+    match place:
+        case ("title", *inner):
+            return f"title_{_lang(inner)}"
+        case ("cases", 0, "says", *inner):
+            return f"says_{_lang(inner)}"
+        case ("cases", 0, "do", int(number), *inner):
+            steps = _steps(draft)
+            typed = steps[number][0] if number < len(steps) else 1
+            return f"step{typed}_{'run' if inner[:1] == ['run'] else _lang(inner)}"
+        case ("cases", 0, "do", *_) | ():
+            return "step1_en"
+        case ("cases", 0, str(key), *_) if key in _OF_CASE:
+            return _OF_CASE[key]
+        case (str(key), *_) if key in _ONE_FIELD:
+            return _ONE_FIELD[key]
+    return "sign"
+
+
+def _lang(inner: list[Any]) -> str:
+    return "zh" if inner[:1] == ["zh"] else "en"
+
+
+def _steps(draft: Draft) -> list[tuple[int, DraftStep]]:
+    """-> the steps that are typed, with their numbers in the form."""
+    return [(number, step) for number, step in enumerate(draft.steps, 1) if step != DraftStep()]
+
+
+def _case(draft: Draft) -> str:
+    return case_name((draft.example.strip().splitlines() or [""])[-1])
+
+
+def _text(en: str, zh: str, margin: int) -> list[str]:
+    lines = [f"{' ' * margin}en: {_scalar(en)}"]
+    return [*lines, f"{' ' * margin}zh: {single_quoted(zh)}"] if zh else lines
+
+
+def _scalar(text: str) -> str:
+    return single_quoted(text) if text else LEFT

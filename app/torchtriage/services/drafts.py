@@ -1,0 +1,158 @@
+"""Entries that people write in the page: proposed from a failure, checked, and kept, whole or not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from torchtriage.domain.access import Change
+from torchtriage.domain.draft import Draft, DraftCheck, DraftStep, Proposal, StoredDraft
+from torchtriage.domain.incident import Incident
+from torchtriage.domain.json_form import fields_form
+from torchtriage.domain.verdict import Evidence
+from torchtriage.errors import BadInput, TriageError
+from torchtriage.knowledge.cut_example import AFTER, BEFORE, cut
+from torchtriage.knowledge.new_entry import failure, name_for
+from torchtriage.knowledge.proposed_sign import proposed_sign
+from torchtriage.reading.prefixes.strip import ANSI
+from torchtriage.services.incidents import read_incident
+from torchtriage.services.service import Service
+from torchtriage.services.user_text import cleaned
+from torchtriage.storage import audit_log, drafts
+
+MOST_TEXT = 20_000  # characters of a field
+_MOST_SLOTS, _LONGEST_SLOT = 40, 80
+_TEXTS = ("entry", "title_en", "title_zh", "sign", "says_en", "says_zh", "source", "example", "near_miss")
+
+
+def propose(service: Service, incident_id: str) -> Proposal:
+    """-> the draft of an entry for what failed in an incident: a sign of its masked line, the log's own lines as the
+    example, and what its sentences can be filled with. Raises NotFound, and BadInput where nothing failed."""
+    found = read_incident(service, incident_id)
+    if found.verdict is None:
+        raise BadInput("nothing failed in this incident")
+    message = _visible(_first_line(failure(found.verdict)))
+    root = found.verdict.root_cause
+    sign = proposed_sign(message)
+    day = datetime.now(UTC).strftime("%Y-%m-%d")
+    draft = Draft(
+        entry=name_for(message),
+        sign=sign.regex,
+        search_in="exception" if root and root.exception else "line",
+        source=f"incident {found.id}, {day}",
+        example=_example(service, found, message),
+    )
+    slots = {name: value for name, value in sign.groups.items() if name in sign.regex}
+    known = {fact.name: fact.text for fact in found.verdict.facts if fact.text and "\n" not in fact.text}
+    slots |= {name: value for name, value in known.items() if name not in slots}
+    told = {name: value[:_LONGEST_SLOT] for name, value in list(slots.items())[:_MOST_SLOTS]}
+    return Proposal(draft, found.id, told)
+
+
+def check(service: Service, draft: Draft) -> DraftCheck:
+    """-> what `kb check` would say of a draft, each at its field. Raises CallFailed, Interrupted."""
+    taken = (draft.entry,) if draft.entry in service.knowledge.entries else ()
+    return service.triager.check_draft(draft, taken)
+
+
+def list_drafts(service: Service) -> list[StoredDraft]:
+    """-> all of them, the one that was changed last first."""
+    with service.database.reading() as session:
+        return drafts.listed(session)
+
+
+def read_draft(service: Service, draft_id: str) -> StoredDraft:
+    """Raises NotFound."""
+    with service.database.reading() as session:
+        return drafts.read(session, draft_id)
+
+
+def draft_of(service: Service, incident_id: str) -> StoredDraft | None:
+    """-> the draft that was made from an incident last, if there is one."""
+    with service.database.reading() as session:
+        return drafts.of_incident(session, incident_id)
+
+
+def create_draft(service: Service, draft: Draft, incident_id: str | None, by: str) -> tuple[StoredDraft, DraftCheck]:
+    """Keeps a new draft, whatever is wrong with it -> the draft, and what is. Raises EntryTaken."""
+    draft, checked = _ready(service, draft)
+    now = datetime.now(UTC)
+    if incident_id is not None:
+        incident_id = read_incident(service, incident_id).id
+    with service.database.transaction() as session:
+        draft_id = drafts.add(session, draft, checked.says, incident_id, by, now)
+        detail = {"before": None, "after": fields_form(draft)}
+        audit_log.add(session, Change(now, by, "create", f"draft {draft_id}", detail))
+        return drafts.read(session, draft_id), checked
+
+
+def change_draft(
+    service: Service, draft_id: str, revision: int, draft: Draft, by: str
+) -> tuple[StoredDraft, DraftCheck]:
+    """Keeps what was typed, whatever is wrong with it -> the draft, and what is.
+
+    Raises NotFound, EntryTaken, and EditedMeanwhile where somebody changed it after `revision`.
+    """
+    draft, checked = _ready(service, draft)
+    now = datetime.now(UTC)
+    with service.database.transaction() as session:
+        before = drafts.change(session, draft_id, revision, draft, checked.says, by, now)
+        detail = {"before": fields_form(before.draft), "after": fields_form(draft)}
+        audit_log.add(session, Change(now, by, "change", f"draft {draft_id}", detail))
+        return drafts.read(session, draft_id), checked
+
+
+def remove_draft(service: Service, draft_id: str, revision: int, by: str) -> None:
+    """Raises NotFound, EditedMeanwhile."""
+    with service.database.transaction() as session:
+        before = drafts.remove(session, draft_id, revision)
+        detail = {"before": fields_form(before.draft)}
+        audit_log.add(session, Change(datetime.now(UTC), by, "remove", f"draft {draft_id}", detail))
+
+
+def _ready(service: Service, draft: Draft) -> tuple[Draft, DraftCheck]:
+    """-> a draft as it is kept, and what is wrong with it. Raises BadInput where it is too long, or has no id."""
+    texts: dict[str, Any] = {name: _clean(getattr(draft, name)) for name in _TEXTS}
+    steps = tuple(DraftStep(_clean(step.en), _clean(step.zh), _clean(step.run)) for step in draft.steps)
+    draft = replace(draft, **texts, steps=steps)
+    if not draft.entry:
+        raise BadInput("give the draft an id, so that it can be kept")
+    return draft, check(service, draft)
+
+
+def _clean(text: str) -> str:
+    if len(text) > MOST_TEXT:
+        raise BadInput(f"a field has more than {MOST_TEXT} characters")
+    return cleaned(text)
+
+
+def _first_line(message: str) -> str:
+    return next((line for line in message.splitlines() if line.strip()), message)
+
+
+def _example(service: Service, found: Incident, message: str) -> str:
+    """-> the lines of the log that tell the failure; the message by itself where they can't be read."""
+    root = found.root_cause
+    line = _evidence(root.evidence if root else (), message)
+    file = next((file for file in found.log.files if line and line.file in (None, file.name)), None)
+    if line is None or file is None:
+        return _visible(message)
+    first = max(1, line.line - BEFORE)
+    try:
+        sample = [each.text for each in service.blobs.lines(file.sha256, 1, BEFORE)]
+        near = [each.text for each in service.blobs.lines(file.sha256, first, line.line - first + 1 + AFTER)]
+        at = line.line - first
+        return _visible(cut(sample, near[:at], near[at], near[at + 1 :])[1])
+    except (TriageError, IndexError):
+        return _visible(message)
+
+
+def _visible(text: str) -> str:
+    """-> the text without colours and characters that nobody would see in a form."""
+    return "".join(char for char in ANSI.sub("", text) if char.isprintable() or char in "\n\t")
+
+
+def _evidence(evidence: tuple[Evidence, ...], message: str) -> Evidence | None:
+    """-> the line that says a message, else the first one."""
+    return next((line for line in evidence if message in line.text), evidence[0] if evidence else None)

@@ -1,0 +1,32 @@
+"""Entries that people write in the page."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey
+from sqlalchemy.orm import Mapped, mapped_column
+
+from torchtriage.storage.tables.base import Base, Number
+
+
+class DraftRow(Base):
+    """One draft. `document` is what was typed; `revision` grows with each change; `expect` is what the draft says about
+    its example, in both languages, as of this revision."""
+
+    __tablename__ = "drafts"
+    __table_args__ = ({"sqlite_autoincrement": True},)
+
+    number: Mapped[int] = mapped_column(Number, primary_key=True)
+    entry: Mapped[str] = mapped_column(unique=True)
+    revision: Mapped[int]
+    document: Mapped[dict[str, Any]]
+    expect: Mapped[dict[str, Any] | None]
+    created_by: Mapped[str]
+    created_at: Mapped[datetime]
+    changed_by: Mapped[str]
+    changed_at: Mapped[datetime]
+    incident_number: Mapped[int | None] = mapped_column(
+        Number, ForeignKey("incidents.number", ondelete="SET NULL"), index=True
+    )

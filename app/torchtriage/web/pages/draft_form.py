@@ -1,0 +1,54 @@
+"""The form of a draft: what a browser sent in, the draft out; and which fields of two drafts differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, get_args, get_type_hints
+
+from torchtriage.domain.draft import MOST_STEPS, Draft, DraftStep
+
+LONGEST = 400_000  # bytes of the form: a character can take nine of them
+_CHOICES = {name: get_args(kind) for name, kind in get_type_hints(Draft).items() if get_args(kind) and name != "steps"}
+OWNERS, KINDS, PLACES, RETRIES = (_CHOICES[name] for name in ("owner", "kind", "search_in", "retry"))
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """A field in which two people typed something else."""
+
+    field: str
+    theirs: str
+
+
+def draft_of_form(given: Mapping[str, str]) -> Draft:
+    """-> the draft that was typed; a choice that is none is the first one."""
+    typed = {name: given.get(name, "").replace("\r\n", "\n") for name in field_names()}
+    steps = (DraftStep(*(typed[f"step{number}_{part}"] for part in ("en", "zh", "run"))) for number in _numbers())
+    values: dict[str, Any] = {field.name: typed[field.name] for field in fields(Draft) if field.name != "steps"}
+    values |= {name: values[name] if values[name] in some else some[0] for name, some in _CHOICES.items()}
+    return Draft(**values, steps=tuple(steps))
+
+
+def field_names() -> list[str]:
+    """-> the fields of the form, in the order in which they stand there."""
+    steps = [f"step{number}_{part}" for number in _numbers() for part in ("en", "zh", "run")]
+    return [*(field.name for field in fields(Draft) if field.name != "steps"), *steps]
+
+
+def values_of(draft: Draft) -> dict[str, str]:
+    """-> what stands in each field."""
+    values = {field.name: getattr(draft, field.name) for field in fields(Draft) if field.name != "steps"}
+    for number, step in zip(_numbers(), (*draft.steps, *[DraftStep()] * MOST_STEPS), strict=False):
+        values |= {f"step{number}_{part}": getattr(step, part) for part in ("en", "zh", "run")}
+    return values
+
+
+def differing(mine: Draft, theirs: Draft) -> tuple[Differing, ...]:
+    """-> the fields in which somebody else's draft is not mine, with what is theirs."""
+    own, others = values_of(mine), values_of(theirs)
+    return tuple(Differing(name, others[name]) for name in field_names() if own[name] != others[name])
+
+
+def _numbers() -> range:
+    return range(1, MOST_STEPS + 1)

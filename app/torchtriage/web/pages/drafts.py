@@ -1,0 +1,186 @@
+"""`/drafts`: entries that people write here, from a failure that none explains: the list, and the form of one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+from anyio import to_thread
+from fastapi import APIRouter, Request, Response
+from starlette.responses import RedirectResponse
+
+from torchtriage.domain.draft import Draft, DraftCheck, FieldProblem, StoredDraft
+from torchtriage.domain.entry import Text
+from torchtriage.errors import BadInput, NotFound
+from torchtriage.knowledge.drafted_entry import yaml_of
+from torchtriage.services import drafts
+from torchtriage.services.groups import latest_incidents, read_group
+from torchtriage.services.service import Service
+from torchtriage.storage.drafts import EditedMeanwhile
+from torchtriage.web.authentication import Writer
+from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.pages.draft_form import LONGEST, Differing, differing, draft_of_form, values_of
+from torchtriage.web.pages.form_data import read_form
+from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.urls import value
+
+router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True)
+class DraftsPage:
+    """All drafts, the one that was changed last first."""
+
+    drafts: tuple[StoredDraft, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftPage:
+    """The form. `stored` is None until the draft is kept; `values` and `problems` are by field, `slots` what the log
+    tells. `theirs` are the fields that somebody else changed meanwhile. `problem` is of no single field."""
+
+    values: dict[str, str]
+    checked: DraftCheck | None = None
+    stored: StoredDraft | None = None
+    incident: str | None = None
+    slots: dict[str, str] = field(default_factory=dict)
+    revision: int = 0
+    theirs: tuple[Differing, ...] = ()
+    problem: str | None = None
+    saved: bool = False
+
+    @property
+    def problems(self) -> dict[str, list[FieldProblem]]:
+        found: defaultdict[str, list[FieldProblem]] = defaultdict(list)
+        for problem in self.checked.problems if self.checked else ():
+            found[problem.field].append(problem)
+        return dict(found)
+
+    @property
+    def says(self) -> Text | None:
+        return self.checked.says if self.checked else None
+
+
+@router.get("/drafts")
+def all_drafts(request: Request, service: ServiceDep) -> Response:
+    return render(request, "drafts.html", DraftsPage(tuple(drafts.list_drafts(service))))
+
+
+@router.get("/drafts/new")
+def new(request: Request, service: ServiceDep, _: Writer) -> Response:
+    """The form, filled in from an incident, or from the latest one of a group. One that was begun is gone on with."""
+    incident = value(request, "incident") or _latest(service, value(request, "group"))
+    begun = drafts.draft_of(service, incident)
+    if begun is not None:
+        return RedirectResponse(f"/drafts/{begun.id}", HTTPStatus.SEE_OTHER)
+    proposed = drafts.propose(service, incident)
+    page = DraftPage(values_of(proposed.draft), incident=proposed.incident, slots=proposed.slots)
+    return render(request, "draft.html", page)
+
+
+@router.post("/drafts")
+async def create(request: Request, service: ServiceDep, caller: Writer) -> Response:
+    """`action`: check says what is wrong and keeps nothing, save keeps it, whatever is wrong."""
+    given = await read_form(request, LONGEST)
+    return await to_thread.run_sync(_taken, request, service, given, caller.name, None)
+
+
+@router.get("/drafts/{draft_id}.yaml")
+def as_yaml(service: ServiceDep, draft_id: str) -> Response:
+    """The entry's file, as it belongs in a folder of entries."""
+    stored = drafts.read_draft(service, draft_id)
+    name = stored.draft.entry.rpartition(".")[2]
+    headers = {"Content-Disposition": f'attachment; filename="{name}.yaml"'}
+    return Response(yaml_of(stored.draft, stored.expect), media_type="application/yaml", headers=headers)
+
+
+@router.get("/drafts/{draft_id}")
+def draft(request: Request, service: ServiceDep, draft_id: str) -> Response:
+    stored = drafts.read_draft(service, draft_id)
+    page = _page(
+        service, stored, stored.draft, drafts.check(service, stored.draft), saved="saved" in request.query_params
+    )
+    return render(request, "draft.html", page)
+
+
+@router.post("/drafts/{draft_id}")
+async def change(request: Request, service: ServiceDep, draft_id: str, caller: Writer) -> Response:
+    """As `create`; `revision` is the one that the form was made of. `action` may be delete too."""
+    given = await read_form(request, LONGEST)
+    return await to_thread.run_sync(_taken, request, service, given, caller.name, draft_id)
+
+
+def _taken(request: Request, service: Service, given: dict[str, str], by: str, draft_id: str | None) -> Response:
+    """-> what a sent form leads to. Whatever goes wrong, what was typed stands in the form again."""
+    typed = draft_of_form(given)
+    revision = int(given["revision"]) if given.get("revision", "").isdecimal() else 0
+    stored = drafts.read_draft(service, draft_id) if draft_id else None
+    incident = given.get("incident") or None
+    if stored is not None and given.get("action") == "delete":
+        drafts.remove_draft(service, stored.id, revision, by)
+        return RedirectResponse("/drafts", HTTPStatus.SEE_OTHER)
+    theirs: tuple[Differing, ...] = ()
+    problem, status = None, HTTPStatus.OK
+    if given.get("action") == "save":
+        try:
+            if stored is None:
+                kept, _ = drafts.create_draft(service, typed, incident, by)
+            else:
+                kept, _ = drafts.change_draft(service, stored.id, revision, typed, by)
+            return RedirectResponse(f"/drafts/{kept.id}?saved=1", HTTPStatus.SEE_OTHER)
+        except EditedMeanwhile as error:
+            stored = drafts.read_draft(service, str(draft_id))
+            theirs, revision = differing(typed, stored.draft), stored.revision
+            problem, status = error.message, HTTPStatus(error.status)
+        except (BadInput, NotFound) as error:
+            problem, status = error.message, HTTPStatus(error.status)
+    page = _page(service, stored, typed, _checked(service, typed), incident, revision, theirs, problem)
+    return render(request, "draft.html", page, status)
+
+
+def _checked(service: Service, typed: Draft) -> DraftCheck | None:
+    """-> what is wrong with it; None where it is too long to be looked at."""
+    return drafts.check(service, typed) if max(map(len, values_of(typed).values())) <= drafts.MOST_TEXT else None
+
+
+def _page(
+    service: Service,
+    stored: StoredDraft | None,
+    typed: Draft,
+    checked: DraftCheck | None,
+    incident: str | None = None,
+    revision: int | None = None,
+    theirs: tuple[Differing, ...] = (),
+    problem: str | None = None,
+    saved: bool = False,
+) -> DraftPage:
+    own = stored.incident if stored else incident
+    return DraftPage(
+        values=values_of(typed),
+        checked=checked,
+        stored=stored,
+        incident=own,
+        slots=_slots(service, own),
+        revision=revision if revision is not None else stored.revision if stored else 0,
+        theirs=theirs,
+        problem=problem,
+        saved=saved,
+    )
+
+
+def _slots(service: Service, incident: str | None) -> dict[str, str]:
+    """-> what the log of an incident tells; nothing where it is gone."""
+    try:
+        return drafts.propose(service, incident).slots if incident else {}
+    except (BadInput, NotFound):
+        return {}
+
+
+def _latest(service: Service, group_id: str) -> str:
+    """-> the id of a group's latest incident. Raises NotFound."""
+    group = read_group(service, group_id)
+    latest = latest_incidents(service, [group.id]).get(group.id)
+    if latest is None:
+        raise NotFound("the group has no incident to draft an entry from", group=group.id)
+    return latest.id

@@ -1,0 +1,115 @@
+"""A new cause is taught in the page, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser import PATIENCE, views
+from tests.drafts import SAYS, SIGN, SOUND, UNKNOWN
+from tests.web.test_browser import objections
+from torchtriage.web.pages.draft_form import values_of
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from tests.conftest import LiveServer
+
+LOCALES = {"en": "en-GB", "zh": "zh-CN"}
+
+
+def pasted(page: Page, server: LiveServer, log: str = UNKNOWN) -> str:
+    """-> the address of the incident, whatever the page's language."""
+    page.goto(server.url)
+    page.locator("#pasted").fill(log)
+    page.locator("form#paste button[type=submit]").click()
+    page.wait_for_url(re.compile(r"/incidents/\d+$"))
+    page.locator('a[href^="/drafts/new"]').wait_for(timeout=PATIENCE)
+    return page.url
+
+
+def drafted(page: Page, server: LiveServer) -> None:
+    """Types a whole draft from an incident that none explains."""
+    pasted(page, server)
+    page.locator('a[href^="/drafts/new"]').click()
+    page.wait_for_url(re.compile("/drafts/new"))
+    for name, text in values_of(SOUND).items():
+        if name not in ("kind", "owner", "search_in", "retry", "example"):
+            page.locator(f"#d-{name}").fill(text)
+
+
+def test_problems_are_told_while_one_types_and_slots_are_a_click(page: Page, live_server: LiveServer) -> None:
+    pasted(page, live_server)
+    page.get_by_role("link", name="Draft an entry").click()
+    wrong = page.locator("#w-title_en")
+    wrong.get_by_text("this is missing").wait_for(timeout=PATIENCE)
+    page.get_by_label("Title · English").fill("A shard is short")
+    wrong.get_by_text("this is missing").wait_for(state="detached", timeout=PATIENCE)
+    page.get_by_label("Sign").fill("Shard(?=x)")
+    page.locator("#w-sign").get_by_text("RE2 refuses").wait_for(timeout=PATIENCE)
+    assert page.get_by_label("Sign").get_attribute("aria-invalid") == "true"
+    page.get_by_label("Sign").fill(SIGN)
+    page.get_by_label("Step 1 · English").fill("Rewrite it.")
+    page.get_by_label("Sentence · English").fill("It has only ")
+    page.get_by_role("button", name="{records}").click()
+    assert page.get_by_label("Sentence · English").input_value() == "It has only {records}"
+    page.locator("#would").get_by_text("It has only 3005").wait_for(timeout=PATIENCE)
+
+
+def test_what_was_typed_is_there_again_until_it_is_saved(page: Page, live_server: LiveServer) -> None:
+    drafted(page, live_server)
+    page.reload()
+    page.get_by_text("did not save").wait_for()
+    assert page.locator("#d-says_en").input_value() == SOUND.says_en
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url(re.compile(r"/drafts/\d+\?saved=1$"))
+    page.reload()
+    assert page.locator("#restore").is_hidden()
+    page.locator("#would").get_by_text(SAYS).wait_for(timeout=PATIENCE)
+    page.locator("#d-says_en").fill("something else")
+    page.reload()
+    page.get_by_role("button", name="Drop it").click()
+    assert page.locator("#d-says_en").input_value() == SOUND.says_en
+
+
+def test_without_script_the_button_checks(browser: Browser, live_server: LiveServer) -> None:
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(live_server.url)
+        page.locator("#pasted").fill(UNKNOWN)
+        page.locator("form#paste button[type=submit]").click()
+        page.get_by_role("link", name="Draft an entry").click(timeout=PATIENCE)
+        page.get_by_label("Title · English").fill("A shard is short")
+        page.get_by_role("button", name="Check").click()
+        page.locator("#w-says_en").get_by_text("this is missing").wait_for()
+        assert page.get_by_label("Title · English").input_value() == "A shard is short"
+
+
+@pytest.mark.parametrize(("width", "scheme", "lang"), views((1440, "dark"), (390, "light")))
+def test_axe_finds_nothing(browser: Browser, live_server: LiveServer, lang: str, width: int, scheme: str) -> None:
+    size = {"width": width, "height": 900}
+    with browser.new_context(viewport=size, color_scheme=scheme, locale=LOCALES[lang]) as context:  # type: ignore[arg-type]
+        page = context.new_page()
+        found: list[str] = []
+
+        def look() -> None:
+            for details in page.locator("main details").all():
+                details.evaluate("one => { one.open = true; }")
+            found.extend(objections(page))
+            if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                found.append(f"{page.url} is wider than the window")
+
+        page.goto(f"{live_server.url}/drafts")
+        look()
+        drafted(page, live_server)
+        page.locator("#d-title_zh").fill("")
+        page.locator("#w-title_zh li").wait_for(timeout=PATIENCE)
+        look()
+        page.locator("button[name=action][value=save]").click()
+        page.wait_for_url(re.compile(r"/drafts/\d+\?saved=1$"))
+        look()
+        page.goto(f"{live_server.url}/drafts")
+        look()
+        assert not found

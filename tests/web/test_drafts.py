@@ -1,0 +1,128 @@
+"""The form of a draft, without script: nothing typed is lost, and the second of two editors is told."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.drafts import SAYS, SIGN, SOUND, UNKNOWN
+from tests.web.test_pages import handed_in
+from torchtriage.domain.access import Scope
+from torchtriage.services import tokens
+from torchtriage.settings import Settings
+from torchtriage.web.app import create_app
+from torchtriage.web.pages.draft_form import draft_of_form, values_of
+
+FORM = values_of(SOUND)
+
+
+def sent(client: TestClient, action: str, address: str = "/drafts", **changes: str) -> object:
+    return client.post(address, data=FORM | {"action": action} | changes, follow_redirects=False)
+
+
+def test_a_form_says_what_a_draft_is() -> None:
+    assert draft_of_form(FORM) == SOUND
+    assert draft_of_form({"kind": "odd", "example": "a\r\nb"}).kind == "cause"
+    assert draft_of_form({"example": "a\r\nb"}).example == "a\nb"
+
+
+def test_from_an_unexplained_incident_to_a_draft_that_is_gone_on_with(client: TestClient) -> None:
+    incident = handed_in(client, UNKNOWN)
+    address = re.search(r'href="(/drafts/new[^"]+)"', client.get(incident).text)
+    assert address is not None
+    page = client.get(address[1]).text
+    assert "ShardTooShort: shard (?P&lt;shard&gt;" in page
+    assert "{last_loss}" in page
+    assert not client.get("/api/v1/drafts").json()["items"]  # nothing is kept until somebody says so
+    kept = client.post("/drafts", data=FORM | {"action": "save", "incident": incident.rpartition("/")[2]}).text
+    assert "Saved." in kept
+    assert SAYS in kept
+    assert "No problems." in kept
+    again = client.get(address[1], follow_redirects=False)
+    assert (again.status_code, again.headers["location"]) == (303, "/drafts/1")
+    assert SOUND.title_en in client.get("/drafts").text
+    file = client.get("/drafts/1.yaml")
+    assert file.headers["content-disposition"] == 'attachment; filename="shard-too-short.yaml"'
+    assert file.text.startswith("id: ourdata.shard-too-short\n")
+    assert f"en: '{SAYS}'" in file.text
+
+
+def test_a_check_keeps_nothing_and_says_at_the_field_what_is_wrong(client: TestClient) -> None:
+    page = client.post("/drafts", data=FORM | {"action": "check", "sign": "Shard(?=x)", "title_zh": ""})
+    assert page.status_code == 200
+    assert re.search(r'name="sign"[^>]*aria-describedby="w-sign"[^>]*aria-invalid="true"', page.text)
+    assert re.search(r'id="w-sign"[^>]*><li>RE2 refuses', page.text)
+    assert re.search(r'id="w-title_zh"[^>]*><li class="warns">no Chinese yet', page.text)
+    assert SOUND.says_en in page.text
+    chinese = client.post("/drafts", data=FORM | {"action": "check", "sign": ""}, headers={"Accept-Language": "zh"})
+    assert "待填写" in chinese.text
+    assert not client.get("/api/v1/drafts").json()["items"]
+
+
+@pytest.mark.parametrize("changes", [{"entry": ""}, {"says_en": "x" * 20_001}, {"incident": "77"}])
+def test_what_cannot_be_kept_stands_in_the_form_again(client: TestClient, changes: dict[str, str]) -> None:
+    page = client.post("/drafts", data=FORM | {"action": "save"} | changes)
+    assert page.status_code in (400, 404)
+    assert 'role="alert"' in page.text
+    assert SOUND.says_zh in page.text
+
+
+def test_the_second_of_two_editors_sees_both_versions(client: TestClient) -> None:
+    client.post("/drafts", data=FORM | {"action": "save"})
+    first = client.post("/drafts/1", data=FORM | {"action": "save", "revision": "1", "title_en": "Bob's <title>"})
+    assert "Bob&#39;s &lt;title&gt;" in first.text
+    second = client.post("/drafts/1", data=FORM | {"action": "save", "revision": "1", "title_en": "Ann's title"})
+    assert second.status_code == 409
+    assert "Nothing was overwritten" in second.text
+    assert "Bob&#39;s &lt;title&gt;" in second.text
+    assert "Ann&#39;s title" in second.text
+    assert 'name="revision" value="2"' in second.text
+    assert client.get("/api/v1/drafts/1").json()["draft"]["title_en"] == "Bob's <title>"
+    client.post("/drafts/1", data=FORM | {"action": "save", "revision": "2", "title_en": "Ann's title"})
+    assert client.get("/api/v1/drafts/1").json()["draft"]["title_en"] == "Ann's title"
+
+
+def test_a_draft_is_deleted_by_who_has_seen_its_last_revision(client: TestClient) -> None:
+    client.post("/drafts", data=FORM | {"action": "save"})
+    assert client.post("/drafts/1", data={"action": "delete", "revision": "7"}).status_code == 409
+    assert client.post("/drafts/1", data={"action": "delete", "revision": "1"}).status_code == 200
+    assert client.get("/drafts/1").status_code == 404
+
+
+def test_the_api_does_the_same(client: TestClient) -> None:
+    body = {name: value for name, value in FORM.items() if not name.startswith("step")}
+    body |= {"steps": [{"en": FORM["step1_en"], "zh": FORM["step1_zh"], "run": FORM["step1_run"]}]}  # type: ignore[dict-item]
+    checked = client.post("/api/v1/drafts/check", json=body).json()
+    assert (checked["problems"], checked["says"]["en"]) == ([], SAYS)
+    wrong = client.post("/api/v1/drafts/check?lang=zh", json=body | {"sign": SIGN + "(?=x)"}).json()["problems"]
+    assert wrong[0]["field"] == "sign"
+    assert "RE2 不接受" in wrong[0]["message"]
+    made = client.post("/api/v1/drafts", json=body)
+    assert (made.status_code, made.headers["location"]) == (201, "/api/v1/drafts/1")
+    changed = client.put("/api/v1/drafts/1", json=body | {"revision": 1, "retry": "once"})
+    assert (changed.json()["draft"]["retry"], changed.json()["revision"]) == ("once", 2)
+    assert client.put("/api/v1/drafts/1", json=body | {"revision": 1}).json()["error"]["code"] == "edited_meanwhile"
+    assert client.post("/api/v1/drafts", json=body).json()["error"]["code"] == "entry_taken"
+    assert client.put("/api/v1/drafts/1", json=body).status_code == 422
+    assert client.get("/api/v1/drafts/7").status_code == 404
+
+
+def test_who_only_reads_sees_the_draft_and_no_button(tmp_path: Path) -> None:
+    with TestClient(create_app(Settings(data_dir=tmp_path, auth="tokens", workers=0))) as client:
+        secrets = {}
+        for scope in (Scope.READ, Scope.WRITE):
+            scopes = frozenset({Scope.READ, scope})
+            secrets[scope], _ = tokens.create(client.app.state.service.database, scope.value, scopes, None, "root")  # type: ignore[attr-defined]
+        reader, writer = ({"Authorization": f"Bearer {secrets[scope]}"} for scope in (Scope.READ, Scope.WRITE))
+        assert client.post("/drafts", data=FORM | {"action": "save"}, headers=reader).status_code == 403
+        assert client.post("/drafts", data=FORM | {"action": "save"}, headers=writer).status_code == 200
+        page = client.get("/drafts/1", headers=reader).text
+        assert "<fieldset disabled>" in page
+        assert 'name="action"' not in page
+        assert client.get("/drafts/new?incident=1", headers=reader).status_code == 403
+        assert client.post("/api/v1/drafts/check", json={}, headers=reader).status_code == 403
+        foreign = {"Sec-Fetch-Site": "cross-site"}
+        assert client.post("/drafts", data=FORM | {"action": "save"}, headers=writer | foreign).status_code == 403
