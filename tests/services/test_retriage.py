@@ -13,12 +13,12 @@ from tests.services.logs import HEALTHY, OUT_OF_MEMORY, upload
 from torchtriage.answer.explain_match import Why
 from torchtriage.domain.access import Change
 from torchtriage.domain.draft import Draft, DraftCheck
-from torchtriage.domain.entry import KnowledgeBase
+from torchtriage.domain.entry import Entry, KnowledgeBase
 from torchtriage.domain.incident import Job, State, VerdictKey
 from torchtriage.errors import TriageError
 from torchtriage.services import groups, incidents, tokens
 from torchtriage.services.accept import accept
-from torchtriage.services.engine_runner import InProcess, InProcesses, KnownRun, Order, Triaged
+from torchtriage.services.engine_runner import InProcess, InProcesses, KnownRun, Order, Triaged, Tried
 from torchtriage.services.retriage import Difference, Retriage
 from torchtriage.services.service import Service
 from torchtriage.services.triage_incident import triage_incident
@@ -66,6 +66,9 @@ class Wiser:
 
     def check_draft(self, draft: Draft, taken: tuple[str, ...] = ()) -> DraftCheck:
         return self._triager.check_draft(draft, taken)
+
+    def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[Tried | TriageError | None]:
+        return self._triager.try_entry(entry, known)
 
     def warm(self) -> None: ...
 

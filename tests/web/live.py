@@ -12,6 +12,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
+from torchtriage.services.back_test import BackTestJobs
 from torchtriage.services.outbox_worker import OutboxWorker
 from torchtriage.services.retriage_job import RetriageJobs
 from torchtriage.services.service import Service
@@ -32,6 +33,7 @@ def serving(service: Service, posting: bool = True) -> Iterator[str]:
         app.state.rate_limit = RateLimit(service.settings.rate_limit, service.settings.wrong_logins)
         app.state.provider = None
         app.state.retriage_jobs = RetriageJobs(service)
+        app.state.back_tests = BackTestJobs(service)
         app.state.intake = Intake(Spools(lambda: service.blobs.incoming.folder))
         yield
 

@@ -110,6 +110,11 @@ def test_axe_finds_nothing(browser: Browser, live_server: LiveServer, lang: str,
         page.locator("button[name=action][value=save]").click()
         page.wait_for_url(re.compile(r"/drafts/\d+\?saved=1$"))
         look()
+        page.locator('a[href$="/back-test"]').click()
+        look()
+        page.locator("button[name=action][value=start]").click()
+        page.locator(".results a[href^='/incidents/']").wait_for(timeout=PATIENCE)
+        look()
         page.goto(f"{live_server.url}/drafts")
         look()
         assert not found

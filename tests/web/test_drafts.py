@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -17,10 +18,6 @@ from torchtriage.web.app import create_app
 from torchtriage.web.pages.draft_form import draft_of_form, values_of
 
 FORM = values_of(SOUND)
-
-
-def sent(client: TestClient, action: str, address: str = "/drafts", **changes: str) -> object:
-    return client.post(address, data=FORM | {"action": action} | changes, follow_redirects=False)
 
 
 def test_a_form_says_what_a_draft_is() -> None:
@@ -90,6 +87,36 @@ def test_a_draft_is_deleted_by_who_has_seen_its_last_revision(client: TestClient
     assert client.post("/drafts/1", data={"action": "delete", "revision": "7"}).status_code == 409
     assert client.post("/drafts/1", data={"action": "delete", "revision": "1"}).status_code == 200
     assert client.get("/drafts/1").status_code == 404
+
+
+def finished(client: TestClient, draft: str) -> dict[str, Any]:
+    """-> what the back-test of a draft found, once it has ended."""
+    client.app.state.back_tests.wait()  # type: ignore[attr-defined]
+    told: dict[str, Any] = client.get(f"/api/v1/drafts/{draft}/back-test").json()
+    return told
+
+
+def test_a_back_test_says_what_would_change_each_a_link(client: TestClient) -> None:
+    incident = handed_in(client, UNKNOWN)
+    client.post("/drafts", data=FORM | {"action": "save"})
+    assert "Not run yet" in client.get("/drafts/1/back-test").text
+    started = client.post("/drafts/1/back-test", data={"action": "start"}, follow_redirects=False)
+    assert (started.status_code, started.headers["location"]) == (303, "/drafts/1/back-test")
+    told = finished(client, "1")
+    assert (told["stage"], told["counts"]) == ("done", {"explains": 1})
+    page = client.get("/drafts/1/back-test").text
+    assert "Done: 1 incidents checked" in page
+    assert f'href="{incident}"' in page
+    assert "was changed since" not in page
+    client.post("/drafts/1", data=FORM | {"action": "save", "revision": "1", "retry": "once"})
+    assert "was changed since" in client.get("/drafts/1/back-test").text
+    assert client.post("/drafts/1/back-test", data={"action": "cancel"}).status_code == 200
+    assert client.post("/drafts/1/back-test", data={"action": "odd"}).status_code == 400
+    client.post("/drafts/1", data=FORM | {"action": "save", "revision": "2", "sign": "x(?=y)"})
+    refused = client.post("/api/v1/drafts/1/back-test")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "bad_input")
+    assert client.delete("/api/v1/drafts/1/back-test").status_code == 204
+    assert client.get("/api/v1/drafts/7/back-test").status_code == 404
 
 
 def test_the_api_does_the_same(client: TestClient) -> None:

@@ -22,6 +22,7 @@ from torchtriage.knowledge.checks import problems_of
 from torchtriage.knowledge.new_entry import block_text, case_name, is_entry_id, single_quoted
 from torchtriage.knowledge.schema import EntryForm
 from torchtriage.knowledge.yaml_positions import Loader
+from torchtriage.matching.patterns import regex_of
 
 _ADVICE = {"no": "fix-first", "yes": "retry", "once": "retry"}
 _ONE_FIELD = {"id": "entry", "area": "entry", "kind": "kind", "owner": "owner", "examples": "near_miss"}
@@ -57,6 +58,20 @@ def entry_of(draft: Draft, expect: Text | None = None) -> Entry:
     """-> the entry that a sound draft is. Raises ValidationError where its form is not an entry's."""
     form = EntryForm.model_validate(yaml.load(yaml_of(draft, expect), Loader=Loader))
     return form.build(f"{draft.entry.replace('.', '/', 1)}.yaml", ())
+
+
+def rough_entry_of(draft: Draft) -> Entry:
+    """-> the entry that a draft would be once all its texts are written: what counts for finding it. Raises
+    ValidationError where it has no sign."""
+    texts = {name: getattr(draft, name) or LEFT for name in ("title_en", "says_en", "source", "example")}
+    steps = draft.steps if _steps(draft) else (DraftStep(LEFT),)
+    entry = draft.entry if is_entry_id(draft.entry) else "new.draft"
+    return entry_of(replace(draft, entry=entry, steps=steps, **texts))  # type: ignore[arg-type]
+
+
+def signs_of(entry: Entry) -> tuple[str, ...]:
+    """-> the regexes of a drafted entry's signs, each of which must be found."""
+    return tuple(regex_of(sign) for sign in entry.signs)
 
 
 def with_entry(knowledge: KnowledgeBase, entry: Entry) -> KnowledgeBase:

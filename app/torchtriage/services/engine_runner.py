@@ -10,19 +10,20 @@ import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from torchtriage.answer.explain_match import Why
 from torchtriage.domain.draft import Draft, DraftCheck
-from torchtriage.domain.entry import KnowledgeBase, Language
+from torchtriage.domain.entry import Entry, KnowledgeBase, Language
 from torchtriage.domain.incident import VerdictKey, VerdictSummary
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
 from torchtriage.errors import TriageError
 from torchtriage.knowledge.cache import cache_folder
-from torchtriage.knowledge.drafted_entry import check_draft
+from torchtriage.knowledge.drafted_entry import check_draft, signs_of, with_entry
+from torchtriage.matching.sign_words import SignWords
 from torchtriage.queue.subprocess_calls import LARGE, CallFailed, Killed, Make, SubprocessPool, result_or_error
 from torchtriage.reading.sources import LogFile, Run
 from torchtriage.settings import Settings
@@ -60,6 +61,16 @@ class KnownRun:
     key: VerdictKey | None
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What would be said of a run if there were one more entry, whose sign it may show. `shown`: the entry is found
+    there, as the cause or beside another one."""
+
+    outcome: str
+    entry: str | None
+    shown: bool
+
+
 class Triager(Protocol):
     """What triages for the service."""
 
@@ -78,6 +89,11 @@ class Triager(Protocol):
     def check_draft(self, draft: Draft, taken: tuple[str, ...] = ()) -> DraftCheck:
         """-> what the checks of the knowledge base say of a draft, which may not have one of the ids that are `taken`.
         Raises CallFailed, Interrupted."""
+        ...
+
+    def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[Tried | TriageError | None]:
+        """-> what would be said of each if there were this entry too: None where its sign is not there, and an error
+        where nothing can be said."""
         ...
 
     def warm(self) -> None:
@@ -100,6 +116,7 @@ class InProcess:
         self._blobs = BlobStore(settings.blobs, settings.data_dir)
         self._knowledge = knowledge
         self._engine = Engine(knowledge, cache_folder())
+        self._engine_with: tuple[Entry, Engine] | None = None  # the last one with an entry that is tried
 
     def run(self, order: Order) -> Triaged:
         verdict = self._engine.triage(_run(self._blobs, order), order.lang, dict(order.known))
@@ -121,6 +138,22 @@ class InProcess:
 
     def check_draft(self, draft: Draft, taken: tuple[str, ...] = ()) -> DraftCheck:
         return check_draft(draft, self._knowledge, drafts_cache(), taken)
+
+    def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[Tried | TriageError | None]:
+        return [result_or_error(self._tried, (entry, one), self._memory) for one in known]
+
+    def _tried(self, entry: Entry, known: KnownRun) -> Tried | None:
+        order = known.order
+        words = [_words_of(regex) for regex in signs_of(entry)]
+        if not all(one.may_show(_pieces(self._blobs, order)) for one in words):
+            return None  # most do not, and to look for words takes a hundredth of a triage
+        if self._engine_with is None or self._engine_with[0] != entry:
+            self._engine_with = entry, Engine(with_entry(self._knowledge, entry), drafts_cache())
+        verdict = self._engine_with[1].triage(_run(self._blobs, order), order.lang, dict(order.known))
+        root = verdict.root_cause
+        named = {*(one.entry for one in verdict.candidates), *(one.entry for one in verdict.cascades)}
+        own = root.entry if root else None
+        return Tried(verdict.outcome, own, entry.id in {own, *named})
 
     def warm(self) -> None:
         pass  # it is ready
@@ -150,19 +183,28 @@ class InProcesses:
             return cast(Triaged, self._call("run", order))
 
     def changed(self, known: list[KnownRun]) -> list[Triaged | TriageError | None]:
+        return cast(list[Triaged | TriageError | None], self._together("changed", known))
+
+    def _together(self, method: str, known: list[KnownRun], *arguments: Any) -> list[Any]:
+        """-> what the method says of each, which one process does."""
         try:
             with self._large if any(one.order.bytes >= LARGE for one in known) else nullcontext():
                 call = self._call if len(known) == 1 else self._processes.call
-                return cast(list[Triaged | TriageError | None], call("changed", known))
+                return cast(list[Any], call(method, *arguments, known))
         except CallFailed as error:
+            if len(known) == 1:
+                return [error]
             # One of them took the process down, or all together took too long: the one that is it does it again alone.
-            return [error] if len(known) == 1 else [answer for one in known for answer in self.changed([one])]
+            return [answer for one in known for answer in self._together(method, [one], *arguments)]
 
     def why(self, order: Order, entry: str) -> Why:
         return cast(Why, self._call("why", order, entry))
 
     def check_draft(self, draft: Draft, taken: tuple[str, ...] = ()) -> DraftCheck:
         return cast(DraftCheck, self._call("check_draft", draft, taken))
+
+    def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[Tried | TriageError | None]:
+        return cast(list[Tried | TriageError | None], self._together("try_entry", known, entry))
 
     def _call(self, *arguments: Any) -> Any:
         """Calls once more, alone, where the process was killed: what took the memory may have been another's log."""
@@ -223,6 +265,16 @@ def _run(blobs: BlobStore, order: Order) -> Run:
     several = len(order.files) > 1
     names = tuple(sorted(name for name, _ in order.files))
     return Run(f"{len(names)} files" if several else names[0], files, several, names)
+
+
+@lru_cache(maxsize=64)
+def _words_of(regex: str) -> SignWords:
+    return SignWords(regex)
+
+
+def _pieces(blobs: BlobStore, order: Order) -> Iterator[bytes]:
+    for _, place in order.files:
+        yield from _spooled(place) if isinstance(place, Path) else blobs.chunks(place)
 
 
 def _spooled(path: Path) -> Iterator[bytes]:

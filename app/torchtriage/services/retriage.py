@@ -109,7 +109,7 @@ class Retriage:
         pool = ThreadPoolExecutor(workers)
         under_way: deque[tuple[_Part, Future[_Answers]]] = deque()
         try:
-            for part in _parts(self._wanted()):
+            for part in parts_of(self._wanted()):
                 if self.stopped:
                     return
                 under_way.append((part, pool.submit(self._triaged, part)))
@@ -157,7 +157,7 @@ class Retriage:
             return retriage_reads.some(session, left[:_AT_ONCE]) if left else []
 
 
-def _parts(wanted: Iterator[TriagedIncident]) -> Iterator[_Part]:
+def parts_of(wanted: Iterator[TriagedIncident]) -> Iterator[_Part]:
     """Yields them in parts; a large log is a part of its own, as it takes a process for long."""
     part: _Part = []
     total = 0

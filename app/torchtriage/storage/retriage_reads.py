@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import cast
 
-from sqlalchemy import Table, bindparam, select
+from sqlalchemy import Table, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from torchtriage.domain.incident import Job, State, StoredFile, StoredLog, VerdictKey
@@ -33,6 +33,11 @@ _OTHER = (
     .order_by(_INCIDENTS.c.number)
     .limit(bindparam("most"))
 )
+_TRIAGED = (
+    _KEPT.where(_INCIDENTS.c.number > bindparam("after"), _INCIDENTS.c.state == State.TRIAGED)
+    .order_by(_INCIDENTS.c.number)
+    .limit(bindparam("most"))
+)
 _SOME = _KEPT.where(_INCIDENTS.c.number.in_(bindparam("numbers", expanding=True))).order_by(_INCIDENTS.c.number)
 _FILES = (
     select(_OF_LOGS.c.incident_number, _OF_LOGS.c.name, _OF_LOGS.c.sha256, _OF_LOGS.c.bytes, _OF_LOGS.c.lines)
@@ -54,6 +59,17 @@ class TriagedIncident:
 def of_other_knowledge(session: Session, knowledge: str, after: int, most: int) -> list[TriagedIncident]:
     """-> incidents above number `after` whose verdict is of other knowledge, or that failed, in their order."""
     return _kept(session, _OTHER, {"after": after, "of_knowledge": knowledge, "most": most})
+
+
+def triaged_after(session: Session, after: int, most: int) -> list[TriagedIncident]:
+    """-> incidents above number `after` that have a verdict, in their order."""
+    return _kept(session, _TRIAGED, {"after": after, "most": most})
+
+
+def count_triaged(session: Session) -> int:
+    """-> how many incidents have a verdict."""
+    counted = select(func.count()).select_from(_INCIDENTS).where(_INCIDENTS.c.state == State.TRIAGED)
+    return session.execute(counted).scalar_one()
 
 
 def some(session: Session, numbers: list[int]) -> list[TriagedIncident]:

@@ -19,6 +19,7 @@ from torchtriage import __version__
 from torchtriage.domain.access import Scope
 from torchtriage.extras import require
 from torchtriage.services.attribution import NamedLogs
+from torchtriage.services.back_test import BackTestJobs
 from torchtriage.services.fingerprint_upgrade import FingerprintUpgrade
 from torchtriage.services.maintenance import Maintenance
 from torchtriage.services.outbox_worker import OutboxWorker
@@ -74,6 +75,7 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
         app.state.intake = Intake(Spools(lambda: service.blobs.incoming.folder))
         app.state.named_logs = NamedLogs()
         app.state.retriage_jobs = RetriageJobs(service)
+        app.state.back_tests = BackTestJobs(service)
         app.state.rate_limit = RateLimit(settings.rate_limit, settings.wrong_logins)
         app.state.provider = provider
         await to_thread.run_sync(pages.warm, app)
@@ -87,6 +89,7 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
             yield
         app.state.intake.stop()
         app.state.retriage_jobs.close()
+        app.state.back_tests.close()
         await to_thread.run_sync(succession.stop)
         await to_thread.run_sync(upkeep.stop)
         await to_thread.run_sync(outbox_worker.stop)

@@ -10,6 +10,7 @@ from starlette.datastructures import State
 from torchtriage.knowledge.cache import cache_folder, load_index
 from torchtriage.knowledge.symptom_search import SearchIndex
 from torchtriage.services.attribution import NamedLogs
+from torchtriage.services.back_test import BackTestJobs
 from torchtriage.services.retriage_job import RetriageJobs
 from torchtriage.services.service import Service
 from torchtriage.web.api.upload_lanes import Intake
@@ -43,9 +44,14 @@ def _retriage_jobs(request: Request) -> RetriageJobs:
     return cast(RetriageJobs, request.app.state.retriage_jobs)
 
 
+def _back_tests(request: Request) -> BackTestJobs:
+    return cast(BackTestJobs, request.app.state.back_tests)
+
+
 def _index(request: Request) -> SearchIndex:
     return search_index(request.app.state, cast(Service, request.app.state.service))
 
 
 SearchDep = Annotated[SearchIndex, Depends(_index)]
+BackTestsDep = Annotated[BackTestJobs, Depends(_back_tests)]
 RetriageJobsDep = Annotated[RetriageJobs, Depends(_retriage_jobs)]

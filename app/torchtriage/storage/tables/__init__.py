@@ -4,7 +4,7 @@ from torchtriage.storage.tables.access import ChangeRow, TokenRow
 from torchtriage.storage.tables.base import Base, Moment, Number
 from torchtriage.storage.tables.counts import CountRow, HostCountRow, ViewRow
 from torchtriage.storage.tables.decisions import DecisionRow
-from torchtriage.storage.tables.drafts import DraftRow
+from torchtriage.storage.tables.drafts import BackTestRow, DraftRow
 from torchtriage.storage.tables.groups import (
     FingerprintRow,
     GoneGroupRow,
@@ -17,6 +17,7 @@ from torchtriage.storage.tables.outbox import LaneRow, OutboxRow, SlackRequestRo
 from torchtriage.storage.tables.retriage import RetriageRow
 
 __all__ = [
+    "BackTestRow",
     "Base",
     "ChangeRow",
     "CountRow",

@@ -30,3 +30,18 @@ class DraftRow(Base):
     incident_number: Mapped[int | None] = mapped_column(
         Number, ForeignKey("incidents.number", ondelete="SET NULL"), index=True
     )
+
+
+class BackTestRow(Base):
+    """The back-test of a draft that was begun last. `run` is whose it is: one that was cancelled, or thought dead, must
+    not write over another's."""
+
+    __tablename__ = "back_tests"
+
+    draft_number: Mapped[int] = mapped_column(
+        Number, ForeignKey("drafts.number", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    run: Mapped[str]
+    stage: Mapped[str]
+    seen_at: Mapped[datetime]  # the last sign of life of its worker
+    told: Mapped[dict[str, Any]]

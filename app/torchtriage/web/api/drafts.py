@@ -7,13 +7,14 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from torchtriage.domain.back_test import BackTest
 from torchtriage.domain.draft import MOST_STEPS, Draft, DraftCheck, DraftStep, StoredDraft
 from torchtriage.domain.entry import Language, Text
 from torchtriage.domain.json_form import fields_form
 from torchtriage.services import drafts
 from torchtriage.web.api.response_models import model_of
 from torchtriage.web.authentication import Reader, Writer
-from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.dependencies import BackTestsDep, ServiceDep
 from torchtriage.web.errors import error_responses
 from torchtriage.web.json_responses import Answer
 from torchtriage.web.pages.error_texts import problem_text
@@ -87,6 +88,7 @@ class CheckForm(BaseModel):
     steps: list[Text]
 
 
+BackTestForm = model_of("BackTestForm", BackTest)
 DraftForm = model_of("DraftForm", StoredDraft)
 CheckedDraftForm = model_of("CheckedDraftForm", StoredDraft, problems=list[ProblemForm])
 
@@ -129,6 +131,32 @@ def change_draft(draft: str, body: ChangedDraftBody, service: ServiceDep, caller
     """Change a draft. Refused with 409 where somebody else changed it after `revision`."""
     stored, checked = drafts.change_draft(service, draft, body.revision, body.draft(), caller.name)
     return Answer(_told(stored, checked))
+
+
+@router.post(
+    "/{draft}/back-test",
+    status_code=202,
+    responses={202: {"model": BackTestForm}, **error_responses(400, 404, 409, 422)},
+)
+def start_back_test(draft: str, service: ServiceDep, back_tests: BackTestsDep, caller: Writer) -> Response:
+    """Begin to run a draft over the stored incidents, one at a time. `GET` says how far it is and what it found."""
+    back_tests.start(draft, caller.name)
+    return Answer(fields_form(back_tests.progress(draft)), 202)
+
+
+@router.get("/{draft}/back-test", responses={200: {"model": BackTestForm}, **error_responses(404, 422)})
+def read_back_test(draft: str, service: ServiceDep, back_tests: BackTestsDep, _: Reader) -> Response:
+    """Read how far a draft's back-test is, and what it found."""
+    drafts.read_draft(service, draft)
+    return Answer(fields_form(back_tests.progress(draft)))
+
+
+@router.delete("/{draft}/back-test", status_code=204, responses=error_responses(404, 422))
+def cancel_back_test(draft: str, service: ServiceDep, back_tests: BackTestsDep, _: Writer) -> Response:
+    """Cancel a draft's back-test. What it found by then can still be read."""
+    drafts.read_draft(service, draft)
+    back_tests.cancel(draft)
+    return Response(status_code=204)
 
 
 def _told(stored: StoredDraft, checked: DraftCheck) -> dict[str, Any]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Form, Request, Response
 from starlette.responses import RedirectResponse
 
+from torchtriage.answer.localized_verdict import title_of
+from torchtriage.domain.back_test import BackTest
 from torchtriage.domain.draft import Draft, DraftCheck, FieldProblem, StoredDraft
 from torchtriage.domain.entry import Text
 from torchtriage.errors import BadInput, NotFound
@@ -19,9 +22,10 @@ from torchtriage.services.groups import latest_incidents, read_group
 from torchtriage.services.service import Service
 from torchtriage.storage.drafts import EditedMeanwhile
 from torchtriage.web.authentication import Writer
-from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.dependencies import BackTestsDep, ServiceDep
 from torchtriage.web.pages.draft_form import LONGEST, Differing, differing, draft_of_form, values_of
 from torchtriage.web.pages.form_data import read_form
+from torchtriage.web.pages.language import language
 from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.urls import value
 
@@ -60,6 +64,17 @@ class DraftPage:
     @property
     def says(self) -> Text | None:
         return self.checked.says if self.checked else None
+
+
+@dataclass(frozen=True, slots=True)
+class BackTestPage:
+    """How far a draft's back-test is; `titles` are those of the entries that are named, `stale` says that the draft was
+    changed since."""
+
+    stored: StoredDraft
+    test: BackTest
+    titles: dict[str, str]
+    stale: bool
 
 
 @router.get("/drafts")
@@ -109,6 +124,31 @@ async def change(request: Request, service: ServiceDep, draft_id: str, caller: W
     """As `create`; `revision` is the one that the form was made of. `action` may be delete too."""
     given = await read_form(request, LONGEST)
     return await to_thread.run_sync(_taken, request, service, given, caller.name, draft_id)
+
+
+@router.get("/drafts/{draft_id}/back-test")
+def back_test(request: Request, service: ServiceDep, back_tests: BackTestsDep, draft_id: str) -> Response:
+    """What a draft would change in the stored incidents, as far as they were looked through."""
+    stored, test = drafts.read_draft(service, draft_id), back_tests.progress(draft_id)
+    named = {shown.entry for shown in (*test.takes, *test.beside) if shown.entry}
+    titles = {entry: title_of(entry, service.knowledge, language(request)) or entry for entry in named}
+    page = BackTestPage(stored, test, titles, test.revision != stored.revision)
+    return render(request, "back_test.html", page)
+
+
+@router.post("/drafts/{draft_id}/back-test")
+def run_back_test(
+    back_tests: BackTestsDep, draft_id: str, caller: Writer, action: Annotated[str, Form()] = ""
+) -> Response:
+    """`action`: start, or cancel."""
+    match action:
+        case "start":
+            back_tests.start(draft_id, caller.name)
+        case "cancel":
+            back_tests.cancel(draft_id)
+        case _:
+            raise BadInput("the action must be start or cancel")
+    return RedirectResponse(f"/drafts/{draft_id}/back-test", HTTPStatus.SEE_OTHER)
 
 
 def _taken(request: Request, service: Service, given: dict[str, str], by: str, draft_id: str | None) -> Response:

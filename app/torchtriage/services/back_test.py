@@ -1,0 +1,226 @@
+"""Back-tests: runs a draft over the stored incidents, in the background of a service, and says what it would change.
+
+One at a time for a database. Its progress is stored there, so that every server shows the same and can cancel it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from torchtriage.domain.back_test import BackTest, BackTestStage, ShownIn
+from torchtriage.domain.draft import Draft
+from torchtriage.domain.entry import Entry
+from torchtriage.domain.json_form import fields_form, from_json_form
+from torchtriage.errors import BadInput, TriageError
+from torchtriage.knowledge.drafted_entry import rough_entry_of
+from torchtriage.services.drafts import check, read_draft
+from torchtriage.services.engine_runner import KnownRun, Tried
+from torchtriage.services.retriage import parts_of
+from torchtriage.services.service import Service
+from torchtriage.services.triage_incident import order_of
+from torchtriage.storage import back_tests, retriage_reads
+from torchtriage.storage.database import StorageUnavailable
+from torchtriage.storage.retriage_job import Noted
+from torchtriage.storage.retriage_reads import TriagedIncident
+
+MOST_SHOWN = 100  # incidents of each kind that are told one by one
+KINDS = ("explains", "takes", "alarms", "beside")
+_AT_ONCE = 200  # incidents read at a time
+_AHEAD = 4  # parts for each process, so that none waits for the database
+_NOTED = 1.0  # seconds between two notes of how far it is
+_GONE = timedelta(seconds=30)  # without a note, after which its process is taken for dead
+
+_Part = list[TriagedIncident]
+_Answers = list[Tried | TriageError | None]
+
+
+class BackTestRuns(BadInput):
+    """Another back-test is under way."""
+
+    status = 409
+    code = "back_test_under_way"
+
+
+class BackTestJobs:
+    """The back-tests of a database, as one server of it sees, begins and cancels them."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._doing: _Doing | None = None
+
+    def progress(self, draft_id: str) -> BackTest:
+        """-> the draft's last back-test."""
+        with self._service.database.reading() as session:
+            return _told(back_tests.read(session, draft_id))
+
+    def start(self, draft_id: str, by: str) -> None:
+        """Begins to run a draft, as it is now, over all incidents. Raises NotFound, BackTestRuns, and BadInput where it
+        has no sign that can be looked for."""
+        stored = read_draft(self._service, draft_id)
+        entry = _entry(self._service, stored.draft)
+        run, now = uuid.uuid4().hex, datetime.now(UTC)
+        with self._service.database.transaction() as session:
+            other = back_tests.hold(session, BackTestStage.RUNNING, now - _GONE)
+            if other is not None:
+                raise BackTestRuns(f"the back-test of draft {other} is running; wait until it ends", draft=other)
+            total = retriage_reads.count_triaged(session)
+            begun = BackTest(BackTestStage.RUNNING, by, stored.revision, total)
+            back_tests.begin(session, draft_id, _noted(run, begun))
+        self._doing = _Doing(self._service, entry, run, begun)
+        self._doing.thread.start()
+
+    def cancel(self, draft_id: str) -> None:
+        """Ends the back-test of a draft, on whichever server it is; what was found by then stays to be seen."""
+        with self._service.database.transaction() as session:
+            back_tests.cancel(session, draft_id, BackTestStage.RUNNING, BackTestStage.CANCELLED)
+
+    def wait(self) -> None:
+        """Waits until what this server does has ended."""
+        if self._doing is not None:
+            self._doing.thread.join()
+
+    def close(self) -> None:
+        """Ends what this server does, between two parts."""
+        if self._doing is not None:
+            self._doing.stopping.set()
+            self.wait()
+
+
+class _Doing:
+    """One back-test, in a thread of its own; a second one notes how far it is."""
+
+    def __init__(self, service: Service, entry: Entry, run: str, begun: BackTest) -> None:
+        self._service, self._entry, self._run, self._now = service, entry, run, begun
+        self._began = time.monotonic()
+        self._ended = threading.Event()
+        self.stopping = threading.Event()
+        self.thread = threading.Thread(target=self._work, name="back-test")
+
+    def _work(self) -> None:
+        noting = threading.Thread(target=self._keep_noting, name="back-test-notes")
+        noting.start()
+        stage, problem = BackTestStage.BROKEN, "it was interrupted; see the service's log"
+        try:
+            for part, answers in self._answered():
+                self._now = _counted(self._now, self._entry.id, part, answers)
+            stage, problem = BackTestStage.DONE, ""
+            if self.stopping.is_set():
+                stage, problem = BackTestStage.BROKEN, "the service was stopped"
+        except TriageError as error:
+            problem = error.message
+        finally:
+            self._ended.set()
+            noting.join()
+            self._now = replace(self._now, stage=stage, problem=problem or None)
+            self._note()
+
+    def _answered(self) -> Iterator[tuple[_Part, _Answers]]:
+        workers = max(1, self._service.settings.workers)
+        pool = ThreadPoolExecutor(workers)
+        under_way: deque[tuple[_Part, Future[_Answers]]] = deque()
+        try:
+            for part in parts_of(self._incidents()):
+                if self.stopping.is_set():
+                    return
+                under_way.append((part, pool.submit(self._tried, part)))
+                if len(under_way) > workers * _AHEAD:
+                    known, answers = under_way.popleft()
+                    yield known, answers.result()
+            while under_way and not self.stopping.is_set():
+                known, answers = under_way.popleft()
+                yield known, answers.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _tried(self, part: _Part) -> _Answers:
+        known = [KnownRun(order_of(kept.log, kept.job), kept.key) for kept in part]
+        return self._service.triager.try_entry(self._entry, known)
+
+    def _incidents(self) -> Iterator[TriagedIncident]:
+        last = 0
+        while True:
+            with self._service.database.reading() as session:
+                known = retriage_reads.triaged_after(session, last, _AT_ONCE)
+            if not known:
+                return
+            last = int(known[-1].id)
+            yield from known
+
+    def _keep_noting(self) -> None:
+        while not self._ended.wait(_NOTED):
+            if not self._note():
+                self.stopping.set()
+
+    def _note(self) -> bool:
+        """-> False where it was cancelled."""
+        now = replace(self._now, seconds=round(time.monotonic() - self._began, 1))
+        with suppress(StorageUnavailable), self._service.database.transaction(durable=False) as session:
+            return back_tests.note(session, _noted(self._run, now))
+        return True  # the database is away; the next note may get there
+
+
+def _counted(now: BackTest, entry: str, part: _Part, answers: _Answers) -> BackTest:
+    """-> the same with what was said of some more incidents."""
+    found = {kind: list(getattr(now, kind)) for kind in KINDS}
+    counts, changed, failed = dict(now.counts), list(now.changed), now.failed
+    for kept, tried in zip(part, answers, strict=True):
+        if isinstance(tried, TriageError):
+            failed += 1
+        kind = _kind(entry, kept, tried) if isinstance(tried, Tried) else None
+        if kind is None or kept.key is None:
+            continue
+        counts[kind] = counts.get(kind, 0) + 1
+        if len(found[kind]) < MOST_SHOWN:
+            found[kind].append(ShownIn(kept.id, kept.key.outcome, kept.key.entry))
+        if kind != "beside":
+            changed.append(kept.id)
+    return replace(
+        now,
+        looked_at=now.looked_at + len(part),
+        failed=failed,
+        counts=counts,
+        explains=tuple(found["explains"]),
+        takes=tuple(found["takes"]),
+        alarms=tuple(found["alarms"]),
+        beside=tuple(found["beside"]),
+        changed=tuple(changed),
+    )
+
+
+def _kind(entry: str, kept: TriagedIncident, tried: Tried) -> str | None:
+    """-> what the entry would do to an incident; None where it does nothing, or names its cause already."""
+    if kept.key is None or kept.key.entry == entry or not tried.shown:
+        return None
+    if tried.entry != entry:
+        return "beside"
+    if kept.key.outcome == "healthy":
+        return "alarms"
+    return "takes" if kept.key.entry else "explains"
+
+
+def _entry(service: Service, draft: Draft) -> Entry:
+    checked = check(service, draft)
+    if not draft.sign or any(problem.field == "sign" and not problem.warning for problem in checked.problems):
+        raise BadInput("fix the sign first; the back-test looks for it")
+    return rough_entry_of(draft)
+
+
+def _noted(run: str, told: BackTest) -> Noted:
+    return Noted(run, told.stage, datetime.now(UTC), fields_form(told))
+
+
+def _told(noted: Noted | None) -> BackTest:
+    if noted is None:
+        return BackTest()
+    told = from_json_form(BackTest, noted.told | {"stage": noted.stage})
+    if told.stage is BackTestStage.RUNNING and abs(datetime.now(UTC) - noted.seen_at) > _GONE:
+        return replace(told, stage=BackTestStage.BROKEN, problem="its process is gone")
+    return told

@@ -1,0 +1,52 @@
+"""How far the back-tests of drafts are. Each function is one step of a transaction that its caller opened."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, cast
+
+from sqlalchemy import CursorResult, delete, select, update
+from sqlalchemy.orm import Session
+
+from torchtriage.storage.database import lock
+from torchtriage.storage.pagination import number_of
+from torchtriage.storage.retriage_job import Noted
+from torchtriage.storage.tables import BackTestRow
+
+
+def read(session: Session, draft_id: str) -> Noted | None:
+    """-> the back-test of a draft that was begun last."""
+    row = session.get(BackTestRow, number_of(draft_id))
+    return Noted(row.run, row.stage, row.seen_at, row.told) if row else None
+
+
+def hold(session: Session, stage: str, since: datetime) -> str | None:
+    """-> the draft whose back-test is in this stage and gave a sign of life since then, if there is one; and nobody
+    else begins one until the transaction ends."""
+    lock(session, "back-tests")
+    alive = select(BackTestRow.draft_number).where(BackTestRow.stage == stage, BackTestRow.seen_at > since)
+    number = session.execute(alive.limit(1)).scalar_one_or_none()
+    return str(number) if number is not None else None
+
+
+def begin(session: Session, draft_id: str, noted: Noted) -> None:
+    """Puts it in the place of the draft's last one. Needs `hold`."""
+    number = number_of(draft_id)
+    session.execute(delete(BackTestRow).where(BackTestRow.draft_number == number))
+    session.add(
+        BackTestRow(draft_number=number, run=noted.run, stage=noted.stage, seen_at=noted.seen_at, told=noted.told)
+    )
+    session.flush()
+
+
+def note(session: Session, noted: Noted) -> bool:
+    """Keeps how far this run is -> False where it was cancelled, or another has taken its place."""
+    changes = {"stage": noted.stage, "seen_at": noted.seen_at, "told": noted.told}
+    done = session.execute(update(BackTestRow).where(BackTestRow.run == noted.run).values(changes))
+    return bool(cast(CursorResult[Any], done).rowcount)
+
+
+def cancel(session: Session, draft_id: str, stage: str, cancelled: str) -> None:
+    """Has the back-test of a draft, if it is in this stage, be cancelled: its worker sees that with its next note."""
+    mine = (BackTestRow.draft_number == number_of(draft_id), BackTestRow.stage == stage)
+    session.execute(update(BackTestRow).where(*mine).values(run="", stage=cancelled))
