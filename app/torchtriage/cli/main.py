@@ -18,6 +18,7 @@ COMMANDS = {
     "compare": "",
     "decide": "",
     "run": "",
+    "watch": "",
     "kb": "",
     "completion": "",
     "serve": "server",

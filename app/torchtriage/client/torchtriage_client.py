@@ -1003,6 +1003,342 @@ def streams(folder: str) -> list[Stream]:
     return [Stream(1, "stdout.log", folder), Stream(2, "stderr.log", folder)]
 
 
+# ---------------------------------------------------------------- watch: whether a run hangs
+
+# What a watchdog says first; the knowledge base's list `watchdog-first-words` is the master copy.
+_WATCHDOG = re.compile(
+    rb"Watchdog caught collective operation timeout|watchdog got stuck for \d|Heartbeat monitor timed out"
+    rb"|Watchdog timeout \(|Did not get (?:initial|subsequent) heartbeat|hang detected"
+)
+_DIGITS = re.compile(rb"\d+|0x[0-9a-f]+")
+# [rank3]: · [default3]: · 3: , as torch, torchrun and srun -l put it before a line
+_RANK = re.compile(rb"(?m)^(?:\[(?:rank|default)(\d{1,6})\]:|(\d{1,6}): )")
+# attempt_0/3/stdout.log, of torchrun · rank_3.log
+_RANK_OF_FILE = re.compile(r"attempt_\d+/(\d{1,6})/std(?:out|err)\.log$|rank[_.-]?(\d{1,6})(?!.*rank)", re.I)
+# step 120 · iteration: 120/1000 · 第 120 步; 'loss': 2.31 and 12%|#2   | 120/1000 [ show a step that is not counted
+_STEP = re.compile(
+    rb"(?i)(?:\b|_)(?:step|iter|iteration|update)s?['\"]?[ :=\[#/]{1,12}(\d{1,9})\b|\bloss['\"]?[ :=]{1,3}-?\d[\d.]*"
+    rb"|\d%\|[^|\n]{0,200}\| ?\d{1,9}/\d{1,9} \[|" + "第 ?(\\d{1,9}) ?步".encode()
+)
+
+
+class Limits(NamedTuple):
+    """After how many seconds a run counts as hanging: `silence` at least, `factor` times its usual pause, and
+    `patience` where it is not known to be at its usual work."""
+
+    silence: float = 90.0
+    factor: float = 5.0
+    patience: float = 600.0
+
+
+class Pace:
+    """How often something happens, by the clock of its caller, and for how long it may not.
+
+    `form` is what the last output looked like. After a line that the run has often printed and gone on from, it is
+    known what it needs. After one that says something new, it may save, evaluate or compile, and gets more time."""
+
+    _FEW = 3  # pauses, from which on they are known
+    _FORMS = 256
+
+    def __init__(self, limits: Limits, now: float) -> None:
+        self.limits, self.last = limits, now
+        self._form = b""
+        self._pauses: list[float] = []  # the newest ones
+        self._after: dict[bytes, tuple[int, float]] = {}  # by form: how many pauses, the longest
+        self.usual: float | None = None  # seconds between two times; None while that is not known
+
+    def happened(self, now: float, form: bytes = b"", usual: bool = True) -> None:
+        """`usual`: the pause that ends tells how long others may be."""
+        if now > self.last:
+            count, longest = self._after.pop(self._form, (0, 0.0))
+            self._after[self._form] = count + 1, max(longest, now - self.last if usual else 0.0)
+            self._pauses = [*self._pauses[-100:], now - self.last]
+            if len(self._pauses) >= self._FEW:
+                self.usual = sorted(self._pauses)[len(self._pauses) // 2]
+            if len(self._after) > self._FORMS:
+                del self._after[next(iter(self._after))]
+        self.last, self._form = now, form
+
+    def knows(self, form: bytes) -> bool:
+        """-> whether it has happened in this form before."""
+        return form in self._after
+
+    @property
+    def limit(self) -> float:
+        """Seconds from the last time on after which something is wrong."""
+        count, longest = self._after.get(self._form, (0, 0.0))
+        enough = max(self.limits.silence, self.limits.factor * (self.usual or 0.0), 1.5 * longest)
+        return enough if count >= self._FEW else max(enough, self.limits.patience)
+
+
+class News(NamedTuple):
+    """What is told of a run that is watched. `kind`: silent (no output), stalled (output, but no step), watchdog (one
+    spoke up, in `line`), resumed. `seconds`: how long without output, or step. `usual`: how long that usually is.
+    `ranks`: how long each rank wrote nothing, the longest first."""
+
+    kind: str
+    seconds: float
+    limit: float
+    usual: float | None = None
+    step: int | None = None
+    ranks: tuple[tuple[float, tuple[int, ...]], ...] = ()
+    line: str = ""
+
+    @property
+    def for_engine(self) -> str:
+        """The line that tells it to the engine; empty where the log's own words do."""
+        if self.kind not in ("silent", "stalled"):
+            return ""
+        what = "output" if self.kind == "silent" else "step"
+        reached = "" if self.step is None else f"; reached {self.step}"  # no word that would count a step
+        return f"torchtriage watch: no {what} for {self.seconds:.0f} s (limit {self.limit:.0f} s){reached}\n"
+
+
+class Step(NamedTuple):
+    """A step as a line shows it, and its number where it is counted."""
+
+    shown: bytes
+    number: int | None
+
+
+class Watch:
+    """What is known of a running job: little, however much it writes. Its caller brings the clock."""
+
+    TAIL = 64 << 10  # bytes of new output in which forms, ranks and steps are looked for
+    _MOST_RANKS = 1 << 16
+
+    def __init__(self, limits: Limits, now: float, step_of: Callable[[bytes], Step | None] | None = None) -> None:
+        """`step_of`: the last step that some lines show."""
+        self.output = Pace(limits, now)
+        self._steps = Pace(limits._replace(silence=max(limits.silence, limits.patience)), now)
+        self._step: int | None = None
+        self._shown = b""  # the last step as it was printed
+        self._step_of = step_of or step_in
+        self._ranks: dict[int, float] = {}
+        self._told = ""  # the kind of the last news, until the run goes on
+        self._wrote = self._stepped = False
+        self._form, self._word = b"", ""
+
+    def took(self, block: bytes, now: float, rank: int | None = None) -> None:
+        """Takes new output, in whole blocks; of `rank`, where its file tells."""
+        if not block.strip():
+            return
+        found = _WATCHDOG.search(block)
+        if found and not self._word:
+            line = block[block.rfind(b"\n", 0, found.start()) + 1 :][:500].partition(b"\n")[0]
+            self._word = line.decode("utf-8", "replace").strip()
+        tail = block[-self.TAIL :].rstrip()
+        last = max(tail.rfind(b"\n"), tail.rfind(b"\r")) + 1
+        self._wrote, self._form = True, _DIGITS.sub(b"0", tail[last:][:200])
+        for each in {rank} if rank is not None else {int(one[1] or one[2]) for one in _RANK.finditer(tail)}:
+            if each in self._ranks or len(self._ranks) < self._MOST_RANKS:
+                self._ranks[each] = now
+        step = self._step_of(tail)
+        if step is not None and step.shown != self._shown:
+            self._shown, self._stepped = step.shown, True
+            self._step = self._step if step.number is None else step.number
+        if not self.output.knows(self._form):
+            self._steps.last = now  # it does something else than to train, and goes on with that
+
+    def look(self, now: float, at_work: Callable[[], bool] = bool) -> News | None:
+        """-> what is to be told now, once each. `at_work`: whether the processes read or write files all the while."""
+        wrote, stepped, word = self._wrote, self._stepped, self._word
+        self._wrote, self._stepped, self._word = False, False, ""
+        since, since_step = now - self.output.last, now - self._steps.last
+        if wrote:
+            worked = since > self.output.limit and not self._told  # which is seen the next time, too
+            self.output.happened(now, self._form, usual=not worked)
+        if stepped:
+            self._steps.happened(now)
+        if word and self._told != "watchdog":
+            self._told = "watchdog"
+            return self._news("watchdog", since_step, now, word)
+        if self._told and (stepped or (wrote and not word and self._told == "silent")):
+            resumed = self._news("resumed", since if self._told == "silent" else since_step, now)
+            self._told = ""
+            return resumed
+        return None if self._told else self._overdue(now, at_work)
+
+    def _overdue(self, now: float, at_work: Callable[[], bool]) -> News | None:
+        silent, limit = now - self.output.last, self.output.limit
+        if silent > limit - Work.WINDOW and limit < self.output.limits.patience and at_work():
+            limit = self.output.limits.patience
+        if silent > limit:
+            self._told = "silent"
+        elif self._steps.usual is not None and now - self._steps.last > self._steps.limit:
+            self._told, silent = "stalled", now - self._steps.last
+        return self._news(self._told, silent, now) if self._told else None
+
+    def _news(self, kind: str, seconds: float, now: float, line: str = "") -> News:
+        pace = self.output if kind == "silent" else self._steps
+        by_time: dict[int, list[int]] = {}
+        for rank, at in self._ranks.items():
+            by_time.setdefault(round(now - at), []).append(rank)
+        ranks = tuple((float(ago), tuple(sorted(by_time[ago]))) for ago in sorted(by_time, reverse=True))
+        return News(kind, seconds, pace.limit, pace.usual, self._step, ranks, line)
+
+
+def step_in(tail: bytes) -> Step | None:
+    """-> the last step that some lines show."""
+    found = list(_STEP.finditer(tail[-4096:]))
+    numbers = [one[1] or one[2] for one in found if one[1] or one[2]]
+    shown = b" ".join(one[0] for one in found[-4:])  # a line can show several
+    return Step(shown, int(numbers[-1]) if numbers else None) if found else None
+
+
+def rank_of_file(path: str) -> int | None:
+    found = _RANK_OF_FILE.search(path)
+    return int(found[1] or found[2]) if found else None
+
+
+class Followed:
+    """A file that grows, is renamed and made anew, or is cut to nothing; only its place is kept, no descriptor."""
+
+    _BLOCK, _MOST = MB, 64 * MB  # bytes read at once, and of what was written since the last time
+
+    def __init__(self, path: str, position: int = 0) -> None:
+        self.path, self._position, self._inode = path, position, 0
+        self.gone = False
+
+    def read(self) -> Iterator[bytes]:
+        """Yields what was written since the last time, in blocks that end at a line where they can."""
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            self.gone = True
+            return
+        self.gone = False
+        if self._inode and found.st_ino != self._inode:
+            old = self._renamed()
+            if old:
+                yield from self._rest(old, os.stat(old).st_size)
+            self._position = 0
+        elif found.st_size < self._position:
+            self._position = 0
+        self._inode = found.st_ino
+        if found.st_size > self._position:
+            yield from self._rest(self.path, found.st_size)
+
+    def _rest(self, path: str, size: int) -> Iterator[bytes]:
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            self._position = max(self._position, size - self._MOST)
+            file.seek(self._position)
+            while self._position < size:
+                block = file.read(min(self._BLOCK, size - self._position))
+                if not block:
+                    return
+                self._position += len(block)
+                yield block
+
+    def _renamed(self) -> str | None:
+        """-> where the file is that was followed until now."""
+        with contextlib.suppress(OSError), os.scandir(os.path.dirname(self.path) or ".") as entries:
+            for entry in entries:
+                if entry.inode() == self._inode and entry.is_file():
+                    return entry.path
+        return None
+
+
+class Follower:
+    """Files and folders that are followed, those too that come later; of what is there already only the end is read."""
+
+    _MOST = 16384  # files
+    _NAMES = 5.0  # seconds after which folders are listed again
+
+    def __init__(self, paths: Sequence[str], now: float) -> None:
+        self.paths = list(paths)
+        self._files: dict[str, Followed] = {}
+        self._listed = now - self._NAMES
+        self._list(now, Watch.TAIL)
+
+    def read(self, watch: Watch, now: float) -> None:
+        """Gives a watch what was written since the last time."""
+        self._list(now, None)
+        for file in list(self._files.values()):
+            for block in file.read():
+                watch.took(block, now, rank_of_file(file.path))
+
+    @property
+    def gone(self) -> bool:
+        """Whether there were files, and none of them is there."""
+        return bool(self._files) and all(file.gone for file in self._files.values())
+
+    def newest(self) -> float | None:
+        """-> when something was last written, by the wall clock."""
+        times = []
+        for path in self._files:
+            with contextlib.suppress(OSError):
+                times.append(os.stat(path).st_mtime)
+        return max(times, default=None)
+
+    def _list(self, now: float, tail: int | None) -> None:
+        if now - self._listed < self._NAMES:
+            return
+        self._listed = now
+        for path in self.paths:
+            for name in _logs_below(path) if os.path.isdir(path) else [path]:
+                if name not in self._files and len(self._files) < self._MOST:
+                    with contextlib.suppress(OSError):
+                        size = os.stat(name).st_size
+                        self._files[name] = Followed(name, 0 if tail is None else max(0, size - tail))
+
+
+def _logs_below(folder: str) -> Iterator[str]:
+    for place, _, names in os.walk(folder):
+        for name in names:
+            if _LOG_NAME.search("/" + name) and not name.endswith((".gz", ".zst", ".json")):
+                yield os.path.join(place, name)
+
+
+class Work:
+    """Whether processes read or write files: those of a hanging job do not, those that save or evaluate do."""
+
+    WINDOW = 10.0  # seconds that are looked at
+    ENOUGH = 10 * MB  # bytes within them
+
+    def __init__(self, processes: Callable[[], Iterable[int]], clock: Callable[[], float] = time.monotonic) -> None:
+        self._processes, self._clock = processes, clock
+        self._since = -self.WINDOW * 2
+        self._before: dict[int, int] = {}
+        self._busy = True
+
+    def __call__(self) -> bool:
+        """-> whether they did in the last window; True until the first one is over."""
+        now = self._clock()
+        if now - self._since < self.WINDOW:
+            return self._busy
+        counts = {pid: count for pid in self._processes() for count in [_io_of(pid)] if count is not None}
+        if now - self._since < 2 * self.WINDOW:
+            moved = sum(max(0, count - self._before.get(pid, count)) for pid, count in counts.items())
+            self._busy = moved >= self.ENOUGH
+        else:  # nobody asked for a while
+            self._busy = True
+        self._since, self._before = now, counts
+        return self._busy
+
+
+def _io_of(pid: int) -> int | None:
+    """-> how many bytes a process has read and written; None where that is not told."""
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/io") as file:
+        told = dict(line.split(": ") for line in file.read().splitlines())
+        return int(told["rchar"]) + int(told["wchar"])
+    return None
+
+
+def tree_of(pid: int) -> list[int]:
+    """-> a process and all below it, as far as /proc tells."""
+    below: dict[int, list[int]] = {}
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{name}/stat") as file:
+                    below.setdefault(int(file.read().rpartition(")")[2].split()[1]), []).append(int(name))
+    found = [pid]
+    for each in found:
+        found += below.get(each, [])
+    return found
+
+
 # ---------------------------------------------------------------- run: the process
 
 _FORWARDED = {

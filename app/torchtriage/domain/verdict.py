@@ -345,7 +345,8 @@ class Stats:
 @dataclass(frozen=True)
 class Verdict:
     """The engine's answer. `outcome` is explained, unexplained, healthy, or inconclusive: neither a failure nor a good
-    end is seen, and `answer` says what is missing. Older versions called that healthy too, without an answer."""
+    end is seen, and `answer` says what is missing. Older versions called that healthy too, without an answer.
+    `provisional`: the run went on when its log was read."""
 
     source: str
     outcome: str
@@ -366,6 +367,7 @@ class Verdict:
     events: tuple[RunEvent, ...] = ()
     facts: tuple[Fact, ...] = ()
     answer: Answer | None = None
+    provisional: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """The verdict as plain lists, dicts and scalars."""

@@ -1,0 +1,257 @@
+"""`torchtriage watch`: follows the logs of a running job, and says when it hangs and when it goes on."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchtriage.client.torchtriage_client import Follower, Limits, News, Step, Watch, Work, tree_of
+from torchtriage.domain.rank_set import RankSet
+from torchtriage.errors import BadInput, TriageError
+
+if TYPE_CHECKING:
+    from torchtriage.domain.verdict import Verdict
+    from torchtriage.reading.sources import LogFile, Run
+
+OWN_FILE = "torchtriage-watch.log"  # the name of the file that tells the engine what only a watch knows
+_MOST_GROUPS = 4  # of ranks that fell silent at one time, which are printed
+_LINES_LOOKED_AT = 40  # of new output, for a step
+_Words = tuple[str, str]
+_SILENT: _Words = (
+    "no output for {seconds} s (limit {limit} s{usual})",
+    "已有 {seconds} 秒没有输出（时限 {limit} 秒{usual}）",
+)
+_STALLED: _Words = (
+    "output, but no step for {seconds} s (limit {limit} s{usual})",
+    "有输出，但已有 {seconds} 秒没有新的训练步（时限 {limit} 秒{usual}）",
+)
+_WATCHDOG: _Words = ("a watchdog speaks up: {line}", "watchdog 报告：{line}")
+_RESUMED: _Words = ("the run goes on after {seconds} s", "{seconds} 秒后任务继续")
+_SAID = {"silent": _SILENT, "stalled": _STALLED, "watchdog": _WATCHDOG, "resumed": _RESUMED}
+_USUAL: _Words = (", usually {usual}", "，平时 {usual}")
+_STEP: _Words = ("; last step {step}", "；最后一步是第 {step} 步")
+_RANKS: _Words = ("silent for {seconds} s: {ranks}", "{ranks} 已 {seconds} 秒没有输出")
+_PROVISIONAL: _Words = ("Provisional, as the run has not ended:", "任务尚未结束，以下是临时结论：")
+_ENDED: _Words = ("the watched processes have ended", "被监视的进程已结束")
+_GONE: _Words = ("the watched files are gone", "被监视的文件已不存在")
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    limits = Limits()
+    parser = subparsers.add_parser(
+        "watch",
+        help="follow the logs of a running job and say when it hangs",
+        description="Follow the logs of one running job. Say when it prints nothing or makes no step for longer than "
+        "usual, or a watchdog speaks up, with the provisional verdict; and say when it goes on. Ends with --pid or "
+        "Ctrl-C, and a last verdict. Needs no server.",
+    )
+    parser.add_argument("paths", nargs="+", metavar="LOG", help="files and folders of one job, also those to come")
+    parser.add_argument(
+        "--pid", type=int, action="append", metavar="PID", help="end when this process has ended (several: all of them)"
+    )
+    for name, value, what in (
+        ("silence", limits.silence, "the least seconds without output that count as a hang"),
+        ("factor", limits.factor, "how many times the usual pause counts as one"),
+        ("patience", limits.patience, "seconds for a start, and for what a new line announces or files show at work"),
+        ("poll", 1.0, "seconds between two looks"),
+    ):
+        parser.add_argument(f"--{name}", type=_positive, default=value, metavar="N", help=f"{what} ({value:g})")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per report, each on one line")
+    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of what is printed (en)")
+    parser.set_defaults(run=run)
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError("not above 0")
+    return value
+
+
+def run(options: argparse.Namespace) -> int:
+    """Follows the logs until the watched processes end, the files are gone, or it is told to end. Raises BadInput."""
+    for path in options.paths:
+        parent = Path(path).absolute().parent
+        if not Path(path).exists() and not parent.is_dir():
+            raise BadInput(f"{path}: no such file or folder")
+    told = threading.Event()
+    before = {number: signal.signal(number, lambda *_: told.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        _Job(options).follow(told.wait)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 0
+
+
+class _Job:
+    """The job that is watched."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        self._zh = options.lang == "zh"
+        self._pids: list[int] = options.pid or []
+        self._limits = Limits(options.silence, options.factor, options.patience)
+
+    def follow(self, wait: Callable[[float], bool]) -> None:
+        """Looks again and again until `wait`, which waits so many seconds, says that it is to end."""
+        options, now = self._options, time.monotonic()
+        follower = Follower(options.paths, now)
+        written = follower.newest()
+        began = now - max(0.0, time.time() - written) if written else now  # it may hang since before
+        watch = Watch(self._limits, began, last_step)
+        follower.read(watch, began)
+        watch.look(began)
+        work = Work(lambda: [each for pid in self._pids for each in tree_of(pid)])
+        at_work = work if self._pids else bool
+        gone_since: float | None = None
+        while True:
+            now = time.monotonic()
+            follower.read(watch, now)
+            if news := watch.look(now, at_work):
+                self._tell(news)
+            gone_since = (gone_since or now) if follower.gone else None
+            if gone_since is not None and now - gone_since > self._limits.silence:
+                return self._say(_GONE)
+            if self._pids and not any(map(_runs, self._pids)):
+                follower.read(watch, now)
+                self._say(_ENDED)
+                return self._verdict(None)
+            if wait(options.poll):
+                return self._verdict(None)
+
+    def _tell(self, news: News) -> None:
+        if not self._options.json:
+            for line in self._lines(news):
+                print(line, flush=True)
+        elif news.kind == "resumed":
+            print(json.dumps(as_json(news)), flush=True)
+        if news.kind != "resumed":
+            self._verdict(news)
+
+    def _say(self, words: _Words) -> None:
+        if not self._options.json:
+            print(f"torchtriage: {_clock()}  {words[self._zh]}", flush=True)
+
+    def _lines(self, news: News) -> Iterator[str]:
+        zh = self._zh
+        usual = _USUAL[zh].format(usual=f"{news.usual:.0f} s") if news.usual is not None else ""
+        values = {"seconds": f"{news.seconds:.0f}", "limit": f"{news.limit:.0f}", "usual": usual, "line": news.line}
+        step = "" if news.step is None or news.kind == "resumed" else _STEP[zh].format(step=news.step)
+        yield f"torchtriage: {_clock()}  {_SAID[news.kind][zh].format(**values)}{step}"
+        if news.kind != "resumed":
+            for seconds, ranks in news.ranks[:_MOST_GROUPS]:
+                named = f"rank{'' if len(ranks) == 1 or zh else 's'} {RankSet.of(ranks)}"
+                yield f"torchtriage:   {_RANKS[zh].format(seconds=f'{seconds:.0f}', ranks=named)}"
+            yield f"torchtriage:   {_PROVISIONAL[zh]}"
+
+    def _verdict(self, news: News | None) -> None:
+        """Prints the verdict on what is in the logs now; in a process of its own, so that this one stays small."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        child = os.fork()
+        if child:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child, 0)
+            return
+        try:
+            self._print_verdict(news)
+            sys.stdout.flush()
+        except TriageError as error:
+            print(f"torchtriage: {error.message}", file=sys.stderr, flush=True)
+        finally:
+            os._exit(0)
+
+    def _print_verdict(self, news: News | None) -> None:
+        from torchtriage.cli.start_engine import start_engine
+        from torchtriage.cli.verdict_report import WIDTH, report
+
+        goes_on = news is not None or (bool(self._pids) and any(map(_runs, self._pids)))
+        verdict = start_engine().triage(watched_run(self._options.paths, news), self._options.lang)
+        verdict = replace(verdict, provisional=goes_on)
+        if self._options.json:
+            print(json.dumps(as_json(news, verdict), ensure_ascii=False))
+            return
+        terminal = sys.stdout.isatty()
+        width = shutil.get_terminal_size((WIDTH, 24)).columns if terminal else WIDTH
+        print(report(verdict, self._options.lang, terminal and "NO_COLOR" not in os.environ, width))
+
+
+def last_step(tail: bytes) -> Step | None:
+    """-> the last step that some lines show, by what the engine knows of progress."""
+    from torchtriage.facts import progress
+
+    for line in reversed(tail.decode("utf-8", "replace").splitlines()[-_LINES_LOOKED_AT:]):
+        text = progress.newest(line)
+        if progress.progressed(text) and progress.counts(progress.counting(text))[0]:
+            number = None if progress.BAR in text else progress.step(text)  # a bar may be of an evaluation
+            return Step(text.encode() if number is None else str(number).encode(), number)
+    return None
+
+
+def watched_run(paths: Sequence[str], news: News | None) -> Run:
+    """-> the logs as one run, with what only the watch knows behind them."""
+    from torchtriage.errors import UnreadableLog
+    from torchtriage.reading.sources import LogFile, Run, open_path
+
+    runs = []
+    for path in paths:
+        with contextlib.suppress(UnreadableLog):  # nothing may be in it yet
+            runs.append((path, open_path(Path(path))))
+    own = news.for_engine.encode() if news else b""
+
+    def files() -> Iterator[LogFile]:
+        for path, one in runs:
+            for file in one.files():
+                name = file.name if len(runs) == 1 else f"{path}/{file.name}" if one.several else path
+                yield replace(file, name=name)
+        if own:
+            yield LogFile(OWN_FILE, lambda: iter((own,)))
+
+    several = bool(own) or len(runs) > 1 or any(one.several for _, one in runs)
+    return Run(" ".join(paths), files, several=several)
+
+
+def as_json(news: News | None, verdict: Verdict | None = None) -> dict[str, object]:
+    """-> a report for machines."""
+    told: dict[str, object] = {"event": news.kind if news else "ended", "at": datetime.now().astimezone().isoformat()}
+    if news:
+        told |= {"seconds": round(news.seconds, 1), "limit": round(news.limit, 1), "usual": news.usual}
+        told |= {"step": news.step, "line": news.line or None}
+        told["ranks"] = [{"ranks": str(RankSet.of(ranks)), "seconds": ago} for ago, ranks in news.ranks]
+    return told | ({"verdict": verdict.as_dict()} if verdict else {})
+
+
+def _clock() -> str:
+    return time.strftime("%H:%M:%S")
+
+
+def _runs(pid: int) -> bool:
+    """-> whether a process is there, and not only its exit status."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except FileNotFoundError:
+        if os.path.isdir("/proc/self"):
+            return False
+    except (OSError, IndexError):
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
