@@ -201,13 +201,14 @@ def _texts(case: Case) -> Iterator[tuple[Place, Text]]:
 
 def _always_before(first: Case, case: Case) -> bool:
     """-> whether the first of two cases holds wherever the other one does."""
-    needs = slots(optional_removed(first.says.en)) - groups_of(first).keys()
     return (
         set(case.signs) <= set(first.signs)
         and (bool(case.signs) or not first.signs)
         and (bool(first.signs) or bool(first.when) == bool(case.when))  # without both it comes last
         and set(first.when) <= set(case.when)
-        and needs <= slots(optional_removed(case.says.en)) | groups_of(case).keys()
+        # Last, as it parses patterns, and nearly every pair of cases has been told apart by now.
+        and slots(optional_removed(first.says.en)) - groups_of(first).keys()
+        <= slots(optional_removed(case.says.en)) | groups_of(case).keys()
     )
 
 
