@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import torchtriage
-from torchtriage.knowledge.loader import load
+from tests.built_in import built_in_knowledge
 
 PACKAGE = Path(torchtriage.__file__).parent
-KNOWLEDGE = load()
 SHORTEST = 8  # characters of what means something by itself; `main`, `run` and other plain words are anybody's
 # Formats, by file, whose words the vocabulary lists for another reason: how a launch begins, what a block of a log is
 # kept for, where a launcher's own frames lie. It only shrinks.
@@ -56,12 +56,14 @@ def alternatives(regex: str) -> Iterator[str]:
     yield regex[begun:]
 
 
-def known() -> set[str]:
+@functools.cache
+def known() -> frozenset[str]:
     """-> the entries' ids, and what the vocabulary lists."""
-    lists = KNOWLEDGE.vocabulary.lists.values()
+    knowledge = built_in_knowledge()
+    lists = knowledge.vocabulary.lists.values()
     told = {word for each in lists for word in each.words}
     told |= {pattern.regex for each in lists for pattern in each.patterns}
-    return {*KNOWLEDGE.entries, *(one for one in told if len(one) >= SHORTEST and not one.isalpha())}
+    return frozenset({*knowledge.entries, *(one for one in told if len(one) >= SHORTEST and not one.isalpha())})
 
 
 def found(source: str) -> set[str]:

@@ -10,10 +10,10 @@ from random import Random
 
 import pytest
 
-from tests.built_in import built_in_knowledge
+from tests.built_in import built_in_engine, built_in_knowledge
 from torchtriage.cli.main import main
 from torchtriage.domain.incident import Incident, IncidentFilter, State
-from torchtriage.engine import Engine
+from torchtriage.knowledge.loader import load
 from torchtriage.reading.sources import from_bytes
 from torchtriage.services import demo, demo_logs
 from torchtriage.services.incidents import list_incidents
@@ -49,14 +49,15 @@ def test_a_seed_makes_the_same_incidents(tmp_path: Path) -> None:
 
 
 def messages() -> list[tuple[str, str]]:
-    told = built_in_knowledge().vocabulary.groups("demo-messages")
+    told = load([]).vocabulary.groups(
+        "demo-messages"
+    )  # the vocabulary alone, as this is asked while tests are collected
     return [(name, message) for name, some in told.items() for message in some]
 
 
 @pytest.mark.parametrize(("name", "message"), messages())
 def test_the_engine_finds_what_the_logs_were_made_with(name: str, message: str) -> None:
-    knowledge = built_in_knowledge()
-    engine, chance = Engine(knowledge), Random(2)
+    engine, chance = built_in_engine(), Random(2)
     steps = 0 if demo_logs.ends_at_start(message) else 400
     tried = 0
     for scheduler in demo_logs.SCHEDULERS:
@@ -77,7 +78,7 @@ def test_the_engine_finds_what_the_logs_were_made_with(name: str, message: str) 
 
 
 def test_a_run_that_ends_well_is_healthy() -> None:
-    engine = Engine(built_in_knowledge())
+    engine = built_in_engine()
     for srun in (True, False):
         launch = demo_logs.Launch("train.py", ("n-1", "n-2"), NOW - timedelta(hours=3), 400, srun, "2.6.0")
         assert engine.triage(from_bytes(demo_logs.log_of(launch, None, 0, Random(2)).encode())).outcome == "healthy"

@@ -28,7 +28,7 @@ def until(what: Callable[[], Any]) -> Any:
     deadline = time.monotonic() + PATIENCE
     while not (answer := what()):
         assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.02)
+        time.sleep(0.05)
     return answer
 
 
@@ -37,6 +37,13 @@ def service(tmp_path_factory: pytest.TempPathFactory, migrated_sqlite: Path) -> 
     """One service for all tests: each has a cluster of its own name."""
     with one_engine(migrated_sqlite), serving_triage(tmp_path_factory.mktemp("service")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def asking() -> Iterator[httpx2.Client]:
+    """One client for all tests: to make one takes more than ten requests do."""
+    with httpx2.Client(timeout=PATIENCE) as client:
+        yield client
 
 
 @pytest.fixture
@@ -48,8 +55,8 @@ def api() -> Iterator[ApiServer]:
 class Bench:
     """A watcher's folder, a cluster, and the service that it reports to."""
 
-    def __init__(self, folder: Path, api: ApiServer, url: str, name: str) -> None:
-        self.folder, self.api, self.url, self.name = folder, api, url, name
+    def __init__(self, folder: Path, api: ApiServer, url: str, name: str, asking: httpx2.Client) -> None:
+        self.folder, self.api, self.url, self.name, self.asking = folder, api, url, name, asking
         self.kubeconfig = folder / "kubeconfig"
         self.kubeconfig.write_text(yaml.safe_dump({
             "apiVersion": "v1", "kind": "Config", "current-context": "c",
@@ -74,7 +81,7 @@ class Bench:
         thread.start()
         try:
             until(lambda: watcher.port or not thread.is_alive())
-            until(lambda: httpx2.get(f"http://127.0.0.1:{watcher.port}/readyz", timeout=PATIENCE).status_code == 200)
+            until(lambda: self.asking.get(f"http://127.0.0.1:{watcher.port}/readyz").status_code == 200)
             yield watcher
         finally:
             watcher.stop()
@@ -85,9 +92,7 @@ class Bench:
         """-> what the service got of this cluster, the oldest first, once it is so many and all have their verdict."""
 
         def found() -> list[dict[str, Any]]:
-            items = httpx2.get(f"{self.url}/api/v1/incidents", params={"cluster": self.name}, timeout=PATIENCE).json()[
-                "items"
-            ]
+            items = self.asking.get(f"{self.url}/api/v1/incidents", params={"cluster": self.name}).json()["items"]
             done = [item for item in items if item["state"] == "triaged"]
             return done if len(done) >= count else []
 
@@ -96,7 +101,7 @@ class Bench:
         return sorted(got, key=lambda item: item["job"]["attempt"])
 
     def full(self, incident: dict[str, Any]) -> dict[str, Any]:
-        told: dict[str, Any] = httpx2.get(f"{self.url}/api/v1/incidents/{incident['id']}").json()
+        told: dict[str, Any] = self.asking.get(f"{self.url}/api/v1/incidents/{incident['id']}").json()
         return told
 
     def handled(self, watcher: Watcher, outcome: str) -> float:
@@ -106,5 +111,5 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, api: ApiServer, service: LiveServer) -> Bench:
-    return Bench(tmp_path, api, service.url, tmp_path.name)
+def bench(tmp_path: Path, api: ApiServer, service: LiveServer, asking: httpx2.Client) -> Bench:
+    return Bench(tmp_path, api, service.url, tmp_path.name, asking)

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from typing import Any
 
-import httpx2
-
 from tests.conftest import serving as serving_triage
 from tests.ports import kept_port
 from tests.watcher.api_server import ApiServer
@@ -362,8 +360,14 @@ def test_the_command_ends_when_it_is_asked_to(bench: Bench, api: ApiServer) -> N
             api.apply(failed(told))
             bench.incidents(1)
             address = f"http://127.0.0.1:{port}"
-            assert httpx2.get(address + "/healthz").status_code == httpx2.get(address + "/readyz").status_code == 200
-            assert 'torchtriage_watcher_failures_total{reason="Error"} 1.0' in httpx2.get(address + "/metrics").text
+            assert (
+                bench.asking.get(address + "/healthz").status_code
+                == bench.asking.get(address + "/readyz").status_code
+                == 200
+            )
+            assert (
+                'torchtriage_watcher_failures_total{reason="Error"} 1.0' in bench.asking.get(address + "/metrics").text
+            )
         finally:
             process.terminate()
             _, said = process.communicate(timeout=PATIENCE)
