@@ -23,11 +23,11 @@ demo: $(RUNTIME)  ## Start a service with a month of sample incidents on http://
 	@$(DEMO) $(BIN)/torchtriage demo --once --count 600
 	@exec $(DEMO) $(BIN)/torchtriage serve --port $(or $(PORT),8010)
 
-test: $(DEV)  ## Run the tests, on a real Postgres and a real browser too (ARGS="tests/web -k upload")
+test: $(DEV)  ## Run the fast tests, on a real Postgres and a real browser too (ARGS="tests/web -k upload")
 	@$(BIN)/python -m scripts.test_needs
 	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m "not slow" $(ARGS)
 
-test-slow: $(DEV)  ## Run the slow tests: outages, full disks, floods of requests (ARGS as for test)
+test-slow: $(DEV)  ## Run the slow tests: every page in a browser, outages, floods of requests (ARGS as for test)
 	@$(BIN)/python -m scripts.test_needs
 	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m slow $(ARGS)
 

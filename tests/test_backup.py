@@ -105,6 +105,7 @@ def test_sqlite_is_backed_up_while_it_is_written_and_restored(tmp_path: Path) ->
     check_restored(restored, acknowledged)
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_postgres_is_backed_up_while_it_is_written_and_restored(
     tmp_path: Path, postgres: servers.PostgresServer

@@ -48,6 +48,7 @@ def audited(url: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([ROOT / "scripts" / "audit.sh"], env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_the_audit_tells_advisories_from_none() -> None:
     known: dict[str, bytes] = {}
 

@@ -126,7 +126,7 @@ def address_of(running: subprocess.Popen[str]) -> str:
     return running.stdout.readline().split()[3].rstrip(",")
 
 
-@pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("asked", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)])
 def test_it_serves_until_it_is_asked_to_stop(asked: signal.Signals, tmp_path: Path) -> None:
     with served(tmp_path, TRIAGE_WORKERS="1") as running:
         log = b"RuntimeError: CUDA error: out of memory\n"
@@ -138,6 +138,7 @@ def test_it_serves_until_it_is_asked_to_stop(asked: signal.Signals, tmp_path: Pa
     assert list((tmp_path / "logs" / "incoming").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_second_server_on_one_sqlite_database_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
     with served(tmp_path) as first:
         address = address_of(first)
@@ -156,6 +157,7 @@ def test_a_second_server_on_one_sqlite_database_is_refused_and_the_first_goes_on
         assert address_of(third)
 
 
+@pytest.mark.slow
 def test_nobody_is_believed_about_who_asks_unless_the_settings_say_so(tmp_path: Path) -> None:
     for trusted, shown in (("", "127.0.0.1"), ("127.0.0.0/8", "203.0.113.7")):
         with served(tmp_path, TRIAGE_TRUSTED_PROXIES=trusted, TRIAGE_LOG_FORMAT="json") as running:

@@ -60,6 +60,7 @@ def _parent(stat: Path) -> int | None:
         return None
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_and_run_again_nothing_is_lost_or_double(logs: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     running = subprocess.Popen(command(logs, out, "--jobs", "2"), stdout=subprocess.DEVNULL)
@@ -83,6 +84,7 @@ def test_killed_in_the_middle_and_run_again_nothing_is_lost_or_double(logs: Path
     assert not list(out.glob("*.part"))
 
 
+@pytest.mark.slow
 def test_it_works_on_a_dask_cluster(logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     distributed = pytest.importorskip("distributed", reason="dask is not installed (the extra torchtriage[dask])")
     cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)

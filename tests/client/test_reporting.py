@@ -300,6 +300,7 @@ def test_a_client_inside_of_a_client_only_runs(bench: Bench) -> None:
     assert len(bench.incidents()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", ["pipe", "file"])
 def test_a_huge_output_is_kept_in_bounds(bench: Bench, reader: str) -> None:
     script = "import os\nos.write(1, b'the first line\\n')\nfor n in range(150): os.write(1, b'step %7d loss 2.5\\n' % n * 50000)\nos.write(1, b'\\nRuntimeError: the last line\\n'); os._exit(1)"

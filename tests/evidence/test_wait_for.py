@@ -13,10 +13,10 @@ from torchtriage.evidence.flight_recorder import read_dump
 from torchtriage.evidence.wait_for import hang_of
 from torchtriage.reading.pickled_dumps import as_text
 
-RUNS = 25  # of each fault
+RUNS = (8, pytest.param(25, marks=pytest.mark.slow))  # of each fault
 SURE = ("stalls", "dies", "gpu-error")  # faults that every dump shows
 # Where as many ranks call one thing as another, nothing tells who is right; a GPU that stands still may not show.
-SHARE = {"skips": 0.6, "calls-other": 0.6, "other-shape": 0.6, "extra-call": 0.6, "gpu-stalls": 0.25}
+SHARE = {"skips": 0.6, "calls-other": 0.6, "other-shape": 0.6, "extra-call": 0.6, "gpu-stalls": 0.28}
 
 
 @pytest.fixture(scope="module")
@@ -35,15 +35,16 @@ def explained(run: Simulated, words: CollectiveWords) -> Hang:
     return hang
 
 
+@pytest.mark.parametrize("runs", RUNS)
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_rank_at_fault_is_named_and_never_one_that_waited(fault: str, words: CollectiveWords) -> None:
+def test_the_rank_at_fault_is_named_and_never_one_that_waited(fault: str, runs: int, words: CollectiveWords) -> None:
     told: Counter[bool] = Counter()
-    for seed in range(RUNS):
+    for seed in range(runs):
         run = simulated(seed, fault)
         suspects = explained(run, words).suspects
         assert suspects in ((), (run.at_fault,)), f"seed {seed}: {suspects} in place of {run.at_fault}"
         told[bool(suspects)] += 1
-    assert told[True] >= RUNS * SHARE.get(fault, 0.95)
+    assert told[True] >= int(runs * SHARE.get(fault, 0.96))
 
 
 def test_a_dump_tells_its_rank_by_its_groups(words: CollectiveWords) -> None:
@@ -59,8 +60,9 @@ def test_most_dumps_missing_names_nobody(words: CollectiveWords) -> None:
     assert hang is None or not set(hang.suspects) - {run.at_fault}
 
 
-def test_where_all_wait_together_nobody_is_blamed(words: CollectiveWords) -> None:
-    hangs = [explained(simulated(seed, "gpu-stalls"), words) for seed in range(RUNS)]
+@pytest.mark.parametrize("runs", RUNS)
+def test_where_all_wait_together_nobody_is_blamed(runs: int, words: CollectiveWords) -> None:
+    hangs = [explained(simulated(seed, "gpu-stalls"), words) for seed in range(runs)]
     assert {hang.kind for hang in hangs} == {"not-begun", "together"}
     assert all(not hang.suspects for hang in hangs if hang.kind == "together")
 

@@ -1,9 +1,10 @@
 import pytest
 
-from tests.built_in import built_in_knowledge
+from tests.built_in import built_in_engine, built_in_knowledge
 from tests.yaml_files import read_yaml
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.checks import Report, check
+from torchtriage.reading.sources import from_bytes
 
 pytestmark = pytest.mark.first
 # Signs that no example of their entry shows, and signs without a case. Both only fall: lower them with what you prove
@@ -16,10 +17,27 @@ def report() -> Report:
     return check(built_in_knowledge())
 
 
+def test_every_entry_wins_its_first_example() -> None:
+    """All examples are read in the slow suite, and by `make check`."""
+    engine = built_in_engine()
+    won, lost = set(), {}
+    for entry in built_in_knowledge().entries.values():
+        for example in [*entry.match_examples, *(case.example for case in entry.cases if case.example)][:1]:
+            root = engine.triage(from_bytes(example.encode())).root_cause
+            if root is not None and root.entry == entry.id:
+                won.add(entry.id)
+            else:
+                lost[entry.id] = root and root.entry
+    assert lost == {}
+    assert len(won) > 200
+
+
+@pytest.mark.slow
 def test_every_entry_and_case_is_proved_by_its_own_examples(report: Report) -> None:
     assert report.problems == report.warnings == []
 
 
+@pytest.mark.slow
 def test_ever_more_signs_are_proved_and_belong_to_a_case(report: Report) -> None:
     assert len(report.unproved) <= MOST_UNPROVED
     assert report.without_case <= MOST_WITHOUT_CASE

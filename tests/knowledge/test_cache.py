@@ -40,6 +40,7 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_parallel_starts_share_an_empty_cache(tmp_path: Path, log: Path) -> None:
     processes = [start(tmp_path / "home", log) for _ in range(2)]
     assert [entry(process) for process in processes] == ["usage.python-error"] * 2
@@ -52,6 +53,7 @@ def test_parallel_starts_share_an_empty_cache(tmp_path: Path, log: Path) -> None
     assert sorted(path.name for path in (tmp_path / "home" / "torchtriage").iterdir()) == names
 
 
+@pytest.mark.slow
 def test_a_home_that_cannot_be_written_is_enough(tmp_path: Path, log: Path) -> None:
     home = tmp_path / "file"  # Root may write where a mode forbids it, but nobody makes a folder inside of a file.
     home.write_bytes(b"")

@@ -128,6 +128,7 @@ def until_empty(url: str) -> None:
             time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_what_ends_while_the_database_is_away_is_told_later_and_not_done_twice() -> None:
     programs = servers.find_programs()
     if programs is None:

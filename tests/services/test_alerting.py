@@ -266,6 +266,7 @@ def test_what_never_works_is_given_up_after_days(service: Service, slack: FakeSl
     assert states(service) == [("new", "failed")]
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_and_nothing_sent_twice_by_many(service: Service, slack: FakeSlack) -> None:
     for number in range(20):
         failed(service, UNEXPLAINED.replace(b"frobnicator", b"part" + b"abcdefghijklmnopqrst"[number : number + 1] * 5))
@@ -284,6 +285,7 @@ def test_nothing_is_lost_and_nothing_sent_twice_by_many(service: Service, slack:
     assert outbox.count_outbox(service) == {("slack", "sent"): 20}
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_was_sending_is_sent_by_the_next(
     tmp_path: Path, database_url: str, slack: FakeSlack
 ) -> None:

@@ -79,6 +79,7 @@ def test_all_processes_have_the_knowledge_that_the_service_began_with(tmp_path: 
         assert incident.verdict.knowledge == service.knowledge.digest
 
 
+@pytest.mark.slow
 def test_folders_that_cannot_be_loaded_are_told_until_they_can(
     tmp_path: Path, overlay: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -154,6 +155,7 @@ def test_a_triage_that_is_killed_is_tried_once_more_while_no_other_runs(calling:
         assert max(future.result(PATIENCE) for future in before + after) > 0  # else there was nothing to be alone from
 
 
+@pytest.mark.slow
 def test_a_triage_that_is_killed_alone_too_fails_and_says_so(calling: Callable[[str, int], Any]) -> None:
     with pytest.raises(CallFailed, match="was killed by SIGKILL, and once more when it ran alone"):
         calling("large", 2)
@@ -173,6 +175,7 @@ def killed_once(settings: Settings, knowledge: KnowledgeBase) -> Callable[..., A
     return call
 
 
+@pytest.mark.slow
 def test_an_incident_survives_that_its_triage_is_killed(tmp_path: Path, overlay: Path) -> None:
     with opened(tmp_path, overlay, workers=0) as service:
         settings = replace(service.settings, workers=2)
@@ -191,6 +194,7 @@ def without_room(settings: Settings, knowledge: KnowledgeBase) -> Callable[..., 
     return lambda method, *arguments: getattr(triager, method)(*arguments)
 
 
+@pytest.mark.slow
 def test_an_incident_waits_where_no_process_comes_up(tmp_path: Path, overlay: Path) -> None:
     with opened(tmp_path, overlay, workers=0) as service:
         settings = replace(service.settings, workers=1)

@@ -109,6 +109,7 @@ def ask(port: int, method: str, path: str, body: bytes = b"") -> tuple[int, byte
     return found
 
 
+@pytest.mark.slow
 def test_a_full_disk_refuses_logs_keeps_the_others_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
     dice = random.Random(1)
     large = "".join(f"{dice.random()}\n" for _ in range(20_000)).encode()

@@ -168,6 +168,7 @@ def test_the_service_follows_the_database_to_the_server_that_was_promoted(
             assert worker.process.poll() is None
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_worker_ends_soon_where_it_is_asked_to_while_its_database_is_away(
     own_postgres: PostgresServer, tmp_path: Path
@@ -194,6 +195,7 @@ def test_a_worker_whose_queue_has_died_says_so_and_ends(postgres: PostgresServer
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_database_that_is_taken_away_stops_the_service_in_one_line(tmp_path: Path) -> None:
     folder, taken = tmp_path / "data", "torchtriage.db"
     with command("serve", folder) as server:
@@ -207,6 +209,7 @@ def test_a_database_that_is_taken_away_stops_the_service_in_one_line(tmp_path: P
     assert len(said) <= 3, said
 
 
+@pytest.mark.slow
 def test_not_ready_while_another_process_holds_the_database(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with command("serve", folder) as server:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
+import pytest
 from sqlalchemy import text
 
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, upload
@@ -200,6 +201,7 @@ def deadly(settings: Settings, knowledge: KnowledgeBase) -> Callable[..., Any]:
     return lambda method, *arguments: getattr(triager, method)(*arguments)
 
 
+@pytest.mark.slow
 def test_a_log_that_kills_its_process_keeps_its_verdict_and_is_told_apart(service: Service) -> None:
     before, killer, after = (
         triaged(service, log, job) for log, job in ((HEALTHY, "1"), (DEADLY, "2"), (OUT_OF_MEMORY, "3"))

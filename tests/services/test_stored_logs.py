@@ -268,6 +268,7 @@ def kept_names(service: Service) -> list[Path]:
     return [path for path in kept(service) if path.suffix == ".zst"]
 
 
+@pytest.mark.slow
 def test_many_uploads_and_sweeps_beside_one_another_lose_nothing(service: Service) -> None:
     stopping = threading.Event()
 

@@ -121,6 +121,7 @@ def test_new_changed_and_removed_logs_change_their_shard_only(work: Work) -> Non
     assert set(done(work)) == {log.key for log in Archive(work.source).listed()}
 
 
+@pytest.mark.slow
 def test_other_knowledge_triages_anew(work: Work, tmp_path: Path) -> None:
     triage(work)
     own = tmp_path / "own" / "site"
@@ -276,6 +277,7 @@ def dying(function: Any, arguments: tuple[Any, ...]) -> Any:
     return function(*arguments)
 
 
+@pytest.mark.slow
 def test_a_log_that_kills_its_process_has_a_line_that_says_so_and_holds_no_other_up(work: Work) -> None:
     with process_pool(2, 2**30) as pool:
         told = triage(work, Deadly(pool))

@@ -129,6 +129,7 @@ def test_the_release_is_what_it_says(tmp_path: Path, database_url: str) -> None:
         assert told(service) == []
 
 
+@pytest.mark.slow
 def test_decisions_outlive_an_entry_that_is_renamed_and_split(tmp_path: Path, database_url: str, renamed: Path) -> None:
     unpack("0.1.0", tmp_path, database_url)
     with opened(tmp_path, database_url, knowledge_dirs=(renamed,)) as service:

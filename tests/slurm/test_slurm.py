@@ -62,6 +62,7 @@ def settled(cluster: Cluster, *python: str) -> None:
                   f"the collector keeps notes: {told}")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_collector_tells_a_time_limit_from_a_failure_and_a_success(cluster: Cluster, service: LiveServer) -> None:
     late = cluster.submit("#!/bin/bash\necho 'step 1 loss 2.5'\nsleep 600\n", "--time=5", "--output=late-%j.out")
     failing = cluster.submit(OUT_OF_MEMORY, "--job-name=my gpt", "--output=%x-%6j-%N-%t.out", "--comment=x")

@@ -62,7 +62,7 @@ def true(database: Database) -> tuple[dict[Any, Any], dict[Any, Any]]:
     return {key: tuple(sums) for key, sums in verdicts_of.items()}, {key: tuple(sums) for key, sums in of_hosts.items()}
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_counts_stay_true_while_verdicts_come_change_and_go(database: Database, seed: int) -> None:
     """What people decide about groups in between changes no count, and no count is lost by it."""
     dice = random.Random(seed)
@@ -158,7 +158,7 @@ def every_page(session: Session, wanted: StatsFilter, by: str, bucket: Bucket) -
         cursor = page.next
 
 
-@pytest.mark.parametrize("most", [5, 10_000])
+@pytest.mark.parametrize("most", [pytest.param(5, marks=pytest.mark.slow), 10_000])
 def test_days_of_the_counts_and_pieces_of_days_add_up(
     database: Database, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,7 @@ def test_an_error_takes_everything_back(database: Database) -> None:
         assert incidents.listed(session, IncidentFilter(), 9, None).items == ()
 
 
+@pytest.mark.slow
 def test_processes_write_beside_one_another_and_lose_nothing(database_url: str) -> None:
     program = (
         "import sys; from torchtriage.storage.database import Database; from tests.storage import values\n"

@@ -309,6 +309,7 @@ def test_a_group_whose_last_incident_went_elsewhere_leads_there(database: Databa
         assert listed(session) == {c.id: 2}
 
 
+@pytest.mark.slow
 def test_groups_are_carried_over_while_incidents_come_and_people_decide(database: Database) -> None:
     """On Postgres each of these holds rows that another wants: whoever holds them in another order waits for ever."""
     letters = "abcdef"

@@ -107,6 +107,7 @@ def test_what_makes_no_sense_changes_nothing(database: Database) -> None:
     assert counts(database) == {a: 2}
 
 
+@pytest.mark.slow
 def test_merging_while_incidents_come_loses_none(database: Database) -> None:
     with database.transaction() as session:
         a, b = seen(session, "a"), seen(session, "b")
@@ -203,6 +204,7 @@ def test_a_new_verdict_within_a_merge_changes_no_count(database: Database) -> No
     assert counts(database) == {a: 3}
 
 
+@pytest.mark.slow
 def test_people_regroup_while_verdicts_change_and_incidents_go(database: Database) -> None:
     """On Postgres each of these holds rows that another wants: whoever holds them in another order waits for ever."""
     names = "abcdef"

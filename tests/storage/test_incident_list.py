@@ -109,7 +109,14 @@ def fits(wanted: IncidentFilter, one: Incident, summary: VerdictSummary) -> bool
     )
 
 
-@pytest.mark.parametrize("looked_at", [(3, 7, 2), (2, 2, 0), (2000, 20_000, 5000)])
+@pytest.mark.parametrize(
+    "looked_at",
+    [
+        pytest.param((3, 7, 2), marks=pytest.mark.slow),
+        pytest.param((2, 2, 0), marks=pytest.mark.slow),
+        (2000, 20_000, 5000),
+    ],
+)
 def test_whatever_is_looked_at_first_the_same_is_found(
     database: Database, looked_at: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

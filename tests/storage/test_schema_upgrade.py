@@ -134,6 +134,7 @@ def test_the_queue_is_of_the_version_that_migrations_make() -> None:
     assert changes[-1] == "03.04.00_50_post_add_retry_failed_job_procedure.sql"
 
 
+@pytest.mark.slow
 def test_four_processes_upgrade_at_once(empty_database_url: str) -> None:
     program = "import sys; from torchtriage.storage.schema_upgrade import upgrade; upgrade(sys.argv[1])"
     command = [sys.executable, "-c", program, empty_database_url]

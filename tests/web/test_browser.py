@@ -66,12 +66,14 @@ def test_a_pasted_log_gets_its_verdict(page: Page, live_server: LiveServer) -> N
     assert not failures
 
 
+@pytest.mark.slow
 def test_nothing_pasted_is_told_without_a_request(page: Page, live_server: LiveServer) -> None:
     page.goto(live_server.url)
     page.locator("form#paste button[type=submit]").click()
     assert page.get_by_role("alert").inner_text() == "Paste a log or choose a file first."
 
 
+@pytest.mark.slow
 def test_a_dropped_file_gets_its_verdict(page: Page, live_server: LiveServer) -> None:
     page.goto(live_server.url)
     page.evaluate(DROP, ["rank_3.log", OOM])
@@ -79,6 +81,7 @@ def test_a_dropped_file_gets_its_verdict(page: Page, live_server: LiveServer) ->
     assert "memory" in page.locator("h1").inner_text()
 
 
+@pytest.mark.slow
 def test_chosen_files_are_sent_and_what_is_wrong_with_them_is_told(
     page: Page, live_server: LiveServer, tmp_path: Path
 ) -> None:
@@ -92,6 +95,7 @@ def test_chosen_files_are_sent_and_what_is_wrong_with_them_is_told(
     assert page.locator("form#paste button[type=submit]").is_enabled()
 
 
+@pytest.mark.slow
 def test_it_all_works_without_script(browser: Browser, live_server: LiveServer) -> None:
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
@@ -103,6 +107,7 @@ def test_it_all_works_without_script(browser: Browser, live_server: LiveServer) 
         page.locator(".strip .status.ignored").wait_for()
 
 
+@pytest.mark.slow
 def test_a_command_is_copied(browser: Browser, live_server: LiveServer) -> None:
     with browser.new_context(permissions=["clipboard-read", "clipboard-write"]) as context:
         page = context.new_page()
@@ -153,6 +158,7 @@ def test_an_entry_is_found_and_leads_to_its_incidents(page: Page, live_server: L
     page.wait_for_url(incident)
 
 
+@pytest.mark.slow
 def test_answers_follow_a_symptom_while_it_is_typed(page: Page, live_server: LiveServer) -> None:
     page.goto(f"{live_server.url}/knowledge")
     question = page.get_by_label("Symptom or error message")
@@ -164,6 +170,7 @@ def test_answers_follow_a_symptom_while_it_is_typed(page: Page, live_server: Liv
     page.locator(".entries").first.wait_for()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme", "lang"), views((1440, "light"), (390, "dark")))
 def test_axe_finds_nothing_and_nothing_overflows(
     browser: Browser, live_server: LiveServer, lang: str, width: int, scheme: str
@@ -189,6 +196,7 @@ def test_axe_finds_nothing_and_nothing_overflows(
         assert not found
 
 
+@pytest.mark.slow
 def test_the_keyboard_alone_leads_from_a_paste_to_its_line_and_back(page: Page, live_server: LiveServer) -> None:
     page.goto(live_server.url)
     page.keyboard.press("Tab")
@@ -213,6 +221,7 @@ def test_the_keyboard_alone_leads_from_a_paste_to_its_line_and_back(page: Page, 
     page.locator("h1").wait_for()
 
 
+@pytest.mark.slow
 def test_a_copy_works_where_the_browser_keeps_its_clipboard_back(browser: Browser, live_server: LiveServer) -> None:
     with browser.new_context(permissions=["clipboard-read", "clipboard-write"]) as context:
         page = context.new_page()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx2
+import pytest
 
 from tests.conftest import serving
 from tests.logs import PEER_CLOSED, WAITING, steps, text, traceback
@@ -22,6 +23,7 @@ LOG = text(
 )
 
 
+@pytest.mark.slow
 def test_the_brief_is_copied_and_claims_stand_beside_the_verdict(browser: Browser, tmp_path: Path) -> None:
     said = claims(
         {"says": "Layer 7 <b>drifted</b>.", "line": 84, "quote": "DriftError: layer 7"},

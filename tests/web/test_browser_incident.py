@@ -38,6 +38,7 @@ def many_ranks(count: int) -> str:
     return text(steps(range(4)), failed, waiting).decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "height", "lang"), views((1440, 900), (390, 844)))
 def test_the_first_screen_answers_without_scrolling(
     browser: Browser, shared_server: LiveServer, lang: str, width: int, height: int
@@ -84,6 +85,7 @@ def timed_run() -> bytes:
     return text(told, f"{began + timedelta(hours=1)} | retrying", traceback("ValueError: a NaN in the loss"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1440, 390])
 def test_the_curves_lead_to_their_lines(browser: Browser, shared_server: LiveServer, width: int) -> None:
     with browser.new_context(viewport={"width": width, "height": 900}) as context:
@@ -100,6 +102,7 @@ def test_the_curves_lead_to_their_lines(browser: Browser, shared_server: LiveSer
         assert "step 0 " in page.locator("li:target").inner_text()
 
 
+@pytest.mark.slow
 def test_a_stretch_that_is_drawn_narrows_the_events_and_leads_to_its_lines(
     page: Page, shared_server: LiveServer
 ) -> None:
@@ -128,6 +131,7 @@ def test_a_stretch_that_is_drawn_narrows_the_events_and_leads_to_its_lines(
     there_are(events, 3)
 
 
+@pytest.mark.slow
 def test_keys_go_from_event_to_event_and_choose_a_stretch(page: Page, shared_server: LiveServer) -> None:
     page.goto(sent(shared_server, timed_run()))
     page.locator(".tl").focus()
@@ -142,6 +146,7 @@ def test_keys_go_from_event_to_event_and_choose_a_stretch(page: Page, shared_ser
     assert page.locator("li.evidence:target").count() == 1
 
 
+@pytest.mark.slow
 def test_without_script_the_timeline_unfolds_and_leads_to_lines(browser: Browser, shared_server: LiveServer) -> None:
     address = sent(shared_server, many_ranks(40))
     with browser.new_context(java_script_enabled=False) as context:
@@ -152,6 +157,7 @@ def test_without_script_the_timeline_unfolds_and_leads_to_lines(browser: Browser
         page.wait_for_url(re.compile(r"/log\?line=\d+#L\d+"))
 
 
+@pytest.mark.slow
 def test_many_ranks_are_folded_and_lines_without_times_say_so(page: Page, shared_server: LiveServer) -> None:
     page.goto(sent(shared_server, many_ranks(512)))
     there_are(page.locator("#timeline .lane:is(.first, .waited)"), 2)
@@ -159,6 +165,7 @@ def test_many_ranks_are_folded_and_lines_without_times_say_so(page: Page, shared
     page.get_by_text("in line order, not to scale").wait_for()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("zone", "offset"), [("Asia/Shanghai", 8), ("America/Phoenix", -7)])
 def test_times_are_told_in_the_readers_zone(
     browser: Browser, shared_server: LiveServer, zone: str, offset: int
@@ -179,6 +186,7 @@ def test_times_are_told_in_the_readers_zone(
         assert f"UTC{offset:+d}" in (received.get_attribute("title") or "")
 
 
+@pytest.mark.slow
 def test_keys_step_through_the_evidence_and_are_told(page: Page, shared_server: LiveServer) -> None:
     sample(page, shared_server, "memory")
     page.keyboard.press("?")
@@ -196,6 +204,7 @@ def test_keys_step_through_the_evidence_and_are_told(page: Page, shared_server: 
     page.wait_for_url(re.compile("/log"))
 
 
+@pytest.mark.slow
 def test_it_is_copied_as_markdown(browser: Browser, shared_server: LiveServer) -> None:
     with browser.new_context(permissions=["clipboard-read", "clipboard-write"]) as context:
         page = context.new_page()
@@ -223,6 +232,7 @@ def test_it_says_why_it_was_not_another_entry(page: Page, shared_server: LiveSer
     page.get_by_text("no such entry").wait_for()
 
 
+@pytest.mark.slow
 def test_what_helped_is_shown_at_the_next_of_its_kind(page: Page, shared_server: LiveServer) -> None:
     first = sample(page, shared_server, "memory")
     page.get_by_text("No, or add a comment").click()
@@ -238,6 +248,7 @@ def test_what_helped_is_shown_at_the_next_of_its_kind(page: Page, shared_server:
     page.wait_for_url(first)
 
 
+@pytest.mark.slow
 def test_it_is_deleted_once_the_question_is_answered(page: Page, shared_server: LiveServer) -> None:
     address = sample(page, shared_server, "killed")
     page.get_by_text("Delete …").click()
@@ -247,6 +258,7 @@ def test_it_is_deleted_once_the_question_is_answered(page: Page, shared_server: 
     page.get_by_text("Not found").wait_for()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme", "lang"), views((1440, "dark"), (390, "light")))
 def test_axe_finds_nothing(browser: Browser, shared_server: LiveServer, lang: str, width: int, scheme: str) -> None:
     size = {"width": width, "height": 900}

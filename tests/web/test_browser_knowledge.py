@@ -22,6 +22,7 @@ HIT = "RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error. \
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 
 
+@pytest.mark.slow
 def test_owner_and_kind_narrow_what_is_found_and_stay_in_the_address(page: Page, shared_server: LiveServer) -> None:
     page.goto(f"{shared_server.url}/knowledge")
     everything = page.locator(".entries li").count()
@@ -46,6 +47,7 @@ def test_an_area_is_a_step_away(page: Page, shared_server: LiveServer) -> None:
     page.wait_for_url(re.compile("/knowledge$"))
 
 
+@pytest.mark.slow
 def test_an_entry_tells_what_was_seen_of_it(page: Page, live_server: LiveServer) -> None:
     page.goto(f"{live_server.url}/knowledge/cuda.oom")
     assert "Never" in page.locator(".strip").inner_text()
@@ -68,6 +70,7 @@ def test_an_entry_tells_what_was_seen_of_it(page: Page, live_server: LiveServer)
     page.wait_for_url(incident)
 
 
+@pytest.mark.slow
 def test_entries_lead_to_what_they_explain_and_back(page: Page, shared_server: LiveServer) -> None:
     page.goto(f"{shared_server.url}/knowledge/{ENTRY}")
     page.locator("section", has=page.locator("#explains")).locator('a[href="/knowledge/process.sigbus"]').click()
@@ -76,6 +79,7 @@ def test_entries_lead_to_what_they_explain_and_back(page: Page, shared_server: L
     explained_by.locator(f'a[href="/knowledge/{ENTRY}"]').first.wait_for()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", [True, False])
 def test_a_text_is_tried_against_an_entry(browser: Browser, shared_server: LiveServer, script: bool) -> None:
     with browser.new_context(java_script_enabled=script) as context:
@@ -99,6 +103,7 @@ def test_a_text_is_tried_against_an_entry(browser: Browser, shared_server: LiveS
         assert "✓" in page.locator(".why-signs li.matched").first.inner_text()
 
 
+@pytest.mark.slow
 def test_symptoms_are_found_without_script(browser: Browser, shared_server: LiveServer) -> None:
     with browser.new_context(java_script_enabled=False, locale="zh-CN") as context:
         page = context.new_page()
@@ -111,6 +116,7 @@ def test_symptoms_are_found_without_script(browser: Browser, shared_server: Live
         page.get_by_role("heading", name="识别特征").wait_for()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme", "lang"), views((1440, "dark"), (390, "light")))
 def test_axe_finds_nothing(browser: Browser, shared_server: LiveServer, lang: str, width: int, scheme: str) -> None:
     size = {"width": width, "height": 900}

@@ -97,6 +97,7 @@ def test_incidents_are_chosen_judged_and_deleted(context: BrowserContext, filled
     assert not failures
 
 
+@pytest.mark.slow
 def test_a_list_is_gone_through_by_keys(context: BrowserContext, filled: LiveServer) -> None:
     page = context.new_page()
     failures = listen(page)
@@ -115,6 +116,7 @@ def test_a_list_is_gone_through_by_keys(context: BrowserContext, filled: LiveSer
     assert not failures
 
 
+@pytest.mark.slow
 def test_filters_are_suggested_with_counts(context: BrowserContext, filled: LiveServer) -> None:
     page = context.new_page()
     page.goto(f"{filled.url}/incidents")
@@ -127,6 +129,7 @@ def test_filters_are_suggested_with_counts(context: BrowserContext, filled: Live
     assert page.locator("#f-owner option").nth(1).inner_text().endswith("(3)")
 
 
+@pytest.mark.slow
 def test_the_palette_leads_anywhere(context: BrowserContext, filled: LiveServer) -> None:
     page = context.new_page()
     failures = listen(page)
@@ -147,6 +150,7 @@ def test_the_palette_leads_anywhere(context: BrowserContext, filled: LiveServer)
     assert not failures
 
 
+@pytest.mark.slow
 def test_what_comes_meanwhile_is_told_and_moves_nothing(context: BrowserContext, filled: LiveServer) -> None:
     page = context.new_page()
     failures = listen(page)
@@ -164,6 +168,7 @@ def test_what_comes_meanwhile_is_told_and_moves_nothing(context: BrowserContext,
     assert not failures
 
 
+@pytest.mark.slow
 def test_a_view_is_saved_and_deleted_and_brought_back(context: BrowserContext, filled: LiveServer) -> None:
     page = context.new_page()
     page.goto(f"{filled.url}/incidents")
@@ -183,6 +188,7 @@ def test_a_view_is_saved_and_deleted_and_brought_back(context: BrowserContext, f
     page.get_by_role("link", name="the green ones").wait_for()
 
 
+@pytest.mark.slow
 def test_chosen_incidents_are_triaged_anew(context: BrowserContext, filled: LiveServer) -> None:
     page = context.new_page()
     page.goto(f"{filled.url}/incidents")
@@ -195,6 +201,7 @@ def test_chosen_incidents_are_triaged_anew(context: BrowserContext, filled: Live
     page.locator("form[action='/retriage/all'] button").wait_for()
 
 
+@pytest.mark.slow
 def test_groups_are_resolved_together_and_that_is_undone(context: BrowserContext, filled: LiveServer) -> None:
     page = context.new_page()
     failures = listen(page)
@@ -236,6 +243,7 @@ def test_groups_are_merged_split_muted_and_noted(context: BrowserContext, filled
     there_are(page.locator(".row"), 1)
 
 
+@pytest.mark.slow
 def test_an_entry_is_drafted_from_the_work_list(context: BrowserContext, filled: LiveServer) -> None:
     page = context.new_page()
     page.goto(f"{filled.url}/unexplained")
@@ -245,6 +253,7 @@ def test_an_entry_is_drafted_from_the_work_list(context: BrowserContext, filled:
     assert "jammed" in page.get_by_label("Sign").input_value()
 
 
+@pytest.mark.slow
 def test_the_dashboard_draws_counts_and_drains(context: BrowserContext, filled: LiveServer) -> None:
     page = context.new_page()
     failures = listen(page)
@@ -266,6 +275,7 @@ def test_the_dashboard_draws_counts_and_drains(context: BrowserContext, filled: 
     assert not failures
 
 
+@pytest.mark.slow
 def test_a_host_leads_to_its_incidents(context: BrowserContext, filled: LiveServer) -> None:
     page = context.new_page()
     page.goto(f"{filled.url}/hosts")
@@ -277,6 +287,7 @@ def test_a_host_leads_to_its_incidents(context: BrowserContext, filled: LiveServ
     there_are(page.locator(".row"), 2)
 
 
+@pytest.mark.slow
 def test_a_phone_shows_all_of_a_host_and_of_a_cluster(browser: Browser, filled: LiveServer) -> None:
     with browser.new_context(viewport={"width": 390, "height": 844}) as context:
         page = context.new_page()
@@ -286,6 +297,7 @@ def test_a_phone_shows_all_of_a_host_and_of_a_cluster(browser: Browser, filled: 
                 assert table.evaluate("one => one.scrollWidth <= one.clientWidth"), address
 
 
+@pytest.mark.slow
 def test_a_token_is_made_and_revoked(context: BrowserContext, filled: LiveServer) -> None:
     page = context.new_page()
     page.goto(f"{filled.url}/settings")
@@ -315,6 +327,7 @@ def test_it_all_works_without_script(browser: Browser, filled: LiveServer) -> No
         page.wait_for_url(re.compile("/retriage$"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme", "lang"), views((1440, "light"), (390, "dark")))
 def test_axe_finds_nothing_and_nothing_overflows(
     browser: Browser, filled: LiveServer, lang: str, width: int, scheme: str

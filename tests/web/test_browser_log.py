@@ -73,6 +73,7 @@ def test_it_opens_at_the_evidence_and_loads_what_is_scrolled_to(page: Page, log:
     assert not failures
 
 
+@pytest.mark.slow
 def test_lines_have_addresses(page: Page, log: str) -> None:
     page.goto(f"{log}?line=6000#L6000")
     assert in_view(page, 6000)
@@ -85,6 +86,7 @@ def test_lines_have_addresses(page: Page, log: str) -> None:
     assert page.url.endswith("?line=42#L42")
 
 
+@pytest.mark.slow
 def test_a_range_of_lines_is_chosen_and_copied(browser: Browser, log: str) -> None:
     with browser.new_context(permissions=["clipboard-read", "clipboard-write"]) as context:
         page = context.new_page()
@@ -101,6 +103,7 @@ def test_a_range_of_lines_is_chosen_and_copied(browser: Browser, log: str) -> No
         assert copied == [page.locator(f"#L{line} code").inner_text() for line in (6000, 6001, 6002)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["?line=6000-6002", "?line=6002-6000", "#L6000-L6002"])
 def test_the_address_of_a_range_leads_to_it(page: Page, log: str, ending: str) -> None:
     page.goto(log + ending)
@@ -109,6 +112,7 @@ def test_the_address_of_a_range_leads_to_it(page: Page, log: str, ending: str) -
     assert chosen == ["L6000", "L6001", "L6002"]
 
 
+@pytest.mark.slow
 def test_a_range_is_shown_without_script_and_the_log_is_saved_as_it_is(browser: Browser, log: str) -> None:
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
@@ -142,6 +146,7 @@ def test_words_are_found_forwards_and_backwards(page: Page, log: str) -> None:
     page.wait_for_url(re.compile(rf"#L{LINES + 4}$"))
 
 
+@pytest.mark.slow
 def test_the_next_error_is_found(page: Page, log: str) -> None:
     page.goto(f"{log}?from=1")
     page.locator("#L1").wait_for()
@@ -153,6 +158,7 @@ def test_the_next_error_is_found(page: Page, log: str) -> None:
     assert "<b>" in page.locator(f"#L{LINES // 2 + 505}").inner_text()
 
 
+@pytest.mark.slow
 def test_all_hits_of_a_regex_are_counted_and_listed(page: Page, log: str) -> None:
     page.goto(log)
     page.locator("#q").fill(r"at step (12|13)\d\d ")
@@ -169,6 +175,7 @@ def test_all_hits_of_a_regex_are_counted_and_listed(page: Page, log: str) -> Non
     assert page.locator("#found").is_hidden()
 
 
+@pytest.mark.slow
 def test_a_regex_that_cannot_be_used_is_told_at_its_field(page: Page, log: str) -> None:
     page.goto(log)
     page.get_by_label("Regex").check()
@@ -179,6 +186,7 @@ def test_a_regex_that_cannot_be_used_is_told_at_its_field(page: Page, log: str) 
     assert page.locator("#q").get_attribute("aria-invalid") == "true"
 
 
+@pytest.mark.slow
 def test_escape_gives_the_focus_back_to_the_line(page: Page, log: str) -> None:
     page.goto(f"{log}?line=6000#L6000")
     page.keyboard.press("/")
@@ -186,6 +194,7 @@ def test_escape_gives_the_focus_back_to_the_line(page: Page, log: str) -> None:
     assert page.evaluate("document.activeElement.closest('li').id") == "L6000"
 
 
+@pytest.mark.slow
 def test_a_range_in_the_address_is_in_view_and_stays(page: Page, log: str) -> None:
     page.goto(f"{log}?line=6000-6004")
     page.wait_for_function("() => document.querySelectorAll('ol.piece').length > 1")  # more lines have come below
@@ -194,6 +203,7 @@ def test_a_range_in_the_address_is_in_view_and_stays(page: Page, log: str) -> No
     assert page.locator("#said").inner_text().startswith("Lines 6,000–6,004 selected")
 
 
+@pytest.mark.slow
 def test_long_lines_are_broken_or_not(browser: Browser, log: str) -> None:
     with browser.new_context(viewport={"width": 390, "height": 844}) as context:
         page = context.new_page()
@@ -211,6 +221,7 @@ def test_long_lines_are_broken_or_not(browser: Browser, log: str) -> None:
         page.locator(".viewer.unwrapped").wait_for()
 
 
+@pytest.mark.slow
 def test_one_rank_alone(page: Page, log: str) -> None:
     page.goto(f"{log}?line=3000")
     page.locator("#L3000 .who").click()
@@ -228,6 +239,7 @@ def test_one_rank_alone(page: Page, log: str) -> None:
     page.wait_for_url(lambda url: "rank" not in url)
 
 
+@pytest.mark.slow
 def test_equal_lines_are_folded(page: Page, log: str) -> None:
     page.goto(f"{log}?from=95")
     folded = page.locator("details.equal").first
@@ -236,6 +248,7 @@ def test_equal_lines_are_folded(page: Page, log: str) -> None:
     there_are(folded.locator("li"), 29)
 
 
+@pytest.mark.slow
 def test_keys_step_from_mark_to_mark(page: Page, log: str) -> None:
     page.goto(f"{log}?from=1")
     page.locator("#L1").wait_for()
@@ -245,6 +258,7 @@ def test_keys_step_from_mark_to_mark(page: Page, log: str) -> None:
     page.get_by_role("dialog").wait_for()
 
 
+@pytest.mark.slow
 def test_all_of_it_works_without_script(browser: Browser, log: str) -> None:
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
@@ -277,6 +291,7 @@ def test_all_of_it_works_without_script(browser: Browser, log: str) -> None:
         assert set(page.locator("ol.piece .who").all_text_contents()) == {"2"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme", "lang"), [(1440, "light", "en"), (390, "dark", "zh")])
 def test_axe_finds_nothing(browser: Browser, log: str, width: int, scheme: str, lang: str) -> None:
     size = {"width": width, "height": 900}

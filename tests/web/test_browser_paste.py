@@ -55,6 +55,7 @@ def test_the_verdict_stands_in_the_same_view_with_a_link_to_share(page: Page, sh
     page.locator(".strip").get_by_text("rank 3").wait_for()
 
 
+@pytest.mark.slow
 def test_back_from_a_verdict_that_was_loaded_anew_leads_to_the_form(page: Page, shared_server: LiveServer) -> None:
     page.goto(shared_server.url)
     page.locator("#pasted").fill(OOM)
@@ -69,6 +70,7 @@ def test_back_from_a_verdict_that_was_loaded_anew_leads_to_the_form(page: Page, 
     there_are(page.locator(".strip"), 0)
 
 
+@pytest.mark.slow
 def test_a_folder_is_one_run_and_what_is_no_log_is_left_out(
     page: Page, shared_server: LiveServer, tmp_path: Path
 ) -> None:
@@ -88,6 +90,7 @@ def test_a_folder_is_one_run_and_what_is_no_log_is_left_out(
     assert all(name.endswith("/stderr.log") for name in names)
 
 
+@pytest.mark.slow
 def test_a_dropped_folder_is_one_run(page: Page, shared_server: LiveServer) -> None:
     page.goto(shared_server.url)
     page.evaluate(DROP_FOLDER, ["rank_3.log", OOM])
@@ -95,6 +98,7 @@ def test_a_dropped_folder_is_one_run(page: Page, shared_server: LiveServer) -> N
     assert "memory" in page.locator("h1").inner_text()
 
 
+@pytest.mark.slow
 def test_an_upload_shows_how_far_it_is_and_can_be_stopped(
     page: Page, shared_server: LiveServer, tmp_path: Path
 ) -> None:
@@ -113,6 +117,7 @@ def test_an_upload_shows_how_far_it_is_and_can_be_stopped(
     assert page.get_by_role("button", name="Triage", exact=True).is_enabled()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", [True, False])
 def test_samples_fill_the_form(browser: Browser, shared_server: LiveServer, script: bool) -> None:
     with browser.new_context(java_script_enabled=script) as context:
@@ -127,6 +132,7 @@ def test_samples_fill_the_form(browser: Browser, shared_server: LiveServer, scri
         page.locator(".strip code").get_by_text("--exclude=gpu-013").wait_for()
 
 
+@pytest.mark.slow
 def test_what_went_wrong_can_be_said_without_script(browser: Browser, shared_server: LiveServer) -> None:
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
@@ -143,6 +149,7 @@ def test_what_went_wrong_can_be_said_without_script(browser: Browser, shared_ser
         page.locator(".said").get_by_text("Right").first.wait_for()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_axe_finds_nothing_once_the_verdict_is_shown(browser: Browser, shared_server: LiveServer, lang: str) -> None:
     with browser.new_context(locale={"en": "en-GB", "zh": "zh-CN"}[lang]) as context:

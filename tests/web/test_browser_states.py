@@ -103,6 +103,7 @@ def problems_of(page: Page, path: str) -> list[str]:
     return [*found, *([f"{path} moved by {shift}"] if shift > 0.01 else [])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme", "lang"), views((1440, "light"), (390, "dark")))
 def test_pages_out_of_the_ordinary_are_whole_and_still(
     browser: Browser, odd: tuple[str, list[str]], lang: str, width: int, scheme: str
@@ -133,6 +134,7 @@ def test_who_failed_first_of_many_ranks_stands_on_top(page: Page, odd: tuple[str
     assert number.bounding_box()["x"] < line.bounding_box()["x"]  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_on_paper_an_incident_is_light_and_holds_every_cause(browser: Browser, odd: tuple[str, list[str]]) -> None:
     with browser.new_context(color_scheme="dark") as context:
         page = context.new_page()
@@ -144,6 +146,7 @@ def test_on_paper_an_incident_is_light_and_holds_every_cause(browser: Browser, o
         assert not page.locator(".top").is_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "lang"), views((1440,), (390,)))
 def test_a_login_leads_on_and_forbids_what_the_token_does_not_allow(
     browser: Browser, tmp_path: Path, lang: str, width: int
@@ -175,6 +178,7 @@ def test_a_login_leads_on_and_forbids_what_the_token_does_not_allow(
     assert not found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_an_inconclusive_log_is_neither_green_nor_red(browser: Browser, tmp_path: Path, lang: str) -> None:
     service = opened(tmp_path)

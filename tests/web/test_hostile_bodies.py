@@ -104,6 +104,7 @@ def small_ones(served: Served, attackers: list[threading.Thread]) -> list[float]
     return seconds
 
 
+@pytest.mark.slow
 def test_who_sends_slowly_keeps_nobody_else_from_it(tmp_path: Path) -> None:
     large = b"step 1 loss 2.5\n" * (2 * MB // 16)
     with serving(tmp_path) as served, ExitStack() as stack:

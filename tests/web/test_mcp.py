@@ -103,7 +103,7 @@ def test_a_page_of_another_site_is_refused(client: TestClient) -> None:
     assert answer.json()["error"]["code"] == "cross_site"
 
 
-@pytest.mark.parametrize("packed", ["file", "folder"])
+@pytest.mark.parametrize("packed", ["file", pytest.param("folder", marks=pytest.mark.slow)])
 def test_over_standard_input_a_person_s_own_files_are_read(tmp_path: Path, packed: str) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()

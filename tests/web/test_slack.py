@@ -25,7 +25,6 @@ from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
 from torchtriage.web.app import create_app
 
-pytestmark = pytest.mark.first
 PATIENCE = 120  # seconds, for a busy machine
 
 
@@ -369,7 +368,8 @@ def spoilt(value: Any) -> Iterator[Any]:
             yield [other]
 
 
-def test_signed_rubbish_is_the_senders_fault(tmp_path: Path, database_url: str, slack: FakeSlack) -> None:
+@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.slow)])
+def test_signed_rubbish_is_the_senders_fault(tmp_path: Path, database_url: str, slack: FakeSlack, step: int) -> None:
     app = create_app(settings(tmp_path, slack, database_url=database_url))
     with TestClient(app, raise_server_exceptions=False) as client:
 
@@ -390,9 +390,9 @@ def test_signed_rubbish_is_the_senders_fault(tmp_path: Path, database_url: str, 
             for payload in spoilt(one)
         ]
         whole += [("events", json.dumps(payload).encode()) for one in EVENTS for payload in spoilt(one)]
-        statuses = [sent(path, body) for path, body in whole]
-    assert statuses.count(200) > 100
-    assert statuses.count(400) > 100
+        statuses = [sent(path, body) for path, body in whole[::step]]
+    assert statuses.count(200) > 100 // step
+    assert statuses.count(400) > 100 // step
 
 
 @pytest.mark.parametrize("time", ["9" * 400, "9" * 5000, "-1", "1e3", "0"])
