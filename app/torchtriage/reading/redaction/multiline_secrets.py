@@ -33,6 +33,7 @@ _FIRST_QUOTE = lazy_regex(rb"[^\"'\n]*(?=[\"'])")
 _WRAPPED = lazy_regex(rb"([\"'])([^\"'\n]{6,400})\1[,)}\]]")
 _DRAWN = b"\xe2\x94"  # so begin the lines that tables are drawn with
 _NO_VALUE = lazy_regex(rb"[A-Za-z_]\w*=[^=]|[^A-Za-z0-9]+\Z")  # an assignment, a line that is drawn
+_OUT = lazy_regex(rb"(?:\A|(?<=[ \t]))Out\[0+\]:\Z")  # before what a notebook answers, its digits as zeros
 _LAST_WORD = lazy_regex(rb"[ \t]*([^\s]+)[ \t\r]*\Z")
 
 
@@ -218,7 +219,7 @@ class _Label(_Begun):
         word = _LAST_WORD.search(line)
         before = plain[: word.start()].rstrip() if word else b""
         item = before.endswith(b"-") and not self._line.startswith(before)
-        if word is None or not self._line.startswith(before[:-1].rstrip() if item else before):
+        if word is None or not self._line.startswith(before[:-1].rstrip() if item else _OUT.sub(b"", before)):
             return ()
         self.left = 1 if item else 0  # a list may go on
         value = word[1].strip(b"\"',;")

@@ -19,6 +19,7 @@ from torchtriage.reading.redaction.multiline_secrets import Following
 from torchtriage.reading.redaction.secret_patterns import (
     ADDRESS,
     APART,
+    DECODES,
     FORMS,
     KEY_BEGINS,
     LABEL,
@@ -41,6 +42,7 @@ from torchtriage.reading.redaction.secret_values import (
     is_chosen,
     is_digest,
     is_open,
+    is_option,
     is_scattered,
     is_secret,
     may_be_chosen,
@@ -230,7 +232,7 @@ class _Behind(_Rule):
             return (at, b"", 0) if named.reach in _FROM_THERE else (*at_once(data, at), 0)
         found = behind_name(data, at - 1)
         if found and named.verb and not data[at - 1 : found[0]].strip(_BLANKS_AND_QUOTES):
-            return None
+            return found if is_option(data, at - 1) else None
         return found
 
     def _believes(self, data: bytes, at: int, span: tuple[int, int], quote: bytes, least_doubt: int) -> bool:
@@ -496,6 +498,7 @@ def _rules() -> list[_Rule]:
         _Unlisted(),
         _Begins("key", KEY_BEGINS),
         _Begins("label of lot", LABEL),
+        _Begins("label", DECODES),
         _Begins("mapping", MAPPING),
         _Begins("manifest", MANIFEST),
         _Opening(),

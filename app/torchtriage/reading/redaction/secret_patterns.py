@@ -224,7 +224,7 @@ _PASSWORD = (
 )
 _SECRET = (
     r"(?:client|app|corp|consumer|signing|webhook|jwt|shared|oauth|encoding|token)[ ._-]?secret"
-    r"|(?:^|[^:]|[^0-9]:)secret(?:[ ._-]?(?:access[ ._-]?)?key)?|access[ ._-]?key[ ._-]?secret|secret[_-]?id|[_-]sk|(?:totp|otp|mfa)[ _-]?seed"
+    r"|(?:^|[^:]|[^0-9]:)secret(?:[ ._-]?(?:(?:access[ ._-]?)?key|string|data|value))?|access[ ._-]?key[ ._-]?secret|secret[_-]?id|[_-]sk|(?:totp|otp|mfa)[ _-]?seed"
 )
 _KEY = (
     r"(?:api|app(?:lication)?|access|account|auth(?:entication)?|priv(?:acy)?|encryption|encrypt|fernet|master|subscription|service|license|admin|private"
@@ -299,7 +299,7 @@ NAMED = (
     ),
     Named("password", rf"(?i)(?:connect|minio|login|auth)\w{{0,12}}\((?:{_QUOTE}[^\"'(),&\n]{{1,60}}{_QUOTE}, ?){{1,3}}(?:&#x27;|&quot;)?", "Minio('m:9000', 'ann', ", reach="chosen"),
     Named("password", r"[.]connect\((?:[^(),=\n]{1,60}, ?){2,3}(?:&#x27;|&#39;|&quot;)?", "ssh.connect('10.0.0.7', 22, 'root', '", 2, 8),
-    Named("password", rf"{APART}pw|[_.-]pass", "pw=", 1, assigned=True),
+    Named("password", rf"{APART}pw|[_.]pass", "pw=", 1, assigned=True),
     Named("password", rf"{APART}pass", "pass=", 1, assigned=True, verb=True),
     Named("password", r"[a-z]Pass[\"']?[:=]", "dbPass=", 1),
     Named("password", _in_json("密码", "密碼", "口令"), "密码：", assigned=True),
@@ -423,7 +423,8 @@ NAMED = (
     Named("signature", r"(?i)[?&;](?:q-)?(?:signature|sign?)=", "?Signature=", 2, 16),
     Named("signature", r"(?i)x-(?:amz|goog|oss|tos|cos|obs)-(?:signature|security-token|credential)[=:]", "X-Amz-Signature=", 2, 16),
     Named("access-key-id", r"(?i)(?:access_?key_?id|q-ak)=", "OSSAccessKeyId=", 1, 12),
-    Named("token", r"(?i)[?&](?:access_token|api_?key|authz?|token|key|code)=", "?key=", 2, 16),
+    Named("token", r"(?i)[?&](?:access_token|api_?key|auth|token|key|code)=", "?key=", 2, 16),
+    Named("token", r"[?&]authz=", "?authz=", 0, 6),
     # What stands on command lines.
     Named("password", rf"mysql[\w.-]*{_OPTIONS}-p", "mysql -u root -p", reach="attached"),
     Named("password", rf"(?:sshpass|(?:un)?zip|twine|p4|mongo\w*|cqlsh|ipmi[\w-]+|racadm|sqlcmd|beeline){_OPTIONS}-[pP]{_NEXT}", "sshpass -p "),
@@ -446,7 +447,7 @@ NAMED = (
     Named("password", r"[ \t\"']-u[ =]?[A-Za-z][\w.@-]{0,60}:", "ntfy -u ann:", reach="chosen"),
     Named("password", r"--[\w-]{0,20}(?:user|auth|creds?)[ =][\"']?[^\s:\"']{1,80}:", "--user ann:", 1),
     Named("password", rf"smbclient{_OPTIONS}(?:-U|--user)[ =]?[^\s%]+%", "smbclient -U ann%"),
-    Named("password", r"[ \t\"']-U[ =]?[A-Za-z][\w.\\-]{0,60}%", "net ads join -U ann%", 6, 6),
+    Named("password", r"[ \t\"']-U[ =]?[A-Za-z][\w.\\-]{0,60}%", "net ads join -U ann%", 6, 3),
     Named("password", r"(?i:setuser) [^\n]{0,80}[ \"'](?:>|&gt;)", "ACL SETUSER ann on >", 0, 4),
     Named("token", rf"{APART}join [\w.:-]{{1,80}}/", "join 10.0.0.1:25000/", 2, 24),
     Named("password", r"(?:requirepass|masterauth|auth-pass \S+) ", "requirepass "),
@@ -481,7 +482,7 @@ NAMED = (
     Named("password", r"-pass(?:in|out)?[\"' ,=]{1,4}pass:", "openssl -passin pass:"),
     Named("password", rf"rclone{_NEXT}[\"']?obscure{_NEXT}", "rclone obscure "),
     Named("password", rf"{APART}echo (?:-n )?", "echo ", 0, 4, reach="piped"),
-    Named("password", r"(?:sudo -\w*S|(?:^|[^h])passw(?:or)?d|kinit|[-_]stdin|cryptsetup|ssh-add|\bread -\w*s)[^\n]{0,80}(?:<|&lt;){3} ?", "kinit ann <<< ", 0, 4),
+    Named("password", r"(?:sudo -\w*S|(?:^|[^h])passw(?:or)?d|kinit|[-_]stdin|cryptsetup|ssh-add|secrets? |\bread -\w*s)[^\n]{0,80}(?:<|&lt;){3} ?", "kinit ann <<< ", 0, 4),
     Named("password", r"[\w.*-]:(?:5432|5433|6432|\*):[\w*-]{1,60}:[\w.@-]{1,60}:", "db1:5432:runs:ann:", 0, 4),
     Named("password", r"(?:<|&lt;)\(echo (?:-n )?", "sshpass -f <(echo ", 6, 6),
     Named("password", r"chpasswd ?(?:<|&lt;){2,3} ?(?:&quot;|&#x27;|[\\\"']{0,4})[^\s:\"'&]{1,60}:", "chpasswd <<< ann:", 1, 6),
@@ -502,6 +503,7 @@ NAMED = (
     Named("secret", r"(?i)(?:token|secret|api_?key|passw(?:or)?d)\(", 'config.setApiKey("', 2, 16),
     # The secret that belongs to an id of known form.
     Named("secret", rf"(?:AKIA|ASIA|LTAI|AKID|AKLT)\w{{12,60}}{_MARKS}", "ODPS('LTAI5tabcdefghijkl', '", 2, 30),
+    Named("secret", r"put-parameter[^\n]{0,120}--value[= ]", "aws ssm put-parameter --name a --value ", 1, 6),
     Named("secret", r"::add-mask::", "::add-mask::", 0, 4),
     Named("webhook", r"(?:企业微信|钉钉|飞书|机器人)[^\n]{0,30}(?:key|token|secret)(?:[=:]|：) ?", "企业微信 key=", 2, 16),
     Named("secret", r"--from-literal=[\w.-]{1,80}=", "--from-literal=api=", 1),
@@ -513,7 +515,7 @@ NAMED = (
     Named("password", r"[ \t]-(?:u|-user(?:name)?)[ =]?[A-Za-z][\w.@-]{0,60} -[pP] ", "ncftpput -u ann -p ", reach="chosen"),
     Named("password", r"(?:auth|token)[\"']?[=:] ?[\"']?(?:root|admin|user):", "token='root:", 2, 8),
     Named("password", r"(?:auth|token)[\"']?[=:] ?[\"']?(?:root|admin|user):", "token=root:", reach="chosen"),
-    Named("password", r"(?i)_(?:auth|login|userpass|credentials?)[\"']?(?:=|: ?)[\"']?[\w.@-]{1,40}[/:]", "NEO4J_AUTH=neo4j/", 6, 6),
+    Named("password", r"(?i)_(?:auth|login|userpass|credentials?)[\"']?(?:=|: ?)[\"']?[\w.@-]{1,40}[/:]", "NEO4J_AUTH=neo4j/", 6, 3),
     # Prose.
     Named("password", r"(?i) (?:is|as) (?:the|your|my|our) (?:password|passphrase|secret|token|api key)", "", 1, reach="before"),
     # An address in percent signs.
@@ -534,6 +536,8 @@ KEY_BEGINS = r"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
 KEY_ENDS = r"-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
 # A sentence that announces a secret, which stands alone on one of the next lines.
 LABEL = r"(?i)(?:passw(?:or)?d|passphrase|api[ _-]?key|(?:access|auth|api|login)[ _-]?token|secret[ _-]?key) [^\n\"'={}]{2,100}:[ \t\r]{0,4}$"
+# A command that decodes one.
+DECODES = r"(?i)(?:passw(?:or)?d|secret|token|key)[^\n]{0,80}base64 (?:-d|--decode)[ \t\r\"')]{0,4}$"
 # Behind a name with nothing more on its line: of a block of YAML, of a value on the next line, of a table's column.
 OPENS = (
     r"[\"']?(?:(?P<cell>[,;\t]|[ ]{0,40}(?:[|]|\xe2\x94[\x82\x83])|[ \r]{0,2}$)"

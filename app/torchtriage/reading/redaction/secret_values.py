@@ -68,7 +68,7 @@ def behind_name(data: bytes, at: int) -> tuple[int, bytes, int] | None:
             2 if found["comma"] else 1 if found["column"] or found["bracket"] else 0,
         )
     found = _NEXT_WORD.match(data, at)
-    if found and _is_option(data, at):
+    if found and is_option(data, at):
         return found.end(), found["quote"] or b"", 0
     found = _SAID.match(data, at)
     if found is None and (data[at - 1 : at] >= b"\x80" or data[at - 6 : at - 4] == b"\\u"):
@@ -76,6 +76,11 @@ def behind_name(data: bytes, at: int) -> tuple[int, bytes, int] | None:
     if found is None:
         return None
     return found.end(), found["quote"] or found.groupdict().get("typeset") or b"", 1
+
+
+def is_option(data: bytes, at: int) -> bool:
+    """-> whether the word that goes on to `at` begins as options of a command line do."""
+    return data[max(0, at - 64) : at].translate(_BLANKS).rsplit(b" ", 1)[-1].startswith(b"-")
 
 
 def at_once(data: bytes, at: int) -> tuple[int, bytes]:
@@ -126,11 +131,6 @@ def end_of_line(data: bytes, start: int, quote: bytes) -> int:
     return min(len(data), start + _LONGEST) if end < 0 else end
 
 
-def _is_option(data: bytes, at: int) -> bool:
-    """-> whether the word that goes on to `at` begins as options of a command line do."""
-    return data[max(0, at - 64) : at].translate(_BLANKS).rsplit(b" ", 1)[-1].startswith(b"-")
-
-
 # What stands in a secret's place: nothing, a word of prose, a variable, code, a path, what was masked already.
 _PLACEHOLDER = lazy_regex(
     rb"(?i)(?:none|null|nil|true|false|yes|no|on|off|n/?a|undefined|missing|required|optional\S*|invalid|incorrect|wrong"
@@ -169,7 +169,7 @@ _WORD = lazy_regex(rb"[\w.-]+")
 _VERBS = (b"is", b"was")
 _LAST_WORDS = (b"key", b"token")  # of a name of two: `cache key`
 _NUMBER = lazy_regex(rb"[-+]?[\d.,:xXeE+/%_-]*\d[\d.,:xXeE+/%_-]*(?:[KMGTBkms%]|ms|GB|MB)?")
-_WORDS = lazy_regex(rb"[^\W\d_]*(?:[-_./: ,]+[^\W\d_]*)*")
+_WORDS = lazy_regex(rb"[^\W\d_]*(?:[-_./: ,=]+[^\W\d_]*)*")
 _PARTING = lazy_regex(rb"[-_./: ]")
 _LIKE_A_KEY = lazy_regex(rb"(?:sk|rk)[-_](?=[a-z_-]*\d)[\w-]{6,}")
 _SEPARATED = lazy_regex(rb"\w[-_./: ]\w")
