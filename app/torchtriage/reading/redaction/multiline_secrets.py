@@ -265,7 +265,7 @@ class _Table(_Begun):
         spans = []
         for column, doubt in self._columns:
             value = cells[column].strip(b" \r\"'")
-            if is_secret(value, doubt, False):
+            if is_secret(value, doubt, False) or (doubt == 1 and is_chosen(value)):
                 start = line.index(value, sum(map(len, cells[:column])) + column)
                 spans.append((start, start + len(value), "secret"))
         return spans

@@ -227,7 +227,7 @@ _SECRET = (
     r"|(?:^|[^:]|[^0-9]:)secret(?:[ ._-]?(?:(?:access[ ._-]?)?key|string|data|value))?|access[ ._-]?key[ ._-]?secret|secret[_-]?id|[_-]sk|(?:totp|otp|mfa)[ _-]?seed"
 )
 _KEY = (
-    r"(?:api|app(?:lication)?|access|account|auth(?:entication)?|priv(?:acy)?|encryption|encrypt|fernet|master|subscription|service|license|admin|private"
+    r"(?:api|app(?:lication)?|access|account|token|session|cookie|jwt|auth(?:entication)?|priv(?:acy)?|encryption|encrypt|fernet|master|subscription|service|license|admin|private"
     r"|sign(?:ing)?|cert(?:ificate)?|storage|security|deploy|pre-?shared|webhook|send)[ ._-]?key(?:[ ._-]?id)?|(?:unseal|recovery)[ ._-]?key(?: \d{1,2})?|client-key-data"
 )
 _TOKEN = (
@@ -278,11 +278,13 @@ NAMED = (
     Named("secret", r"(?:token[_.-]|(?:secret|password)(?:[_.-]|(?-i:[A-Z0-9])))[a-z0-9_.-]{1,24}", "TOKEN_FOO=", 2, 16, assigned=True),
     Named("key", r"[a-z0-9][_-]key", "KAGGLE_KEY=", 2, 16, assigned=True),
     Named("key", r"[^\w-]key", " key = ", 3, 20, assigned=True),
+    Named("key", r"[a-z0-9][_-]keys", "SESSION_KEYS=", 3, 20, assigned=True),
+    Named("password", r"\w@[a-z0-9-]{1,60}\.[a-z0-9.-]{2,60} / ", "ann@a.org / ", reach="chosen"),
     Named("key", r"[a-z]key", "policykey = ", 3, 24, assigned=True),
     Named("cookie", r"[_-]cookie(?:-\d)?", "ERLANG_COOKIE=", 2, 16, assigned=True),
     Named("signature", r"[^\w-]signature", " Signature: ", 2, 32, assigned=True),
     Named("code", r"[^a-z](?:otp|mfa)(?:[ _-]?(?:code|token))?", " otp=", 1, assigned=True),
-    Named("password", r"community[ _-]?strings?", "community_string: ", 0, assigned=True),
+    Named("password", r"community[ _-]?strings?|snmp[_-]community", "community_string: ", 0, assigned=True),
     Named("token", r"[a-z0-9]_pat", "GITHUB_PAT=", 2, 16, assigned=True),
     Named("key", r"(?:[^\w](?:[as]k|[AS]K)|[A-Za-z]_(?:[as]k|[AS]K))[\"']?(?:[=:]|：)", "CLOUD_AK=", 2, 16),
     Named("key", r"--[as]k[\"',]{0,2} ", "openxlab login --ak ", 2, 16),
@@ -470,7 +472,7 @@ NAMED = (
         0,
         4,
     ),
-    Named("password", r"(?i)(?:log|sign)(?:ged)?[ -]?in(?:to \S{1,60})?(?: with| as| using|:)? [\w.@-]{1,60} ?[:/] ?", "Log in as ann:", reach="chosen"),
+    Named("password", r"(?i)(?:log|sign)(?:ged)?[ -]?in(?: ?(?:in)?to \S{1,60}| at \S{1,60})?(?: with| as| using|:)? [\w.@-]{1,60} ?[:/] ?", "Log in as ann:", reach="chosen"),
     Named(
         "password",
         r"(?i)(?:basic auth|credentials|登录|(?:id|user(?:name)?|login|account|账号|账户|用户名) ?[/(] ?(?:pw|pwd|pass(?:word|wd)?|密码|口令))\)?"
@@ -515,7 +517,7 @@ NAMED = (
     Named("password", r"[ \t]-(?:u|-user(?:name)?)[ =]?[A-Za-z][\w.@-]{0,60} -[pP] ", "ncftpput -u ann -p ", reach="chosen"),
     Named("password", r"(?:auth|token)[\"']?[=:] ?[\"']?(?:root|admin|user):", "token='root:", 2, 8),
     Named("password", r"(?:auth|token)[\"']?[=:] ?[\"']?(?:root|admin|user):", "token=root:", reach="chosen"),
-    Named("password", r"(?i)_(?:auth|login|userpass|credentials?)[\"']?(?:=|: ?)[\"']?[\w.@-]{1,40}[/:]", "NEO4J_AUTH=neo4j/", 6, 3),
+    Named("password", r"(?i)_(?:auth|basic|login|userpass|credentials?)[\"']?(?:=|: ?)[\"']?[\w.@-]{1,40}[/:]", "NEO4J_AUTH=neo4j/", 6, 3),
     # Prose.
     Named("password", r"(?i) (?:is|as) (?:the|your|my|our) (?:password|passphrase|secret|token|api key)", "", 1, reach="before"),
     # An address in percent signs.

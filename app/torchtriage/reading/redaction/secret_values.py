@@ -32,7 +32,7 @@ _OPENS = (
     rb"(?:(?:Some|Ok|Secret[A-Za-z]{0,10})?[(\[{]?[bBuUrRfF@$]{0,2}(?P<quote>" + _QUOTE + rb"))?"
 )  # of a list or a tuple the first value
 _COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\.{3,80}(?=[ \t]|\w))"
-_ASSIGNED = lazy_regex(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")" + _GAP + _OPENS)
+_ASSIGNED = lazy_regex(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")(?:\*\*)?" + _GAP + _OPENS)
 _VERB = rb"(?:is|was|(?:(?:is|was|has been|was) )?(?:re)?(?:set|changed) (?:to|as)):?"
 _SAID = lazy_regex(rb"[ \t]+(?:" + _VERB + rb"[ \t]+)?(?P<quote>[\"'`])|[ \t]+" + _VERB + rb"[ \t]+(?P<none>)")
 # Behind a name in Chinese, which may be escaped as in JSON: blanks, or a typeset quote.
