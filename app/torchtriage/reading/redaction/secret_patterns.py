@@ -320,14 +320,14 @@ NAMED = (
     # A name in one field and its value in the next, on the next line too.
     Named(
         "secret",
-        rf"(?i)(?:name|id|key){_MARKS}[\w.-]*(?:secret|token|_key|{_KEY}|secret_?key|_[as]k|_pat){_MARKS}"
+        rf"(?i)(?:name|id|key){_MARKS}[\w.-]*(?:secret|token|_key|{_KEY}|secret_?(?:key|id)|_[as]k|_pat){_MARKS}"
         rf"(?:\n[^\n]*[^\w\n])?[a-z_]{{0,20}}value{_MARKS}[=:]",
         '"name": "OSS_SECRET", "value": ',
         1,
     ),
     Named(
         "password",
-        rf"(?i)(?:name|id|key){_MARKS}[\w.-]*(?:passw(?:or)?d|passphrase|_pass|psk|_pw){_MARKS}(?:\n[^\n]*[^\w\n])?[a-z_]{{0,20}}value{_MARKS}[=:]",
+        rf"(?i)(?:name|id|key){_MARKS}[\w.-]*(?:passw(?:or)?d|passphrase|_pass|psk|_pw|pwd){_MARKS}(?:\n[^\n]*[^\w\n])?[a-z_]{{0,20}}value{_MARKS}[=:]",
         '"name": "DB_PASSWORD", "value": ',
     ),
     Named("password", rf"(?i)passw(?:or)?d{_VALUE_BELOW}", "<name>db.password</name>\n<value>"),
@@ -393,6 +393,7 @@ NAMED = (
         12,
         apart=True,
     ),
+    Named("password", rf"(?i)(?:{_PASSWORD}|_pass)(?:\t|\\{{1,8}}t|[ ]{{2,60}})", "MONGO_PASS\t", 1, 6),
     # Somewhere behind a word that tells of secrets: what nobody would make up, and behind the surest also what may be a digest.
     Named("secret", rf"(?i)(?:{_TELLS})[^\w\n](?:[^\n]{{0,40}}[^A-Za-z0-9\n])?", "the token that was sent to the server: ", 4, 16, apart=True),
     Named(
@@ -461,7 +462,7 @@ NAMED = (
     Named("password", r"(?i)(?:ftp|sqlplus|[ei]mpdp|prox(?:y|ies)|:thin)[\"']?[ :=][^\n|;&@]{0,80}[:/][^\s@\"'<>/]{1,80}@[a-z0-9]", "sftp bob:", reach="login"),
     Named("password", rf"{APART}lftp{_OPTIONS}-u {{0,3}}[^\s,]+,", "lftp -u ann,"),
     Named("secret", r"Secret(?:Str|Bytes)\(", "SecretStr("),
-    Named("secret", rf"{APART}set(?:env|x)? (?:-\w+ )?\w*(?:PASSWORD|PASSWD|TOKEN|SECRET|_KEY) ", "set -x PGPASSWORD ", 1),
+    Named("password", rf"(?i){APART}(?:set(?:env|x)?|env|arg) (?:-\w+ )?[\w.]*(?:passw(?:or)?d|passphrase|_pass|_pwd?|_psk|token|secret|_key) ", "set -x PGPASSWORD ", 1),
     Named("api-key", r"(?:login|init)\((?:[^()\n]*, ?)?key=", "wandb.login(key=", 2, 16),
     Named("token", r"login\((?:&#x27;|&#39;|&quot;)?", "HubApi().login('", 2, 16),
     # Both in one: `id/pw: ann/…`.

@@ -26,7 +26,7 @@ _IS = (
     rb"|(?P<comma>,)|(?:</?[A-Za-z]{1,8}>){1,3})"
 )
 _CLOSES = (
-    rb"(?:" + _QUOTE + rb"?(?:\[?\])?\)?|\*\*|[ \t]\[[^\]\n]{0,24}\]|[ \t]?\([^()\n:]{1,24}\))"
+    rb"(?:" + _QUOTE + rb"?(?:\[?\d{0,3}\])?\)?|\*\*|[ \t]\[[^\]\n]{0,24}\]|[ \t]?\([^()\n:]{1,24}\))"
 )  # what a name may stand in, or a prompt's default
 _OPENS = (
     rb"(?:(?:Some|Ok|Secret[A-Za-z]{0,10})?[(\[{]?[bBuUrRfF@$]{0,2}(?P<quote>" + _QUOTE + rb"))?"
