@@ -46,7 +46,10 @@ if TYPE_CHECKING:
 
 VERSION = "1"
 _NOTHING_KNOWN: Mapping[str, str] = MappingProxyType({})
-_OF_JOB = frozenset({JOB_STATUS, JOB_STATE})  # of what is known, what tells how the job ended and fills no command
+PROVISIONAL = "provisional"  # what is known of a run that has not ended
+_OF_JOB = frozenset(
+    {JOB_STATUS, JOB_STATE, PROVISIONAL}
+)  # of what is known, what tells how the job ended and fills no command
 
 
 class Engine:
@@ -79,7 +82,8 @@ class Engine:
         trace: Trace | None = None,
     ) -> Verdict:
         """-> what failed in `run` and what to do. `known`: what commands are filled with where the log does not tell it
-        (`{"job": "4711"}`), and with which `exit_code` and `state` its job ended. `redacting`: known kinds of secrets
+        (`{"job": "4711"}`), with which `exit_code` and `state` its job ended, and whether it has not (`provisional`).
+        `redacting`: known kinds of secrets
         are taken out of all that the log says. `trace` collects what each step gave. Raises UnreadableLog where the log
         is broken or no text."""
         began = time.perf_counter()
@@ -158,6 +162,7 @@ class Engine:
             events=run_events(choice, reading, shown),
             facts=facts,
             answer=answer,
+            provisional=PROVISIONAL in known,
         )
 
     def _answer(self, failure: Failure) -> tuple[RootCause, tuple[Fact, ...], Answer, Printed | None]:

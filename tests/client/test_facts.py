@@ -60,7 +60,7 @@ def test_facts_of_schedulers(
 def test_every_fact_is_one_that_the_service_takes() -> None:
     from torchtriage.web.api.request_models import SubmitQuery
 
-    assert set(client._FIELDS) == set(SubmitQuery.model_fields) - {"label", "wait"}
+    assert set(client._FIELDS) == set(SubmitQuery.model_fields) - {"label", "wait", "provisional"}
 
 
 def test_it_is_of_this_version() -> None:

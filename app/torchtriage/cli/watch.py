@@ -177,10 +177,11 @@ class _Job:
     def _print_verdict(self, news: News | None) -> None:
         from torchtriage.cli.start_engine import start_engine
         from torchtriage.cli.verdict_report import WIDTH, report
+        from torchtriage.engine import PROVISIONAL
 
         goes_on = news is not None or (bool(self._pids) and any(map(_runs, self._pids)))
-        verdict = start_engine().triage(watched_run(self._options.paths, news), self._options.lang)
-        verdict = replace(verdict, provisional=goes_on)
+        known = {PROVISIONAL: "true"} if goes_on else {}
+        verdict = start_engine().triage(watched_run(self._options.paths, news), self._options.lang, known)
         if self._options.json:
             print(json.dumps(as_json(news, verdict), ensure_ascii=False))
             return

@@ -29,7 +29,10 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Who and what a failed run was, as its sender said it; None where the sender did not."""
+    """Who and what a failed run was, as its sender said it; None where the sender did not.
+
+    `provisional`: it had not ended yet when its log was sent. False for a report that replaces such a one.
+    """
 
     job_id: str | None = None
     job_name: str | None = None
@@ -47,6 +50,7 @@ class Job:
     image: str | None = None
     commit: str | None = None
     url: str | None = None
+    provisional: bool | None = None
     labels: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from torchtriage.reading.redaction.redact import redact, redacted
 from torchtriage.reading.unpack import Budget, Upload, unpack
 from torchtriage.services.service import Service
 from torchtriage.services.upload_progress import Accepted, UploadedLog
-from torchtriage.storage import incidents, new_incidents, triage_claims
+from torchtriage.storage import incidents, new_incidents, provisional, triage_claims
 from torchtriage.storage.blob_writer import BlobWriter
 from torchtriage.storage.new_incidents import Received
 
@@ -109,19 +109,27 @@ def _digest(files: list[StoredFile]) -> str:
 def _record(service: Service, arrivals: list[UploadedLog]) -> list[Accepted]:
     """One durable transaction for all of them."""
     with service.database.transaction() as session:
-        added = new_incidents.add(session, [arrival.received for arrival in arrivals])
+        added, replaced = _added(session, [arrival.received for arrival in arrivals])
         digests = _lock_files(service, session, arrivals)
         again = triage_claims.take_up(session, digests)
         accepted = [
             Accepted(_incident(session, arrival.received, known, new), new)
             for arrival, (known, new) in zip(arrivals, added, strict=True)
         ]
-        fresh = [one.incident for one in accepted if one.new]
+        fresh = [one.incident for one in accepted if one.new and one.incident_id not in replaced]
         service.queue.put(session, [(incident.id, incident.log.bytes) for incident in fresh])
-        if again:
+        if again or replaced:  # which may have a place in the queue already
             service.queue.put(session, triage_claims.waiting(session, datetime.now(UTC)))
     service.counters.accepted(len(fresh))
     return accepted
+
+
+def _added(session: Session, received: list[Received]) -> tuple[list[tuple[str, bool]], set[str]]:
+    """-> the id of each, and whether it is to be triaged; and those ids that a provisional report of the run had."""
+    replaced = [None if one.job.provisional is None else provisional.replace(session, one) for one in received]
+    others = [one for one, known in zip(received, replaced, strict=True) if known is None]
+    added = iter(new_incidents.add(session, others))
+    return [(known, True) if known else next(added) for known in replaced], {known for known in replaced if known}
 
 
 def _lock_files(service: Service, session: Session, arrivals: list[UploadedLog]) -> list[str]:

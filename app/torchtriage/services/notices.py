@@ -83,10 +83,12 @@ def language(service: Service) -> Language:
 
 
 def _title(service: Service, incident: Incident, lang: Language) -> str:
-    root = incident.root_cause
+    root, verdict = incident.root_cause, incident.verdict
     if root is None:
-        return word(lang, incident.verdict.outcome if incident.verdict else "failed")
-    return title_of(root.entry, service.knowledge, lang, root.title) or root.title
+        title = word(lang, verdict.outcome if verdict else "failed")
+    else:
+        title = title_of(root.entry, service.knowledge, lang, root.title) or root.title
+    return word(lang, "still_running", title=title) if verdict and verdict.provisional else title
 
 
 def _still(moment: datetime | None) -> datetime | None:

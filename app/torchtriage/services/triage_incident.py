@@ -11,6 +11,7 @@ from functools import partial
 
 from torchtriage.causality.ending import JOB_STATE, JOB_STATUS
 from torchtriage.domain.incident import Job, StoredLog
+from torchtriage.engine import PROVISIONAL
 from torchtriage.errors import NotFound, TriageError
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.queue.subprocess_calls import Interrupted
@@ -73,7 +74,7 @@ def _triage(service: Service, incident_id: str, claimed: Claimed) -> None:
         log.exception("incident %s: the triage failed", incident_id)
         _fail(service, incident_id, f"the triage failed: {type(error).__name__}: {error}")
     else:
-        _save(service, incident_id, claimed.job, triaged, time.monotonic() - began)
+        _save(service, incident_id, claimed, triaged, time.monotonic() - began)
 
 
 def order_of(log: StoredLog, job: Job) -> Order:
@@ -82,13 +83,15 @@ def order_of(log: StoredLog, job: Job) -> Order:
     # Into commands that people copy goes nothing that a shell would take for more than a name.
     told = job.job_id if job.scheduler == "slurm" and _SLURM_ID.fullmatch(job.job_id or "") else None
     ended = ((JOB_STATUS, None if job.exit_code is None else str(job.exit_code)), (JOB_STATE, job.state))
-    known = tuple((name, value) for name, value in (("job", told), *ended) if value)
+    open_ = (PROVISIONAL, "true" if job.provisional else None)
+    known = tuple((name, value) for name, value in (("job", told), *ended, open_) if value)
     return Order(files, log.bytes, known=known)
 
 
-def _save(service: Service, incident_id: str, job: Job, triaged: Triaged, seconds: float) -> None:
-    summary = replace(triaged.summary, gpu_hours=gpu_hours_lost(job, triaged.verdict))
-    found = NewVerdict(incident_id, triaged.verdict, summary, job.job_id)
+def _save(service: Service, incident_id: str, claimed: Claimed, triaged: Triaged, seconds: float) -> None:
+    summary = replace(triaged.summary, gpu_hours=gpu_hours_lost(claimed.job, triaged.verdict))
+    replaceable = claimed.log.sha256 if claimed.job.provisional is not None else None
+    found = NewVerdict(incident_id, triaged.verdict, summary, claimed.job.job_id, replaceable)
     if _patiently(lambda: service.verdict_commits.put(found, partial(_keep, service)).result()):
         service.counters.triaged(summary, seconds)
 

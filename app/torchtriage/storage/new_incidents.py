@@ -52,13 +52,15 @@ def add(session: Session, received: Sequence[Received]) -> list[tuple[str, bool]
     first = dict(reversed(list(zip(requests, received, strict=True))))
     connection = session.connection()
     # In an order that all keep to: where two transactions add the same ones, neither waits for the other in a circle.
-    rows = [_row(request, first[request]) for request in sorted(first)]
+    rows = [incident_row(first[request]) for request in sorted(first)]
     added: dict[str, int] = dict(iter(connection.execute(_ADD[connection.dialect.name], rows)))
     numbers = dict(added)
     if known := [request for request in first if request not in added]:
         numbers |= dict(iter(connection.execute(_KNOWN, {"requests": known})))
     if added:
-        connection.execute(_ADD_FILES, [row for request in added for row in _files(added[request], first[request].log)])
+        connection.execute(
+            _ADD_FILES, [row for request in added for row in file_rows(added[request], first[request].log)]
+        )
         full_text_search.put_all(session, {number: job_text(first[request].job) for request, number in added.items()})
     return [
         (str(numbers[request]), request in added and first[request] is one)
@@ -68,13 +70,15 @@ def add(session: Session, received: Sequence[Received]) -> list[tuple[str, bool]
 
 def job_text(job: Job) -> str:
     """-> what of a job is searched."""
-    return "\n".join(str(value) for value in [*job.to_json().values(), *job.labels.values()])
+    told = (*job.to_json().values(), *job.labels.values())
+    return "\n".join(str(value) for value in told if not isinstance(value, bool))
 
 
-def _row(request: str, received: Received) -> dict[str, Any]:
+def incident_row(received: Received) -> dict[str, Any]:
+    """-> the columns of an incident that waits for its triage."""
     job = received.job
     return {
-        "request": request,
+        "request": _request(job, received.log),
         "received_at": received.at,
         "state": State.RECEIVED,
         "tries": 0,
@@ -87,7 +91,8 @@ def _row(request: str, received: Received) -> dict[str, Any]:
     }
 
 
-def _files(number: int, log: StoredLog) -> list[dict[str, Any]]:
+def file_rows(number: int, log: StoredLog) -> list[dict[str, Any]]:
+    """-> the columns of each file of an incident's log."""
     return [
         {
             "incident_number": number,
@@ -102,6 +107,8 @@ def _files(number: int, log: StoredLog) -> list[dict[str, Any]]:
 
 
 def _request(job: Job, log: StoredLog) -> str:
-    """-> what a repeat of a request has in common with it. Two clusters can have given out the same job id."""
+    """-> what a repeat of a request has in common with it. Two clusters can have given out the same job id. The
+    last report of a run is another one than a provisional report with the same log."""
     parts = [job.cluster or "", job.job_id or "", str(job.attempt or 0), log.sha256]
+    parts += ["provisional"] if job.provisional else []
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

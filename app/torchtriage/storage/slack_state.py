@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import delete
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from torchtriage.domain.notice import Thread
@@ -40,6 +40,14 @@ def keep_thread(session: Session, group: str, channel: str, thread: Thread | Non
             )
         )
     session.flush()
+
+
+def move_threads(session: Session, incident: int, group: int, into: int) -> None:
+    """Gives a group the threads of another one that begin with an incident, where it has none of its own."""
+    own = select(ThreadRow.channel).where(ThreadRow.group_number == into)
+    theirs = [ThreadRow.group_number == group, ThreadRow.incident_number == incident, ThreadRow.channel.not_in(own)]
+    moving = update(ThreadRow).where(*theirs).values(group_number=into)
+    session.execute(moving, execution_options={"synchronize_session": False})
 
 
 def is_first(session: Session, key: str, now: datetime) -> bool:

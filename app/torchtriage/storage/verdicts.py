@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from torchtriage.causality import fingerprint
 from torchtriage.domain.incident import Job, State, VerdictSummary
 from torchtriage.domain.verdict import Verdict
-from torchtriage.storage import daily_counts, full_text_search, group_assignment, group_merging
+from torchtriage.storage import daily_counts, full_text_search, group_assignment, group_merging, slack_state
 from torchtriage.storage.incidents import OPEN, change, is_id
 from torchtriage.storage.new_incidents import job_text
 from torchtriage.storage.pagination import number_of
@@ -27,7 +27,7 @@ _ENDED = [State.TRIAGED, State.FAILED]
 # Statements made once and without the ORM, which takes longer than the engine takes for a short log.
 _INCIDENTS, _EARLIER = cast(Table, IncidentRow.__table__), cast(Table, EarlierVerdictRow.__table__)
 _COUNTED = ("received_at", "cluster", "outcome", "entry", "host", "hardware", "gpu_hours")
-_KNOWN = [_INCIDENTS.c[name] for name in ("number", "job", "fingerprint", "group_number", *_COUNTED)]
+_KNOWN = [_INCIDENTS.c[name] for name in ("number", "job", "fingerprint", "group_number", "log_sha256", *_COUNTED)]
 _SET = update(_INCIDENTS).where(_INCIDENTS.c.number == bindparam("of"))
 _REMEMBER = insert(_EARLIER).from_select(
     ["incident_number", "verdict", "triaged_at", "replaced_at"],
@@ -43,12 +43,14 @@ _REMEMBER = insert(_EARLIER).from_select(
 @dataclass(frozen=True, slots=True)
 class NewVerdict:
     """What a triage said about an incident, what of that is filtered, grouped and searched by, and the id of the job
-    that it is of, if it has one."""
+    that it is of, if it has one. `log` is the digest of the log that it is about, where a later report of the run can
+    replace it."""
 
     incident_id: str
     verdict: Verdict
     summary: VerdictSummary
     job_id: str | None = None
+    log: str | None = None
 
 
 def save(session: Session, found: Sequence[NewVerdict], triaged_at: datetime, settled: bool = True) -> list[bool]:
@@ -58,7 +60,13 @@ def save(session: Session, found: Sequence[NewVerdict], triaged_at: datetime, se
     Where it is not `settled` yet which groups of older knowledge live on under which fingerprint, a new group is
     provisional.
     """
-    first = {number_of(one.incident_id): one for one in reversed(found)}
+    first = {number_of(one.incident_id): one for one in reversed(found) if one.log is None}
+    again = {number_of(one.incident_id): one for one in reversed(found) if one.log is not None}
+    saved_again = {
+        number
+        for number, one in sorted(again.items())
+        if replace(session, one.incident_id, one.verdict, one.summary, triaged_at, one.log, settled)
+    }
     rows = {row.number: row for row in _found(session, _LOCKED, list(first), OPEN)}
     kept = [first[number] for number in rows]
     jobs = [Job(**row.job) for row in rows.values()]
@@ -71,7 +79,9 @@ def save(session: Session, found: Sequence[NewVerdict], triaged_at: datetime, se
     group_of = {one.row.number: group for one, group in zip(grouped, groups, strict=True)}
     _set(session, [(one, group_of.get(one.row.number)) for one in saved], triaged_at)
     daily_counts.update_all(session, ((None, daily_counts.of(_after(one.row, one.summary))) for one in saved))
-    return [number_of(one.incident_id) in rows and first[number_of(one.incident_id)] is one for one in found]
+    done = {id(one) for number, one in first.items() if number in rows}
+    done |= {id(one) for number, one in again.items() if number in saved_again}
+    return [id(one) in done for one in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +113,22 @@ def confirm(session: Session, incident_ids: list[str], knowledge: str) -> None:
     change(session, [IncidentRow.number.in_(numbers), IncidentRow.state.in_(_ENDED)], {"knowledge": knowledge})
 
 
-def replace(session: Session, incident_id: str, verdict: Verdict, summary: VerdictSummary, now: datetime) -> bool:
-    """Keeps a verdict of other knowledge, and the one before it too -> True; False where there is none to replace."""
-    number = number_of(incident_id)
-    before = next(iter(_found(session, _KNOWN_IN, [number], _ENDED)), None)
+def replace(
+    session: Session,
+    incident_id: str,
+    verdict: Verdict,
+    summary: VerdictSummary,
+    now: datetime,
+    log: str | None = None,
+    settled: bool = True,
+) -> bool:
+    """Keeps a verdict of other knowledge, and the one before it too -> True; False where there is none to replace.
+
+    With `log` it is the verdict of an incident that waits for one, whose log has this digest, and that may have had
+    another one as a provisional report. `settled` as `save` has it.
+    """
+    number, states = number_of(incident_id), _ENDED if log is None else OPEN
+    before = next(iter(_found(session, _KNOWN_IN, [number], states)), None)
     if before is None:
         return False
     job = Job(**before.job)
@@ -115,8 +137,8 @@ def replace(session: Session, incident_id: str, verdict: Verdict, summary: Verdi
         group_merging.lock_before_leaving(
             session, before.group_number, [summary.fingerprint] if summary.fingerprint else []
         )
-    row = next(iter(_found(session, _LOCKED, [number], _ENDED)), None)
-    if row is None:
+    row = next(iter(_found(session, _LOCKED, [number], states)), None)
+    if row is None or log not in (None, row.log_sha256):
         return False
     saved = _Saved(row, job, verdict, summary)
     session.connection().execute(_REMEMBER, {"of": row.number, "now": now})
@@ -125,13 +147,21 @@ def replace(session: Session, incident_id: str, verdict: Verdict, summary: Verdi
         was = session.get(FingerprintRow, row.fingerprint) if row.fingerprint else None
         group = None
         if summary.fingerprint:
-            (group,) = group_assignment.join(session, [saved.as_member(was.group_number if was else None)])
+            (group,) = group_assignment.join(session, [saved.as_member(was.group_number if was else None, not settled)])
     _set(session, [(saved, group)], now)
+    if log is not None and group not in (None, row.group_number) and _is_empty(session, row.group_number):
+        slack_state.move_threads(session, row.number, row.group_number, group)  # people were told of this run
     if summary.fingerprint != row.fingerprint and row.group_number is not None:
         # Which may be where it went: under another fingerprint of the group, or of a merge.
         group_merging.leave(session, row.group_number, group if isinstance(group, int) else None)
     daily_counts.update(session, daily_counts.of(row), daily_counts.of(_after(row, summary)))
     return True
+
+
+def _is_empty(session: Session, group: int | None) -> bool:
+    """-> whether a group is there, and none of the incidents is in it."""
+    own = select(IncidentRow.number).where(IncidentRow.group_number == group).limit(1)
+    return group is not None and session.execute(own).scalar() is None
 
 
 def earlier(session: Session, incident_id: str) -> list[Verdict]:

@@ -93,6 +93,11 @@ class SubmitQuery(BaseModel):
     image: Word = Field(None, description="The container image")
     commit: Word = Field(None, description="The commit of the training code")
     url: Annotated[Word, AfterValidator(_web_address)] = None
+    provisional: Annotated[bool | None, BeforeValidator(_given)] = Field(
+        None,
+        description="true: the run has not ended. A later report of the same job, attempt and node replaces this one "
+        "if it says true or false",
+    )
     label: list[Annotated[_Plain, AfterValidator(_label)]] = Field(
         [], max_length=_MOST_LABELS, description="key:value; repeat it for several labels"
     )

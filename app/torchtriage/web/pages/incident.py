@@ -178,7 +178,11 @@ def incident_page(service: Service, incident_id: str, lang: Language) -> Inciden
         question=question_of(verdict.answer) if verdict and verdict.answer else None,
         log=excerpt(service, found, verdict),
         titles=_titles(verdict, service.knowledge, lang) if verdict else {},
-        job={name: str(value) for name, value in found.job.to_json().items() if name not in ("labels", "url")},
+        job={
+            name: str(value)
+            for name, value in found.job.to_json().items()
+            if name not in ("labels", "url", "provisional")
+        },
         job_url=url if url and url.startswith(("https://", "http://")) else None,
         address=f"{service.settings.base_url}/incidents/{found.id}",
         evidence=evidence_rows(verdict.root_cause) if verdict and verdict.root_cause else (),

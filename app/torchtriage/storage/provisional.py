@@ -1,0 +1,54 @@
+"""Reports of runs that have not ended, which later ones of the same run replace. One step of a transaction that its
+caller opened."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from sqlalchemy import Table, delete, insert, select, update
+from sqlalchemy.orm import Session
+
+from torchtriage.domain.incident import Job, State
+from torchtriage.storage import full_text_search
+from torchtriage.storage.new_incidents import LONGEST_JOB_ID, Received, file_rows, incident_row, job_text
+from torchtriage.storage.tables import FileRow, IncidentRow
+
+_NEWEST = 20  # incidents of a job that are looked at
+_SAME = ("user", "node_rank", "job_id")  # of the same run, beside what the index holds
+_FILES = cast(Table, FileRow.__table__)
+
+
+def replace(session: Session, received: Received) -> str | None:
+    """Gives the provisional incident of the same run this job and log, in state received -> its id; None where there is
+    none. Its verdict is gone; its place in group and counts stays until it has another."""
+    number = _provisional(session, received.job)
+    new = incident_row(received)
+    if number is None or _is_there(session, new["request"], number):
+        return None
+    del new["received_at"]  # it is known since then
+    none = dict.fromkeys(("next_try", "triaged_at", "failure", "verdict"))
+    session.execute(update(IncidentRow).where(IncidentRow.number == number).values(new | none))
+    session.execute(delete(FileRow).where(FileRow.incident_number == number))
+    session.execute(insert(_FILES), file_rows(number, received.log))
+    full_text_search.replace(session, {number: job_text(received.job)})
+    return str(number)
+
+
+def _is_there(session: Session, request: str, number: int) -> bool:
+    """-> whether the same was sent before, and is an incident of its own."""
+    other = select(IncidentRow.number).where(IncidentRow.request == request, IncidentRow.number != number)
+    return session.execute(other).scalar() is not None
+
+
+def _provisional(session: Session, job: Job) -> int | None:
+    """-> the newest incident of the run that the job is, held, if it is provisional."""
+    if not job.job_id:
+        return None
+    row = IncidentRow
+    same: list[Any] = [row.job_id == job.job_id[:LONGEST_JOB_ID], row.attempt.is_not_distinct_from(job.attempt)]
+    same += [row.cluster.is_not_distinct_from(job.cluster), row.state != State.FAILED]
+    query = select(row.number, row.job).where(*same).order_by(row.number.desc()).limit(_NEWEST).with_for_update()
+    for number, known in session.execute(query):
+        if all(known.get(name) == getattr(job, name) for name in _SAME):
+            return int(number) if known.get("provisional") else None
+    return None
