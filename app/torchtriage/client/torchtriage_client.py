@@ -2,6 +2,7 @@
 """Reports failed training runs to a torchtriage service. One file, Python 3.8 or newer, standard library only.
 
     torchtriage-client run -- torchrun --nproc-per-node 8 train.py     # or: python3 torchtriage_client.py run -- …
+    torchtriage-client watch -- torchrun --nproc-per-node 8 train.py   # the same, and says so while it hangs
     torchtriage-client report slurm-4711.out
 
 `run` runs the command as it is; when it fails, what it and its ranks wrote goes to $TORCHTRIAGE_URL, and the verdict
@@ -17,6 +18,7 @@ import errno
 import fcntl
 import glob
 import io
+import itertools
 import json
 import os
 import re
@@ -764,8 +766,9 @@ def _own_trees(command: Sequence[str]) -> list[str]:
     return [os.path.abspath(path) for path in found if path]
 
 
-def captured(folder: str) -> tuple[list[tuple[str, str]], list[Member]]:
-    """-> the parameters and the members of what a run left in its folder. Raises OSError, ValueError."""
+def captured(folder: str, evidence: list[Member] | None = None) -> tuple[list[tuple[str, str]], list[Member]]:
+    """-> the parameters and the members of what a run left in its folder; of one that goes on, with this `evidence`.
+    Raises OSError, ValueError."""
     with open(os.path.join(folder, "job.json")) as file:
         known = json.load(file)
     members = []
@@ -779,11 +782,13 @@ def captured(folder: str) -> tuple[list[tuple[str, str]], list[Member]]:
         members.append(whole_file("error.json", os.path.join(folder, "error.json")))
     members = sendable(members)
     ended = known.get("ended", "the client was killed before the command ended")
-    if known.get("killed") or all(member.name.endswith("error.json") for member in members):
+    nothing = all(member.name.endswith("error.json") for member in members)
+    if evidence is None and (known.get("killed") or nothing):
         line = f"torchtriage-client: {ended}\n".encode()
         name = list(known["streams"])[-1]
         said = [piece for member in members if member.name == name for piece in member.pieces]
         members = [Member(name, [*said, line]), *(member for member in members if member.name != name)]
+    members += evidence if evidence is not None else files_in(os.path.join(folder, "evidence"))
     prefix = known["host"] + "/" if known["host"] else ""
     query = [(str(name), str(text)) for name, text in known["query"]]
     return query, [Member(prefix + member.name, member.pieces) for member in members]
@@ -895,6 +900,7 @@ class Stream:
         self.child: int | None = None  # what the command writes to where it is not the target itself
         self.where = None if self.terminal else _readable(fd)
         self._source = -1
+        self.seen: Callable[[bytes], None] | None = None  # is given what passes
         self._wrote = time.monotonic()
         self._thread: threading.Thread | None = None
         if self.where is not None:
@@ -936,6 +942,8 @@ class Stream:
                 os.close(self._source)  # nobody reads on: the command gets to know it as it would without us
                 return
             self._ring.write(block)
+            if self.seen is not None:
+                self.seen(bytes(block))
             self._wrote = time.monotonic()
             if len(block) < _SAMPLE and not self.terminal:
                 time.sleep(0.01)  # lets the pipe fill: a wake-up for each line would cost the job's cores
@@ -1011,6 +1019,7 @@ _WATCHDOG = re.compile(
     rb"|Watchdog timeout \(|Did not get (?:initial|subsequent) heartbeat|hang detected"
 )
 _DIGITS = re.compile(rb"\d+|0x[0-9a-f]+")
+_OWN_WORDS = re.compile(rb"(?m)^torchtriage(?:-client)?: .*\n?")  # what is said here of a run is no output of its own
 # [rank3]: · [default3]: · 3: , as torch, torchrun and srun -l put it before a line
 _RANK = re.compile(rb"(?m)^(?:\[(?:rank|default)(\d{1,6})\]:|(\d{1,6}): )")
 # attempt_0/3/stdout.log, of torchrun · rank_3.log
@@ -1111,7 +1120,7 @@ class Watch:
         """`step_of`: the last step that some lines show."""
         self.output = Pace(limits, now)
         self._steps = Pace(limits._replace(silence=max(limits.silence, limits.patience)), now)
-        self._step: int | None = None
+        self.step: int | None = None  # the last one that was counted
         self._shown = b""  # the last step as it was printed
         self._step_of = step_of or step_in
         self._ranks: dict[int, float] = {}
@@ -1121,6 +1130,8 @@ class Watch:
 
     def took(self, block: bytes, now: float, rank: int | None = None) -> None:
         """Takes new output, in whole blocks; of `rank`, where its file tells."""
+        if b"torchtriage" in block:
+            block = _OWN_WORDS.sub(b"", block)
         if not block.strip():
             return
         found = _WATCHDOG.search(block)
@@ -1136,7 +1147,7 @@ class Watch:
         step = self._step_of(tail)
         if step is not None and step.shown != self._shown:
             self._shown, self._stepped = step.shown, True
-            self._step = self._step if step.number is None else step.number
+            self.step = self.step if step.number is None else step.number
         if not self.output.knows(self._form):
             self._steps.last = now  # it does something else than to train, and goes on with that
 
@@ -1175,7 +1186,7 @@ class Watch:
         for rank, at in self._ranks.items():
             by_time.setdefault(round(now - at), []).append(rank)
         ranks = tuple((float(ago), tuple(sorted(by_time[ago]))) for ago in sorted(by_time, reverse=True))
-        return News(kind, seconds, pace.limit, pace.usual, self._step, ranks, line)
+        return News(kind, seconds, pace.limit, pace.usual, self.step, ranks, line)
 
 
 def step_in(tail: bytes) -> Step | None:
@@ -1276,7 +1287,7 @@ class Follower:
             return
         self._listed = now
         for path in self.paths:
-            for name in _logs_below(path) if os.path.isdir(path) else [path]:
+            for name in itertools.islice(_logs_below(path), self._MOST) if os.path.isdir(path) else [path]:
                 if name not in self._files and len(self._files) < self._MOST:
                     with contextlib.suppress(OSError):
                         size = os.stat(name).st_size
@@ -1337,6 +1348,369 @@ def tree_of(pid: int) -> list[int]:
     for each in found:
         found += below.get(each, [])
     return found
+
+
+# ---------------------------------------------------------------- watch: what shows why it hangs
+
+_GATHERING = 30.0  # seconds that it may take in all
+_ONE_ANSWER = 10.0  # seconds for each program that is asked
+_MOST_STACKS, _MOST_EVIDENCE = 256, 64 * MB
+OWN_FILE = "torchtriage-watch.log"
+_STACKS = "TORCHTRIAGE_STACKS"
+# What a flight recorder's dumps are called up to the rank, and the pipes that ask for one.
+_DUMPS = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
+_DUMPS_ELSEWHERE = ("/tmp/nccl_trace_rank_", "~/.cache/torch/comm_lib_trace_rank_")
+_DUMP_PIPES = ("TORCH_NCCL_DEBUG_INFO_PIPE_FILE", "TORCH_FR_DEBUG_INFO_PIPE_FILE")
+# Stands before other modules of this name, and gives way to them. In ranks it has a signal that nobody else uses write
+# the stacks into a file, whose name says which process it is of, and which descriptor it has.
+_HOOK = """
+import os, sys
+
+def _register():
+    folder = os.environ.get("TORCHTRIAGE_STACKS")
+    if not folder or "RANK" not in os.environ:
+        return None
+    import faulthandler, signal
+    number = signal.SIGRTMAX - 2
+    if signal.getsignal(number) is not signal.SIG_DFL:
+        return None
+    with open("/proc/self/stat") as file:
+        began = file.read().rpartition(")")[2].split()[19]
+    made = os.path.join(folder, "%d-%s" % (os.getpid(), began))
+    file = open(made, "wb", 0)
+    faulthandler.register(number, file=file, all_threads=True, chain=False)
+    os.rename(made, made + "-%d.txt" % file.fileno())
+    return file
+
+try:
+    _stacks = _register()
+except Exception:  # the program starts in any case
+    pass
+_own, _here = sys.modules.get("sitecustomize"), os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [path for path in sys.path if path != _here]
+sys.modules.pop("sitecustomize", None)
+try:
+    import sitecustomize
+except ImportError:
+    sys.modules["sitecustomize"] = _own
+"""
+
+
+def hooked(folder: str, environment: dict[str, str]) -> dict[str, str]:
+    """-> an environment in which ranks that are Python register a signal for their stacks; as it is where that can't
+    be."""
+    hook, stacks = os.path.join(folder, "hook"), os.path.join(folder, "stacks")
+    if not hasattr(signal, "SIGRTMAX") or not os.path.exists("/proc/self/stat"):
+        return environment
+    try:
+        os.mkdir(hook)
+        os.mkdir(stacks)
+        with open(os.path.join(hook, "sitecustomize.py"), "w") as file:
+            file.write(_HOOK)
+    except OSError:
+        return environment
+    before = environment.get("PYTHONPATH")
+    return {**environment, _STACKS: stacks, "PYTHONPATH": hook + (os.pathsep + before if before else "")}
+
+
+class Gathered(NamedTuple):
+    """What was gathered, and in a sentence each what could not be."""
+
+    files: list[Member]
+    missing: list[str]
+
+
+def gather(pid: int, stacks: str, since: float) -> Gathered:
+    """Gathers stacks, dumps and the state of GPUs of the job that a process began at the time `since`, within limits of
+    time and size. Changes nothing of the job."""
+    deadline = time.monotonic() + _GATHERING
+    found = Gathered([], [])
+    _ask_for_dumps(found)
+    _gather_stacks(found, pid, stacks, deadline)
+    _gather_gpus(found, deadline)
+    _gather_dumps(found, since)
+    return found
+
+
+def _gather_stacks(found: Gathered, pid: int, folder: str, deadline: float) -> None:
+    ranks = _ranks_below(pid)
+    tool = shutil.which("py-spy")
+    for rank, process in sorted(ranks.items())[:_MOST_STACKS]:
+        if time.monotonic() > deadline:
+            found.missing.append("stacks of further ranks: no time left")
+            return
+        seconds = min(_ONE_ANSWER, deadline - time.monotonic())
+        told, _ = _output([tool, "dump", "--pid", str(process)], seconds) if tool else (b"", "")
+        told = told or _by_signal(process, folder)
+        if told:
+            found.files.append(Member(f"stacks/rank_{rank}.txt", [told[: 4 * MB]]))
+        else:
+            found.missing.append(f"the stack of rank {rank}: py-spy gave none, and no signal is registered for it")
+    if not ranks:
+        found.missing.append("stacks: no process has a rank")
+
+
+def _ranks_below(pid: int) -> dict[int, int]:
+    """-> the processes below one that are ranks, by rank: those that have one which their parents have not."""
+    own: dict[int, str] = {}
+    found: dict[int, int] = {}
+    for process in tree_of(pid):  # parents first
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            with open(f"/proc/{process}/environ", "rb") as file:
+                words = file.read().split(b"\0")
+            own[process] = next((word[5:].decode() for word in words if word.startswith(b"RANK=")), "")
+            with open(f"/proc/{process}/stat") as file:
+                parent = int(file.read().rpartition(")")[2].split()[1])
+            if own[process].isdigit() and own[process] != own.get(parent, "") and int(own[process]) not in found:
+                found[int(own[process])] = process
+    return found
+
+
+def _by_signal(pid: int, folder: str) -> bytes:
+    """-> the stacks of a process that has registered the signal for them; empty where it is not sure that it has, as it
+    would end of the signal, or where it does not answer."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            began = file.read().rpartition(")")[2].split()[19]
+        (path,) = glob.glob(os.path.join(glob.escape(folder), f"{pid}-{began}-*.txt"))
+        descriptor = path.rpartition("-")[2][: -len(".txt")]
+        if os.stat(f"/proc/{pid}/fd/{descriptor}").st_ino != os.stat(path).st_ino:
+            return b""
+        with open(f"/proc/{pid}/status") as file:
+            caught = next(int(line.split()[1], 16) for line in file if line.startswith("SigCgt:"))
+        number = signal.SIGRTMAX - 2
+        if not caught >> (number - 1) & 1:
+            return b""
+        size = os.stat(path).st_size
+        os.kill(pid, number)
+        told, until = b"", time.monotonic() + 2
+        while time.monotonic() < until:
+            time.sleep(0.05)
+            with open(path, "rb") as answer:
+                answer.seek(size)
+                now = answer.read(4 * MB)
+            if now and now == told:
+                break
+            told = now
+        return told
+    except (OSError, ValueError, IndexError, StopIteration):
+        return b""
+
+
+def _gather_gpus(found: Gathered, deadline: float) -> None:
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return
+    told, problem = _output([tool, "-q"], min(_ONE_ANSWER, max(0.1, deadline - time.monotonic())))
+    if told:
+        found.files.append(Member("nvidia-smi-q.txt", [told[: 4 * MB]]))
+    if problem:
+        found.missing.append(f"nvidia-smi: {problem}")
+
+
+def _ask_for_dumps(found: Gathered) -> None:
+    for variable in _DUMP_PIPES:
+        for pipe in glob.glob(glob.escape(os.environ.get(variable, "")) + "*.pipe") if os.environ.get(variable) else []:
+            try:
+                handle = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)  # fails where nobody reads
+                try:
+                    if stat.S_ISFIFO(os.fstat(handle).st_mode):
+                        os.write(handle, b"1\n")
+                finally:
+                    os.close(handle)
+            except OSError as error:
+                found.missing.append(f"{pipe}: {error.strerror}")
+
+
+def _gather_dumps(found: Gathered, since: float) -> None:
+    prefixes = [os.environ[name] for name in _DUMPS if os.environ.get(name)] or list(_DUMPS_ELSEWHERE)
+    room = _MOST_EVIDENCE
+    for prefix in dict.fromkeys(map(os.path.expanduser, prefixes)):
+        for path in sorted(glob.glob(glob.escape(prefix) + "*[0-9]")):
+            try:
+                if os.stat(path).st_mtime < since or not stat.S_ISREG(os.stat(path).st_mode):
+                    continue
+                dump = whole_file("dumps/" + os.path.basename(path), path)
+            except OSError as error:
+                found.missing.append(f"{path}: {error.strerror}")
+                continue
+            if dump.size > room:
+                found.missing.append(f"{path}: more than {_MOST_EVIDENCE} bytes of dumps")
+                continue
+            room -= dump.size
+            found.files.append(dump)
+
+
+def _output(command: Sequence[str], seconds: float) -> tuple[bytes, str]:
+    """-> what a program writes, and why that is not all; it is left alone where it does not even die."""
+    try:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+    except OSError as error:
+        return b"", str(error.strerror)
+    assert process.stdout is not None
+    handle, told, until = process.stdout.fileno(), b"", time.monotonic() + seconds
+    try:
+        while len(told) < 16 * MB:
+            if not select.select([handle], [], [], max(0.0, until - time.monotonic()))[0]:
+                return told, f"no answer within {seconds:.0f} s"
+            block = os.read(handle, MB)
+            if not block:
+                return told, ""
+            told += block
+        return told, "too much"
+    finally:
+        process.stdout.close()
+        with contextlib.suppress(OSError):
+            process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.2)
+
+
+class Watching(NamedTuple):
+    """That the command is watched, and after how many seconds of a hang it is told to end, if at all."""
+
+    limits: Limits
+    stop_after: float | None
+
+
+class Watcher:
+    """Watches the command while it runs: tells when it hangs, gathers what shows why, and reports that."""
+
+    _STOPPING = 60.0  # seconds between being asked to end and being killed
+
+    def __init__(self, settings: Settings, capture: Capture, watching: Watching | None) -> None:
+        """Where it is None, nothing is watched."""
+        self.posted = False
+        self._settings, self._capture, self._watching = settings, capture, watching
+        self._limits, self._stop_after = watching or Watching(Limits(), None)
+        self._watch = Watch(self._limits, time.monotonic())
+        self._lock, self._over = threading.Lock(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self._files: list[Followed] = []
+        self._follower = Follower([], time.monotonic())
+        self._since = time.time()
+        self._evidence = os.path.join(capture.folder, "evidence")
+        self._hung_at: int | None = None  # the step
+
+    def saw(self, block: bytes) -> None:
+        """Takes what the command wrote."""
+        with self._lock:
+            self._watch.took(block, time.monotonic())
+
+    def start(self, child: subprocess.Popen[bytes], outputs: Sequence[Stream]) -> None:
+        if self._watching is None:
+            return
+        for stream in outputs:
+            stream.seen = self.saw
+        self._files = [Followed(*stream.where) for stream in outputs if stream.where]
+        self._follower = Follower(self._capture.told["trees"], time.monotonic())
+        self._thread = threading.Thread(target=self._look, args=(child,), daemon=True)
+        self._thread.start()
+
+    def end(self, status: int) -> None:
+        """Comes when the command has ended; waits a moment for a report that is on its way, which is the older one."""
+        self._over.set()
+        if self._thread is None:
+            return
+        self._thread.join(5)
+        self._read(time.monotonic())
+        if status == 0 or self._watch.step != self._hung_at:
+            self._forget()
+
+    def _read(self, now: float) -> None:
+        with self._lock:
+            for file in self._files:
+                for block in file.read():
+                    self._watch.took(block, now)
+            self._follower.read(self._watch, now)
+
+    def _look(self, child: subprocess.Popen[bytes]) -> None:
+        work = Work(lambda: tree_of(child.pid))
+        hangs_since: float | None = None
+        while not self._over.wait(min(1.0, self._limits.silence / 4)):
+            now = time.monotonic()
+            self._read(now)
+            with self._lock:
+                news = self._watch.look(now, work)
+            if news is not None:
+                hangs_since = None if news.kind == "resumed" else hangs_since or now
+                self._tell(news, child.pid)
+            if self._stop_after is not None and hangs_since is not None and now - hangs_since >= self._stop_after:
+                return self._stop(child)
+
+    def _tell(self, news: News, pid: int) -> None:
+        for line in told_of(news):
+            say(line)
+        if news.kind == "resumed" and news.step == self._hung_at:
+            return  # what it prints may be how it fails of the hang
+        self._forget()
+        if news.kind == "resumed":
+            return
+        self._hung_at = news.step
+        found = gather(pid, os.path.join(self._capture.folder, "stacks"), self._since)
+        if news.for_engine:
+            found.files.append(Member(OWN_FILE, [news.for_engine.encode()]))
+        for missing in found.missing:
+            say("not gathered: " + missing)
+        try:
+            for member in found.files:
+                path = os.path.join(self._evidence, member.name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "wb") as file:
+                    file.write(Pieces(member.pieces).read())
+        except OSError as error:  # the report that is sent now has it all the same
+            say(f"evidence is not kept for the report at the end: {error}")
+            self._forget()
+        self._post(found.files)
+
+    def _forget(self) -> None:
+        """Removes the evidence of a hang that is none any more."""
+        shutil.rmtree(self._evidence, ignore_errors=True)
+
+    def _post(self, evidence: list[Member]) -> None:
+        """Reports the run as it is. What can't be delivered now is not kept: the report at the end has more."""
+        path = ""
+        try:
+            query, members = captured(self._capture.folder, evidence)
+            path = keep(self._settings, [*query, ("provisional", "true")], members)
+            incident = deliver(self._settings, path, time.monotonic() + self._settings.timeout, self._settings.wait)
+        except (OSError, ValueError, Undelivered) as error:
+            for left in (path, path + ".refused"):
+                with contextlib.suppress(OSError):
+                    os.unlink(left)
+            return say(f"the hang is not reported: {error}")
+        if incident is not None and not self.posted:
+            self.posted = True
+            with contextlib.suppress(OSError, ValueError):
+                self._capture.write(query=[*self._capture.told["query"], ("provisional", "false")])
+        if incident is not None and not self._over.is_set():
+            show(told(incident), sys.stderr)
+
+    def _stop(self, child: subprocess.Popen[bytes]) -> None:
+        say(f"it has hung for {self._stop_after:.0f} s: the command is told to end (--stop-after)")
+        with contextlib.suppress(OSError):
+            child.terminate()
+        if not self._over.wait(self._STOPPING):
+            for pid in reversed(tree_of(child.pid)):
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def told_of(news: News) -> Iterator[str]:
+    """Yields what is told of a hang, a line each."""
+    usual = "" if news.usual is None else f", usually {news.usual:.0f} s"
+    step = "" if news.step is None else f"; last step {news.step}"
+    yield {
+        "silent": f"no output for {news.seconds:.0f} s (limit {news.limit:.0f} s{usual}){step}",
+        "stalled": f"output, but no step for {news.seconds:.0f} s (limit {news.limit:.0f} s{usual}){step}",
+        "watchdog": f"a watchdog speaks up: {news.line}",
+        "resumed": f"the run goes on after {news.seconds:.0f} s",
+    }[news.kind]
+    for seconds, ranks in news.ranks[:4] if news.kind != "resumed" else ():
+        shown = ",".join(map(str, ranks[:32])) + (f" and {len(ranks) - 32} more" if len(ranks) > 32 else "")
+        yield f"silent for {seconds:.0f} s: rank{'s' if len(ranks) > 1 else ''} {shown}"
 
 
 # ---------------------------------------------------------------- run: the process
@@ -1420,15 +1794,13 @@ def _find_prctl() -> Any:
 _prctl: Any = None
 
 
-def run(settings: Settings, command: list[str], exit_code: bool, node: int | None) -> int:
-    """-> the exit status of the command, which is reported where it failed."""
+def run(
+    settings: Settings, command: list[str], exit_code: bool, node: int | None, watching: Watching | None = None
+) -> int:
+    """-> the exit status of the command, which is reported where it failed, or where it was found hanging."""
+    if _is_unreported(settings, node):
+        return replace_by(command)
     global _prctl
-    if os.environ.get("TORCHTRIAGE_ACTIVE") or not settings.url:
-        if not settings.url:
-            say("TORCHTRIAGE_URL is not set: the command runs unreported")
-        return replace_by(command)
-    if node is not None and facts_here()[0].get("node_rank", str(node)) != str(node):
-        return replace_by(command)
     _prctl = _find_prctl()
     try:
         capture = Capture(settings, command)
@@ -1439,14 +1811,18 @@ def run(settings: Settings, command: list[str], exit_code: bool, node: int | Non
         return replace_by(command)
     signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED)
     witness = Witness()
+    watcher = Watcher(settings, capture, watching)
     try:
         environment = capture.environment(settings, command, all(stream.terminal for stream in outputs))
+        if watching is not None:
+            environment = hooked(capture.folder, environment)
         child = _start(command, environment, outputs)
     except OSError as error:
         witness.end()
         capture.remove()
         return _not_started(command, error)
     capture.write(pid=child.pid)
+    watcher.start(child, outputs)
     for stream in outputs:
         stream.start()
     threading.excepthook = lambda failed: say(f"{failed.exc_type.__name__}: {failed.exc_value}")
@@ -1454,16 +1830,27 @@ def run(settings: Settings, command: list[str], exit_code: bool, node: int | Non
     status, signals = _wait(child, witness, outputs)
     witness.end()
     ended = [stream.finish() for stream in outputs]
+    watcher.end(status)
     incident = None
-    if status == 0 or (status in (-signal.SIGINT, 130, 1) and "SIGINT by group" in signals):
+    fine = status == 0 or (status in (-signal.SIGINT, 130, 1) and "SIGINT by group" in signals)
+    if fine and not watcher.posted:
         capture.remove()
     else:
         incident = _report_run(settings, capture, status, signals)
     for stream, is_over in zip(outputs, ended):
         if not is_over:
             stream.pass_on_alone()
-    advised = status_of(incident) if exit_code else None
+    advised = status_of(incident) if exit_code and status != 0 else None
     return status if advised in (None, 0, _INCONCLUSIVE) else advised  # which says more than such a verdict
+
+
+def _is_unreported(settings: Settings, node: int | None) -> bool:
+    """-> whether the command only runs: another client reports it, none can, or another node's does."""
+    if os.environ.get("TORCHTRIAGE_ACTIVE") or not settings.url:
+        if not settings.url:
+            say("TORCHTRIAGE_URL is not set: the command runs unreported")
+        return True
+    return node is not None and facts_here()[0].get("node_rank", str(node)) != str(node)
 
 
 def replace_by(command: list[str]) -> int:
@@ -1552,7 +1939,7 @@ def _report_run(settings: Settings, capture: Capture, status: int, signals: list
         if stopped is not None or time.monotonic() > deadline:
             say("the report is not delivered yet; `torchtriage-client flush` or the next run will")
             break
-    if answers:
+    if answers and status != 0:
         show(told(answers[0]), sys.stderr)
     return answers[0] if answers else None
 
@@ -1655,15 +2042,48 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     facts.add_argument("--label", action="append", metavar="KEY:VALUE", help="can be given several times")
 
 
+def _add_run(commands: Any, name: str, help_: str) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = commands.add_parser(
+        name, help=help_, usage=f"torchtriage-client {name} [options] -- COMMAND [ARGUMENT…]"
+    )
+    add_options(made)
+    made.add_argument("--node", type=int, metavar="N", help="report on this node of several only; elsewhere just run")
+    made.add_argument("--no-tee", dest="tee", action="store_const", const="no", help="let torchrun print as it likes")
+    return made
+
+
+def watching_of(options: argparse.Namespace) -> Watching | None:
+    """-> how the command is watched, if it is; raises ValueError with a sentence."""
+    if options.command != "watch":
+        return None
+    found: dict[str, float] = {}
+    for name in ("silence", "factor", "patience", "stop_after"):
+        text = getattr(options, name) or os.environ.get("TORCHTRIAGE_" + name.upper(), "")
+        if text:
+            try:
+                found[name] = float(text)
+            except ValueError:
+                found[name] = -1.0
+            if not 0 < found[name] < float("inf"):
+                raise ValueError("--{}: not a number above 0: {}".format(name.replace("_", "-"), text))
+    stop_after = found.pop("stop_after", None)
+    return Watching(Limits()._replace(**found), stop_after)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="torchtriage-client", description="Reports failed training runs.")
     parser.add_argument("--version", action="version", version="torchtriage-client " + __version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    made = commands.add_parser("run", help="run a command, and report it when it fails",
-                               usage="torchtriage-client run [options] -- COMMAND [ARGUMENT…]")  # fmt: skip
-    add_options(made)
-    made.add_argument("--node", type=int, metavar="N", help="report on this node of several only; elsewhere just run")
-    made.add_argument("--no-tee", dest="tee", action="store_const", const="no", help="let torchrun print as it likes")
+    _add_run(commands, "run", "run a command, and report it when it fails")
+    made = _add_run(commands, "watch", "the same, and report it while it hangs")
+    limits = Limits()
+    for name, value, what in (
+        ("silence", f"{limits.silence:g}", "the least seconds without output that count as a hang"),
+        ("factor", f"{limits.factor:g}", "how many times the usual pause counts as one"),
+        ("patience", f"{limits.patience:g}", "seconds for a start, and for what a new line announces or files show"),
+        ("stop-after", "never", "end the command when it has hung for so many seconds"),
+    ):
+        made.add_argument("--" + name, metavar="N", help=f"{what} ({value})")
     made = commands.add_parser("report", help="report logs that exist, as one run")
     add_report_options(made)
     made.add_argument("paths", nargs="+", metavar="FILE|DIR|-")
@@ -1675,22 +2095,23 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     command: list[str] = []
-    if words[:1] == ["run"] and "--" in words:
+    if words[:1] in (["run"], ["watch"]) and "--" in words:
         at = words.index("--")
         words, command = words[:at], words[at + 1 :]
     parser = _parser()
     options = parser.parse_args(words)
     try:
-        settings = settings_of(options, 20 if options.command == "run" else 300)
+        settings = settings_of(options, 20 if options.command in ("run", "watch") else 300)
+        watching = watching_of(options)
     except ValueError as error:
         if not command:
             parser.error(str(error))
         say(f"{error}: the command runs unreported")
         return replace_by(command)
-    if options.command == "run":
+    if options.command in ("run", "watch"):
         if not command:
-            parser.error("run: the command stands behind --, as in: run -- torchrun train.py")
-        leave(run(settings, command, options.exit_code, options.node))
+            parser.error(f"{options.command}: the command stands behind --, as in: run -- torchrun train.py")
+        leave(run(settings, command, options.exit_code, options.node, watching))
     if not settings.url:
         parser.error("TORCHTRIAGE_URL is not set")
     return _flush(settings) if options.command == "flush" else _report(settings, options)
