@@ -21,7 +21,7 @@ MESSAGES = {
     "AssertionError: real_train_batch_size (48) must be divisible by minimal possible batch size (32)": "usage.config",
     "KeyError: \"class `LoopA` in mmengine/runner/loops.py: 'dataset'\"": "usage.config",
     "NotImplementedError: Loading a dataset cached in a LocalFileSystem is not supported.": "env.version-conflict",
-    "TypeError: AsyncEngineArgs.__init__() got an unexpected keyword argument 'worker_use_ray'": "env.version-conflict",
+    "TypeError: AsyncEngineArgs.__init__() got an unexpected keyword argument 'worker_use_ray'": "vllm.engine",
     "AttributeError: 'NoneType' object has no attribute 'cquantize_blockwise_fp16_nf4'": "quantization.bitsandbytes",
     "ValueError: Unrecognized model in /models/a. Should have a `model_type` key in its config.json": "checkpoint.format",
     "AssertionError: param 7 already assigned swap buffer id 3": "deepspeed.config",
