@@ -33,8 +33,7 @@ _FIRST_QUOTE = lazy_regex(rb"[^\"'\n]*(?=[\"'])")
 _WRAPPED = lazy_regex(rb"([\"'])([^\"'\n]{6,400})\1[,)}\]]")
 _DRAWN = b"\xe2\x94"  # so begin the lines that tables are drawn with
 _NO_VALUE = lazy_regex(rb"[A-Za-z_]\w*=[^=]|[^A-Za-z0-9]+\Z")  # an assignment, a line that is drawn
-_OUT = lazy_regex(rb"(?:\A|(?<=[ \t]))Out\[0+\]:\Z")  # before what a notebook answers, its digits as zeros
-_LAST_WORD = lazy_regex(rb"[ \t]*([^\s]+)[ \t\r]*\Z")
+_OUT = lazy_regex(rb"Out\[0+\]:\Z")  # before what a notebook answers, its digits as zeros
 
 
 class _Begun:
@@ -216,20 +215,26 @@ class _Label(_Begun):
         if wrapped and self._line.startswith(plain[: wrapped.start()].rstrip()):
             self.left = 0
             return ((*wrapped.span(2), "secret"),) if is_secret(wrapped[2], self._doubt - 1, True) else ()
-        word = _LAST_WORD.search(line)
-        before = plain[: word.start()].rstrip() if word else b""
+        whole = line.rstrip(b" \t\r")
+        word = max(whole.rfind(b" "), whole.rfind(b"\t")) + 1
+        before = plain[:word].rstrip()
         item = before.endswith(b"-") and not self._line.startswith(before)
-        if word is None or not self._line.startswith(before[:-1].rstrip() if item else _OUT.sub(b"", before)):
+        if not self._line.startswith(before[:-1].rstrip() if item else _without_answer(before)):
             return ()
         self.left = 1 if item else 0  # a list may go on
-        value = word[1].strip(b"\"',;")
-        start = line.index(value, word.start(1))
+        value = whole[word:].strip(b"\"',;")
+        start = line.index(value, word)
         if len(value) < 6 or value[-1:] == b":" or _NO_VALUE.match(value):
             return ()
         secret = len(value) >= 8 and is_secret(value, self._doubt, False)
         if self._doubt == 1 and not secret:
             secret = is_secret(value, 0, False) and (is_chosen(value) or _is_deeper(line, self._line))
         return ((start, start + len(value), "secret"),) if secret else ()
+
+
+def _without_answer(before: bytes) -> bytes:
+    """-> what begins a line, without a notebook's `Out[0]:`."""
+    return _OUT.sub(b"", before).rstrip() if before.endswith(b"]:") else before
 
 
 def _is_deeper(line: bytes, above: bytes) -> bool:

@@ -344,7 +344,7 @@ NAMED = (
     Named("password", r"LOGIN [\w.@-]{1,60} ", "a1 LOGIN ann ", reach="chosen"),
     Named("password", rf"(?i)(?:login|auth|smtp|imap|ftp)[^\n()]{{0,60}}\({_QUOTE}[^\"'\n]{{1,80}}{_QUOTE}, ?(?:&#x27;|&quot;)?", "login failed for ('ann', ", reach="chosen"),
     # What pydantic says of a field, whose name stands on the line above.
-    Named("secret", rf"(?i)(?:passw(?:or)?d|secret|{_KEY}|{_TOKEN})(?:\n|\\{{1,8}}n)[^\n]{{0,200}}input_value=", "wandb_api_key\n  Too short [type=string_too_short, input_value=", 1),
+    Named("secret", rf"(?i)(?:passw(?:or)?d|passphrase|_pass|pwd|secret|_key|_pat|{_KEY}|{_TOKEN})(?:\n|\\{{1,8}}n)[^\n]{{0,200}}input_value=", "wandb_api_key\n  Too short [type=string_too_short, input_value=", 1),
     # .netrc, and properties that are parted from their value by a blank.
     Named("password", r"login[ \t]{1,4}\S{1,80}[ \t]{1,4}password[ \t]", "machine a.org login ann password "),
     Named("password", r"(?i)(?:login|user(?:name)?|account)[\"']?[:= ][ \t]{0,3}\S{1,80}[ \t]{1,4}(?:and )?pass(?:word|wd)?[ \t]", "login: ann password ", 1),
@@ -384,6 +384,7 @@ NAMED = (
     Named("key", r"(?i)(?:with|using|used|use|your|my|the|is)(?: api)? key ", "Login with key ", 2, 20),
     Named("key", r"(?:^|[^\w-])key (?:#\d{1,3} )?\(?", "munge: key ", 3, 24, apart=True),
     Named("key", r"(?i)[^\w-]key (?:is|was):? ", " key is ", 2, 32, apart=True),
+    Named("key", r"(?i)[a-z0-9][_-](?:key|pat)(?: is| was| set to)? ", "STEPFUN_KEY set to ", 3, 20, apart=True),
     # The columns of a list that nothing parts but blanks or a tab.
     Named(
         "secret",
@@ -547,5 +548,5 @@ OPENS = (
     r"|[ \t]{0,4}(?:[:=>]|\xef\xbc\x9a)[ \t]{0,4}(?:!!?\w+[ ])?(?P<block>[|>][-+]?\d?)?[ \t\r]{0,4}$)"
 )
 # The names of that kind which Hyperscan otherwise finds only with a value drawn by lot behind them.
-OPENING = rf"(?i)(?:token|dockercfg|dockerconfigjson){OPENS}"
+OPENING = rf"(?i)(?:token|[a-z0-9][_-](?:key|pat)|dockercfg|dockerconfigjson){OPENS}"
 CELL = rf"(?i)(?:({_PASSWORD})|{_SECRET}|{_KEY}|token)[\"' \r]*\Z"
