@@ -53,6 +53,7 @@ def test_a_hang_is_reported_at_once_and_replaced_at_the_end(bench: Bench) -> Non
         lines = until(process, "more:")
         assert lines[0] == "torchtriage-client: no output for 3 s (limit 3 s); last step 2\n"
         assert any("The run still goes on, but has printed nothing for 3 s" in line for line in lines)
+        assert any("state: provisional, as the job still runs" in line for line in lines)
         first = bench.triaged()
         assert (first["verdict"]["provisional"], first["verdict"]["root_cause"]["entry"]) == (True, "perf.hang")
         assert "waits_for_the_others" in bench.log("stacks/rank_3.txt")
@@ -158,11 +159,13 @@ def test_a_process_that_has_no_handler_gets_no_signal(bench: Bench) -> None:
         assert process.returncode == 0
 
 
-IGNORES = "import signal; signal.signal(signal.SIGRTMAX - 2, signal.SIG_DFL)\n"
+TAKES_IT_AWAY = "import signal; signal.signal(signal.SIGRTMAX - 2, signal.SIG_DFL)\n"
+CLOSES_ITS_FILE = "import os; os.closerange(3, 256)\n"
 
 
-def test_a_process_that_took_the_handler_away_gets_no_signal(bench: Bench) -> None:
-    command = [sys.executable, "-c", IGNORES + STOPS]
+@pytest.mark.parametrize("first", [TAKES_IT_AWAY, CLOSES_ITS_FILE])
+def test_a_process_whose_handler_cannot_answer_gets_no_signal(bench: Bench, first: str) -> None:
+    command = [sys.executable, "-c", first + STOPS]
     with ended(bench.start("watch", *SHORT, "--", *command, environment=RANK)) as process:
         lines = until(process, "more:")
         assert any("not gathered: the stack of rank 3" in line for line in lines)

@@ -17,12 +17,14 @@ from torchtriage.domain.group import GroupFilter
 from torchtriage.domain.incident import Incident, Job, State
 from torchtriage.services import outbox
 from torchtriage.services.accept import accept
+from torchtriage.services.decisions import decide_about, list_decisions
 from torchtriage.services.groups import list_groups
 from torchtriage.services.incidents import read_incident
 from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.services.triage_incident import order_of, triage_incident
 from torchtriage.settings import Settings
 from torchtriage.storage import daily_counts
+from torchtriage.storage.decisions import DecisionFilter
 
 HANGS = b"step 1 loss 2.5\nstep 2 loss 2.4\ntorchtriage watch: no output for 95 s (limit 90 s); reached 2\n"
 RUN: dict[str, Any] = {"job_id": "4711", "cluster": "blue", "user": "ann"}
@@ -130,6 +132,16 @@ def test_a_late_verdict_on_the_provisional_log_is_dropped(service: Service) -> N
     assert read_incident(service, first).state is State.RECEIVED
     triage_incident(service, first)
     assert read_incident(service, first).entry == "cuda.oom"
+
+
+def test_a_decision_is_graded_by_how_the_next_attempt_ends(service: Service) -> None:
+    decided = decide_about(service, reported(service, OUT_OF_MEMORY, None, attempt=0).id, "ann")
+    assert decided.grade is None
+    reported(service, HANGS, True, attempt=1)
+    assert list_decisions(service, DecisionFilter()).items[0].grade is None
+    last = reported(service, HEALTHY, False, attempt=1, exit_code=0)
+    (graded,) = list_decisions(service, DecisionFilter()).items
+    assert (graded.grade is not None, graded.graded_by) == (True, last.id)
 
 
 @pytest.mark.parametrize("last", [OUT_OF_MEMORY, HANGS.replace(b"95", b"300")])

@@ -588,6 +588,8 @@ def told(incident: dict[str, Any]) -> list[str]:
         return [f"The log is kept, the triage {waiting}", "  {}".format(incident.get("url"))]
     said = verdict.get("answer") or {}
     lines = [said.get("says") or _headline(outcome, cause)]
+    if verdict.get("provisional"):
+        lines.append("  state: provisional, as the job still runs; the report at its end replaces this one")
     where = _where(cause, said.get("values") or {})
     if where:
         lines.append("  where: " + where)

@@ -66,14 +66,14 @@ def score(service: Service) -> list[Score]:
 
 def grade_earlier(session: Session, incident_ids: Sequence[str], at: datetime) -> None:
     """Grades the decisions about earlier attempts of the jobs of these incidents, which have just got their verdicts,
-    in the same transaction."""
+    in the same transaction. An attempt that has not ended shows nothing yet."""
     waiting = decisions.ungraded(session, incident_ids) if incident_ids else []
     if not waiting:
         return
     found = incidents.many(session, list(incident_ids))
     for record in waiting:
         before = incidents.read(session, record.incident or "")
-        later = [one for one in found if _is_after(before, record, one)]
+        later = [one for one in found if _is_after(before, record, one) and not one.job.provisional]
         following = min(later, key=lambda one: (one.job.attempt or 0, one.received_at), default=None)
         if following is None or following.verdict is None:
             continue
