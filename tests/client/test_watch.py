@@ -102,6 +102,17 @@ def test_no_service_costs_a_line(alone: Bench) -> None:
         assert process.returncode == 0
 
 
+def test_a_client_that_is_killed_leaves_a_report_that_replaces_the_provisional_one(bench: Bench) -> None:
+    with watched(bench, environment=RANK) as process:
+        until(process, "more:")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert bench.run("flush")[1] == "delivered 1, waiting 0\n"
+    (incident,) = bench.incidents()
+    assert incident["job"]["provisional"] is False
+    assert "waits_for_the_others" in bench.log("stacks/rank_3.txt")
+
+
 def program(folder: Path, name: str, text: str) -> dict[str, str]:
     """-> an environment with a program of this name first on the PATH."""
     folder.mkdir(exist_ok=True)
@@ -157,6 +168,22 @@ def test_a_process_that_has_no_handler_gets_no_signal(bench: Bench) -> None:
         assert any("not gathered: the stack of rank 3" in line for line in lines)
         process.communicate(b"0\n")
         assert process.returncode == 0
+
+
+def test_a_process_that_is_stopped_is_told(bench: Bench) -> None:
+    command = [sys.executable, "-c", "import os; os.kill(os.getpid(), 19)\n" + STOPS]
+    with ended(bench.start("watch", *SHORT, "--", *command, environment=RANK)) as process:
+        lines = until(process, "more:")
+        assert "torchtriage-client: not gathered: the stack of rank 3: its process is stopped (SIGSTOP)\n" in lines
+        (stopped,) = (pid for pid in client.tree_of(process.pid) if b"STOP" in state_of(pid))
+        os.kill(stopped, signal.SIGCONT)
+        process.communicate(b"0\n")
+        assert process.returncode == 0
+
+
+def state_of(pid: int) -> bytes:
+    lines = Path(f"/proc/{pid}/status").read_bytes().splitlines()
+    return next(line.upper() for line in lines if line.startswith(b"State:"))
 
 
 TAKES_IT_AWAY = "import signal; signal.signal(signal.SIGRTMAX - 2, signal.SIG_DFL)\n"

@@ -1447,9 +1447,23 @@ def _gather_stacks(found: Gathered, pid: int, folder: str, deadline: float) -> N
         if told:
             found.files.append(Member(f"stacks/rank_{rank}.txt", [told[: 4 * MB]]))
         else:
-            found.missing.append(f"the stack of rank {rank}: py-spy gave none, and no signal is registered for it")
+            found.missing.append(f"the stack of rank {rank}: {_why_silent(process)}")
     if not ranks:
         found.missing.append("stacks: no process has a rank")
+
+
+def _why_silent(pid: int) -> str:
+    """-> why a process gives no stack."""
+    state = ""
+    with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/stat") as file:
+        state = file.read().rpartition(")")[2].split()[0]
+    known = {
+        "T": "its process is stopped (SIGSTOP)",
+        "D": "its process waits in the kernel (state D), as for a disk",
+        "Z": "its process has ended",
+        "": "its process is gone",
+    }
+    return known.get(state, "py-spy gave none, and it does not answer the signal for it")
 
 
 def _ranks_below(pid: int) -> dict[int, int]:
