@@ -1,7 +1,7 @@
 """Fixtures that tests of several packages share.
 
-A test that takes `database_url` runs twice, on SQLite and on a real Postgres. A test that takes `page` runs in a real
-browser; `live_server` is what it visits.
+A test that takes `database_url` runs twice, on SQLite and on a real Postgres; above `storage/` the second is slow. A
+test that takes `page` runs in a real browser; `live_server` is what it visits.
 """
 
 from __future__ import annotations
@@ -37,12 +37,19 @@ hypothesis.settings.load_profile("untimed")
 
 
 KINDS = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]  # of databases
+# Tests of layers above the one that holds all SQL: what they do on SQLite they do on Postgres in the slow suite.
+ABOVE_SQL = [Path(__file__).parent / name for name in ("services", "web")]
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.browser)
+        params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        on_postgres = "postgres" in (params.get("database_url"), params.get("empty_database_url"))
+        if on_postgres and item.path.parent in ABOVE_SQL:
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
 
 
