@@ -90,6 +90,7 @@ def copy_logs(settings: Settings, to: Path) -> None:
     shutil.copytree(settings.blobs, to, ignore=shutil.ignore_patterns("incoming"))
 
 
+@pytest.mark.slow
 def test_sqlite_is_backed_up_while_it_is_written_and_restored(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path / "old", workers=0)
     restored = Settings(data_dir=tmp_path / "new", workers=0)

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from tests.built_in import built_in_knowledge
 from tests.yaml_files import read_yaml
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge import synonyms
 from torchtriage.knowledge.cache import load_index
-from torchtriage.knowledge.loader import load
 from torchtriage.knowledge.symptom_search import SearchIndex
 from torchtriage.knowledge.tokenizer import stem, units
 
@@ -22,7 +22,7 @@ UNRELATED: list[str] = SYMPTOMS["unrelated"]
 
 @pytest.fixture(scope="module")
 def knowledge() -> KnowledgeBase:
-    return load()
+    return built_in_knowledge()
 
 
 @pytest.fixture(scope="module")

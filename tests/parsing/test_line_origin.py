@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import re2
 
+from tests.built_in import built_in_knowledge
 from tests.facts import SIGNS, collected
 from tests.yaml_files import read_yaml
 from torchtriage.domain.line import Line, Position
 from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 from torchtriage.matching.patterns import Patterns, regex_of
 
 # Instructions of a compiled pattern. From some 17,000 on RE2 has no memory for its quick automaton (8 MiB): it says so on
@@ -43,6 +43,6 @@ def test_no_sign_is_near_the_memory_of_its_automaton() -> None:
 
 
 def test_no_sign_of_an_entry_is_either() -> None:
-    signs = [pattern.sign for pattern in Patterns(load()).all]
+    signs = [pattern.sign for pattern in Patterns(built_in_knowledge()).all]
     texts = {text for sign in signs for text in (regex_of(sign), sign.unless) if text}
     assert {text for text in texts if instructions(text) >= MOST} == set()

@@ -60,6 +60,7 @@ def metric(service: Service) -> float | None:
     return service.counters.registry.get_sample_value("torchtriage_knowledge_broken")
 
 
+@pytest.mark.slow
 def test_an_entry_that_is_broken_while_the_service_runs_harms_no_triage(tmp_path: Path, overlay: Path) -> None:
     with opened(tmp_path, overlay) as service:
         (overlay / "custom" / "broken.yaml").write_text(BROKEN)

@@ -98,6 +98,7 @@ def test_a_database_that_takes_no_writes_for_a_while_loses_neither_logs_nor_aler
         assert "Traceback" not in server.messages.read_text() + worker.messages.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_an_alert_whose_end_the_database_missed_is_sent_once_and_holds_up_no_other(
     own_postgres: PostgresServer, tmp_path: Path
@@ -181,6 +182,7 @@ def test_a_worker_ends_soon_where_it_is_asked_to_while_its_database_is_away(
         assert "Traceback" not in worker.messages.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_worker_whose_queue_has_died_says_so_and_ends(postgres: PostgresServer, tmp_path: Path) -> None:
     with postgres.database() as url:

@@ -147,6 +147,7 @@ def test_a_group_is_resolved(page: Page, live_server: LiveServer) -> None:
     there_are(page.locator(".row"), 1)
 
 
+@pytest.mark.slow
 def test_an_entry_is_found_and_leads_to_its_incidents(page: Page, live_server: LiveServer) -> None:
     incident = hand_in(page, live_server)
     page.goto(f"{live_server.url}/knowledge")

@@ -218,6 +218,7 @@ def test_it_is_copied_as_markdown(browser: Browser, shared_server: LiveServer) -
         page.wait_for_function(f"navigator.clipboard.readText().then((text) => text === '{address}')")
 
 
+@pytest.mark.slow
 def test_it_says_why_it_was_not_another_entry(page: Page, shared_server: LiveServer) -> None:
     address = sample(page, shared_server, "memory")
     page.get_by_role("link", name=re.compile("^and .* more")).click()  # opens the fold that it leads to

@@ -217,6 +217,7 @@ def test_groups_are_resolved_together_and_that_is_undone(context: BrowserContext
     assert not failures
 
 
+@pytest.mark.slow
 def test_groups_are_merged_split_muted_and_noted(context: BrowserContext, filled: LiveServer) -> None:
     page = context.new_page()
     page.goto(f"{filled.url}/groups/2")
@@ -313,6 +314,7 @@ def test_a_token_is_made_and_revoked(context: BrowserContext, filled: LiveServer
     page.locator("details.ask").wait_for(state="detached")
 
 
+@pytest.mark.slow
 def test_it_all_works_without_script(browser: Browser, filled: LiveServer) -> None:
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()

@@ -124,6 +124,7 @@ def test_a_range_is_shown_without_script_and_the_log_is_saved_as_it_is(browser: 
         assert saved.value.path().read_text() == long_log()
 
 
+@pytest.mark.slow
 def test_words_are_found_forwards_and_backwards(page: Page, log: str) -> None:
     page.goto(log)
     page.keyboard.press("/")

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.built_in import built_in_knowledge
 from torchtriage.domain.entry import Sign
-from torchtriage.knowledge.loader import load
 from torchtriage.matching.sign_alignment import align
 from torchtriage.web.pages.alignment_marks import Mark, marks
 from torchtriage.web.pages.sign_descriptions import in_words, signs_in_words
@@ -25,7 +25,7 @@ def test_a_regex_is_told_in_words(pattern: str, words: tuple[str, ...]) -> None:
 
 
 def test_every_sign_of_the_knowledge_base_has_words() -> None:
-    for entry in load().entries.values():
+    for entry in built_in_knowledge().entries.values():
         for parts in signs_in_words(entry):
             assert all(part.words for part in parts), entry.id
 
