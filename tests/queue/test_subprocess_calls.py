@@ -126,6 +126,14 @@ def test_a_process_that_died_between_two_calls_is_replaced(processes: Subprocess
     assert processes.call("pid") != pid
 
 
+def test_other_arguments_take_other_processes_and_no_call_is_lost(processes: SubprocessPool) -> None:
+    pid = processes.call("pid")
+    processes.renew((10,))
+    assert processes.call("add", 2) == 12
+    assert processes.call("pid") != pid
+    assert not alive(pid)
+
+
 def test_many_threads_share_the_processes(processes: SubprocessPool) -> None:
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda number: processes.call("add", number), range(100))) == list(range(1, 101))

@@ -71,6 +71,9 @@ class Wiser:
     def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[Tried | TriageError | None]:
         return self._triager.try_entry(entry, known)
 
+    def use(self, knowledge: KnowledgeBase) -> None:
+        self._triager.use(knowledge)
+
     def warm(self) -> None: ...
 
     def interrupt(self) -> None: ...

@@ -104,6 +104,7 @@ def test_every_route_of_the_api_is_in_the_document_with_its_errors(document: dic
         "/api/v1/knowledge/search", "/api/v1/incidents/{incident}/feedback", "/api/v1/groups/{group}/merge",
         "/api/v1/groups/{group}/split", "/api/v1/stats", "/api/v1/hosts", "/api/v1/dashboard", "/api/v1/changes",
         "/api/v1/drafts", "/api/v1/drafts/{draft}", "/api/v1/drafts/check", "/api/v1/drafts/{draft}/back-test",
+        "/api/v1/drafts/{draft}/state",
         "/api/v1/decision", "/api/v1/decisions", "/api/v1/decisions/score", "/logs",
         "/metrics", "/healthz", "/readyz", "/client.py", "/slack/commands", "/slack/interactions", "/slack/events",
     }  # fmt: skip

@@ -25,7 +25,7 @@ def pasted(page: Page, server: LiveServer, log: str = UNKNOWN) -> str:
     page.goto(server.url)
     page.locator("#pasted").fill(log)
     page.locator("form#paste button[type=submit]").click()
-    page.wait_for_url(re.compile(r"/incidents/\d+$"))
+    page.wait_for_url(re.compile(r"/incidents/\d+$"), timeout=PATIENCE)
     page.locator('a[href^="/drafts/new"]').wait_for(timeout=PATIENCE)
     return page.url
 
@@ -64,7 +64,7 @@ def test_what_was_typed_is_there_again_until_it_is_saved(page: Page, live_server
     page.get_by_text("did not save").wait_for()
     assert page.locator("#d-says_en").input_value() == SOUND.says_en
     page.get_by_role("button", name="Save").click()
-    page.wait_for_url(re.compile(r"/drafts/\d+\?saved=1$"))
+    page.wait_for_url(re.compile(r"/drafts/\d+\?saved=1$"), timeout=PATIENCE)
     page.reload()
     assert page.locator("#restore").is_hidden()
     page.locator("#would").get_by_text(SAYS).wait_for(timeout=PATIENCE)
@@ -72,6 +72,37 @@ def test_what_was_typed_is_there_again_until_it_is_saved(page: Page, live_server
     page.reload()
     page.get_by_role("button", name="Drop it").click()
     assert page.locator("#d-says_en").input_value() == SOUND.says_en
+
+
+def test_from_unexplained_to_explained_and_back(page: Page, live_server: LiveServer) -> None:
+    drafted(page, live_server)
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url(re.compile(r"/drafts/\d+\?saved=1$"), timeout=PATIENCE)
+    page.get_by_role("link", name="Back-test").click()
+    page.get_by_role("button", name="Start").click()
+    page.get_by_text("Done: 1 incidents checked").wait_for(timeout=PATIENCE)
+    page.locator(".results a[href='/incidents/1']").wait_for()
+    page.locator(".crumbs a").last.click()
+    page.locator("#d-near_miss").fill("typed after it was saved")
+    assert page.get_by_role("button", name="Approve and use it").is_disabled()
+    page.locator("#d-near_miss").fill(SOUND.near_miss)
+    page.reload()
+    page.get_by_role("button", name="Approve and use it").click(timeout=PATIENCE)
+    page.get_by_text("Approved by anyone").wait_for(timeout=PATIENCE)
+    page.get_by_role("button", name="Preview re-triage (1)").click()
+    page.wait_for_url(re.compile("/retriage$"))
+    page.get_by_role("button", name="Apply the changes (1)").click(timeout=PATIENCE)
+    page.get_by_text("1 verdicts changed").wait_for(timeout=PATIENCE)
+    page.goto(f"{live_server.url}/incidents/1")
+    page.get_by_role("heading", name=SOUND.title_en).wait_for()
+    page.get_by_text(SAYS).first.wait_for()
+    page.goto(f"{live_server.url}/knowledge/{SOUND.entry}")
+    page.get_by_role("heading", name=SOUND.title_en).wait_for()
+    page.goto(f"{live_server.url}/drafts/1")
+    page.get_by_role("button", name="Undo the last change").click()
+    page.get_by_text("It says nothing yet").wait_for(timeout=PATIENCE)
+    page.goto(f"{live_server.url}/knowledge/{SOUND.entry}")
+    page.get_by_text("no such entry").wait_for()
 
 
 def test_without_script_the_button_checks(browser: Browser, live_server: LiveServer) -> None:
@@ -108,7 +139,7 @@ def test_axe_finds_nothing(browser: Browser, live_server: LiveServer, lang: str,
         page.locator("#w-title_zh li").wait_for(timeout=PATIENCE)
         look()
         page.locator("button[name=action][value=save]").click()
-        page.wait_for_url(re.compile(r"/drafts/\d+\?saved=1$"))
+        page.wait_for_url(re.compile(r"/drafts/\d+\?saved=1$"), timeout=PATIENCE)
         look()
         page.locator('a[href$="/back-test"]').click()
         look()

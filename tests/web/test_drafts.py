@@ -119,6 +119,54 @@ def test_a_back_test_says_what_would_change_each_a_link(client: TestClient) -> N
     assert client.get("/api/v1/drafts/7/back-test").status_code == 404
 
 
+def moved(client: TestClient, action: str, draft: str = "1") -> str:
+    """-> the draft's page after the action."""
+    revision = client.get(f"/api/v1/drafts/{draft}").json()["revision"]
+    return client.post(f"/drafts/{draft}/state", data={"action": action, "revision": revision}).text
+
+
+def test_a_draft_is_tracked_approved_retriaged_and_undone(client: TestClient) -> None:
+    incident = handed_in(client, UNKNOWN)
+    client.post("/drafts", data=FORM | {"action": "save"})
+    assert "counts the new incidents" in moved(client, "track")
+    assert client.post("/drafts/1", data=FORM | {"action": "save", "revision": "2"}).status_code == 409
+    client.post("/drafts/1/back-test", data={"action": "start"})
+    finished(client, "1")
+    page = moved(client, "approve")
+    assert "It is in use." in page
+    assert "Preview re-triage (1)" in page
+    assert "<fieldset disabled>" in page
+    assert SOUND.title_en in client.get(f"/knowledge/{SOUND.entry}").text
+    assert (
+        client.get("/api/v1/knowledge/search", params={"q": SOUND.title_en}).json()["items"][0]["entry"] == SOUND.entry
+    )
+    assert client.post("/drafts/1/retriage", follow_redirects=False).headers["location"] == "/retriage"
+    client.app.state.retriage_jobs.wait()  # type: ignore[attr-defined]
+    client.post("/retriage", data={"action": "apply"})
+    client.app.state.retriage_jobs.wait()  # type: ignore[attr-defined]
+    assert SAYS in client.get(incident).text
+    assert "Tracking only</li>" in (undone := moved(client, "undo"))
+    assert 'aria-current="step">Tracking only' in undone
+    assert client.get(f"/knowledge/{SOUND.entry}").status_code == 404
+    assert "It says nothing yet." in moved(client, "take-back")
+    told = client.get("/api/v1/changes", params={"subject": "draft 1"}).json()["items"]
+    assert [change["action"] for change in told] == ["take back", "track", "approve", "track", "create"]
+    assert client.post("/drafts/1/state", data={"action": "odd", "revision": 1}).status_code == 400
+    assert client.post("/drafts/1/state", data={"action": "approve", "revision": 1}).status_code == 409
+
+
+def test_the_api_moves_a_draft_too(client: TestClient) -> None:
+    client.post("/drafts", data=FORM | {"action": "save"})
+    told = client.put("/api/v1/drafts/1/state", json={"state": "applied", "revision": 1}).json()
+    assert (told["state"], told["approved_by"], told["revision"]) == ("applied", "anyone", 2)
+    assert client.get(f"/api/v1/knowledge/{SOUND.entry}").status_code == 200
+    again = client.put("/api/v1/drafts/1/state", json={"state": "draft", "revision": 1})
+    assert again.json()["error"]["code"] == "edited_meanwhile"
+    patch = client.get("/drafts/1.patch")
+    assert patch.headers["content-disposition"] == 'attachment; filename="shard-too-short.patch"'
+    assert "+++ b/knowledge_base/ourdata/shard-too-short.yaml" in patch.text
+
+
 def test_the_api_does_the_same(client: TestClient) -> None:
     body = {name: value for name, value in FORM.items() if not name.startswith("step")}
     body |= {"steps": [{"en": FORM["step1_en"], "zh": FORM["step1_zh"], "run": FORM["step1_run"]}]}  # type: ignore[dict-item]

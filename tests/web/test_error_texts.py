@@ -19,13 +19,13 @@ ROOT = Path(torchtriage.__file__).parent
 # Where messages are raised that a page shows; what is raised elsewhere is for programs and the command line.
 SHOWN = ("web/pages", "web/authentication.py", "web/security.py", "web/rate_limits.py", "web/api/request_body.py", "web/api/multipart.py",
          "web/api/upload_lanes.py", "web/api/request_spool.py",
-         "services/accept.py", "services/back_test.py", "services/drafts.py", "storage/drafts.py", "services/groups.py", "services/incidents.py", "services/outbox.py", "services/retriage_job.py",
+         "services/accept.py", "services/back_test.py", "services/draft_approval.py", "services/drafts.py", "storage/drafts.py", "services/groups.py", "services/incidents.py", "services/outbox.py", "services/retriage_job.py",
          "services/stats.py", "services/saved_views.py", "services/explain_match.py", "services/line_patterns.py", "storage/blob_writer.py", "storage/blobs.py",
          "storage/database.py",
          "storage/feedback.py", "storage/group_merging.py", "storage/groups.py", "storage/incidents.py", "storage/tokens.py",
          "storage/saved_views.py", "storage/pagination.py", "reading/unpack.py", "reading/blocks.py",
          "queue/subprocess_calls.py")  # fmt: skip
-ERRORS = {"BadInput", "Busy", "BackTestRuns", "EditedMeanwhile", "EntryTaken", "NotFound", "UnreadableLog", "LogTooLarge", "StorageUnavailable", "BadCursor", "CannotRegroup",
+ERRORS = {"BadInput", "Busy", "BackTestRuns", "AnotherMustApprove", "InUse", "EditedMeanwhile", "EntryTaken", "NotFound", "UnreadableLog", "LogTooLarge", "StorageUnavailable", "BadCursor", "CannotRegroup",
           "DamagedLog", "Forbidden", "Unauthorized", "TooMany", "TooSlow", "UnsupportedBody", "BadForm", "CrossSite",
           "LoginRefused", "CallFailed", "Killed", "NotStarted"}  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Literal
 
 from torchtriage.domain.entry import Text
@@ -66,6 +67,14 @@ class DraftCheck:
         return all(problem.warning for problem in self.problems)
 
 
+class DraftState(StrEnum):
+    """draft → tracking → applied, and back."""
+
+    DRAFT = "draft"  # says nothing
+    TRACKING = "tracking"  # counts the new incidents that show it, and says nothing
+    APPLIED = "applied"  # is an entry like any other
+
+
 @dataclass(frozen=True, slots=True)
 class StoredDraft:
     """A draft as it is kept. `revision` grows with every change, so that nobody writes over what they have not seen;
@@ -80,6 +89,9 @@ class StoredDraft:
     changed_at: datetime
     incident: str | None = None
     expect: Text | None = None
+    state: DraftState = DraftState.DRAFT
+    approved_by: str | None = None
+    approved_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

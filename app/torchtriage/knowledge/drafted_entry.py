@@ -104,7 +104,9 @@ def check_draft(draft: Draft, knowledge: KnowledgeBase, cache: Path | None, take
             continue  # who reads the sentence in the page accepts it
         if problem.lesser and field.endswith(("_en", "_zh")):
             continue  # the Chinese that is missing, which is told already
-        if field not in _fields(problems) or LEFT not in problem.text:
+        if problem.lesser and field == "near_miss":
+            problems.append(FieldProblem(field, "no near miss yet", True))
+        elif field not in _fields(problems) or LEFT not in problem.text:
             text = problem.text.removeprefix(f"case {_case(draft)}: ")
             problems.append(FieldProblem(field, text, problem.lesser))
     verdict = spoken.get((entry.id, _case(draft)))

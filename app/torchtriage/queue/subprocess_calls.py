@@ -65,7 +65,7 @@ class SubprocessPool:
 
     def __init__(self, make: Make, arguments: tuple[Any, ...], count: int, seconds: float | None, memory: int) -> None:
         """`make(*arguments)` is called once in each process, and gives the function; a call may take `seconds`, or any
-        time, and `memory` bytes. All processes get the arguments as they are now.
+        time, and `memory` bytes. All processes get the arguments as they are now, until `renew`.
         """
         self._make, self._arguments = make, pickle.dumps(arguments, protocol=pickle.HIGHEST_PROTOCOL)
         self._seconds, self._memory = seconds, memory
@@ -77,6 +77,10 @@ class SubprocessPool:
         self._gathering = threading.Lock()  # two that each held some of the processes would wait for ever
         for _ in range(count):
             self._idle.put(None)
+
+    def renew(self, arguments: tuple[Any, ...]) -> None:
+        """Has `make` called with other arguments from now on; calls under way end with the ones before."""
+        self._arguments = pickle.dumps(arguments, protocol=pickle.HIGHEST_PROTOCOL)
 
     def call(self, *arguments: Any) -> Any:
         """-> what the function returns, once a process is free.
@@ -102,6 +106,9 @@ class SubprocessPool:
         """Calls in an idle process, or a new one, and puts it back."""
         try:
             self._go_on()
+            if process is not None and process.made_with is not self._arguments:
+                process.end()
+                process = None
             if process is None or not process.is_alive():
                 process = _Process(self._make, self._arguments, self._memory)
             self._busy.add(process)
@@ -154,6 +161,7 @@ class SubprocessPool:
 class _Process:
     def __init__(self, make: Make, arguments: bytes, memory: int) -> None:
         """Raises NotStarted where it doesn't come up, and what `make` raises."""
+        self.made_with = arguments
         self._line, end = _SPAWN.Pipe()
         self._process: SpawnProcess = _SPAWN.Process(
             target=_serve, args=(end, make, memory), name="triage", daemon=True

@@ -110,7 +110,7 @@ class _Doing:
         stage, problem = BackTestStage.BROKEN, "it was interrupted; see the service's log"
         try:
             for part, answers in self._answered():
-                self._now = _counted(self._now, self._entry.id, part, answers)
+                self._now = counted(self._now, self._entry.id, part, answers)
             stage, problem = BackTestStage.DONE, ""
             if self.stopping.is_set():
                 stage, problem = BackTestStage.BROKEN, "the service was stopped"
@@ -167,7 +167,7 @@ class _Doing:
         return True  # the database is away; the next note may get there
 
 
-def _counted(now: BackTest, entry: str, part: _Part, answers: _Answers) -> BackTest:
+def counted(now: BackTest, entry: str, part: _Part, answers: _Answers) -> BackTest:
     """-> the same with what was said of some more incidents."""
     found = {kind: list(getattr(now, kind)) for kind in KINDS}
     counts, changed, failed = dict(now.counts), list(now.changed), now.failed

@@ -52,7 +52,9 @@ def propose(service: Service, incident_id: str) -> Proposal:
 
 def check(service: Service, draft: Draft) -> DraftCheck:
     """-> what `kb check` would say of a draft, each at its field. Raises CallFailed, Interrupted."""
-    taken = (draft.entry,) if draft.entry in service.knowledge.entries else ()
+    with service.database.reading() as session:
+        ours = {one.draft.entry for one in drafts.applied(session)}  # these are in use themselves
+    taken = (draft.entry,) if draft.entry in service.knowledge.entries.keys() - ours else ()
     return service.triager.check_draft(draft, taken)
 
 

@@ -96,6 +96,10 @@ class Triager(Protocol):
         where nothing can be said."""
         ...
 
+    def use(self, knowledge: KnowledgeBase) -> None:
+        """Has all that is asked from now on answered with this knowledge."""
+        ...
+
     def warm(self) -> None:
         """Gets ready, so that the first run does not wait for that."""
         ...
@@ -155,6 +159,10 @@ class InProcess:
         own = root.entry if root else None
         return Tried(verdict.outcome, own, entry.id in {own, *named})
 
+    def use(self, knowledge: KnowledgeBase) -> None:
+        self._engine = Engine(knowledge, cache_folder())
+        self._knowledge, self._engine_with = knowledge, None
+
     def warm(self) -> None:
         pass  # it is ready
 
@@ -168,11 +176,12 @@ class InProcess:
 class InProcesses:
     """Triages in as many processes as the settings say; large logs never hold all of them.
 
-    Each of them, whenever it starts, has the knowledge that this was made with, whatever has become of its folders.
+    Each of them has the knowledge that this was made with, or was told to use since, whatever became of its folders.
     """
 
     def __init__(self, settings: Settings, knowledge: KnowledgeBase, make: Make | None = None) -> None:
         """`make` is what makes the function of each process, if not ours."""
+        self._settings = settings
         self._processes = SubprocessPool(
             make or _triager, (settings, knowledge), settings.workers, settings.triage_seconds, settings.triage_memory
         )
@@ -216,6 +225,9 @@ class InProcesses:
             return self._processes.call_alone(*arguments)
         except Killed as error:
             raise CallFailed(f"{error.message}, and once more when it ran alone") from None
+
+    def use(self, knowledge: KnowledgeBase) -> None:
+        self._processes.renew((self._settings, knowledge))
 
     def warm(self) -> None:
         self._processes.warm()

@@ -7,7 +7,10 @@ import threading
 import time
 
 from torchtriage.errors import TriageError
+from torchtriage.services.draft_tracking import count_tracked
+from torchtriage.services.fingerprint_upgrade import FingerprintUpgrade
 from torchtriage.services.heartbeats import UPKEEP
+from torchtriage.services.learned_knowledge import adopt_learned
 from torchtriage.services.outbox import forget_sent
 from torchtriage.services.retention import Clock, forget_old
 from torchtriage.services.service import Service, put_what_waits
@@ -29,6 +32,8 @@ class Maintenance:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._clock = Clock()
+        self._known = service.knowledge.digest
+        self._succession: FingerprintUpgrade | None = None
         self._forget_at = self._look_at = time.monotonic()
         self._sweep_at = self._look_at + _FORGETTING  # not while it starts
         self._stopping = threading.Event()
@@ -42,12 +47,18 @@ class Maintenance:
         """Lets a turn end: the database is about to go away below it. What takes too long is broken off, which loses
         nothing."""
         self._stopping.set()
+        if self._succession is not None:
+            self._succession.stop()
         self._thread.join(_ENDING)
 
     def turn(self) -> None:
-        """Looks at the folders of knowledge; puts what waits into the queue where something went wrong; forgets what is
-        old, every hour; lets the database look at how its tables are filled, and removes stored logs without an
+        """Takes entries into use that people approved on another server, and counts those that are tracked; looks at
+        the folders of knowledge; puts what waits into the queue where something went wrong; forgets what is old, every
+        hour; lets the database look at how its tables are filled, and removes stored logs without an
         incident, every day. Raises StorageUnavailable."""
+        adopt_learned(self._service)
+        self._settle_learned()
+        count_tracked(self._service, self._stopping.is_set)
         self._service.counters.knowledge_broken(bool(self._service.folders.look().problems))
         put_what_waits(self._service)
         if time.monotonic() >= self._forget_at:
@@ -60,6 +71,17 @@ class Maintenance:
         if time.monotonic() >= self._sweep_at:
             self._sweep_at = time.monotonic() + _LOOKING
             sweep(self._service)
+
+    def _settle_learned(self) -> None:
+        """Looks, in a thread of its own, where groups belong with the entries that came into use since the start."""
+        service = self._service
+        if service.settled.is_set() or service.knowledge.digest == self._known or not service.settings.serve_triages:
+            return
+        self._known = service.knowledge.digest
+        if self._succession is not None:
+            self._succession.stop()
+        self._succession = FingerprintUpgrade(service)
+        self._succession.start()
 
     def _run(self) -> None:
         pause = 0.0

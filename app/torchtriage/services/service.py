@@ -18,13 +18,13 @@ from torchtriage.decision.policy import Policy, load_policy
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.engine import VERSION
 from torchtriage.errors import SettingError, TriageError
-from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.cache import cache_folder, load
 from torchtriage.queue.memory_queue import MemoryQueue
 from torchtriage.reading.redaction.redact import keep_compiled, redacted
 from torchtriage.services.engine_runner import InProcess, InProcesses, Triager
 from torchtriage.services.heartbeats import QUEUE, Heartbeats
 from torchtriage.services.knowledge_reload import KnowledgeFolders
+from torchtriage.services.learned_folder import load_with_learned
 from torchtriage.services.process_metrics import Counters
 from torchtriage.services.upload_progress import Accepted, UploadCounter, UploadedLog
 from torchtriage.settings import Settings
@@ -67,9 +67,10 @@ class Queue(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Service:
-    """What the functions of torchtriage.services are given first.
+    """What the functions of torchtriage.services are given first. Only `knowledge` and `folders` ever change, together,
+    when entries that people wrote here come into use or go (services.learned_knowledge).
 
     `settled` is set once it is known which groups of older knowledge go on under which fingerprints of today's.
     """
@@ -114,10 +115,9 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     blobs = BlobStore(settings.blobs, settings.data_dir)
     blobs.check()
     blobs.incoming.sweep()
-    folders = [BUILT_IN, *settings.knowledge_dirs]
-    knowledge = load(folders, cache_folder())
-    triager = InProcesses(settings, knowledge) if settings.workers else InProcess(settings, knowledge)
     database = Database(settings.database)
+    folders, knowledge = load_with_learned(settings, database, load)
+    triager = InProcesses(settings, knowledge) if settings.workers else InProcess(settings, knowledge)
     # The queue needs the service it works for, so the work looks the service up when it is called.
     holder: list[Service] = []
     heartbeats = Heartbeats()

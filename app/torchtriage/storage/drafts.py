@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import delete, select
+from sqlalchemy import CursorResult, delete, func, select, update
 from sqlalchemy.orm import Session
 
-from torchtriage.domain.draft import Draft, StoredDraft
+from torchtriage.domain.back_test import BackTest
+from torchtriage.domain.draft import Draft, DraftState, StoredDraft
 from torchtriage.domain.entry import Text
 from torchtriage.domain.json_form import fields_form, from_json_form
 from torchtriage.errors import BadInput, NotFound
 from torchtriage.storage.database import lock
 from torchtriage.storage.pagination import number_of
-from torchtriage.storage.tables import DraftRow
+from torchtriage.storage.tables import DraftRow, IncidentRow
 
 
 class EntryTaken(BadInput):
@@ -29,6 +30,13 @@ class EditedMeanwhile(BadInput):
 
     status = 409
     code = "edited_meanwhile"
+
+
+class InUse(BadInput):
+    """A draft that is tracked or in use stays as it is."""
+
+    status = 409
+    code = "draft_in_use"
 
 
 def listed(session: Session) -> list[StoredDraft]:
@@ -66,6 +74,8 @@ def change(
     """Keeps a draft as it is now -> as it was. Raises NotFound, EntryTaken, and EditedMeanwhile where `revision` is no
     longer the one that is kept."""
     row = held(session, draft_id, revision)
+    if row.state != DraftState.DRAFT:
+        raise InUse("the draft is tracked or in use; stop that first", draft=draft_id)
     _refuse_taken(session, draft.entry, row.number)
     before = _stored(row)
     row.entry, row.document, row.expect = draft.entry, fields_form(draft), _form(expect)
@@ -76,8 +86,54 @@ def change(
 def remove(session: Session, draft_id: str, revision: int) -> StoredDraft:
     """-> the draft as it was. Raises NotFound, EditedMeanwhile."""
     before = _stored(held(session, draft_id, revision))
+    if before.state is not DraftState.DRAFT:
+        raise InUse("the draft is tracked or in use; stop that first", draft=draft_id)
     session.execute(delete(DraftRow).where(DraftRow.number == number_of(draft_id)))
     return before
+
+
+def move(session: Session, draft_id: str, revision: int, state: DraftState, by: str, at: datetime) -> StoredDraft:
+    """Puts a draft into another state -> as it was. One that is tracked counts from the latest incident on.
+
+    Raises NotFound, EditedMeanwhile.
+    """
+    row = held(session, draft_id, revision)
+    before = _stored(row)
+    row.state = state
+    applied = state is DraftState.APPLIED
+    row.approved_by, row.approved_at = (by, at) if applied else (None, None)
+    if state is DraftState.TRACKING:
+        row.tracked_to = session.execute(select(func.max(IncidentRow.number))).scalar_one() or 0
+        row.tracking = None
+    row.revision += 1  # who changed its words stays
+    return before
+
+
+def applied(session: Session) -> list[StoredDraft]:
+    """-> the drafts that are in use, in the order of their entries."""
+    query = select(DraftRow).where(DraftRow.state == DraftState.APPLIED).order_by(DraftRow.entry)
+    return [_stored(row) for row in session.execute(query).scalars()]
+
+
+def tracked(session: Session) -> list[tuple[StoredDraft, int, BackTest]]:
+    """-> the drafts that are tracked, each with the number of the last incident that was looked at, and what was
+    counted."""
+    query = select(DraftRow).where(DraftRow.state == DraftState.TRACKING).order_by(DraftRow.number)
+    return [(_stored(row), row.tracked_to or 0, _tracking(row)) for row in session.execute(query).scalars()]
+
+
+def tracking(session: Session, draft_id: str) -> BackTest:
+    """-> what was counted while a draft was tracked last. Raises NotFound."""
+    return _tracking(_row(session, draft_id))
+
+
+def count(session: Session, draft_id: str, since: int, until: int, counted: BackTest) -> bool:
+    """Keeps what was counted up to the incident `until` -> False where another server did, or the draft is no longer
+    tracked."""
+    mine = (DraftRow.number == number_of(draft_id), DraftRow.tracked_to == since, DraftRow.state == DraftState.TRACKING)
+    changes = {"tracked_to": until, "tracking": fields_form(counted)}
+    done = session.execute(update(DraftRow).where(*mine).values(changes))
+    return bool(cast(CursorResult[Any], done).rowcount)
 
 
 def held(session: Session, draft_id: str, revision: int) -> DraftRow:
@@ -92,6 +148,10 @@ def held(session: Session, draft_id: str, revision: int) -> DraftRow:
             f"{row.changed_by} has changed this draft meanwhile", draft=draft_id, revision=row.revision
         )
     return row
+
+
+def _tracking(row: DraftRow) -> BackTest:
+    return from_json_form(BackTest, row.tracking) if row.tracking else BackTest()
 
 
 def _changed(row: DraftRow, by: str, at: datetime) -> None:
@@ -128,4 +188,7 @@ def _stored(row: DraftRow) -> StoredDraft:
         changed_at=row.changed_at,
         incident=str(row.incident_number) if row.incident_number is not None else None,
         expect=from_json_form(Text, row.expect) if row.expect else None,
+        state=DraftState(row.state),
+        approved_by=row.approved_by,
+        approved_at=row.approved_at,
     )

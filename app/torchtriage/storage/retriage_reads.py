@@ -66,6 +66,19 @@ def triaged_after(session: Session, after: int, most: int) -> list[TriagedIncide
     return _kept(session, _TRIAGED, {"after": after, "most": most})
 
 
+def ended_until(session: Session) -> int:
+    """-> the number of the last incident below which the triage of all has ended."""
+    waiting = select(func.min(_INCIDENTS.c.number)).where(_INCIDENTS.c.state.not_in(_ENDED))
+    first = session.execute(waiting).scalar_one()
+    return first - 1 if first is not None else session.execute(select(func.max(_INCIDENTS.c.number))).scalar_one() or 0
+
+
+def of_entry(session: Session, entry: str, most: int) -> list[str]:
+    """-> the ids of incidents whose cause this entry names, the latest first."""
+    query = select(_INCIDENTS.c.number).where(_INCIDENTS.c.entry == entry).order_by(_INCIDENTS.c.number.desc())
+    return [str(number) for number in session.execute(query.limit(most)).scalars()]
+
+
 def count_triaged(session: Session) -> int:
     """-> how many incidents have a verdict."""
     counted = select(func.count()).select_from(_INCIDENTS).where(_INCIDENTS.c.state == State.TRIAGED)

@@ -34,9 +34,10 @@ NamedLogsDep = Annotated[NamedLogs, Depends(_named_logs)]
 
 
 def search_index(state: State, service: Service) -> SearchIndex:
-    """-> the index of the knowledge base, made once: it takes a second where the user's cache has none yet."""
-    if not hasattr(state, "search_index"):
-        state.search_index = load_index(service.knowledge, cache_folder())
+    """-> the index of the knowledge base, made once for each: it takes a second where the user's cache has none yet."""
+    knowledge = service.knowledge
+    if getattr(state, "search_index_of", None) is not knowledge:
+        state.search_index, state.search_index_of = load_index(knowledge, cache_folder()), knowledge
     return cast(SearchIndex, state.search_index)
 
 

@@ -13,7 +13,8 @@ from torchtriage.storage.tables.base import Base, Number
 
 class DraftRow(Base):
     """One draft. `document` is what was typed; `revision` grows with each change; `expect` is what the draft says about
-    its example, in both languages, as of this revision."""
+    its example, in both languages, as of this revision. `tracked_to` is the number of the last incident that `tracking`
+    has counted."""
 
     __tablename__ = "drafts"
     __table_args__ = ({"sqlite_autoincrement": True},)
@@ -27,6 +28,11 @@ class DraftRow(Base):
     created_at: Mapped[datetime]
     changed_by: Mapped[str]
     changed_at: Mapped[datetime]
+    state: Mapped[str] = mapped_column(default="draft", server_default="draft")
+    approved_by: Mapped[str | None]
+    approved_at: Mapped[datetime | None]
+    tracked_to: Mapped[int | None] = mapped_column(Number)
+    tracking: Mapped[dict[str, Any] | None]
     incident_number: Mapped[int | None] = mapped_column(
         Number, ForeignKey("incidents.number", ondelete="SET NULL"), index=True
     )

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from torchtriage.domain.back_test import BackTest
-from torchtriage.domain.draft import MOST_STEPS, Draft, DraftCheck, DraftStep, StoredDraft
+from torchtriage.domain.draft import MOST_STEPS, Draft, DraftCheck, DraftState, DraftStep, StoredDraft
 from torchtriage.domain.entry import Language, Text
 from torchtriage.domain.json_form import fields_form
-from torchtriage.services import drafts
+from torchtriage.services import draft_approval, drafts
 from torchtriage.web.api.response_models import model_of
 from torchtriage.web.authentication import Reader, Writer
 from torchtriage.web.dependencies import BackTestsDep, ServiceDep
@@ -62,6 +62,13 @@ class NewDraftBody(DraftBody):
 
 
 class ChangedDraftBody(DraftBody):
+    revision: int = Field(ge=1, description="`revision` of the draft that was read; another one is refused with 409")
+
+
+class StateBody(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    state: DraftState
     revision: int = Field(ge=1, description="`revision` of the draft that was read; another one is refused with 409")
 
 
@@ -131,6 +138,13 @@ def change_draft(draft: str, body: ChangedDraftBody, service: ServiceDep, caller
     """Change a draft. Refused with 409 where somebody else changed it after `revision`."""
     stored, checked = drafts.change_draft(service, draft, body.revision, body.draft(), caller.name)
     return Answer(_told(stored, checked))
+
+
+@router.put("/{draft}/state", responses={200: {"model": DraftForm}, **error_responses(400, 404, 409, 422)})
+def move_draft(draft: str, body: StateBody, service: ServiceDep, caller: Writer) -> Response:
+    """Track a draft (it counts the new incidents that show it, and says nothing), approve it (it is in use like any
+    other entry), or take it back. Where there are accounts, somebody else than who wrote it must approve it."""
+    return Answer(fields_form(draft_approval.move_draft(service, draft, body.revision, body.state, caller.name)))
 
 
 @router.post(

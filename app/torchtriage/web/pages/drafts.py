@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Annotated
 
@@ -12,17 +12,29 @@ from fastapi import APIRouter, Form, Request, Response
 from starlette.responses import RedirectResponse
 
 from torchtriage.answer.localized_verdict import title_of
+from torchtriage.domain.access import ANYONE
 from torchtriage.domain.back_test import BackTest
-from torchtriage.domain.draft import Draft, DraftCheck, FieldProblem, StoredDraft
+from torchtriage.domain.draft import Draft, DraftCheck, DraftState, FieldProblem, StoredDraft
 from torchtriage.domain.entry import Text
 from torchtriage.errors import BadInput, NotFound
 from torchtriage.knowledge.drafted_entry import yaml_of
+from torchtriage.knowledge.git_patch import new_file_patch
 from torchtriage.services import drafts
+from torchtriage.services.draft_approval import (
+    can_undo,
+    history_of,
+    may_approve,
+    move_draft,
+    to_retriage,
+    tracking_of,
+    undo,
+)
 from torchtriage.services.groups import latest_incidents, read_group
 from torchtriage.services.service import Service
 from torchtriage.storage.drafts import EditedMeanwhile
 from torchtriage.web.authentication import Writer
-from torchtriage.web.dependencies import BackTestsDep, ServiceDep
+from torchtriage.web.dependencies import BackTestsDep, RetriageJobsDep, ServiceDep
+from torchtriage.web.pages.audit_log import ChangeLine, change_lines
 from torchtriage.web.pages.draft_form import LONGEST, Differing, differing, draft_of_form, values_of
 from torchtriage.web.pages.form_data import read_form
 from torchtriage.web.pages.language import language
@@ -30,6 +42,8 @@ from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.urls import value
 
 router = APIRouter()
+_HISTORY = 20  # changes of a draft that are shown
+_STATES = {"track": DraftState.TRACKING, "approve": DraftState.APPLIED, "take-back": DraftState.DRAFT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +51,20 @@ class DraftsPage:
     """All drafts, the one that was changed last first."""
 
     drafts: tuple[StoredDraft, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What became of a stored draft. `others`: somebody else than who asks must approve. `retriage` counts the
+    incidents that a retriage would look at; `undoes` says that the last change can be undone."""
+
+    sound: bool
+    others: bool
+    tracking: BackTest
+    tested: BackTest
+    retriage: int
+    history: tuple[ChangeLine, ...]
+    undoes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +81,7 @@ class DraftPage:
     theirs: tuple[Differing, ...] = ()
     problem: str | None = None
     saved: bool = False
+    stage: Stage | None = None
 
     @property
     def problems(self) -> dict[str, list[FieldProblem]]:
@@ -110,13 +139,26 @@ def as_yaml(service: ServiceDep, draft_id: str) -> Response:
     return Response(yaml_of(stored.draft, stored.expect), media_type="application/yaml", headers=headers)
 
 
+@router.get("/drafts/{draft_id}.patch")
+def as_patch(service: ServiceDep, draft_id: str) -> Response:
+    """The same as a patch for `git am`, to be proposed to the repository."""
+    stored = drafts.read_draft(service, draft_id)
+    entry = stored.draft.entry
+    path = f"knowledge_base/{entry.replace('.', '/', 1)}.yaml"
+    subject = f"Explain: {stored.draft.title_en or entry}"
+    text = new_file_patch(path, yaml_of(stored.draft, stored.expect), subject, stored.changed_by, stored.changed_at)
+    headers = {"Content-Disposition": f'attachment; filename="{entry.rpartition(".")[2]}.patch"'}
+    return Response(text, media_type="text/x-patch", headers=headers)
+
+
 @router.get("/drafts/{draft_id}")
-def draft(request: Request, service: ServiceDep, draft_id: str) -> Response:
+def draft(request: Request, service: ServiceDep, back_tests: BackTestsDep, draft_id: str) -> Response:
     stored = drafts.read_draft(service, draft_id)
     page = _page(
         service, stored, stored.draft, drafts.check(service, stored.draft), saved="saved" in request.query_params
     )
-    return render(request, "draft.html", page)
+    stage = _stage(request, service, back_tests.progress(stored.id), stored, page.checked)
+    return render(request, "draft.html", replace(page, stage=stage))
 
 
 @router.post("/drafts/{draft_id}")
@@ -124,6 +166,38 @@ async def change(request: Request, service: ServiceDep, draft_id: str, caller: W
     """As `create`; `revision` is the one that the form was made of. `action` may be delete too."""
     given = await read_form(request, LONGEST)
     return await to_thread.run_sync(_taken, request, service, given, caller.name, draft_id)
+
+
+@router.post("/drafts/{draft_id}/state")
+def move(
+    service: ServiceDep,
+    draft_id: str,
+    caller: Writer,
+    action: Annotated[str, Form()] = "",
+    revision: Annotated[int, Form()] = 0,
+) -> Response:
+    """`action`: track, approve, take-back, or undo for the last change."""
+    match action:
+        case "undo":
+            undo(service, draft_id, revision, caller.name)
+        case "track" | "approve" | "take-back":
+            move_draft(service, draft_id, revision, _STATES[action], caller.name)
+        case _:
+            raise BadInput("the action must be track, approve, take-back or undo")
+    return RedirectResponse(f"/drafts/{draft_id}", HTTPStatus.SEE_OTHER)
+
+
+@router.post("/drafts/{draft_id}/retriage")
+def preview(
+    service: ServiceDep, back_tests: BackTestsDep, retriage_jobs: RetriageJobsDep, draft_id: str, caller: Writer
+) -> Response:
+    """Looks at what the draft, now in use or taken back, changes in verdicts; `/retriage` shows it and applies it."""
+    stored = drafts.read_draft(service, draft_id)
+    chosen = to_retriage(service, stored, back_tests.progress(draft_id), tracking_of(service, draft_id))
+    if not chosen:
+        raise BadInput("no incident to re-triage")
+    retriage_jobs.start_preview(caller.name, chosen)
+    return RedirectResponse("/retriage", HTTPStatus.SEE_OTHER)
 
 
 @router.get("/drafts/{draft_id}/back-test")
@@ -177,6 +251,22 @@ def _taken(request: Request, service: Service, given: dict[str, str], by: str, d
             problem, status = error.message, HTTPStatus(error.status)
     page = _page(service, stored, typed, _checked(service, typed), incident, revision, theirs, problem)
     return render(request, "draft.html", page, status)
+
+
+def _stage(
+    request: Request, service: Service, tested: BackTest, stored: StoredDraft, checked: DraftCheck | None
+) -> Stage:
+    caller = getattr(request.state, "caller", ANYONE)
+    tracking, history = tracking_of(service, stored.id), history_of(service, stored.id, _HISTORY)
+    return Stage(
+        sound=checked is not None and checked.sound,
+        others=not may_approve(service, stored, caller.name),
+        tracking=tracking,
+        tested=tested,
+        retriage=len(to_retriage(service, stored, tested, tracking)),
+        history=change_lines(history, language(request)),
+        undoes=bool(history) and can_undo(history[0]),
+    )
 
 
 def _checked(service: Service, typed: Draft) -> DraftCheck | None:

@@ -47,6 +47,12 @@ const changed = () => {
   clearTimeout(waiting);
   waiting = setTimeout(check, 500);
   localStorage.setItem(kept, JSON.stringify(values()));
+  saveFirst();
+};
+// What is approved is what is saved.
+const saveFirst = () => {
+  for (const button of document.querySelectorAll(".stages button")) button.disabled = true;
+  document.querySelector("#save-first")?.removeAttribute("hidden");
 };
 form.addEventListener("input", changed);
 form.addEventListener("change", changed);
@@ -59,6 +65,7 @@ const fill = (given) => { for (const field of fields) if (field.name in given) f
 if (typed && fields.some((field) => field.name in typed && typed[field.name] !== field.value) && !document.querySelector("main [role=alert]")) {
   fill(typed);
   restore.hidden = false;
+  saveFirst();
 }
 document.querySelector("#forget")?.addEventListener("click", () => {
   localStorage.removeItem(kept);
@@ -76,7 +83,7 @@ if (last && last !== kept && !document.querySelector("main [role=alert]")) {
   localStorage.removeItem(last);
   sessionStorage.removeItem("saved draft");
 }
-if (!form.querySelector("fieldset").disabled) check();
+if (!form.querySelector("fieldset").disabled && (!("checked" in form.dataset) || !restore.hidden)) check();
 
 // A click puts what the log tells into the sentence where one writes.
 let writing = form.querySelector("#d-says_en");

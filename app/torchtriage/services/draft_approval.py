@@ -1,0 +1,102 @@
+"""What becomes of a draft: tracked only, approved by somebody else, taken back; and the last change undone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from torchtriage.domain.access import Change, Scope
+from torchtriage.domain.back_test import BackTest
+from torchtriage.domain.draft import Draft, DraftState, StoredDraft
+from torchtriage.domain.json_form import from_json_form
+from torchtriage.errors import BadInput
+from torchtriage.services import tokens
+from torchtriage.services.drafts import change_draft, check, read_draft
+from torchtriage.services.learned_knowledge import adopt_learned
+from torchtriage.services.service import Service
+from torchtriage.storage import audit_log, drafts, retriage_reads
+
+MOST_RETRIAGED = 10_000
+_ACTIONS = {DraftState.TRACKING: "track", DraftState.APPLIED: "approve", DraftState.DRAFT: "take back"}
+_UNDONE = ("track", "approve", "take back", "change")
+
+
+class AnotherMustApprove(BadInput):
+    """Who wrote a draft does not approve it, where there is somebody else."""
+
+    status = 403
+    code = "another_must_approve"
+
+
+def move_draft(service: Service, draft_id: str, revision: int, state: DraftState, by: str) -> StoredDraft:
+    """Tracks a draft, approves it, or takes it back to where it says nothing; what is approved is in use at once here,
+    and within a minute on other servers -> the draft.
+
+    Raises NotFound, EditedMeanwhile, AnotherMustApprove, KnowledgeError where the operator's own folders do not load,
+    and BadInput where something is wrong with the draft.
+    """
+    before = read_draft(service, draft_id)
+    if (
+        state is not DraftState.DRAFT
+        and before.state is not DraftState.APPLIED
+        and not check(service, before.draft).sound
+    ):
+        raise BadInput("fix the problems of the draft first")
+    if state is DraftState.APPLIED and not may_approve(service, before, by):
+        raise AnotherMustApprove(f"{before.changed_by} wrote this draft; somebody else must approve it")
+    now = datetime.now(UTC)
+    with service.database.transaction() as session:
+        before = drafts.move(session, draft_id, revision, state, by, now)
+        detail = {"before": {"state": before.state}, "after": {"state": state}}
+        audit_log.add(session, Change(now, by, _ACTIONS[state], f"draft {draft_id}", detail))
+    if DraftState.APPLIED in (state, before.state):
+        adopt_learned(service)
+    return read_draft(service, draft_id)
+
+
+def may_approve(service: Service, draft: StoredDraft, by: str) -> bool:
+    """-> whether `by` may: not who wrote the draft's words, unless nobody else can."""
+    if service.settings.auth == "none" or draft.changed_by != by:
+        return True
+    now = datetime.now(UTC)
+    every = [*tokens.listed(service.database), *tokens.listed(service.database, sessions=True)]
+    alive = [one for one in every if one.revoked_at is None and (one.expires_at is None or one.expires_at > now)]
+    return not {one.name for one in alive if one.scopes & {Scope.WRITE, Scope.ADMIN}} - {by}
+
+
+def history_of(service: Service, draft_id: str, most: int) -> tuple[Change, ...]:
+    """-> what people did with a draft, the latest first."""
+    return tokens.changes(service.database, f"draft {draft_id}", most).items
+
+
+def can_undo(last: Change) -> bool:
+    """-> whether the last change of a draft can be taken back here."""
+    return last.action in _UNDONE
+
+
+def undo(service: Service, draft_id: str, revision: int, by: str) -> StoredDraft:
+    """Takes back the last change of a draft, whatever it was; undone again, it is as it was -> the draft.
+
+    Raises what the change itself would.
+    """
+    last = next(iter(history_of(service, draft_id, 1)), None)
+    if last is None or not can_undo(last):
+        raise BadInput("there is nothing to undo")
+    before = last.detail["before"]
+    if last.action == "change":
+        return change_draft(service, draft_id, revision, from_json_form(Draft, before), by)[0]
+    return move_draft(service, draft_id, revision, DraftState(before["state"]), by)
+
+
+def tracking_of(service: Service, draft_id: str) -> BackTest:
+    """-> what was counted while a draft was tracked last. Raises NotFound."""
+    with service.database.reading() as session:
+        return drafts.tracking(session, draft_id)
+
+
+def to_retriage(service: Service, draft: StoredDraft, tested: BackTest, tracking: BackTest) -> list[str]:
+    """-> the incidents whose verdict a draft that is in use would change, as the back-test and the tracking found; or
+    those that name it as their cause, once it is not."""
+    if draft.state is DraftState.APPLIED:
+        return sorted({*tested.changed, *tracking.changed}, key=int)[:MOST_RETRIAGED]
+    with service.database.reading() as session:
+        return retriage_reads.of_entry(session, draft.draft.entry, MOST_RETRIAGED)
