@@ -183,6 +183,20 @@ def test_entries_that_do_not_load_any_more_stop_no_start(
     close_service(later)
 
 
+def test_an_entry_that_cannot_come_into_use_is_not_said_to_be(service: Service, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    (own / "a").mkdir(parents=True)
+    (own / "a/b.yaml").write_text("id: [", encoding="utf-8")
+    broken = dataclasses.replace(
+        service, settings=dataclasses.replace(service.settings, knowledge_dirs=(own,)), folders=service.folders
+    )
+    stored = sound(broken)
+    with pytest.raises(BadInput, match="do not load now"):
+        moved(broken, stored, DraftState.APPLIED)
+    assert drafts.read_draft(broken, stored.id).state is DraftState.DRAFT
+    Maintenance(broken).turn()  # goes on with all else
+
+
 def test_groups_of_the_failure_go_on_under_the_new_entry(service: Service) -> None:
     service.settled.set()
     before = triaged(service, UNKNOWN.encode(), "1")

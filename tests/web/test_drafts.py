@@ -155,6 +155,14 @@ def test_a_draft_is_tracked_approved_retriaged_and_undone(client: TestClient) ->
     assert client.post("/drafts/1/state", data={"action": "approve", "revision": 1}).status_code == 409
 
 
+def test_an_id_that_is_none_goes_into_no_header_and_no_path(client: TestClient) -> None:
+    client.post("/drafts", data=FORM | {"action": "save", "entry": '../../x"\r\nSet-Cookie: a=b; 中'})
+    file = client.get("/drafts/1.yaml")
+    assert file.headers["content-disposition"] == 'attachment; filename="draft-1.yaml"'
+    assert "set-cookie" not in file.headers
+    assert client.get("/drafts/1.patch").status_code == 400
+
+
 def test_the_api_moves_a_draft_too(client: TestClient) -> None:
     client.post("/drafts", data=FORM | {"action": "save"})
     told = client.put("/api/v1/drafts/1/state", json={"state": "applied", "revision": 1}).json()

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime
 
 from torchtriage.domain.access import Change, Scope
 from torchtriage.domain.back_test import BackTest
 from torchtriage.domain.draft import Draft, DraftState, StoredDraft
 from torchtriage.domain.json_form import from_json_form
-from torchtriage.errors import BadInput
+from torchtriage.errors import BadInput, KnowledgeError
 from torchtriage.services import tokens
 from torchtriage.services.drafts import change_draft, check, read_draft
 from torchtriage.services.learned_knowledge import adopt_learned
 from torchtriage.services.service import Service
 from torchtriage.storage import audit_log, drafts, retriage_reads
 
+log = logging.getLogger(__name__)
 MOST_RETRIAGED = 10_000
 _ACTIONS = {DraftState.TRACKING: "track", DraftState.APPLIED: "approve", DraftState.DRAFT: "take back"}
 _UNDONE = ("track", "approve", "take back", "change")
@@ -31,8 +33,8 @@ def move_draft(service: Service, draft_id: str, revision: int, state: DraftState
     """Tracks a draft, approves it, or takes it back to where it says nothing; what is approved is in use at once here,
     and within a minute on other servers -> the draft.
 
-    Raises NotFound, EditedMeanwhile, AnotherMustApprove, KnowledgeError where the operator's own folders do not load,
-    and BadInput where something is wrong with the draft.
+    Raises NotFound, EditedMeanwhile, AnotherMustApprove, and BadInput where something is wrong with the draft, or the
+    operator's own folders do not load.
     """
     before = read_draft(service, draft_id)
     if (
@@ -49,8 +51,24 @@ def move_draft(service: Service, draft_id: str, revision: int, state: DraftState
         detail = {"before": {"state": before.state}, "after": {"state": state}}
         audit_log.add(session, Change(now, by, _ACTIONS[state], f"draft {draft_id}", detail))
     if DraftState.APPLIED in (state, before.state):
-        adopt_learned(service)
+        _adopt(service, before, state, by)
     return read_draft(service, draft_id)
+
+
+def _adopt(service: Service, before: StoredDraft, state: DraftState, by: str) -> None:
+    """Takes an entry into use, or out of it. Where it can't be, the draft is put back, and BadInput is raised."""
+    try:
+        adopt_learned(service)
+    except KnowledgeError as error:
+        log.warning("cannot load the knowledge folders: %s", error.message)
+    if (before.draft.entry in service.knowledge.entries) == (state is DraftState.APPLIED):
+        return
+    now = datetime.now(UTC)
+    with service.database.transaction() as session:
+        drafts.move(session, before.id, before.revision + 1, before.state, by, now)
+        detail = {"before": {"state": state}, "after": {"state": before.state}}
+        audit_log.add(session, Change(now, by, _ACTIONS[before.state], f"draft {before.id}", detail))
+    raise BadInput("the knowledge folders do not load now; see the service's log")
 
 
 def may_approve(service: Service, draft: StoredDraft, by: str) -> bool:

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 
-from torchtriage.errors import TriageError
+from torchtriage.errors import KnowledgeError, TriageError
 from torchtriage.services.draft_tracking import count_tracked
 from torchtriage.services.fingerprint_upgrade import FingerprintUpgrade
 from torchtriage.services.heartbeats import UPKEEP
@@ -56,7 +56,7 @@ class Maintenance:
         the folders of knowledge; puts what waits into the queue where something went wrong; forgets what is old, every
         hour; lets the database look at how its tables are filled, and removes stored logs without an
         incident, every day. Raises StorageUnavailable."""
-        adopt_learned(self._service)
+        self._adopt_learned()
         self._settle_learned()
         count_tracked(self._service, self._stopping.is_set)
         self._service.counters.knowledge_broken(bool(self._service.folders.look().problems))
@@ -71,6 +71,12 @@ class Maintenance:
         if time.monotonic() >= self._sweep_at:
             self._sweep_at = time.monotonic() + _LOOKING
             sweep(self._service)
+
+    def _adopt_learned(self) -> None:
+        try:
+            adopt_learned(self._service)
+        except KnowledgeError as error:  # the operator's own folders, which the look at them tells too
+            log.warning("cannot use the entries that were approved in the page: %s", error.message)
 
     def _settle_learned(self) -> None:
         """Looks, in a thread of its own, where groups belong with the entries that came into use since the start."""

@@ -19,6 +19,7 @@ from torchtriage.domain.entry import Text
 from torchtriage.errors import BadInput, NotFound
 from torchtriage.knowledge.drafted_entry import yaml_of
 from torchtriage.knowledge.git_patch import new_file_patch
+from torchtriage.knowledge.new_entry import is_entry_id
 from torchtriage.services import drafts
 from torchtriage.services.draft_approval import (
     can_undo,
@@ -134,8 +135,7 @@ async def create(request: Request, service: ServiceDep, caller: Writer) -> Respo
 def as_yaml(service: ServiceDep, draft_id: str) -> Response:
     """The entry's file, as it belongs in a folder of entries."""
     stored = drafts.read_draft(service, draft_id)
-    name = stored.draft.entry.rpartition(".")[2]
-    headers = {"Content-Disposition": f'attachment; filename="{name}.yaml"'}
+    headers = {"Content-Disposition": f'attachment; filename="{_file_name(stored)}.yaml"'}
     return Response(yaml_of(stored.draft, stored.expect), media_type="application/yaml", headers=headers)
 
 
@@ -144,10 +144,12 @@ def as_patch(service: ServiceDep, draft_id: str) -> Response:
     """The same as a patch for `git am`, to be proposed to the repository."""
     stored = drafts.read_draft(service, draft_id)
     entry = stored.draft.entry
+    if not is_entry_id(entry):
+        raise BadInput("give the draft a valid id first")
     path = f"knowledge_base/{entry.replace('.', '/', 1)}.yaml"
     subject = f"Explain: {stored.draft.title_en or entry}"
     text = new_file_patch(path, yaml_of(stored.draft, stored.expect), subject, stored.changed_by, stored.changed_at)
-    headers = {"Content-Disposition": f'attachment; filename="{entry.rpartition(".")[2]}.patch"'}
+    headers = {"Content-Disposition": f'attachment; filename="{_file_name(stored)}.patch"'}
     return Response(text, media_type="text/x-patch", headers=headers)
 
 
@@ -223,6 +225,12 @@ def run_back_test(
         case _:
             raise BadInput("the action must be start or cancel")
     return RedirectResponse(f"/drafts/{draft_id}/back-test", HTTPStatus.SEE_OTHER)
+
+
+def _file_name(stored: StoredDraft) -> str:
+    """-> what a download is called; an id that is none could hold anything."""
+    entry = stored.draft.entry
+    return entry.rpartition(".")[2] if is_entry_id(entry) else f"draft-{stored.id}"
 
 
 def _taken(request: Request, service: Service, given: dict[str, str], by: str, draft_id: str | None) -> Response:

@@ -90,7 +90,7 @@ let writing = form.querySelector("#d-says_en");
 form.addEventListener("focusin", (event) => { if (/^(says|step\d|title)/.test(event.target.name ?? "")) writing = event.target; });
 form.addEventListener("click", (event) => {
   const slot = event.target.closest("[data-slot]")?.dataset.slot;
-  if (!slot) return;
+  if (!slot || form.querySelector("fieldset").disabled) return;
   writing.setRangeText(`{${slot}}`, writing.selectionStart, writing.selectionEnd, "end");
   writing.focus();
   changed();
