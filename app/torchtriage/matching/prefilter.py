@@ -62,13 +62,13 @@ class Prefilter:
         of which enough is known; of others that nearly every line shows, the first lines are told that show them."""
         lines = list(dict.fromkeys(texts))
         data = "\n".join(["", *lines]).encode("utf-8", "replace")
-        forms = data.translate(_ONE_DIGIT).split(b"\n")[1:]
+        whole, forms = data.split(b"\n")[1:], data.translate(_ONE_DIGIT).split(b"\n")[1:]
         alike = self._shown_alike(list(dict.fromkeys(forms)), settled)
         told_alike = {form: self._seen(facts) for form, facts in alike.items() if facts}
         pointed = _by_line(self._pointed(data), forms)
         facts = _by_line(self._apart(data), forms)
         for number in self.signs.enough.keys() - settled:
-            for at in _first(self._common[number], data.split(b"\n")[1:], self.signs.enough[number]):
+            for at in _first(self._common[number], whole, self.signs.enough[number]):
                 facts.setdefault(at, set()).add(number)
         seen = {line: told for line, told in zip(lines, map(told_alike.get, forms), strict=True) if told is not None}
         for at in {*facts, *pointed, *self._unsure(lines, forms, told_alike)}:

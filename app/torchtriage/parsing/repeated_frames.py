@@ -26,14 +26,12 @@ class RepeatedFrames:
 
     def expect(self, lines: Sequence[Line]) -> None:
         """Takes the next kept lines, before the traceback that they go on with."""
-        positions = [self._last, *(line.position for line in lines)]
-        whole = positions[-1].lines_below(positions[0]) < len(positions)
-        self._gaps = (
-            frozenset()
-            if whole
-            else frozenset(above for above, below in pairwise(positions) if below.lines_below(above) > 1)
-        )
-        self._last = positions[-1]
+        last = lines[-1].position
+        self._gaps = frozenset()
+        if last.lines_below(self._last) > len(lines):
+            positions = [self._last, *(line.position for line in lines)]
+            self._gaps = frozenset(above for above, below in pairwise(positions) if below.lines_below(above) > 1)
+        self._last = last
 
     def between(self, head: Line, line: Line, frames: list[Frame], place: list[Line]) -> Frames:
         """-> the frames between the head of a traceback and the line of its exception: those that were read, else those
