@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import signal
 import socket
@@ -77,7 +76,6 @@ def run(options: argparse.Namespace) -> int:
 
         service.database.on_moved = stop
         print(f"torchtriage listens on {settings.base_url}, data in {settings.data_dir}", flush=True)
-        gc.freeze()  # what was loaded stays until the end, and is not searched for garbage
         server.run([listening])
         if service.database.moved is not None:
             raise service.database.moved

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import signal
 import threading
@@ -59,7 +58,6 @@ def run(options: argparse.Namespace) -> int:
         upkeep.start()
         outbox_worker.start()
         succession.start()
-        gc.freeze()  # what was loaded stays until the end, and is not searched for garbage
         while not stopped.wait(_LOOK) and not service.queue.is_dead():
             pass
         succession.stop()
