@@ -86,7 +86,9 @@ def test_a_list_below_belongs_to_the_message(item: str) -> None:
 
 def test_the_indented_lines_of_a_validation_error_belong_to_its_message() -> None:
     why = "  Value error, No model architectures are specified [type=value_error, input_type=ArgsKwargs]"
-    (event,) = read([*traceback("pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig"), why])
+    (event,) = read(
+        [*traceback("pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig"), why]
+    )
     assert event.exception is not None
     assert event.exception.message == f"1 validation error for ModelConfig\n{why}"
 
