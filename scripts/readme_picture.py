@@ -1,4 +1,5 @@
-"""Makes docs/incident.png, the picture in the README, from a running service: `python -m scripts.readme_picture URL`"""
+"""Makes the pictures in the README, docs/incident.png and docs/group.png, from a service with sample incidents:
+`make demo`, then `python -m scripts.readme_picture URL`."""
 
 from __future__ import annotations
 
@@ -26,11 +27,15 @@ def main() -> None:
         f"{url}/api/v1/incidents", params=job, content=memory(), headers={"content-type": "text/plain"}
     )
     answer.raise_for_status()
+    groups = httpx2.get(f"{url}/api/v1/groups", params={"limit": "50"}).raise_for_status().json()["items"]
+    largest = max(groups, key=lambda group: group["count"])
+    pages = {"incident": f"incidents/{answer.json()['id']}", "group": f"groups/{largest['id']}"}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browsers.find_chromium(), args=browsers.FLAGS)
         page = browser.new_page(viewport={"width": 1240, "height": 900}, color_scheme="light")
-        page.goto(f"{url}/incidents/{answer.json()['id']}")
-        page.screenshot(path=Path(__file__).parents[1] / "docs" / "incident.png")
+        for name, address in pages.items():
+            page.goto(f"{url}/{address}")
+            page.screenshot(path=Path(__file__).parents[1] / "docs" / f"{name}.png")
         browser.close()
 
 
