@@ -172,6 +172,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "fits_if_joined": Meaning(
         "free plus reserved but unallocated GPU memory, if the request would fit", None, "21.11 GiB"
     ),
+    "unused_percent": Meaning("memory that PyTorch's cache does not use, in percent of the GPU's", None, "4"),
     "held_by_others": Meaning("memory of the full GPU that other processes hold", None, "61.50 GiB"),
     "others_percent": Meaning("the same in percent of the GPU's memory", None, "78"),
     "short_by": Meaning("how much the request exceeds the free memory", None, "61.44 MiB"),

@@ -15,7 +15,7 @@ _ALMOST = 0.002
 
 def gpu_memory(failure: Failure) -> Iterator[Fact]:
     """`copies_held`, where what is allocated is a multiple of what was asked for; `fits_if_joined`, where unused memory
-    would hold it, were it one piece; `short_by` how much more was asked for than was free, and `parts_needed`, into
+    would hold it, were it one piece; `unused_percent`, what PyTorch's cache does not use; `short_by` how much more was asked for than was free, and `parts_needed`, into
     how many parts a tensor must be split to fit into that; of a full GPU, what others hold (`held_by_others`,
     `others_percent`) or how much more than its memory is allocated (`beyond_capacity`)."""
     captured = failure.root.captured
@@ -23,6 +23,9 @@ def gpu_memory(failure: Failure) -> Iterator[Fact]:
         yield failure.fact("copies_held", copies)
     if (joined := _joined(captured)) is not None:
         yield failure.fact("fits_if_joined", joined)
+    unused, total = (_size(captured, name) for name in ("unallocated", "total"))
+    if unused is not None and total:
+        yield failure.fact("unused_percent", round(100 * unused / total))
     yield from _shortage(failure, captured)
     for name, value in _holders(captured):
         yield failure.fact(name, value)
