@@ -122,6 +122,21 @@ def test_unused_memory_that_would_hold_what_was_asked_for_in_one_piece(
     assert told(engine, raised).get("fits_if_joined") == joined
 
 
+@pytest.mark.parametrize(("unused", "percent", "told_so"), [("2.00 GiB", 1, False), ("9.20 GiB", 5, True)])
+def test_a_hundredth_of_the_gpu_that_is_unused_is_no_fragmentation(
+    engine: Engine, unused: str, percent: int, told_so: bool
+) -> None:
+    raised = (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 720.00 MiB. GPU 5 has a total capacity of 184.31 "
+        "GiB of which 443.94 MiB is free. Including non-PyTorch memory, this process has 183.87 GiB memory in use. Of the "
+        f"allocated memory 171.63 GiB is allocated by PyTorch, and {unused} is reserved by PyTorch but unallocated.\n"
+    )
+    assert told(engine, raised)["unused_percent"] == percent
+    answer = engine.triage(from_bytes(raised.encode())).answer
+    assert answer is not None
+    assert answer.says.startswith("Fragmentation") is told_so
+
+
 @pytest.mark.parametrize(("got", "elements"), [("32000, 4096", 131072000), ("32064, 4096", None)])
 def test_two_shapes_of_as_many_elements(engine: Engine, got: str, elements: int | None) -> None:
     raised = (

@@ -15,9 +15,10 @@ _ALMOST = 0.002
 
 def gpu_memory(failure: Failure) -> Iterator[Fact]:
     """`copies_held`, where what is allocated is a multiple of what was asked for; `fits_if_joined`, where unused memory
-    would hold it, were it one piece; `unused_percent`, what PyTorch's cache does not use; `short_by` how much more was asked for than was free, and `parts_needed`, into
-    how many parts a tensor must be split to fit into that; of a full GPU, what others hold (`held_by_others`,
-    `others_percent`) or how much more than its memory is allocated (`beyond_capacity`)."""
+    would hold it, were it one piece; `unused_percent`, what PyTorch's cache does not use; `short_by` how much more was
+    asked for than was free, and `parts_needed`, into how many parts a tensor must be split to fit into that; of a full
+    GPU, what others hold (`held_by_others`, `others_percent`) or how much more than its memory is allocated
+    (`beyond_capacity`)."""
     captured = failure.root.captured
     if (copies := _copies(captured)) is not None:
         yield failure.fact("copies_held", copies)
