@@ -251,7 +251,7 @@ def test_an_entry_is_drafted_from_the_work_list(context: BrowserContext, filled:
     assert page.locator(".unknowns .line").first.inner_text().endswith("<img src=x> jammed")
     page.locator(".unknowns .button").first.click()
     page.wait_for_url(re.compile(r"/drafts/new\?group=\d+$"))
-    assert "jammed" in page.get_by_label("Sign").input_value()
+    assert "jammed" in page.locator("[name=sign]").input_value()
 
 
 @pytest.mark.slow
