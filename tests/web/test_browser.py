@@ -50,6 +50,14 @@ def objections(page: Page) -> list[str]:
     return [f"{page.url} {one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
 
 
+def objections_unfolded(page: Page) -> list[str]:
+    """-> what axe finds with everything unfolded, and whether the page is wider than its window."""
+    for details in page.locator("main details").all():
+        details.evaluate("one => { one.open = true; }")
+    wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    return [*objections(page), *([f"{page.url} is wider than the window"] if wide else [])]
+
+
 def test_a_pasted_log_gets_its_verdict(page: Page, live_server: LiveServer) -> None:
     failures: list[str] = []
     page.on("pageerror", lambda error: failures.append(str(error)))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.browser import PATIENCE, views
 from tests.drafts import SAYS, SIGN, SOUND, UNKNOWN
-from tests.web.test_browser import objections
+from tests.web.test_browser import objections_unfolded
 from torchtriage.web.pages.draft_form import values_of
 
 if TYPE_CHECKING:
@@ -126,11 +126,7 @@ def test_axe_finds_nothing(browser: Browser, live_server: LiveServer, lang: str,
         found: list[str] = []
 
         def look() -> None:
-            for details in page.locator("main details").all():
-                details.evaluate("one => { one.open = true; }")
-            found.extend(objections(page))
-            if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-                found.append(f"{page.url} is wider than the window")
+            found.extend(objections_unfolded(page))
 
         page.goto(f"{live_server.url}/drafts")
         look()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.browser import there_are, views
 from tests.web.logs import OOM
-from tests.web.test_browser import hand_in, objections
+from tests.web.test_browser import hand_in, objections_unfolded
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -125,11 +125,7 @@ def test_axe_finds_nothing(browser: Browser, shared_server: LiveServer, lang: st
         found: list[str] = []
 
         def look() -> None:
-            for details in page.locator("main details").all():
-                details.evaluate("one => { one.open = true; }")
-            found.extend(objections(page))
-            if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-                found.append(f"{page.url} is wider than the window")
+            found.extend(objections_unfolded(page))
 
         hand_in_somehow(page, shared_server)
         for address in ("/knowledge?area=nccl&owner=user", "/knowledge?q=zzqq", "/knowledge/cuda.oom",

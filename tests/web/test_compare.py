@@ -17,7 +17,10 @@ def kept(client: TestClient, log: bytes, name: str, job: int, **told: str) -> st
 
 
 def test_the_api_tells_what_changed(client: TestClient) -> None:
-    good, bad = kept(client, GOOD, "bert", 1, image="train:3"), kept(client, BAD, "bert", 2, image="train:4")
+    good, bad = (
+        kept(client, GOOD, "bert-large_v2/a", 1, image="train:3"),
+        kept(client, BAD, "bert-large_v2/a", 2, image="train:4"),
+    )
     told = client.get(f"/api/v1/incidents/{bad}/compare/{good}").json()
     assert (told["before"], told["now"], told["partly"], told["same"]) == (good, bad, False, 1)
     assert [(change["name"], change["before"], change["now"]) for change in told["changes"]] == [
@@ -28,11 +31,11 @@ def test_the_api_tells_what_changed(client: TestClient) -> None:
 
 
 def test_the_page_takes_the_last_good_run_of_the_job_by_itself(client: TestClient) -> None:
-    kept(client, GOOD.replace(b"workers=8", b"workers=6"), "bert", 1)
-    good = kept(client, GOOD, "bert", 2)
+    kept(client, GOOD.replace(b"workers=8", b"workers=6"), "bert-large_v2/a", 1)
+    good = kept(client, GOOD, "bert-large_v2/a", 2)
     kept(client, GOOD.replace(b"workers=8", b"workers=4"), "gpt", 3)
-    bad = kept(client, BAD, "bert", 4)
-    later = kept(client, GOOD.replace(b"workers=8", b"workers=5"), "bert", 5)
+    bad = kept(client, BAD, "bert-large_v2/a", 4)
+    later = kept(client, GOOD.replace(b"workers=8", b"workers=5"), "bert-large_v2/a", 5)
     assert "What changed since it worked" in client.get(f"/incidents/{bad}").text
     page = client.get(f"/incidents/{bad}/compare").text
     assert f'href="/incidents/{good}"' in page
@@ -41,7 +44,7 @@ def test_the_page_takes_the_last_good_run_of_the_job_by_itself(client: TestClien
 
 
 def test_another_run_can_be_asked_for_and_what_is_none_is_said_at_the_field(client: TestClient) -> None:
-    other, bad = kept(client, GOOD, "gpt", 1), kept(client, BAD, "bert", 2)
+    other, bad = kept(client, GOOD, "gpt", 1), kept(client, BAD, "bert-large_v2/a", 2)
     assert "Compare with another run" in client.get(f"/incidents/{bad}").text
     assert "No run of this job name" in client.get(f"/incidents/{bad}/compare").text
     assert f'href="/incidents/{other}"' in client.get(f"/incidents/{bad}/compare?with=%23{other}").text

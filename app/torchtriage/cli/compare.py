@@ -50,7 +50,7 @@ def report(told: RunComparison, chinese: bool) -> list[str]:
     from torchtriage.answer.comparison_words import NAMES, WORDS
 
     words = {name: pair[chinese] for name, pair in WORDS.items()}
-    lines = [] if told.changes else [words["nothing"].format(same=told.same)]
+    lines = [] if told.changes else [words["nothing"]]
     width = max((len(change.name) for change in told.changes), default=0)
     kind = None
     for change in told.changes:
@@ -63,6 +63,7 @@ def report(told: RunComparison, chinese: bool) -> list[str]:
     if told.new_lines:
         lines.append(words["new_lines"])
         lines += [f"  {new.file + ':' if new.file else ''}{new.line}: {new.text[:200]}" for new in told.new_lines]
+    lines.append(words["same"].format(same=told.same))
     return [*lines, words["partly"]] if told.partly else lines
 
 

@@ -11,7 +11,7 @@ from torchtriage.domain.run_comparison import RunComparison
 from torchtriage.errors import NotTriaged
 from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
 from torchtriage.reading.reread_lines import tail_lines
-from torchtriage.services.incidents import list_incidents, read_incident
+from torchtriage.services.incidents import list_summaries, read_incident
 from torchtriage.services.service import Service
 
 _HEAD, _TAIL = 4000, 1000  # lines of a file
@@ -26,15 +26,15 @@ def compare_runs(service: Service, before_id: str, now_id: str) -> tuple[Inciden
     return before, now, compared(_run(service, before), _run(service, now))
 
 
-def last_good(service: Service, incident: Incident) -> Incident | None:
-    """-> the newest run of the same job name before this one whose log shows no failure; None where there is none, or
-    the sender named no job."""
+def last_good(service: Service, incident: Incident) -> str | None:
+    """-> the id of the newest run of the same job name before this one whose log shows no failure; None where there is
+    none, or the sender named no job."""
     name = incident.job.job_name
     if name is None:
         return None
     wanted = IncidentFilter(outcome="healthy", q=name, cluster=incident.job.cluster, until=incident.received_at)
-    listed = list_incidents(service, wanted, limit=_MOST_LOOKED_AT).items
-    return next((one for one in listed if one.job.job_name == name and one.id != incident.id), None)
+    listed = list_summaries(service, wanted, limit=_MOST_LOOKED_AT).items
+    return next((one.id for one in listed if one.job.job_name == name and one.id != incident.id), None)
 
 
 def _run(service: Service, incident: Incident) -> ComparedRun:

@@ -7,10 +7,10 @@ from itertools import groupby
 
 from fastapi import APIRouter, Request, Response
 
-from torchtriage.answer.comparison_words import NAMES
+from torchtriage.answer.comparison_words import NAMES, WORDS
 from torchtriage.domain.incident import Incident
 from torchtriage.domain.run_comparison import Change, ChangeKind, RunComparison
-from torchtriage.errors import TriageError
+from torchtriage.errors import DamagedLog, NotFound, NotTriaged, TriageError
 from torchtriage.services.compare_runs import compare_runs, last_good
 from torchtriage.services.incidents import read_incident
 from torchtriage.web.dependencies import ServiceDep
@@ -25,7 +25,8 @@ router = APIRouter()
 @dataclass(frozen=True, slots=True)
 class ComparePage:
     """`asked` is what was typed as the other incident; `problem` says why that cannot be compared. `changes` are by
-    kind; `names` what a name of a change is in the reader's language, where it is no log's own."""
+    kind; `words` are the headings, `names` what a name of a change is in the reader's language, where it is no log's
+    own."""
 
     incident: Incident
     other: Incident | None
@@ -33,6 +34,7 @@ class ComparePage:
     problem: TriageError | None
     comparison: RunComparison | None
     changes: tuple[tuple[ChangeKind, tuple[Change, ...]], ...]
+    words: dict[str, str]
     names: dict[str, str]
     log: LogPiece
 
@@ -40,18 +42,18 @@ class ComparePage:
 @router.get("/incidents/{incident_id}/compare")
 def compare(request: Request, service: ServiceDep, incident_id: str) -> Response:
     incident = read_incident(service, incident_id)
-    good = last_good(service, incident)
-    asked = value(request, "with").lstrip("#") or (good.id if good else "")
+    asked = value(request, "with").lstrip("#") or last_good(service, incident) or ""
     other = comparison = problem = None
     if asked:
         try:
             other, _, comparison = compare_runs(service, asked, incident.id)
-        except TriageError as error:
+        except (NotFound, NotTriaged, DamagedLog) as error:
             problem = error
     changes = groupby(comparison.changes if comparison else (), key=lambda change: change.kind)
     chinese = language(request) == "zh"
     page = ComparePage(
         incident, other, asked, problem, comparison, tuple((kind, tuple(found)) for kind, found in changes),
-        {name: pair[chinese] for name, pair in NAMES.items()}, excerpt(service, incident, None),
+        {name: pair[chinese] for name, pair in WORDS.items()}, {name: pair[chinese] for name, pair in NAMES.items()},
+        excerpt(service, incident, None),
     )  # fmt: skip
     return render(request, "compare.html", page)
