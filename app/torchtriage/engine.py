@@ -15,6 +15,7 @@ from torchtriage.answer.answer_text import facts_said, said
 from torchtriage.answer.case_selection import is_general, speaking_case
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.library_message import Printed, library_message, printed_by
+from torchtriage.answer.failure_facts.lookup_tables import OPTIONS
 from torchtriage.answer.failure_facts.registry import failure_facts
 from torchtriage.answer.reasons import because_of, tell
 from torchtriage.answer.run_events import host_ranks, last_progress, run_events
@@ -181,6 +182,8 @@ class Engine:
         values = known | failure.root.captured | taken  # the nearer to the failure, the more it counts
         values |= dict.fromkeys(speaking.of_log if speaking else (), "")
         root = with_telling(failure.root, speaking.line, failure.shown) if speaking and speaking.line else failure.root
+        options = dict(self.knowledge.vocabulary.lists[OPTIONS].facts)  # for steps only: no line tells them
+        facts = tuple(fact for fact in facts if fact.name not in options)
         return root, facts, Answer(speaking.case.id if speaking else None, "", values=values), printed
 
     def _explained(self, verdict: Verdict, lang: Language) -> Verdict:

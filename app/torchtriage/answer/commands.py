@@ -17,6 +17,8 @@ from torchtriage.lazy_regex import lazy_regex
 PATHS = frozenset({"path", "file", "script", "checkpoint", "folder", "other_path", "library_file"})
 # Commands that are whole: the engine made them of words that it knows.
 WHOLE = frozenset({"{advice_command}"})
+# Code that the vocabulary tells, not the log.
+_CODE = frozenset({"local_rank_code", "unused_option"})
 # What entries leave room for in their commands.
 _PLACES = ("host", "rank", "pid", "job", "node", "master", "port", "pci", "name", "path", "machine")
 _UNTOLD = {name: name.upper() for name in _PLACES}
@@ -79,7 +81,7 @@ def _command(template: str, values: Mapping[str, str]) -> str | None:
         if name in values:
             bare = not read_twice and not any(start < place.start() < end for start, end in quoted)
             word = (
-                _word(name, values)
+                (values[name] if name in _CODE else _word(name, values))
                 or (_shown(name, values) if shows else None)
                 or (_path(values[name]) if name in PATHS and bare else None)
             )

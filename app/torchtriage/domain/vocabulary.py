@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True)
 class VocabularyPattern:
     """A regex of RE2, searched in a text; `unless` is one that must not match at the same place. `name` is what a match
-    stands for, where a list tells its patterns apart. Lists of facts have `units`, by group, `tells_of`, and a
-    `pointer` for the scan."""
+    stands for, where a list tells its patterns apart; `tells` are the facts, by name, that follow from one. Lists of
+    facts have `units`, by group, `tells_of`, and a `pointer` for the scan."""
 
     regex: str
     unless: str | None = None
     name: str | None = None
+    tells: tuple[tuple[str, str], ...] = ()
     ignore_case: bool = False
     units: tuple[tuple[str, str], ...] = ()
     tells_of: str = "run"

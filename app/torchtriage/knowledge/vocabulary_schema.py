@@ -27,10 +27,12 @@ class PatternForm(_Form):
 
     In a list of facts each group is one, as an example shows it: `unit` is that of all groups, or one of each, by name.
     `tells_of`: the run, however far the line is from the failure; the moment, so that only lines above it count; or the
-    process that failed, so that only its own lines count.
+    process that failed, so that only its own lines count. In a lookup table, `tells` are the facts that follow from a
+    match, by name.
     """
 
     name: Filled | None = None
+    tells: dict[str, Filled] = {}
     regex: Annotated[str, Field(min_length=1, max_length=LONGEST_PATTERN)]
     unless: Annotated[str, Field(min_length=1, max_length=LONGEST_PATTERN)] | None = None
     ignore_case: bool = False
@@ -56,7 +58,13 @@ class PatternForm(_Form):
     def build(self) -> VocabularyPattern:
         units = dict(self.unit) if isinstance(self.unit, dict) else dict.fromkeys(self.groups, self.unit)
         return VocabularyPattern(
-            self.regex, self.unless, self.name, self.ignore_case, tuple(units.items()), self.tells_of
+            self.regex,
+            self.unless,
+            self.name,
+            tuple(self.tells.items()),
+            self.ignore_case,
+            tuple(units.items()),
+            self.tells_of,
         )
 
     @property
@@ -101,7 +109,8 @@ class VocabularyForm(_Form):
         for pattern in self.patterns if self.facts else ():
             if len(pattern.groups) != re.compile(pattern.regex).groups:
                 raise ValueError(f"each group of {pattern.regex!r} needs a name")
-            if unknown := [name for name in pattern.groups if not name.endswith("_unit") and name not in self.facts]:
+            told = [*(name for name in pattern.groups if not name.endswith("_unit")), *pattern.tells]
+            if unknown := [name for name in told if name not in self.facts]:
                 raise ValueError(f"`facts` does not say what {unknown[0]!r} of {pattern.regex!r} means")
         return self
 

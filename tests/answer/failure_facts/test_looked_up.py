@@ -51,7 +51,33 @@ def test_the_driver_and_the_build_are_compared_in_versions_of_cuda(engine: Engin
     assert (found["driver_cuda"], found["driver_of_cuda"]) == ("11.2", "520.61.05")
 
 
+def options(engine: Engine, *lines: str) -> dict[str, str]:
+    verdict = engine.triage(from_bytes("".join(lines).encode()))
+    assert verdict.answer is not None
+    assert not [fact for fact in verdict.facts if fact.name.endswith("_option")], "no line of the log tells an option"
+    return verdict.answer.values
+
+
 def test_the_options_are_those_of_the_framework_in_the_log(engine: Engine) -> None:
-    found = told(engine, "[INFO|trainer.py:2409] >>   Num Epochs = 3\n", RAISED.format(python="3.11"))
+    found = options(engine, "[INFO|trainer.py:2409] >>   Num Epochs = 3\n", RAISED.format(python="3.11"))
     assert (found["timeout_option"], found["batch_option"]) == ("--ddp_timeout 7200", "per_device_train_batch_size")
-    assert "timeout_option" not in told(engine, RAISED.format(python="3.11"))
+    assert "timeout_option" not in options(engine, RAISED.format(python="3.11"))
+
+
+def test_a_front_end_names_its_own_option_and_those_of_the_library_below(engine: Engine) -> None:
+    begun = "[INFO|trainer.py:2409] >>   Num Epochs = 3\n/work/LLaMA-Factory/src/llamafactory/launcher.py 4\n"
+    found = options(engine, begun, RAISED.format(python="3.11"))
+    assert (found["length_option"], found["workers_option"]) == ("cutoff_len", "dataloader_num_workers")
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("srun: error: node7: task 3: Exited with exit code 1\n", 'int(os.environ["SLURM_LOCALID"])'),
+        ("mpirun noticed that process rank 3 ended\n", 'int(os.environ["OMPI_COMM_WORLD_LOCAL_RANK"])'),
+        ("torchrun --nproc-per-node 8 train.py\n", 'int(os.environ["LOCAL_RANK"])'),
+        ("", 'int(os.environ["LOCAL_RANK"])'),
+    ],
+)
+def test_the_local_rank_is_read_where_the_launcher_puts_it(engine: Engine, line: str, code: str) -> None:
+    assert options(engine, line, RAISED.format(python="3.11"))["local_rank_code"] == code

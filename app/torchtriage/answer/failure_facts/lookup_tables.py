@@ -11,7 +11,8 @@ from torchtriage.domain.vocabulary import VocabularyPattern
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.linear_regex import linear_regex
 
-TABLES = ("looked-up-facts", "framework-options")  # the lists: rows about facts, rows about the log
+OPTIONS = "framework-options"
+TABLES = ("looked-up-facts", OPTIONS)  # the lists: rows about facts, rows about the log
 _ASKED_FIRST = lazy_regex(r"\^([a-z_]+)=")  # the first fact that a row asks for
 
 
@@ -22,19 +23,20 @@ def lookup_tables(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]
     about_facts, about_log = map(failure.reading.matcher.patterns.vocabulary.patterns, TABLES)
     told = dict(known)
     for row in about_facts:
-        name, value = _told(row)
         asked = _ASKED_FIRST.search(row.regex)
         source = told.get(asked[1]) if asked else None
-        if name not in told and source is not None and _holds(row, _text(told)):
-            told[name] = Fact(name, value, None, source.line, source.file, source.rank, source.attempt)
-            yield told[name]
+        new = [(name, value) for name, value in row.tells if name not in told]
+        if new and source is not None and _holds(row, _text(told)):
+            for name, value in new:
+                told[name] = Fact(name, value, None, source.line, source.file, source.rank, source.attempt)
+                yield told[name]
     frames = "\n".join(f"{frame.file} {frame.code}" for frame in failure.frames)
     shown = _shown(tuple(dict.fromkeys(row.regex for row in about_log)), f"{frames}\n{failure.log}")
     for row in about_log:
-        name, value = _told(row)
-        if name not in told and row.regex in shown:
-            told[name] = Fact(name, value)
-            yield told[name]
+        for name, value in row.tells if row.regex in shown else ():
+            if name not in told:
+                told[name] = Fact(name, value)
+                yield told[name]
 
 
 def _shown(patterns: tuple[str, ...], text: str) -> frozenset[str]:
@@ -42,12 +44,6 @@ def _shown(patterns: tuple[str, ...], text: str) -> frozenset[str]:
     if not patterns or not linear_regex("|".join(f"(?:{pattern})" for pattern in patterns)).search(text):
         return frozenset()
     return frozenset(pattern for pattern in patterns if linear_regex(pattern).search(text))
-
-
-def _told(row: VocabularyPattern) -> tuple[str, str]:
-    """-> the fact that a row tells, and its value."""
-    name, _, value = (row.name or "").partition("=")
-    return name, value
 
 
 def _holds(row: VocabularyPattern, text: str) -> bool:
