@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torchtriage.answer import inconclusive
 from torchtriage.answer.action import advise, explained, not_known, nothing_failed
 from torchtriage.answer.answer_text import facts_said, said
-from torchtriage.answer.case_selection import is_general, speaking_case
+from torchtriage.answer.case_selection import is_general, speaking_case, speaking_form
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.library_message import Printed, library_message, printed_by
 from torchtriage.answer.failure_facts.lookup_tables import OPTIONS
@@ -171,11 +171,14 @@ class Engine:
         case says it, not yet in words; and where none knows the message, the library's that it is."""
         facts = failure_facts(failure)
         speaking = speaking_case(failure, facts)
-        printed = printed_by(failure, self._inventory) if speaking is None or is_general(speaking.case) else None
-        if speaking is not None and speaking.failure is not failure:
-            facts = failure_facts(speaking.failure)
+        unknown = speaking is None or is_general(speaking.case)
+        printed = printed_by(failure, self._inventory) if unknown else None
+        at = speaking.failure if speaking else failure
+        facts = failure_facts(at) if at is not failure else facts
+        form = speaking_form(self.knowledge.all_forms(), at, facts) if unknown else None
         facts = (*facts, *library_message(failure, printed)) if printed else facts
-        own = speaking.facts if speaking else ()
+        spoken = form or speaking
+        own = spoken.facts if spoken else ()
         names = {fact.name for fact in own}
         facts = (*own, *(fact for fact in facts if fact.name not in names))
         known, taken = ({fact.name: fact.text for fact in some} for some in (facts, own))
@@ -184,7 +187,8 @@ class Engine:
         root = with_telling(failure.root, speaking.line, failure.shown) if speaking and speaking.line else failure.root
         options = dict(self.knowledge.vocabulary.lists[OPTIONS].facts)  # for steps only: no line tells them
         facts = tuple(fact for fact in facts if fact.name not in options)
-        return root, facts, Answer(speaking.case.id if speaking else None, "", values=values), printed
+        case = speaking.case.id if speaking else None
+        return root, facts, Answer(case, "", values=values, form=form.case.id if form else None), printed
 
     def _explained(self, verdict: Verdict, lang: Language) -> Verdict:
         """-> the verdict with what the knowledge base says about its root cause."""
@@ -196,13 +200,12 @@ class Engine:
         entry = self.knowledge.entries[root.entry] if root.entry else None
         if entry is not None:
             root = explained(root, entry, verdict.run.versions_inferred | verdict.run.versions, lang)
-        answer = verdict.answer
+        answer, form = verdict.answer, None
         if answer is not None:
-            answer = said(answer, root, entry, verdict.run.versions_inferred | verdict.run.versions, lang)
-            answer = replace(answer, facts=facts_said(answer, entry, verdict.facts))
-        case = answer.case if answer else None
-        checked = answer is not None and "own_check" in answer.values
-        action = advise(entry, root.words, _hosts_at_fault(root, answer), lang, case, checked)
+            form = self.knowledge.form(answer.form)
+            answer = said(answer, root, entry, verdict.run.versions_inferred | verdict.run.versions, lang, form)
+            answer = replace(answer, facts=facts_said(answer, entry, verdict.facts, form))
+        action = advise(entry, root.words, _hosts_at_fault(root, answer), lang, answer, form)
         return replace(verdict, root_cause=root, action=action, answer=answer)
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from torchtriage.answer.commands import commands, filled
 from torchtriage.answer.likeliest_cause import likeliest, shows
 from torchtriage.answer.version_ranges import shown
-from torchtriage.domain.entry import Entry, Fix, Language
+from torchtriage.domain.entry import Case, Entry, Fix, Language
 from torchtriage.domain.host import host_name
-from torchtriage.domain.verdict import Action, RootCause, SuggestedFix
+from torchtriage.domain.verdict import Action, Answer, RootCause, SuggestedFix
 
 _REASONS: dict[str, tuple[str, str]] = {
     "retry": (
@@ -70,16 +70,19 @@ def advise(
     words: str,
     hosts: Iterable[str],
     lang: Language,
-    case: str | None = None,
-    own_check: bool = False,
+    answer: Answer | None = None,
+    form: Case | None = None,
 ) -> Action:
-    """-> the advice of the entry's `case`, else the entry's for a failure of these words, with the failing hosts to
-    leave out where it says that the host is bad. `own_check`: a library's check raised it, where there is no entry."""
-    if entry is None and own_check:
+    """-> the advice of the answer's message form or its case, else the entry's for a failure of these words, with the
+    failing hosts to leave out where it says that the host is bad. `form`: the message form that the answer names."""
+    if entry is None and form is not None and form.action is not None:
+        reason = _BY_RETRY.get((form.action.advice, form.action.retry), _REASONS[form.action.advice])
+        return Action(form.action.retry, form.action.advice, (), reason[lang == "zh"])
+    if entry is None and answer is not None and "own_check" in answer.values:
         return Action("no", "none", (), _CHECKED[lang == "zh"])
     if entry is None:
         return Action("once", "none", (), _UNKNOWN[lang == "zh"])
-    spoken = next((one.action for one in entry.cases if one.id == case), None)
+    spoken = next((one.action for one in entry.cases if answer is not None and one.id == answer.case), None)
     others = (other for other in entry.other_actions if shows(words, other.shown_by or ""))
     action = spoken or next(others, entry.action)
     excluded = tuple(filter(host_name, hosts)) if action.exclude_hosts else ()

@@ -169,18 +169,27 @@ _DIGITS_OF_TRAINING = 3  # of a number of steps; a bar of two steps that is full
 _STEPS = frozenset({"step", "progress", "total_steps", "checkpoint_step"})  # and when
 
 
-def said(answer: Answer, root: RootCause, entry: Entry | None, versions: dict[str, str], lang: Language) -> Answer:
-    """-> the answer in one language, as today's knowledge says it; as it was stored where the entry or its case is
-    gone. `versions`: what the log says about them, by package."""
+def said(
+    answer: Answer,
+    root: RootCause,
+    entry: Entry | None,
+    versions: dict[str, str],
+    lang: Language,
+    form: Case | None = None,
+) -> Answer:
+    """-> the answer in one language, as today's knowledge says it; as it was stored where the entry, its case or the
+    form is gone. `versions`: what the log says about them, by package. `form`: the message form that the answer
+    names."""
     values = answer.values
     case = next((case for case in entry.cases if case.id == answer.case), None) if entry else None
-    if answer.case is not None and case is None:
+    if (answer.case is not None and case is None) or (answer.form is not None and form is None):
         return answer
+    case = form or case
     if case is not None and (own := filled(case.says.in_(lang), values)):
         own_fault = entry is None or _is_own_fault(entry)
         raised = _RAISED if own_fault else _MET
         says = _with_place_and_step(own, slots(_templates(case)), values, lang, raised, inside=own_fault)
-        failed = own_fault and entry is not None and Role.CANCELLED not in entry.roles
+        failed = own_fault and (entry is None or Role.CANCELLED not in entry.roles)
         if failed and not slots(_templates(case)) & values.keys() & _RANKS:
             says = _joined((says, _alike(values, lang)), lang)
         unknown = filled(case.unknown.in_(lang), values) if case.unknown else None
@@ -206,9 +215,11 @@ def said_shortly(case_id: str | None, values: Mapping[str, str], entry: Entry | 
     return filled(_FAILED[lang == "zh"], values)
 
 
-def facts_said(answer: Answer, entry: Entry | None, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
-    """-> the facts that the sentences of an answer's case are filled with."""
-    case = next((case for case in entry.cases if case.id == answer.case), None) if entry else None
+def facts_said(
+    answer: Answer, entry: Entry | None, facts: tuple[Fact, ...], form: Case | None = None
+) -> tuple[Fact, ...]:
+    """-> the facts that the sentences of an answer's case, or of its message form, are filled with."""
+    case = form or (next((case for case in entry.cases if case.id == answer.case), None) if entry else None)
     named = slots(_templates(case)) if case else frozenset({"exception", "message"})
     return tuple(fact for fact in facts if fact.name in named | {"where", "code"})
 

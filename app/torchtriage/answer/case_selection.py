@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.registry import failure_facts
+from torchtriage.answer.failure_facts.worked_out import worked_out
 from torchtriage.answer.templates import filled, optional_removed, slots
 from torchtriage.answer.verdict import alike, first_said, line_of
 from torchtriage.causality.findings import Finding
@@ -77,6 +78,15 @@ def speaking_case(failure: Failure, facts: Iterable[Fact]) -> Speaking | None:
     """-> the case that speaks, None where none of the entry's holds."""
     tried = _tried(failure, facts)
     return next((each for each in tried if isinstance(each, Speaking)), None)
+
+
+def speaking_form(forms: Iterable[Case], failure: Failure, facts: Iterable[Fact]) -> Speaking | None:
+    """-> the first message form that holds, with what its conditions took and what follows from that; None where the
+    message has none of these wordings."""
+    values = Values(failure, failure.root.captured | {fact.name: fact.text for fact in facts})
+    if "message" not in values:
+        return None
+    return next((held for form in forms if isinstance(held := _holds(form, None, values, failure), Speaking)), None)
 
 
 def tried_cases(failure: Failure, facts: Iterable[Fact]) -> Iterator[Speaking | SilentCase]:
@@ -157,6 +167,8 @@ def _holds(case: Case, hit: _Hit | None, values: Values, chosen: Failure) -> Spe
             return SilentCase(case, "condition", condition.fact, values.get(condition.fact))
         groups = {**{name: failure.fact(name, value) for name, value in taken.items()}, **groups}
     known = values.known | {name: fact.text for name, fact in groups.items()}
+    groups |= {name: failure.fact(name, value) for name, value in worked_out(known).items()}
+    known |= {name: fact.text for name, fact in groups.items()}
     if filled(case.says.en, known) is None:
         return SilentCase(case, "slot", ", ".join(sorted(slots(optional_removed(case.says.en)) - known.keys())))
     held: list[str] = []

@@ -27,9 +27,9 @@ def localized(verdict: Verdict, knowledge: KnowledgeBase, lang: Language) -> Ver
     if root and entry:
         root = explained(root, entry, versions, lang)
     candidates = tuple(_candidate(candidate, knowledge, lang) for candidate in verdict.candidates)
-    action = _action(verdict, entry, lang)
+    action = _action(verdict, entry, knowledge, lang)
     if root:
-        answer: Answer | None = _answer(verdict.answer, root, entry, versions, lang)
+        answer: Answer | None = _answer(verdict.answer, root, entry, knowledge, versions, lang)
     else:
         answer = inconclusive.in_language(verdict.answer, lang) if verdict.answer else None
     return replace(verdict, root_cause=root, candidates=candidates, action=action, answer=answer)
@@ -45,7 +45,7 @@ def _candidate(candidate: Candidate, knowledge: KnowledgeBase, lang: Language) -
     return replace(candidate, title=title_of(candidate.entry, knowledge, lang, candidate.title) or candidate.entry)
 
 
-def _action(verdict: Verdict, entry: Entry | None, lang: Language) -> Action:
+def _action(verdict: Verdict, entry: Entry | None, knowledge: KnowledgeBase, lang: Language) -> Action:
     """-> the stored action; only its sentence is today's, where nothing else about it changed."""
     stored, root = verdict.action, verdict.root_cause
     if root is None:
@@ -53,19 +53,24 @@ def _action(verdict: Verdict, entry: Entry | None, lang: Language) -> Action:
     elif root.entry and entry is None:
         return stored
     else:
-        case = verdict.answer.case if verdict.answer else None
-        checked = verdict.answer is not None and "own_check" in verdict.answer.values
-        today = advise(entry, root.words, stored.exclude_hosts, lang, case, checked)
+        form = knowledge.form(verdict.answer.form) if verdict.answer else None
+        today = advise(entry, root.words, stored.exclude_hosts, lang, verdict.answer, form)
     return replace(stored, reason=today.reason) if today.advice == stored.advice else stored
 
 
 def _answer(
-    stored: Answer | None, root: RootCause, entry: Entry | None, versions: dict[str, str], lang: Language
+    stored: Answer | None,
+    root: RootCause,
+    entry: Entry | None,
+    knowledge: KnowledgeBase,
+    versions: dict[str, str],
+    lang: Language,
 ) -> Answer:
     """-> the answer as today's knowledge says it; of a verdict that was stored before there were answers what can be
     said without the log."""
     if entry is not None or root.entry is None:
-        return said(stored or Answer(None, "", values=_values(root)), root, entry, versions, lang)
+        form = knowledge.form(stored.form) if stored else None
+        return said(stored or Answer(None, "", values=_values(root)), root, entry, versions, lang, form)
     if stored is not None:
         return stored
     steps = (AnswerStep(fix.title, next(iter(fix.commands), None)) for fix in root.fixes[: MOST_STEPS - 1])

@@ -66,7 +66,7 @@ def _check(options: argparse.Namespace) -> int:
         raise BadInput("--accept needs the ENTRY whose sentences you have read")
     knowledge = loader.load(folders())
     for name in options.entries:
-        _entry(name, knowledge.entries)
+        _entry(name, {form.id: form for form in knowledge.forms} | knowledge.entries)
     report = checks.check(knowledge, folders(), cache_folder(), options.entries)
     if options.json:
         told = {name: getattr(report, name) for name in ("entries", "cases", "in_cases", "without_case")}

@@ -6,6 +6,7 @@ No slots here: each start reads thousands of these out of a pickle, which takes 
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
@@ -228,8 +229,20 @@ _SAID = ("title", "causes", "fixes", "cases", "checks", "prevent", "references",
 
 @dataclass(frozen=True)
 class KnowledgeBase:
-    """All entries by id, the digest of the files they came from (`sha256:…`), and the vocabulary."""
+    """All entries by id, the digest of the files they came from (`sha256:…`), the vocabulary, and the message forms:
+    files of cases that speak of any message of their wording which no case of the failure's entry knows. A file is an
+    entry that nothing matches."""
 
     entries: dict[str, Entry]
     digest: str
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    forms: tuple[Entry, ...] = ()
+
+    def all_forms(self) -> Iterator[Case]:
+        """Yields the message forms in the order in which they are tried."""
+        for file in self.forms:
+            yield from file.cases
+
+    def form(self, form: str | None) -> Case | None:
+        """-> the message form of this id; None where there is none."""
+        return next((case for case in self.all_forms() if case.id == form), None)

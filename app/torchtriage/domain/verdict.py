@@ -321,7 +321,8 @@ class AnswerStep:
 class Answer:
     """What a reader sees first: what failed in this run, what to do, and what the log does not show.
 
-    `case` is the case of the root cause's entry that speaks, None where none holds. `values` are what its sentences are
+    `case` is the case of the root cause's entry that speaks, None where none holds. `form` is the form of the message
+    that speaks in its place, where the entry does not know the message itself. `values` are what its sentences are
     filled with, so that they can be said in another language later; `facts` those of them that lines tell.
     """
 
@@ -331,6 +332,7 @@ class Answer:
     unknown: str | None = None
     facts: tuple[Fact, ...] = ()
     values: dict[str, str] = field(default_factory=dict)
+    form: str | None = None
 
 
 @dataclass(frozen=True)

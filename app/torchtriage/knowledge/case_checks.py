@@ -12,6 +12,7 @@ from torchtriage.answer.case_selection import TEXTS, holds_for_any_text
 from torchtriage.answer.templates import filled, optional_removed, slots
 from torchtriage.domain.entry import Case, Condition, Entry, Sign, Text
 from torchtriage.domain.verdict import Verdict
+from torchtriage.knowledge.folders import FORMS
 from torchtriage.knowledge.yaml_positions import Path as Place
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.patterns import refused_by_re2
@@ -78,6 +79,9 @@ def of_examples(entry: Entry, number: int, verdicts: Mapping[str, Verdict]) -> I
 def _other_speaker(entry: Entry, case: Case, example: str, verdict: Verdict) -> str | None:
     """-> who else speaks of an example, and why the case does not; None where the case does."""
     root, answer = verdict.root_cause, verdict.answer
+    if entry.area == FORMS:
+        spoken = answer.form if answer else None
+        return None if spoken == case.id else f"on its example form {spoken} speaks: {shortened(example)}"
     if root is None or root.entry != entry.id or answer is None:
         winner = root.entry if root and root.entry else verdict.outcome
         return f"its example is won by {winner}: {shortened(example)}"
@@ -99,7 +103,9 @@ def _of_example(entry: Entry, number: int, verdict: Verdict) -> Iterator[Problem
             ("cases", number, "says"),
             f"case {case.id}: says {words} words of its example, more than {SAYS_WORDS}",
         )
-    chinese = said(answer, root, entry, verdict.run.versions_inferred | verdict.run.versions, "zh")
+    form = case if entry.area == FORMS else None
+    known = None if form else entry
+    chinese = said(answer, root, known, verdict.run.versions_inferred | verdict.run.versions, "zh", form)
     own_chinese = filled(case.says.in_("zh"), answer.values) or ""
     yield from _expected(entry, number, (own, answer.says), (own_chinese, chinese.says))
     for place, step in enumerate(case.steps):

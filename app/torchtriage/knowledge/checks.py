@@ -20,6 +20,7 @@ from torchtriage.domain.verdict import Answer, Verdict
 from torchtriage.engine import Engine
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.case_checks import LEFT, Problem, of_cases, of_examples, shortened
+from torchtriage.knowledge.folders import FORMS
 from torchtriage.knowledge.yaml_positions import Path as Place
 from torchtriage.knowledge.yaml_positions import line_of
 from torchtriage.lazy_regex import lazy_regex
@@ -70,14 +71,14 @@ def check(
 
     `folders` are those that `knowledge` was loaded from; what is compiled is kept in `cache`.
     """
-    entries = [entry for entry in knowledge.entries.values() if not only or entry.id in only]
+    entries = [entry for entry in (*knowledge.forms, *knowledge.entries.values()) if not only or entry.id in only]
     found, proof = _found(knowledge, entries, cache)
     told = sorted({_told(problem, folders) for problem in found}, key=_sorted_by)
     signs = [(entry, place) for entry in entries for place, _ in _signs(entry)]
     return Report(
         problems=[text for text, lesser in told if not lesser],
         warnings=[text for text, lesser in told if lesser],
-        entries=len(entries),
+        entries=sum(entry.area != FORMS for entry in entries),
         cases=sum(len(entry.cases) for entry in entries),
         in_cases=sum(place[0] == "cases" for _, place in signs),
         without_case=sum(place[0] == "signs" for _, place in signs),

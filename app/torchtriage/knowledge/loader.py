@@ -16,9 +16,9 @@ from torchtriage.domain.entry import Entry, KnowledgeBase, Role
 from torchtriage.domain.vocabulary import Vocabulary, VocabularyList
 from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.folders import INVENTORY, VOCABULARY, files
+from torchtriage.knowledge.folders import FORMS, INVENTORY, VOCABULARY, files
 from torchtriage.knowledge.renamed_keys import renewed
-from torchtriage.knowledge.schema import EntryForm
+from torchtriage.knowledge.schema import EntryForm, MessageForms
 from torchtriage.knowledge.vocabulary_schema import VocabularyForm
 from torchtriage.knowledge.yaml_positions import Loader, line_of
 
@@ -29,7 +29,7 @@ F = TypeVar("F", bound=BaseModel)
 
 def load(folders: Iterable[Path] = (BUILT_IN,)) -> KnowledgeBase:
     """Reads every `<area>/<name>.yaml`; an id in a later folder replaces the same id of an earlier one. A vocabulary's
-    list in a later folder adds to the built-in one, which is always there.
+    list and message forms in a later folder add to the built-in ones, which are always there.
 
     Raises KnowledgeError with all problems of all files.
     """
@@ -48,13 +48,18 @@ def load(folders: Iterable[Path] = (BUILT_IN,)) -> KnowledgeBase:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())  # fingerprints rest on it too
     vocabulary = _vocabulary([each for each in read if each[0].parent.name == VOCABULARY], problems)
     entries: dict[str, Entry] = {}
+    forms: list[Entry] = []
     for path, source in read:
+        if path.parent.name == FORMS:
+            found = _form(MessageForms, path, source, problems)
+            forms += [found.build(_name(path))] if found else []
+            continue
         entry = _entry(path, source, vocabulary, problems) if path.parent.name != VOCABULARY else None
         if entry is not None:
             entries[entry.id] = entry
     if problems:
         raise KnowledgeError(problems)
-    return KnowledgeBase(entries, f"sha256:{digest.hexdigest()}", vocabulary)
+    return KnowledgeBase(entries, f"sha256:{digest.hexdigest()}", vocabulary, tuple(forms))
 
 
 def _vocabulary(read: list[tuple[Path, bytes]], problems: list[str]) -> Vocabulary:

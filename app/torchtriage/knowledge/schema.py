@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from torchtriage.domain.entry import Advice, Case, Cause, Condition, Entry, Fix, Kind, Role, Sign, Step, Text
+from torchtriage.knowledge.folders import FORMS
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*\.[a-z0-9][a-z0-9.-]*$")]
 Glob = Annotated[str, Field(pattern=r"^[a-z0-9*][a-z0-9.*-]*$")]
@@ -184,6 +186,46 @@ class CaseForm(WordingForm):
             example=self.example,
             other_examples=tuple(wording.example or "" for wording in self.also),
             expect=expect.build() if expect else None,
+        )
+
+
+class MessageForm(CaseForm):
+    """A wording that many libraries use, by a condition on the message: a case without sign, retry in its own words."""
+
+    when: Annotated[Conditions, Field(min_length=1)]
+    retry: YesNo = "no"
+    example: Filled
+    expect: TextForm | Filled
+
+    @model_validator(mode="after")
+    def _of_any_entry(self) -> MessageForm:
+        if self.has_sign or self.exclude_hosts is not None:
+            raise ValueError("a message form has neither sign nor exclude_hosts: it speaks of any entry's failure")
+        return self
+
+
+class MessageForms(_Form):
+    """A file of message forms: what they have in common, and the forms in the order in which they are tried."""
+
+    title: TextForm
+    purpose: Filled
+    cases: Annotated[list[MessageForm], Field(min_length=1)]
+
+    def build(self, file: str) -> Entry:
+        """-> an entry of these cases that nothing matches."""
+        action = Advice("fix-first", "no", False)
+        return Entry(
+            id=f"{FORMS}.{PurePath(file).stem}",
+            kind=Kind.ADVICE,
+            area=FORMS,
+            owner="",
+            title=self.title.build(),
+            signs=(),
+            action=action,
+            causes=(),
+            fixes=(),
+            cases=tuple(form.case(action) for form in self.cases),
+            file=file,
         )
 
 

@@ -67,6 +67,13 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "own_module": Meaning("the project's own module that was not found", None, "models.blocks"),
     "own_root": Meaning("the folder that holds it, if frames show it", None, "/home/ada/llm/src"),
     "damaged_package": Meaning("the package whose files do not fit each other", None, "transformers"),
+    # worked_out, of what a case took out of the message
+    "multiple_below": Meaning("the multiple of `{divisor}` below `{dividend}`", None, "996"),
+    "multiple_above": Meaning("the multiple above it", None, "1008"),
+    "divisor_below": Meaning("the next divisor of `{dividend}` below `{divisor}`", None, "10"),
+    "divisor_above": Meaning("the next one above it", None, "20"),
+    "difference": Meaning("`{have}` less `{limit}` or `{want}`, without the sign", None, "293"),
+    "nearest_choice": Meaning("the one of `{choices}` that `{written}` is spelled like", None, "cosine"),
     # code_line
     "operand": Meaning("the expression in the user's line that failed", None, "batch['ids']"),
     "operand_type": Meaning("its type, in the message's words", None, "NoneType"),

@@ -1,0 +1,126 @@
+"""Message forms: what is said of a message that no case knows, by its wording."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.built_in import built_in_knowledge
+from torchtriage.answer.localized_verdict import localized
+from torchtriage.domain.verdict import Answer, Verdict
+from torchtriage.engine import Engine
+from torchtriage.errors import KnowledgeError
+from torchtriage.knowledge import BUILT_IN, checks
+from torchtriage.knowledge.loader import load
+from torchtriage.reading.sources import from_bytes
+
+CALLED = (
+    'Traceback (most recent call last):\n  File "/home/ada/proj/train.py", line 184, in main\n'
+    "    trainer = build_trainer(cfg)\n"
+    '  File "/opt/venv/lib/python3.11/site-packages/foolib/trainer.py", line 31, in build_trainer\n'
+    "    raise {kind}(text)\n{kind}: {text}\n"
+)
+
+
+def verdict(engine: Engine, kind: str, text: str) -> Verdict:
+    return engine.triage(from_bytes(CALLED.format(kind=kind, text=text).encode()))
+
+
+def answer(engine: Engine, kind: str, text: str) -> Answer:
+    told = verdict(engine, kind, text).answer
+    assert told is not None
+    return told
+
+
+def test_numbers_that_do_not_divide_are_worked_out(engine: Engine) -> None:
+    told = answer(engine, "ValueError", "hidden_size (1000) must be divisible by num_heads (12)")
+    assert told.form == "not-divisible"
+    assert told.says.startswith(
+        "hidden_size 1000 has to be a multiple of num_heads 12, and is none: 1000 = 83 × 12 + 4."
+    )
+    assert [step.do for step in told.steps] == [
+        "Set hidden_size to 996 or 1008.",
+        "Or keep it and set num_heads to 10.",
+    ]
+    assert "Raised in foolib/trainer.py:31 (build_trainer), called from ada/proj/train.py:184" in told.says
+
+
+@pytest.mark.parametrize(
+    ("written", "step"), [("cosin", "Write `cosine` in place of `cosin`."), ("qqq", "Choose one of them where `qqq`")]
+)
+def test_a_mistyped_choice_is_corrected_only_if_one_is_near(engine: Engine, written: str, step: str) -> None:
+    told = answer(engine, "ValueError", f"Unknown schedule '{written}'. Choose from ['cosine', 'linear', 'constant']")
+    assert told.steps[0].do.startswith(step)
+
+
+def test_a_message_without_an_entry_gets_sentence_steps_and_no_retry(engine: Engine) -> None:
+    said = verdict(engine, "RuntimeError", "checkpoint was saved with 16 ranks but the current run has 8 ranks")
+    assert said.root_cause is not None
+    assert said.root_cause.entry is None
+    assert said.answer is not None
+    assert said.answer.says.startswith("It was saved with 16 ranks, and this run has 8. Raised in foolib/trainer.py:31")
+    assert (said.answer.unknown, said.action.retry, said.action.advice) == (None, "no", "fix-first")
+
+
+def test_a_case_that_knows_the_message_goes_before_any_form(engine: Engine) -> None:
+    told = answer(engine, "TypeError", "build_trainer() got an unexpected keyword argument 'rope'")
+    assert (told.case, told.form) == ("unexpected-keyword", None)
+
+
+def test_a_wording_that_no_form_knows_keeps_the_general_answer(engine: Engine) -> None:
+    told = answer(engine, "ValueError", "Zwölf Boxkämpfer jagen Viktor")
+    assert (told.case, told.form) == ("library-refusal", None)
+
+
+def test_a_stored_answer_is_said_in_the_readers_language(engine: Engine) -> None:
+    said = verdict(engine, "NotImplementedError", "Packing is not supported with sliding windows")
+    chinese = localized(said, built_in_knowledge(), "zh")
+    assert chinese.answer is not None
+    assert chinese.answer.says.startswith("Packing 不能与 sliding windows 一起使用")
+    assert chinese.action.reason == "不先消除原因，同样的任务会再次失败。"
+
+
+def test_a_value_from_the_log_does_not_get_into_a_command(engine: Engine) -> None:
+    told = answer(engine, "RuntimeError", "fast sampler requires $(reboot) >= 0.3")
+    assert all("reboot" not in (step.run or "") for step in told.steps)
+
+
+FORM = """title: {{en: Ours, zh: 我们的}}
+purpose: Wordings of our own library.
+cases:
+  - id: ours
+    when: {{message: '^quota of (?P<who>\\w+) is used up'}}
+    says: {{en: 'The quota of {{who}} is used up.', zh: '{{who}} 的配额已用完。'}}
+    source: ours 1.0
+    example: 'RuntimeError: quota of ada is used up'
+    expect: '{expect}'
+"""
+
+
+def ours(folder: Path, expect: str) -> Path:
+    (folder / "_forms").mkdir()
+    (folder / "_forms" / "ours.yaml").write_text(FORM.format(expect=expect), encoding="utf-8")
+    return folder
+
+
+def test_a_folder_of_ones_own_adds_a_form_that_is_proved(tmp_path: Path) -> None:
+    folders = [BUILT_IN, ours(tmp_path, "The quota of ada is used up.")]
+    knowledge = load(folders)
+    assert checks.check(knowledge, folders, only=["_forms.ours"]).problems == []
+    told = answer(Engine(knowledge), "RuntimeError", "quota of eve is used up")
+    assert (told.form, told.says.split(" Raised")[0]) == ("ours", "The quota of eve is used up.")
+
+
+def test_a_form_that_says_something_else_of_its_example_is_refused(tmp_path: Path) -> None:
+    folders = [BUILT_IN, ours(tmp_path, "The quota of eve is used up.")]
+    found = checks.check(load(folders), folders, only=["_forms.ours"]).problems
+    assert found == ["_forms/ours.yaml:9: case ours: expect is not what it says: 'The quota of ada is used up.'"]
+
+
+def test_a_form_with_a_sign_is_refused(tmp_path: Path) -> None:
+    folder = ours(tmp_path, "x")
+    path = folder / "_forms" / "ours.yaml"
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("    when:", "    sign: 'quota'\n    when:"), encoding="utf-8"
+    )
+    with pytest.raises(KnowledgeError, match="a message form has neither sign nor exclude_hosts"):
+        load([BUILT_IN, folder])
