@@ -25,3 +25,9 @@ def test_old_files_go_and_nothing_half_written_stays(tmp_path: Path) -> None:
     names = {path.name for path in tmp_path.iterdir()}
     assert {"other-1.pickle", "patterns-39.hs"} <= names
     assert len(names) < 20
+
+
+def test_what_is_used_stays_however_much_is_written_beside_it(tmp_path: Path) -> None:
+    for number in range(40):
+        keep(tmp_path / f"patterns-{number}.hs", b"content")
+        assert read(tmp_path / "patterns-0.hs") == b"content"

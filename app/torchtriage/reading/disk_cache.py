@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_MOST_KEPT = 18  # files of one kind
+_MOST_KEPT = 18  # files of one kind: those that were used last
 
 
 def read(path: Path) -> bytes:
@@ -21,6 +21,8 @@ def read(path: Path) -> bytes:
         handle = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
         with open(handle, "rb") as file:
             _refuse_others(handle, path)
+            with suppress(OSError):  # of a folder that is only read
+                os.utime(handle)  # so that what is used stays, however much is written beside it
             return file.read()
 
 
@@ -68,8 +70,8 @@ def _write(folder: int, name: str, content: bytes) -> None:
 
 
 def _forget_old(folder: int, kind: str) -> None:
-    """Removes what older knowledge and versions left in the cache; the newest of each kind stay."""
+    """Removes what older knowledge and versions left in the cache; of each kind, those that were used last stay."""
     same_kind = [name for name in os.listdir(folder) if name.startswith(f"{kind}-")]
-    newest = sorted(same_kind, key=lambda name: os.stat(name, dir_fd=folder).st_mtime, reverse=True)
-    for name in newest[_MOST_KEPT:]:
+    last_used = sorted(same_kind, key=lambda name: os.stat(name, dir_fd=folder).st_mtime, reverse=True)
+    for name in last_used[_MOST_KEPT:]:
         os.unlink(name, dir_fd=folder)
