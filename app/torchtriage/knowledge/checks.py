@@ -118,9 +118,13 @@ def problems(knowledge: KnowledgeBase, folders: Sequence[Path] = (BUILT_IN,)) ->
 
 
 def refused(knowledge: KnowledgeBase, folders: Sequence[Path], cache: Path) -> list[str]:
-    """-> one sentence a pattern that can't be compiled, each beginning with file:line; what can is kept in `cache`."""
+    """-> one sentence a pattern that can't be compiled, each beginning with file:line; what can is kept in `cache`.
+
+    RE2 is asked about entries of other folders only: those that are shipped were checked when they were made.
+    """
     entries = list(knowledge.entries.values())
-    found = [problem for entry in entries for problem in _refused_by_re2(entry)]
+    own = [entry for entry in entries if _file(entry, folders) != BUILT_IN / entry.file]
+    found = [problem for entry in own for problem in _refused_by_re2(entry)]
     if not found:
         try:
             Patterns(knowledge, cache)
@@ -364,9 +368,14 @@ def _on_healthy(patterns: Patterns) -> Iterator[Problem]:
 def _told(problem: Problem, folders: Sequence[Path]) -> tuple[str, bool]:
     """-> a problem as a sentence that begins with file:line, and whether it is no more than a warning."""
     entry, place, text, lesser = problem
-    file = next((folder / entry.file for folder in reversed(folders) if (folder / entry.file).is_file()), None)
+    file = _file(entry, folders)
     line = line_of(file.read_bytes(), place) if file else 1
     return f"{entry.file}:{line}: {text}", lesser and (file is None or BUILT_IN not in file.parents)
+
+
+def _file(entry: Entry, folders: Sequence[Path]) -> Path | None:
+    """-> the entry's file, in the last of the folders that has one."""
+    return next((folder / entry.file for folder in reversed(folders) if (folder / entry.file).is_file()), None)
 
 
 def _sorted_by(told: tuple[str, bool]) -> tuple[str, int, str]:

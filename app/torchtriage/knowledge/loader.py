@@ -101,14 +101,21 @@ def _unknown_roles(path: Path, source: bytes, areas: VocabularyList) -> Iterator
 
 def _entry(path: Path, source: bytes, vocabulary: Vocabulary, problems: list[str]) -> Entry | None:
     """-> the entry of one file; what is wrong with it goes to `problems`."""
+    roles = () if problems else vocabulary.groups(AREA_ROLES).get(path.parent.name, ())
+    entry, wrong = _built(path, source, tuple(map(Role, roles)))
+    problems += wrong
+    return entry
+
+
+@lru_cache(maxsize=1024)
+def _built(path: Path, source: bytes, area_roles: tuple[Role, ...]) -> tuple[Entry | None, tuple[str, ...]]:
+    """-> the entry of one file, and what is wrong with it; kept for the next time that folders are read, as all of them
+    take a second and few change."""
+    problems: list[str] = []
     form = _form(EntryForm, path, source, problems)
-    if form is None:
-        return None
-    if form.id != f"{path.parent.name}.{path.stem}":
+    if form is not None and form.id != f"{path.parent.name}.{path.stem}":
         problems.append(f"{_name(path)}:1: the id {form.id!r} is not the file's path")
-        return None
-    known = vocabulary.groups(AREA_ROLES).get(form.area, ()) if not problems else ()
-    return form.build(_name(path), map(Role, known))
+    return form.build(_name(path), area_roles) if form and not problems else None, tuple(problems)
 
 
 def _form(kind: type[F], path: Path, source: bytes, problems: list[str]) -> F | None:
