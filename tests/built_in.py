@@ -11,24 +11,24 @@ import gc
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.engine import Engine
 from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
+from torchtriage.knowledge.cache import cache_folder, load, load_index
 from torchtriage.knowledge.symptom_search import SearchIndex
 
 
 @functools.cache
 def built_in_knowledge() -> KnowledgeBase:
-    return load([BUILT_IN])
+    return load([BUILT_IN], cache_folder())
 
 
 @functools.cache
 def built_in_engine() -> Engine:
-    made = Engine(built_in_knowledge())
+    made = Engine(built_in_knowledge(), cache_folder())
     gc.freeze()
     return made
 
 
 @functools.cache
 def built_in_index() -> SearchIndex:
-    made = SearchIndex(built_in_knowledge())
+    made = load_index(built_in_knowledge(), cache_folder())
     gc.freeze()
     return made

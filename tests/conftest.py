@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -39,6 +41,15 @@ hypothesis.settings.load_profile("untimed")
 KINDS = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]  # of databases
 # Tests of layers above the one that holds all SQL: what they do on SQLite they do on Postgres in the slow suite.
 ABOVE_SQL = [Path(__file__).parent / name for name in ("services", "web")]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One cache folder for all processes of a run and all that they start, which leave the user's own alone: what one
+    of them parsed or compiled, none does again."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # those have the folder of the process that started them
+        folder = tempfile.TemporaryDirectory(prefix="cache-")
+        config.add_cleanup(folder.cleanup)
+        os.environ["XDG_CACHE_HOME"] = folder.name
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses

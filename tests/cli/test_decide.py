@@ -21,8 +21,7 @@ CUT = text(steps(range(2)))
 
 
 @pytest.fixture(autouse=True)
-def own_surroundings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+def own_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRIAGE_POLICY_FILE", raising=False)
 
 

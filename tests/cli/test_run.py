@@ -44,12 +44,11 @@ sys.exit(7)
 
 
 @pytest.fixture
-def environment(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def environment(tmp_path: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRIAGE_", "TORCHTRIAGE_"))}
-    cache = str(tmp_path_factory.getbasetemp() / "cache")
     folder = tmp_path / "tmp"
     folder.mkdir()
-    return kept | {"XDG_CACHE_HOME": cache, "PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(folder)}
+    return kept | {"PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(folder)}
 
 
 class Runner:

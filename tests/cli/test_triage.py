@@ -15,12 +15,6 @@ FAILED = text(BANNER, steps([0]), traceback("KeyError: 'image'", prefix="[rank0]
 HEALTHY = text(BANNER, steps([0]), "training finished")
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    # One folder for all tests of this run: compiled once, and nothing of the user's is touched.
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 def write(path: Path, data: bytes) -> Path:
     if path.name.endswith(".tar.gz"):
         plain = write(path.parent / "run.log", data)

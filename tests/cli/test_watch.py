@@ -31,10 +31,9 @@ for step in range(100_000):
 
 
 @pytest.fixture
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRIAGE_", "TORCHTRIAGE_"))}
-    cache = str(tmp_path_factory.getbasetemp() / "cache")
-    return kept | {"XDG_CACHE_HOME": cache, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return kept | {"PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 @pytest.fixture
