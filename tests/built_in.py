@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import gc
+from pathlib import Path
 
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.engine import Engine
@@ -32,3 +33,8 @@ def built_in_index() -> SearchIndex:
     made = load_index(built_in_knowledge(), cache_folder())
     gc.freeze()
     return made
+
+
+def small_bases() -> Path:
+    """-> where the compiled patterns of a test's own few entries are kept: none may push out those of the built-in."""
+    return cache_folder() / "small"

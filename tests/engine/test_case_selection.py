@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.built_in import small_bases
 from tests.logs import text, traceback
 from torchtriage.domain.verdict import Answer
 from torchtriage.engine import Engine
@@ -58,7 +59,7 @@ def flux(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Answer]:
     folder: Path = tmp_path_factory.mktemp("knowledge")
     (folder / "flux").mkdir()
     (folder / "flux" / "lost.yaml").write_text(ENTRY, encoding="utf-8")
-    engine = Engine(load([folder]))
+    engine = Engine(load([folder]), small_bases())
 
     def answer(raised: str, prefix: str = "", function: str = "main", lang: str = "en") -> Answer:
         frames = (("/job/train.py", 30, function, "tube.drain()"),)
@@ -118,7 +119,7 @@ def test_chinese_that_is_missing_is_said_in_english(flux: Callable[..., Answer])
 def test_the_retry_is_the_cases(flux: Callable[..., Answer], tmp_path: Path) -> None:
     (tmp_path / "flux").mkdir()
     (tmp_path / "flux" / "lost.yaml").write_text(ENTRY, encoding="utf-8")
-    engine = Engine(load([tmp_path]))
+    engine = Engine(load([tmp_path]), small_bases())
     retries = [
         engine.triage(from_bytes(f"flux.Lost: {words}\n".encode())).action.retry for words in ("tube 7 of 12", "tube 7")
     ]
@@ -143,7 +144,7 @@ flux.Lost: tube 2 of 12
 def test_where_a_library_raised_is_not_said_of_what_a_rank_only_reports(tmp_path: Path, role: str) -> None:
     (tmp_path / "flux").mkdir()
     (tmp_path / "flux" / "lost.yaml").write_text(ENTRY.replace("owner: user\n", f"owner: user\n{role}\n"))
-    answer = Engine(load([tmp_path])).triage(from_bytes(LIBRARY.encode())).answer
+    answer = Engine(load([tmp_path]), small_bases()).triage(from_bytes(LIBRARY.encode())).answer
     assert answer is not None
     assert ("Raised inside torch/flux.py:9" in answer.says) is (not role)
 
@@ -163,7 +164,7 @@ def test_a_case_whose_sign_was_wrapped_speaks_by_its_conditions(tmp_path: Path) 
     own = ENTRY.replace(sign, torn + "\n    when: {words: '" + r"duct (?P<lost>\d+) of (?P<tubes>\d{2,})'}")
     (tmp_path / "flux").mkdir()
     (tmp_path / "flux" / "lost.yaml").write_text(own.replace("text: 'flux.Lost: pipe'", "text: 'flux.Lost: '"))
-    answer = Engine(load([tmp_path])).triage(from_bytes(b"flux.Lost: duct 3 of 12 was\n torn\n")).answer
+    answer = Engine(load([tmp_path]), small_bases()).triage(from_bytes(b"flux.Lost: duct 3 of 12 was\n torn\n")).answer
     assert answer is not None
     assert answer.says.startswith("Tube 3 of many (12) leaks.")
 
@@ -181,7 +182,7 @@ def test_a_case_does_not_speak_without_its_sign_by_what_any_failure_shows(tmp_pa
     own = ENTRY.replace(sign, torn).replace(says, "says: {en: 'A duct is torn.'}").replace("tube {lost}", "it")
     (tmp_path / "flux" / "lost.yaml").write_text(own.replace("flux close {lost}", "flux close"), encoding="utf-8")
     log = text(traceback("flux.Lost: pipe 4", (("/job/train.py", 30, "main", "tube.drain()"),)))
-    answer = Engine(load([tmp_path])).triage(from_bytes(log)).answer
+    answer = Engine(load([tmp_path]), small_bases()).triage(from_bytes(log)).answer
     assert answer is not None
     assert answer.case == "any"
 
@@ -191,7 +192,7 @@ def test_facts_are_those_of_the_exception_that_shows_the_sign(tmp_path: Path) ->
     (tmp_path / "flux" / "lost.yaml").write_text(ENTRY, encoding="utf-8")
     child = traceback("flux.Lost: pipe 4", (("/job/child.py", 5, "work", "pipe.fill()"),))
     parent = traceback("flux.Lost: tube 7", (("/job/train.py", 30, "main", "tube.drain()"),))
-    answer = Engine(load([tmp_path])).triage(from_bytes(text(child, "child 0 ended", parent))).answer
+    answer = Engine(load([tmp_path]), small_bases()).triage(from_bytes(text(child, "child 0 ended", parent))).answer
     assert answer is not None
     assert answer.says == "Tube 7 leaks. Raised at /job/train.py:30: `tube.drain()`."
 
@@ -200,7 +201,7 @@ def test_a_line_that_the_sentence_names_is_not_told_twice(tmp_path: Path) -> Non
     (tmp_path / "flux").mkdir()
     own = ENTRY.replace("'Tube {lost} of many ({tubes}) leaks.'", "'Tube {lost} leaks at /job/train.py:3{tubes}.'")
     (tmp_path / "flux" / "lost.yaml").write_text(own, encoding="utf-8")
-    engine = Engine(load([tmp_path]))
+    engine = Engine(load([tmp_path]), small_bases())
 
     def says(raised: str) -> str:
         answer = engine.triage(from_bytes(text(traceback(raised, (("/job/train.py", 310, "main", "go()"),))))).answer
@@ -215,7 +216,7 @@ def test_the_librarys_line_is_told_where_the_interpreter_stopped_there(tmp_path:
     (tmp_path / "flux").mkdir()
     own = ENTRY.replace("flux\\.Lost", "KeyError").replace("flux.Lost", "KeyError")
     (tmp_path / "flux" / "lost.yaml").write_text(own, encoding="utf-8")
-    engine = Engine(load([tmp_path]))
+    engine = Engine(load([tmp_path]), small_bases())
 
     def says(line: str) -> str:
         library = ("/opt/env/lib/python3.11/site-packages/tinyflux/core.py", 9, "drain", line)
@@ -238,7 +239,7 @@ def test_where_no_case_holds_the_title_goes_with_the_message(tmp_path: Path) -> 
     own = ENTRY[: ENTRY.index("  - id: any")]
     (tmp_path / "flux" / "lost.yaml").write_text(own, encoding="utf-8")
     log = text(traceback("flux.Lost: pipe 4", (("/job/train.py", 30, "main", "tube.drain()"),)))
-    answer = Engine(load([tmp_path])).triage(from_bytes(log)).answer
+    answer = Engine(load([tmp_path]), small_bases()).triage(from_bytes(log)).answer
     assert answer is not None
     assert answer.case is None
     assert answer.says.startswith("The flux was lost: pipe 4. The tube leaks.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.built_in import built_in_knowledge
+from tests.built_in import built_in_knowledge, small_bases
 from torchtriage.answer.failure_facts.fact_names import known_slots
 from torchtriage.knowledge.case_checks import is_fact
 from torchtriage.knowledge.checks import Report, check
@@ -66,7 +66,7 @@ def checked(folder: Path, *changes: tuple[str, str]) -> Report:
     path = folder / FILE
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    return check(load([folder]), [folder])
+    return check(load([folder]), [folder], small_bases())
 
 
 def line(text: str) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.built_in import small_bases
 from torchtriage.knowledge import BUILT_IN, checks
 from torchtriage.knowledge.checks import HEALTHY, check
 from torchtriage.knowledge.loader import load
@@ -26,7 +27,7 @@ def broken(folder: Path, old: str, new: str) -> list[str]:
     path = folder / FILE
     path.parent.mkdir(exist_ok=True)
     path.write_text(MODEL.replace(old, new, 1), encoding="utf-8")
-    report = check(load([folder]), [folder], only=["dataloader.shm-bus-error", "dataloader.copy"])
+    report = check(load([folder]), [folder], small_bases(), ["dataloader.shm-bus-error", "dataloader.copy"])
     return [*report.problems, *report.warnings]
 
 
@@ -90,7 +91,7 @@ def test_a_free_capture_in_a_command_is_told(sound: Path, free: str) -> None:
     path = sound / FILE
     path.write_text(MODEL.replace(old, new).replace("ls -lah /dev/shm | head", "kill {pid}"), encoding="utf-8")
     knowledge = load([sound])
-    problem, *others = of_model(check(knowledge, [sound], only=["dataloader.shm-bus-error"]).problems)
+    problem, *others = of_model(check(knowledge, [sound], small_bases(), ["dataloader.shm-bus-error"]).problems)
     assert problem.startswith(f"{FILE}:{line(old)}: the capture for a command is too broad")
     assert others == []
 
@@ -99,7 +100,7 @@ def test_too_few_examples_are_told(sound: Path) -> None:
     head, _, _ = MODEL.partition("examples:")  # those of cases count too, so only the near miss is wanting
     path = sound / FILE
     path.write_text(head + "examples:\n  match: ['RuntimeError: unable to write to file </torch_1_2>']\n", "utf-8")
-    report = check(load([sound]), [sound], only=["dataloader.shm-bus-error"])
+    report = check(load([sound]), [sound], small_bases(), ["dataloader.shm-bus-error"])
     found = of_model([*report.problems, *report.warnings])
     assert [told.partition(": ")[2] for told in found if "no example of this entry shows" not in told] == [
         "no near miss in examples.no_match: a message like it that means something else",
@@ -125,7 +126,7 @@ def test_each_example_is_read_once(sound: Path, monkeypatch: pytest.MonkeyPatch)
     entry = load([sound]).entries["dataloader.shm-bus-error"]
     of_cases = [example for case in entry.cases for example in (case.example, *case.other_examples)]
     assert set(entry.match_examples) & set(of_cases)
-    check(load([sound]), [sound], only=[entry.id])
+    check(load([sound]), [sound], small_bases(), [entry.id])
     assert len(set(read)) == len(read) > len(of_cases)
 
 

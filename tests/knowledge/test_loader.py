@@ -1,10 +1,13 @@
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from tests.built_in import small_bases
 from torchtriage.errors import KnowledgeError
-from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge import BUILT_IN, checks
 from torchtriage.knowledge.cache import load as load_cached
 from torchtriage.knowledge.loader import load
 
@@ -89,6 +92,34 @@ def test_a_pattern_that_no_engine_takes_is_refused_when_it_is_loaded(tmp_path: P
     line = broken.split("\n").index(f"    sign: '{pattern}'") + 1
     with pytest.raises(KnowledgeError, match=f"^dataloader/shm-bus-error.yaml:{line}: .*{told}"):
         load_cached([tmp_path / "kb"], tmp_path / "cache")
+
+
+def test_only_files_that_changed_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+
+    def noted(source: bytes, **options: Any) -> object:
+        read.append(source)
+        return parse(source, **options)
+
+    parse = yaml.load
+    monkeypatch.setattr(yaml, "load", noted)
+    write(tmp_path, "dataloader/shm-bus-error.yaml", MODEL)
+    write(tmp_path, "custom/old.yaml", NEW)
+    before = load([tmp_path])
+    read.clear()
+    assert load([tmp_path]) == before
+    write(tmp_path, "custom/old.yaml", NEW.replace("An old entry", "A renewed entry"))
+    assert load([tmp_path]).entries["custom.old"].title.en == "A renewed entry"
+    assert [b"A renewed entry" in source for source in read] == [True]
+
+
+def test_shipped_entries_are_not_proved_again_beside_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    proved: list[str] = []
+    monkeypatch.setattr(checks, "refused_by_re2", proved.append)
+    write(tmp_path / "kb", "custom/old.yaml", NEW)
+    load_cached([BUILT_IN, tmp_path / "kb"], small_bases())
+    assert {"first", "third"} <= set(proved)
+    assert len(proved) < 10
 
 
 OLD = """\
