@@ -96,6 +96,7 @@ def test_large_logs_leave_a_thread_to_the_others(url: str) -> None:
 
 def test_what_fails_is_tried_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torchtriage.queue.postgres_worker._AGAIN", 0)
+    monkeypatch.setattr("torchtriage.queue.postgres_worker._POLL", 0.2)
     tries: list[str] = []
     done = threading.Event()
 
@@ -158,7 +159,8 @@ def test_what_ends_while_the_database_is_away_is_told_later_and_not_done_twice()
 
 
 def test_a_job_that_was_given_out_and_never_arrived_is_given_back(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchtriage.queue.postgres_worker._LOOK", 0.2)
+    for name in ("_LOOK", "_POLL"):
+        monkeypatch.setattr(f"torchtriage.queue.postgres_worker.{name}", 0.2)
     worked: list[str] = []
     with working(url, worked.append), psycopg.connect(**postgres_address(url), autocommit=True) as lost:
         lose = (
