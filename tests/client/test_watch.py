@@ -137,6 +137,7 @@ def test_a_full_disk_costs_lines(bench: Bench) -> None:
             assert process.returncode == 0
 
 
+@pytest.mark.slow  # it waits the ten seconds
 def test_an_nvidia_smi_that_hangs_is_given_up(bench: Bench) -> None:
     with watched(bench, environment=program(bench.folder / "bin", "nvidia-smi", "trap '' TERM; sleep 600")) as process:
         lines = until(process, "more:")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import LiveServer
 
+pytestmark = pytest.mark.slow  # off the main path
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 
 
