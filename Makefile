@@ -23,13 +23,16 @@ demo: $(RUNTIME)  ## Start a service with a month of sample incidents on http://
 	@$(DEMO) $(BIN)/torchtriage demo --once --count 600
 	@exec $(DEMO) $(BIN)/torchtriage serve --port $(or $(PORT),8010)
 
+# Tests wait about as long as they compute, so four processes keep two cores busy.
+TOGETHER := -n 4 --dist loadfile --no-loadscope-reorder
+
 test: $(DEV)  ## Run the fast tests, on a real Postgres and a real browser too (ARGS="tests/web -k upload")
 	@$(BIN)/python -m scripts.test_needs
-	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m "not slow" $(ARGS)
+	@$(BIN)/pytest $(TOGETHER) -m "not slow" $(ARGS)
 
 test-slow: $(DEV)  ## Run the slow tests: every page in a browser, outages, floods of requests (ARGS as for test)
 	@$(BIN)/python -m scripts.test_needs
-	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m slow $(ARGS)
+	@$(BIN)/pytest $(TOGETHER) -m slow $(ARGS)
 
 check: $(DEV)  ## Check format, lint, types, layers and the knowledge base
 	$(BIN)/ruff format --check .
