@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from tests.storage import values
+from tests.storage.statements import counted_statements
 from torchtriage.domain.group import GroupChange, GroupFilter, GroupStatus
 from torchtriage.domain.incident import IncidentFilter
 from torchtriage.errors import NotFound
@@ -242,7 +243,7 @@ def test_verdicts_kept_together_are_grouped_as_one_by_one(database: Database) ->
             group_merging.merge(session, known, [other])
             change = GroupChange(status=GroupStatus.RESOLVED)
             groups.change(session, resolved, change, values.START + timedelta(seconds=10))
-        names = ("new", "known", "resolved", "new", "other", "resolved", "known", None, "new")
+        names = ("new", "known", "resolved", "new", "other", "resolved", "known", None, "new", "resolved", "resolved")
         with database.transaction() as session:
             found = []
             for at, name in enumerate(names, 5):
@@ -270,6 +271,20 @@ def test_verdicts_kept_together_are_grouped_as_one_by_one(database: Database) ->
             ]
 
     assert kept("a", together=True) == kept("b", together=False)
+
+
+@pytest.mark.parametrize("count", [1, 12])
+def test_a_group_that_many_join_is_written_once(database: Database, count: int) -> None:
+    with database.transaction() as session:
+        group = seen(session, "known")
+        found = [
+            verdicts.NewVerdict(values.added(session, str(at), at), values.verdict(), values.summary("v1:known"))
+            for at in range(count)
+        ]
+    with database.transaction() as session, counted_statements(database) as statements:
+        assert all(verdicts.save(session, found, values.START))
+        assert groups.read(session, group).count == count + 1
+    assert sum(statements[begin] for begin in statements if begin.startswith("UPDATE groups")) == 1
 
 
 def test_of_verdicts_kept_together_one_is_kept_for_each_incident_that_waits(database: Database) -> None:

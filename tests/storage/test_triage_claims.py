@@ -4,6 +4,7 @@ from datetime import timedelta
 from itertools import pairwise
 
 from tests.storage import values
+from tests.storage.statements import counted_statements
 from torchtriage.domain.incident import State
 from torchtriage.storage import incidents, triage_claims, verdicts
 from torchtriage.storage.database import Database
@@ -68,3 +69,15 @@ def test_a_clock_that_was_set_back_does_not_put_a_try_off(database: Database) ->
     assert due(database, 48 * HOUR) == []
     assert due(database, HOUR) == [incident]
     assert lose(database, incident, HOUR) == 4
+
+
+def test_those_claimed_together_are_written_at_once_whatever_was_lost_of_each(database: Database) -> None:
+    with database.transaction() as session:
+        claimed = [values.added(session, str(at)) for at in range(5)]
+    for _ in range(3):
+        assert lose(database, claimed[0], timedelta(0))
+    with database.transaction() as session, counted_statements(database) as statements:
+        found = triage_claims.claim(session, claimed, values.START + HOUR)
+    assert [found[incident].tries for incident in claimed] == [4, 1, 1, 1, 1]
+    assert sum(statements[begin] for begin in statements if begin.startswith("UPDATE incidents")) == 2
+    assert due(database, HOUR) == claimed[1:]  # what was lost so often waits longer

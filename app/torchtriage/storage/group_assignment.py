@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, cast
 
-from sqlalchemy import BindParameter, Float, Table, Text, Update, bindparam, case, func, null, select, update
+from sqlalchemy import Float, Integer, Table, Text, Update, bindparam, case, func, null, select, update
 from sqlalchemy.orm import Session
 
 from torchtriage.domain.access import Change
@@ -68,11 +68,13 @@ def join(session: Session, incidents: Sequence[NewMember]) -> list[int]:
         else:
             numbers.append(_make_for(session, one))
             known[one.fingerprint] = numbers[-1], None
-    # Groups are held in an order that is the same for everyone, and each gets its incidents in theirs.
-    more.sort(key=lambda joining: joining[0])
-    for costs, some in groupby(more, lambda joining: joining[1].summary.gpu_hours is not None):
-        connection.execute(_JOIN[costs], [_more(number, one) for number, one in some])
     resolved = {number: at for number, at in known.values() if at is not None}
+    # Groups are held in an order that is the same for everyone, and each gets its incidents in theirs, all at once.
+    more.sort(key=lambda joining: joining[0])
+    for number, joining in groupby(more, lambda joining: joining[0]):
+        members = [one for _, one in joining]
+        costs = any(one.summary.gpu_hours is not None for one in members)
+        connection.execute(_JOIN[costs], _more(number, members, resolved.get(number)))
     for number, one in more:
         if number in resolved and resolved[number] < one.seen:
             del resolved[number]  # it is open from here on
@@ -88,16 +90,20 @@ def _make_for(session: Session, one: NewMember) -> int:
     return create_group(session, [one.fingerprint], one.summary, one.seen, origin)
 
 
-def _more(number: int, one: NewMember) -> dict[str, Any]:
-    summary = one.summary
+def _more(number: int, members: Sequence[NewMember], resolved: datetime | None) -> dict[str, Any]:
+    """-> what members, of which there are some, bring to their group, which was resolved then, if it was."""
+    latest = max(reversed(members), key=lambda one: one.seen)  # of several, the one that came last
     return {
         "of": number,
-        "seen": one.seen,
-        "its_title": summary.title,
-        "its_signature": summary.signature,
-        "its_entry": summary.entry,
-        "its_outcome": summary.outcome,
-        "its_hours": summary.gpu_hours,
+        "more": len(members),
+        "first": min(one.seen for one in members),
+        "last": latest.seen,
+        "back": next((one.seen for one in members if resolved is not None and resolved < one.seen), latest.seen),
+        "its_title": latest.summary.title,
+        "its_signature": latest.summary.signature,
+        "its_entry": latest.summary.entry,
+        "its_outcome": latest.summary.outcome,
+        "its_hours": sum(one.summary.gpu_hours or 0 for one in members),
     }
 
 
@@ -166,18 +172,18 @@ def create_group(
 
 
 def _joining(costs: bool) -> Update:
-    """-> what one more incident, with or without a known cost, changes of its group."""
-    seen: BindParameter[datetime] = bindparam("seen", type_=_GROUPS.c.last_seen.type)
+    """-> what more incidents, with or without a known cost, change of their group."""
+    first, last, back = (bindparam(name, type_=_GROUPS.c.last_seen.type) for name in ("first", "last", "back"))
     group = _GROUPS.c
-    latest = seen >= group.last_seen
-    regressed = (group.status == GroupStatus.RESOLVED) & (group.resolved_at < seen)
+    latest = last >= group.last_seen
+    regressed = (group.status == GroupStatus.RESOLVED) & (group.resolved_at < last)
     changes: dict[str, Any] = {
-        "count": group.count + 1,
+        "count": group.count + bindparam("more", type_=Integer),
         "status": case((regressed, GroupStatus.OPEN), else_=group.status),
-        "regressed_at": case((regressed, seen), else_=group.regressed_at),
+        "regressed_at": case((regressed, back), else_=group.regressed_at),
         "muted_until": case((regressed, null()), else_=group.muted_until),
-        "first_seen": case((seen < group.first_seen, seen), else_=group.first_seen),
-        "last_seen": case((latest, seen), else_=group.last_seen),
+        "first_seen": case((first < group.first_seen, first), else_=group.first_seen),
+        "last_seen": case((latest, last), else_=group.last_seen),
     }
     for name in ("title", "signature", "entry", "outcome"):
         changes[name] = case((latest, bindparam(f"its_{name}", type_=Text)), else_=group[name])

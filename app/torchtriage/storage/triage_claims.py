@@ -15,7 +15,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import cast as cast_to
 
-from sqlalchemy import BindParameter, Table, Text, bindparam, cast, column, exists, func, or_, select, table, update
+from sqlalchemy import (
+    BindParameter,
+    Table,
+    Text,
+    bindparam,
+    cast,
+    column,
+    exists,
+    func,
+    null,
+    or_,
+    select,
+    table,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from torchtriage.domain.incident import Job, State, StoredFile, StoredLog
@@ -39,7 +53,12 @@ _CLAIMED = (
     .order_by(_INCIDENTS.c.number)  # held in an order that is the same for everyone
     .with_for_update()
 )
-_CLAIM = update(_INCIDENTS).where(_INCIDENTS.c.number == bindparam("of"))
+_CLAIM = (
+    update(_INCIDENTS)
+    .where(_INCIDENTS.c.number.in_(_THESE))
+    .values(state=State.TRIAGING, tries=_INCIDENTS.c.tries + 1, next_try=null())
+)
+_PUT_OFF = update(_INCIDENTS).where(_INCIDENTS.c.number == bindparam("of"))
 _FILES = (
     select(_OF_LOGS.c.incident_number, _OF_LOGS.c.name, _OF_LOGS.c.sha256, _OF_LOGS.c.bytes, _OF_LOGS.c.lines)
     .where(_OF_LOGS.c.incident_number.in_(_THESE))
@@ -97,18 +116,9 @@ def claim(session: Session, incident_ids: Sequence[str], now: datetime) -> dict[
     ready = [row for row in rows if row.next_try is None or not now < row.next_try <= now + _LONGEST]
     if not ready:
         return {}
-    connection.execute(
-        _CLAIM,
-        [
-            {
-                "of": row.number,
-                "state": State.TRIAGING,
-                "tries": row.tries + 1,
-                "next_try": _after_loss(row.tries + 1, now),
-            }
-            for row in ready
-        ],
-    )
+    connection.execute(_CLAIM, {"numbers": [row.number for row in ready]})
+    if lost := [row for row in ready if row.tries + 1 >= _AT_ONCE]:
+        connection.execute(_PUT_OFF, [{"of": row.number, "next_try": _after_loss(row.tries + 1, now)} for row in lost])
     files: dict[int, list[StoredFile]] = {row.number: [] for row in ready}
     for number, *file in connection.execute(_FILES, {"numbers": list(files)}):
         files[number].append(StoredFile(*file))
