@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import pytest
 from tests import postgres as servers
 from tests.postgres import PostgresServer
 from torchtriage.queue.postgres_queue import PostgresQueue
+from torchtriage.queue.postgres_worker import Places
 from torchtriage.storage.database import Database, postgres_address
 from torchtriage.storage.schema_upgrade import upgrade
 
@@ -92,6 +94,36 @@ def test_large_logs_leave_a_thread_to_the_others(url: str) -> None:
         put(url, queue, "small")
         assert done.wait(PATIENCE)
         held.set()
+
+
+def test_who_only_keeps_what_was_found_leaves_the_place_to_another(url: str) -> None:
+    found, kept = threading.Semaphore(0), threading.Event()
+
+    def work(known: str) -> None:
+        queue.release(known)
+        found.release()
+        kept.wait(PATIENCE)
+
+    with working(url, work) as queue:
+        put(url, queue, *map(str, range(6)))
+        for _ in range(6):  # on two places
+            assert found.acquire(timeout=PATIENCE)
+        kept.set()
+        until_empty(url)
+
+
+def test_places_are_filled_several_at_once() -> None:
+    async def fill() -> list[int]:
+        places = Places(8)
+        taken = [await places.take()]
+        more = asyncio.ensure_future(places.take())
+        for _ in range(4):
+            assert not more.done()
+            places.give(1)
+            await asyncio.sleep(0)  # its turn, if it wants one
+        return [*taken, await more]
+
+    assert asyncio.run(fill()) == [8, 4]
 
 
 def test_what_fails_is_tried_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,6 +107,20 @@ def test_the_first_waits_until_half_of_those_that_are_coming_are_there() -> None
     assert desk.batches == [[0, 1, 2]]
 
 
+def test_the_first_can_wait_for_all_that_are_coming() -> None:
+    desk = Desk()
+    desk.go_on.set()
+    together = GroupCommit[int, int](patience=60, share=1)
+    with ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(together.coming())
+        futures = [together.put(item, desk.work) for item in range(2)]
+        assert not desk.begun.wait(0.2)
+        futures.append(together.put(2, desk.work))
+        assert [future.result(timeout=30) for future in futures] == [0, 10, 20]
+    assert desk.batches == [[0, 1, 2]]
+
+
 def test_nobody_waits_for_those_that_do_not_come() -> None:
     desk = Desk()
     desk.go_on.set()

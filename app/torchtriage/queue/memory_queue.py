@@ -39,6 +39,9 @@ class MemoryQueue:
     def start(self) -> None:
         """It works from the first id on."""
 
+    def release(self, incident_id: str) -> None:
+        """Does nothing: a place here is a thread, which the work has until it ends."""
+
     def is_dead(self) -> bool:
         """-> False: what breaks in a thread of a pool ends no more than its own work."""
         return False

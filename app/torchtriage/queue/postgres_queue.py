@@ -46,7 +46,7 @@ class PostgresQueue:
         self._jobs = procrastinate.App(connector=procrastinate.SyncPsycopgConnector())  # never opened: see `put`
         self._working = (address, work, threads, beat)
         self._answers = CompletionEvents(ended)
-        self._running: tuple[threading.Thread, asyncio.AbstractEventLoop, Worker] | None = None
+        self._running: tuple[threading.Thread, Worker] | None = None
 
     def put(self, session: Session, waiting: Sequence[tuple[str, int]]) -> None:
         """Once the session's transaction is committed, the ids are in the queue, each with the bytes of its log.
@@ -73,11 +73,11 @@ class PostgresQueue:
 
     def start(self) -> None:
         """Begins to work the queue, in threads of this process."""
-        started: Future[tuple[asyncio.AbstractEventLoop, Worker]] = Future()
+        started: Future[Worker] = Future()
 
         async def run() -> None:
             worker = Worker(*self._working)
-            started.set_result((asyncio.get_running_loop(), worker))
+            started.set_result(worker)
             await worker.run()
 
         def live() -> None:
@@ -89,7 +89,13 @@ class PostgresQueue:
         # A daemon, as a database that stands still may never let it end: see `stop`.
         thread = threading.Thread(target=live, name="queue", daemon=True)
         thread.start()
-        self._running = (thread, *started.result())
+        self._running = thread, started.result()
+
+    def release(self, incident_id: str) -> None:
+        """Called by the work on this id, which only has to keep what it found: its place is another's from here on."""
+        if self._running is not None:
+            with suppress(RuntimeError):  # it is dead
+                self._running[1].release(incident_id)
 
     def is_dead(self) -> bool:
         """-> whether nothing works it here though it was started and nobody stopped it."""
@@ -98,9 +104,9 @@ class PostgresQueue:
     def stop(self) -> None:
         """Lets what is being worked on end; the rest is left to others, and what does not end in time as well."""
         if self._running is not None:
-            thread, loop, worker = self._running
+            thread, worker = self._running
             with suppress(RuntimeError):  # it is dead
-                loop.call_soon_threadsafe(worker.begin_to_stop)
+                worker.begin_to_stop()
             thread.join(_ENDING)
             if thread.is_alive():
                 log.warning("the queue did not stop within %d seconds; its jobs go to other processes", _ENDING)

@@ -32,6 +32,7 @@ _FORGOTTEN = 3600  # seconds without one after which a process is struck off the
 _LOOK = 10  # seconds between two looks for jobs that nobody has in hand
 _POLL = 5  # seconds between two looks for new jobs, of which notifications tell sooner
 _SOON, _AGAIN = 1, 5  # seconds before a lost database is tried again, the first time and later; and a job that failed
+_GATHERING = 0.05  # seconds in which jobs end that are deleted together
 _CONNECTIONS = 4  # besides the one that listens
 _FREE = 10  # seconds to wait for one of them
 _ADOPT = """
@@ -52,8 +53,29 @@ _HELD = "SELECT id FROM procrastinate_jobs WHERE status = 'doing' AND worker_id 
 _DONE = "DELETE FROM procrastinate_jobs WHERE status = 'doing' AND id = ANY(%(ids)s::bigint[])"
 
 
+class Places:
+    """How many jobs of one queue are in hand at a time."""
+
+    def __init__(self, count: int) -> None:
+        self._count = self._free = count
+        self._some = asyncio.Event()
+
+    async def take(self) -> int:
+        """-> all that are free, once half of them are: one statement then fills several, while the jobs of the other
+        half keep the engines busy."""
+        while 2 * self._free < self._count:
+            self._some.clear()
+            await self._some.wait()
+        taken, self._free = self._free, 0
+        return taken
+
+    def give(self, places: int) -> None:
+        self._free += places
+        self._some.set()
+
+
 class Worker:
-    """Everything but `begin_to_stop` belongs to one event loop."""
+    """Everything but `begin_to_stop` and `release` belongs to one event loop."""
 
     def __init__(
         self, address: dict[str, Any], work: Callable[[str], None], threads: int, beat: Callable[[], None]
@@ -61,14 +83,14 @@ class Worker:
         """`work` raises where an id must be tried again. `beat` is called for as long as all is well."""
         logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # what it warns of is told here, once
         self._address, self._work, self._beat = address, work, beat
-        self._free = {
-            SMALL_LOGS: asyncio.Semaphore(threads),
-            LARGE_LOGS: asyncio.Semaphore(places_of_large(threads)),
-        }
+        self._loop = asyncio.get_running_loop()
+        self._places = {SMALL_LOGS: Places(threads), LARGE_LOGS: Places(places_of_large(threads))}
+        self._held: dict[str, Places] = {}  # by the incident; two jobs about one have one place
         self._news = {queue: asyncio.Event() for queue in _QUEUES}
-        self._threads = ThreadPoolExecutor(2 * threads, thread_name_prefix="triage")
+        # Twice as many as have a place can keep what they found: where the database is slow, no more are taken.
+        self._threads = ThreadPoolExecutor(4 * threads, thread_name_prefix="triage")
         self._stopping = asyncio.Event()
-        self._under_way: dict[int, asyncio.Task[bool]] = {}  # by the job's id
+        self._under_way: dict[int, asyncio.Future[bool]] = {}  # by the job's id
         self._ended: dict[int, bool] = {}  # whether it must be tried again, until the database knows
         self._some_ended = asyncio.Event()
         self._number: int | None = None  # under which the database knows this process
@@ -89,7 +111,11 @@ class Worker:
 
     def begin_to_stop(self) -> None:
         """Takes nothing new."""
-        self._stopping.set()
+        self._loop.call_soon_threadsafe(self._stopping.set)
+
+    def release(self, incident_id: str) -> None:
+        """Lets another have the place of this one, whose work goes on."""
+        self._loop.call_soon_threadsafe(self._release, incident_id)
 
     async def _round(self) -> None:
         """Works with connections of its own until it is to stop; raises what the database fails with."""
@@ -136,36 +162,33 @@ class Worker:
             await asyncio.sleep(_HEARTBEAT)
 
     async def _take(self, app: procrastinate.App, number: int, queue: str) -> None:
-        free, news = self._free[queue], self._news[queue]
+        places, news = self._places[queue], self._news[queue]
         while True:
-            await free.acquire()
-            places = 1
-            while not free.locked():
-                await free.acquire()
-                places += 1
+            free = await places.take()
             news.clear()
             jobs = []
             try:
-                jobs = await app.connector.execute_query_all_async(_TAKE, queue=queue, worker=number, most=places)
+                jobs = await app.connector.execute_query_all_async(_TAKE, queue=queue, worker=number, most=free)
             finally:
-                for _ in range(places - len(jobs)):
-                    free.release()
+                places.give(free - len(jobs))
             for job in jobs:
-                self._begin(job["id"], str(job["args"]["incident"]), free)
+                self._begin(job["id"], str(job["args"]["incident"]), places)
             if not jobs:
                 await _within(_POLL, news.wait())
 
     async def _told(self, *, channel: str, notification: Any) -> None:
         self._news[channel.rpartition("#")[2]].set()  # the channel ends with the queue's name
 
-    def _begin(self, job_id: int, incident_id: str, free: asyncio.Semaphore) -> None:
-        task = self._under_way[job_id] = asyncio.ensure_future(self._do(incident_id))
-        task.add_done_callback(partial(self._end, job_id, free))
+    def _begin(self, job_id: int, incident_id: str, places: Places) -> None:
+        self._release(incident_id)
+        self._held[incident_id] = places
+        done = self._under_way[job_id] = self._loop.run_in_executor(self._threads, self._do, incident_id)
+        done.add_done_callback(partial(self._end, job_id, incident_id))
 
-    async def _do(self, incident_id: str) -> bool:
+    def _do(self, incident_id: str) -> bool:
         """-> whether it must be tried again."""
         try:
-            await asyncio.get_running_loop().run_in_executor(self._threads, self._work, incident_id)
+            self._work(incident_id)
         except TriageError as error:
             log.warning("incident %s is tried again: %s", incident_id, error.message)
             return True
@@ -174,16 +197,21 @@ class Worker:
             return True
         return False
 
-    def _end(self, job_id: int, free: asyncio.Semaphore, task: asyncio.Task[bool]) -> None:
-        free.release()
+    def _release(self, incident_id: str) -> None:
+        if places := self._held.pop(incident_id, None):
+            places.give(1)
+
+    def _end(self, job_id: int, incident_id: str, done: asyncio.Future[bool]) -> None:
+        self._release(incident_id)
         del self._under_way[job_id]
-        self._ended[job_id] = task.cancelled() or task.result()
+        self._ended[job_id] = done.cancelled() or done.result()
         self._some_ended.set()
 
     async def _tell_ends(self, app: procrastinate.App) -> None:
         while True:
             await self._tell(app)
             await self._some_ended.wait()
+            await asyncio.sleep(_GATHERING)
             self._some_ended.clear()
 
     async def _tell(self, app: procrastinate.App) -> None:

@@ -40,6 +40,7 @@ from torchtriage.storage.verdicts import NewVerdict
 log = logging.getLogger(__name__)
 _PATIENCE = 10  # seconds that triages under way have when the service is asked to stop
 _GATHERING = 0.1  # seconds that a verdict waits for those of other triages under way, to be kept with them
+_CLAIMING = 0.02  # seconds that a triage about to begin waits for others that are, to be claimed with them
 _SILENT = 30  # seconds without a heartbeat of the queue's
 
 
@@ -56,6 +57,10 @@ class Queue(Protocol):
 
     def start(self) -> None:
         """Begins to work it."""
+        ...
+
+    def release(self, incident_id: str) -> None:
+        """Called by the work on this id where all that is left is to keep what it found: another can begin."""
         ...
 
     def is_dead(self) -> bool:
@@ -87,7 +92,7 @@ class Service:
     counters: Counters = field(default_factory=Counters)
     upload_commits: GroupCommit[UploadedLog, Accepted] = field(default_factory=GroupCommit)
     uploads: UploadCounter = field(default_factory=UploadCounter)
-    claim_commits: GroupCommit[str, Claimed | None] = field(default_factory=GroupCommit)
+    claim_commits: GroupCommit[str, Claimed | None] = field(default_factory=lambda: GroupCommit(_CLAIMING, 1))
     verdict_commits: GroupCommit[NewVerdict, bool] = field(default_factory=lambda: GroupCommit(_GATHERING))
     heartbeats: Heartbeats = field(default_factory=Heartbeats)
     settled: threading.Event = field(default_factory=threading.Event)
@@ -123,9 +128,12 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     heartbeats = Heartbeats()
     queue = _queue(settings, database, lambda incident_id: work(holder[0], incident_id), heartbeats)
     known_folders = KnowledgeFolders(folders, knowledge)
+    # For half of those under way where they have a thread until it is kept: the others keep the engines busy meanwhile.
+    verdict_commits = GroupCommit[NewVerdict, bool](_GATHERING, 0.5 if database.is_sqlite else 1)
     service = Service(
-        settings, database, blobs, knowledge, known_folders, triager, queue, channels, policy, heartbeats=heartbeats
-    )
+        settings, database, blobs, knowledge, known_folders, triager, queue, channels, policy, heartbeats=heartbeats,
+        verdict_commits=verdict_commits,
+    )  # fmt: skip
     service.counters.registry.register(heartbeats)
     holder.append(service)
     with database.reading() as session:

@@ -40,7 +40,8 @@ def triage_incident(service: Service, incident_id: str) -> None:
     Raises StorageUnavailable and Interrupted where it must be tried again later.
     """
     service.uploads.wait_until_few(_LONGEST_WAIT)
-    claimed = service.claim_commits.put(incident_id, partial(_claim, service)).result()
+    with service.claim_commits.coming():
+        claimed = service.claim_commits.put(incident_id, partial(_claim, service)).result()
     if claimed is None:
         return
     if claimed.tries > triage_claims.MOST_TRIES:
@@ -74,6 +75,7 @@ def _triage(service: Service, incident_id: str, claimed: Claimed) -> None:
         log.exception("incident %s: the triage failed", incident_id)
         _fail(service, incident_id, f"the triage failed: {type(error).__name__}: {error}")
     else:
+        service.queue.release(incident_id)
         _save(service, incident_id, claimed, triaged, time.monotonic() - began)
 
 

@@ -33,10 +33,10 @@ class _Waiting(Generic[Item, Result]):
 class GroupCommit(Generic[Item, Result]):
     """Hand items in from any thread: what comes while some of them are written is written next, all at once."""
 
-    def __init__(self, patience: float = 0) -> None:
-        """`patience` is for how many seconds the first item waits at most, until half of those that are `coming` are
-        there."""
-        self._patience = patience
+    def __init__(self, patience: float = 0, share: float = 0.5) -> None:
+        """`patience` is for how many seconds the first item waits at most, until this share of those that are `coming`
+        are there."""
+        self._patience, self._share = patience, share
         self._coming = 0
         self._waiting: list[_Waiting[Item, Result]] = []
         self._adding = threading.Condition()
@@ -100,8 +100,7 @@ class GroupCommit(Generic[Item, Result]):
     def _do_all(self, work: Work[Item, Result]) -> None:
         with self._adding:
             if self._patience:
-                # For half of them, so that who makes the others goes on meanwhile.
-                self._adding.wait_for(lambda: 2 * len(self._waiting) >= self._coming, self._patience)
+                self._adding.wait_for(lambda: len(self._waiting) >= self._share * self._coming, self._patience)
             batch, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
         if len(batch) == 1:
             return  # fails, if it does, where it is asked for
