@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.reading.redaction.secret_patterns import CELL, KEY_ENDS
+from torchtriage.reading.redaction.begun import DIGITS, Begun, Span
+from torchtriage.reading.redaction.secret_patterns import KEY_ENDS
+from torchtriage.reading.redaction.secret_tables import Table
 from torchtriage.reading.redaction.secret_values import drawn_by_lot, is_chosen, is_secret
 
-_Span = tuple[int, int, str]
 _PATIENCE = 1000  # lines without a part of the body, after which it is over
 _MOST = 16  # bodies at once
-_DIGITS = bytes.maketrans(b"0123456789", b"0000000000")  # times and ranks differ from line to line
 _ENDS = lazy_regex(KEY_ENDS.encode())
 _BEGIN = b"-----BEGIN "
 # A line of a body, and whether nothing stands behind it.
@@ -24,40 +24,25 @@ _BODY = lazy_regex(rb"[ \t\"'|>*#]{0,40}([A-Za-z0-9+/]+={0,3})((?:\\+[nr])*[\"',
 _RUN = lazy_regex(rb"[A-Za-z0-9+/=]{24,}")
 _LAST_RUN = lazy_regex(rb"([A-Za-z0-9+/]{60,80}={0,2})((?:\\+n)?[\"',]{0,3})$")
 _FULL = 40  # characters of a line of a key's body; the last one is shorter
-_NAME = 60  # bytes of a column's name that are looked at
-_CELL = lazy_regex(CELL.encode())
 _LONGEST_MAPPING = 100  # lines
 _LAST_NAME = lazy_regex(rb"[\"']?[A-Za-z]+[\"']?:[ \t\r]*\Z")
 _MEMBER = lazy_regex(rb"[ \t-]*[\"']?[\w.-]{1,80}[\"']?:[ \t]+[\"']?([^\s\"',]{8,4000})[\"',]*[ \t\r]*$")
 _FIRST_QUOTE = lazy_regex(rb"[^\"'\n]*(?=[\"'])")
 _WRAPPED = lazy_regex(rb"([\"'])([^\"'\n]{6,400})\1[,)}\]]")
-_DRAWN = b"\xe2\x94"  # so begin the lines that tables are drawn with
 _NO_VALUE = lazy_regex(rb"[A-Za-z_]\w*=[^=]|[^A-Za-z0-9]+\Z")  # an assignment, a line that is drawn
 _OUT = lazy_regex(rb"Out\[0+\]:\Z")  # before what a notebook answers, its digits as zeros
-
-
-class _Begun:
-    """What was begun. `left`: lines after which it is over. `prefix`: what its lines begin with, its digits as zeros."""
-
-    __slots__ = ("left", "prefix")
-    left: int
-    prefix: bytes
-
-    def part(self, line: bytes, plain: bytes) -> Sequence[_Span]:
-        """-> what a line holds of it. `plain`: the line, its digits as zeros."""
-        raise NotImplementedError
 
 
 class Following:
     """What was begun and has not ended. True while there is something."""
 
     def __init__(self) -> None:
-        self._begun: dict[bytes, _Begun] = {}
+        self._begun: dict[bytes, Begun] = {}
 
     def __bool__(self) -> bool:
         return bool(self._begun)
 
-    def spans(self, data: bytes, begins: list[tuple[int, str]]) -> Iterator[_Span]:
+    def spans(self, data: bytes, begins: list[tuple[int, str]]) -> Iterator[Span]:
         """Yields (first byte, byte after, kind) of what is secret in `data`. `begins`: where something begins, up to the byte
         after its sign, and what; what goes on beyond `data` is found in what comes next."""
         waiting = iter(begins)
@@ -74,22 +59,25 @@ class Following:
             if self._begun:
                 for start, after, kind in self._part(line):
                     yield at + start, at + after, kind
+            opened = ""
             while begin is not None and begin[0] <= end + 1:
                 if begin[1] == "key":
                     yield from self._key(data, at, begin[0], end)
-                else:
-                    self._open(_OPENED[begin[1]](line))
+                elif begin[1] != opened:  # a table's header has one name or more
+                    opened = begin[1]
+                    for begun in _OPENED[begin[1]](line):
+                        self._open(begun)
                 begin = next(waiting, None)
             at = end + 1
 
-    def _open(self, begun: _Begun) -> None:
+    def _open(self, begun: Begun) -> None:
         if begun.left:
             self._begun.pop(begun.prefix, None)
             self._begun[begun.prefix] = begun
             if len(self._begun) > _MOST:
                 del self._begun[next(iter(self._begun))]
 
-    def _key(self, data: bytes, line: int, at: int, end: int) -> Iterator[_Span]:
+    def _key(self, data: bytes, line: int, at: int, end: int) -> Iterator[Span]:
         """Yields what stands of a key in the line of its begin; opens its body where it does not end there."""
         dashes = data.find(b"-----", at, end)
         ends = dashes >= 0 and _ENDS.match(data, dashes, end) is not None
@@ -97,12 +85,12 @@ class Following:
         if runs:
             yield (at, dashes, "private-key") if ends else (runs[0].start(), runs[-1].end(), "private-key")
         if not ends:
-            self._open(_Key(data[line : data.rfind(_BEGIN, line, at)].translate(_DIGITS)))
+            self._open(_Key(data[line : data.rfind(_BEGIN, line, at)].translate(DIGITS)))
 
-    def _part(self, line: bytes) -> Sequence[_Span]:
+    def _part(self, line: bytes) -> Sequence[Span]:
         """-> what a line holds of what was begun, of which it forgets what has ended."""
-        plain = line.translate(_DIGITS)
-        found: Sequence[_Span] = ()
+        plain = line.translate(DIGITS)
+        found: Sequence[Span] = ()
         over = []
         for prefix, begun in self._begun.items():
             begun.left -= 1
@@ -115,7 +103,7 @@ class Following:
         return found
 
 
-class _Key(_Begun):
+class _Key(Begun):
     """The body of a private key."""
 
     __slots__ = ("_full",)
@@ -124,7 +112,7 @@ class _Key(_Begun):
         self.prefix, self.left = prefix, _PATIENCE
         self._full = False  # a whole line of it was seen, so that a shorter one may be its last
 
-    def part(self, line: bytes, plain: bytes) -> Sequence[_Span]:
+    def part(self, line: bytes, plain: bytes) -> Sequence[Span]:
         mine = plain.startswith(self.prefix)
         if mine and b"-----END " in line and _ENDS.search(line):
             self.left = 0
@@ -145,7 +133,7 @@ class _Key(_Begun):
         return ((run.start(1), run.end(1), "private-key"),)
 
 
-class _Block(_Begun):
+class _Block(Begun):
     """A block of YAML, which stands deeper than its name."""
 
     __slots__ = ()
@@ -154,10 +142,10 @@ class _Block(_Begun):
         name = line.rfind(b":")
         name = max(line.rfind(b" ", 0, name), line.rfind(b"\t", 0, name), line.rfind(b'"', 0, name)) + 1
         before = line[:name]  # a dash of a list being blank
-        self.prefix = (before[:-2] + b"  " if before.endswith(b"- ") else before).translate(_DIGITS)
+        self.prefix = (before[:-2] + b"  " if before.endswith(b"- ") else before).translate(DIGITS)
         self.left = 20
 
-    def part(self, line: bytes, plain: bytes) -> Sequence[_Span]:
+    def part(self, line: bytes, plain: bytes) -> Sequence[Span]:
         mine = plain.startswith(self.prefix)
         rest = line[len(self.prefix) :] if mine else b""
         if not rest[:1].isspace():
@@ -171,18 +159,18 @@ class _Block(_Begun):
         return ((start, start + len(value), "secret"),)
 
 
-class _Mapping(_Begun):
+class _Mapping(Begun):
     """A block of YAML whose values are secrets whatever their names: they stand deeper than the block's own name."""
 
     __slots__ = ("_doubt",)
 
     def __init__(self, line: bytes, doubt: int) -> None:
         name = _LAST_NAME.search(line)
-        self.prefix = line[: name.start() if name else 0].translate(_DIGITS)
+        self.prefix = line[: name.start() if name else 0].translate(DIGITS)
         self._doubt = doubt
         self.left = _LONGEST_MAPPING if name else 0
 
-    def part(self, line: bytes, plain: bytes) -> Sequence[_Span]:
+    def part(self, line: bytes, plain: bytes) -> Sequence[Span]:
         if not plain.startswith(self.prefix):
             if not self.prefix.strip() and line.strip():
                 self.left = 0  # less deep
@@ -197,17 +185,17 @@ class _Mapping(_Begun):
         return ((found.start(1), found.end(1), "secret"),)
 
 
-class _Label(_Begun):
+class _Label(Begun):
     """A name with nothing more on its line: its value is the one word of the next, or the last behind what begins both
     lines; or the next line begins with it in quotes, where a printer of objects wrapped its text."""
 
     __slots__ = ("_doubt", "_line")
 
     def __init__(self, line: bytes, doubt: int = 1) -> None:
-        self._line = self.prefix = line.translate(_DIGITS)
+        self._line = self.prefix = line.translate(DIGITS)
         self._doubt, self.left = doubt, 0 if b"</" in line else 3
 
-    def part(self, line: bytes, plain: bytes) -> Sequence[_Span]:
+    def part(self, line: bytes, plain: bytes) -> Sequence[Span]:
         if self._line.startswith(plain.rstrip()):
             return ()  # blank behind what begins both
         quote = _FIRST_QUOTE.match(line)
@@ -242,58 +230,20 @@ def _is_deeper(line: bytes, above: bytes) -> bool:
     return len(line) - len(line.lstrip()) > len(above) - len(above.lstrip())
 
 
-class _Table(_Begun):
-    """The columns of a table whose names tell of secrets."""
-
-    __slots__ = ("_columns", "_count", "_parted")
-
-    def __init__(self, line: bytes) -> None:
-        self._parted = max(b",;\t|", key=line.count).to_bytes(1, "big")
-        if _DRAWN in line:
-            line, self._parted = _with_bars(line), b"|"
-        cells = line.split(self._parted)
-        self._count = len(cells)
-        names = cells if self._count > 1 else []
-        self._columns = [
-            (at, 1 if found[1] else 2)
-            for at, cell in enumerate(names)
-            if b"=" not in cell and (found := _CELL.search(cell[-_NAME:].rstrip()))
-        ]
-        self.prefix = line.translate(_DIGITS)
-        self.left = 20 if self._columns else 0
-
-    def part(self, line: bytes, plain: bytes) -> Sequence[_Span]:
-        cells = (_with_bars(line) if _DRAWN in line else line).split(self._parted, self._count)
-        if len(cells) != self._count:
-            return ()
-        self.left = 20
-        spans = []
-        for column, doubt in self._columns:
-            value = cells[column].strip(b" \r\"'")
-            if is_secret(value, doubt, False) or (doubt == 1 and is_chosen(value)):
-                start = line.index(value, sum(map(len, cells[:column])) + column)
-                spans.append((start, start + len(value), "secret"))
-        return spans
+def _last_cell(line: bytes, doubt: int) -> list[Begun]:
+    """-> what a name begins that ends its line: a table, or a value that stands alone below. Where only blanks part what
+    may be a header's cells, either."""
+    table = Table(line)
+    return [table] if table.left and not table.aligned else [table, _Label(line, doubt)]
 
 
-def _with_bars(line: bytes) -> bytes:
-    """-> the line, of the same length, with bars in the place of a table's upright lines."""
-    return line.replace(b"\xe2\x94\x83", b"  |").replace(b"\xe2\x94\x82", b"  |")
-
-
-def _last_cell(line: bytes, doubt: int) -> _Begun:
-    """-> what a name begins that ends its line: a table, or a value that stands alone below."""
-    table = _Table(line)
-    return table if table.left else _Label(line, doubt)
-
-
-_OPENED: dict[str, Callable[[bytes], _Begun]] = {
-    "block": _Block,
-    "label": _Label,
-    "label of lot": lambda line: _Label(line, 2),
-    "table": _Table,
+_OPENED: dict[str, Callable[[bytes], list[Begun]]] = {
+    "block": lambda line: [_Block(line)],
+    "label": lambda line: [_Label(line)],
+    "label of lot": lambda line: [_Label(line, 2)],
+    "table": lambda line: [Table(line)],
     "last cell": lambda line: _last_cell(line, 2),
     "last cell of passwords": lambda line: _last_cell(line, 1),
-    "mapping": lambda line: _Mapping(line, 2),
-    "manifest": lambda line: _Mapping(line, 3),
+    "mapping": lambda line: [_Mapping(line, 2)],
+    "manifest": lambda line: [_Mapping(line, 3)],
 }

@@ -6,6 +6,7 @@ read to its end. What goes on over lines, a private key or a block of YAML, is f
 
 from __future__ import annotations
 
+import binascii
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
@@ -34,12 +35,14 @@ from torchtriage.reading.redaction.secret_patterns import (
     Named,
 )
 from torchtriage.reading.redaction.secret_values import (
+    Begins,
     at_once,
     behind_name,
     drawn_by_lot,
     end_of,
     end_of_line,
     is_chosen,
+    is_chosen_in_prose,
     is_digest,
     is_open,
     is_option,
@@ -204,54 +207,59 @@ class _Behind(_Rule):
         begun = self._value(data, at)
         if begun is None:
             return None
-        start, quote, least_doubt = begun
+        start, quote = begun.start, begun.quote
+        if named.reach == "chosen" and named.assigned:
+            end = end_of(data, start, quote)
+            return (start, end, named.kind) if is_chosen(data[start:end]) else None
         if named.reach != "value":
             return _REACHES[named.reach](data, start, quote, named.kind)
         end = end_of(data, start, quote)
         if named.assigned and _is_other(data, at, start, end, quote):
             return None
-        if end - start < named.least or not self._believes(data, at, (start, end), quote, least_doubt):
+        if end - start < named.least or not self._believes(data, at, begun, data[start:end]):
             return (start, end - _LONG, "") if end - start > _LONG else None
         if named.doubt >= 2 and (named.assigned or named.apart) and is_open(data, start):
             return None
         if named.apart and is_digest(data, start, end):
             return None
         if named.assigned and quote:
-            end = _end_of_list(data, start, end, quote, max(named.doubt, least_doubt))
+            end = _end_of_list(data, start, end, quote, max(named.doubt, begun.doubt))
         return start, end, named.kind
 
-    def _value(self, data: bytes, at: int) -> tuple[int, bytes, int] | None:
-        """-> where the value begins of the match that ends at `at`, the quote before it, and the least doubt about it."""
+    def _value(self, data: bytes, at: int) -> Begins | None:
+        """-> where the value begins of the match that ends at `at`."""
         named = self._named
         if named.doubt >= 2:
             start = at - named.least
             if named.doubt == 4:
                 start = value_start(data, start)
-            return start, quote_before(data, start), 0
+            return Begins(start, quote_before(data, start))
         if not named.assigned:
-            return (at, b"", 0) if named.reach in _FROM_THERE else (*at_once(data, at), 0)
+            return Begins(at, b"") if named.reach in _FROM_THERE else Begins(*at_once(data, at))
         found = behind_name(data, at - 1)
-        if found and named.verb and not data[at - 1 : found[0]].strip(_BLANKS_AND_QUOTES):
+        if found and named.verb and not data[at - 1 : found.start].strip(_BLANKS_AND_QUOTES):
             return found if is_option(data, at - 1) else None
         return found
 
-    def _believes(self, data: bytes, at: int, span: tuple[int, int], quote: bytes, least_doubt: int) -> bool:
+    def _believes(self, data: bytes, at: int, begins: Begins, value: bytes) -> bool:
         """-> whether the value that stands there is a secret."""
         named = self._named
-        value = data[slice(*span)]
-        doubt = max(named.doubt, least_doubt)
-        if is_secret(value, doubt, bool(quote)):
+        quoted = bool(begins.quote)
+        doubt = max(named.doubt, begins.doubt)
+        if is_secret(value, doubt, quoted):
             return True
-        in_prose = least_doubt > named.doubt == 0
-        if (in_prose or (doubt == 1 and _is_for_people(named.kind, value))) and is_chosen(value):
-            return True
-        if in_prose and quote and is_secret(value, 6, True):
+        weaker = begins.doubt > named.doubt == 0  # the name would be believed, if a sign stood between
+        if weaker or (doubt == 1 and _is_for_people(named.kind, value)):
+            in_prose = named.verb or (begins.prose and not quoted)
+            if (is_chosen_in_prose if in_prose else is_chosen)(value):
+                return True
+        if weaker and quoted and is_secret(value, 6, True):
             return True
         return doubt == 1 and named.assigned and may_be_chosen(data, at - 1, value)
 
     def begun_at(self, data: bytes, at: int) -> str:
         opens = _OPENS.match(data, at - 1) if self._opens else None
-        if opens is None or (self._named.verb and opens["cell"] is not None):
+        if opens is None or (self._named.verb and opens["cell"] is not None and not opens["cell"].strip(b" \r")):
             return ""
         return _opened_by(opens, self._named.kind)
 
@@ -291,10 +299,12 @@ class _Unlisted(_Rule):
         end = at if data[at - 1 : at].isalnum() else at - 1
         begin = _word_start(data, end)
         word = data[begin:end]
-        found = _UNLISTED.search(word) if b"_" in word or b"-" in word else None
-        if found is None or word.startswith(_NO_TOKEN) or not is_scattered(found[1]):
+        if word.startswith(_NO_TOKEN):
             return None
-        return begin + found.start(), end, "token"
+        found = _UNLISTED.search(word) if b"_" in word or b"-" in word else None
+        if found and is_scattered(found[1]):
+            return begin + found.start(), end, "token"
+        return _unnamed(data, begin, end)
 
 
 class _Begins(_Rule):
@@ -324,7 +334,12 @@ _BECOMES = lazy_regex(rb"(\\{0,15}[\"']) -> (\\{0,15}[\"'])")
 _NAMES = lazy_regex(rb"\\{0,15}[\"'][ \t]?:")
 _MASKED = lazy_regex(rb"[xX*.]+|0+|[-_]+")  # put in the place of a token
 _UNLISTED = lazy_regex(UNLISTED_WHOLE.encode())
-_NO_TOKEN = (b"_Z", b"sha")  # so begin the names of C++ functions, and digests
+_NO_TOKEN = (b"_Z", b"sha", b"AAAA")  # so begin the names of C++ functions, digests, and public keys
+_OF_BASE64 = (ascii_letters + digits + "+/_-").encode()
+_BASE64 = lazy_regex(rb"[A-Za-z0-9+/_-]{1,120}={0,2}")
+_LONGEST_UNNAMED = 100  # bytes; what is longer is data
+_IN_A_PATH = (b"/", b"\\", b"%", b".")
+_LENGTHS_OF_BASE64 = (40, 43, 64, 86)  # of what has 30, 32, 48 and 64 bytes
 _TO_ITS_END = lazy_regex(rb"[^\s\"'<>`]{0,600}")
 _USER = lazy_regex(rb"([^\s/:@]*)(?::([^\s]*))?@")
 _PORT = lazy_regex(rb"\d{1,5}(?:[/?#]|$)")
@@ -335,12 +350,16 @@ _OPENS = lazy_regex(OPENS.encode(), re.MULTILINE)
 _OPENING = lazy_regex(OPENING.encode(), re.MULTILINE)
 _MARK = b"[redacted:"
 _LOGIN = lazy_regex(rb"[A-Za-z][\w.-]{0,40}:([^\s:@/\"'<>]{6,60})\Z")
+_COMMAND = 240  # bytes before a value in which its user may be named
+_OF_A_USER = lazy_regex(
+    rb"(?<!sudo)[ \"']-(?:[uUlD]|-?(?:[a-z]{1,12}-)?(?:user(?:name)?|login|account|bind-?dn|principal))[\"',= ]|[ \"']login[\"', ]"
+)
 _NO_NAME = lazy_regex(rb"[^A-Z!#$%^&*+]*[A-Z!#$%^&*+]")
 _TO_HOST = lazy_regex(rb"[^\s\"'<>/?]{1,200}")
 _WORD_BEFORE = lazy_regex(
     rb"(?:\[[0-9;]{0,12}m)?([^\s\"'`/*#;(\[]{6,120})[\"'`]? (?:is|as) (?:the|your|my|our) [\w ]{5,12}\Z"
 )
-_PIPED = lazy_regex(rb"\\{0,3}[\"']?[ \t]*\|([^\n]{0,200})")
+_PIPED = lazy_regex(rb"[.:!?]*\\{0,3}[\"']?(?:[ \t]*\||\n[^\n+]{0,60}\++[ ])([^\n]{0,200})")
 _ASKS_FOR_A_PASSWORD = lazy_regex(rb"-stdin\b|sudo (?:-\w+ )*-\w*S|passwd|kinit|cryptsetup|wg pubkey")
 _MAY_ASK_FOR_ONE = lazy_regex(rb"stdin\b|login")
 _IN_PERCENT = lazy_regex(rb"((?:[^\s%\"'<>&]|%(?!40|2[fF])){1,200})%40")
@@ -412,7 +431,16 @@ def _quoted(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
 
 def _chosen(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     end = end_of(data, start, quote)
-    return (start, end, kind) if is_chosen(data[start:end]) else None
+    return (start, end, kind) if is_chosen_in_prose(data[start:end]) else None
+
+
+def _beside(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
+    end = end_of(data, start, quote)
+    value = data[start:end]
+    if not (is_chosen(value) or is_secret(value, 3, False)):
+        return None
+    line = max(data.rfind(b"\n", max(0, start - _COMMAND), start) + 1, start - _COMMAND, 0)
+    return (start, end, kind) if _OF_A_USER.search(data, line, min(len(data), end + 100)) else None
 
 
 def _login(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
@@ -459,6 +487,7 @@ _REACHES = {
     "login": _login,
     "address": _address,
     "before": _before,
+    "beside": _beside,
     "quoted": _quoted,
     "chosen": _chosen,
     "attached": _attached,
@@ -480,6 +509,34 @@ def _is_other(data: bytes, name: int, start: int, end: int, quote: bytes) -> boo
 def _random(value: bytes) -> bool:
     """-> whether a part of the value that is too long for a word looks drawn by lot."""
     return any(len(part) >= 12 and drawn_by_lot(part) for part in re.split(rb"[-_.$]", value))
+
+
+def _unnamed(data: bytes, begin: int, end: int) -> _Span | None:
+    """-> a word that stands alone and is so long and so drawn by lot that only a secret or an id is, and no name before it
+    tells of an id."""
+    begin = begin - len(data[max(0, begin - _LONGEST_UNNAMED) : begin]) + len(
+        data[max(0, begin - _LONGEST_UNNAMED) : begin].rstrip(_OF_BASE64)
+    )
+    found = _BASE64.match(data, begin)
+    word = found[0] if found else b""
+    if found is None or begin + len(word) < end or not (word.isalnum() or len(word.rstrip(b"=")) in _LENGTHS_OF_BASE64):
+        return None
+    if data[begin - 1 : begin] in (b"", b"\n") and data[begin + len(word) : begin + len(word) + 1] in (b"", b"\r", b"\n"):
+        return None  # a line of data
+    if not 32 <= len(word) <= _LONGEST_UNNAMED or word.startswith(_NO_TOKEN) or not is_scattered(word):
+        return None
+    if data[begin - 1 : begin] in _IN_A_PATH or is_open(data, begin) or _holds_text(word):
+        return None
+    return begin, begin + len(word), "token"
+
+
+def _holds_text(word: bytes) -> bool:
+    """-> whether it is the base64 of a text, which redaction has looked at."""
+    try:
+        text = binascii.a2b_base64(word.rstrip(b"=") + b"==")
+    except binascii.Error:
+        return False
+    return text.isascii() and text[:16].decode().isprintable()
 
 
 def _word_start(data: bytes, at: int) -> int:

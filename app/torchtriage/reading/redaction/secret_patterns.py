@@ -170,7 +170,7 @@ FORMS = (
 
 # What Hyperscan takes for what parts a name from its value, and a value that is drawn by lot; `secret_values` looks closer.
 _MARKS = r"(?:[^\w\n]|quot;|#x27;|#3[49];)*"  # quotes, escaped or not, and whatever else is no letter
-_SIGN = r"(?:[=:>|,(]|\.{3} |%3[ad]|\xef\xbc[\x9a\x9d]|\xe4\xb8\xba|\xe6\x98\xaf|u4e3a|u662f|#(?:61|58);|\xe2\x94[\x82\x83])"
+_SIGN = r"(?:[=:>|,(]|\.{3} |%3[ad]|\xef\xbc[\x9a\x9d]|\xe4\xb8\xba|\xe6\x98\xaf|u4e3a|u662f|#(?:61|58);|\xe2\x94[\x82\x83]|\xe2\x95\x91)"
 # It begins with what is no letter, so that `tokens_per_second` costs Hyperscan nothing.
 _PARTED = (
     rf"(?:{_SIGN}|[^\w\n=:]+(?:(?:quot;|#x27;|#3[49];|[0-9;]*m|2[27])[^\w\n=:]*)?{_SIGN}"
@@ -256,6 +256,12 @@ def _in_json(*names: str) -> str:
     return f"(?:{'|'.join([*names, *escaped])})"
 
 
+_OTHER_LANGUAGES = (
+    _in_json("contraseña", "パスワード", "비밀번호", "암호", "пароль", "Пароль", "hasło", "şifre", "lösenord", "κωδικός πρόσβασης", "mật khẩu")
+    + "|mots? de passe|kennwort|senha|wachtwoord|salasana|adgangskode|heslo"
+)
+
+
 def _wide(*names: str) -> list[str]:
     """-> the names in letters of full width, small and capital."""
     every = [cased for name in names for cased in (name, name.title(), name.upper())]
@@ -269,7 +275,7 @@ NAMED = (
     Named("token", _TOKEN, "auth_token=", 1, assigned=True),
     Named("token", "token", "TOKEN=", 2, 10, assigned=True),
     Named("credentials", r"credentials?|creds?|[\"'_;]auth|_auth_?token|dockerconfigjson|dockercfg", '"auth": ', 2, 12, assigned=True),
-    Named("password", r"[a-z0-9][_-](?:cred(?:ential)?s?|login)", "SVC_CRED=", reach="chosen", assigned=True),
+    Named("password", r"[a-z0-9][_.-](?:cred(?:ential)?s?|login)", "SVC_CRED=", reach="chosen", assigned=True),
     Named("token", r"x-[a-z-]{1,30}-(?:api|auth|key|token|secret|team)", "X-JFrog-Art-Api: ", 2, 16, assigned=True),
     Named("token", r"(?i)(?:^|[^\w-])x-(?:api|auth|access|app)-(?:key|token|secret)[\"']?: ?", "X-Api-Key: ", 0, 6),
     Named("password", r"passw(?:or)?d[_.-][a-z0-9]{2,12}", "password_mysql: ", reach="chosen", assigned=True),
@@ -309,8 +315,7 @@ NAMED = (
     # The word in other languages.
     Named(
         "password",
-        _in_json("contraseña", "パスワード", "비밀번호", "암호", "пароль", "Пароль", "hasło", "şifre", "lösenord", "κωδικός πρόσβασης", "mật khẩu")
-        + "|mots? de passe|kennwort|senha|wachtwoord|salasana|adgangskode|heslo",
+        _OTHER_LANGUAGES,
         "contraseña: ",
         1,
         assigned=True,
@@ -329,6 +334,13 @@ NAMED = (
         "password",
         rf"(?i)(?:name|id|key){_MARKS}[\w.-]*(?:passw(?:or)?d|passphrase|_pass|psk|_pw|pwd){_MARKS}(?:\n[^\n]*[^\w\n])?[a-z_]{{0,20}}value{_MARKS}[=:]",
         '"name": "DB_PASSWORD", "value": ',
+    ),
+    Named(
+        "password",
+        r"(?i)(?:<|&lt;)[a-z][^<>\n]{0,80}[ ](?:type|name|id|key)=(?:[\\\"']|&quot;|&#x27;){0,6}[\w.:-]{0,30}(?:passw(?:or)?d|passphrase|pwd|secret|token|api_?key)[\w.-]{0,12}"
+        r"(?:[\\\"']|&quot;|&#x27;){0,6}[ ][^<>\n]{0,80}value=",
+        '<input type="password" id="p" value=',
+        1,
     ),
     Named("password", rf"(?i)passw(?:or)?d{_VALUE_BELOW}", "<name>db.password</name>\n<value>"),
     Named("secret", rf"(?i)(?:secret|key|token){_VALUE_BELOW}", "<name>db.secret</name>\n<value>", 1, 8),
@@ -399,7 +411,7 @@ NAMED = (
     Named("secret", rf"(?i)(?:{_TELLS})[^\w\n](?:[^\n]{{0,40}}[^A-Za-z0-9\n])?", "the token that was sent to the server: ", 4, 16, apart=True),
     Named(
         "secret",
-        r"(?i)(?:api[ _-]?key|secret|password|access[ _-]?key|(?:access|auth|api|hub|hf)[ _-]?token|(?:jwt|hmac|munge|psk|keytab|cipher|skpath)[ \w]{0,12} key)s?"
+        r"(?i)(?:api[ _-]?key|secret|password|access[ _-]?key|(?:access|auth|api|hub|hf)[ _-]?token|(?:jwt|hmac|munge|psk|keytab|cipher|skpath|shared|encryption|signing|session|private|master|secret)[ \w:]{0,12} key)s?"
         r"[^\w\n](?:[^\n]{0,50}[^0-9a-f\n])?",
         "API key must have 40 characters, yours has 38: ",
         5,
@@ -417,7 +429,7 @@ NAMED = (
     Named("password", r"(?i)(?:one-time|temporary|initial|generated|default|sudo|with|using|and|the|your|wrong) (?:password|passphrase) ", "one-time password ", 2, 8),
     Named("secret", r"(?i)(?:totp|otp|mfa)[ _-]?(?:seed|secret|key) ", "TOTP seed ", 2, 16),
     Named("password", r"(?:bindpw|rootbindpw|rootpw)[ \t]", "bindpw ", 1, 6),
-    Named("password", r"snmp[\w-]* community ", "snmp-server community ", 1),
+    Named("password", r"(?:snmp[\w-]*|r[ow])[ ]?community6? ", "snmp-server community ", 1),
     Named("api-key", r"(?i)api key provided:", "Incorrect API key provided: ", 1),
     # What is asked of a server, and what is answered.
     Named("authorization", r"(?:proxy-)?authorization", "Authorization: ", assigned=True, reach="header"),
@@ -436,7 +448,7 @@ NAMED = (
     # Whatever the command: an option of one letter, and what nobody would make up.
     Named("secret", rf"[ \t\"']-(?:[kpsPKT]|-key)(?:=|{_NEXT})", "obsutil config -k=", 3, 20),
     Named("password", rf"(?:docker|podman|skopeo|helm|nerdctl|crane|oras|az|oc)[\w -]*login{_OPTIONS}-p{_NEXT}", "docker login -u ann -p "),
-    Named("password", rf"(?:sshpass|7z\w?|rar){_OPTIONS}-p", "sshpass -p", reach="attached"),
+    Named("password", rf"(?:sshpass|7z\w?|rar){_OPTIONS}-h?p", "sshpass -p", reach="attached"),
     Named("password", rf"openssl [\w-]+{_OPTIONS}-[kK]{_NEXT}|snmp[a-z]+{_OPTIONS}-[cAX]{_NEXT}", "openssl enc -k "),
     Named("token", rf"curl{_OPTIONS}-u{_NEXT}", "curl -u ", 2, 20),
     Named("password", rf"redis-cli{_OPTIONS}-a{_NEXT}", "redis-cli -h cache -a "),
@@ -460,7 +472,7 @@ NAMED = (
     Named("password", rf"{APART}AUTH[\"']? (?:[\"']?default[\"']? )?", "AUTH ", 1, 6),
     # A user's name and a password before a host, without a scheme.
     Named("password", r"[^\s:@/\"'<>]@[a-z0-9][a-z0-9-]{0,60}\.[a-z0-9.-]{1,80}:\d", "ann:", reach="address"),
-    Named("password", r"(?i)(?:ftp|sqlplus|[ei]mpdp|prox(?:y|ies)|:thin)[\"']?[ :=][^\n|;&@]{0,80}[:/][^\s@\"'<>/]{1,80}@[a-z0-9]", "sftp bob:", reach="login"),
+    Named("password", r"(?i)(?:ftp|sqlplus|[ei]mpdp|prox(?:y|ies)|:thin)[\"']?[ :=][^\n|;&@]{0,80}[:/][^\s@\"'<>/]{1,80}@/{0,2}[a-z0-9]", "sftp bob:", reach="login"),
     Named("password", rf"{APART}lftp{_OPTIONS}-u {{0,3}}[^\s,]+,", "lftp -u ann,"),
     Named("secret", r"Secret(?:Str|Bytes)\(", "SecretStr("),
     Named("password", rf"(?i){APART}(?:set(?:env|x)?|env|arg) (?:-\w+ )?[\w.]*(?:passw(?:or)?d|passphrase|_pass|_pwd?|_psk|token|secret|_key) ", "set -x PGPASSWORD ", 1),
@@ -474,7 +486,7 @@ NAMED = (
         0,
         4,
     ),
-    Named("password", r"(?i)(?:log|sign)(?:ged)?[ -]?in(?: ?(?:in)?to \S{1,60}| at \S{1,60})?(?: with| as| using|:)? [\w.@-]{1,60} ?[:/] ?", "Log in as ann:", reach="chosen"),
+    Named("password", r"(?i)(?:log|sign)(?:ged)?[ -]?in(?: ?(?:in)?to \S{1,60}| at \S{1,60})?(?: with| as| using|:)? [\w.@-]{3,60} ?[:/] ?", "Log in as ann:", reach="chosen"),
     Named(
         "password",
         r"(?i)(?:basic auth|credentials|登录|(?:id|user(?:name)?|login|account|账号|账户|用户名) ?[/(] ?(?:pw|pwd|pass(?:word|wd)?|密码|口令))\)?"
@@ -486,6 +498,7 @@ NAMED = (
     Named("password", r"-pass(?:in|out)?[\"' ,=]{1,4}pass:", "openssl -passin pass:"),
     Named("password", rf"rclone{_NEXT}[\"']?obscure{_NEXT}", "rclone obscure "),
     Named("password", rf"{APART}echo (?:-n )?", "echo ", 0, 4, reach="piped"),
+    Named("password", rf"(?i)pass(?:word|phrase|wd)?[\w-]{{0,20}}{_QUOTE}?[=: ,]{{1,3}}{_QUOTE}?(?:/bin/)?echo (?:-n )?", "--password-command 'echo ", 0, 4),
     Named("password", r"(?:sudo -\w*S|(?:^|[^h])passw(?:or)?d|kinit|[-_]stdin|cryptsetup|ssh-add|secrets? |\bread -\w*s)[^\n]{0,80}(?:<|&lt;){3} ?", "kinit ann <<< ", 0, 4),
     Named("password", r"[\w.*-]:(?:5432|5433|6432|\*):[\w*-]{1,60}:[\w.@-]{1,60}:", "db1:5432:runs:ann:", 0, 4),
     Named("password", r"(?:<|&lt;)\(echo (?:-n )?", "sshpass -f <(echo ", 6, 6),
@@ -516,7 +529,8 @@ NAMED = (
     Named("password", r"(?:BasicAuth|DigestAuth|[.](?:login|(?:Sts)?Auth))\([^,()\n]+,", "auth = HTTPBasicAuth('ann', '", reach="quoted"),
     Named("password", r"(?:auth|creds?|credentials|login)[\"']? ?[=:] ?[(\[]{1,2}[^,()\[\]\n]{1,80},", "auth=('ann', '", reach="quoted"),
     Named("password", rf"(?i)(?:login|sign_?in|auth|authenticate|bind|\w(?:pw|passw(?:or)?d|cred)\w*)\({_QUOTE}[^()\"'\n]{{1,80}}{_QUOTE}, ?", "ldapLogin('ann', '", reach="chosen"),
-    Named("password", r"[ \t]-(?:u|-user(?:name)?)[ =]?[A-Za-z][\w.@-]{0,60} -[pP] ", "ncftpput -u ann -p ", reach="chosen"),
+    # An option of one letter, or of a short word, in a command that names a user, too.
+    Named("password", rf"[ \t\"']-(?:[pPwWkKaAXs]|-?(?:pw|pass|secret|key))(?:=|{_NEXT})", "ncftpput -u ann -p ", reach="beside"),
     Named("password", r"(?:auth|token)[\"']?[=:] ?[\"']?(?:root|admin|user):", "token='root:", 2, 8),
     Named("password", r"(?:auth|token)[\"']?[=:] ?[\"']?(?:root|admin|user):", "token=root:", reach="chosen"),
     Named("password", r"(?i)_(?:auth|basic|login|userpass|credentials?)[\"']?(?:=|: ?)[\"']?[\w.@-]{1,40}[/:]", "NEO4J_AUTH=neo4j/", 6, 3),
@@ -544,9 +558,12 @@ LABEL = r"(?i)(?:passw(?:or)?d|passphrase|api[ _-]?key|(?:access|auth|api|login)
 DECODES = r"(?i)(?:passw(?:or)?d|secret|token|key)[^\n]{0,80}base64 (?:-d|--decode)[ \t\r\"')]{0,4}$"
 # Behind a name with nothing more on its line: of a block of YAML, of a value on the next line, of a table's column.
 OPENS = (
-    r"[\"']?(?:(?P<cell>[,;\t]|[ ]{0,40}(?:[|]|\xe2\x94[\x82\x83])|[ \r]{0,2}$)"
+    r"[\"']?(?:(?P<cell>[,;\t]|[ ]{0,40}(?:[|&]|!!|\xe2\x94[\x82\x83]|\xe2\x95\x91)|</t[hd]>|[ ]{2,60}[^\s]|[ \r]{0,2}$)"
     r"|[ \t]{0,4}(?:[:=>]|\xef\xbc\x9a)[ \t]{0,4}(?:!!?\w+[ ])?(?P<block>[|>][-+]?\d?)?[ \t\r]{0,4}$)"
 )
 # The names of that kind which Hyperscan otherwise finds only with a value drawn by lot behind them.
 OPENING = rf"(?i)(?:token|[a-z0-9][_-](?:key|pat)|dockercfg|dockerconfigjson){OPENS}"
-CELL = rf"(?i)(?:({_PASSWORD})|{_SECRET}|{_KEY}|token)[\"' \r]*\Z"
+CELL = (
+    rf"(?i)(?:({_PASSWORD}|{APART}pass|[_.-]pass|密码|密碼|口令|{_OTHER_LANGUAGES})|{_SECRET}|{_KEY}|[\w]token|token|[_-]pat"
+    r"|密钥|秘钥|私钥|金鑰|令牌|凭证)[\"'`* \r]*\Z"
+)

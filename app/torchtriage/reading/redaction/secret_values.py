@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from string import ascii_lowercase, ascii_uppercase, digits
+from typing import NamedTuple
 
 from torchtriage.lazy_regex import lazy_regex
 
@@ -14,7 +15,7 @@ _LONGEST = 16 << 10  # bytes of a value that are looked at
 
 # Between a name and its value stand colours, spelled in whichever way, blanks, and characters that nobody sees.
 _COLOUR = rb"(?:\x1b|\\x1b|\\u001[bB]|\\033|\\e|\^\[|#033)\[[0-9;]{0,12}m"
-_GAP = rb"(?:" + _COLOUR + rb"|\xe2\x80[\x8b-\x8d]|\xef\xbb\xbf|\xe2\x81\xa0|[ \t]){0,60}"
+_GAP = rb"(?:" + _COLOUR + rb"|\xe2\x80[\x8b-\x8d]|\xef\xbb\xbf|\xe2\x81\xa0|\xe3\x80\x80|\xc2\xa0|[ \t]){0,60}"
 _QUOTE = rb"(?:\\{0,15}(?:\"{3}|'{3}|[\"'`])|&quot;|&#(?:x27|3[49]);|%2[27]|\xe2\x80[\x98-\x9d]|\xe3\x80[\x8c-\x91])"
 # What parts them: a sign, in a web address or HTML spelled otherwise, a word of Chinese, tags, a type; or a table's line.
 _BECAME = "(?:已)?(?:重置|设置|修改|更改|更新|改|设)?".encode()  # before the word of Chinese
@@ -23,21 +24,21 @@ _IS = (
     rb"|%3[AaDd]|\xef\xbc[\x9a\x9d]|&#(?:61|58);|"
     + _BECAME
     + rb"(?:\xe4\xb8\xba|\xe6\x98\xaf)(?:\xef\xbc\x9a|:)?|\xef\xbc\x88[^\n\xef:]{1,60}\xef\xbc\x89(?:\xef\xbc\x9a|:)|\xe3\x80\x91|(?:\\{1,8}u[0-9a-f]{4}){1,3}\\{1,8}u4e3a|\\{1,8}u(?:ff1[ad]|4e3a|662f|3011|003[aAdD])|,(?=[ \t]?b?[\"'])"
-    rb"|(?P<comma>,)|(?:</?[A-Za-z]{1,8}>){1,3})"
+    rb"|(?P<comma>,)|(?:</?[A-Za-z]{1,8}(?:[ ][^<>\n]{1,80})?>[ \t\r\n]{0,40}){1,4})"
 )
 _CLOSES = (
     rb"(?:" + _QUOTE + rb"?(?:\[?\d{0,3}\])?\)?|\*\*|[ \t]\[[^\]\n]{0,24}\]|[ \t]?\([^()\n:]{1,24}\))"
 )  # what a name may stand in, or a prompt's default
 _OPENS = (
-    rb"(?:(?:Some|Ok|Secret[A-Za-z]{0,10})?[(\[{]?[bBuUrRfF@$]{0,2}(?P<quote>" + _QUOTE + rb"))?"
+    rb"(?:(?:Some|Ok|Just|[Ss]tr(?:ing)?|[Bb]ytes|[Tt]ext|Secret[A-Za-z]{0,10})?(?:\(\d{1,6}\)[ ]?|[(\[{])?[bBuUrRfF@$]{0,2}(?P<quote>" + _QUOTE + rb"))?"
 )  # of a list or a tuple the first value
-_COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\.{3,80}(?=[ \t]|\w))"
+_COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\xe2\x95\x91|\.{3,80}(?=[ \t]|\w))"
 _ASSIGNED = lazy_regex(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")(?:\*\*)?" + _GAP + _OPENS)
 _VERB = rb"(?:is|was|(?:(?:is|was|has been|was) )?(?:re)?(?:set|changed) (?:to|as)):?"
 _SAID = lazy_regex(rb"[ \t]+(?:" + _VERB + rb"[ \t]+)?(?P<quote>[\"'`])|[ \t]+" + _VERB + rb"[ \t]+(?P<none>)")
 # Behind a name in Chinese, which may be escaped as in JSON: blanks, or a typeset quote.
 _BEHIND_CHINESE = lazy_regex(
-    rb"(?:[ \t]+(?P<quote>[\"'`]?)|(?P<typeset>\xe2\x80[\x98\x9c]|\xe3\x80\x8c|\\{1,8}u(?:201[8c]|300c)))"
+    rb"(?:(?:[ \t]|\xe3\x80\x80)+(?P<quote>[\"'`]?)|(?P<typeset>\xe2\x80[\x98\x9c]|\xe3\x80\x8c|\\{1,8}u(?:201[8c]|300c)))"
 )
 _NEXT_WORD = lazy_regex(rb"(?:[\"'],[ \t]*|[ \t]+)" + _OPENS)
 _AT_ONCE = lazy_regex(_GAP + _OPENS)
@@ -58,24 +59,30 @@ _CLOSING = {b"\xe2\x80\x9c": b"\xe2\x80\x9d", b"\xe2\x80\x98": b"\xe2\x80\x99", 
 _CLOSING |= {b"201c": b"201d", b"2018": b"2019", b"300c": b"300d"}  # escaped as in JSON
 
 
-def behind_name(data: bytes, at: int) -> tuple[int, bytes, int] | None:
-    """-> where the value of the name that ends at `at` begins, the quote before it, and the least doubt about it."""
+class Begins(NamedTuple):
+    """Where a value begins, the quote before it, the least doubt about it, and whether prose parts it from its name."""
+
+    start: int
+    quote: bytes
+    doubt: int = 0
+    prose: bool = False
+
+
+def behind_name(data: bytes, at: int) -> Begins | None:
+    """-> where the value of the name that ends at `at` begins."""
     found = _ASSIGNED.match(data, at)
     if found:
-        return (
-            found.end(),
-            found["quote"] or b"",
-            2 if found["comma"] else 1 if found["column"] or found["bracket"] else 0,
-        )
+        doubt = 2 if found["comma"] else 1 if found["column"] or found["bracket"] else 0
+        return Begins(found.end(), found["quote"] or b"", doubt)
     found = _NEXT_WORD.match(data, at)
     if found and is_option(data, at):
-        return found.end(), found["quote"] or b"", 0
+        return Begins(found.end(), found["quote"] or b"")
     found = _SAID.match(data, at)
     if found is None and (data[at - 1 : at] >= b"\x80" or data[at - 6 : at - 4] == b"\\u"):
         found = _BEHIND_CHINESE.match(data, at)
     if found is None:
         return None
-    return found.end(), found["quote"] or found.groupdict().get("typeset") or b"", 1
+    return Begins(found.end(), found["quote"] or found.groupdict().get("typeset") or b"", 1, prose=True)
 
 
 def is_option(data: bytes, at: int) -> bool:
@@ -159,7 +166,7 @@ _OPEN_NAME = lazy_regex(
     rb"(?i)(?:pub(?:lic)?|gpg|pgp|primary|foreign|partition|cache|sort|bucket|schema|sequence|host|group|dedup\w*|idempotency"
     rb"|object|store|experiment|trial|study|artifact|hash|lookup|index|lock|commit|content|file|blob|node|shard|graph|state|job|run|rdzv|session|dict|data|continuation|next|page|resume)[_-]?"
     rb"(?:key|token)$|(?:ids?|name|ur[il]|path|file|hash|type|audience|event|size|length|version|alias|endpoint|dir|count|sha"
-    rb"|digest|revision|prefix|format|model|class|expiry|expires)$"
+    rb"|digest|sha\d{1,3}|md5|fingerprint|etag|checksum|integrity|nonce|trace|commit|blob|request|revision|prefix|format|model|class|expiry|expires)$"
 )
 _DIGESTED = lazy_regex(
     rb"(?i)(?:hash|digest|sha\d|md5|commit|checksum|fingerprint|cache|revision|etag|trace|request|snapshot|blob|build|version"
@@ -170,6 +177,7 @@ _VERBS = (b"is", b"was")
 _LAST_WORDS = (b"key", b"token")  # of a name of two: `cache key`
 _NUMBER = lazy_regex(rb"[-+]?[\d.,:xXeE+/%_-]*\d[\d.,:xXeE+/%_-]*(?:[KMGTBkms%]|ms|GB|MB)?")
 _WORDS = lazy_regex(rb"[^\W\d_]*(?:[-_./: ,=]+[^\W\d_]*)*")
+_UNSPEAKABLE = lazy_regex(rb"(?=[A-Za-z]*[a-z])(?=[A-Za-z]*[A-Z])[A-Za-z]*(?:[B-DF-HJ-NP-TV-XZb-df-hj-np-tv-xz]{6})[A-Za-z]*")
 _PARTING = lazy_regex(rb"[-_./: ]")
 _LIKE_A_KEY = lazy_regex(rb"(?:sk|rk)[-_](?=[a-z_-]*\d)[\w-]{6,}")
 _SEPARATED = lazy_regex(rb"\w[-_./: ]\w")
@@ -177,11 +185,22 @@ _SEPARATED = lazy_regex(rb"\w[-_./: ]\w")
 _SURE = lazy_regex(rb"(?=[^\d]{0,40}\d)(?=[^A-Za-z]{0,40}[A-Za-z])[A-Za-z0-9+=!@~^]{7,200}")
 _LONG_WORD = lazy_regex(rb"(?=[^\d]{0,60}\d[^\d]{0,60}\d)(?=[^A-Za-z]{0,60}[A-Za-z])[A-Za-z0-9+=]{16,200}")
 _NAME_AND_NUMBER = lazy_regex(rb"[A-Z][a-z]{2,12}[-_.]\d{3,6}")  # as people choose a password
+# Words, digits and signs, as people choose a password; and what of it nobody would take for a name in the midst of prose.
 _CHOSEN = lazy_regex(
-    rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9]{2,20}[!@#$%^&*][\w!@#$%^&*.-]{1,30}|"
-    + rb"[A-Z][a-z]{2,12}[-_.]\d{3,6}|(?:[a-z]{3,10}-){2,4}[a-z]{3,10}\d{1,4}"
-    + rb"|(?=[^A-Z]*[A-Z])[A-Za-z]{3,12}(?:[-_.][A-Za-z]{3,12}){1,3}[-_.]?\d{1,4}"
-    + rb"|(?:[a-z]{3,12}_){1,3}[a-z]{3,12}\d{1,4}|[A-Z][a-z]{2,12}\d{3,6}"
+    rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z][\w.-]{1,24}[!@#$%^&*+][\w!@#$%^&*+.-]{0,40}"
+    rb"|(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[\w-]{1,24}[!#$%^&*+][\w!@#$%^&*+.-]{0,40}"
+    rb"|[A-Za-z]{3,12}(?:[-_.]?[A-Za-z]{3,12}){0,4}[-_.]?\d{1,6}|[A-Z][a-z]{2,12}[-_.]?\d{3,8}"
+    rb"|(?=\D*\d)[A-Za-z]{1,12}\d{1,6}[A-Za-z][A-Za-z0-9]{0,20}"
+)
+_SURELY_CHOSEN = lazy_regex(
+    rb"(?=.*[!@#$%^&*+]).*|[A-Z][a-z]{2,12}[-_.]\d{3,6}|(?:[a-z]{3,10}-){2,4}[a-z]{3,10}\d{1,4}|(?:[a-z]{3,10}-){1,4}\d{2,3}"
+    rb"|(?=[^A-Z]*[A-Z])[A-Za-z]{3,12}(?:[-_.][A-Za-z]{3,12}){1,3}[-_.]?\d{1,4}"
+    rb"|(?:[a-z]{3,12}_){1,3}[a-z]{3,12}\d{1,4}|[A-Z][a-z]{2,12}\d{3,6}"
+)
+_NOT_CHOSEN = lazy_regex(
+    rb"(?i)(?:sha|md|aes|des|v|base|pbkdf|rfc|utf|tls|ssl|scram|bcrypt|argon|scrypt|crypt|http|oauth|ipv?|[se]?c|ed|rsa|hmac|x"
+    rb"|u?id|gid|pid|user|node|gpu|host|rank|line|attempt|step|retry|retries|min|max|len\w*|type|level|port|server|worker|err\w*|code|exit|chars?)"
+    rb"[-_.:]?\d+(?:[-_.]?\w+)?|\w[\w.+-]*@[A-Za-z][\w-]*(?:[.:][\w.-]+)?|\w+[-_]?\d+(?:\.\d+)+.*"
 )
 _DIGIT_AND_LETTER = lazy_regex(rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])")
 _SURE_NAME = lazy_regex(
@@ -275,8 +294,16 @@ def may_be_chosen(data: bytes, name_end: int, value: bytes) -> bool:
 
 
 def is_chosen(value: bytes) -> bool:
-    """-> whether it looks like a password in the midst of prose: words and digits, as people choose them, or drawn by lot."""
-    return len(value) >= 6 and (_CHOSEN.fullmatch(value) is not None or (len(value) < 40 and _mixed(value)))
+    """-> whether it looks like a password where it is set apart as a value: words and digits or signs, as people choose
+    them, or drawn by lot; no term with a number, no address."""
+    if len(value) < 6 or _NOT_CHOSEN.fullmatch(value) or (b"_" in value and _CODE.fullmatch(value)):
+        return False
+    return _CHOSEN.fullmatch(value) is not None or (len(value) < 40 and _mixed(value))
+
+
+def is_chosen_in_prose(value: bytes) -> bool:
+    """-> the same in the midst of prose, where names with a number stand, too."""
+    return is_chosen(value) and (_mixed(value) or _SURELY_CHOSEN.fullmatch(value) is not None)
 
 
 def _mixed(value: bytes) -> bool:
@@ -290,7 +317,9 @@ def _is_no_word(value: bytes) -> bool:
         return False
     if _WORDS.fullmatch(value) or _SEPARATED.search(value):
         return (
-            drawn_by_lot(value) or any(map(_mixed, _PARTING.split(value))) or _LIKE_A_KEY.fullmatch(value) is not None
+            drawn_by_lot(value)
+            or _UNSPEAKABLE.fullmatch(value) is not None
+            or any(map(_mixed, _PARTING.split(value))) or _LIKE_A_KEY.fullmatch(value) is not None
         )
     return True
 

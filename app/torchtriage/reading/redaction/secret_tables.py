@@ -1,0 +1,131 @@
+"""The columns of tables whose names tell of secrets, whatever draws the table: a header line in, the secrets of its rows out.
+
+What parts cells is found in the header: bars of any kind, commas, tabs, the tags of HTML, the signs of LaTeX and wikis, or
+nothing but blanks. There a cell belongs to the column that begins or ends where it does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from torchtriage.lazy_regex import lazy_regex
+from torchtriage.reading.redaction.begun import DIGITS, Begun, Span
+from torchtriage.reading.redaction.secret_patterns import CELL
+from torchtriage.reading.redaction.secret_values import is_chosen, is_secret
+
+_Cell = tuple[int, int]  # its first byte, and the one after it
+_CELL = lazy_regex(CELL.encode())
+_NAME = 60  # bytes of a column's name that are looked at
+_BARS = rb"\xe2\x94[\x82\x83]|\xe2\x95\x91|\|"
+_BLANKS = rb"[ ]{2,}"
+_DRAWN = b"\xe2"  # so begin the lines that tables are drawn with
+# What parts the cells of a header and those of its rows, and what tells of it.
+_PARTED = tuple(
+    (sign, re.compile(header), re.compile(rows))
+    for sign, header, rows in (
+        (b"|", rb"(?:%b)+" % _BARS, rb"(?:%b)+" % _BARS),
+        (_DRAWN, rb"(?:%b)+" % _BARS, rb"(?:%b)+" % _BARS),
+        (b"! ", rb"!!?(?=[ ])", rb"\|\|?(?=[ ])"),
+        (b"\t", rb"\t", rb"\t"),
+        (b";", rb";", rb";"),
+        (b",", rb",", rb","),
+        (b"<", rb"(?:<[^<>]{1,200}>[ \t]*)+", rb"(?:<[^<>]{1,200}>[ \t]*)+"),
+        (b" & ", rb"[ ]&[ ]", rb"[ ]&[ ]"),
+        (b"  ", _BLANKS, _BLANKS),
+    )
+)
+_QUOTED = lazy_regex(rb'"[^"]*"')
+_WORD = lazy_regex(rb"[^ ]+")
+_AROUND = b" \r\"'`*"
+_NO_NAME = lazy_regex(rb"[=:(]|\d{3}")
+_MOST_WORDS = 4  # of the name of a column that only blanks part from the next
+_PATIENCE, _IMPATIENCE = 20, 5  # lines that are no rows; where only blanks part the cells
+
+
+class Table(Begun):
+    """The rows under a header, of the columns whose names tell of secrets. `left` is 0 where no column does."""
+
+    __slots__ = ("_columns", "_count", "_cells", "_parts", "aligned")
+
+    def __init__(self, line: bytes) -> None:
+        self.prefix = line.translate(DIGITS) + b"\n"  # not that of a label in the same line
+        self.left = 0
+        for sign, header, rows in _PARTED:
+            if sign in line and self._opens(line, header):
+                self._parts = rows
+                self.aligned = rows.pattern == _BLANKS
+                self.left = _IMPATIENCE if self.aligned else _PATIENCE
+                return
+
+    def _opens(self, line: bytes, parts: re.Pattern[bytes]) -> bool:
+        self._cells = _cells(line, parts)
+        self._count = len(self._cells)
+        if self._count < 2:
+            return False
+        self._columns = [(at, doubt) for at, cell in enumerate(self._cells) if (doubt := _doubt(line, cell, parts))]
+        return bool(self._columns)
+
+    def part(self, line: bytes, plain: bytes) -> Sequence[Span]:
+        cells = _cells(line, self._parts)
+        if not self.aligned and len(cells) != self._count:
+            return ()
+        spans = []
+        for column, doubt in self._columns:
+            cell = self._aligned(line, cells, column) if self.aligned else cells[column]
+            value = line[slice(*cell)] if cell else b""
+            if cell and (is_secret(value, doubt, False) or (doubt == 1 and is_chosen(value))):
+                spans.append((*cell, "secret"))
+        if spans or not self.aligned:
+            self.left = _IMPATIENCE if self.aligned else _PATIENCE
+        return spans
+
+    def _aligned(self, line: bytes, cells: list[_Cell], column: int) -> _Cell | None:
+        """-> the cell of a row that stands under the column: of as many cells the same one, else the word that begins or
+        ends where the column's name does, or that stands in its width."""
+        indexed = len(cells) == self._count + 1 and self._cells[0][0] > cells[0][0]  # rows have a number, the header none
+        if len(cells) == self._count or indexed:
+            return cells[column + indexed]
+        begin, end = self._cells[column]
+        words = [word.span() for word in _WORD.finditer(line)]
+        for word in words:
+            if word[0] == begin or word[1] == end:
+                return word
+        after = self._cells[column + 1][0] if column + 1 < self._count else len(line)
+        return next((word for word in words if word[0] < end <= word[1] <= after), None)
+
+
+def _cells(line: bytes, parts: re.Pattern[bytes]) -> list[_Cell]:
+    """-> the cells of a line, without what is blank or quotes around them. What is in quotes is not parted."""
+    quoted = _QUOTED.sub(_as_one, line) if b'"' in line else line
+    cells = []
+    start = 0
+    for part in parts.finditer(quoted):
+        end, after = part.span()
+        if end:
+            cells.append(_stripped(line, start, end))
+        start = after
+    last = _stripped(line, start, len(line))
+    if last[0] < last[1]:
+        cells.append(last)
+    return cells
+
+
+def _as_one(quoted: re.Match[bytes]) -> bytes:
+    return b'"' + b"_" * (len(quoted[0]) - 2) + b'"'
+
+
+def _stripped(line: bytes, start: int, end: int) -> _Cell:
+    cell = line[start:end]
+    inner = cell.lstrip(_AROUND)
+    start += len(cell) - len(inner)
+    return start, start + len(inner.rstrip(_AROUND))
+
+
+def _doubt(line: bytes, cell: _Cell, parts: re.Pattern[bytes]) -> int:
+    """-> the doubt about the values under a name, 0 where the name tells of no secret."""
+    name = line[slice(*cell)]
+    if _NO_NAME.search(name[-_NAME:]) or (parts.pattern == _BLANKS and name.count(b" ") >= _MOST_WORDS):
+        return 0
+    found = _CELL.search(name[-_NAME:])
+    return (1 if found[1] else 2) if found else 0
