@@ -46,6 +46,7 @@ from torchtriage.reading.redaction.secret_values import (
     is_digest,
     is_open,
     is_option,
+    is_password,
     is_scattered,
     is_secret,
     may_be_chosen,
@@ -208,9 +209,9 @@ class _Behind(_Rule):
         if begun is None:
             return None
         start, quote = begun.start, begun.quote
-        if named.reach == "chosen" and named.assigned:
+        if named.reach == "chosen" and (named.assigned or named.announced):
             end = end_of(data, start, quote)
-            return (start, end, named.kind) if is_chosen(data[start:end]) else None
+            return (start, end, named.kind) if is_chosen(data[start:end]) and not is_open(data, start) else None
         if named.reach != "value":
             return _REACHES[named.reach](data, start, quote, named.kind)
         end = end_of(data, start, quote)
@@ -327,7 +328,7 @@ class _Opening(_Rule):
 
 
 _OF_WORDS = (ascii_letters + digits + "_-.~").encode()
-_FROM_THERE = ("login", "before", "address")  # reaches that look themselves for where the secret begins
+_FROM_THERE = ("login", "before", "address", "strong")  # reaches that look themselves for where the secret begins
 _BLANKS_AND_QUOTES = b" \t\"'`"
 _NEXT_OF_LIST = lazy_regex(rb"(\\{0,15}[\"']),[ \t]?(\\{0,15}[\"'])")
 _BECOMES = lazy_regex(rb"(\\{0,15}[\"']) -> (\\{0,15}[\"'])")
@@ -338,6 +339,8 @@ _NO_TOKEN = (b"_Z", b"sha", b"AAAA")  # so begin the names of C++ functions, dig
 _OF_BASE64 = (ascii_letters + digits + "+/_-").encode()
 _BASE64 = lazy_regex(rb"[A-Za-z0-9+/_-]{1,120}={0,2}")
 _LONGEST_UNNAMED = 100  # bytes; what is longer is data
+_OF_PASSWORDS = (ascii_letters + digits + "_!@#$%^*+-").encode()
+_STRONG = lazy_regex(rb"[\w!@#$%^*+-]+")
 _IN_A_PATH = (b"/", b"\\", b"%", b".")
 _LENGTHS_OF_BASE64 = (40, 43, 64, 86)  # of what has 30, 32, 48 and 64 bytes
 _TO_ITS_END = lazy_regex(rb"[^\s\"'<>`]{0,600}")
@@ -443,6 +446,12 @@ def _beside(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     return (start, end, kind) if _OF_A_USER.search(data, line, min(len(data), end + 100)) else None
 
 
+def _strong(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
+    begin = start - len(data[max(0, start - 40) : start]) + len(data[max(0, start - 40) : start].rstrip(_OF_PASSWORDS))
+    found = _STRONG.match(data, begin)
+    return (*found.span(), kind) if found and is_password(found[0]) else None
+
+
 def _login(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     begin = max(data.rfind(sign, max(0, start - 100), data.rfind(b"@", 0, start)) for sign in (b":", b"/")) + 1
     word = None if data.endswith(_MARK, 0, begin) else _TO_HOST.match(data, begin)
@@ -488,6 +497,7 @@ _REACHES = {
     "address": _address,
     "before": _before,
     "beside": _beside,
+    "strong": _strong,
     "quoted": _quoted,
     "chosen": _chosen,
     "attached": _attached,

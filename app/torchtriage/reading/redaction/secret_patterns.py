@@ -190,9 +190,10 @@ class Named:
     `apart`: other words may stand between, so that a name right before the value that anybody may see, and a word that
     tells of a digest, keep it. `assigned`: `before` is a name, and what parts it from its value comes behind it; else the value or its
     quote follows at once. `verb`: the name is also what somebody is told to do, so that a quote alone behind it is no value.
+    `announced`: what follows is said to be the secret, so that a word with a number is one, too.
     `reach`: how far it goes: one `value`, a `header`, the rest of the `line`; a value `attached` to
     its option, `piped` into a program, or `quoted`; a `login` with a host behind it, which may be spelled in `percent` signs, or
-    whose `address` has no scheme; or the word `before` the pattern.
+    whose `address` has no scheme; a password that is `strong`; or the word `before` the pattern.
     """
 
     kind: str
@@ -204,6 +205,7 @@ class Named:
     reach: str = "value"
     apart: bool = False
     verb: bool = False
+    announced: bool = False
 
     @property
     def pattern(self) -> str:
@@ -224,7 +226,7 @@ _PASSWORD = (
 )
 _SECRET = (
     r"(?:client|app|corp|consumer|signing|webhook|jwt|shared|oauth|encoding|token)[ ._-]?secret"
-    r"|(?:^|[^:]|[^0-9]:)secret(?:[ ._-]?(?:(?:access[ ._-]?)?key|string|data|value))?|access[ ._-]?key[ ._-]?secret|secret[_-]?id|[_-]sk|(?:totp|otp|mfa)[ _-]?seed"
+    r"|(?:^|[^:]|[^0-9]:)secret(?:[ ._-]?(?:(?:access[ ._-]?)?key|string|data|value))?|access[ ._-]?key[ ._-]?secret|secret[ _-]?id|[_-]sk|(?:totp|otp|mfa)[ _-]?seed"
 )
 _KEY = (
     r"(?:api|app(?:lication)?|access|account|token|session|cookie|jwt|auth(?:entication)?|priv(?:acy)?|encryption|encrypt|fernet|master|subscription|service|license|admin|private"
@@ -287,6 +289,7 @@ NAMED = (
     Named("key", r"[a-z0-9][_-]keys", "SESSION_KEYS=", 3, 20, assigned=True),
     Named("password", r"\w@[a-z0-9-]{1,60}\.[a-z0-9.-]{2,60} / ", "ann@a.org / ", reach="chosen"),
     Named("key", r"[a-z]key", "policykey = ", 3, 24, assigned=True),
+    Named("token", r"[a-z0-9][_ .-]token|(?-i:[a-z]Token)", "webhook_token | ", reach="chosen", assigned=True),
     Named("cookie", r"[_-]cookie(?:-\d)?", "ERLANG_COOKIE=", 2, 16, assigned=True),
     Named("signature", r"[^\w-]signature", " Signature: ", 2, 32, assigned=True),
     Named("code", r"[^a-z](?:otp|mfa)(?:[ _-]?(?:code|token))?", " otp=", 1, assigned=True),
@@ -351,7 +354,7 @@ NAMED = (
     # What a server of mail or files is told.
     Named("password", r"AUTH (?:PLAIN|LOGIN|XOAUTH2)(?: challenge| reply)?(?: |:)", "AUTH PLAIN ", 2, 12),
     Named("password", r"AUTH (?:PLAIN|LOGIN)(?: challenge| reply)?(?: |: ?)", "AUTH LOGIN challenge: ", reach="chosen"),
-    Named("password", r"[\"'>;] ?PASS ", "*cmd* 'PASS ", 1, 4),
+    Named("password", r"[\"'>;-] ?PASS ", "*cmd* 'PASS ", 1, 4),
     Named("password", r"LOGIN [\w.@-]{1,60} ", 'LOGIN ann "', reach="quoted"),
     Named("password", r"LOGIN [\w.@-]{1,60} ", "a1 LOGIN ann ", reach="chosen"),
     Named("password", rf"(?i)(?:login|auth|smtp|imap|ftp)[^\n()]{{0,60}}\({_QUOTE}[^\"'\n]{{1,80}}{_QUOTE}, ?(?:&#x27;|&quot;)?", "login failed for ('ann', ", reach="chosen"),
@@ -379,6 +382,21 @@ NAMED = (
         "password of the node n7 is ",
         reach="chosen",
     ),
+    Named("password", r"(?i)(?:passw(?:or)?d|passphrase)(?: (?:is|was|to|set to|changed to)(?: be)?:? |: )[\"'`]?", "changed password to ", reach="chosen", announced=True),
+    # Somewhere behind a word that tells of an account: letters of both cases, digits and a sign.
+    Named(
+        "password",
+        r"(?i)(?:passw|pass[ =_-]|login|[^a-z]auth|user(?:name)?[^a-z]|credential|[^a-z]mount[ .])[^\n]{0,60}[ \t\"'=:,/(][A-Za-z0-9]{2,16}[!#$^*]",
+        "openvpn --auth-user-pass ann Ab1!",
+        reach="strong",
+        apart=True,
+    ),
+    Named("password", r"(?i)set password for [^\n=]{1,80}= ?", "SET PASSWORD FOR 'ann'@'%' = ", reach="chosen", announced=True),
+    Named("password", r"(?i)basic_?auth\w{0,4}[\"']?[ :=(]{1,3}[\"']?[A-Za-z][\w.@-]{0,40}:", "BasicAuth ann:", reach="chosen", announced=True),
+    Named("password", r"(?i)(?:authenticate|login|connect)\([\w.@-]{1,40}, ?", "authenticate(ann, ", reach="chosen", announced=True),
+    Named("password", r"[ \t]/(?:p|pw|pass|password)[:=]", "xfreerdp /u:ann /p:", reach="chosen"),
+    Named("password", r"(?i)(?:tacacs|radius)[\w-]* (?:host \S+ )?key (?:\d )?", "tacacs-server key 7 ", reach="chosen"),
+    Named("password", r"(?i)[\w-][.][\w-]{0,30}(?:password|secret|token)[ ]", "spark.ssl.keyPassword ", reach="chosen", announced=True),
     Named("password", r"(?i)(?:shared|client|common) secret ", "shared secret ", reach="chosen"),
     Named("password", r"(?i)(?:secret|passw(?:or)?d|-key) \d{1,2} (?:(?:md5|h?mac-?\S{1,12}|sha\S{0,8}) )?(?:\d )?", "username ann secret 0 ", reach="chosen"),
     Named("password", r"(?i)(?:passw(?:or)?d|secret) --?v(?:alue)?[ =]", "-n node.session.auth.password -v ", 0, 4),
@@ -398,15 +416,8 @@ NAMED = (
     Named("key", r"(?i)[^\w-]key (?:is|was):? ", " key is ", 2, 32, apart=True),
     Named("key", r"(?i)[a-z0-9][_-](?:key|pat)(?: is| was| set to)? ", "STEPFUN_KEY set to ", 3, 20, apart=True),
     # The columns of a list that nothing parts but blanks or a tab.
-    Named(
-        "secret",
-        rf"(?i)(?:{_PASSWORD}|{_SECRET}|{_KEY}|{_TOKEN}|[a-z0-9][_-](?:token|key))(?:\t|\\t|[ ]{{2,60}})",
-        "GROQ_API_KEY\t",
-        2,
-        12,
-        apart=True,
-    ),
-    Named("password", rf"(?i)(?:{_PASSWORD}|_pass)(?:\t|\\{{1,8}}t|[ ]{{2,60}})", "MONGO_PASS\t", 1, 6),
+    Named("secret", r"(?i)[a-z0-9][_-](?:token|key)(?:\t|\\{1,8}t|[ ]{2,60})", "GROQ_KEY\t", 2, 12, apart=True),
+    Named("password", rf"(?i)(?:{_PASSWORD}|_pass)\\{{1,8}}t", "MONGO_PASS\\t", 1, 6),
     # Somewhere behind a word that tells of secrets: what nobody would make up, and behind the surest also what may be a digest.
     Named("secret", rf"(?i)(?:{_TELLS})[^\w\n](?:[^\n]{{0,40}}[^A-Za-z0-9\n])?", "the token that was sent to the server: ", 4, 16, apart=True),
     Named(
@@ -452,7 +463,7 @@ NAMED = (
     Named("password", rf"openssl [\w-]+{_OPTIONS}-[kK]{_NEXT}|snmp[a-z]+{_OPTIONS}-[cAX]{_NEXT}", "openssl enc -k "),
     Named("token", rf"curl{_OPTIONS}-u{_NEXT}", "curl -u ", 2, 20),
     Named("password", rf"redis-cli{_OPTIONS}-a{_NEXT}", "redis-cli -h cache -a "),
-    Named("password", rf"ldap[a-z]+{_OPTIONS}-w{_NEXT}", "ldapsearch -w "),
+    Named("password", rf"(?:ldap[a-z]+|ipa[\w-]*|ds\w+|realm|adcli){_OPTIONS}-[ws]{_NEXT}", "ldapsearch -w "),
     Named("password", rf"ssh-keygen{_OPTIONS}-[NP]{_NEXT}", "ssh-keygen -N "),
     Named(
         "password",

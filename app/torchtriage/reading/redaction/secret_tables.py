@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.redaction.begun import DIGITS, Begun, Span
 from torchtriage.reading.redaction.secret_patterns import CELL
-from torchtriage.reading.redaction.secret_values import is_chosen, is_secret
+from torchtriage.reading.redaction.secret_values import is_chosen, is_secret, is_sure_name
 
 _Cell = tuple[int, int]  # its first byte, and the one after it
 _CELL = lazy_regex(CELL.encode())
@@ -39,6 +39,7 @@ _QUOTED = lazy_regex(rb'"[^"]*"')
 _WORD = lazy_regex(rb"[^ ]+")
 _AROUND = b" \r\"'`*"
 _NO_NAME = lazy_regex(rb"[=:(]|\d{3}")
+_QUALIFIED = lazy_regex(rb"(?i)\w[ _.-]token\Z|[a-z]Token\Z")
 _MOST_WORDS = 4  # of the name of a column that only blanks part from the next
 _PATIENCE, _IMPATIENCE = 20, 5  # lines that are no rows; where only blanks part the cells
 
@@ -128,4 +129,4 @@ def _doubt(line: bytes, cell: _Cell, parts: re.Pattern[bytes]) -> int:
     if _NO_NAME.search(name[-_NAME:]) or (parts.pattern == _BLANKS and name.count(b" ") >= _MOST_WORDS):
         return 0
     found = _CELL.search(name[-_NAME:])
-    return (1 if found[1] else 2) if found else 0
+    return (1 if found[1] or is_sure_name(name) or _QUALIFIED.search(name) else 2) if found else 0

@@ -23,8 +23,8 @@ _IS = (
     rb"(?:(?::[ \t]?| )(?:str(?:ing)?|SecretStr|Optional\[str\]|str \| None)[ \t]?=|[:=]=|[=-]>|:{2,3}=|[?+.]=|::?|(?P<bracket>>(?=[ \t]))|[=>]"
     rb"|%3[AaDd]|\xef\xbc[\x9a\x9d]|&#(?:61|58);|"
     + _BECAME
-    + rb"(?:\xe4\xb8\xba|\xe6\x98\xaf)(?:\xef\xbc\x9a|:)?|\xef\xbc\x88[^\n\xef:]{1,60}\xef\xbc\x89(?:\xef\xbc\x9a|:)|\xe3\x80\x91|(?:\\{1,8}u[0-9a-f]{4}){1,3}\\{1,8}u4e3a|\\{1,8}u(?:ff1[ad]|4e3a|662f|3011|003[aAdD])|,(?=[ \t]?b?[\"'])"
-    rb"|(?P<comma>,)|(?:</?[A-Za-z]{1,8}(?:[ ][^<>\n]{1,80})?>[ \t\r\n]{0,40}){1,4})"
+    + rb"(?:\xe4\xb8\xba|\xe6\x98\xaf)(?:\xef\xbc\x9a|:)?|\xef\xbc\x88[^\n\xef:]{1,60}\xef\xbc\x89(?:\xef\xbc\x9a|:)|\xe3\x80\x91|(?:\\{1,8}u[0-9a-f]{4}){1,3}\\{1,8}u4e3a|\\{1,8}u(?:ff1[ad]|4e3a|662f|3011|003[aAdD])|,(?=[ \t]b?[\"'])|(?P<listed>,(?=b?[\"']))"
+    rb"|(?P<comma>,)|(?P<tag>(?:</?[A-Za-z]{1,8}(?:[ ][^<>\n]{1,80})?>[ \t\r\n]{0,40}){1,4}))"
 )
 _CLOSES = (
     rb"(?:" + _QUOTE + rb"?(?:\[?\d{0,3}\])?\)?|\*\*|[ \t]\[[^\]\n]{0,24}\]|[ \t]?\([^()\n:]{1,24}\))"
@@ -32,10 +32,10 @@ _CLOSES = (
 _OPENS = (
     rb"(?:(?:Some|Ok|Just|[Ss]tr(?:ing)?|[Bb]ytes|[Tt]ext|Secret[A-Za-z]{0,10})?(?:\(\d{1,6}\)[ ]?|[(\[{])?[bBuUrRfF@$]{0,2}(?P<quote>" + _QUOTE + rb"))?"
 )  # of a list or a tuple the first value
-_COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\xe2\x95\x91|\.{3,80}(?=[ \t]|\w))"
+_COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\xe2\x95\x91|(?:\.{3,80}|~{3,80})(?=[ \t]|\w)|(?P<blank>(?:[ ]{2}|\t)(?=[ \t]*[^\s])))"
 _ASSIGNED = lazy_regex(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")(?:\*\*)?" + _GAP + _OPENS)
 _VERB = rb"(?:is|was|(?:(?:is|was|has been|was) )?(?:re)?(?:set|changed) (?:to|as)):?"
-_SAID = lazy_regex(rb"[ \t]+(?:" + _VERB + rb"[ \t]+)?(?P<quote>[\"'`])|[ \t]+" + _VERB + rb"[ \t]+(?P<none>)")
+_SAID = lazy_regex(rb"[\"']?[ \t]+(?:" + _VERB + rb"[ \t]+)?(?P<quote>[\"'`])|[ \t]+" + _VERB + rb"[ \t]+(?P<none>)")
 # Behind a name in Chinese, which may be escaped as in JSON: blanks, or a typeset quote.
 _BEHIND_CHINESE = lazy_regex(
     rb"(?:(?:[ \t]|\xe3\x80\x80)+(?P<quote>[\"'`]?)|(?P<typeset>\xe2\x80[\x98\x9c]|\xe3\x80\x8c|\\{1,8}u(?:201[8c]|300c)))"
@@ -71,8 +71,9 @@ class Begins(NamedTuple):
 def behind_name(data: bytes, at: int) -> Begins | None:
     """-> where the value of the name that ends at `at` begins."""
     found = _ASSIGNED.match(data, at)
-    if found:
-        doubt = 2 if found["comma"] else 1 if found["column"] or found["bracket"] else 0
+    if found and not (found["blank"] and is_option(data, at)):
+        apart = found["column"] or found["bracket"] or found["tag"] or (found["listed"] and not is_option(data, at))
+        doubt = 2 if found["comma"] else 1 if apart else 0
         return Begins(found.end(), found["quote"] or b"", doubt)
     found = _NEXT_WORD.match(data, at)
     if found and is_option(data, at):
@@ -165,7 +166,7 @@ _PATH = lazy_regex(
 _OPEN_NAME = lazy_regex(
     rb"(?i)(?:pub(?:lic)?|gpg|pgp|primary|foreign|partition|cache|sort|bucket|schema|sequence|host|group|dedup\w*|idempotency"
     rb"|object|store|experiment|trial|study|artifact|hash|lookup|index|lock|commit|content|file|blob|node|shard|graph|state|job|run|rdzv|session|dict|data|continuation|next|page|resume)[_-]?"
-    rb"(?:key|token)$|(?:ids?|name|ur[il]|path|file|hash|type|audience|event|size|length|version|alias|endpoint|dir|count|sha"
+    rb"(?:key|token)$|(?:ids?|name|ur[il]|path|file|hash|type|audience|event|size|length|version|alias|endpoint|dir|(?<!ac)count|sha"
     rb"|digest|sha\d{1,3}|md5|fingerprint|etag|checksum|integrity|nonce|trace|commit|blob|request|revision|prefix|format|model|class|expiry|expires)$"
 )
 _DIGESTED = lazy_regex(
@@ -188,7 +189,7 @@ _NAME_AND_NUMBER = lazy_regex(rb"[A-Z][a-z]{2,12}[-_.]\d{3,6}")  # as people cho
 # Words, digits and signs, as people choose a password; and what of it nobody would take for a name in the midst of prose.
 _CHOSEN = lazy_regex(
     rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z][\w.-]{1,24}[!@#$%^&*+][\w!@#$%^&*+.-]{0,40}"
-    rb"|(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[\w-]{1,24}[!#$%^&*+][\w!@#$%^&*+.-]{0,40}"
+    rb"|(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])(?=[\w-]*[!#$%^&*+])[\w!#$%^&*+-][\w!@#$%^&*+.-]{5,60}"
     rb"|[A-Za-z]{3,12}(?:[-_.]?[A-Za-z]{3,12}){0,4}[-_.]?\d{1,6}|[A-Z][a-z]{2,12}[-_.]?\d{3,8}"
     rb"|(?=\D*\d)[A-Za-z]{1,12}\d{1,6}[A-Za-z][A-Za-z0-9]{0,20}"
 )
@@ -197,6 +198,10 @@ _SURELY_CHOSEN = lazy_regex(
     rb"|(?=[^A-Z]*[A-Z])[A-Za-z]{3,12}(?:[-_.][A-Za-z]{3,12}){1,3}[-_.]?\d{1,4}"
     rb"|(?:[a-z]{3,12}_){1,3}[a-z]{3,12}\d{1,4}|[A-Z][a-z]{2,12}\d{3,6}"
 )
+_PASSWORD = lazy_regex(
+    rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)(?=[^!#$%^*]*[!#$%^*])[\w!@#$%^*+-]{8,40}"
+)
+_NAME_AND_PLACE = lazy_regex(rb"[A-Za-z]\w*[$#@]\d+|\w+\d%")  # a class of Java, a share
 _NOT_CHOSEN = lazy_regex(
     rb"(?i)(?:sha|md|aes|des|v|base|pbkdf|rfc|utf|tls|ssl|scram|bcrypt|argon|scrypt|crypt|http|oauth|ipv?|[se]?c|ed|rsa|hmac|x"
     rb"|u?id|gid|pid|user|node|gpu|host|rank|line|attempt|step|retry|retries|min|max|len\w*|type|level|port|server|worker|err\w*|code|exit|chars?)"
@@ -204,7 +209,8 @@ _NOT_CHOSEN = lazy_regex(
 )
 _DIGIT_AND_LETTER = lazy_regex(rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])")
 _SURE_NAME = lazy_regex(
-    rb"(?i)(?:api|access|secret)[ ._-]?(?:access[ ._-]?)?(?:key|token)|auth[ ._-]?key|(?:client|app)[ ._-]?secret|(?:bot|hub|hf)[ ._-]?token"
+    rb"(?i)(?:api|access|secret|auth|refresh|private|registry|webhook|license|encryption|signing|master|bot|hub|hf|login|bearer"
+    rb"|security|service|deploy|personal)[ ._-]?(?:access[ ._-]?)?(?:key|token)|(?:client|app|signing|shared|webhook|jwt|oauth)[ ._-]?secret"
 )
 _BOTH_CASES = lazy_regex(rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^\d]*\d)")
 _CAPITALS = lazy_regex(rb"(?=[0-9A-F]*[G-Z])(?=[A-Z]*[0-9])[A-Z0-9]{16,40}")
@@ -284,13 +290,16 @@ def is_secret(value: bytes, doubt: int, quoted: bool) -> bool:
 
 def may_be_chosen(data: bytes, name_end: int, value: bytes) -> bool:
     """-> whether a value that is no word is a secret because of its name: of a digit where the name says what it is for."""
-    if (
-        len(value) < 8
-        or not _DIGIT_AND_LETTER.match(value)
-        or not _SURE_NAME.search(data, max(0, name_end - 40), name_end)
-    ):
+    if not is_sure_name(data[max(0, name_end - 40) : name_end]):
         return False
-    return is_secret(value, 0, False)
+    return is_chosen(value) or (
+        len(value) >= 8 and _DIGIT_AND_LETTER.match(value) is not None and is_secret(value, 0, False)
+    )
+
+
+def is_sure_name(name: bytes) -> bool:
+    """-> whether a name that is no password's says of itself that it is a secret's."""
+    return _SURE_NAME.search(name) is not None
 
 
 def is_chosen(value: bytes) -> bool:
@@ -304,6 +313,11 @@ def is_chosen(value: bytes) -> bool:
 def is_chosen_in_prose(value: bytes) -> bool:
     """-> the same in the midst of prose, where names with a number stand, too."""
     return is_chosen(value) and (_mixed(value) or _SURELY_CHOSEN.fullmatch(value) is not None)
+
+
+def is_password(value: bytes) -> bool:
+    """-> whether it is one by its own form alone: letters of both cases, digits and a sign that no name has."""
+    return _PASSWORD.fullmatch(value) is not None and _NAME_AND_PLACE.fullmatch(value) is None
 
 
 def _mixed(value: bytes) -> bool:
@@ -338,7 +352,7 @@ def is_mixed(value: bytes) -> bool:
 def is_scattered(value: bytes) -> bool:
     """-> whether small letters, capital ones and digits change places so often that no words are joined in it."""
     classes = value[:400].translate(_CLASSES)
-    return is_mixed(value) and sum(map(classes.count, (*_CHANGES, b"Aa"))) * 12 >= 5 * len(classes)
+    return is_mixed(value) and sum(map(classes.count, (*_CHANGES, b"Aa"))) * 5 >= 2 * len(classes)
 
 
 def drawn_by_lot(value: bytes) -> bool:
