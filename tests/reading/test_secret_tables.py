@@ -61,15 +61,28 @@ def test_a_table_that_only_blanks_draw_ends_with_its_rows() -> None:
     assert redact(log) == log
 
 
-def test_a_log_of_nothing_but_headers_takes_time_in_proportion() -> None:
-    def seconds(lines: int) -> float:
-        block = b"user      password    uid\n" * lines
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        b"user      password    uid\n",
+        b"| password | token | secret |\n",
+        b"password,",
+        b"login aA1!",
+        b"x -u a -p ",
+        b"password: " + b"a" * 60 + b"1 ",
+        b"aB3dE5gH7jK9mN1pQ2sT4vW6xY8zA0cD/",
+        b"<td>password</td>\n",
+    ],
+)
+def test_hostile_text_takes_time_in_proportion_to_its_length(hostile: bytes) -> None:
+    def seconds(size: int) -> float:
+        block = b"user  password  uid\n" + hostile * (size // len(hostile))
         begun = time.process_time()
         b"".join(redacted([block]))
         return time.process_time() - begun
 
-    seconds(100)
-    assert seconds(8000) < 6 * seconds(2000) + 0.5
+    seconds(1000)
+    assert seconds(200_000) < 8 * seconds(50_000) + 0.5
 
 
 @pytest.mark.parametrize(

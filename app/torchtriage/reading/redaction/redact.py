@@ -340,7 +340,7 @@ _OF_BASE64 = (ascii_letters + digits + "+/_-").encode()
 _BASE64 = lazy_regex(rb"[A-Za-z0-9+/_-]{1,120}={0,2}")
 _LONGEST_UNNAMED = 100  # bytes; what is longer is data
 _OF_PASSWORDS = (ascii_letters + digits + "_!@#$%^*+-").encode()
-_STRONG = lazy_regex(rb"[\w!@#$%^*+-]+")
+_STRONG = lazy_regex(rb"[\w!@#$%^*+-]{8,80}")
 _IN_A_PATH = (b"/", b"\\", b"%", b".")
 _LENGTHS_OF_BASE64 = (40, 43, 64, 86)  # of what has 30, 32, 48 and 64 bytes
 _TO_ITS_END = lazy_regex(rb"[^\s\"'<>`]{0,600}")
@@ -524,14 +524,20 @@ def _random(value: bytes) -> bool:
 def _unnamed(data: bytes, begin: int, end: int) -> _Span | None:
     """-> a word that stands alone and is so long and so drawn by lot that only a secret or an id is, and no name before it
     tells of an id."""
-    begin = begin - len(data[max(0, begin - _LONGEST_UNNAMED) : begin]) + len(
-        data[max(0, begin - _LONGEST_UNNAMED) : begin].rstrip(_OF_BASE64)
+    begin = (
+        begin
+        - len(data[max(0, begin - _LONGEST_UNNAMED) : begin])
+        + len(data[max(0, begin - _LONGEST_UNNAMED) : begin].rstrip(_OF_BASE64))
     )
     found = _BASE64.match(data, begin)
     word = found[0] if found else b""
     if found is None or begin + len(word) < end or not (word.isalnum() or len(word.rstrip(b"=")) in _LENGTHS_OF_BASE64):
         return None
-    if data[begin - 1 : begin] in (b"", b"\n") and data[begin + len(word) : begin + len(word) + 1] in (b"", b"\r", b"\n"):
+    if data[begin - 1 : begin] in (b"", b"\n") and data[begin + len(word) : begin + len(word) + 1] in (
+        b"",
+        b"\r",
+        b"\n",
+    ):
         return None  # a line of data
     if not 32 <= len(word) <= _LONGEST_UNNAMED or word.startswith(_NO_TOKEN) or not is_scattered(word):
         return None

@@ -259,7 +259,19 @@ def _in_json(*names: str) -> str:
 
 
 _OTHER_LANGUAGES = (
-    _in_json("contraseña", "パスワード", "비밀번호", "암호", "пароль", "Пароль", "hasło", "şifre", "lösenord", "κωδικός πρόσβασης", "mật khẩu")
+    _in_json(
+        "contraseña",
+        "パスワード",
+        "비밀번호",
+        "암호",
+        "пароль",
+        "Пароль",
+        "hasło",
+        "şifre",
+        "lösenord",
+        "κωδικός πρόσβασης",
+        "mật khẩu",
+    )
     + "|mots? de passe|kennwort|senha|wachtwoord|salasana|adgangskode|heslo"
 )
 

@@ -41,17 +41,20 @@ _AROUND = b" \r\"'`*"
 _NO_NAME = lazy_regex(rb"[=:(]|\d{3}")
 _QUALIFIED = lazy_regex(rb"(?i)\w[ _.-]token\Z|[a-z]Token\Z")
 _MOST_WORDS = 4  # of the name of a column that only blanks part from the next
+_LONGEST_LINE = 16 << 10  # bytes; what is longer is no row
 _PATIENCE, _IMPATIENCE = 20, 5  # lines that are no rows; where only blanks part the cells
 
 
 class Table(Begun):
     """The rows under a header, of the columns whose names tell of secrets. `left` is 0 where no column does."""
 
-    __slots__ = ("_columns", "_count", "_cells", "_parts", "aligned")
+    __slots__ = ("_cells", "_columns", "_count", "_parts", "aligned")
 
     def __init__(self, line: bytes) -> None:
         self.prefix = line.translate(DIGITS) + b"\n"  # not that of a label in the same line
         self.left = 0
+        if len(line) > _LONGEST_LINE:
+            return
         for sign, header, rows in _PARTED:
             if sign in line and self._opens(line, header):
                 self._parts = rows
@@ -68,6 +71,8 @@ class Table(Begun):
         return bool(self._columns)
 
     def part(self, line: bytes, plain: bytes) -> Sequence[Span]:
+        if len(line) > _LONGEST_LINE:
+            return ()
         cells = _cells(line, self._parts)
         if not self.aligned and len(cells) != self._count:
             return ()
@@ -84,7 +89,9 @@ class Table(Begun):
     def _aligned(self, line: bytes, cells: list[_Cell], column: int) -> _Cell | None:
         """-> the cell of a row that stands under the column: of as many cells the same one, else the word that begins or
         ends where the column's name does, or that stands in its width."""
-        indexed = len(cells) == self._count + 1 and self._cells[0][0] > cells[0][0]  # rows have a number, the header none
+        indexed = (
+            len(cells) == self._count + 1 and self._cells[0][0] > cells[0][0]
+        )  # rows have a number, the header none
         if len(cells) == self._count or indexed:
             return cells[column + indexed]
         begin, end = self._cells[column]

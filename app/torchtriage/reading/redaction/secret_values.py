@@ -30,7 +30,9 @@ _CLOSES = (
     rb"(?:" + _QUOTE + rb"?(?:\[?\d{0,3}\])?\)?|\*\*|[ \t]\[[^\]\n]{0,24}\]|[ \t]?\([^()\n:]{1,24}\))"
 )  # what a name may stand in, or a prompt's default
 _OPENS = (
-    rb"(?:(?:Some|Ok|Just|[Ss]tr(?:ing)?|[Bb]ytes|[Tt]ext|Secret[A-Za-z]{0,10})?(?:\(\d{1,6}\)[ ]?|[(\[{])?[bBuUrRfF@$]{0,2}(?P<quote>" + _QUOTE + rb"))?"
+    rb"(?:(?:Some|Ok|Just|[Ss]tr(?:ing)?|[Bb]ytes|[Tt]ext|Secret[A-Za-z]{0,10})?(?:\(\d{1,6}\)[ ]?|[(\[{])?[bBuUrRfF@$]{0,2}(?P<quote>"
+    + _QUOTE
+    + rb"))?"
 )  # of a list or a tuple the first value
 _COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\xe2\x95\x91|(?:\.{3,80}|~{3,80})(?=[ \t]|\w)|(?P<blank>(?:[ ]{2}|\t)(?=[ \t]*[^\s])))"
 _ASSIGNED = lazy_regex(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")(?:\*\*)?" + _GAP + _OPENS)
@@ -178,7 +180,9 @@ _VERBS = (b"is", b"was")
 _LAST_WORDS = (b"key", b"token")  # of a name of two: `cache key`
 _NUMBER = lazy_regex(rb"[-+]?[\d.,:xXeE+/%_-]*\d[\d.,:xXeE+/%_-]*(?:[KMGTBkms%]|ms|GB|MB)?")
 _WORDS = lazy_regex(rb"[^\W\d_]*(?:[-_./: ,=]+[^\W\d_]*)*")
-_UNSPEAKABLE = lazy_regex(rb"(?=[A-Za-z]*[a-z])(?=[A-Za-z]*[A-Z])[A-Za-z]*(?:[B-DF-HJ-NP-TV-XZb-df-hj-np-tv-xz]{6})[A-Za-z]*")
+_UNSPEAKABLE = lazy_regex(
+    rb"(?=[A-Za-z]*[a-z])(?=[A-Za-z]*[A-Z])[A-Za-z]*(?:[B-DF-HJ-NP-TV-XZb-df-hj-np-tv-xz]{6})[A-Za-z]*"
+)
 _PARTING = lazy_regex(rb"[-_./: ]")
 _LIKE_A_KEY = lazy_regex(rb"(?:sk|rk)[-_](?=[a-z_-]*\d)[\w-]{6,}")
 _SEPARATED = lazy_regex(rb"\w[-_./: ]\w")
@@ -190,7 +194,7 @@ _NAME_AND_NUMBER = lazy_regex(rb"[A-Z][a-z]{2,12}[-_.]\d{3,6}")  # as people cho
 _CHOSEN = lazy_regex(
     rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z][\w.-]{1,24}[!@#$%^&*+][\w!@#$%^&*+.-]{0,40}"
     rb"|(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])(?=[\w-]*[!#$%^&*+])[\w!#$%^&*+-][\w!@#$%^&*+.-]{5,60}"
-    rb"|[A-Za-z]{3,12}(?:[-_.]?[A-Za-z]{3,12}){0,4}[-_.]?\d{1,6}|[A-Z][a-z]{2,12}[-_.]?\d{3,8}"
+    rb"|[A-Za-z]{3,40}(?:[-_.][A-Za-z]{3,12}){0,4}[-_.]?\d{1,6}|[A-Z][a-z]{2,12}[-_.]?\d{3,8}"
     rb"|(?=\D*\d)[A-Za-z]{1,12}\d{1,6}[A-Za-z][A-Za-z0-9]{0,20}"
 )
 _SURELY_CHOSEN = lazy_regex(
@@ -198,9 +202,7 @@ _SURELY_CHOSEN = lazy_regex(
     rb"|(?=[^A-Z]*[A-Z])[A-Za-z]{3,12}(?:[-_.][A-Za-z]{3,12}){1,3}[-_.]?\d{1,4}"
     rb"|(?:[a-z]{3,12}_){1,3}[a-z]{3,12}\d{1,4}|[A-Z][a-z]{2,12}\d{3,6}"
 )
-_PASSWORD = lazy_regex(
-    rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)(?=[^!#$%^*]*[!#$%^*])[\w!@#$%^*+-]{8,40}"
-)
+_PASSWORD = lazy_regex(rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)(?=[^!#$%^*]*[!#$%^*])[\w!@#$%^*+-]{8,40}")
 _NAME_AND_PLACE = lazy_regex(rb"[A-Za-z]\w*[$#@]\d+|\w+\d%")  # a class of Java, a share
 _NOT_CHOSEN = lazy_regex(
     rb"(?i)(?:sha|md|aes|des|v|base|pbkdf|rfc|utf|tls|ssl|scram|bcrypt|argon|scrypt|crypt|http|oauth|ipv?|[se]?c|ed|rsa|hmac|x"
@@ -333,7 +335,8 @@ def _is_no_word(value: bytes) -> bool:
         return (
             drawn_by_lot(value)
             or _UNSPEAKABLE.fullmatch(value) is not None
-            or any(map(_mixed, _PARTING.split(value))) or _LIKE_A_KEY.fullmatch(value) is not None
+            or any(map(_mixed, _PARTING.split(value)))
+            or _LIKE_A_KEY.fullmatch(value) is not None
         )
     return True
 
