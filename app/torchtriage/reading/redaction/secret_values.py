@@ -197,6 +197,7 @@ _CHOSEN = lazy_regex(
     rb"|[A-Za-z]{3,40}(?:[-_.][A-Za-z]{3,12}){0,4}[-_.]?\d{1,6}|[A-Z][a-z]{2,12}[-_.]?\d{3,8}"
     rb"|(?=\D*\d)[A-Za-z]{1,12}\d{1,6}[A-Za-z][A-Za-z0-9]{0,20}"
 )
+_LONGEST_CHOSEN = 100
 _SURELY_CHOSEN = lazy_regex(
     rb"(?=.*[!@#$%^&*+]).*|[A-Z][a-z]{2,12}[-_.]\d{3,6}|(?:[a-z]{3,10}-){2,4}[a-z]{3,10}\d{1,4}|(?:[a-z]{3,10}-){1,4}\d{2,3}"
     rb"|(?=[^A-Z]*[A-Z])[A-Za-z]{3,12}(?:[-_.][A-Za-z]{3,12}){1,3}[-_.]?\d{1,4}"
@@ -304,12 +305,13 @@ def is_sure_name(name: bytes) -> bool:
     return _SURE_NAME.search(name) is not None
 
 
+@lru_cache(maxsize=4096)
 def is_chosen(value: bytes) -> bool:
     """-> whether it looks like a password where it is set apart as a value: words and digits or signs, as people choose
     them, or drawn by lot; no term with a number, no address."""
-    if len(value) < 6 or _NOT_CHOSEN.fullmatch(value) or (b"_" in value and _CODE.fullmatch(value)):
+    if not 6 <= len(value) <= _LONGEST_CHOSEN or (_CHOSEN.fullmatch(value) is None and not _mixed(value)):
         return False
-    return _CHOSEN.fullmatch(value) is not None or (len(value) < 40 and _mixed(value))
+    return _NOT_CHOSEN.fullmatch(value) is None and (b"_" not in value or _CODE.fullmatch(value) is None)
 
 
 def is_chosen_in_prose(value: bytes) -> bool:
