@@ -277,3 +277,33 @@ def test_axe_finds_nothing(browser: Browser, shared_server: LiveServer, lang: st
         page.keyboard.press("?")
         found += objections(page)
         assert not found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_what_changed_reads_without_script_and_axe_finds_nothing(
+    browser: Browser, shared_server: LiveServer, lang: str
+) -> None:
+    told = {"job_name": "axe-of-changes", "job_id": "1", "versions": {"torch": "2.5.1"}}
+    httpx2.post(f"{shared_server.url}/api/v1/run-summaries", json=told).raise_for_status()
+    query = {"job_name": "axe-of-changes", "job_id": f"2{lang}", "wait": "60"}
+    made = httpx2.post(f"{shared_server.url}/api/v1/incidents", params=query, content=b"KeyError: 'a'\n", timeout=90)
+    now = {"incident": made.json()["id"], "job_id": f"2{lang}", "versions": {"torch": "2.6.0"}}
+    httpx2.post(f"{shared_server.url}/api/v1/run-summaries", json=now).raise_for_status()
+    locale = {"en": "en-GB", "zh": "zh-CN"}[lang]
+    address = f"{shared_server.url}/incidents/{now['incident']}"
+    with browser.new_context(viewport={"width": 390, "height": 900}, locale=locale, java_script_enabled=False) as plain:
+        page = plain.new_page()
+        page.goto(address)
+        page.get_by_text("torch 2.5.1 → 2.6.0").wait_for()
+        assert (
+            page.locator(".since-good h2").inner_text()
+            == {
+                "en": "What changed since it worked",
+                "zh": "与上次成功时相比的变化",
+            }[lang]
+        )
+    with browser.new_context(viewport={"width": 390, "height": 900}, locale=locale) as context:
+        page = context.new_page()
+        page.goto(address)
+        assert not objections(page)

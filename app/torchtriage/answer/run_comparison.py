@@ -3,7 +3,7 @@ hosts, times and lines of a new form out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from statistics import median
@@ -150,7 +150,7 @@ def _of_runs(before: ComparedRun, now: ComparedRun) -> Iterator[Change]:
     for name, was, is_ in (
         ("launcher", first.launcher, last.launcher),
         ("world_size", _text(first.world_size), _text(last.world_size)),
-        ("new_hosts", None, _hosts(set(last.hosts) - set(first.hosts))),
+        ("new_hosts", None, hosts_text(set(last.hosts) - set(first.hosts))),
     ):
         if is_ and was != is_ and (was or (name == "new_hosts" and first.hosts)):
             yield Change(ChangeKind.LAUNCH, name, was, is_)
@@ -213,7 +213,8 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _hosts(names: set[str]) -> str | None:
+def hosts_text(names: Collection[str]) -> str | None:
+    """-> the first hosts of some, and how many more there are; None for no host."""
     ordered = sorted(names)
     more = len(ordered) - _MOST_HOSTS
     return ", ".join(chain(ordered[:_MOST_HOSTS], [f"… +{more}"] if more > 0 else [])) or None

@@ -437,8 +437,12 @@ def deliver(settings: Settings, path: str, deadline: float, wait: float) -> dict
             if os.fstat(file.fileno()).st_nlink == 0:
                 return None
             query = [(str(name), str(text)) for name, text in json.loads(file.readline())]
-            answer = post(settings, query, file, deadline, wait)
+            summaries = [text for name, text in query if name == _SUMMARY]
+            answer = post(settings, [pair for pair in query if pair[0] != _SUMMARY], file, deadline, wait)
             os.unlink(path)
+            for summary in summaries:
+                left = min(_SUMMARY_SECONDS, deadline - time.monotonic() - 1)
+                answer["since_good"] = tell_summary(settings, summary, str(answer["id"]), left) if left > 0 else None
             return answer
     except FileNotFoundError:
         return None
@@ -568,10 +572,123 @@ def _connect_soon(connection: Any, connect: Callable[[], None]) -> None:
     connection.sock.settimeout(whole)
 
 
+# ---------------------------------------------------------------- what is known of a run at its end
+
+_SUMMARY = "run_summary"  # among the parameters of a bundle; it is sent after the log
+_SUMMARY_BYTES = 20_000  # of a summary
+_SUMMARY_SECONDS = 5.0  # that telling of a run that worked may take
+_MOST_LINES, _LONGEST_LINE, _LONGEST_VALUE = 200, 160, 200
+_READ = 256 << 10  # bytes of a file, its beginning and its end, in which lines are looked for
+_SECRET = re.compile(
+    r"key|token(?!izer)|secret|passw|pwd$|passphrase|credential|auth|cookie|session|signature|cert|private|dsn|webhook"
+    r"|connection_?str|proxy|salt|license",
+    re.I,
+)
+_DULL = re.compile(
+    r"^(SLURM|SRUN|PMI|KUBERNETES|RAY_JOB|SKYPILOT|SSH|XDG|DBUS|BASH|LS_COLORS|LESS|TERM|TORCHTRIAGE|TORCHELASTIC_ERROR_FILE|_$|PS\d)"
+    r"|_(SERVICE|PORT)(_|$)|_TCP(_|$)"
+)
+# Words, numbers and paths, no drawn text: a part that mixes letters and digits over 16 characters may be a secret.
+_PLAIN_VALUE = re.compile(r"^[\w.,:;/+=@%~^*|()\[\]{} -]*$")
+_DRAWN = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9+]{17,}|[A-Za-z0-9+=_-]{48,}")
+_MASKS = (
+    (re.compile(r"\x1b\[[0-9;?]*[A-Za-z]"), ""),
+    (re.compile(r"(?i)((?:key|token|secret|passw\w*|authorization|credential\w*)\w*['\"]?\s*[:=]\s*).*"), r"\1*"),
+    (re.compile(r"(?<=://)[^/\s@]+@"), "*@"),
+    (_DRAWN, "*"),
+    (re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{7,}\b|\d+(?:\.\d+)?(?:e[-+]?\d+)?"), "#"),
+)
+_DISTRIBUTION = re.compile(r"^([A-Za-z0-9][\w.-]*?)-(\d[\w.+!]*)\.(?:dist-info|egg-info)$")
+
+
+def summary_of(query: Sequence[tuple[str, str]], command: Sequence[str], members: Iterable[Member],
+               phases: dict[str, float]) -> str:  # fmt: skip
+    """-> what later runs of this job are compared with, as JSON of 20 KB at most; where it were more, the lines
+    are left out, then the variables."""
+    told = dict(query)
+    labels = dict(text.split(":", 1) for name, text in query if name == "label")
+    hosts = [labels.get("nodes") or socket.gethostname()]
+    found: dict[str, Any] = {name: told[name] for name in ("job_name", "cluster", "job_id") if told.get(name)}
+    kept = ("image", "commit", "gpus", "queue", "cluster", "scheduler", "user")
+    found["job"] = {name: told[name] for name in kept if told.get(name)}
+    found.update(hosts=hosts, phases=phases, versions=versions_of(command))
+    found.update(environment=plain_environment(os.environ), lines=first_lines(members))
+    for name in ("lines", "environment", "versions"):  # a part of one would look as if the rest had gone
+        if len(json.dumps(found)) > _SUMMARY_BYTES:
+            found[name] = type(found[name])()
+    return json.dumps(found)
+
+
+def versions_of(command: Sequence[str]) -> dict[str, str]:
+    """-> the versions of the packages that the command's Python has, by name, as their folders say; nothing is run."""
+    found = {"kernel": os.uname().release}
+    with contextlib.suppress(OSError, IndexError), open("/proc/driver/nvidia/version") as file:
+        found["nvidia-driver"] = file.read(1000).split("Kernel Module")[1].split()[0]
+    programs = [shutil.which(word) for word in command[:12] if not word.startswith("-")]
+    homes = [os.path.dirname(os.path.dirname(os.path.abspath(path))) for path in programs if path]
+    for home in dict.fromkeys([*homes, sys.prefix]):
+        places = [place for form in ("lib/python3*/*-packages", "local/lib/python3*/*-packages")
+                  for place in sorted(glob.glob(os.path.join(glob.escape(home), form)))]  # fmt: skip
+        for place in places:
+            with contextlib.suppress(OSError):
+                for name in os.listdir(place):
+                    known = _DISTRIBUTION.match(name)
+                    if known:
+                        found.setdefault(re.sub(r"[-_.]+", "-", known[1]).lower(), known[2])
+        if len(found) > 2:  # the Python that the command names first
+            version = re.search(r"python(3\.\d+)", places[0]) if places else None
+            return {**found, **({"python": version[1]} if version else {})}
+    return found
+
+
+def plain_environment(environment: Any) -> dict[str, str]:
+    """-> the variables whose name speaks of no secret and whose value looks like none; not those that each run or shell
+    has for itself."""
+    return {
+        name: value for name, value in sorted(environment.items())
+        if len(value) <= _LONGEST_VALUE and len(name) <= 100 and _PLAIN_VALUE.match(value)
+        and not (_SECRET.search(name) or _DULL.search(name) or _DRAWN.search(value) or "://" in value)
+    }  # fmt: skip
+
+
+def first_lines(members: Iterable[Member]) -> list[str]:
+    """-> the first line of each form at the beginning and the end of what a run wrote, masked, in its order; none where
+    there are too many forms."""
+    found: dict[str, None] = {}
+    for member in itertools.islice(members, 4):
+        text = Pieces(member.within(_READ).pieces).read().decode("utf-8", "replace")
+        for line in re.split(r"[\r\n]+", text):
+            line = line[:2000]
+            for form, mark in _MASKS:
+                line = form.sub(mark, line)
+            line = re.sub(r"[\x00-\x1f\x7f]", " ", line).strip()[:_LONGEST_LINE]
+            if (
+                len(found) < _MOST_LINES
+                and re.search(r"[A-Za-z]{3}", line)
+                and not line.startswith("[torchtriage-client")
+            ):
+                found.setdefault(line)
+    return list(found)
+
+
+def tell_summary(
+    settings: Settings, summary: str, incident: str | None = None, seconds: float = _SUMMARY_SECONDS
+) -> dict[str, Any] | None:
+    """Hands over what is known of a run: of this incident, or of one that worked -> what changed since the job worked,
+    where the service says so. A service that can't take it loses nothing but that."""
+    body = json.dumps({**json.loads(summary), **({"incident": incident} if incident else {})}).encode()
+    with contextlib.suppress(Undelivered):
+        headers = {"Content-Type": "application/json"}
+        found = _posted(settings, "/api/v1/run-summaries", body, headers, seconds, "since_good")
+        changed = found["since_good"]
+        return changed if isinstance(changed, dict) else None
+    return None
+
+
 # ---------------------------------------------------------------- the verdict
 
 
-_MOST_STEPS = 3
+_MOST_STEPS = _MOST_CHANGES = 3
 _LONGEST_COMMAND = 3  # lines; the page has longer ones
 
 
@@ -612,6 +729,9 @@ def told(incident: dict[str, Any]) -> list[str]:
         lines.append("  sure:  " + (known if cause.get("entry") else "no entry names the cause"))
     if said.get("unknown"):
         lines.append("  not known: {}".format(said["unknown"]))
+    changes = (incident.get("since_good") or {}).get("changes") or []
+    for number, change in enumerate(changes[:_MOST_CHANGES]):
+        lines.append("  {} {}".format("changed since it worked:" if not number else " " * 24, change["says"]["en"]))
     lines.append("  more:  {}".format(incident.get("url")))
     return [re.sub(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", "", line)[:600] for line in lines]
 
@@ -903,6 +1023,7 @@ class Stream:
         self.where = None if self.terminal else _readable(fd)
         self._source = -1
         self.seen: Callable[[bytes], None] | None = None  # is given what passes
+        self.first_step = 0.0  # when a step was first seen to pass
         self._wrote = time.monotonic()
         self._thread: threading.Thread | None = None
         if self.where is not None:
@@ -944,6 +1065,8 @@ class Stream:
                 os.close(self._source)  # nobody reads on: the command gets to know it as it would without us
                 return
             self._ring.write(block)
+            if not self.first_step and step_in(bytes(block[-4096:])) is not None:
+                self.first_step = time.time()
             if self.seen is not None:
                 self.seen(bytes(block))
             self._wrote = time.monotonic()
@@ -1850,9 +1973,10 @@ def run(
     incident = None
     fine = status == 0 or (status in (-signal.SIGINT, 130, 1) and "SIGINT by group" in signals)
     if fine and not watcher.posted:
+        _tell_good_run(settings, _summary(capture, command, outputs) if status == 0 else "")
         capture.remove()
     else:
-        incident = _report_run(settings, capture, status, signals)
+        incident = _report_run(settings, capture, status, signals, _summary(capture, command, outputs))
     for stream, is_over in zip(outputs, ended):
         if not is_over:
             stream.pass_on_alone()
@@ -1922,7 +2046,34 @@ def _beside(settings: Settings, capture: Capture) -> None:
         punch(capture.ranks)
 
 
-def _report_run(settings: Settings, capture: Capture, status: int, signals: list[str]) -> dict[str, Any] | None:
+def _summary(capture: Capture, command: Sequence[str], outputs: Sequence[Stream]) -> str:
+    """-> what is known of the run; empty where it has no job name, or nobody wants it."""
+    query = capture.told["query"]
+    named = any(name == "job_name" for name, _ in query)
+    if not named or os.environ.get("TORCHTRIAGE_SUMMARY", "").lower() in ("no", "0", "off", "false"):
+        return ""
+    with contextlib.suppress(OSError, ValueError):
+        query = query if any(name == "commit" for name, _ in query) else [*query, ("commit", _commit_here())]
+        began = float(dict(query).get("started_at") or time.time())
+        steps = [stream.first_step for stream in outputs if stream.first_step]
+        ended = time.time()
+        phases = {"start": min(steps) - began, "train": ended - min(steps)} if steps else {"whole": ended - began}
+        members = [member for member in captured(capture.folder, [])[1] if not member.name.endswith(".json")]
+        return summary_of(query, command, members, {name: max(0.0, round(took, 1)) for name, took in phases.items()})
+    return ""
+
+
+def _tell_good_run(settings: Settings, summary: str) -> None:
+    """Hands over what is known of a run that worked, within seconds; whatever goes wrong is nobody's trouble."""
+    if summary:
+        thread = threading.Thread(target=tell_summary, args=(settings, summary), daemon=True)
+        thread.start()
+        thread.join(_SUMMARY_SECONDS)
+
+
+def _report_run(
+    settings: Settings, capture: Capture, status: int, signals: list[str], summary: str
+) -> dict[str, Any] | None:
     """Reports a failed run within its time -> the incident, where the service answered in time."""
     shown = 128 - status if status < 0 else status
     ended = f"the command ended with exit status {shown}"
@@ -1930,6 +2081,7 @@ def _report_run(settings: Settings, capture: Capture, status: int, signals: list
         ended = f"line 1: {capture.told['pid']} {signal.strsignal(-status)}  the command"
     query = [*capture.told["query"], ("exit_code", str(shown)), ("ended_at", str(int(time.time())))]
     query += [("label", "signal:" + name.split()[0]) for name in signals[:1]]
+    query += [(_SUMMARY, summary)] if summary else []
     if all(name != "commit" for name, _ in query):
         query += [("commit", commit) for commit in [_commit_here()] if commit]
     answers: list[dict[str, Any]] = []

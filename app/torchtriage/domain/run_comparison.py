@@ -12,9 +12,11 @@ class ChangeKind(StrEnum):
 
     JOB = "job"  # what the sender said of the job: image, commit, queue
     VERSION = "version"  # of a package
+    ENVIRONMENT = "environment"  # a variable of the command's environment
     LAUNCH = "launch"  # launcher, number of ranks, hosts
     SETTING = "setting"  # an option or a value of the configuration that the log prints
     TIMING = "timing"  # how long the start and a step took
+    LINE = "line"  # a line of a form that the earlier run never printed
 
 
 @dataclass(frozen=True, slots=True)

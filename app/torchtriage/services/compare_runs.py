@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 
 from torchtriage.answer.run_comparison import ComparedRun, compared, run_lines
-from torchtriage.domain.incident import Incident, IncidentFilter, StoredFile
+from torchtriage.domain.incident import Incident, IncidentFilter, Job, StoredFile
 from torchtriage.domain.line import Line
 from torchtriage.domain.run_comparison import RunComparison
 from torchtriage.errors import NotTriaged
@@ -37,10 +37,15 @@ def last_good(service: Service, incident: Incident) -> str | None:
     return next((one.id for one in listed if one.job.job_name == name and one.id != incident.id), None)
 
 
+def job_words(job: Job) -> dict[str, str]:
+    """-> what the sender said of a job that another run of it can have alike."""
+    return {name: str(value) for name, value in job.to_json().items() if name not in _OWN | {"labels"}}
+
+
 def _run(service: Service, incident: Incident) -> ComparedRun:
     if incident.verdict is None:
         raise NotTriaged("the incident has no verdict", state=incident.state)
-    job = {name: str(value) for name, value in incident.job.to_json().items() if name not in _OWN | {"labels"}}
+    job = job_words(incident.job)
     lines, partly = _lines(service, incident)
     return ComparedRun(run_lines(lines, service.knowledge.vocabulary, partly), incident.verdict, job)
 

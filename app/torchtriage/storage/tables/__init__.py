@@ -15,6 +15,7 @@ from torchtriage.storage.tables.groups import (
 from torchtriage.storage.tables.incidents import EarlierVerdictRow, ExplanationRow, FeedbackRow, FileRow, IncidentRow
 from torchtriage.storage.tables.outbox import LaneRow, OutboxRow, SlackRequestRow, ThreadRow
 from torchtriage.storage.tables.retriage import RetriageRow
+from torchtriage.storage.tables.run_summaries import RunSummaryRow
 
 __all__ = [
     "BackTestRow",
@@ -37,6 +38,7 @@ __all__ = [
     "Number",
     "OutboxRow",
     "RetriageRow",
+    "RunSummaryRow",
     "SlackRequestRow",
     "SplitRow",
     "SuccessionRow",

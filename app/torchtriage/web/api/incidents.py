@@ -19,6 +19,7 @@ from torchtriage.domain.incident import Feedback, Incident
 from torchtriage.services import incidents
 from torchtriage.services.accept import take_in
 from torchtriage.services.compare_runs import compare_runs
+from torchtriage.services.run_summaries import since_good
 from torchtriage.services.service import Service
 from torchtriage.web.api.request_body import with_uploads
 from torchtriage.web.api.request_models import BriefQuery, FeedbackBody, IncidentsQuery, LogQuery, SubmitQuery
@@ -27,9 +28,11 @@ from torchtriage.web.api.response_models import (
     IncidentForm,
     IncidentsForm,
     LinesForm,
+    OneIncidentForm,
     RepeatForm,
     page_of,
 )
+from torchtriage.web.api.run_summaries import since_good_form
 from torchtriage.web.authentication import Reader, Submitter, Writer, submitting
 from torchtriage.web.dependencies import IntakeDep, ServiceDep, intake_of, service_of
 from torchtriage.web.errors import error_responses
@@ -127,10 +130,12 @@ def list_incidents(query: Annotated[IncidentsQuery, Query()], service: ServiceDe
     return Answer(page_of(page, service.settings.base_url))
 
 
-@router.get("/{incident}", responses={200: _FORM, **error_responses(404, 422)})
+@router.get("/{incident}", responses={200: {"model": OneIncidentForm}, **error_responses(404, 422)})
 def read_incident(incident: str, service: ServiceDep, _: Reader) -> Response:
-    """Read one incident with its verdict."""
-    return Answer(incidents.read_incident(service, incident).as_dict(service.settings.base_url))
+    """Read one incident with its verdict, and what changed since its job worked."""
+    found = incidents.read_incident(service, incident)
+    changed = since_good_form(since_good(service, found))
+    return Answer(found.as_dict(service.settings.base_url) | {"since_good": changed})
 
 
 @router.get("/{incident}/log", responses={200: {"model": LinesForm}, **error_responses(404, 422)})

@@ -15,7 +15,9 @@ from torchtriage.domain.dashboard import ClusterRecord, Cost, Dashboard
 from torchtriage.domain.decision import Decision, DecisionRecord, Score
 from torchtriage.domain.group import Group, GroupMark
 from torchtriage.domain.incident import Feedback, Incident, State, StoredFile, StoredLine, StoredLog
+from torchtriage.domain.run_comparison import Change as RunChange
 from torchtriage.domain.run_comparison import RunComparison
+from torchtriage.domain.run_summary import SinceGood
 from torchtriage.domain.stats import BadHost, HostRecord, Precision, RetrySuccess, Stat
 from torchtriage.storage.pagination import Page
 
@@ -68,6 +70,30 @@ ComparisonForm = model_of(
     "have alike; `partly` is true where only the beginning and the end of a long log were compared.",
     before=str,
     now=str,
+)
+SinceGoodChangeForm = model_of(
+    "SinceGoodChangeForm",
+    RunChange,
+    "One thing that changed; `says` tells it in a few words.",
+    leave_out=("line", "file"),
+    says=dict[str, str],
+)
+SinceGoodForm = model_of(
+    "SinceGoodForm",
+    SinceGood,
+    "What changed since the last run of the same job name that worked, the likeliest to matter first.",
+    changes=_several(SinceGoodChangeForm),
+)
+OneIncidentForm = model_of(
+    "OneIncidentForm",
+    Incident,
+    "An incident, and what changed since its job worked: null where nothing is known to differ.",
+    url=str,
+    job=dict[str, Any],
+    log=LogForm,
+    group=GroupMarkForm | None,
+    feedback=_several(FeedbackForm),
+    since_good=SinceGoodForm | None,
 )
 IncidentsForm = page_model("IncidentsForm", IncidentForm, previous=str | None)
 

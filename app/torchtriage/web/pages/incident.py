@@ -11,6 +11,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
+from torchtriage.answer.comparison_words import sentence
 from torchtriage.answer.explain_match import Why
 from torchtriage.answer.first_screen import first_screen
 from torchtriage.answer.inconclusive import question_of
@@ -20,6 +21,7 @@ from torchtriage.domain.explanation import ExplanationState
 from torchtriage.domain.first_screen import FirstScreen
 from torchtriage.domain.group import Group, GroupChange
 from torchtriage.domain.incident import Feedback, Incident, IncidentFilter
+from torchtriage.domain.run_summary import SinceGood
 from torchtriage.domain.verdict import Verdict
 from torchtriage.errors import BadInput
 from torchtriage.services.compare_runs import last_good
@@ -33,6 +35,7 @@ from torchtriage.services.incidents import (
     read_incident,
     take_feedback_back,
 )
+from torchtriage.services.run_summaries import since_good
 from torchtriage.services.service import Service
 from torchtriage.web.authentication import Writer
 from torchtriage.web.dependencies import ServiceDep
@@ -74,6 +77,8 @@ class IncidentPage:
     attempts: tuple[AttemptRow, ...]
     group: Group | None
     good: bool  # there is an earlier run of the same job name that shows no failure
+    since_good: SinceGood | None
+    changed: tuple[str, ...]  # since then, in the reader's words
     similar: tuple[IncidentItem, ...]
     notes: tuple[tuple[str, Feedback], ...]
     said: bool
@@ -171,6 +176,7 @@ def incident_page(service: Service, incident_id: str, lang: Language) -> Inciden
     verdict = localized(found.verdict, service.knowledge, lang) if found.verdict else None
     group = read_group(service, found.group.id) if found.group else None
     url = found.job.url
+    changed = since_good(service, found) if verdict else None
     return IncidentPage(
         incident=found,
         verdict=verdict,
@@ -191,6 +197,8 @@ def incident_page(service: Service, incident_id: str, lang: Language) -> Inciden
         attempts=attempt_rows(verdict.attempts) if verdict else (),
         group=group,
         good=bool(verdict) and last_good(service, found) is not None,
+        since_good=changed,
+        changed=tuple(sentence(change, lang == "zh") for change in changed.changes) if changed else (),
         similar=incident_items(_others(service, found), service.knowledge, lang),
         notes=tuple(notes_beside(service, found, _NOTES)),
         said=False,

@@ -1,0 +1,76 @@
+"""Summaries of runs: what clients tell of runs is kept; what changed since a job worked comes out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from torchtriage.answer.changed_since_good import KnownRun, changed_since_good
+from torchtriage.domain.incident import Incident
+from torchtriage.domain.run_summary import RunSummary, SinceGood
+from torchtriage.errors import BadInput
+from torchtriage.reading.redaction.redact import redacted
+from torchtriage.services.compare_runs import job_words, last_good
+from torchtriage.services.incidents import read_incident
+from torchtriage.services.service import Service
+from torchtriage.storage import run_summaries
+
+MOST_CHANGES = 3  # that are told
+
+
+def keep_good_run(service: Service, job_name: str, cluster: str | None, job_id: str | None, told: RunSummary) -> None:
+    """Keeps what is told of a run that worked, without known kinds of secrets."""
+    with service.database.transaction() as session:
+        run_summaries.keep_good(session, job_name, cluster or "", job_id, _clean(told), datetime.now(UTC))
+
+
+def keep_failed_run(service: Service, incident_id: str, job_id: str | None, told: RunSummary) -> Incident:
+    """Keeps what is told of an incident's run -> the incident. Raises NotFound; BadInput where it is another job's."""
+    incident = read_incident(service, incident_id)
+    if incident.job.job_id != job_id:
+        raise BadInput("the incident is of another job")
+    with service.database.transaction() as session:
+        name = incident.job.job_name or ""
+        run_summaries.keep_of_incident(session, incident.id, name, _clean(told), datetime.now(UTC))
+    return incident
+
+
+def since_good(service: Service, incident: Incident) -> SinceGood | None:
+    """-> what changed since the last run of the same job name that worked; None where there is none or nothing is known
+    to differ. A run worked whose client said so, or whose log shows no failure."""
+    name = incident.job.job_name
+    if name is None or (incident.verdict is not None and incident.verdict.outcome == "healthy"):
+        return None
+    with service.database.reading() as session:
+        told = run_summaries.good_before(session, name, incident.job.cluster or "", incident.received_at)
+        own = run_summaries.of_incident(session, incident.id)
+    stored_id = last_good(service, incident)
+    stored = read_incident(service, stored_id) if stored_id else None
+    if stored is not None and (told is None or stored.received_at > told.at):
+        with service.database.reading() as session:
+            summary = run_summaries.of_incident(session, stored.id)
+        at, good = stored.received_at, KnownRun(job_words(stored.job), stored.verdict, summary)
+    elif told is not None:
+        stored, at, good = None, told.at, KnownRun(told.summary.job, None, told.summary)
+    else:
+        return None
+    now = KnownRun(job_words(incident.job), incident.verdict, own)
+    changes = changed_since_good(good, now, service.knowledge.vocabulary, MOST_CHANGES)
+    return SinceGood(at, stored.id if stored else None, changes) if changes else None
+
+
+def _clean(told: RunSummary) -> RunSummary:
+    """-> the summary without known kinds of secrets, which are recognized as in a log: by what stands before them."""
+    job, versions, environment = (_clean_pairs(pairs) for pairs in (told.job, told.versions, told.environment))
+    hosts, lines = _clean_lines(told.hosts), _clean_lines(told.lines)
+    return RunSummary(job, versions, environment, hosts, told.phases, lines)
+
+
+def _clean_pairs(pairs: dict[str, str]) -> dict[str, str]:
+    clean = _clean_lines(tuple(f"{name}={value}" for name, value in pairs.items()))
+    return dict(line.split("=", 1) for line in clean if "=" in line)
+
+
+def _clean_lines(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """-> the same texts, in their order, without known kinds of secrets."""
+    block = "".join(text.replace("\n", " ").replace("\r", " ").replace("\0", "") + "\n" for text in texts)
+    return tuple(b"".join(redacted([block.encode("utf-8", "replace")])).decode().split("\n")[:-1])
