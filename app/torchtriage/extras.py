@@ -21,6 +21,7 @@ LIBRARIES = {
     "s3": ("obstore",),
     "oidc": ("authlib",),
     "slack": ("slack_sdk",),
+    "minisign": ("cryptography",),
     "apprise": ("apprise",),
     "dask": ("distributed",),
     "kubernetes": ("kubernetes", "prometheus_client", "structlog"),

@@ -38,6 +38,7 @@ def entry_report(entry: Entry, lang: Language) -> str:
     ]  # fmt: skip
     action = f"{entry.action.advice}, retry: {entry.action.retry}" + (", exclude the host" * entry.action.exclude_hosts)
     lines = [entry.title.in_(lang), f"{entry.id} · {entry.kind} · {entry.owner} · {action}"]
+    lines += [f"pack {entry.pack}"] if entry.pack else []
     for title, items in parts:
         if items:
             lines += ["", title, *(f"  {number}. {item}" for number, item in enumerate(items, 1))]

@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from torchtriage.cli import kb_new, kb_why
+from torchtriage.cli import kb_new, kb_pack, kb_why
 from torchtriage.errors import BadInput, KnowledgeError, NotFound
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     schema.set_defaults(run=_schema)
     kb_new.add_parser(commands)
     kb_why.add_parser(commands)
+    kb_pack.add_parser(commands)
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -29,16 +29,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(options: argparse.Namespace) -> int:
     """Writes to the last knowledge folder. Raises BadInput for a bad name, a case that exists and a bad LOG."""
-    from torchtriage.cli.start_engine import folders
+    from torchtriage.cli.start_engine import folders_of_files
     from torchtriage.knowledge import new_entry
 
     if options.line is not None and not options.log:
         raise BadInput("--line needs --from LOG")
-    old = new_entry.file_of(options.entry, folders())
+    old = new_entry.file_of(options.entry, folders_of_files())
     if old is None or not options.case:
-        path = new_entry.path_of(options.entry, folders())  # raises where there is one already
+        path = new_entry.path_of(options.entry, folders_of_files())  # raises where there is one already
     else:
-        path = folders()[-1].joinpath(*old.parts[-2:])
+        path = folders_of_files()[-1].joinpath(*old.parts[-2:])
     sample = _sample(options.log, options.line, options.entry) if options.log else None
     case = new_entry.checked_case(options.case or (new_entry.case_name(sample.message) if sample else "some-case"))
     if old is not None:

@@ -17,9 +17,26 @@ if TYPE_CHECKING:
 
 
 def folders() -> list[Path]:
-    """-> the built-in knowledge base, then the folders of TRIAGE_KNOWLEDGE_DIRS."""
+    """-> the built-in knowledge base, the packs that are installed, then the folders of TRIAGE_KNOWLEDGE_DIRS."""
+    from torchtriage.knowledge.folders import packs_in
+
+    built_in, *own = folders_of_files()
+    return [built_in, *packs_in(packs_home()), *own]
+
+
+def folders_of_files() -> list[Path]:
+    """-> the same without packs: where entries are written and changed."""
     own = os.environ.get("TRIAGE_KNOWLEDGE_DIRS", "")
     return [BUILT_IN, *(Path(folder) for folder in own.split(os.pathsep) if folder)]
+
+
+def packs_home() -> Path:
+    """-> where packs are installed, in TRIAGE_DATA_DIR as for the service."""
+    from torchtriage.knowledge.folders import home_of_packs
+    from torchtriage.settings.value_parsers import default_data_dir
+
+    own = os.environ.get("TRIAGE_DATA_DIR", "")
+    return home_of_packs(Path(own) if own else default_data_dir(os.environ))
 
 
 def load_knowledge() -> KnowledgeBase:

@@ -168,6 +168,7 @@ class Entry:
     `roles` holds its own roles and those of its area. Of the `cases` the first that holds speaks; their signs are in
     `signs` too, behind those that belong to no case; `case_of_signs` has for each sign the place of its case among the
     cases, None where it belongs to none.
+    `pack` is the name and version of the pack that it comes from, empty where it comes from none.
     `explains` are globs over entry ids: what follows from this one. Of `other_actions` the first that the failure's
     words show takes the place of `action`.
 
@@ -200,6 +201,7 @@ class Entry:
     general: bool = False
     roles: frozenset[Role] = frozenset()
     file: str = ""
+    pack: str = ""
     case_of_signs: tuple[int | None, ...] = ()
 
     def messages(self) -> tuple[str, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from torchtriage.knowledge import BUILT_IN
 
 INVENTORY = "_inventory"  # the folder of what libraries can print
+MANIFEST = "pack.json"  # in a folder that is a pack: its name, version and digest
 VOCABULARY = "_vocabulary"  # the folder of the named lists, beside those of the areas
 FORMS = "_forms"  # the folder of the message forms
 
@@ -22,3 +24,22 @@ def files(folders: Iterable[Path], problems: list[str]) -> Iterator[tuple[Path, 
         if not folder.is_dir():
             problems.append(f"{folder}: no such folder of knowledge")
         yield from ((folder, path) for path in sorted(folder.glob("*/*.yaml")))
+
+
+def pack_of(folder: Path) -> str:
+    """-> the name and version of the pack that a folder of knowledge is, as `ours 1.2.0`; empty where it is none."""
+    try:
+        told = json.loads((folder / MANIFEST).read_bytes())
+        return f"{told['name']} {told['version']}"
+    except (OSError, ValueError, TypeError, LookupError):
+        return ""
+
+
+def home_of_packs(data_dir: Path) -> Path:
+    """-> where the packs of a data directory are."""
+    return data_dir / "packs"
+
+
+def packs_in(home: Path) -> list[Path]:
+    """-> the folders of the packs that are installed, by name."""
+    return [path for path in sorted(home.glob("*@*")) if (path / MANIFEST).is_file()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from torchtriage.domain.entry import Entry, KnowledgeBase, Role
 from torchtriage.domain.vocabulary import Vocabulary, VocabularyList
 from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.folders import FORMS, INVENTORY, VOCABULARY, files
+from torchtriage.knowledge.folders import FORMS, INVENTORY, VOCABULARY, files, pack_of
 from torchtriage.knowledge.renamed_keys import renewed
 from torchtriage.knowledge.schema import EntryForm, MessageForms
 from torchtriage.knowledge.vocabulary_schema import VocabularyForm
@@ -35,6 +36,8 @@ def load(folders: Iterable[Path] = (BUILT_IN,)) -> KnowledgeBase:
     """
     problems: list[str] = []
     digest = hashlib.sha256()
+    folders = list(folders)
+    packs = {folder: pack_of(folder) for folder in folders}
     read: list[tuple[Path, bytes]] = []
     for folder, path in files(folders, problems):
         try:
@@ -56,7 +59,8 @@ def load(folders: Iterable[Path] = (BUILT_IN,)) -> KnowledgeBase:
             continue
         entry = _entry(path, source, vocabulary, problems) if path.parent.name != VOCABULARY else None
         if entry is not None:
-            entries[entry.id] = entry
+            folder = path.parent.parent
+            entries[entry.id] = replace(entry, pack=packs[folder]) if packs.get(folder) else entry
     if problems:
         raise KnowledgeError(problems)
     return KnowledgeBase(entries, f"sha256:{digest.hexdigest()}", vocabulary, tuple(forms))

@@ -20,6 +20,7 @@ from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.cache import cache_folder
 from torchtriage.knowledge.drafted_entry import yaml_of
+from torchtriage.knowledge.folders import home_of_packs, pack_of, packs_in
 from torchtriage.settings import Settings
 from torchtriage.storage import drafts
 from torchtriage.storage.database import Database
@@ -29,23 +30,39 @@ Load = Callable[[Sequence[Path], Path], KnowledgeBase]
 
 
 def load_with_learned(settings: Settings, database: Database, load: Load) -> tuple[list[Path], KnowledgeBase]:
-    """-> the folders, and the knowledge base of all, those entries included that people wrote here.
+    """-> the folders, and the knowledge base of all, packs and the entries that people wrote here included.
 
-    Where these do not load with this version, the others do, and the log says so. Raises KnowledgeError where the
-    operator's own folders do not load, StorageUnavailable.
+    Where one of these does not load with this version, the others do, and the log says so. Raises KnowledgeError where
+    the operator's own folders do not load, StorageUnavailable.
     """
-    folders = [BUILT_IN, *settings.knowledge_dirs]
+    packs = packs_in(home_of_packs(settings.data_dir))
     with database.reading() as session:
         learned = learned_folder(settings, drafts.applied(session))
-    if learned is not None:
+    added = [*packs, *([learned] if learned else [])]
+    folders = _ordered(settings, added)
+    try:
+        return folders, load(folders, cache_folder())
+    except KnowledgeError:
+        if not added:
+            raise
+    load(_ordered(settings, []), cache_folder())  # the operator's own
+    sound: list[Path] = []
+    for folder in added:
         try:
-            return [*folders, learned], load([*folders, learned], cache_folder())
+            load(_ordered(settings, [*sound, folder]), cache_folder())
         except KnowledgeError as error:
-            broken = error
-        base = load(folders, cache_folder())
-        log.error("cannot load the entries that were written in the page, going on without them: %s", broken)
-        return folders, base
+            what = "the entries that were written in the page" if folder == learned else f"pack {pack_of(folder)}"
+            log.error("cannot load %s, going on without: %s", what, error)
+        else:
+            sound.append(folder)
+    folders = _ordered(settings, sound)
     return folders, load(folders, cache_folder())
+
+
+def _ordered(settings: Settings, added: Sequence[Path]) -> list[Path]:
+    """-> the built-in folder, packs, the operator's own folders, and the one of entries written in the page."""
+    packs = [folder for folder in added if folder.parent == home_of_packs(settings.data_dir)]
+    return [BUILT_IN, *packs, *settings.knowledge_dirs, *(folder for folder in added if folder not in packs)]
 
 
 def home_of(settings: Settings) -> Path:

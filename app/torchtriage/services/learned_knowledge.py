@@ -1,5 +1,5 @@
-"""Takes the entries that people approved in the page into use while the service runs, and those that they took back
-out of it."""
+"""Takes packs that were installed, and entries that people approved in the page, into use while the service runs, and
+those that were removed or taken back out of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import threading
 
 from torchtriage.knowledge.cache import load
+from torchtriage.knowledge.folders import home_of_packs, packs_in
 from torchtriage.services.knowledge_reload import KnowledgeFolders
 from torchtriage.services.learned_folder import home_of, learned_folder, load_with_learned
 from torchtriage.services.service import Service
@@ -17,15 +18,18 @@ _adopting = threading.Lock()
 
 
 def adopt_learned(service: Service) -> bool:
-    """Has the service use the entries that are approved now -> whether they are others than before. What is triaged
-    from then on names the new knowledge; groups are looked at as after an upgrade.
+    """Has the service use the packs that are installed and the entries that are approved now -> whether they are others
+    than before. What is triaged from then on names the new knowledge; groups are looked at as after an upgrade.
 
     Folders of the operator's own are read again too. Raises KnowledgeError where these do not load, StorageUnavailable.
     """
     with _adopting:
         with service.database.reading() as session:
             wanted = learned_folder(service.settings, drafts.applied(session))
-        if wanted == next((path for path in service.folders.paths if path.parent == home_of(service.settings)), None):
+        packs = home_of_packs(service.settings.data_dir)
+        homes = (packs, home_of(service.settings))
+        used = [path for path in service.folders.paths if path.parent in homes]
+        if used == [*packs_in(packs), *([wanted] if wanted else [])]:
             return False
         folders, knowledge = load_with_learned(service.settings, service.database, load)
         if knowledge.digest == service.knowledge.digest:
@@ -35,5 +39,5 @@ def adopt_learned(service: Service) -> bool:
         with service.database.reading() as session:
             if fingerprint_upgrade.left(session, service.knowledge_version):
                 service.settled.clear()
-    log.info("using the entries that were approved in the page: %s", wanted or "none")
+    log.info("using the entries of %s", [path.name for path in folders if path.parent in homes] or "no pack or draft")
     return True

@@ -1,0 +1,235 @@
+"""Packs: entries with a name, a version and a digest, installed as folders of knowledge. A folder or an archive in; an
+archive, or a folder that is checked and then renamed into place, out."""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from torchtriage.domain.entry import KnowledgeBase
+from torchtriage.errors import BadInput, KnowledgeError, NotFound
+from torchtriage.knowledge import BUILT_IN, checks, loader
+from torchtriage.knowledge.cache import cache_folder, load
+from torchtriage.knowledge.folders import MANIFEST, packs_in
+from torchtriage.reading.unpack import Budget, Upload, unpack
+
+MOST_PACKED, MOST_UNPACKED = 8 << 20, 32 << 20  # bytes of an archive, and of what is in it
+_MOST_FILES = 2000
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
+_VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,40}")
+_FILE = re.compile(r"(?:^|/)((?:[a-z0-9][a-z0-9-]*)/(?:[a-z0-9][a-z0-9-]*)\.yaml)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """`digest` is that of its files, `sha256:…`; `entries` are the ids."""
+
+    name: str
+    version: str
+    digest: str
+    entries: tuple[str, ...] = ()
+
+
+def installed(home: Path) -> list[Pack]:
+    """-> the packs that are installed, by name. Raises BadInput where the files of one are not those that came."""
+    return [_pack(_files_of_folder(folder), str(folder)) for folder in packs_in(home)]
+
+
+def build(source: Path, name: str, version: str, beside: Sequence[Path]) -> tuple[Pack, bytes]:
+    """-> a pack of the entries in a folder, and its archive: the same bytes from the same files. `beside` are the
+    folders that it is checked with. Raises BadInput, KnowledgeError."""
+    files = {path: text for path, text in _files_of_folder(source).items() if path != MANIFEST}
+    pack = _described(files, name, version)
+    files[MANIFEST] = _manifest(pack)
+    _check(pack, source, beside)
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=packed, mode="wb", mtime=0, filename="") as stream,
+        tarfile.open(fileobj=stream, mode="w") as tar,
+    ):
+        for path in sorted(files):
+            member = tarfile.TarInfo(f"{name}-{version}/{path}")
+            member.size = len(files[path])
+            tar.addfile(member, io.BytesIO(files[path]))
+    return pack, packed.getvalue()
+
+
+def read_folder(source: Path) -> dict[str, bytes]:
+    """-> the files of a pack that is a folder. Raises BadInput."""
+    return _files_of_folder(source)
+
+
+def read_archive(packed: bytes, name: str) -> dict[str, bytes]:
+    """-> the files of a pack that is an archive, by their path; their names are never used as they come. Raises
+    BadInput, UnreadableLog, LogTooLarge."""
+    if len(packed) > MOST_PACKED:
+        raise BadInput(f"{name}: larger than the limit of {MOST_PACKED} bytes")
+    files: dict[str, bytes] = {}
+    for file in unpack(Upload(name, iter([packed])), Budget(MOST_UNPACKED)):
+        content = b"".join(file.chunks)
+        if not file.member:
+            raise BadInput(f"{name}: not an archive")
+        _add(files, file.name, content, name)
+    return files
+
+
+def install(files: Mapping[str, bytes], source: str, home: Path, beside: Sequence[Path]) -> Pack:
+    """Installs a pack, in place of one of the same name -> the pack. It is written aside, checked by the rules of
+    `kb check` with the folders `beside` and the other packs, and then renamed into place: one that is refused changes
+    nothing. Raises BadInput, KnowledgeError."""
+    pack = _pack(files, source)
+    with _locked(home):
+        aside = home / f".{uuid4().hex}"
+        try:
+            for path, content in files.items():
+                (aside / path).parent.mkdir(parents=True, exist_ok=True)
+                (aside / path).write_bytes(content)
+            earlier = [folder for folder in packs_in(home) if folder.name.startswith(f"{pack.name}@")]
+            _check(pack, aside, [*beside, *(folder for folder in packs_in(home) if folder not in earlier)])
+            place = home / f"{pack.name}@{pack.version}-{pack.digest.removeprefix('sha256:')[:12]}"
+            if place not in earlier:
+                os.rename(aside, place)
+            for folder in earlier:
+                if folder != place:
+                    _drop(folder)
+        except OSError as error:
+            raise BadInput(f"{home}: {error.strerror}") from error
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    return pack
+
+
+def remove(name: str, home: Path) -> None:
+    """Raises NotFound, BadInput."""
+    with _locked(home):
+        found = [folder for folder in packs_in(home) if folder.name.startswith(f"{name}@")]
+        if not found:
+            known = ", ".join(sorted({folder.name.partition("@")[0] for folder in packs_in(home)}))
+            raise NotFound(f"no pack {name} is installed" + (f"; there are: {known}" if known else ""))
+        try:
+            for folder in found:
+                _drop(folder)
+        except OSError as error:
+            raise BadInput(f"{home}: {error.strerror}") from error
+
+
+def _drop(folder: Path) -> None:
+    """Takes a folder away at once, then its files. Raises OSError."""
+    gone = folder.with_name(f".{uuid4().hex}")
+    os.rename(folder, gone)
+    shutil.rmtree(gone, ignore_errors=True)
+
+
+def _check(pack: Pack, folder: Path, beside: Sequence[Path]) -> None:
+    """Raises KnowledgeError for ids that are taken, and for what `kb check` would refuse."""
+    cache = cache_folder()
+    taken = load(beside, cache)
+    clashes = [entry for entry in pack.entries if entry in taken.entries]
+    if clashes:
+        whose = _whose(taken, clashes[0])
+        more = f" (and {len(clashes) - 1} more)" if len(clashes) > 1 else ""
+        raise KnowledgeError(
+            [f"pack {pack.name}: the id {clashes[0]} is taken by {whose}{more}; rename it in the pack"]
+        )
+    own = loader.load([folder])
+    digest = f"sha256:{hashlib.sha256((taken.digest + own.digest).encode()).hexdigest()}"
+    together = KnowledgeBase({**taken.entries, **own.entries}, digest, taken.vocabulary)
+    report = checks.check(together, [*beside, folder], cache, pack.entries)
+    if report.problems:
+        raise KnowledgeError([f"pack {pack.name}: {problem}" for problem in report.problems])
+
+
+def _whose(taken: KnowledgeBase, entry: str) -> str:
+    pack = taken.entries[entry].pack
+    if pack:
+        return f"pack {pack}"
+    built_in = (BUILT_IN / entry.replace(".", "/", 1)).with_suffix(".yaml").is_file()
+    return "a built-in entry" if built_in else "an entry of your own folders"
+
+
+def _pack(files: Mapping[str, bytes], source: str) -> Pack:
+    """-> the pack whose files these are. Raises BadInput where they are not those that its manifest names."""
+    if MANIFEST not in files:
+        raise BadInput(f"{source}: not a pack: it has no {MANIFEST}; `torchtriage kb pack build` writes one")
+    try:
+        told = json.loads(files[MANIFEST])
+        name, version, digest = (str(told[key]) for key in ("name", "version", "digest"))
+    except (ValueError, TypeError, LookupError, RecursionError):
+        raise BadInput(f"{source}: {MANIFEST} needs name, version and digest") from None
+    try:
+        pack = _described({path: text for path, text in files.items() if path != MANIFEST}, name, version)
+    except BadInput as error:
+        raise BadInput(f"{source}: {error.message}") from None
+    if pack.digest != digest:
+        raise BadInput(f"{source}: the files are not those that the digest of pack {name} {version} names")
+    return pack
+
+
+def _described(files: Mapping[str, bytes], name: str, version: str) -> Pack:
+    if not _NAME.fullmatch(name):
+        raise BadInput(f"{name[:80]!r} is not a valid pack name: small letters, digits and -, such as our-cluster")
+    if not _VERSION.fullmatch(version):
+        raise BadInput(f"{version[:80]!r} is not a valid version: such as 1.2.0")
+    if not files:
+        raise BadInput("a pack has one entry at least, as AREA/NAME.yaml")
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(path.encode() + b"\0" + str(len(files[path])).encode() + b"\0" + files[path])
+    ids = tuple(path.removesuffix(".yaml").replace("/", ".", 1) for path in sorted(files))
+    return Pack(name, version, f"sha256:{digest.hexdigest()}", ids)
+
+
+def _manifest(pack: Pack) -> bytes:
+    told = {key: value for key, value in asdict(pack).items() if key != "entries"}
+    return json.dumps(told, indent=2).encode() + b"\n"
+
+
+def _files_of_folder(source: Path) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    try:
+        if (source / MANIFEST).is_file():
+            files[MANIFEST] = (source / MANIFEST).read_bytes()
+        for path in sorted(source.glob("*/*.yaml")):
+            if path.is_file():
+                _add(files, path.relative_to(source).as_posix(), path.read_bytes(), str(source))
+    except OSError as error:
+        raise BadInput(f"{source}: {error.strerror}") from error
+    return files
+
+
+def _add(files: dict[str, bytes], name: str, content: bytes, source: str) -> None:
+    """Adds a file of a pack. Raises BadInput for every other one, and where there are too many."""
+    found = _FILE.search(name)
+    path = found[1] if found else MANIFEST if name.rpartition("/")[2] == MANIFEST else None
+    if path is None or path in files:
+        what = "is there twice" if path else f"does not belong into a pack, which has {MANIFEST} and AREA/NAME.yaml"
+        raise BadInput(f"{source}: {name[-100:]} {what}")
+    files[path] = content
+    if len(files) > _MOST_FILES or sum(map(len, files.values())) > MOST_UNPACKED:
+        raise BadInput(f"{source}: a pack has at most {_MOST_FILES} files and {MOST_UNPACKED} bytes")
+
+
+@contextmanager
+def _locked(home: Path) -> Iterator[None]:
+    """One change at a time. Raises BadInput."""
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = open(home / ".lock", "w")  # noqa: SIM115  open, and so locked, to the end
+    except OSError as error:
+        raise BadInput(f"{home}: {error.strerror}") from error
+    with lock:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

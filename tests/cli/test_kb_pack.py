@@ -1,0 +1,245 @@
+"""`torchtriage kb pack`: what is built, installed, listed and removed, and what a broken pack leaves as it was."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from tests.drafts import SAYS, SOUND, UNKNOWN
+from torchtriage.cli.main import main
+from torchtriage.domain.entry import Text
+from torchtriage.knowledge.drafted_entry import yaml_of
+
+ENTRY = yaml_of(SOUND, Text(SAYS, "/data/a.idx 的分片 3 只有 3005 条记录。"))
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TRIAGE_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.delenv("TRIAGE_KNOWLEDGE_DIRS", raising=False)
+    return tmp_path / "data" / "packs"
+
+
+def source(folder: Path, text: str = ENTRY) -> Path:
+    (folder / "ourdata").mkdir(parents=True)
+    (folder / "ourdata" / "shard-too-short.yaml").write_text(text)
+    return folder
+
+
+def built(folder: Path, version: str = "1.0.0") -> Path:
+    made = folder / f"ours-{version}.tar.gz"
+    entries = folder / "entries"
+    if not entries.exists():
+        source(entries)
+    assert main(["kb", "pack", "build", str(entries), "--name", "ours", "--version", version, "-o", str(made)]) == 0
+    return made
+
+
+def archive(folder: Path, files: dict[str, bytes], link: str = "") -> Path:
+    made = folder / "made.tar.gz"
+    with tarfile.open(made, "w:gz") as tar:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+        if link:
+            member = tarfile.TarInfo("ourdata/link.yaml")
+            member.type, member.linkname = tarfile.SYMTYPE, link
+            tar.addfile(member)
+    return made
+
+
+def state(home: Path) -> list[str]:
+    return sorted(str(path.relative_to(home)) for path in home.rglob("*")) if home.exists() else []
+
+
+def test_a_pack_explains_until_it_is_removed(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(UNKNOWN)
+    made = built(tmp_path)
+    first = made.read_bytes()
+    assert built(tmp_path).read_bytes() == first
+    assert main(["kb", "pack", "install", str(made)]) == 0
+    assert "installed ours 1.0.0, 1 entry, sha256:" in capsys.readouterr().out
+    assert main(["triage", str(log), "--json"]) == 0
+    verdict = json.loads(capsys.readouterr().out)
+    assert verdict["root_cause"]["entry"] == SOUND.entry
+    assert verdict["answer"]["says"].startswith(SAYS)
+    assert main(["kb", "show", SOUND.entry]) == 0
+    assert "\npack ours 1.0.0\n" in capsys.readouterr().out
+    assert main(["kb", "show", SOUND.entry, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pack"] == "ours 1.0.0"
+    assert main(["kb", "pack", "install", str(built(tmp_path, "1.1.0"))]) == 0
+    capsys.readouterr()
+    assert main(["kb", "pack", "list", "--json"]) == 0
+    (pack,) = json.loads(capsys.readouterr().out)
+    assert (pack["name"], pack["version"], pack["entries"]) == ("ours", "1.1.0", [SOUND.entry])
+    assert main(["kb", "pack", "remove", "ours"]) == 0
+    capsys.readouterr()
+    assert main(["triage", str(log), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["outcome"] == "unexplained"
+    assert state(home) == [".lock"]
+    assert main(["kb", "pack", "remove", "ours"]) != 0
+    assert "no pack ours is installed" in capsys.readouterr().err
+
+
+def test_a_folder_is_installed_too(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with tarfile.open(built(tmp_path)) as tar:
+        tar.extractall(tmp_path, filter="data")
+    assert main(["kb", "pack", "install", str(tmp_path / "ours-1.0.0")]) == 0
+    assert main(["kb", "pack", "install", str(tmp_path / "ours-1.0.0")]) == 0
+    assert [name for name in state(home) if name.endswith(".yaml")] != []
+
+
+def manifest(text: bytes, name: str = "ours") -> bytes:
+    path = b"ourdata/shard-too-short.yaml"
+    digest = hashlib.sha256(path + b"\0" + str(len(text)).encode() + b"\0" + text).hexdigest()
+    return json.dumps({"name": name, "version": "2.0.0", "digest": f"sha256:{digest}"}).encode()
+
+
+SIGNLESS = ENTRY.replace("ShardTooShort: shard (?P<shard>", "ShardTooLong: shard (?P<shard>")
+BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "no manifest": (lambda at: archive(at, {"ourdata/shard-too-short.yaml": ENTRY.encode()}), "it has no pack.json"),
+    "other digest": (
+        lambda at: archive(at, {"pack.json": manifest(b"x"), "ourdata/shard-too-short.yaml": ENTRY.encode()}),
+        "are not those that the digest",
+    ),
+    "unproved sign": (
+        lambda at: archive(
+            at, {"pack.json": manifest(SIGNLESS.encode()), "ourdata/shard-too-short.yaml": SIGNLESS.encode()}
+        ),
+        "pack ours: ourdata/shard-too-short.yaml",
+    ),
+    "no yaml": (
+        lambda at: archive(at, {"pack.json": manifest(b"a: ["), "ourdata/shard-too-short.yaml": b"a: ["}),
+        "ourdata/shard-too-short.yaml:2",
+    ),
+    "way out": (
+        lambda at: archive(at, {"pack.json": manifest(b"x"), "../../etc/cron.txt": b"x"}),
+        "does not belong into a pack",
+    ),
+    "bad name": (
+        lambda at: archive(
+            at, {"pack.json": manifest(ENTRY.encode(), "../up"), "ourdata/shard-too-short.yaml": ENTRY.encode()}
+        ),
+        "is not a valid pack name",
+    ),
+    "manifest of a list": (lambda at: archive(at, {"pack.json": b"[1]"}), "needs name, version and digest"),
+    "no archive": (lambda at: (at / "a.tar.gz").write_text("hello") and at / "a.tar.gz", "not an archive"),  # type: ignore[dict-item,return-value]
+    "not there": (lambda at: at / "nowhere.tar.gz", "No such file"),
+}
+
+
+@pytest.mark.parametrize("name", list(BROKEN))
+def test_a_broken_pack_changes_nothing(
+    name: str, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["kb", "pack", "install", str(built(tmp_path))]) == 0
+    before = state(home)
+    capsys.readouterr()
+    make, reason = BROKEN[name]
+    assert main(["kb", "pack", "install", str(make(tmp_path))]) != 0
+    assert reason in capsys.readouterr().err
+    assert state(home) == before
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("https://127.0.0.1/ours.tar.gz", "resolves to a non-public address"),
+        ("http://example.org/ours.tar.gz", "only https:// URLs are allowed"),
+        ("file:///etc/passwd", "it must begin with https://"),
+    ],
+)
+def test_packs_come_from_public_places_over_https(
+    url: str, reason: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["kb", "pack", "install", url]) == 2
+    told = capsys.readouterr().err
+    assert reason in told
+    assert told.count("\n") == 1
+    assert state(home) == []
+
+
+@pytest.mark.slow
+def test_an_id_that_is_taken_is_refused_in_one_line(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["kb", "pack", "install", str(built(tmp_path))]) == 0
+    other = archive(
+        tmp_path,
+        {"pack.json": manifest(ENTRY.encode(), "theirs"), "ourdata/shard-too-short.yaml": ENTRY.encode()},
+    )
+    before = state(home)
+    capsys.readouterr()
+    assert main(["kb", "pack", "install", str(other)]) != 0
+    told = capsys.readouterr().err
+    assert f"pack theirs: the id {SOUND.entry} is taken by pack ours 1.0.0; rename it in the pack" in told
+    assert told.count("\n") == 1
+    assert state(home) == before
+
+
+def test_links_are_not_followed(home: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.yaml"
+    secret.write_text("key: 1")
+    made = archive(
+        tmp_path,
+        {"pack.json": manifest(ENTRY.encode()), "ourdata/shard-too-short.yaml": ENTRY.encode()},
+        link=str(secret),
+    )
+    assert main(["kb", "pack", "install", str(made)]) == 0
+    assert not [name for name in state(home) if "link" in name]
+
+
+def signed(secret: Ed25519PrivateKey, content: bytes, number: bytes = b"12345678") -> str:
+    own = secret.sign(hashlib.blake2b(content).digest())
+    comment = "timestamp:1"
+    lines = [base64.b64encode(b"ED" + number + own), base64.b64encode(secret.sign(own + comment.encode()))]
+    return f"untrusted comment: x\n{lines[0].decode()}\ntrusted comment: {comment}\n{lines[1].decode()}\n"
+
+
+def test_a_signature_is_checked_with_the_key(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    secret, made = Ed25519PrivateKey.generate(), built(tmp_path)
+    public = secret.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+    key = base64.b64encode(b"Ed" + b"12345678" + public).decode()
+    install = ["kb", "pack", "install", str(made), "--key", key]
+    signature = Path(f"{made}.minisig")
+    assert main(install) != 0
+    assert "minisig" in capsys.readouterr().err
+    good = signed(secret, made.read_bytes())
+    for text, reason in (
+        (signed(secret, b"other"), "does not fit"),
+        (signed(Ed25519PrivateKey.generate(), made.read_bytes()), "does not fit"),
+        (signed(secret, made.read_bytes(), b"87654321"), "another key"),
+        (good.replace("timestamp:1", "timestamp:2"), "does not fit"),
+        ("hello", "not one of minisign"),
+    ):
+        signature.write_text(text)
+        assert main(install) == 2
+        assert reason in capsys.readouterr().err
+    assert state(home) == []
+    signature.write_text(good)
+    (tmp_path / "key.pub").write_text(f"untrusted comment: minisign public key\n{key}\n")
+    assert main([*install[:-1], str(tmp_path / "key.pub")]) == 0
+
+
+def test_the_signature_that_minisign_itself_made_is_taken() -> None:
+    from torchtriage.knowledge.minisign import verify
+
+    verify(
+        b"test",
+        "untrusted comment: signature from minisign secret key\n"
+        "RWQf6LRCGA9i59SLOFxz6NxvASXDJeRtuZykwQepbDEGt87ig1BNpWaVWuNrm73YiIiJbq71Wi+dP9eKL8OC351vwIasSSbXxwA=\n"
+        "trusted comment: timestamp:1555779966\tfile:test\n"
+        "QtKMXWyYcwdpZAlPF7tE2ENJkRd1ujvKjlj1m9RtHTBnZPa5WKU5uWRs5GoP5M/VqE81QFuMKI5k/SfNQUaOAA==\n",
+        "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3",
+    )
