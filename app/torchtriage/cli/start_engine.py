@@ -32,8 +32,8 @@ def folders_of_files() -> list[Path]:
 
 def packs_home() -> Path:
     """-> where packs are installed, in TRIAGE_DATA_DIR as for the service."""
+    from torchtriage.data_dir import default_data_dir
     from torchtriage.knowledge.folders import home_of_packs
-    from torchtriage.settings.value_parsers import default_data_dir
 
     own = os.environ.get("TRIAGE_DATA_DIR", "")
     return home_of_packs(Path(own) if own else default_data_dir(os.environ))

@@ -7,9 +7,10 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
 
+from torchtriage.data_dir import default_data_dir
 from torchtriage.errors import SettingError
 from torchtriage.settings import value_parsers
-from torchtriage.settings.value_parsers import default_data_dir, is_loopback
+from torchtriage.settings.value_parsers import is_loopback
 
 PREFIX = "TRIAGE_"
 _SHOWN = {  # in the docs

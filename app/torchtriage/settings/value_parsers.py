@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
 _SCOPES = ("submit", "read", "write", "admin")
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
-
-
-def default_data_dir(environment: Mapping[str, str]) -> Path:
-    """-> the folder for a user's data on this platform."""
-    home = environment.get("XDG_DATA_HOME") or "~/.local/share"
-    return Path(home).expanduser() / "torchtriage"
 
 
 def path(text: str) -> Path:
