@@ -79,6 +79,21 @@ def test_the_line_above_a_spawned_process_traceback_gives_way_to_it(engine: Engi
     assert (root.entry, root.rank) == ("elastic.child-failed", 1)
 
 
+def test_the_line_above_a_spawned_process_traceback_is_no_other_cause(engine: Engine) -> None:
+    frames = [
+        "Traceback (most recent call last):",
+        '  File "/opt/env/lib/python3.11/site-packages/torch/multiprocessing/spawn.py", line 90, in _wrap',
+        "    fn(i, *args)",
+        '  File "/work/train.py", line 31, in main_worker',
+        "    loss = model(batch, labels)",
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
+    ]
+    verdict = triage(engine, ["-- Process 1 terminated with the following error:"], frames)
+    root = verdict.root_cause
+    assert root is not None
+    assert (root.entry, root.rank, verdict.candidates) == ("cuda.oom", 1, ())
+
+
 def test_the_rank_of_whom_no_watchdog_speaks_is_the_suspect(engine: Engine) -> None:
     ranks = [watchdog(rank) for rank in (0, 1, 3)]
     root = triage(engine, BANNER, "world_size=4", steps(range(4)), ranks).root_cause

@@ -179,6 +179,23 @@ def test_a_step_far_above_the_end_is_told_with_what_follows(engine: Engine) -> N
 
 
 @pytest.mark.parametrize(
+    ("lines", "missing", "says"),
+    [
+        ([*STEPS, "merging the shards", "packing the archive"], "stopped",
+         "The last step is 290; 2 other lines follow, and none shows a good end."),
+        ([BANNER, STEPS[0], "preparing the second stage"], "stands-still", "a single step, 0, no failure and no end"),
+        ([BANNER, "NCCL version 2.18.5+cuda12.1", "preparing the first stage"], "began", "how a run begins, but no step"),
+        (["a b c", "d e f"] * 4, "no-run", "no training step, no failure and no end"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_is_said(engine: Engine, lines: list[str], missing: str, says: str) -> None:
+    verdict = triage(engine, lines)
+    assert verdict.answer is not None
+    assert verdict.answer.values["missing"] == missing
+    assert says in first_screen(verdict, "en").what
+
+
+@pytest.mark.parametrize(
     ("job", "says"),
     [
         ({"exit_code": "137"}, "exit 137 is SIGKILL"),
