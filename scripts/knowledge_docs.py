@@ -13,7 +13,7 @@ from torchtriage.answer.failure_facts.fact_names import ENGINE_FACTS, known_slot
 from torchtriage.domain.entry import Entry, KnowledgeBase
 from torchtriage.domain.fact import Fact
 from torchtriage.facts.line_values import LISTS, LineForms
-from torchtriage.facts.versions import PACKAGES
+from torchtriage.facts.versions import packages
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.folders import VOCABULARY
 from torchtriage.knowledge.loader import load
@@ -102,7 +102,7 @@ def _facts(knowledge: KnowledgeBase) -> str:
     names = known_slots(knowledge.vocabulary)
     lines = ["# Facts", _MADE.format(source="answer/failure_facts/fact_names.py and the vocabulary"), "", _FACTS, ""]
     lines += [
-        f"{len(names)} names, including the versions of {len(PACKAGES)} packages.",
+        f"{len(names)} names, including the versions of {len(packages(knowledge.vocabulary))} packages.",
         "",
         "## The failure and its run",
     ]
@@ -111,8 +111,8 @@ def _facts(knowledge: KnowledgeBase) -> str:
         f"| `{name}` | {what} | {unit or ''} | {_code(example)} |"
         for name, (what, unit, example) in ENGINE_FACTS.items()
     ]
-    packages = ", ".join(f"`{name.replace('-', '_')}_version`" for name in PACKAGES)
-    lines += ["", f"Versions that lines print, or that a container image is known to contain: {packages}."]
+    versions = ", ".join(f"`{name.replace('-', '_')}_version`" for name in packages(knowledge.vocabulary))
+    lines += ["", f"Versions that lines print, or that a container image is known to contain: {versions}."]
     forms = LineForms(knowledge.vocabulary)
     shown = _shown(forms)
     for one in knowledge.vocabulary.beginning(LISTS):

@@ -83,7 +83,7 @@ def test_other_programs_are_fatal_too() -> None:
 def test_what_did_not_start_is_placed_where_its_task_left(
     lines: list[str], placed: list[tuple[str | None, int | None]]
 ) -> None:
-    scheduler = Collected(Slurm())
+    scheduler = Collected(Slurm(("torchrun",)))
     for text in [f"slurmstepd: error: {line}" for line in lines] + [
         "srun: error: gpu-2: task 3: Exited with exit code 2"
     ]:

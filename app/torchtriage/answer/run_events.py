@@ -178,7 +178,7 @@ def _unread(reading: Reading, choice: Choice) -> Iterator[Event]:
     ends: Iterable[FileEnd] = reading.file_ends[:_MOST_ENDS]
     if reading.paste is not None:
         ends = [tuple((line, line.position in reading.claimed) for line in reading.paste)]
-    return trailing_errors(ends, reading.environment, failed=True)
+    return trailing_errors(ends, reading.environment, reading.matcher.ending_signs, failed=True)
 
 
 def _unknown(event: Event, reading: Reading, shown: Callable[[str], str]) -> RunEvent:

@@ -9,9 +9,8 @@ from operator import attrgetter
 
 from torchtriage.causality.findings import Findings, without_node_ranks
 from torchtriage.causality.lines_above import LinesAbove
-from torchtriage.causality.quoted_errors import LONGEST
 from torchtriage.causality.reading import Reading
-from torchtriage.causality.titles import HEAD
+from torchtriage.causality.thresholds import LONGEST_PASTE, TITLE_WITHIN
 from torchtriage.causality.trailing_errors import FileEnds
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import START, Line, Position
@@ -24,7 +23,6 @@ from torchtriage.parsing.repeated_frames import RepeatedFrames
 from torchtriage.parsing.run_extractors import RunExtractors
 
 _OF_AGENTS = frozenset({EventSource.ELASTIC_AGENT, EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE})
-_ENDING_TYPES = ("ChildFailedError", "SignalException", "ProcessRaisedException", "ProcessExitedException")
 
 
 @dataclass(slots=True)
@@ -49,7 +47,7 @@ class RunReader:
     def __post_init__(self) -> None:
         self.findings = Findings(self.matcher)
         self.environment = Environment(self.matcher.line_signs)
-        self.extractors = RunExtractors(SharedState(self.repeated_frames), self.matcher.extractors)
+        self.extractors = RunExtractors(self._shared(), self.matcher.extractors)
 
     def feed(self, lines: Sequence[Line]) -> None:
         """Most lines show nothing: they are kept for what may need them later, and go no further."""
@@ -152,18 +150,18 @@ class RunReader:
             self.above.feed([line])
         if events:
             self.findings.add(events)
-            self.ended = self.ended or any(map(_ends_run, events))
+            self.ended = self.ended or any(map(self._ends_run, events))
         return line, known
 
     def _keep(self, lines: Sequence[Line]) -> None:
-        if len(self.head) < HEAD:
+        if len(self.head) < TITLE_WITHIN:
             new = lines if self.head else dropwhile(lambda line: not line.text.strip("\0 \t"), lines)
-            self.head += islice(new, HEAD - len(self.head))
+            self.head += islice(new, TITLE_WITHIN - len(self.head))
         self.last_position = lines[-1].position
         self.ranks.update(line.rank for line in lines if line.rank is not None)
         if self.paste is not None:
             self.paste += lines
-            if len(self.paste) > LONGEST:
+            if len(self.paste) > LONGEST_PASTE:
                 self.paste = None
 
     @property
@@ -184,9 +182,13 @@ class RunReader:
             self.last_position, self.findings.dropped, (), tuple(self.above.opening), self.above.kept(),
         )  # fmt: skip
 
+    def _ends_run(self, event: Event) -> bool:
+        """-> whether a launch is over with an event, so that another one below it is another run."""
+        if event.exception is not None:
+            ended = event.exception.type.endswith(self.matcher.launchers.exceptions)
+            return ended or event.source is EventSource.LAUNCHER
+        return event.source in (EventSource.FIRST_FAILURE, EventSource.SLURM)
 
-def _ends_run(event: Event) -> bool:
-    """-> whether a launch is over with an event, so that another one below it is another run."""
-    if event.exception is not None:
-        return event.exception.type.endswith(_ENDING_TYPES) or event.source is EventSource.LAUNCHER
-    return event.source in (EventSource.FIRST_FAILURE, EventSource.SLURM)
+    def _shared(self) -> SharedState:
+        launchers = self.matcher.launchers
+        return SharedState(self.repeated_frames, launchers.frames, launchers.commands)

@@ -117,7 +117,7 @@ def _near_passages(reading: Reading) -> Iterator[Event]:
 def _alarming_lines(reading: Reading) -> Iterator[Event]:
     """Applies where even that finds nothing: the first lines of the paste that speak of an error."""
     if _is_unexplained_paste(reading):
-        yield from alarming_lines(_paste(reading))
+        yield from alarming_lines(_paste(reading), reading.matcher.document_signs)
 
 
 def _is_unexplained_paste(reading: Reading) -> bool:
@@ -139,7 +139,9 @@ def _trailing_errors(reading: Reading) -> Iterator[Event]:
     trained = bool(reading.environment.progress)  # Then no warning explains the run.
     named = (each for each in unexplained(failures) if each.match and not (trained and each.match.weak))
     if all(map(_is_launcher_echo, named)):
-        yield from trailing_errors(reading.file_ends, reading.environment, any(map(ends_badly, failures)))
+        yield from trailing_errors(
+            reading.file_ends, reading.environment, reading.matcher.ending_signs, any(map(ends_badly, failures))
+        )
 
 
 def _is_launcher_echo(finding: Finding) -> bool:

@@ -5,30 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
+from torchtriage.causality.thresholds import ERRORS_TOLD, LONGEST_WARNING, PASSAGE
 from torchtriage.domain.event import Event, EventSource, Raised, Where
 from torchtriage.domain.line import Line
+from torchtriage.facts.document_signs import DocumentSigns
 from torchtriage.lazy_regex import lazy_regex
 
-LONGEST = 300  # lines; a longer text is no paste
-_MOST_ALARMS = 3
-_PASSAGE = 6  # lines of a passage that are read as one message
 _ALARM = lazy_regex(  # Python lists its extension modules where a signal ends it.
     r"(?i)^exception in |^Extension modules: [\w.]+, |"
     r"(?:^|[\s\]:|*(`])(?:fatal|error|fail(?:ed|ure)|panic|abort(?:ed|ing)?|cannot|can't|unable to)\b"
     r"(?!\.(?:\d|(?:log|txt|html?|json|py)\b))"
-)
-_CALM = lazy_regex(
-    r"(?i)\b(?:0|no|without|zero) (?:errors?|failures?)|error rate|guard failures?"
-    r"|(?:errors?|failed|failures?)[:=]\s*0\b|\b(?:errors?|failed|failures?) \w{3,20}: {1,60}\d{1,9}\s{0,60}$"
-    r"|warn|nccl info"
-    # a socket of torch's that has no address of one family takes the other: IPv6 without a network, Windows' own names
-    r"|\[c10d\].{1,300}\((?:errno: 97|system error: 10049) - |: [IW] tensorflow/"
-    r"|\bif\b|inductor[/.]select_algorithm|can only (?:test|join) a child process"
-    r"|unable to register cu\w+ factory|inappropriate ioctl for device|\breconciler error|the object has been modified"
-    r"|expected to happen during shutdown"  # of torch's RPC, of a peer that left first
-    r"|\bmay (?:observe|see|lead to|cause|result in) unexpected "
-    # what a report of the environment, or a tracker, says where it finds no revision
-    r"|\bgit command: |fatal: (?:not a git repository|detected dubious ownership|no names found)"
 )
 # What was asked for, in the words of options that errors speak of too: Hydra's header, argparse's
 _ECHOES = lazy_regex(r"Error executing job with overrides: ?\[|\bNamespace\(\w+=")
@@ -40,7 +26,6 @@ _TOLD_IN_PASSING = lazy_regex(
 )
 # popen_fork.py:66: RuntimeWarning: Using fork() can … · and at its end the line of code, `  self.pid = os.fork()`
 _WARNS = lazy_regex(r"\S+:\d+: \w*Warning: ")
-_WARNING = 20  # lines that one has at most
 _NO_WARNING = lazy_regex(r"(?i)\W{0,3}(?:error|fatal|fail|abort|killed|panic|traceback|exception)")
 _IGNORED = "Exception ignored in"
 _OF_IGNORED = lazy_regex(r"Traceback \(most recent|\s|Exception ignored in")
@@ -79,8 +64,8 @@ def passages(lines: Sequence[Line]) -> Iterator[Event]:
     """Yields an event for each passage without a blank line or a fence, read as one message that a chat has wrapped."""
     for full, group in groupby(_messages(lines), key=lambda line: bool(line.text.strip("> \t`~"))):
         block = list(group)
-        for start in range(0, len(block) if full else 0, _PASSAGE):
-            part = block[start : start + _PASSAGE]
+        for start in range(0, len(block) if full else 0, PASSAGE):
+            part = block[start : start + PASSAGE]
             raised = Raised("", "\n".join(line.text for line in part), (), tuple(part))
             yield Event(
                 Where.EXCEPTION,
@@ -93,10 +78,10 @@ def passages(lines: Sequence[Line]) -> Iterator[Event]:
             )
 
 
-def alarming_lines(lines: Sequence[Line]) -> Iterator[Event]:
+def alarming_lines(lines: Sequence[Line], signs: DocumentSigns) -> Iterator[Event]:
     """Yields an event for the first lines of a paste that speak of an error: what nobody can name did not go well."""
-    told = (line for line in _without_lists(_without_warnings(lines)) if _speaks_of_an_error(line))
-    for line in islice(told, _MOST_ALARMS):
+    told = (line for line in _without_lists(_without_warnings(lines)) if _speaks_of_an_error(line, signs))
+    for line in islice(told, ERRORS_TOLD):
         yield Event.at(line, line.text.strip(), EventSource.ALARMING_LINE)
 
 
@@ -112,7 +97,7 @@ def _without_warnings(lines: Sequence[Line]) -> Iterator[Line]:
     rest = 0
     for at, line in enumerate(lines):
         if _WARNS.match(line.text):
-            rest = 1 + _goes_on(lines[at + 1 : at + 1 + _WARNING])
+            rest = 1 + _goes_on(lines[at + 1 : at + 1 + LONGEST_WARNING])
         if rest:
             rest -= 1
         else:
@@ -139,9 +124,9 @@ def _goes_on(below: Sequence[Line]) -> int:
     return 0
 
 
-def _speaks_of_an_error(line: Line) -> bool:
+def _speaks_of_an_error(line: Line, signs: DocumentSigns) -> bool:
     alarm = bool(_ALARM.search(line.text) or _QUOTED.search(line.text)) and not _in_passing(line)
-    return (alarm and not _CALM.search(line.raw)) or bool(_STOPPING.search(line.text))
+    return (alarm and not signs.harmless_alarms.search(line.raw)) or bool(_STOPPING.search(line.text))
 
 
 def _in_passing(line: Line) -> bool:

@@ -16,8 +16,6 @@ from torchtriage.domain.trace import SAMPLE, Trace
 from torchtriage.domain.verdict import Stats
 from torchtriage.errors import UnreadableLog
 from torchtriage.evidence.collect import CollectedEvidence
-from torchtriage.facts import Environment
-from torchtriage.facts.launch_start import BEGIN_WORDS, begins_anew
 from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.patterns import Patterns
 from torchtriage.reading import process_sections, rank_numbering
@@ -36,7 +34,7 @@ from torchtriage.reading.windows import WHOLE, Windows
 
 _BATCH = 256  # lines at least that are looked at together
 # Of which most lines hold none: one scan for all that wait for one.
-_WORDS = (*rank_numbering.WORDS, *rank_numbering.AGENT, *process_sections.MARKS, *BEGIN_WORDS)
+_WORDS = (*rank_numbering.WORDS, *rank_numbering.AGENT, *process_sections.MARKS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +54,18 @@ def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | Non
     return _FilesReader(patterns, matcher, run, trace).read()
 
 
-def words_in(lines: Iterable[Line]) -> frozenset[str]:
-    """-> which of the words for which some steps wait the texts of the lines hold, in letters of either kind."""
+def words_in(lines: Iterable[Line], start_words: tuple[str, ...]) -> frozenset[str]:
+    """-> which of the words for which some steps wait the texts of the lines hold, in letters of either kind.
+    `start_words`: those of the lines with which a launch begins."""
     texts = "\n".join([line.text for line in lines])
-    return frozenset(_WORDS[index] for index in _scanner().which(texts.encode("utf-8", "replace")))
+    words, scanner = _scanner(start_words)
+    return frozenset(words[index] for index in scanner.which(texts.encode("utf-8", "replace")))
 
 
 @cache
-def _scanner() -> Scanner:
-    return Scanner(lambda: [f"(?i){re.escape(word)}".encode() for word in _WORDS], once=True)
+def _scanner(start_words: tuple[str, ...]) -> tuple[tuple[str, ...], Scanner]:
+    words = (*_WORDS, *start_words)
+    return words, Scanner(lambda: [f"(?i){re.escape(word)}".encode() for word in words], once=True)
 
 
 @dataclass(slots=True)
@@ -99,7 +100,7 @@ class _FilesReader:
                     continue
                 file = log
                 for batch in self._batches(file, number, origins):
-                    words = words_in(batch)
+                    words = words_in(batch, self.matcher.launchers.start_words)
                     settled = stamps.settled(ranks.settled(sections.settled(batch, words), words))
                     self._feed(settled, words)
                     clock.feed(settled)
@@ -198,10 +199,10 @@ class _FilesReader:
 
     def _feed(self, lines: list[Line], words: frozenset[str]) -> None:
         start = 0
-        for at in Environment.begins_at(lines, words) if lines and lines[0].file is None else ():
+        for at in self.reader.environment.begins_at(lines, words) if lines and lines[0].file is None else ():
             self.reader.feed(lines[start:at])
             start = at
-            if self.reader.ended or (self.reader.shows_a_run and begins_anew(lines[at].text)):
+            if self.reader.ended or (self.reader.shows_a_run and self.matcher.launchers.begins_anew(lines[at].text)):
                 self.readings.append(self.reader.reading())
                 self.reader = RunReader(self.matcher, self.reader.repeated_frames)
         self.reader.feed(lines[start:])

@@ -37,6 +37,14 @@ HANG_SECONDS = 3600.0  # seconds of silence; evaluations and saving checkpoints 
 HANG_BEATS = 3  # times that a monitor prints the same line: two may be a coincidence
 HANG_FORMS = 3  # different lines that a monitor prints in turn
 
+TITLE_WITHIN = 2  # lines of a log in which the title that a person put over it stands
+LONGEST_PASTE = 300  # lines; a longer text is no paste
+PASSAGE = 6  # lines of a passage that are read as one message, as a chat wraps it
+LONGEST_WARNING = 20  # lines that one of Python's warnings has at most
+ERRORS_TOLD = 3  # errors without an entry that are told of one file, or of one paste
+ERRORS_WITHIN = 40  # lines of a file's end in which a run that is known to have failed says why
+ERRORS_ALONE_WITHIN = 5  # lines; where nothing else reports a failure, an error stands no further from the end
+
 # What is a text that quotes errors, and no log (quoting_documents.py)
 DEFINITIONS = 3  # lines that import or define; so many make a program's source
 CHANGES = 3  # lines of a list of changes; fewer are in a log that tells which commit it runs

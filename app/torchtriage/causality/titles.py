@@ -9,7 +9,6 @@ from torchtriage.domain.event import Event, EventSource, Raised, Where
 from torchtriage.domain.line import Line
 from torchtriage.lazy_regex import lazy_regex
 
-HEAD = 2  # lines of a log in which its title stands
 # ### RuntimeError: … · Title: … · Subject: Re: … · [Bug] … · **…**
 _MARK = lazy_regex(
     r"(?:#{1,6}\s+|\*\*|(?i:title|subject|issue|bug(?: report)?|re|fwd?|question|标题|主题)\s?[:：]\s?"

@@ -6,14 +6,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+from torchtriage.causality.thresholds import ERRORS_ALONE_WITHIN, ERRORS_TOLD, ERRORS_WITHIN
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import START, Line
 from torchtriage.facts import Environment
+from torchtriage.facts.ending_signs import EndingSigns
 from torchtriage.lazy_regex import lazy_regex
 
-_TAIL = 40  # lines of a file's end in which a run that is known to have failed says why
-_VERY_END = 5  # lines; where nothing else reports a failure, an error stands no further from the end
-_MOST = 3
 _MOST_FILES = 1024
 FileEnd = tuple[tuple[Line, bool], ...]  # its last lines, each with whether an extractor or an entry has read it
 # A level as loggers write it: `ERROR: …`, `[ERROR] …`, `… - trainer - ERROR - …`, `E0501 09:00:00 …`, `fatal: …`.
@@ -25,15 +24,6 @@ _ERROR = lazy_regex(
     r"|\"(?:level|levelname|severity)\": ?\"(?:ERROR|error|CRITICAL|critical|FATAL|fatal)\""
 )
 _BY_STREAM = '"textPayload"'  # Cloud Logging gives all that a container writes to stderr one severity
-# What tells only that something ended, or is no failure of the run: launchers, trackers, counters, probes.
-_IDLE = lazy_regex(
-    r"(?i)exit(?:ed|s)?(?: with)?(?: exit| error| return)? (?:code|status)|returned? (?:non-?zero|code)"
-    r"|^srun: |^slurm|^wandb: |mlflow|tensorboard"
-    r"|(?:errors?|count|failed)['\"]?\s?[:=]\s?0\b|error[ _-]rate"
-    r"|retry|skipp|will be retried|Unable to register|falling back|not recommended"
-    # of several kernels that Inductor tries, some do not fit; a controller of Kubernetes tries again
-    r"|inductor[/.]select_algorithm|benchmark choice|reconciler error|the object has been modified"
-)
 
 
 class FileEnds:
@@ -44,7 +34,7 @@ class FileEnds:
 
     def feed(self, read: Sequence[tuple[Line, bool]]) -> None:
         """Takes lines of one file, each with whether an extractor or an entry has read it."""
-        last = list(islice((each for each in reversed(read) if each[0].text.strip()), _TAIL))
+        last = list(islice((each for each in reversed(read) if each[0].text.strip()), ERRORS_WITHIN))
         if not last:
             return
         file = last[0][0].position.file
@@ -52,7 +42,7 @@ class FileEnds:
         if end is None:
             if len(self._ends) >= _MOST_FILES:
                 return
-            end = self._ends[file] = deque(maxlen=_TAIL)
+            end = self._ends[file] = deque(maxlen=ERRORS_WITHIN)
         end.extend(reversed(last))
 
     def ends(self) -> tuple[FileEnd, ...]:
@@ -60,7 +50,9 @@ class FileEnds:
         return tuple(map(tuple, self._ends.values()))
 
 
-def trailing_errors(ends: Iterable[FileEnd], environment: Environment, failed: bool) -> Iterator[Event]:
+def trailing_errors(
+    ends: Iterable[FileEnd], environment: Environment, signs: EndingSigns, failed: bool
+) -> Iterator[Event]:
     """Yields an event for the first lines of each file's end that are errors by their level.
 
     `failed`: something else says that the run failed, so that less near the end will do, and output of other ranks may
@@ -72,12 +64,13 @@ def trailing_errors(ends: Iterable[FileEnd], environment: Environment, failed: b
         lines = [line for line, claimed in end if not claimed]
         if not failed:
             since = max((place for place in environment.progress if place <= end[-1][0].position), default=START)
-            lines = [line for line in lines[-_VERY_END:] if line.position > since]
-        for line in islice(filter(_is_error, lines), _MOST):
+            lines = [line for line in lines[-ERRORS_ALONE_WITHIN:] if line.position > since]
+        errors = (line for line in lines if _is_error(line) and not signs.harmless_errors.search(line.raw))
+        for line in islice(errors, ERRORS_TOLD):
             yield Event.at(line, line.text.strip(), EventSource.TRAILING_ERROR)
 
 
 def _is_error(line: Line) -> bool:
     """-> whether the writer of a line called it an error; the level may be in what was stripped or around it."""
     around = "" if _BY_STREAM in line.raw else line.raw[:300]
-    return bool(_ERROR.search(line.text) or _ERROR.search(around)) and not _IDLE.search(line.raw)
+    return bool(_ERROR.search(line.text) or _ERROR.search(around))

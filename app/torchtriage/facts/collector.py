@@ -11,7 +11,6 @@ from torchtriage.domain.event import Event
 from torchtriage.domain.host import host_name
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.facts import progress, versions
-from torchtriage.facts.launch_start import BEGIN_WORDS, begins
 from torchtriage.facts.line_facts import ENOUGH_OF_FIELD, LONGEST, LineSigns, Told
 from torchtriage.facts.line_values import KeptLines
 from torchtriage.facts.phases import Phases, Steps
@@ -329,12 +328,11 @@ class Environment:
             _phases=self._phases.moved(to),
         )
 
-    @staticmethod
-    def begins_at(lines: Sequence[Line], said: Set[str]) -> list[int]:
+    def begins_at(self, lines: Sequence[Line], said: Set[str]) -> list[int]:
         """-> the places of the lines with which a launch begins; `said`: which words of such lines they hold."""
-        words = [word for word in BEGIN_WORDS if word in said]
+        words = [word for word in self.signs.launchers.start_words if word in said]
         places = {at for word in words for at, line in enumerate(lines) if word in line.text}
-        return [at for at in sorted(places) if begins(lines[at].text)]
+        return [at for at in sorted(places) if self.signs.launchers.begins(lines[at].text)]
 
     def _narrow(self, bounds: Bounds) -> None:
         if bounds not in self._heard:

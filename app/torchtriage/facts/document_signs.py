@@ -39,6 +39,11 @@ class DocumentSigns:
         """A line of a list of changes, which names errors that were fixed."""
         return self._named("documentation-words", "history")
 
+    @cached_property
+    def harmless_alarms(self) -> re.Pattern[str]:
+        """Words of failure in a paste that report none."""
+        return re.compile(self._vocabulary.regex("alarms-harmless"))
+
     def _named(self, listed: str, name: str) -> re.Pattern[str]:
         patterns = self._vocabulary.patterns(listed)
         return re.compile("|".join(item.exact for item in patterns if item.name == name))

@@ -31,6 +31,11 @@ class EndingSigns:
         return re.compile("|".join(map(self._vocabulary.regex, lists)))
 
     @cached_property
+    def harmless_errors(self) -> re.Pattern[str]:
+        """Errors by their level that are no failure of the run."""
+        return re.compile(self._vocabulary.regex("error-levels-harmless"))
+
+    @cached_property
     def working(self) -> re.Pattern[str]:
         """What a run says about what it does between its steps."""
         return re.compile(self._vocabulary.regex("between-steps"))

@@ -1,6 +1,8 @@
-"""The launcher, the number of workers and their exit status: texts in, facts out."""
+"""How a run was launched: where a launch begins, its launcher, its workers and their exit status. Texts in, facts out."""
 
 from __future__ import annotations
+
+import re
 
 from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.facts.patterns import Shown, Sign, signs_by_name
@@ -14,14 +16,33 @@ EXIT = Sign(
     r"|\bexit[_ ]?code['\"]?\s?[:=]\s?['\"]?(-?\d{1,3})\b|returned non-zero exit status (\d{1,3})\b|returned? (?:code|status) ?[:=] ?(-?\d{1,3})\b"
 )
 SIGNS = (WORLD, EXIT)
+_LONGEST_START = 400  # characters of a line with which a launch begins
 
 
 class LauncherSigns:
-    """By what words each launcher is known, the outer ones, which a person typed, before those that they use."""
+    """By what words each launcher is known, the outer ones, which a person typed, before those that they use; and how
+    a launch begins and ends. `start_words`: of these each line that begins a launch holds one. `frames` finds the
+    files of launchers' own code, `commands` start the workers of a host, with `exceptions` (the ends of their names) a
+    launch is over."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
+        self.start_words = vocabulary.words("launch-start-words")
+        self.commands = vocabulary.words("launch-commands")
+        self.exceptions = vocabulary.words("launcher-exceptions")
+        self.frames = re.compile(vocabulary.regex("launcher-frames"))
+        starts = vocabulary.patterns("launch-starts")
+        self._begins = re.compile("|".join(item.exact for item in starts))
+        self._begins_anew = re.compile("|".join(item.exact for item in starts if item.name == "anew"))
         self.by_name = signs_by_name(vocabulary.patterns("launchers"))
         self._order = {name: place for place, name in enumerate(self.by_name)}
+
+    def begins(self, text: str) -> bool:
+        """-> whether a launch begins with this line."""
+        return bool(self._begins.search(text[:_LONGEST_START]))
+
+    def begins_anew(self, text: str) -> bool:
+        """-> whether a launch begins with this line even where the one above is not seen to end."""
+        return bool(self._begins_anew.search(text[:_LONGEST_START]))
 
     def outermost(self, shown: Shown) -> str | None:
         """-> the outermost launcher that a line shows."""

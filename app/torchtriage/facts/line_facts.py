@@ -11,7 +11,7 @@ from torchtriage.facts import hosts, launchers, progress, versions
 from torchtriage.facts.launchers import LauncherSigns
 from torchtriage.facts.patterns import Shown, Sign, sign_of, signs_by_name
 from torchtriage.facts.registry import line_facts
-from torchtriage.facts.versions import Bounds
+from torchtriage.facts.versions import Bounds, VersionSigns
 
 ENOUGH_OF_FIELD = 10  # lines that speak of training: a log with so many is of this field, whatever else is in it
 LONGEST = 2000  # characters of a text that are looked at
@@ -80,7 +80,7 @@ class LineSigns:
             return sign_of(vocabulary.patterns(name))
 
         self.line_facts = line_facts(vocabulary)
-        self.launchers = LauncherSigns(vocabulary)
+        self.launchers, self.versions = LauncherSigns(vocabulary), VersionSigns(vocabulary)
         self.phases = signs_by_name(vocabulary.patterns("phases"))
         self.well, self.wound_up = listed("run-ended-well"), listed("run-wound-up")
         self.joined, self.refused, self.serves = listed("wait-ended"), listed("request-refused"), listed("server-up")
@@ -98,7 +98,7 @@ class LineSigns:
         )  # fmt: skip
         of_field = (self.around, self.training, self.devices, *self.hints)
         self.all: tuple[Sign, ...] = (
-            *self.launchers.by_name.values(), *launchers.SIGNS, *versions.SIGNS, *progress.SIGNS, *of_course, *hosts.SIGNS,
+            *self.launchers.by_name.values(), *launchers.SIGNS, *self.versions.all, *progress.SIGNS, *of_course, *hosts.SIGNS,
             *self.other_programs, *of_field,
         )  # fmt: skip
         # Most lines of most logs show one of these, and once enough lines did, the others need not be looked at.
@@ -112,7 +112,7 @@ class LineSigns:
         }
         self.sure = frozenset(number for number, sign in enumerate(self.all) if sign.is_pointed_at)
         # Of these the text around them says more.
-        self._read = frozenset((*launchers.SIGNS, *versions.PRINTED, *self.other_programs, *hosts.SIGNS))
+        self._read = frozenset((*launchers.SIGNS, *self.versions.printed_signs, *self.other_programs, *hosts.SIGNS))
         self._certain = 0b11 << len(self.hints)  # as much as two kinds of hints
         # Most lines of a log show the same signs, and ranks print the same lines.
         self.form_of = lru_cache(maxsize=1024)(self._form_of)
@@ -165,7 +165,7 @@ class LineSigns:
         return told._replace(
             world_size=launchers.world_size(text, shown),
             exit_code=launchers.exit_code(text, shown),
-            versions=versions.printed(text, shown),
+            versions=self.versions.printed(text, shown),
             foreign=foreign,
             hosts=hosts.named(text, shown),
             placed=hosts.placed(text, shown),

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
+from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.facts.container_images import IMAGE, held
-from torchtriage.facts.patterns import Shown, Sign
+from torchtriage.facts.patterns import Shown, Sign, signs_by_name
 from torchtriage.lazy_regex import lazy_regex
 
 Bounds = tuple[tuple[int, int] | None, tuple[int, int] | None]  # at least, below; as (major, minor)
 
+SPELLINGS = "package-spellings"
+_OWN_FORMS = "package-version-lines"
 _VERSION = r"(\d{1,4}\.\d{1,4}(?:\.\d{1,4}){0,3}(?:(?:a|b|rc|\.post|\.dev)\d+)?(?:\+[\w.]+)?)"
-# torch==2.3.0+cu121 · torch    2.3.0 · PyTorch version: 2.3.0 · "transformers_version": "4.41.0" · torch-2.3.0.dist-info
-_NAMED = Sign(
-    r"(?i)(?:^|[\s\[('\"`/,;:*-])(pytorch[-_]lightning|lightning|pytorch|torch|transformers|accelerate|deepspeed|ray|vllm"
-    r"|megatron[-_]core|flash[-_]attn|numpy|triton|xformers|peft|trl|datasets|torchvision|nvidia[-_]nccl[-_]cu\d\d|wandb|mosaicml"
-    r"|nemo[-_]toolkit|mmengine|mmcv|mmdet|detectron2|transformer[-_]engine|bitsandbytes|apex|nvidia[-_]cuda[-_]runtime[-_]cu\d\d)"
+# What stands around a package's name: torch==2.3.0+cu121 · torch    2.3.0 · PyTorch version: 2.3.0 ·
+# "transformers_version": "4.41.0" · torch-2.3.0.dist-info
+_BEFORE = r"(?i)(?:^|[\s\[('\"`/,;:*-])"
+_BEHIND = (
     r"(==|-|\s+|[`'\"]?(?:,? version|_version|\.__version__| info)?[`'\"]?(?: \(GPU\?\))?\s{0,3}[:=.]*\s?['\"]?v?)"
     + _VERSION
 )
-_NAMES = {"pytorch": "torch", "pytorch-lightning": "lightning", "megatron-core": "megatron", "mosaicml": "composer",
-          "nemo-toolkit": "nemo"}  # fmt: skip
-PACKAGES = (  # of which a version can be told
-    "torch", "cuda", "nccl", "driver", "cudnn", "python", "lightning", "transformers", "accelerate", "deepspeed", "ray",
-    "vllm", "megatron", "flash-attn", "numpy", "triton", "xformers", "peft", "trl", "datasets", "torchvision", "wandb",
-    "composer", "nemo", "mmengine", "mmcv", "mmdet", "detectron2", "transformer-engine", "bitsandbytes", "apex",
-)  # fmt: skip
+_WITHOUT_WHEELS = ("torch", "cuda", "nccl", "driver", "cudnn", "python")  # printed in forms of their own, here below
 _WHEEL = lazy_regex(r"(?:\.dist-info|\.egg|-cp\d|-py\d)")  # behind torch-2.3.0
 _NAMED_PYTHON = r"(?i)\bpython(?:[ _]version)?['\"]?\s?[:=]?\s?"
 _PYTHON = _NAMED_PYTHON + r"(?:(3\.\d{1,2}\.\d+)\b|(3\.\d{1,2})(?:[^\w/\\]|$))"
 PATH = Sign(_NAMED_PYTHON + r"(3\.\d{1,2})[/\\]")  # of most frames; once the version is known they tell no more
 _PYTHON_OR_PATH = lazy_regex(f"{_PYTHON}|{PATH.pattern.removeprefix('(?i)')}")
-_OTHERS = {  # what is printed in forms of its own
+_OTHERS = {  # what is printed in other forms
     "cuda": Sign(
         r"(?i)\b(?:cuda(?: runtime| toolkit)?(?: version)?['\"]?\s?|CUDA used to build PyTorch|torch cuda version|nvcc version)[.:= ]*[:=. ]\s?(\d+\.\d+)"
         r"|pytorch/pytorch:\d+\.\d+\.\d+-cuda(\d+\.\d+)|Cuda compilation tools, release (\d+\.\d+)|NCCL version \d+\.\d+\.\d+\+cuda(\d+\.\d+)"
@@ -41,8 +38,6 @@ _OTHERS = {  # what is printed in forms of its own
     "python": Sign(_PYTHON),
     "driver": Sign(r"(?i)driver version: ?(\d+\.\d+(?:\.\d+)?)|Kernel Module\s+(\d+\.\d+(?:\.\d+)?)"),
     "cudnn": Sign(r"(?i)\bcudnn(?: version)?['\"]?\s?[:=]\s?(\d[\d.]*\d)|libcudnn\.so\.(\d+\.\d+\.\d+)"),
-    "deepspeed": Sign(r"DeepSpeed info: version=(\d+\.\d+\.\d+)"),
-    "vllm": Sign(r"LLM engine \(v(\d+\.\d+\.\d+\w*)\)|vLLM API server version (\d+\.\d+\.\d+\w*)"),
 }
 # A version that is asked for, or goes away, is not the one that runs.
 _ASKED = lazy_regex(
@@ -79,9 +74,6 @@ _FORMS: tuple[tuple[Sign, Bounds], ...] = (
     (Sign(r"\bOutput \d+ of \w+Backward0 is a view"), ((1, 10), None)),
     (Sign(r"In PyTorch 2\.6, we changed the default value"), ((2, 6), None)),
 )
-_PRINTED = (_NAMED, IMAGE, PATH, *_OTHERS.values())
-PRINTED = frozenset(_PRINTED)
-SIGNS = (*_PRINTED, *(form for form, _ in _FORMS))
 # Wheels of torch for this Python: the first minor version that has them, and the first that no longer does.
 _PYTHONS: dict[str, Bounds] = {
     "3.6": (None, (1, 11)), "3.7": (None, (2, 0)), "3.8": (None, (2, 5)), "3.11": ((1, 13), None),
@@ -89,43 +81,68 @@ _PYTHONS: dict[str, Bounds] = {
 }  # fmt: skip
 
 
-def printed(text: str, shown: Shown) -> tuple[tuple[str, str], ...]:
-    """-> (package, version) for each version that a line prints; `shown` are the signs that it shows."""
-    if PRINTED.isdisjoint(shown):
-        return ()
-    return (*(_named(text) if _NAMED in shown else ()), *_in_own_form(text, shown), *held(text, shown))
+class VersionSigns:
+    """The signs of lines that tell a version. `printed_signs`: those of lines that print one; `all`: these, and those
+    of the forms of torch's own lines."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        spelled = vocabulary.patterns(SPELLINGS)
+        self._spelled = tuple((item.name or "", lazy_regex(item.exact)) for item in spelled)
+        self._named = Sign(f"{_BEFORE}({'|'.join(item.regex for item in spelled)}){_BEHIND}")
+        self._own = _OTHERS | signs_by_name(vocabulary.patterns(_OWN_FORMS))
+        self._package = lru_cache(maxsize=256)(self._package_spelled)
+        self.printed_signs = frozenset((self._named, IMAGE, PATH, *self._own.values()))
+        self.all = (self._named, IMAGE, PATH, *self._own.values(), *(form for form, _ in _FORMS))
+
+    def printed(self, text: str, shown: Shown) -> tuple[tuple[str, str], ...]:
+        """-> (package, version) for each version that a line prints; `shown` are the signs that it shows."""
+        if self.printed_signs.isdisjoint(shown):
+            return ()
+        return (
+            *(self._by_name(text) if self._named in shown else ()),
+            *self._in_own_form(text, shown),
+            *held(text, shown),
+        )
+
+    def _by_name(self, text: str) -> Iterator[tuple[str, str]]:
+        for found in self._named.regex.finditer(text):
+            between, version = found[2], found[3]
+            if version.count(".") < 2 and "version" not in between.lower():
+                continue
+            if between == "-" and not (_WHEEL.match(text, found.end()) or "Successfully installed" in text):
+                continue
+            before = text[max(found.start(1) - 30, 0) : found.start(1)]
+            if _ASKED.search(before) or _OR_LATER.match(text, found.end()):
+                continue
+            name = self._package(found[1])
+            if name == "cuda":
+                version = ".".join(version.split(".")[:2])
+            yield name, version.rstrip(".")
+
+    def _package_spelled(self, spelling: str) -> str:
+        return next(name for name, regex in self._spelled if regex.fullmatch(spelling))
+
+    def _in_own_form(self, text: str, shown: Shown) -> Iterator[tuple[str, str]]:
+        for name, sign in self._own.items():
+            if name == "python" and (sign in shown or PATH in shown):
+                found = _PYTHON_OR_PATH.search(text)
+            else:
+                found = sign.regex.search(text) if sign in shown else None
+            # nvidia-smi names the newest CUDA that the driver could run, which is not the one in use.
+            if found is None or (name == "cuda" and "Driver Version" in text):
+                continue
+            version = next(part for part in found.groups() if part)
+            if name == "nccl":
+                version = _unscrambled(version.replace(", ", "."))
+            elif name == "cuda" and "." not in version:
+                version = f"{version[:-1]}.{version[-1]}"
+            yield name, version
 
 
-def _named(text: str) -> Iterator[tuple[str, str]]:
-    for found in _NAMED.regex.finditer(text):
-        name, between, version = found[1].lower().replace("_", "-"), found[2], found[3]
-        if version.count(".") < 2 and "version" not in between.lower():
-            continue
-        if between == "-" and not (_WHEEL.match(text, found.end()) or "Successfully installed" in text):
-            continue
-        before = text[max(found.start(1) - 30, 0) : found.start(1)]
-        if _ASKED.search(before) or _OR_LATER.match(text, found.end()):
-            continue
-        if name.startswith("nvidia-cuda"):
-            name, version = "cuda", ".".join(version.split(".")[:2])
-        yield ("nccl" if "nccl" in name else _NAMES.get(name, name)), version.rstrip(".")
-
-
-def _in_own_form(text: str, shown: Shown) -> Iterator[tuple[str, str]]:
-    for name, sign in _OTHERS.items():
-        if name == "python" and (sign in shown or PATH in shown):
-            found = _PYTHON_OR_PATH.search(text)
-        else:
-            found = sign.regex.search(text) if sign in shown else None
-        # nvidia-smi names the newest CUDA that the driver could run, which is not the one in use.
-        if found is None or (name == "cuda" and "Driver Version" in text):
-            continue
-        version = next(part for part in found.groups() if part)
-        if name == "nccl":
-            version = _unscrambled(version.replace(", ", "."))
-        elif name == "cuda" and "." not in version:
-            version = f"{version[:-1]}.{version[-1]}"
-        yield name, version
+def packages(vocabulary: Vocabulary) -> tuple[str, ...]:
+    """-> what a version can be told of."""
+    listed = (item.name or "" for item in vocabulary.patterns(SPELLINGS)) if SPELLINGS in vocabulary.lists else ()
+    return tuple(dict.fromkeys((*_WITHOUT_WHEELS, *listed)))
 
 
 def _unscrambled(version: str) -> str:

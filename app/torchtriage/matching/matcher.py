@@ -80,6 +80,7 @@ class Matcher:
         self._retry = re2.compile(vocabulary.regex("retry-messages"))
         self.collective_words = CollectiveWords(vocabulary)
         self._lines: dict[str, bool] = {}
+        self.launchers = patterns.prefilter.signs.launchers
         self.ending_signs, self.document_signs = EndingSigns(vocabulary), DocumentSigns(vocabulary)
 
     def patterns_of(self, event: Event) -> EventPatterns:

@@ -37,15 +37,7 @@ from torchtriage.reading.scan import Scanner
 # Lines that matter whatever entries and extractors say, and what they open: a wide window or a narrow one. No anchor
 # begins with `^`, for beside others that do Hyperscan can lose its match.
 WIDE_ANCHORS = (r"Fatal Python error",)
-ANCHORS = (
-    r"Setting OMP_NUM_THREADS environment",
-    r"nohup: ignoring input",
-    r"exits successfully",
-    r"(?i)NCCL version",
-    r"(?i)world[_ ]size",
-    *HEADINGS,
-)
-
+_KEPT = "lines-kept"  # the list of the others
 
 T = TypeVar("T")
 _TEXTS_KEPT = 2048
@@ -98,7 +90,8 @@ class Patterns:
         # Exceptions are found by their form, so signs that look only there need no place in the raw scan.
         self._in_blocks = [index for index, pattern in enumerate(self.all) if pattern.sign.where in ("any", "line")]
         wide = [*WIDE_ANCHORS, *(anchor for kind in extractors for anchor in kind.wide_anchors)]
-        narrow = [*ANCHORS, *(anchor for kind in extractors for anchor in kind.anchors)]
+        kept = (item.loose for item in self.vocabulary.patterns(_KEPT))
+        narrow = [*kept, *HEADINGS, *(anchor for kind in extractors for anchor in kind.anchors)]
         latest = [pointer for fact in self.prefilter.signs.line_facts if fact.passing for pointer in fact.pointers]
         anchors = [*wide, *narrow, *latest]
         self._anchors = len(anchors)

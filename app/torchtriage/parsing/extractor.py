@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, Protocol, Self
@@ -25,9 +26,12 @@ CLAIMED = Taken((), True)
 
 @dataclass(slots=True)
 class SharedState:
-    """What the extractors of one run tell one another."""
+    """What the extractors of one run tell one another, and what the vocabulary tells them of launchers: the files of
+    their code, the commands that start them."""
 
     repeated_frames: RepeatedFrames = field(default_factory=RepeatedFrames)
+    launcher_frames: re.Pattern[str] | None = None
+    launch_commands: tuple[str, ...] = ()
     missing: set[int] = field(default_factory=set)  # ranks that others named as missing from a collective
     timed_out: set[int] = field(default_factory=set)  # ranks that waited in vain themselves
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line, Position
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.parsing.extractor import CLAIMED, NOTHING, Extractor, Taken, taken
+from torchtriage.parsing.extractor import CLAIMED, NOTHING, Extractor, SharedState, Taken, taken
 from torchtriage.reading.slurm_nodelist import LIST
 from torchtriage.reading.slurm_nodelist import hosts as expanded
 
@@ -34,7 +34,6 @@ _NOT_STARTED = lazy_regex(r"\bexecve\(\): (\S+): ")
 # bash-4.4$ exit: the status of a shell that somebody leaves is that of its last command, and ends nothing.
 _LEFT_SHELL = lazy_regex(r"(?:^|[$#>%] ?\**)(?:exit|logout)\**$")
 _LEFT_WITH = lazy_regex(r"Exited with exit code (?:2|8|13)\b")  # no such file, no program, not allowed
-_AGENTS = ("torchrun", "accelerate", "deepspeed")  # A task that starts these is a host, not a rank.
 # Printed in good runs as well.
 _NOISE = lazy_regex(
     r"_is_a_lwp|STEPD TERMINATED|Unable to get current|Force Terminated|First task exited|Job step aborted"
@@ -57,11 +56,17 @@ class Slurm(Extractor):
     sources: ClassVar = frozenset({EventSource.SLURM})
     anchors: ClassVar = (r"\b(slurmstepd|srun|slurmd)(: |\[)", r"slurmstepd: error")
 
-    def __init__(self) -> None:
+    def __init__(self, launch_commands: tuple[str, ...] = ()) -> None:
+        """`launch_commands`: a task that starts one of these is a host, not a rank."""
+        self._launch_commands = launch_commands
         self._finished: list[Event] = []
         self.left: set[Position] = set()  # of the lines that tell of a shell's end, or of what srun ended itself
         self._failed = False  # whether srun told of a task that did
         self._held: list[Event] = []  # of what could not be started, until srun says where
+
+    @classmethod
+    def for_run(cls, shared: SharedState) -> Self:
+        return cls(shared.launch_commands)
 
     def feed(self, line: Line, above: str = "") -> Taken:
         text = _BAR.sub("", line.text)
@@ -113,7 +118,7 @@ class Slurm(Extractor):
         if len(self._held) == 1:
             held = self._held[0]
             told = _NOT_STARTED.search(held.text)
-            own = left.rank if told and not told[1].endswith(_AGENTS) else None
+            own = left.rank if told and not told[1].endswith(self._launch_commands) else None
             self._held = [replace(held, host=held.host or left.host, rank=own if held.rank is None else held.rank)]
         self._finished += self.close()
 

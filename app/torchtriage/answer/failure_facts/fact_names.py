@@ -7,7 +7,7 @@ from typing import NamedTuple
 from torchtriage.answer.failure_facts.lookup_tables import TABLES
 from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.facts.line_values import fact_names
-from torchtriage.facts.versions import PACKAGES
+from torchtriage.facts.versions import packages
 
 
 class Meaning(NamedTuple):
@@ -196,7 +196,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
 def known_slots(vocabulary: Vocabulary) -> dict[str, str]:
     """-> every name that a fact can have, with what it means. What an entry captures and the groups of a case's signs
     and conditions are slots of that entry and that case besides; `job` is what the one who asks says about the job."""
-    versions = {f"{name.replace('-', '_')}_version": f"the version of {name}" for name in PACKAGES}
+    versions = {f"{name.replace('-', '_')}_version": f"the version of {name}" for name in packages(vocabulary)}
     own = {name: meaning.what for name, meaning in ENGINE_FACTS.items()}
     tables = {
         name: what for table in TABLES if table in vocabulary.lists for name, what in vocabulary.lists[table].facts

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from torchtriage.domain.event import Event, EventSource, Raised, Where
 from torchtriage.domain.line import Line
 from torchtriage.parsing.tracebacks import grammar
 
 
-def event_of(chain: tuple[Raised, ...], spawned: int | None, logged_rank: int | None, logged: bool) -> Event:
+def event_of(
+    chain: tuple[Raised, ...], source: EventSource, spawned: int | None, logged_rank: int | None, logged: bool
+) -> Event:
     """-> the event of a chain of exceptions. `spawned`: the number of the process that a parent quotes; `logged_rank`: the
     rank that the logger's line above names; `logged`: somebody caught it and wrote it down."""
     last = chain[-1]
@@ -23,7 +27,7 @@ def event_of(chain: tuple[Raised, ...], spawned: int | None, logged_rank: int | 
         where=Where.EXCEPTION,
         text=last.text,
         lines=lines,
-        source=_source(chain),
+        source=source,
         rank=line.rank if line.rank is not None else spawned,
         local_rank=line.local_rank if line.local_rank is not None else spawned,
         host=line.host,
@@ -34,8 +38,10 @@ def event_of(chain: tuple[Raised, ...], spawned: int | None, logged_rank: int | 
     )
 
 
-def _source(chain: tuple[Raised, ...]) -> EventSource:
-    if any(grammar.of_launcher(frame.file) for frame in chain[-1].frames):
+def source_of(chain: tuple[Raised, ...], launcher_frames: re.Pattern[str] | None) -> EventSource:
+    """-> what tells of the chain: its traceback, its last line alone, or a launcher, whose files `launcher_frames`
+    finds."""
+    if launcher_frames and any(launcher_frames.search(frame.file) for frame in chain[-1].frames):
         return EventSource.LAUNCHER
     return EventSource.TRACEBACK if any(raised.frames for raised in chain) else EventSource.EXCEPTION_LINE
 

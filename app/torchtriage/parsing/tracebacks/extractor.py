@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import ClassVar, Self
@@ -11,7 +12,7 @@ from torchtriage.domain.line import Line
 from torchtriage.parsing.extractor import Extractor, SharedState, Taken, taken
 from torchtriage.parsing.repeated_frames import RepeatedFrames
 from torchtriage.parsing.tracebacks import grammar
-from torchtriage.parsing.tracebacks.events import event_of, unraisable
+from torchtriage.parsing.tracebacks.events import event_of, source_of, unraisable
 from torchtriage.parsing.tracebacks.open_traceback import Stream
 
 LONGEST_MESSAGE = 40  # lines
@@ -40,10 +41,13 @@ class Tracebacks(Extractor):
     wide_anchors: ClassVar = (r"Traceback \((most|innermost) (recent|last)",)
     skips_claimed: ClassVar = True  # what torchelastic's report quotes of a traceback is the report's
 
-    def __init__(self, repeated_frames: RepeatedFrames | None = None) -> None:
+    def __init__(
+        self, repeated_frames: RepeatedFrames | None = None, launcher_frames: re.Pattern[str] | None = None
+    ) -> None:
         self._streams: dict[str, Stream] = {}
         self._ends: dict[str | None, int] = {}
         self._repeated_frames = repeated_frames or RepeatedFrames()
+        self._launcher_frames = launcher_frames
         self._headed: Line | None = None  # the last line that began a traceback
         self._above = ""
         self.deep = False
@@ -51,7 +55,7 @@ class Tracebacks(Extractor):
 
     @classmethod
     def for_run(cls, shared: SharedState) -> Self:
-        return cls(shared.repeated_frames)
+        return cls(shared.repeated_frames, shared.launcher_frames)
 
     def feed(self, line: Line, above: str = "") -> Taken:
         self._above = above
@@ -294,6 +298,7 @@ class Tracebacks(Extractor):
         stream.forget()
         stream.heads = heads if heads and chain else 0
         if chain and ignored is None and not unraisable(chain):
-            event = event_of(chain, spawned, logged_rank, logged)
+            source = source_of(chain, self._launcher_frames)
+            event = event_of(chain, source, spawned, logged_rank, logged)
             text = event.text if spawned is None else f"-- Process {spawned} terminated with the following error:"
             self._finished.append(replace(event, source=EventSource.CUT_TRACEBACK, text=text) if cut else event)

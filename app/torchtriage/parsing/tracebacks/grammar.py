@@ -38,9 +38,6 @@ TWICE = lazy_regex(r"^((?:\w+\.)*\w*?(?:Error|Exception|Interrupt))\1+:?(?: :)? 
 GLUED = lazy_regex(r"^((?:\w+\.)*\w*?(?:Error|Exception))(?=[a-z'\"(\[])(.+)", re.S)
 UNDERLINE = lazy_regex(r"[~^]+")  # below a line of code, the part of it that failed
 LIBRARY = lazy_regex(r"site-packages|dist-packages|/lib(?:64)?/python\d|^<frozen|^<string>|/torch/|\\lib\\")
-LAUNCHER = lazy_regex(
-    r"torch/distributed/(?:run|launch|launcher/api)\.py|accelerate/commands/launch\.py|deepspeed/launcher/|/bin/torchrun"
-)
 # KeyError                                  Traceback (most recent call last)
 NOTEBOOK = lazy_regex(rf"^\W*({NAME})\s{{2,}}Traceback \(")
 # The last source line of a traceback that was cut behind it.
@@ -149,12 +146,6 @@ def code_of(text: str) -> str:
     bare = text.strip()
     other = text[:4] != "    " or bare[:1] in _NO_CODE or "File" in bare or "Traceback (" in bare
     return "" if other or BARE.match(bare) else bare
-
-
-@lru_cache(maxsize=1024)
-def of_launcher(file: str) -> bool:
-    """-> whether a frame's file is one of a launcher's own."""
-    return bool(LAUNCHER.search(file))
 
 
 def raised_of(text: str) -> tuple[str, str] | None:
