@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeGuard
 
-from torchtriage.answer.failure_facts.failure import Failure, is_users
+from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.python_statement import Statement, parsed
 from torchtriage.domain.event import Frame
 from torchtriage.domain.fact import Fact
@@ -37,10 +37,10 @@ def code_line(failure: Failure) -> Iterator[Fact]:
     for name, value in told.items():
         if value:
             yield failure.fact(name, value)
-    passed = _passed([frame for frame in failure.asking_frames if is_users(frame)])
+    passed = _passed([frame for frame in failure.asking_frames if failure.is_users(frame)])
     if passed is not None and passed in (told.get("operand") or told.get("argument") or "").split("."):
         yield failure.fact("passed_name", passed)
-    frame = next((frame for frame in reversed(failure.frames) if is_users(frame)), None)
+    frame = next((frame for frame in reversed(failure.frames) if failure.is_users(frame)), None)
     if failure.raised is not None and frame is not None and (names := _given(frame)):
         yield failure.fact("code_names", ", ".join(names))
 
@@ -69,7 +69,7 @@ def _told(failure: Failure) -> Found:
     if raised is None:
         return {}
     shown = failure.asking_frames
-    own = max((place for place, frame in enumerate(shown) if is_users(frame)), default=-1)
+    own = max((place for place, frame in enumerate(shown) if failure.is_users(frame)), default=-1)
     below = shown[own + 1 :]
     kind, message = raised.type.rpartition(".")[2], raised.message
     types = _types(kind, message)

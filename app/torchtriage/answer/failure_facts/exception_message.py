@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from torchtriage.answer.failure_facts.failure import Failure, is_users
+from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.templates import LONGEST_VALUE
 from torchtriage.domain.fact import Fact
 from torchtriage.lazy_regex import lazy_regex
@@ -33,7 +33,7 @@ def exception_message(failure: Failure) -> Iterator[Fact]:
     if (elements := _same_elements(raised.message)) is not None:
         yield failure.fact("same_elements", elements)
     last = failure.finding.event.chain[-1] if failure.finding.event.chain else raised
-    own = last is not raised and bool(last.frames) and is_users(last.frames[-1])
+    own = last is not raised and bool(last.frames) and failure.is_users(last.frames[-1])
     if own and last.message.strip() and last.message.strip() not in raised.message:
         yield failure.fact("reported_as", last.text.split("\n", 1)[0], line=last.lines[0] if last.lines else None)
     told = (_WORKER.search(one.message) for one in failure.finding.event.chain)

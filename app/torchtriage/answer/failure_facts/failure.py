@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from torchtriage.causality import lines_above
 from torchtriage.causality.findings import Finding
@@ -15,17 +16,18 @@ from torchtriage.domain.event import Frame, Raised, Where
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.line import Line, Position
 from torchtriage.domain.verdict import RankMark, RootCause, RunFacts
+from torchtriage.domain.vocabulary import VocabularyPattern
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.tracebacks.grammar import LIBRARY
 from torchtriage.reading.redaction.redact import redact
 
-# Code that was made up at run time, a program that pip installed, and well-known packages that people run from their
-# source tree. Fingerprints count these as the user's, so `Frame.user_code` does too.
+# Code that was made up at run time, a program that pip installed, Windows' own folder of modules. Fingerprints count
+# these as the user's, so `Frame.user_code` does too.
 _OTHERS = lazy_regex(
-    r"^<(?!stdin>|ipython-input|command-|cell |tokenize)|/s?bin/[\w-]+$|-py\d\.\d+[\w.-]*\.egg/|/torch_npu/"
-    r"|/deepspeed/(?:runtime|ops|utils|launcher|inference|moe|comm|pipe)/|/src/(?:transformers|accelerate|peft|diffusers)/"
-    r"|/pytorch_lightning/|/torchvision/(?:ops|transforms|models)/|/neuronxcc/|(?i:\\lib\\(?:[a-z_]\w*\.py$|site-packages\\))"
+    r"^<(?!stdin>|ipython-input|command-|cell |tokenize)|/s?bin/[\w-]+$|-py\d\.\d+[\w.-]*\.egg/"
+    r"|(?i:\\lib\\(?:[a-z_]\w*\.py$|site-packages\\))"
 )
+_SOURCE_TREES = "library-source-trees"
 _COMPILED = lazy_regex(r"^(?![/\\]|[A-Za-z]:).*\.p(?:yx|xi|xd)(?:\.in)?$")
 
 _CARRIED = lazy_regex(r"\(([A-Z]\w+)\): \S+::")  # (IndexError): ray::TaskRunner.run() (pid=14708, …
@@ -33,9 +35,9 @@ _NEAR, _CLOSE = 400, 3  # lines
 _LOOKUPS = ("__getattr__", "__getattribute__")
 
 
-def is_users(frame: Frame) -> bool:
-    """-> whether a frame is of code that the reader wrote, and would change."""
-    return frame.user_code and _OTHERS.search(frame.file) is None and not is_compiled(frame)
+@cache
+def _source_trees(patterns: tuple[VocabularyPattern, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(item.exact for item in patterns))
 
 
 # Fatal Python error: Segmentation fault / Current thread 0x00007f2 (most recent call first):
@@ -133,6 +135,13 @@ class Failure:
         ):
             last -= 1
         return self.frames[:last]
+
+    def is_users(self, frame: Frame) -> bool:
+        """-> whether a frame is of code that the reader wrote, and would change."""
+        if not frame.user_code or _OTHERS.search(frame.file) or is_compiled(frame):
+            return False
+        patterns = self.reading.matcher.patterns.vocabulary.patterns(_SOURCE_TREES)
+        return _source_trees(patterns).search(frame.file) is None
 
     @property
     def line(self) -> Line:

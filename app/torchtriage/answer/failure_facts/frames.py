@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from torchtriage.answer.failure_facts.failure import Failure, is_users
+from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.python_statement import shown
 from torchtriage.domain.event import Frame
 from torchtriage.domain.fact import Fact
@@ -30,7 +30,7 @@ def frames(failure: Failure) -> Iterator[Fact]:
     `forward_where`, `forward_code` and `forward_function` of the call whose backward failed, where anomaly mode tells
     it."""
     all_of_it = failure.asking_frames
-    inside = [place for place, frame in enumerate(all_of_it) if is_users(frame)]
+    inside = [place for place, frame in enumerate(all_of_it) if failure.is_users(frame)]
     own = [all_of_it[place] for place in inside] or _users_frames(failure)
     if own:
         yield from _of_frame(failure, own[-1], "where", "code", "function")
@@ -38,7 +38,7 @@ def frames(failure: Failure) -> Iterator[Fact]:
         yield failure.fact("line_number", own[-1].line)
         yield failure.fact("script", own[0].file)
     forward = [frame for frame in (failure.raised.forward if failure.raised else ()) if frame.file]
-    if users := [frame for frame in forward if is_users(frame)]:
+    if users := [frame for frame in forward if failure.is_users(frame)]:
         yield from _of_frame(failure, users[-1], "forward_where", "forward_code", "forward_function")
     if len(own) > 1:
         yield from _of_frame(failure, own[-2], "caller", "caller_code", "caller_function")
@@ -62,7 +62,7 @@ def frames(failure: Failure) -> Iterator[Fact]:
 def _users_frames(failure: Failure) -> list[Frame]:
     """-> the user's frames of the exception that a library raised of this one: they led to it."""
     chains = (raised.frames for raised in reversed(failure.finding.event.chain))
-    users = ([frame for frame in frames if is_users(frame) and frame.file] for frames in chains)
+    users = ([frame for frame in frames if failure.is_users(frame) and frame.file] for frames in chains)
     return next((frames for frames in users if frames), [])
 
 

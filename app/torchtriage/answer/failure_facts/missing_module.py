@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchtriage.answer.failure_facts.failure import Failure, is_users
+from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.frames import library_of, package_of
 from torchtriage.domain.fact import Fact
 from torchtriage.lazy_regex import lazy_regex
@@ -53,4 +53,4 @@ def _damaged(failure: Failure) -> Iterator[Fact]:
 def _own(failure: Failure) -> list[str]:
     """-> the files of the user's frames."""
     raised = failure.raised
-    return [frame.file.replace("\\", "/") for frame in (raised.frames if raised else ()) if is_users(frame)]
+    return [frame.file.replace("\\", "/") for frame in (raised.frames if raised else ()) if failure.is_users(frame)]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from torchtriage.answer.failure_facts.failure import Failure, is_users
+from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.python_statement import parsed
 from torchtriage.domain.event import Frame
 from torchtriage.domain.fact import Fact
@@ -166,4 +166,4 @@ def _name(node: ast.AST) -> str:
 
 
 def _users(failure: Failure) -> Frame | None:
-    return next((frame for frame in reversed(failure.frames) if is_users(frame) and frame.code), None)
+    return next((frame for frame in reversed(failure.frames) if failure.is_users(frame) and frame.code), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchtriage.answer.failure_facts.failure import Failure, is_users
+from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.domain.event import Frame
 from torchtriage.domain.fact import Fact
 from torchtriage.lazy_regex import lazy_regex
@@ -22,7 +22,7 @@ def python_environment(failure: Failure) -> Iterator[Fact]:
     known = failure.reading.matcher.patterns.vocabulary.patterns(FRAMEWORKS)
     if names := [item.name for item in known if item.name and re.search(item.exact, told)]:
         yield failure.fact("frameworks", ", ".join(names))
-    paths = [frame.file for frame in reversed(_frames(failure)) if not is_users(frame)]
+    paths = [frame.file for frame in reversed(_frames(failure)) if not failure.is_users(frame)]
     paths += re.findall(r"[/\\][^\s'\"():]{1,300}?site-packages", failure.raised.message if failure.raised else "")
     environment = next((at[1] for path in paths if (at := _PREFIX.match(path)) and at[1]), None)
     if environment is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from signal import Signals
 
-from torchtriage.answer.failure_facts.failure import Failure, is_users
+from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.run_facts import exit_of
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.line import Line
@@ -95,7 +95,7 @@ def _job_kind(failure: Failure) -> str | None:
     """-> what the job does: by the words of its outermost script and functions, else by what the log shows of it."""
     words = failure.reading.matcher.patterns.vocabulary.groups(JOB_KINDS)
     raised = failure.raised
-    own = [frame for frame in (raised.frames if raised else ()) if is_users(frame)]
+    own = [frame for frame in (raised.frames if raised else ()) if failure.is_users(frame)]
     for text in (text for frame in own[:3] for text in (re.split(r"[/\\]", frame.file)[-1], frame.function)):
         found = _words(tuple(words.items())).search(text.lower())
         if found is not None and found.lastgroup is not None:
