@@ -64,6 +64,8 @@ class CollectedEvidence:
 
     def evidence(self, world_size: int | None, words: CollectiveWords) -> Evidence:
         """-> what all show. `world_size`: how many ranks the run has, where its log tells."""
+        if not (self._dumps or self._stacks or self._reports):
+            return Evidence(tuple(self._sources))
         hang = hang_of(self._dumps, words, world_size)
         by_rank = {stack.rank: stack for stack in self._stacks if stack.rank is not None}
         if hang is None or (not hang.suspects and hang.kind in ("together", "crossed")):

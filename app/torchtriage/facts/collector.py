@@ -14,8 +14,8 @@ from torchtriage.facts import progress, versions
 from torchtriage.facts.line_facts import ENOUGH_OF_FIELD, LONGEST, LineSigns, Told
 from torchtriage.facts.line_values import KeptLines
 from torchtriage.facts.phases import Phases, Steps
+from torchtriage.facts.progress import SpreadLines
 from torchtriage.facts.registry import FactValue
-from torchtriage.facts.sampled_progress import SpreadLines
 from torchtriage.facts.time_range import Span
 from torchtriage.facts.versions import Bounds
 from torchtriage.reading.prefixes.paths import FileOrigin, writer_of

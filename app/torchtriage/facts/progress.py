@@ -1,9 +1,11 @@
-"""How far a run came: the progress and the steps that its lines count."""
+"""How far a run came: the progress and the steps that its lines count, and lines of it for its curve."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
+from torchtriage.domain.line import Line, Position
 from torchtriage.facts.patterns import Shown, Sign
 from torchtriage.lazy_regex import lazy_regex
 
@@ -16,6 +18,8 @@ PROGRESS = Sign(
     r"|\btotal_timesteps {0,20}\| ?\d"
     r"|第 ?\d{1,9} ?(?:步|轮|次迭代|个 ?(?:epoch|batch))|(?:损失|步数|轮次)(?:值|函数)?[ :：=]{1,3}-?\d"
 )
+_AT_ONCE = 16  # lines kept for the curve of those that are taken together
+_MOST = 1024  # lines kept of a run
 # What counts steps, the surest first; an epoch is none.
 # They are searched in small letters and begin with a literal, with what may precede it behind: many times as fast.
 BAR = "%|"  # what each bar holds
@@ -154,3 +158,20 @@ def moves(texts: Iterable[str]) -> bool:
             return True
         first = shown
     return False
+
+
+@dataclass(slots=True)
+class SpreadLines:
+    """Lines of progress from the whole run. The longer the run, the further apart are the lines that stay."""
+
+    lines: list[Line] = field(default_factory=list)
+
+    def add(self, lines: Sequence[Line]) -> None:
+        """Takes lines of progress."""
+        self.lines += lines[:: -(-len(lines) // _AT_ONCE) or 1]
+        if len(self.lines) > _MOST:
+            self.lines = self.lines[::2]
+
+    def moved(self, to: Callable[[Position], Position]) -> SpreadLines:
+        """-> the lines with whole files moved in the order of the run."""
+        return SpreadLines([line._replace(position=to(line.position)) for line in self.lines])

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from torchtriage.domain.vocabulary import Vocabulary
-from torchtriage.facts.container_images import IMAGE, held
 from torchtriage.facts.patterns import Shown, Sign, signs_by_name
 from torchtriage.lazy_regex import lazy_regex
 
@@ -14,6 +13,7 @@ Bounds = tuple[tuple[int, int] | None, tuple[int, int] | None]  # at least, belo
 
 SPELLINGS = "package-spellings"
 _OWN_FORMS = "package-version-lines"
+_IMAGES = "nvidia-pytorch-images"
 _VERSION = r"(\d{1,4}\.\d{1,4}(?:\.\d{1,4}){0,3}(?:(?:a|b|rc|\.post|\.dev)\d+)?(?:\+[\w.]+)?)"
 # What stands around a package's name: torch==2.3.0+cu121 · torch    2.3.0 · PyTorch version: 2.3.0 ·
 # "transformers_version": "4.41.0" · torch-2.3.0.dist-info
@@ -27,6 +27,8 @@ _WHEEL = lazy_regex(r"(?:\.dist-info|\.egg|-cp\d|-py\d)")  # behind torch-2.3.0
 _NAMED_PYTHON = r"(?i)\bpython(?:[ _]version)?['\"]?\s?[:=]?\s?"
 _PYTHON = _NAMED_PYTHON + r"(?:(3\.\d{1,2}\.\d+)\b|(3\.\d{1,2})(?:[^\w/\\]|$))"
 PATH = Sign(_NAMED_PYTHON + r"(3\.\d{1,2})[/\\]")  # of most frames; once the version is known they tell no more
+# nvcr.io/nvidia/pytorch:24.05-py3 · enroot's nvcr.io#nvidia/pytorch:24.05-py3; other frameworks' images print the same banner
+_IMAGE = Sign(r"\bnvcr\.io[/#]nvidia/pytorch:(\d\d\.\d\d)\b")
 _PYTHON_OR_PATH = lazy_regex(f"{_PYTHON}|{PATH.pattern.removeprefix('(?i)')}")
 _OTHERS = {  # what is printed in other forms
     "cuda": Sign(
@@ -90,9 +92,10 @@ class VersionSigns:
         self._spelled = tuple((item.name or "", lazy_regex(item.exact)) for item in spelled)
         self._named = Sign(f"{_BEFORE}({'|'.join(item.regex for item in spelled)}){_BEHIND}")
         self._own = _OTHERS | signs_by_name(vocabulary.patterns(_OWN_FORMS))
+        self._images = vocabulary.groups(_IMAGES)
         self._package = lru_cache(maxsize=256)(self._package_spelled)
-        self.printed_signs = frozenset((self._named, IMAGE, PATH, *self._own.values()))
-        self.all = (self._named, IMAGE, PATH, *self._own.values(), *(form for form, _ in _FORMS))
+        self.printed_signs = frozenset((self._named, _IMAGE, PATH, *self._own.values()))
+        self.all = (self._named, _IMAGE, PATH, *self._own.values(), *(form for form, _ in _FORMS))
 
     def printed(self, text: str, shown: Shown) -> tuple[tuple[str, str], ...]:
         """-> (package, version) for each version that a line prints; `shown` are the signs that it shows."""
@@ -101,7 +104,7 @@ class VersionSigns:
         return (
             *(self._by_name(text) if self._named in shown else ()),
             *self._in_own_form(text, shown),
-            *held(text, shown),
+            *self._held(text, shown),
         )
 
     def _by_name(self, text: str) -> Iterator[tuple[str, str]]:
@@ -121,6 +124,13 @@ class VersionSigns:
 
     def _package_spelled(self, spelling: str) -> str:
         return next(name for name, regex in self._spelled if regex.fullmatch(spelling))
+
+    def _held(self, text: str, shown: Shown) -> Iterator[tuple[str, str]]:
+        """Yields what is known to be in the image that a line names."""
+        found = _IMAGE.regex.search(text) if _IMAGE in shown else None
+        for held in self._images.get(found[1], ()) if found else ():
+            name, _, version = held.partition(" ")
+            yield name, version
 
     def _in_own_form(self, text: str, shown: Shown) -> Iterator[tuple[str, str]]:
         for name, sign in self._own.items():

@@ -113,7 +113,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     # python_environment
     "frameworks": Meaning("the frameworks in the traceback", None, "DDP, Trainer"),
     "environment": Meaning("the Python environment's folder", None, "/home/u/miniconda3/envs/llm"),
-    # failing_rank
+    # ranks
     "rank": Meaning("the rank that failed", None, "3"),
     "local_rank": Meaning("its local rank on its host", None, "3"),
     "host": Meaning("its host", None, "gpu-021"),
@@ -134,7 +134,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "steps_by_rank": Meaning(
         "the last step of each rank, if ranks waited and their steps differ", None, "rank 2: 4; ranks 0-1,3: 5"
     ),
-    # weight_names
+    # list_differences
     "added_prefix": Meaning("prefix of the checkpoint's weight names that the model's lack", None, "model."),
     "lacking_prefix": Meaning("prefix of the model's weight names that the checkpoint's lack", None, "net."),
     "cut_characters": Meaning("number of leading characters missing from the checkpoint's names", None, "7"),
@@ -148,7 +148,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "exit_code": Meaning("the exit status of the process that failed", None, "-9"),
     "checkpoint": Meaning("the newest completely written checkpoint", None, "/ckpt/step_1000.pt"),
     "checkpoint_step": Meaning("its step", None, "1000"),
-    # waiting_ranks, run
+    # ranks, run
     "failed_ranks": Meaning("the ranks that failed on their own", None, "2-3"),
     "waiting_ranks": Meaning("the ranks that reported a lost or missing peer", None, "0-1,4-7"),
     "missing_ranks": Meaning("the ranks that the others waited for", None, "5"),

@@ -1,4 +1,5 @@
-"""In what the program ran: the frameworks in its frames, the Python that ran it and where that is installed."""
+"""In what the program ran: the frameworks in its frames, its Python and where that is installed; the module that an
+import did not find, and the package that installs it."""
 
 from __future__ import annotations
 
@@ -6,11 +7,17 @@ import re
 from collections.abc import Iterator
 
 from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.answer.failure_facts.frames import library_of, package_of
 from torchtriage.domain.event import Frame
 from torchtriage.domain.fact import Fact
 from torchtriage.lazy_regex import lazy_regex
 
 FRAMEWORKS = "frameworks"  # the list of the vocabulary
+OWN_MODULES = "own-modules"  # the list of the vocabulary
+_MISSING = lazy_regex(r"No module named '?([A-Za-z_][\w.]*)")
+_LACKS_NAME = lazy_regex(r"^(?:cannot import name '\w+' from|module) '(\w+)[\w.]*'")
+_LACKS_MODULE = lazy_regex(r"^No module named '(\w+)\.[\w.]+'")
+_CIRCULAR = lazy_regex(r"partially initialized|circular import|unknown location")
 _PREFIX = lazy_regex(r"^(.{0,300}?)[/\\](?:lib|Lib|lib64)[/\\](?:python3[\d.]*[/\\]|site-packages)")
 _VERSION = lazy_regex(r"[/\\]python(3\.\d{1,2})(?:\.\d+)?[/\\]|[/\\]Python(3)(\d{1,2})[/\\]")
 
@@ -34,3 +41,43 @@ def python_environment(failure: Failure) -> Iterator[Fact]:
 
 def _frames(failure: Failure) -> list[Frame]:
     return [frame for raised in failure.finding.event.chain for frame in raised.frames]
+
+
+def missing_module(failure: Failure) -> Iterator[Fact]:
+    """`module` that was not found; `package` by which pip installs it, where that is known, else `own_module` where a
+    project of the user's own is likely: the module's first part is a folder above the script, or is called so;
+    `own_root` is the folder that holds that. `damaged_package` is a package of which one file asks in vain for another,
+    or for a name in it."""
+    yield from _damaged(failure)
+    found = _MISSING.search(failure.raised.message if failure.raised else failure.finding.event.text)
+    if found is None:
+        return
+    module = found[1].rstrip(".")
+    root = module.partition(".")[0]
+    yield failure.fact("module", module)
+    vocabulary = failure.reading.matcher.patterns.vocabulary
+    package = package_of(vocabulary, module) or package_of(vocabulary, root)
+    if package is not None:
+        yield failure.fact("package", package)
+    elif root in vocabulary.words(OWN_MODULES) or any(f"/{root}/" in f"/{path}" for path in _own(failure)):
+        yield failure.fact("own_module", module)
+        roots = (path.rpartition(f"/{root}/")[0] for path in _own(failure) if f"/{root}/" in path)
+        if folder := next((each for each in roots if each), None):
+            yield failure.fact("own_root", folder)
+
+
+def _damaged(failure: Failure) -> Iterator[Fact]:
+    raised = failure.raised
+    if raised is None or _CIRCULAR.search(raised.message):
+        return
+    found = _LACKS_NAME.search(raised.message) or _LACKS_MODULE.search(raised.message)
+    files = [frame.file for frame in raised.frames if not frame.file.startswith("<frozen ")]
+    if found is not None and files and library_of(files[-1]) == found[1]:
+        vocabulary = failure.reading.matcher.patterns.vocabulary
+        yield failure.fact("damaged_package", package_of(vocabulary, found[1]) or found[1])
+
+
+def _own(failure: Failure) -> list[str]:
+    """-> the files of the user's frames."""
+    raised = failure.raised
+    return [frame.file.replace("\\", "/") for frame in (raised.frames if raised else ()) if failure.is_users(frame)]

@@ -7,22 +7,19 @@ from collections.abc import Callable, Iterable, Mapping
 from torchtriage.answer.failure_facts.code_line import code_line
 from torchtriage.answer.failure_facts.derived_facts import derived_facts
 from torchtriage.answer.failure_facts.exception_message import exception_message
-from torchtriage.answer.failure_facts.failing_rank import failing_rank
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.frames import frames
 from torchtriage.answer.failure_facts.gpu_memory import gpu_memory
 from torchtriage.answer.failure_facts.line_values import line_values
-from torchtriage.answer.failure_facts.list_differences import list_differences
+from torchtriage.answer.failure_facts.list_differences import list_differences, weight_names
 from torchtriage.answer.failure_facts.lookup_tables import lookup_tables
 from torchtriage.answer.failure_facts.message_advice import message_advice
-from torchtriage.answer.failure_facts.missing_module import missing_module
 from torchtriage.answer.failure_facts.printed_values import printed_values
-from torchtriage.answer.failure_facts.python_environment import python_environment
+from torchtriage.answer.failure_facts.python_environment import missing_module, python_environment
 from torchtriage.answer.failure_facts.rank_differences import rank_differences
+from torchtriage.answer.failure_facts.ranks import failing_rank, waiting_ranks
 from torchtriage.answer.failure_facts.run import run
 from torchtriage.answer.failure_facts.size_arithmetic import size_arithmetic
-from torchtriage.answer.failure_facts.waiting_ranks import waiting_ranks
-from torchtriage.answer.failure_facts.weight_names import weight_names
 from torchtriage.domain.fact import Fact
 
 KINDS: tuple[Callable[[Failure], Iterable[Fact]], ...] = (

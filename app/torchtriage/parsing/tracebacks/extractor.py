@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import ClassVar, Self
 
-from torchtriage.domain.event import Event, EventSource, Frame, Raised
+from torchtriage.domain.event import Event, EventSource, Frame, Raised, Where
 from torchtriage.domain.line import Line
 from torchtriage.parsing.extractor import Extractor, SharedState, Taken, taken
 from torchtriage.parsing.repeated_frames import RepeatedFrames
 from torchtriage.parsing.tracebacks import grammar
-from torchtriage.parsing.tracebacks.events import event_of, source_of, unraisable
 from torchtriage.parsing.tracebacks.open_traceback import Stream
 
 LONGEST_MESSAGE = 40  # lines
@@ -297,8 +296,51 @@ class Tracebacks(Extractor):
         heads, cut, logged_rank = stream.heads, stream.cut, stream.logged_rank
         stream.forget()
         stream.heads = heads if heads and chain else 0
-        if chain and ignored is None and not unraisable(chain):
-            source = source_of(chain, self._launcher_frames)
-            event = event_of(chain, source, spawned, logged_rank, logged)
+        if chain and ignored is None and not _unraisable(chain):
+            source = _source_of(chain, self._launcher_frames)
+            event = _event_of(chain, source, spawned, logged_rank, logged)
             text = event.text if spawned is None else f"-- Process {spawned} terminated with the following error:"
             self._finished.append(replace(event, source=EventSource.CUT_TRACEBACK, text=text) if cut else event)
+
+
+def _event_of(
+    chain: tuple[Raised, ...], source: EventSource, spawned: int | None, logged_rank: int | None, logged: bool
+) -> Event:
+    """-> the event of a chain of exceptions. `spawned`: the number of the process that a parent quotes; `logged_rank`: the
+    rank that the logger's line above names; `logged`: somebody caught it and wrote it down."""
+    last = chain[-1]
+    line = last.lines[0]
+    if only := grammar.ONLY_RANK.match(last.message):
+        line = line._replace(rank=int(only[1]), local_rank=None)  # All ranks raise it.
+    elif line.rank is None and (own := grammar.OWN_RANK.search(last.message)):
+        line = line._replace(rank=int(own[1] or own[2]))
+    elif line.rank is None and spawned is None:
+        line = line._replace(rank=logged_rank)
+    lines = tuple(raised.lines[0] for raised in reversed(chain))
+    return Event(
+        where=Where.EXCEPTION,
+        text=last.text,
+        lines=lines,
+        source=source,
+        rank=line.rank if line.rank is not None else spawned,
+        local_rank=line.local_rank if line.local_rank is not None else spawned,
+        host=line.host,
+        attempt=line.attempt,
+        time=line.time,
+        fatal=not logged,
+        chain=chain,
+    )
+
+
+def _source_of(chain: tuple[Raised, ...], launcher_frames: re.Pattern[str] | None) -> EventSource:
+    """-> what tells of the chain: its traceback, its last line alone, or a launcher, whose files `launcher_frames`
+    finds."""
+    if launcher_frames and any(launcher_frames.search(frame.file) for frame in chain[-1].frames):
+        return EventSource.LAUNCHER
+    return EventSource.TRACEBACK if any(raised.frames for raised in chain) else EventSource.EXCEPTION_LINE
+
+
+def _unraisable(chain: tuple[Raised, ...]) -> bool:
+    """-> whether Python ignored the exception, as it does where it deletes an object: that ends no program."""
+    frames = chain[-1].frames
+    return bool(frames) and frames[0].function == "__del__"

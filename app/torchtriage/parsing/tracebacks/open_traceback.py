@@ -9,7 +9,6 @@ from functools import lru_cache
 from torchtriage.domain.event import Frame, Raised
 from torchtriage.domain.line import Line, Position
 from torchtriage.parsing.tracebacks import grammar
-from torchtriage.parsing.tracebacks.events import labelled
 
 _LEAST_CODE = 8  # characters
 GAP = 400  # lines; where so many are missing the rest of a traceback is not there
@@ -143,7 +142,7 @@ class Stream:
         if grammar.BARE.match(text) and not text.startswith("nccl"):  # NCCL's status names end like exceptions
             return self.message[-1].rstrip().endswith(" raised:")  # torch._dynamo quotes what its backend raised
         first = self.lines[0]
-        if grammar.is_whole(self.type, self.message, first.text) or labelled(first) > labelled(line):
+        if grammar.is_whole(self.type, self.message, first.text) or _labelled(first) > _labelled(line):
             return False
         if text[0] != " " or text.startswith(" Original exception:") or grammar.ITEM.match(text):  # the first: gloo's
             return True
@@ -167,3 +166,8 @@ def _with_code(frame: Frame, code: str, marked: str) -> Frame:
     """-> the frame with its line of code, and the part of it that is underlined. Ranks print the same frames, so what they
     are is kept; `replace` takes five times as long."""
     return Frame(frame.file, frame.line, frame.function, code, frame.user_code, marked)
+
+
+def _labelled(line: Line) -> bool:
+    """-> whether torch's own label of the rank precedes the text."""
+    return bool(grammar.RANK_LABEL.search(line.raw.removesuffix(line.text)[-16:]))
