@@ -17,17 +17,17 @@ from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.library_message import Printed, library_message, printed_by
 from torchtriage.answer.failure_facts.lookup_tables import OPTIONS
 from torchtriage.answer.failure_facts.registry import failure_facts
+from torchtriage.answer.rank_marks import timeline
 from torchtriage.answer.reasons import because_of, tell
 from torchtriage.answer.run_events import host_ranks, last_progress, run_events
 from torchtriage.answer.run_facts import run_facts, suspect_ranks
-from torchtriage.answer.timeline import timeline
 from torchtriage.answer.verdict import attempts, candidates, cascades, root_cause, with_telling
 from torchtriage.causality.ending import JOB_STATE, JOB_STATUS, Ending, ending
 from torchtriage.causality.fallbacks import completed
 from torchtriage.causality.fingerprint import fingerprint, signature
 from torchtriage.causality.read_runs import read_runs
-from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import Choice, choose, with_attempts
+from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.entry import KnowledgeBase, Language
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.host import host_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.drafts import SIGN
-from torchtriage.matching.sign_words import SignWords
+from torchtriage.matching.sign_exclusion import SignWords
 
 LINE = b"[rank2]: ourdata.ShardTooShort: shard 3 of '/data/a.idx' ends after 3005 records, index says 4096\n"
 

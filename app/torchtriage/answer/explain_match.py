@@ -12,16 +12,16 @@ import re2
 from torchtriage.answer.case_selection import TEXTS, SilentCase, tried_cases
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.registry import failure_facts
+from torchtriage.answer.rank_marks import timeline
 from torchtriage.answer.run_facts import run_facts
 from torchtriage.answer.templates import short
-from torchtriage.answer.timeline import timeline
 from torchtriage.answer.verdict import root_cause
 from torchtriage.causality.cascade import causes, explained_by
 from torchtriage.causality.fallbacks import completed
 from torchtriage.causality.findings import Finding, that_failed, with_matches
 from torchtriage.causality.read_runs import read_runs
-from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import Choice, choose, with_attempts
+from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.entry import Entry, Language, Sign
 from torchtriage.domain.event import Where
 from torchtriage.lazy_regex import lazy_regex

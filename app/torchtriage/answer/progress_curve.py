@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from math import isfinite
 
-from torchtriage.causality.reading import Reading
+from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.line import Line
 from torchtriage.domain.verdict import ProgressCurve
 from torchtriage.facts import progress

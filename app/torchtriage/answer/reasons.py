@@ -9,8 +9,8 @@ from torchtriage.causality.all_rules import RULE_LISTS
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.missing_ranks import awaited
 from torchtriage.causality.rank_attribution import RankRule
-from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import FAILED, Choice
+from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.entry import Kind, Language
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.json_form import Scalar

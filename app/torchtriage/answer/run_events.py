@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from torchtriage.answer.run_facts import told_at
 from torchtriage.causality.findings import Finding, that_failed
-from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import Choice, from_kernel
+from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.trailing_errors import FileEnd, trailing_errors
 from torchtriage.domain.entry import Role
 from torchtriage.domain.event import Event, EventSource, Where

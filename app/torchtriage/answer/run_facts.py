@@ -8,8 +8,8 @@ from dataclasses import replace
 from torchtriage.answer.progress_curve import progress_curve
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of
-from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import Choice
+from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.host import host_name
 from torchtriage.domain.verdict import Checkpoint, RootCause, RunFacts

@@ -13,8 +13,8 @@ from torchtriage.causality.cascade import causes, explained_by
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of, signature
 from torchtriage.causality.rank_attribution import RankRule, place_of
-from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import Choice
+from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.entry import Entry, Language, Sign
 from torchtriage.domain.event import EventSource, Raised, Where
 from torchtriage.domain.host import host_name

@@ -24,16 +24,16 @@ class RuleList:
 
 
 RULE_LISTS = (
-    RuleList("What is tried where nothing says why the run failed", fallbacks, "FALLBACKS"),
+    RuleList("What is tried if nothing says why the run failed", fallbacks, "FALLBACKS"),
     RuleList("What a launcher did itself", cascade, "CLEAN_UP"),
     RuleList("What the run survived", survived, "SURVIVAL"),
-    RuleList("What does not count, though no step shows that the run survived it", survived, "OVERCOME"),
+    RuleList("What is set aside although no step shows that the run survived it", survived, "OVERCOME"),
     RuleList("What was only logged", root_cause, "LOGGED_ONLY"),
     RuleList("Whether the run failed", root_cause, "FAILED"),
     RuleList("How a run ended in which nothing failed", ending, "ENDINGS"),
     RuleList("What came before the strongest failure", root_cause, "CAME_FIRST"),
-    RuleList("What was printed behind the strongest failure and came before it", root_cause, "PRINTED_LATER"),
-    RuleList("What the rank said for which others waited", root_cause, "OF_MISSING_RANK"),
-    RuleList("Which rank it was, where ranks waited in vain", rank_attribution, "WAITED"),
-    RuleList("Which rank it was, where the failure names none", rank_attribution, "RANKS"),
+    RuleList("What was printed after the strongest failure but happened before it", root_cause, "PRINTED_LATER"),
+    RuleList("What the rank that others waited for printed", root_cause, "OF_MISSING_RANK"),
+    RuleList("Which rank it was, if ranks timed out waiting", rank_attribution, "WAITED"),
+    RuleList("Which rank it was, if the failure names none", rank_attribution, "RANKS"),
 )

@@ -253,7 +253,7 @@ CLEAN_UP: tuple[Rule[Finding, Ends], ...] = (
     Rule(
         "script-went-on",
         _script_went_on,
-        "the shell came to this line of its script when the run had ended",
+        "the shell reached this line of its script after the run had ended",
         "运行结束之后，shell 才执行到脚本的这一行",
     ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from torchtriage.causality.cascade import Grade, causes, explained_by, grade
 from torchtriage.causality.findings import Finding
-from torchtriage.causality.reading import Reading
+from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import (
     AGREEING_RANKS,
     ALONE_BEFORE,

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from torchtriage.causality.findings import Finding
-from torchtriage.causality.reading import Reading
+from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import FEW_WORDS, LAST_WORDS, LINES_BELOW_SERVER, ROWS_FROM_END, TWO_STEPS
 from torchtriage.domain.event import EventSource
 from torchtriage.domain.line import START, Line, Position
@@ -305,21 +305,21 @@ ENDINGS: tuple[EndingRule, ...] = (
     EndingRule(
         "nobody-waits",
         _nobody_waits,
-        "the dumps, stacks and reports show nobody behind",
+        "the dumps, stacks and reports show no rank behind the others",
         "dump、栈和报告中没有落后的 rank",
     ),
     EndingRule("empty", _empty, "the log is empty", "日志为空"),
-    EndingRule("question", _asked, "the text is a question and no log", "文本是提问，不是日志"),
+    EndingRule("question", _asked, "the text is a question, not a log", "文本是提问，不是日志"),
     EndingRule(
-        "last-words", _last_words, "the last words speak of a problem", "最后的输出提示有问题"
+        "last-words", _last_words, "the last lines point to a problem", "最后的输出提示有问题"
     ),
-    EndingRule("goes-on", _goes_on, "steps go on to the last line", "训练步持续到最后一行", good=True),
+    EndingRule("goes-on", _goes_on, "steps continue to the last line", "训练步持续到最后一行", good=True),
     EndingRule("good-end", _closed, "the run says that it ended well", "日志表明运行正常结束", good=True),
-    EndingRule("serves", _serves, "a server is up and goes on", "服务已启动并持续运行", good=True),
+    EndingRule("serves", _serves, "a server is up and keeps running", "服务已启动并持续运行", good=True),
     EndingRule("another-program", _another_program, "the log is another program's", "该日志属于其他程序"),
-    EndingRule("stopped", _stopped, "other lines follow the last step, and none is an end", "最后一步之后没有结束标志"),
+    EndingRule("stopped", _stopped, "lines follow the last step, and none shows an end", "最后一步之后没有结束标志"),
     EndingRule("stands-still", _stands_still, "only one step shows", "只出现了一个训练步"),
-    EndingRule("began", _began, "a run begins, and shows no step and no end", "运行已开始，但没有训练步也没有结束"),
+    EndingRule("began", _began, "a run starts but shows no step and no end", "运行已开始，但没有训练步也没有结束"),
     EndingRule("no-run", _always, "the text shows no run", "文本中没有任何运行"),
 )  # fmt: skip
 

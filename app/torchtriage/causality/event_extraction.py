@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from torchtriage.causality.findings import Findings, without_node_ranks
 from torchtriage.causality.lines_above import LinesAbove
-from torchtriage.causality.reading import Reading
+from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import LONGEST_PASTE, TITLE_WITHIN
 from torchtriage.causality.trailing_errors import FileEnds
 from torchtriage.domain.event import Event, EventSource

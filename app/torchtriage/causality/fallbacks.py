@@ -13,7 +13,7 @@ from torchtriage.causality.hang_evidence import with_evidence
 from torchtriage.causality.quoted_errors import alarming_lines, passages, quoted_errors, without_ignored_exceptions
 from torchtriage.causality.quoting_documents import without_quotes
 from torchtriage.causality.read_runs import ReadRuns
-from torchtriage.causality.reading import Reading
+from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.survived import ends_badly
 from torchtriage.causality.thresholds import HANG_BEATS, HANG_FORMS, HANG_SECONDS
 from torchtriage.causality.titles import heading, title

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from torchtriage.causality import lines_above
 from torchtriage.causality.findings import Finding
-from torchtriage.causality.reading import Reading
+from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.event import Event, Where
 from torchtriage.domain.line import Line, Position
 from torchtriage.matching.matcher import EventPatterns

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from torchtriage.causality.reading import Reading
+from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.evidence import Call, Hang
 from torchtriage.domain.line import START, Line

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from torchtriage.causality.cascade import grade
 from torchtriage.causality.findings import Finding
-from torchtriage.causality.reading import Reading
+from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import FEWEST_THAT_LOST_ONE
 from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import EventSource, Where

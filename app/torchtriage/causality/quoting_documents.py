@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from torchtriage.causality.findings import Finding
-from torchtriage.causality.reading import Reading
+from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import CHANGES, DEFINITIONS, HEADINGS
 from torchtriage.domain.event import EventSource
 from torchtriage.domain.line import Line

@@ -9,8 +9,8 @@ from torchtriage.causality.cascade import Grade, grade, reported
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of
 from torchtriage.causality.missing_ranks import awaited, missed
-from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import Choice
+from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import MOST_OF_HOST, OWN_WORDS
 from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import Event, EventSource, Where
@@ -309,7 +309,7 @@ def _alone(reading: Reading, finding: Finding, choice: Choice) -> int | None:
 _ALL_WAITED_FOR = RankRule(
     "others-waited-for-it",
     lambda case: missed(case.reading),
-    "the others waited for this rank in vain",
+    "the others timed out waiting for this rank",
     "其他 rank 一直在等待它",
 )
 # Where ranks waited in vain.
@@ -318,7 +318,7 @@ WAITED = (
     RankRule(
         "parent-saw-it-leave",
         lambda case: _first_to_leave(case.finding, case.choice, case.reading),
-        "its parent saw it leave first",
+        "its parent process saw it exit first",
         "父进程最先看到它退出",
         whole_run=True,
     ),
@@ -326,7 +326,7 @@ WAITED = (
 TASK_LEFT_FIRST = RankRule(
     "task-left-first",
     _rank_of_left_task,
-    "srun names it as the task that left first",
+    "srun names it as the task that exited first",
     "srun 最先报告该 task 退出",
     whole_run=True,
 )
@@ -343,7 +343,7 @@ RANKS = (
     RankRule(
         "same-on-one-rank",
         _same_on_rank,
-        "an equal message names the rank",
+        "an identical message names the rank",
         "相同的信息中给出了该 rank",
         whole_run=True,
     ),

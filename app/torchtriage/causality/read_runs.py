@@ -9,7 +9,7 @@ from functools import cache, partial
 
 from torchtriage.causality.event_extraction import RunReader
 from torchtriage.causality.file_order import Clock
-from torchtriage.causality.reading import Reading
+from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.evidence import Evidence
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.domain.trace import SAMPLE, Trace

@@ -10,8 +10,8 @@ from typing import Any
 from torchtriage.causality.cascade import Grade, clean_up, grade, reported, unexplained
 from torchtriage.causality.findings import Finding, that_failed
 from torchtriage.causality.missing_ranks import said_before
-from torchtriage.causality.reading import Reading
 from torchtriage.causality.rules import Rule, deciding
+from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.survived import Company, Others, ends_badly, is_stalled, overcoming, survival
 from torchtriage.causality.thresholds import FEW_STEPS, PRINTED_BELOW_WARNING, PRINTED_LATE, SHORT_PASTE
 from torchtriage.domain.entry import Role
@@ -242,7 +242,7 @@ FAILED: tuple[Rule[_Rest], ...] = (
     Rule(
         "something-failed",
         _something_failed,
-        "nothing shows that the run went on after it",
+        "nothing shows that the run continued after it",
         "没有迹象表明此后运行仍在继续",
         sets_aside=False,
     ),
@@ -256,7 +256,7 @@ FAILED: tuple[Rule[_Rest], ...] = (
     Rule(
         "warning-of-a-paste",
         _warning_of_a_paste,
-        "the short text holds nothing but this warning",
+        "the short text contains only this warning",
         "这段短文本中只有该警告",
         sets_aside=False,
     ),
@@ -378,7 +378,7 @@ CAME_FIRST: tuple[Rule[Finding, Finding], ...] = (
     Rule(
         "missing-before-teardown",
         _missing_before_teardown,
-        "ranks waited in vain before somebody ended the job",
+        "ranks had timed out before somebody ended the job",
         "在任务被终止之前，已有 rank 等待超时",
     ),
     Rule(
@@ -412,7 +412,7 @@ OF_MISSING_RANK = (
     ChoosingRule(
         "missing-rank-said-it",
         said_before,
-        "the one rank for which the others waited said it before",
+        "the one rank that the others waited for printed it before",
         "其他 rank 所等待的那个 rank 之前输出了它",
     ),
 )

@@ -215,13 +215,13 @@ SURVIVAL: tuple[Rule[Aftermath], ...] = (
     Rule(
         "started-after-all",
         _started_after_all,
-        "the task was started after all: many steps follow",
+        "the task started later: many steps follow",
         "任务后来还是启动了：之后有很多训练步",
     ),
     Rule(
         "ended-a-process",
         _ended_a_process,
-        "it says itself that a process ended",
+        "the message itself says that a process ended",
         "它本身说明有进程结束",
         sets_aside=False,
     ),
@@ -239,7 +239,7 @@ SURVIVAL: tuple[Rule[Aftermath], ...] = (
         "a server refused one request and went on",
         "服务只拒绝了一个请求，随后继续运行",
     ),
-    Rule("pod-was-placed", _pod_was_placed, "the pod was placed afterwards", "pod 随后被调度"),
+    Rule("pod-was-placed", _pod_was_placed, "the pod was scheduled later", "pod 随后被调度"),
     Rule(
         "did-without-module",
         _did_without_module,
@@ -249,13 +249,13 @@ SURVIVAL: tuple[Rule[Aftermath], ...] = (
     Rule(
         "nccl-took-another-way",
         _nccl_took_another_way,
-        "NCCL warned of it between steps, and each time went on",
+        "NCCL warned about it between steps and continued each time",
         "NCCL 在训练步之间多次警告，但每次都继续运行",
     ),
     Rule(
         "another-program-went-on",
         _another_program_went_on,
-        "another program of the log ended well or trained on",
+        "another program in the log ended well or kept training",
         "日志中的另一个程序正常结束或继续训练",
     ),
     Rule(
@@ -274,7 +274,7 @@ SURVIVAL: tuple[Rule[Aftermath], ...] = (
     Rule(
         "next-failure-ended-it",
         _next_failure_ended_it,
-        "no step stands between it and the end of a process",
+        "no step follows before a process ends",
         "它与进程结束之间没有训练步",
         sets_aside=False,
     ),
@@ -292,11 +292,11 @@ SURVIVAL: tuple[Rule[Aftermath], ...] = (
         sets_aside=False,
     ),
     Rule("ended-well", _ended_well, "the run says below that it ended well", "之后日志表明运行正常结束"),
-    Rule("wound-up", _wound_up, "the run was closed in good order far below it", "之后运行按正常流程收尾"),
+    Rule("wound-up", _wound_up, "the run shut down cleanly far below it", "之后运行按正常流程收尾"),
     Rule(
         "line-among-steps", _line_among_steps, "it is a single line, and steps follow", "它只是一行信息，之后仍有训练步"
     ),
-    Rule("trained-on", _trained_on, "training went on for long", "之后训练持续了较长时间"),
+    Rule("trained-on", _trained_on, "training continued for a long time", "之后训练持续了较长时间"),
 )
 
 
@@ -400,7 +400,7 @@ def _restarted_and_failed(company: Company) -> bool:
     return company.alone and company.others.anew.restarted(company.finding)
 
 
-# What does not count, though no step shows that the run survived it.
+# What is set aside although no step shows that the run survived it.
 OVERCOME: tuple[Rule[Company], ...] = (
     Rule(
         "caught-and-printed",

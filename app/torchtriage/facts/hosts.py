@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchtriage.facts.patterns import Shown, Sign
+from torchtriage.facts.sign import Shown, Sign
 from torchtriage.reading.slurm_nodelist import LIST, hosts, numbers
 
 # SLURM_JOB_NODELIST=gpu[001-004] · NodeList=gpu[001-004] BatchHost=gpu001 · *** JOB 31 ON gpu001 CANCELLED · srun: error: gpu[001-002]: tasks 0-15:

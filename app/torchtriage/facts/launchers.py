@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from torchtriage.domain.vocabulary import Vocabulary
-from torchtriage.facts.patterns import Shown, Sign, signs_by_name
+from torchtriage.facts.sign import Shown, Sign, signs_by_name
 
 WORLD = Sign(
     r"(?i)\b(?:dist_|global_)?world[_ ]?size['\"]?\s?[=:]\s?(\d{1,6})\b|distributed init \(rank \d+, world (\d+)\)"

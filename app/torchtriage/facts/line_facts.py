@@ -9,8 +9,8 @@ from torchtriage.domain.line import Line
 from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.facts import hosts, launchers, progress, versions
 from torchtriage.facts.launchers import LauncherSigns
-from torchtriage.facts.patterns import Shown, Sign, sign_of, signs_by_name
 from torchtriage.facts.registry import line_facts
+from torchtriage.facts.sign import Shown, Sign, sign_of, signs_by_name
 from torchtriage.facts.versions import Bounds, VersionSigns
 
 ENOUGH_OF_FIELD = 10  # lines that speak of training: a log with so many is of this field, whatever else is in it

@@ -19,7 +19,7 @@ import re2
 
 from torchtriage.domain.line import Line, Position
 from torchtriage.domain.vocabulary import Vocabulary, VocabularyPattern
-from torchtriage.facts.patterns import sign_of
+from torchtriage.facts.sign import sign_of
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.scan import Scanner
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from torchtriage.domain.line import Line, Position
-from torchtriage.facts.patterns import Shown, Sign
+from torchtriage.facts.sign import Shown, Sign
 from torchtriage.lazy_regex import lazy_regex
 
 # `epoch 3`, `step: 120/1000`, `iteration        5/     100 |`, `| 12/100 [`, `loss 0.5`; not `epochs: 300`, a setting.

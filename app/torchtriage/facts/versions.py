@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from torchtriage.domain.vocabulary import Vocabulary
-from torchtriage.facts.patterns import Shown, Sign, signs_by_name
+from torchtriage.facts.sign import Shown, Sign, signs_by_name
 from torchtriage.lazy_regex import lazy_regex
 
 Bounds = tuple[tuple[int, int] | None, tuple[int, int] | None]  # at least, below; as (major, minor)

@@ -23,7 +23,7 @@ from torchtriage.engine import Engine
 from torchtriage.errors import TriageError
 from torchtriage.knowledge.cache import cache_folder
 from torchtriage.knowledge.drafted_entry import check_draft, signs_of, with_entry
-from torchtriage.matching.sign_words import SignWords
+from torchtriage.matching.sign_exclusion import SignWords
 from torchtriage.queue.subprocess_calls import LARGE, CallFailed, Killed, Make, SubprocessPool, result_or_error
 from torchtriage.reading.sources import LogFile, Run
 from torchtriage.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from torchtriage.domain.composition import LEAST_SEEN, Composition, LaterAttempt, Share
+from torchtriage.domain.group_composition import LEAST_SEEN, Composition, LaterAttempt, Share
 from torchtriage.domain.incident import Feedback
 from torchtriage.services.chance import drawn_by_chance
 from torchtriage.services.service import Service

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from torchtriage.domain.composition import LaterAttempt
+from torchtriage.domain.group_composition import LaterAttempt
 from torchtriage.domain.verdict import FAILED
 from torchtriage.storage.pagination import number_of
 from torchtriage.storage.tables import IncidentRow

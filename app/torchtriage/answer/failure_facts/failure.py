@@ -10,8 +10,8 @@ from functools import cache, cached_property
 from torchtriage.causality import lines_above
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of
-from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import Choice
+from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.event import Frame, Raised, Where
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.line import Line, Position

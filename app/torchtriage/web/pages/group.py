@@ -13,10 +13,10 @@ from starlette.responses import RedirectResponse
 
 from torchtriage.answer.first_screen import first_screen
 from torchtriage.answer.localized_verdict import localized
-from torchtriage.domain.composition import Composition, LaterAttempt
 from torchtriage.domain.entry import Language
 from torchtriage.domain.first_screen import FirstScreen
 from torchtriage.domain.group import Group, GroupChange
+from torchtriage.domain.group_composition import Composition, LaterAttempt
 from torchtriage.domain.incident import Feedback, IncidentFilter
 from torchtriage.domain.incident_summary import IncidentSummary
 from torchtriage.domain.verdict import Verdict

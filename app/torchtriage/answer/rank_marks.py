@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from torchtriage.causality.findings import Finding, Place
-from torchtriage.causality.reading import Reading
 from torchtriage.causality.root_cause import Choice
+from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import Position
