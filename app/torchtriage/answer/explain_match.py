@@ -212,7 +212,7 @@ def _silent(tried: SilentCase) -> CaseResult:
 
 
 def _became(entry: Entry, choice: Choice, findings: list[Finding]) -> tuple[str, str | None]:
-    """-> what became of the entry's matches, and because of whom."""
+    """-> what became of the entry's matches, and which finding decided it."""
     own = [finding for finding in findings if any(match.entry.id == entry.id for match in finding.matches)]
     if choice.root is not None and choice.root.entry == entry.id:
         return "root", None

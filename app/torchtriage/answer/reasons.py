@@ -199,7 +199,7 @@ def _placed(choice: Choice, reading: Reading, root: RootCause) -> Iterator[Reaso
 
 
 def _of_dumps(choice: Choice, reading: Reading, root: RootCause) -> Iterator[Reason]:
-    """Yields whom dumps and stacks name: by themselves, or beside the log's own cause."""
+    """Yields the ranks that dumps and stacks name: alone, or beside the log's own cause."""
     hang = reading.evidence.hang
     if hang is None or not hang.suspects or choice.root is None:
         return

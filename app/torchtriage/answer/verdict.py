@@ -47,7 +47,7 @@ def evidence(
     finding: Finding, choice: Choice, rank: int | None = None, waited: Line | None = None
 ) -> tuple[Evidence, ...]:
     """-> the verbatim lines that show the finding, the one that names it first; a few other ranks' behind. Where ranks
-    waited in vain, `waited` is the line on which the one that failed did so elsewhere.
+    timed out waiting, `waited` is the line on which the one that failed did so elsewhere.
 
     Of exit statuses only those of `rank`, the one that failed: the others' say nothing of it.
     """

@@ -136,7 +136,7 @@ class Ends:
         return first is not None and _CANCELLED.search(first.event.text) is not None
 
     def ended_above(self, finding: Finding, by_exception: bool) -> bool:
-        """-> whether a process had ended above a finding in its file. `by_exception`: by one before any step, too."""
+        """-> whether a process had ended above a finding in its file; `by_exception` counts one before any step too."""
         place = finding.position
         raised, ended = self._raised.get(place.file), self._ended.get(place.file)
         if ended is not None and ended < place:

@@ -1,4 +1,4 @@
-"""How sure a root cause is, from kinds of evidence. No entry says it of itself. docs/confidence.md explains them."""
+"""How sure a root cause is, from kinds of evidence. No entry rates itself. docs/confidence.md explains them."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ def _counts_up(end: Sequence[Line]) -> bool:
     """-> whether a file ends in rows of one form that count something up beside a measured value, as each script prints
     its own: `[3/90][150/500] D: 0.31 G: 1.20`."""
     rows = (line.raw if line.time is None else line.text for line in end)
-    texts = [row[:_LONGEST] for row in rows if bar(row) is None]  # A bar counts its seconds at the same step, too.
+    texts = [row[:_LONGEST] for row in rows if bar(row) is None]  # A bar also counts seconds at the same step.
     forms = [_NUMBER.sub("#", text) for text in texts]
     for form in forms[-ROWS_FROM_END:]:
         last = [_NUMBER.findall(text) for text, its in zip(texts, forms, strict=True) if its == form][-TWO_STEPS - 1 :]
@@ -325,7 +325,7 @@ ENDINGS: tuple[EndingRule, ...] = (
 
 
 def ending(reading: Reading, job: Mapping[str, str], survived: tuple[Finding, ...]) -> Ending:
-    """-> how a run ended that shows no failure. `job`: what its sender knows of it; `survived`: what it got over."""
+    """-> how a run without a failure ended. `job`: what its sender knows about it; `survived`: what it survived."""
     tail = Tail(reading, job, survived)
     rule = next(rule for rule in ENDINGS if rule.holds(tail))
     line, status, state = tail.status if rule.name == "exit-status" else (None, None, None)

@@ -98,7 +98,7 @@ class RunReader:
         return read
 
     def _pass_by(self, lines: Sequence[Line], shown: list[Seen]) -> Sequence[Line]:
-        """-> the lines with their attempts; they show no more than that the run goes on."""
+        """-> the lines with their attempts; they show only that the run continues."""
         if self.extractors.elastic.attempt or any(map(attrgetter("host"), lines)):
             lines = [self._with_attempt(line) for line in lines]
         self.environment.pass_by(lines, list(map(attrgetter("facts"), shown)))

@@ -145,7 +145,7 @@ def _trailing_errors(reading: Reading) -> Iterator[Event]:
 
 
 def _is_launcher_echo(finding: Finding) -> bool:
-    """-> whether a launcher says no more than that a worker of its failed."""
+    """-> whether a launcher says only that one of its workers failed."""
     echo = finding.has_role(Role.LAUNCHER_ECHO) and finding.matches[0].entry.kind is Kind.CONSEQUENCE
     return echo and finding.event.source not in _REREAD
 

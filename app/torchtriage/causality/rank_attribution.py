@@ -60,7 +60,7 @@ class RankRule:
     rank: Callable[[Case], int | None]
     reason: str
     reason_zh: str
-    whole_run: bool = False  # whether it counts where a launcher or a scheduler speaks of all processes, too
+    whole_run: bool = False  # whether it also counts if a launcher or a scheduler reports on all processes
 
 
 def place_of(finding: Finding, choice: Choice, reading: Reading, captured: str | None) -> tuple[Place, RankRule | None]:
@@ -104,7 +104,7 @@ def _by_rules(rules: Sequence[RankRule], case: Case) -> tuple[int | None, RankRu
 
 
 def _waited(case: Case) -> bool:
-    """-> whether the finding says that ranks waited in vain: who did so did not fail first."""
+    """-> whether the finding says that ranks timed out waiting: such a rank did not fail first."""
     finding = case.finding
     echo = finding.match is not None and finding.match.entry.kind is Kind.CONSEQUENCE
     waited = echo and bool(finding.ranks) and finding.ranks <= case.reading.extractors.collectives.timed_out
@@ -201,7 +201,7 @@ def _exit_of(finding: Finding, choice: Choice) -> Event | None:
 
 
 def _at_once(exits: list[Event]) -> bool:
-    """-> whether the agent met several ranks ended alike when it looked: its first is only the first it looked at."""
+    """-> whether the agent found several ranks ended in the same way: its first one is only the first it looked at."""
     seldom = any(_SELDOM.search(event.line.text) for event in exits if event.source is EventSource.ELASTIC_AGENT)
     ends = [(event.exit_code, event.time) for event in exits if event.rank is not None]
     return seldom and len(ends) > len(set(ends))
@@ -312,7 +312,7 @@ _ALL_WAITED_FOR = RankRule(
     "the others timed out waiting for this rank",
     "其他 rank 一直在等待它",
 )
-# Where ranks waited in vain.
+# Where ranks timed out waiting.
 WAITED = (
     replace(_ALL_WAITED_FOR, whole_run=True),
     RankRule(

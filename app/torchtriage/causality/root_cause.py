@@ -328,7 +328,7 @@ def _first_by(rules: tuple[Rule[Finding, Finding], ...], findings: list[Finding]
 
 
 def _missing_before_teardown(finding: Finding, best: Finding) -> bool:
-    """-> whether ranks waited in vain, and somebody ended it all afterwards."""
+    """-> whether ranks timed out waiting, and somebody ended the job afterwards."""
     above = finding.position < best.position and finding.has_role(Role.TIMEOUT) and best.has_role(Role.TEARDOWN)
     return above and finding.fatal
 

@@ -20,7 +20,7 @@ from torchtriage.parsing.run_extractors import RunExtractors
 class Reading:
     """One run of a log. `paste` holds all its lines where they are few, `head` the first ones, `file_ends` the last
     ones of each file, each with whether an extractor or an entry has read it. `opening` holds the first ones that no
-    extractor read, `above` those above each failure. `evidence`: what else than logs the run's files hold."""
+    extractor read, `above` those above each failure. `evidence`: what the run's files hold besides logs."""
 
     matcher: Matcher
     findings: tuple[Finding, ...]

@@ -134,7 +134,7 @@ def _converter(convert: _Read) -> _Read:
 
 
 def _union_reader(kinds: tuple[Any, ...]) -> _Read:
-    """Of several types those of scalars are told by the value's own type, in one look; at most one is no scalar."""
+    """Among several types, scalars are recognized by the value's own type; at most one is not a scalar."""
     scalars = frozenset(kind for kind in kinds if kind in _PLAIN) | (
         frozenset((int,)) if float in kinds else frozenset()
     )

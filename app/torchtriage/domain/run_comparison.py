@@ -43,7 +43,7 @@ class NewLine:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """`same` counts the settings that both runs have alike. `partly` is true where a log was so long that only its
+    """`same` counts the settings that are equal in both runs. `partly` is true where a log was so long that only its
     beginning and its end were compared."""
 
     changes: tuple[Change, ...] = ()

@@ -79,14 +79,14 @@ class HostFailures:
 
     @property
     def expected(self) -> float:
-        """Failures, where all hosts of the cluster fail alike."""
+        """The failures expected if all hosts of the cluster fail equally often."""
         return self.of_cluster / self.hosts
 
 
 @dataclass(frozen=True, slots=True)
 class UnlikelyHost:
     """A host that failed more often than chance allows: `chance` is the probability of as many failures or more, where
-    each hits any of its cluster's hosts alike (the binomial test), times how many hosts were compared."""
+    each host of the cluster is equally likely to fail (the binomial test), times how many hosts were compared."""
 
     failures: HostFailures
     chance: float

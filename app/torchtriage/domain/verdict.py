@@ -159,7 +159,7 @@ class Cascade:
 class RankMark:
     """What became of some ranks in the root cause's attempt, and the line that shows it.
 
-    `kind`: first (failed first), missing (the others waited for it in vain), failed (on its own, later), waited (for
+    `kind`: first (failed first), missing (the others timed out waiting for it), failed (on its own, later), waited (for
     ranks that were gone), stopped (by the launcher), ended (only its exit status is told), silent (it shows no
     failure). `time` begins with `--` where the log tells no year; `until` is the latest of several times; `waited` is
     how many seconds it had waited by then.

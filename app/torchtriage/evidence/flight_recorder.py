@@ -80,7 +80,7 @@ def _config(told: Any) -> dict[str, tuple[str, tuple[int, ...]]]:
 
 
 def _rank(config: Mapping[str, tuple[str, tuple[int, ...]]], named: int | None) -> int | None:
-    """-> the rank of whom the dump is: each rank is in all the groups that it knows of."""
+    """-> the rank that wrote the dump: each rank is a member of all the groups that it knows."""
     sets = [frozenset(members) for _, members in config.values() if members]
     common: frozenset[int] = reduce(frozenset.__and__, sets) if sets else frozenset()
     return next(iter(common)) if len(common) == 1 else named

@@ -1,4 +1,4 @@
-"""Reports of NCCL's RAS service, as text or JSON: bytes in; whom they name as dead, silent, broken or behind out.
+"""Reports of NCCL's RAS service, as text or JSON: bytes in; ranks that are dead, silent, broken or behind out.
 
 The forms are those of NCCL 2.24 to 2.32, src/ras/client_support.cc.
 """
@@ -59,7 +59,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Ranks that are alike in one respect. `value`: how many operations they launched, their status, their error.
+    """Ranks that share one value. `value`: how many operations they launched, their status, their error.
     `processes` are empty where there are too many to be listed."""
 
     value: str
@@ -111,7 +111,7 @@ def is_report_alone(data: bytes) -> bool:
 
 
 def hang_of_reports(reports: Iterable[Report]) -> Hang | None:
-    """-> whom the newest report names; None where it names nobody."""
+    """-> the ranks that the newest report names; None if it names none."""
     *earlier, newest = [Report(), *reports]
     gone = [block for block in newest.blocks if block.kind in _GONE and block.processes]
     if gone:

@@ -167,7 +167,7 @@ class _Waits:
         return known[0] if len(known) == 1 else None
 
     def _blamed(self, forced: Mapping[int, Blame], with_transfers: bool) -> dict[int, Blame]:
-        """-> those at whom all waiting ends."""
+        """-> those at which all waiting ends."""
         found = dict(forced)
         accused: dict[int, Place | None] = {**self._accused()}
         if with_transfers and not self.inside:

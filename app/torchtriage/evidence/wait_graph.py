@@ -1,4 +1,4 @@
-"""Who waits for whom: a graph in, the parts of it out that wait for nobody else."""
+"""Which nodes wait for which: a graph in, its parts that wait for no other part out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def sinks(edges: Mapping[Node, Iterable[Node]]) -> list[frozenset[Node]]:
-    """-> the groups of nodes that reach one another and nothing else, smallest first; most are of one node. `edges`: to
-    whom each node points; who has none points nowhere."""
+    """-> the groups of nodes that reach one another and nothing else, smallest first; most are of one node.
+    `edges`: the nodes that each node points to."""
     group_of: dict[Node, int] = {}
     groups: list[frozenset[Node]] = []
     for group in _components(edges):

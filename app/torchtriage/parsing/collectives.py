@@ -43,7 +43,7 @@ _STARTED = lazy_regex(r"^\s*\[([\d, ]+)\] started (\w+)")
 
 
 class Wait(NamedTuple):
-    """A rank that waited in vain: the collective's sequence number, operation and size, as far as the line tells."""
+    """A rank that timed out waiting: the collective's sequence number, operation and size, as far as the line tells."""
 
     rank: int
     sequence: int | None
@@ -86,7 +86,7 @@ class Collectives(Extractor):
         self.missing, self.timed_out = (
             shared.missing,
             shared.timed_out,
-        )  # ranks of which a watchdog said that they waited in vain
+        )  # ranks that a watchdog reported as timed out
         self._faulty: set[int] = set()  # that others could not reach at a barrier
         self._groups: set[str] = set()
         self._barrier: set[int] = set()
@@ -133,12 +133,12 @@ class Collectives(Extractor):
         return ()
 
     def wait_of(self, rank: int | None) -> Line | None:
-        """-> the line that tells where a rank waited in vain; None where nothing does."""
+        """-> the line that shows where a rank timed out; None if no line does."""
         wait = self._waits.get(rank) if rank is not None else None
         return wait.line if wait is not None else None
 
     def waits(self) -> tuple[Wait, ...]:
-        """-> where each rank waited in vain, by rank."""
+        """-> where each rank timed out, by rank."""
         return tuple(wait for _, wait in sorted(self._waits.items()))
 
     def sides(self) -> list[tuple[str, frozenset[int]]]:
@@ -187,7 +187,7 @@ class Collectives(Extractor):
 
     @staticmethod
     def _absent(ranks: set[int], world_size: int | None) -> Suspects | None:
-        """-> those of whom no watchdog spoke."""
+        """-> those that no watchdog reported."""
         absent = frozenset(range(world_size or max(ranks) + 1)) - ranks
         # Without the world's size a paste may have been cut: only few gaps among many tell.
         told_enough = len(absent) <= len(ranks) if world_size else len(absent) * 3 <= len(ranks)

@@ -33,7 +33,7 @@ class SharedState:
     launcher_frames: re.Pattern[str] | None = None
     launch_commands: tuple[str, ...] = ()
     missing: set[int] = field(default_factory=set)  # ranks that others named as missing from a collective
-    timed_out: set[int] = field(default_factory=set)  # ranks that waited in vain themselves
+    timed_out: set[int] = field(default_factory=set)  # ranks that timed out waiting
 
 
 class Extractor(Protocol):

@@ -30,7 +30,7 @@ class Fed(NamedTuple):
 
 @dataclass(slots=True)
 class RunExtractors:
-    """Which extractors a line is for is told by bits, in the order of `kinds`. `open`: the streams in which text goes
+    """Bits, in the order of `kinds`, say which extractors a line is for. `open`: the streams in which text goes
     on, each with the bits of the extractors that read it. The named ones keep more than events, for later steps."""
 
     shared: SharedState = field(default_factory=SharedState)

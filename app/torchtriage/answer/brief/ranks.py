@@ -26,7 +26,7 @@ _WHOLE = lazy_regex(r"\d+")
 def first_failures(
     verdict: Verdict, lines: Mapping[tuple[str | None, int], str], words: Mapping[str, str]
 ) -> list[str]:
-    """-> a line of text for each group of ranks that failed alike, with the line that says so unless it is evidence."""
+    """-> a line for each group of ranks with the same failure, with the log's line unless that is evidence."""
     groups: dict[tuple[str, str | None], RankMark] = {}
     for mark in verdict.timeline:
         known = groups.setdefault((mark.kind, mark.entry), mark)
@@ -52,7 +52,7 @@ def last_words(verdict: Verdict, seen: SeenAgain, words: Mapping[str, str]) -> l
     for rank, mark in islice(((rank, each) for each in marks for rank in each.ranks), _MOST_RANKS):
         line = _before_failure(spoke.get(rank, []), mark)
         if line is None and (rank in spoke or mark.kind not in _TELLING):
-            continue  # all that it wrote there is the failure itself, or it tells nothing that it wrote none
+            continue  # it wrote only the failure there, or nothing, which says nothing
         groups.setdefault("" if line is None else _form(line.text), (set(), line))[0].add(rank)
     count = max(map(len, seen.tails.values()))
     return [_said(ranks, line, count, words) for ranks, line in groups.values()]

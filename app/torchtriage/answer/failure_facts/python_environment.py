@@ -46,8 +46,8 @@ def _frames(failure: Failure) -> list[Frame]:
 def missing_module(failure: Failure) -> Iterator[Fact]:
     """`module` that was not found; `package` by which pip installs it, where that is known, else `own_module` where a
     project of the user's own is likely: the module's first part is a folder above the script, or is called so;
-    `own_root` is the folder that holds that. `damaged_package` is a package of which one file asks in vain for another,
-    or for a name in it."""
+    `own_root` is the folder that holds that. `damaged_package` is a package in which one file asks for another file
+    or name that is not there."""
     yield from _damaged(failure)
     found = _MISSING.search(failure.raised.message if failure.raised else failure.finding.event.text)
     if found is None:
