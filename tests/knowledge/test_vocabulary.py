@@ -6,10 +6,12 @@ import pytest
 
 from tests.built_in import built_in_knowledge
 from torchtriage.domain.entry import Role
+from torchtriage.engine import Engine
 from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.cache import load as load_cached
 from torchtriage.knowledge.loader import load
+from torchtriage.reading.sources import from_bytes
 
 ENTRY = (BUILT_IN / "dataloader" / "shm-bus-error.yaml").read_text(encoding="utf-8")
 PATTERN = "source: ours\npatterns:\n  - regex: '^ours\\.Carrier: '\n    examples: ['{}']\n    no_match: ['{}']\n"
@@ -115,3 +117,27 @@ def test_an_unknown_role_is_refused_in_one_line(tmp_path: Path) -> None:
         load([tmp_path])
     assert len(raised.value.problems) == 1
     assert "\n" not in raised.value.problems[0]
+
+
+def small_base(folder: Path) -> Path:
+    """-> a folder with one entry: an engine needs at least one sign."""
+    (folder / "dataloader").mkdir()
+    (folder / "dataloader" / "shm-bus-error.yaml").write_text(ENTRY, encoding="utf-8")
+    return folder
+
+
+def test_a_folder_of_ones_own_adds_a_package_whose_version_is_told(tmp_path: Path) -> None:
+    listed = "source: ours\npatterns:\n  - {name: ourlib, regex: 'our[-_]lib', examples: [our-lib]}\n"
+    folder = overlay(small_base(tmp_path), "package-spellings", listed)
+    log = b"our_lib==1.2.3\ntorch==2.6.0\nRuntimeError: something\n"
+    versions = Engine(load([folder])).triage(from_bytes(log)).run.versions
+    assert (versions["ourlib"], versions["torch"]) == ("1.2.3", "2.6.0")
+
+
+def test_a_folder_of_ones_own_adds_an_error_that_is_harmless(tmp_path: Path) -> None:
+    engine = Engine(load([small_base(tmp_path)]))
+    log = b"step 1 loss 2.0\nstep 2 loss 1.9\nERROR: the gadget sulks\n"
+    assert engine.triage(from_bytes(log)).outcome == "unexplained"
+    listed = "source: ours\npatterns:\n  - {regex: 'gadget sulks', examples: [the gadget sulks]}\n"
+    harmless = Engine(load([overlay(tmp_path, "error-levels-harmless", listed)]))
+    assert harmless.triage(from_bytes(log)).outcome != "unexplained"
