@@ -177,8 +177,8 @@ class Engine:
         facts = failure_facts(at) if at is not failure else facts
         form = speaking_form(self.knowledge.all_forms(), at, facts) if unknown else None
         facts = (*facts, *library_message(failure, printed)) if printed else facts
-        spoken = form or speaking
-        own = spoken.facts if spoken else ()
+        taken_by = (speaking, form)  # what the form took counts, where both use a name
+        own = tuple({fact.name: fact for one in taken_by if one for fact in one.facts}.values())
         names = {fact.name for fact in own}
         facts = (*own, *(fact for fact in facts if fact.name not in names))
         known, taken = ({fact.name: fact.text for fact in some} for some in (facts, own))
