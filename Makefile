@@ -23,16 +23,17 @@ demo: $(RUNTIME)  ## Start a service with a month of sample incidents on http://
 	@$(DEMO) $(BIN)/torchtriage demo --once --count 600
 	@exec $(DEMO) $(BIN)/torchtriage serve --port $(or $(PORT),8010)
 
-# Tests wait about as long as they compute, so four processes keep two cores busy.
-TOGETHER := -n 4 --dist loadfile --no-loadscope-reorder
+# The fast tests wait about as long as they compute, so four processes keep two cores busy. The slow ones measure times under
+# load, so each of their processes has a core.
+TOGETHER := --dist loadfile --no-loadscope-reorder
 
 test: $(DEV)  ## Run the fast tests, on a real Postgres and a real browser too (ARGS="tests/web -k upload")
 	@$(BIN)/python -m scripts.test_needs
-	@$(BIN)/pytest $(TOGETHER) -m "not slow" $(ARGS)
+	@$(BIN)/pytest -n 4 $(TOGETHER) -m "not slow" $(ARGS)
 
 test-slow: $(DEV)  ## Run the slow tests: every page in a browser, outages, floods of requests (ARGS as for test)
 	@$(BIN)/python -m scripts.test_needs
-	@$(BIN)/pytest $(TOGETHER) -m slow $(ARGS)
+	@$(BIN)/pytest -n auto --maxprocesses 4 $(TOGETHER) -m slow $(ARGS)
 
 check: $(DEV)  ## Check format, lint, types, layers and the knowledge base
 	$(BIN)/ruff format --check .
