@@ -52,19 +52,23 @@ _PARTS = (
 
 
 class Tried(NamedTuple):
-    """A message with what the engine made of its log: entry, case and which rules are broken."""
+    """A message with what the engine made of its log: entry, case, message form and which rules are broken."""
 
     part: str
     message: LibraryMessage
     entry: str | None
     case: str | None
+    form: str | None
     confidence: str
     broken: tuple[str, ...]
     says: str
 
     @property
     def outcome(self) -> str:
-        """`case`: one that knows the message; `family`: none, or one that repeats any message of its family."""
+        """`case`: one that knows the message; `form`: its wording is known; `family`: neither, or a case that repeats any
+        message of its family."""
+        if self.form is not None:
+            return "form"
         cases = _engine().knowledge.entries[self.entry].cases if self.entry else ()
         speaks = next((case for case in cases if case.id == self.case), None)
         return "nothing" if self.entry is None else "case" if speaks and not is_general(speaks) else "family"
@@ -100,6 +104,7 @@ def tried(library: str, known: KnownMessage) -> Tried:
         known.message,
         root.entry if root else None,
         answer.case if answer else None,
+        answer.form if answer else None,
         root.confidence if root else "",
         tuple(_broken(verdict, known, library)),
         answer.says if answer else "",
@@ -169,11 +174,12 @@ def table(results: Iterable[Tried]) -> Iterator[str]:
     counts: dict[str, Counter[str]] = {}
     for each in results:
         counts.setdefault(each.part, Counter()).update((each.outcome, "all", *each.broken))
-    yield "| part | messages | by a case | by a family | by the inventory | rules broken |"
-    yield "|---|---|---|---|---|---|"
+    yield "| part | messages | by a case | by a form | by a family | by the inventory | rules broken |"
+    yield "|---|---|---|---|---|---|---|"
     for part, count in sorted(counts.items(), key=lambda each: each[0]):
         broken = sum(count[rule] for rule in (_OTHERS, _SILENT, _NAMELESS))
-        yield f"| {part} | {count['all']} | {count['case']} | {count['family']} | {count['nothing']} | {broken} |"
+        told = (count[outcome] for outcome in ("all", "case", "form", "family", "nothing"))
+        yield f"| {part} | {' | '.join(map(str, told))} | {broken} |"
 
 
 def page(results: list[Tried], every: int) -> str:
@@ -188,8 +194,8 @@ def page(results: list[Tried], every: int) -> str:
         "",
         "`python -m scripts.inventory PACKAGE==VERSION` reads the messages of a released package into",
         f"`knowledge_base/_inventory`. For one of {every} exceptions and `NCCL WARN` of the newest version read, a log is made and",
-        "asked: does a case know the message, does a family name it, or does the answer say only which function of the library",
-        "printed it and which line called that? A rule is broken where such a log is called healthy or inconclusive, where a",
+        "asked: does a case know the message, does a form know its wording, does a family name it, or does the answer say only",
+        "which function of the library printed it and which line called that? A rule is broken where such a log is called healthy or inconclusive, where a",
         "family of another library claims it, or where the answer does not name the user's line and where the message is from.",
         "",
         *table(results),

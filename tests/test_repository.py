@@ -18,9 +18,12 @@ LOCKS = [ROOT / f"requirements{name}.lock" for name in ("", "-image", "-dev")]
 def test_what_takes_longest_begins_first(request: pytest.FixtureRequest) -> None:
     later = [item.get_closest_marker("first") is None for item in request.session.items]
     assert later == sorted(later)
-    targets = re.findall(r"pytest -n auto .*", (ROOT / "Makefile").read_text())
+    targets = re.findall(r"pytest -n .*", (ROOT / "Makefile").read_text())
     assert len(targets) == 2
-    assert all("--no-loadscope-reorder" in target for target in targets)  # else modules with the most tests begin
+    together = re.search(r"^TOGETHER := .*", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert together
+    assert "--no-loadscope-reorder" in together[0]
+    assert all("$(TOGETHER)" in target for target in targets)  # else modules with the most tests begin
 
 
 def test_code_that_catches_every_exception_says_why() -> None:

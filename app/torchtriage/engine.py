@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torchtriage.answer import inconclusive
 from torchtriage.answer.action import advise, explained, not_known, nothing_failed
 from torchtriage.answer.answer_text import facts_said, said
-from torchtriage.answer.case_selection import is_general, speaking_case, speaking_form
+from torchtriage.answer.case_selection import is_general, knows_message, speaking_case, speaking_form
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.library_message import Printed, library_message, printed_by
 from torchtriage.answer.failure_facts.lookup_tables import OPTIONS
@@ -171,11 +171,12 @@ class Engine:
         case says it, not yet in words; and where none knows the message, the library's that it is."""
         facts = failure_facts(failure)
         speaking = speaking_case(failure, facts)
-        unknown = speaking is None or is_general(speaking.case)
-        printed = printed_by(failure, self._inventory) if unknown else None
+        general = speaking is None or is_general(speaking.case)
+        printed = printed_by(failure, self._inventory) if general else None
         at = speaking.failure if speaking else failure
         facts = failure_facts(at) if at is not failure else facts
-        form = speaking_form(self.knowledge.all_forms(), at, facts) if unknown else None
+        answered = speaking is not None and knows_message(speaking.case)
+        form = None if answered else speaking_form(self.knowledge.all_forms(), at, facts)
         facts = (*facts, *library_message(failure, printed)) if printed else facts
         taken_by = (speaking, form)  # what the form took counts, where both use a name
         own = tuple({fact.name: fact for one in taken_by if one for fact in one.facts}.values())

@@ -50,7 +50,7 @@ def test_a_log_in_a_verdict_out(both: TestClient) -> None:
     assert incident["group"] == {"id": incident["group"]["id"], "status": "open", "count": 1}
     assert incident["log"]["bytes"] == len(OUT_OF_MEMORY)
     assert (incident["state"], incident["failure"]) == ("triaged", None)
-    assert both.get(answer.headers["location"]).json() == incident
+    assert both.get(answer.headers["location"]).json() == incident | {"since_good": None}
     TypeAdapter(IncidentForm).validate_python(incident)
 
 

@@ -107,6 +107,7 @@ def test_every_route_of_the_api_is_in_the_document_with_its_errors(document: dic
         "/api/v1/drafts", "/api/v1/drafts/{draft}", "/api/v1/drafts/check", "/api/v1/drafts/{draft}/back-test",
         "/api/v1/drafts/{draft}/state",
         "/api/v1/decision", "/api/v1/decisions", "/api/v1/decisions/score", "/logs",
+        "/api/v1/run-summaries",
         "/metrics", "/healthz", "/readyz", "/client.py", "/slack/commands", "/slack/interactions", "/slack/events",
     }  # fmt: skip
     for route, operation in routes.items():

@@ -204,7 +204,8 @@ def test_an_export_holds_all_that_fits_and_not_a_page_of_it(client: TestClient, 
     assert "attachment" in told.headers["content-disposition"]
     assert told.json()["next"] is None
     assert [item["job"]["job_id"] for item in told.json()["items"]] == ids
-    assert told.json()["items"][0] == client.get(f"/api/v1/incidents/{first}").json()
+    alone = client.get(f"/api/v1/incidents/{first}").json()
+    assert told.json()["items"][0] | {"since_good": None} == alone
     assert client.get("/incidents.json?cluster=nowhere").json() == {"items": [], "next": None}
     assert len(table(client.get("/incidents.csv?cluster=nowhere").text)) == 1
 

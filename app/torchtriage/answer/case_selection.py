@@ -74,6 +74,12 @@ def is_general(case: Case) -> bool:
     )
 
 
+def knows_message(case: Case) -> bool:
+    """-> whether a case says what its message means: it is not general, and no step of it hands on the advice that the
+    message itself gives."""
+    return not is_general(case) and not any("advice" in slots(step.do.en) for step in case.steps)
+
+
 def speaking_case(failure: Failure, facts: Iterable[Fact]) -> Speaking | None:
     """-> the case that speaks, None where none of the entry's holds."""
     tried = _tried(failure, facts)

@@ -66,11 +66,12 @@ def _check(options: argparse.Namespace) -> int:
     if options.accept and not options.entries:
         raise BadInput("--accept needs the ENTRY whose sentences you have read")
     knowledge = loader.load(folders())
+    known = {form.id: form for form in knowledge.forms} | knowledge.entries
     for name in options.entries:
-        _entry(name, {form.id: form for form in knowledge.forms} | knowledge.entries)
+        _entry(name, known)
     report = checks.check(knowledge, folders(), cache_folder(), options.entries)
     if options.json:
-        told = {name: getattr(report, name) for name in ("entries", "cases", "in_cases", "without_case")}
+        told = {name: getattr(report, name) for name in ("entries", "cases", "forms", "in_cases", "without_case")}
         told |= {"unproved": len(report.unproved), "problems": report.problems, "warnings": report.warnings}
         print(json.dumps(told, ensure_ascii=False))
         return 1 if report.problems else 0
@@ -80,7 +81,7 @@ def _check(options: argparse.Namespace) -> int:
         print(answers_report(report.answers), end="")
     if options.accept:
         for name in options.entries:
-            _accept(knowledge.entries[name], report.answers)
+            _accept(known[name], report.answers)
         report = checks.check(loader.load(folders()), folders(), cache_folder(), options.entries)
     for line in report.unproved if options.unproved else ():
         print(line)
@@ -88,7 +89,9 @@ def _check(options: argparse.Namespace) -> int:
         print(f"warning: {warning}", file=sys.stderr)
     if report.problems:
         raise KnowledgeError(report.problems)
-    print(f"{_count(report.entries, 'entry', 'entries')} and {_count(report.cases, 'case', 'cases')}, no problems")
+    forms = f" and {_count(report.forms, 'message form', 'message forms')}" if report.forms else ""
+    cases = _count(report.cases, "case", "cases")
+    print(f"{_count(report.entries, 'entry', 'entries')} and {cases}{forms}, no problems")
     signs = report.in_cases + report.without_case
     print(
         f"{_count(signs, 'sign', 'signs')}: {report.in_cases} in cases, {report.without_case} without a case; "
@@ -109,7 +112,7 @@ def _accept(entry: Entry, answers: Mapping[tuple[str, str], Answer]) -> None:
     says = {}
     for case in entry.cases:
         answer = answers.get((entry.id, case.id))
-        if answer and answer.case == case.id and "TODO" not in case.says.en:
+        if answer and case.id in (answer.case, answer.form) and "TODO" not in case.says.en:
             own, chinese = (filled(case.says.in_(lang), answer.values) for lang in ("en", "zh"))
             says[case.id] = Text(own or "", chinese or own or "")
     file = file_of(entry.id, folders())

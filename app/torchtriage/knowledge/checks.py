@@ -45,7 +45,8 @@ _EVERYWHERE = frozenset({"any", "line", "exception"})
 @dataclass(frozen=True)
 class Report:
     """What `check` found: `problems` and `warnings`, one sentence each, beginning with file:line; `answers` to the
-    examples of cases, by entry and case; and how many signs are proved.
+    examples of cases, by entry and case; how many entries, cases and message forms there are, and how many signs are
+    proved.
 
     `in_cases` and `without_case` count signs; `unproved` are those, with their place, that no example of their entry
     shows.
@@ -55,6 +56,7 @@ class Report:
     warnings: list[str]
     entries: int
     cases: int
+    forms: int
     in_cases: int
     without_case: int
     unproved: list[str]
@@ -79,7 +81,8 @@ def check(
         problems=[text for text, lesser in told if not lesser],
         warnings=[text for text, lesser in told if lesser],
         entries=sum(entry.area != FORMS for entry in entries),
-        cases=sum(len(entry.cases) for entry in entries),
+        cases=sum(len(entry.cases) for entry in entries if entry.area != FORMS),
+        forms=sum(len(entry.cases) for entry in entries if entry.area == FORMS),
         in_cases=sum(place[0] == "cases" for _, place in signs),
         without_case=sum(place[0] == "signs" for _, place in signs),
         unproved=[text for text, _ in sorted((_told(problem, folders) for problem in proof.unproved), key=_sorted_by)],

@@ -54,8 +54,9 @@ def load(folders: Iterable[Path] = (BUILT_IN,)) -> KnowledgeBase:
     forms: list[Entry] = []
     for path, source in read:
         if path.parent.name == FORMS:
-            found = _form(MessageForms, path, source, problems)
-            forms += [found.build(_name(path))] if found else []
+            file, wrong = _message_forms(path, source)
+            problems += wrong
+            forms += [file] if file else []
             continue
         entry = _entry(path, source, vocabulary, problems) if path.parent.name != VOCABULARY else None
         if entry is not None:
@@ -120,6 +121,14 @@ def _built(path: Path, source: bytes, area_roles: tuple[Role, ...]) -> tuple[Ent
     if form is not None and form.id != f"{path.parent.name}.{path.stem}":
         problems.append(f"{_name(path)}:1: the id {form.id!r} is not the file's path")
     return form.build(_name(path), area_roles) if form and not problems else None, tuple(problems)
+
+
+@lru_cache(maxsize=16)
+def _message_forms(path: Path, source: bytes) -> tuple[Entry | None, tuple[str, ...]]:
+    """-> the message forms of one file, and what is wrong with it; kept as entries are."""
+    problems: list[str] = []
+    form = _form(MessageForms, path, source, problems)
+    return form.build(_name(path)) if form else None, tuple(problems)
 
 
 def _form(kind: type[F], path: Path, source: bytes, problems: list[str]) -> F | None:
