@@ -188,7 +188,8 @@ def said(
     if case is not None and (own := filled(case.says.in_(lang), values)):
         own_fault = entry is None or _is_own_fault(entry)
         raised = _RAISED if own_fault else _MET
-        says = _with_place_and_step(own, slots(_templates(case)), values, lang, raised, inside=own_fault)
+        named = slots(case.says.en if form else _templates(case))  # a form's steps name the place without telling it
+        says = _with_place_and_step(own, named, values, lang, raised, inside=own_fault)
         failed = own_fault and (entry is None or Role.CANCELLED not in entry.roles)
         if failed and not slots(_templates(case)) & values.keys() & _RANKS:
             says = _joined((says, _alike(values, lang)), lang)
