@@ -93,26 +93,13 @@ def test_who_is_alone_waits_for_nobody() -> None:
         assert together.put(0, desk.work).result(timeout=30) == 0
 
 
-def test_the_first_waits_until_half_of_those_that_are_coming_are_there() -> None:
+@pytest.mark.parametrize(("coming", "options"), [(6, {}), (3, {"share": 1})], ids=["half", "all"])
+def test_the_first_waits_for_its_share_of_those_that_are_coming(coming: int, options: dict[str, float]) -> None:
     desk = Desk()
     desk.go_on.set()
-    together = GroupCommit[int, int](patience=60)
+    together = GroupCommit[int, int](patience=60, **options)
     with ExitStack() as stack:
-        for _ in range(6):
-            stack.enter_context(together.coming())
-        futures = [together.put(item, desk.work) for item in range(2)]
-        assert not desk.begun.wait(0.2)
-        futures.append(together.put(2, desk.work))
-        assert [future.result(timeout=30) for future in futures] == [0, 10, 20]
-    assert desk.batches == [[0, 1, 2]]
-
-
-def test_the_first_can_wait_for_all_that_are_coming() -> None:
-    desk = Desk()
-    desk.go_on.set()
-    together = GroupCommit[int, int](patience=60, share=1)
-    with ExitStack() as stack:
-        for _ in range(3):
+        for _ in range(coming):
             stack.enter_context(together.coming())
         futures = [together.put(item, desk.work) for item in range(2)]
         assert not desk.begun.wait(0.2)

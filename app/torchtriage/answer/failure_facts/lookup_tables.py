@@ -9,7 +9,7 @@ from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.vocabulary import VocabularyPattern
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.linear_regex import linear_regex
+from torchtriage.linear_regex import found_in, linear_regex
 
 OPTIONS = "framework-options"
 TABLES = ("looked-up-facts", OPTIONS)  # the lists: rows about facts, rows about the log
@@ -31,19 +31,12 @@ def lookup_tables(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]
                 told[name] = Fact(name, value, None, source.line, source.file, source.rank, source.attempt)
                 yield told[name]
     frames = "\n".join(f"{frame.file} {frame.code}" for frame in failure.frames)
-    shown = _shown(tuple(dict.fromkeys(row.regex for row in about_log)), f"{frames}\n{failure.log}")
+    shown = found_in(tuple(dict.fromkeys(row.regex for row in about_log)), f"{frames}\n{failure.log}")
     for row in about_log:
         for name, value in row.tells if row.regex in shown else ():
             if name not in told:
                 told[name] = Fact(name, value)
                 yield told[name]
-
-
-def _shown(patterns: tuple[str, ...], text: str) -> frozenset[str]:
-    """-> the patterns that are found in the text, in which most often none is."""
-    if not patterns or not linear_regex("|".join(f"(?:{pattern})" for pattern in patterns)).search(text):
-        return frozenset()
-    return frozenset(pattern for pattern in patterns if linear_regex(pattern).search(text))
 
 
 def _holds(row: VocabularyPattern, text: str) -> bool:
