@@ -42,15 +42,14 @@ def _index(knowledge: KnowledgeBase) -> str:
     entries = sorted(knowledge.entries.values(), key=lambda entry: entry.id)
     areas = [(area, list(members)) for area, members in groupby(entries, key=lambda entry: entry.area)]
     cases = sum(len(entry.cases) for entry in entries)
-    belonging = [case is not None for entry in entries for case in entry.case_of_signs]
+    signs = sum(len(entry.signs) for entry in entries)
     lines = [
         "# What the knowledge base knows",
         _MADE.format(source="the entries in knowledge_base"),
         "",
-        f"{len(entries)} entries in {len(areas)} areas, with {cases} cases; of {len(belonging)} signs "
-        f"{sum(belonging)} belong to a case.",
-        "`torchtriage kb check` counts those that an example proves. The page `/knowledge` and",
-        "`torchtriage kb show ENTRY` show a whole entry; `torchtriage kb search` finds entries by symptom. The number",
+        f"{len(entries)} entries in {len(areas)} areas, with {cases} cases and {signs} signs. `torchtriage kb check` proves",
+        "each sign by an example. The page `/knowledge` and `torchtriage kb show ENTRY` show a whole entry;",
+        "`torchtriage kb search` finds entries by symptom. The number",
         "after an entry is its number of cases. " + " · ".join(f"[{area}](#{area})" for area, _ in areas),
     ]
     for area, members in areas:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.built_in import built_in_knowledge, small_bases
 from torchtriage.answer.failure_facts.fact_names import known_slots
+from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge.case_checks import is_fact
 from torchtriage.knowledge.checks import Report, check
 from torchtriage.knowledge.loader import load
@@ -194,6 +195,32 @@ def test_a_case_has_further_wordings_each_with_its_example(tmp_path: Path) -> No
     report = checked(tmp_path, ("    retry: no\n", ALSO))
     assert report.problems == report.unproved == []
     assert (report.in_cases, report.without_case) == (2, 1)
+
+
+FINDING = """\
+  - id: burst
+    signs:
+      - sign: 'flux\\.Burst: '
+        example: 'flux.Burst: no tube left'
+"""
+
+
+def test_a_case_without_a_sign_holds_signs_that_find_the_entry(tmp_path: Path) -> None:
+    changes = (("signs:\n  - regex: 'flux\\.Burst: '\n", ""), ("  - id: burst\n", FINDING))
+    report = checked(tmp_path, *changes)
+    assert report.problems == report.unproved == []
+    assert (report.in_cases, report.without_case) == (2, 0)
+    # The narrower case goes on speaking of a failure that the sign finds.
+    assert report.answers["quantum.tube", "burst-in-pump"].case == "burst-in-pump"
+    wrong = (*changes, ("'flux.Burst: no tube left'", "'flux.Lost: tube 4 of my.cfg is empty'"))
+    assert any("on its example case empty speaks" in told for told in checked(tmp_path, *wrong).problems)
+    none = (*changes, ("\n        example: 'flux.Burst: no tube left'", ""))
+    assert any("case burst: no example" in told for told in checked(tmp_path, *none).problems)
+
+
+def test_a_case_has_either_a_sign_or_signs_that_find_the_entry(tmp_path: Path) -> None:
+    with pytest.raises(KnowledgeError, match="further wordings of its sign go into also"):
+        checked(tmp_path, ("    retry: no\n", "    signs: [{sign: tube, example: tube}]\n    retry: no\n"))
 
 
 @pytest.mark.parametrize(

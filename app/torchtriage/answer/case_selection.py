@@ -151,7 +151,9 @@ def _hits(findings: list[Finding], failure: Failure) -> dict[int, _Hit]:
         for index, _, raised in finding.found.hits:
             pattern = patterns.all[index]
             first = not pattern.group or index == pattern.group[0]
-            if pattern.case is not None and first and match is not None and pattern.entry is match.entry:
+            if pattern.case is None or not first or match is None or pattern.entry is not match.entry:
+                continue
+            if pattern.entry.cases[pattern.case].signs:  # else the sign only finds the entry
                 found.setdefault(pattern.case, _hit(finding, raised, pattern.sign))
     return found
 

@@ -60,7 +60,7 @@ def answers_report(answers: Mapping[tuple[str, str], Answer]) -> str:
 def _case(case: Case, lang: Language) -> str:
     """-> a case in some lines: id, how it is told apart, what it says, what to do, where it is from."""
     head = f"{case.id} (retry: {case.action.retry})" if case.action else case.id
-    lines = [head, *(_sign(sign) for sign in case.signs)]
+    lines = [head, *(_sign(sign) for sign in case.all_signs)]
     lines += [_condition(condition, lang) for condition in case.when]
     lines.append(case.says.in_(lang))
     lines += [case.unknown.in_(lang)] if case.unknown else []

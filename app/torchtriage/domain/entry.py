@@ -138,16 +138,18 @@ class Case:
     """One message or one branch of an entry: how it is told apart, what it says, what to do.
 
     `signs` are signs of the entry too, each a wording of the same failure; the named groups of the one that is found
-    fill slots. Without any the case speaks of any failure of the entry for which `when` holds. `says` and `unknown` are
-    sentences with slots; what is in `[[…]]` goes where one of its slots is not filled. `action` takes the place of
-    the entry's. `telling` is found in the line that shows it best, where that is not the one at which the sign begins.
+    fill slots. Without any the case speaks of any failure of the entry for which `when` holds; its `finding_signs` then
+    only find the entry: this case speaks of their messages where no narrower one does. `says` and `unknown` are
+    sentences with slots; what is in `[[…]]` goes where one of its slots is not filled. `action` takes the place of the
+    entry's. `telling` is found in the line that shows it best, where that is not the one at which the sign begins.
     `source` names where the message comes from, with its version or date; `expect` is what the case says about
-    `example`. `other_examples` show the signs behind the first, in their order.
+    `example`. `other_examples` show the signs behind the first, or the `finding_signs`, in their order.
     """
 
     id: str
     says: Text
     signs: tuple[Sign, ...] = ()
+    finding_signs: tuple[Sign, ...] = ()
     when: tuple[Condition, ...] = ()
     unknown: Text | None = None
     steps: tuple[Step, ...] = ()
@@ -157,6 +159,11 @@ class Case:
     example: str | None = None
     other_examples: tuple[str, ...] = ()
     expect: Text | None = None
+
+    @property
+    def all_signs(self) -> tuple[Sign, ...]:
+        """The signs of the entry that stand in this case."""
+        return (*self.signs, *self.finding_signs)
 
 
 @dataclass(frozen=True)

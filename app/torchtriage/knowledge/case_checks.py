@@ -64,7 +64,7 @@ def of_examples(entry: Entry, number: int, verdicts: Mapping[str, Verdict]) -> I
     """Yields what is wrong with what the engine says about the examples of a case. `verdicts` holds it for each one."""
     case = entry.cases[number]
     examples: list[tuple[Place, str | None]] = [(("example",), case.example)]
-    examples += [(("also", at, "example"), example) for at, example in enumerate(case.other_examples)]
+    examples += [((*place, "example"), example) for place, example in _other_examples(case)]
     for place, example in examples:
         if not example:
             continue
@@ -131,9 +131,7 @@ def shortened(text: str) -> str:
 def _missing(case: Case) -> Iterator[tuple[Place, str]]:
     if not case.example:
         yield ("example",), "no example"
-    for number, example in enumerate(case.other_examples):
-        if not example:
-            yield ("also", number), "no example"
+    yield from ((place, "no example") for place, example in _other_examples(case) if not example)
     if not case.source and (case.signs or case.when):
         yield ("source",), "no source: name the package and its version, or a document and its date"
     elif case.source and LEFT not in case.source and not _VERSION.search(case.source):
@@ -145,6 +143,11 @@ def _missing(case: Case) -> Iterator[tuple[Place, str]]:
     ):
         if LEFT in text.en or LEFT in text.zh:
             yield place, f"left to do: {shortened(text.en if LEFT in text.en else text.zh)!r}"
+
+
+def _other_examples(case: Case) -> Iterator[tuple[Place, str]]:
+    key = "signs" if case.finding_signs else "also"
+    yield from (((key, number), example) for number, example in enumerate(case.other_examples))
 
 
 def _shown_together(case: Case) -> int:

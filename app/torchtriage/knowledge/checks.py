@@ -14,7 +14,7 @@ import re2
 from torchtriage.answer.commands import PATHS, is_plain
 from torchtriage.answer.failure_facts.fact_names import known_slots
 from torchtriage.answer.likeliest_cause import shows
-from torchtriage.domain.entry import Advice, Cause, Condition, Entry, Fix, Kind, KnowledgeBase, Sign, Text
+from torchtriage.domain.entry import Advice, Case, Cause, Condition, Entry, Fix, Kind, KnowledgeBase, Sign, Text
 from torchtriage.domain.event import Event
 from torchtriage.domain.verdict import Answer, Verdict
 from torchtriage.engine import Engine
@@ -226,7 +226,7 @@ def _sign_form(entry: Entry) -> Iterator[Problem]:
         if (size := len(part.regex or part.text or "")) > _LONGEST_SIGN:
             yield Problem(entry, place, f"a sign of {size} characters, more than {_LONGEST_SIGN}: split it")
     own = [sign for sign, case in zip(entry.signs, entry.case_of_signs, strict=True) if case is None]
-    of_cases = [sign for case in entry.cases for sign in case.signs]
+    of_cases = [sign for case in entry.cases for sign in case.all_signs]
     for number, sign in enumerate(own):
         if sign in own[:number] or sign in of_cases:
             yield Problem(entry, ("signs", number), "has this sign twice")
@@ -285,13 +285,19 @@ def _signs(entry: Entry) -> Iterator[tuple[Place, Sign]]:
         place: Place = ("signs", number)
         if case is not None:
             nth = number - entry.case_of_signs.index(case)
-            place = ("cases", case, "also", nth - 1) if nth else ("cases", case)
+            place = ("cases", case, *_sign_place(entry.cases[case], nth))
         if sign.all:
             yield from (((*place, "all", at), part) for at, part in enumerate(sign.all))
         elif case is not None:
             yield (*place, "sign" if sign.regex is not None else "text"), sign
         else:
             yield place, sign
+
+
+def _sign_place(case: Case, nth: int) -> Place:
+    if case.finding_signs:
+        return ("signs", nth)
+    return ("also", nth - 1) if nth else ()
 
 
 def _texts(entry: Entry) -> Iterator[tuple[Place, Text]]:

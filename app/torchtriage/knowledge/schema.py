@@ -137,12 +137,13 @@ class CaseForm(WordingForm):
     """One message or one branch: `sign` (or `text`, `all`) with the keys of a sign beside it, `when`, `says`, `do`.
 
     `also` holds further signs, each with an example of its own. A case without a sign is a branch, or, without `when`
-    too, the entry's fallback. `exclude_hosts` and `advice` are the entry's where they are not given. `expect` is what
-    the case says about its example.
+    too, the entry's fallback; its `signs` find the entry, whichever case then speaks. `exclude_hosts` and `advice` are
+    the entry's where they are not given. `expect` is what the case says about its example.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
     also: list[WordingForm] = []
+    signs: list[WordingForm] = []
     when: Conditions = {}
     says: TextForm
     unknown: TextForm | None = None
@@ -160,6 +161,8 @@ class CaseForm(WordingForm):
             raise ValueError("a case has at most one of sign, text and all")
         if self.also and not self.has_sign:
             raise ValueError("a case with also needs sign, text or all")
+        if self.signs and self.has_sign:
+            raise ValueError("a case has sign, text or all, or signs; further wordings of its sign go into also")
         return self
 
     @property
@@ -177,6 +180,7 @@ class CaseForm(WordingForm):
             id=self.id,
             says=self.says.build(),
             signs=(self.build(), *(wording.build() for wording in self.also)) if self.has_sign else (),
+            finding_signs=tuple(wording.build() for wording in self.signs),
             when=_conditions(self.when),
             unknown=self.unknown.build() if self.unknown else None,
             steps=tuple(step.build() for step in self.do),
@@ -184,7 +188,7 @@ class CaseForm(WordingForm):
             telling=self.telling,
             source=self.source or "",
             example=self.example,
-            other_examples=tuple(wording.example or "" for wording in self.also),
+            other_examples=tuple(wording.example or "" for wording in (*self.also, *self.signs)),
             expect=expect.build() if expect else None,
         )
 
@@ -295,7 +299,7 @@ class EntryForm(_Form):
                 raise ValueError("an entry of kind advice has no signs")
             if not self.asks:
                 raise ValueError("an entry of kind advice needs asks; nothing else finds it")
-        elif not self.signs and not any(case.has_sign for case in self.cases):
+        elif not self.signs and not any(case.has_sign or case.signs for case in self.cases):
             raise ValueError(f"an entry of kind {self.kind} needs signs")
         elif not self.examples.match and not any(case.example for case in self.cases):
             raise ValueError("an entry with signs needs examples that match")
@@ -315,8 +319,8 @@ class EntryForm(_Form):
             area=self.area,
             owner=self.owner,
             title=self.title.build(),
-            signs=(*(sign.build() for sign in self.signs), *(sign for case in cases for sign in case.signs)),
-            case_of_signs=(*(None for _ in self.signs), *(at for at, case in enumerate(cases) for _ in case.signs)),
+            signs=(*(sign.build() for sign in self.signs), *(sign for case in cases for sign in case.all_signs)),
+            case_of_signs=(*(None for _ in self.signs), *(at for at, case in enumerate(cases) for _ in case.all_signs)),
             action=action,
             cases=cases,
             other_actions=tuple(action.build() for action in self.action_when),
