@@ -12,7 +12,7 @@ import yaml
 from torchtriage.answer.failure_facts.fact_names import ENGINE_FACTS, known_slots
 from torchtriage.domain.entry import Entry, KnowledgeBase
 from torchtriage.domain.fact import Fact
-from torchtriage.facts.line_values import LISTS, LineForms
+from torchtriage.facts.line_forms import LISTS, LineForms
 from torchtriage.facts.versions import packages
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.folders import VOCABULARY

@@ -20,8 +20,8 @@ from torchtriage.answer.failure_facts.registry import failure_facts
 from torchtriage.answer.rank_marks import timeline
 from torchtriage.answer.reasons import because_of, tell
 from torchtriage.answer.run_events import host_ranks, last_progress, run_events
-from torchtriage.answer.run_facts import run_facts, suspect_ranks
 from torchtriage.answer.verdict import attempts, candidates, cascades, root_cause, with_telling
+from torchtriage.answer.verdict_run import run_facts, suspect_ranks
 from torchtriage.causality.ending import JOB_STATE, JOB_STATUS, Ending, ending
 from torchtriage.causality.fallbacks import completed
 from torchtriage.causality.fingerprint import fingerprint, signature

@@ -2,8 +2,8 @@
 
 from tests.built_in import built_in_knowledge
 from torchtriage.answer.failure_facts.failure import Failure
-from torchtriage.answer.run_facts import run_facts
 from torchtriage.answer.verdict import root_cause
+from torchtriage.answer.verdict_run import run_facts
 from torchtriage.causality.fallbacks import completed
 from torchtriage.causality.lines_above import ABOVE, LONGEST, LinesAbove
 from torchtriage.causality.read_runs import read_runs

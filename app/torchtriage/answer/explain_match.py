@@ -13,9 +13,9 @@ from torchtriage.answer.case_selection import TEXTS, SilentCase, tried_cases
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.registry import failure_facts
 from torchtriage.answer.rank_marks import timeline
-from torchtriage.answer.run_facts import run_facts
 from torchtriage.answer.templates import short
 from torchtriage.answer.verdict import root_cause
+from torchtriage.answer.verdict_run import run_facts
 from torchtriage.causality.cascade import causes, explained_by
 from torchtriage.causality.fallbacks import completed
 from torchtriage.causality.findings import Finding, that_failed, with_matches

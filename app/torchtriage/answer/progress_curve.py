@@ -11,7 +11,7 @@ from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.line import Line
 from torchtriage.domain.verdict import ProgressCurve
 from torchtriage.facts import progress
-from torchtriage.facts.line_values import LineForms
+from torchtriage.facts.line_forms import LineForms
 
 MOST_POINTS = 32
 _LEAST_POINTS = 3

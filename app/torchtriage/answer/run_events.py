@@ -9,7 +9,7 @@ from heapq import nsmallest
 from itertools import chain, islice
 from typing import NamedTuple
 
-from torchtriage.answer.run_facts import told_at
+from torchtriage.answer.verdict_run import told_at
 from torchtriage.causality.findings import Finding, that_failed
 from torchtriage.causality.root_cause import Choice, from_kernel
 from torchtriage.causality.run_reading import Reading

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from operator import itemgetter
 
-from torchtriage.answer.run_facts import dated, told_at
+from torchtriage.answer.verdict_run import dated, told_at
 from torchtriage.causality import confidence
 from torchtriage.causality.cascade import causes, explained_by
 from torchtriage.causality.findings import Finding

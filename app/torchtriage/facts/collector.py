@@ -12,7 +12,7 @@ from torchtriage.domain.host import host_name
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.facts import progress, versions
 from torchtriage.facts.line_facts import ENOUGH_OF_FIELD, LONGEST, LineSigns, Told
-from torchtriage.facts.line_values import KeptLines
+from torchtriage.facts.line_forms import KeptLines
 from torchtriage.facts.phases import Phases, Steps
 from torchtriage.facts.progress import SpreadLines
 from torchtriage.facts.registry import FactValue

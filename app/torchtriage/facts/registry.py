@@ -1,6 +1,6 @@
 """The facts that single lines tell: for each its name, what points at its lines, and the function that reads one.
 
-A new one is a form in the vocabulary (`line_values`); where lines must be seen together, as of checkpoints, a function
+A new one is a form in the vocabulary (`line_forms`); where lines must be seen together, as of checkpoints, a function
 in a file of its own and one line here. The prefilter and the scan of blocks take the pointers from this tuple, so
 nothing runs for a line at which none points. `Environment.values` holds what was read.
 """
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from torchtriage.domain.line import Line
 from torchtriage.domain.vocabulary import Vocabulary
-from torchtriage.facts import checkpoints, line_values
+from torchtriage.facts import checkpoints, line_forms
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,5 +40,5 @@ def line_facts(vocabulary: Vocabulary) -> tuple[LineFact, ...]:
     messages = checkpoints.Messages(vocabulary.patterns(checkpoints.LIST))
     return (
         LineFact(checkpoints.NAME, messages.pointers, messages.read, passing=True),
-        LineFact(line_values.NAME, line_values.LineForms(vocabulary).pointers, None),
+        LineFact(line_forms.NAME, line_forms.LineForms(vocabulary).pointers, None),
     )

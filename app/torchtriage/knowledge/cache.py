@@ -14,7 +14,7 @@ from torchtriage import __version__
 from torchtriage.domain import entry, vocabulary
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.errors import KnowledgeError
-from torchtriage.facts import line_values
+from torchtriage.facts import line_forms
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.folders import files
 from torchtriage.reading.disk_cache import keep, read
@@ -38,7 +38,7 @@ def load(folders: Iterable[Path], cache: Path) -> KnowledgeBase:
     Raises KnowledgeError with all problems of all files, patterns that can't be compiled among them.
     """
     folders = list(folders)
-    forms = b"".join(Path(str(module.__file__)).read_bytes() for module in (entry, vocabulary, line_values))
+    forms = b"".join(Path(str(module.__file__)).read_bytes() for module in (entry, vocabulary, line_forms))
     digest = hashlib.sha256(__version__.encode() + forms)
     problems: list[str] = []
     for _, path in files(folders, problems):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from torchtriage.domain.vocabulary import VocabularyList, VocabularyPattern
-from torchtriage.facts.line_values import pointer_of
+from torchtriage.facts.line_forms import pointer_of
 from torchtriage.matching.patterns import refused_by_re2
 
 LONGEST_PATTERN = 200  # characters; a longer one is several patterns

@@ -18,7 +18,7 @@ import re2
 
 from torchtriage.domain.entry import Entry, KnowledgeBase, Sign
 from torchtriage.facts.line_facts import LineSigns
-from torchtriage.facts.line_values import LineForms
+from torchtriage.facts.line_forms import LineForms
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching import required_literals as literals
 from torchtriage.matching.prefilter import Found, Prefilter

@@ -6,7 +6,7 @@ from pathlib import Path
 from torchtriage.answer.failure_facts.fact_names import ENGINE_FACTS, known_slots
 from torchtriage.answer.failure_facts.registry import KINDS
 from torchtriage.engine import Engine
-from torchtriage.facts.line_values import fact_names
+from torchtriage.facts.line_forms import fact_names
 from torchtriage.reading.sources import from_bytes
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"

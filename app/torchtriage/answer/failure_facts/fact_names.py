@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from torchtriage.answer.failure_facts.lookup_tables import TABLES
 from torchtriage.domain.vocabulary import Vocabulary
-from torchtriage.facts.line_values import fact_names
+from torchtriage.facts.line_forms import fact_names
 from torchtriage.facts.versions import packages
 
 

@@ -10,7 +10,7 @@ from torchtriage.answer.failure_facts.exception_message import exception_message
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.frames import frames
 from torchtriage.answer.failure_facts.gpu_memory import gpu_memory
-from torchtriage.answer.failure_facts.line_values import line_values
+from torchtriage.answer.failure_facts.line_form_facts import line_form_facts
 from torchtriage.answer.failure_facts.list_differences import list_differences, weight_names
 from torchtriage.answer.failure_facts.lookup_tables import lookup_tables
 from torchtriage.answer.failure_facts.message_advice import message_advice
@@ -18,7 +18,7 @@ from torchtriage.answer.failure_facts.printed_values import printed_values
 from torchtriage.answer.failure_facts.python_environment import missing_module, python_environment
 from torchtriage.answer.failure_facts.rank_differences import rank_differences
 from torchtriage.answer.failure_facts.ranks import failing_rank, waiting_ranks
-from torchtriage.answer.failure_facts.run import run
+from torchtriage.answer.failure_facts.run_at_failure import run_at_failure
 from torchtriage.answer.failure_facts.size_arithmetic import size_arithmetic
 from torchtriage.domain.fact import Fact
 
@@ -31,9 +31,9 @@ KINDS: tuple[Callable[[Failure], Iterable[Fact]], ...] = (
     code_line,
     missing_module,
     failing_rank,
-    run,
+    run_at_failure,
     waiting_ranks,
-    line_values,
+    line_form_facts,
     python_environment,
     rank_differences,
     weight_names,

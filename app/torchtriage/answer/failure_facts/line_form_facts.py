@@ -11,7 +11,7 @@ from torchtriage.causality.findings import Finding
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.line import Line, Position
 from torchtriage.facts import progress
-from torchtriage.facts.line_values import MOMENT, PROCESS, LineForms, LineValue
+from torchtriage.facts.line_forms import MOMENT, PROCESS, LineForms, LineValue
 
 _PROGRESS_OF = "progress_of"
 _MOST_FINDINGS = 64
@@ -39,7 +39,7 @@ class _Told(NamedTuple):
     form: int
 
 
-def line_values(failure: Failure) -> Iterator[Fact]:
+def line_form_facts(failure: Failure) -> Iterator[Fact]:
     """The facts of the lists `line-facts-…`: of the failure's own lines, then of the same rank's above it, the newest
     first, then of others'. What is said about the moment is above it, what is said about a process is that one's
     own."""

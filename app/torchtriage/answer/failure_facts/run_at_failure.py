@@ -8,7 +8,7 @@ from functools import lru_cache
 from signal import Signals
 
 from torchtriage.answer.failure_facts.failure import Failure
-from torchtriage.answer.run_facts import exit_of
+from torchtriage.answer.verdict_run import exit_of
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.line import Line
 from torchtriage.facts import progress
@@ -20,7 +20,7 @@ _SHORT = 4  # letters of a word that counts only as a whole
 _MOST_LINES = 8  # lines of progress in which the step is looked for
 
 
-def run(failure: Failure) -> Iterator[Fact]:
+def run_at_failure(failure: Failure) -> Iterator[Fact]:
     """`launcher`, `world_size`, `phase`, `step`, `exit_code`, the last `checkpoint` and its `checkpoint_step`,
     `torch_version` and similar; `signal` that an exit status stands for; `attempt_count`, `attempt`, `host_count`,
     `seconds_after_failure`; `checkpoint_time`, `checkpoint_age`, `steps_since_checkpoint`; `job_kind`."""

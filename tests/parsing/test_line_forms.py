@@ -7,8 +7,8 @@ import pytest
 from tests.facts import PREFILTER, SIGNS
 from tests.yaml_files import read_yaml
 from torchtriage.domain.line import Line, Position
-from torchtriage.facts import line_values
-from torchtriage.facts.line_values import LISTS, KeptLines, LineForms, fact_names
+from torchtriage.facts import line_forms
+from torchtriage.facts.line_forms import LISTS, KeptLines, LineForms, fact_names
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.loader import load
 
@@ -42,7 +42,7 @@ def test_the_scan_points_at_each_example_and_it_tells_something_that_is_listed(r
 
 @pytest.mark.parametrize("text", PROGRESS)
 def test_lines_of_progress_and_frames_are_not_kept_while_a_log_is_scanned(text: str) -> None:
-    number = [fact.name for fact in SIGNS.line_facts].index(line_values.NAME)
+    number = [fact.name for fact in SIGNS.line_facts].index(line_forms.NAME)
     seen = PREFILTER.hints([text]).get(text)
     assert seen is None or not seen.line_facts >> number & 1
 
@@ -65,7 +65,7 @@ def _digits(pointer: str) -> str:
 def test_of_too_many_lines_the_first_and_the_newest_are_kept_and_equal_ones_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(line_values, "MOST", 3)
+    monkeypatch.setattr(line_forms, "MOST", 3)
     kept = KeptLines()
     for number in range(1, 11):
         kept.add(Line(number, f"line {number}", f"line {number}", Position(1, number)))
