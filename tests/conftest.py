@@ -10,6 +10,7 @@ import gc
 import logging
 import os
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -45,7 +46,10 @@ ABOVE_SQL = [Path(__file__).parent / name for name in ("services", "web")]
 
 def pytest_configure(config: pytest.Config) -> None:
     """One cache folder for all processes of a run and all that they start, which leave the user's own alone: what one
-    of them parsed or compiled, none does again."""
+    of them parsed or compiled, none does again. Python keeps its bytecode too, also where the environment says not to:
+    each of a thousand processes would compile the package, and each run all tests."""
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if "PYTEST_XDIST_WORKER" not in os.environ:  # those have the folder of the process that started them
         folder = tempfile.TemporaryDirectory(prefix="cache-")
         config.add_cleanup(folder.cleanup)

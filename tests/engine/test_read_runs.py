@@ -5,19 +5,18 @@ from torchtriage.causality.read_runs import words_in
 from torchtriage.domain.line import Line, Position
 from torchtriage.reading import process_sections, rank_numbering
 
-START_WORDS = built_in_knowledge().vocabulary.words("launch-start-words")
-
 
 def test_each_word_is_told_in_letters_of_either_kind_and_no_other() -> None:
-    for word in (*rank_numbering.WORDS, *rank_numbering.AGENT, *process_sections.MARKS, *START_WORDS):
+    start_words = built_in_knowledge().vocabulary.words("launch-start-words")
+    for word in (*rank_numbering.WORDS, *rank_numbering.AGENT, *process_sections.MARKS, *start_words):
         told = words_in(
             [
                 Line(1, "", "step 1", Position(1, 1)),
                 Line(2, "", f"x {word.upper()} y", Position(1, 2)),
             ],
-            START_WORDS,
+            start_words,
         )
         assert word in told
         assert all(other.lower() in f"x {word} y".lower() for other in told)
-    assert words_in([Line(1, "", "step 1", Position(1, 1))], START_WORDS) == frozenset()
-    assert words_in([], START_WORDS) == frozenset()
+    assert words_in([Line(1, "", "step 1", Position(1, 1))], start_words) == frozenset()
+    assert words_in([], start_words) == frozenset()
