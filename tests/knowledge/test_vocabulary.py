@@ -141,3 +141,21 @@ def test_a_folder_of_ones_own_adds_an_error_that_is_harmless(tmp_path: Path) -> 
     listed = "source: ours\npatterns:\n  - {regex: 'gadget sulks', examples: [the gadget sulks]}\n"
     harmless = Engine(load([overlay(tmp_path, "error-levels-harmless", listed)]))
     assert harmless.triage(from_bytes(log)).outcome != "unexplained"
+
+
+def test_a_folder_of_ones_own_adds_functions_that_open_files_and_functions_of_a_phase(tmp_path: Path) -> None:
+    folder = small_base(tmp_path)
+    overlay(folder, "file-functions", "source: ours\nwords: [read_part]\n")
+    overlay(
+        folder,
+        "phase-functions",
+        "source: ours\npatterns:\n  - {name: evaluate, regex: ':measure_all$', examples: ['a.py:measure_all']}\n",
+    )
+    log = (
+        b'Traceback (most recent call last):\n  File "/job/train.py", line 7, in measure_all\n'
+        b"    frame = shards.read_part(names.get(3))\n"
+        b"FileNotFoundError: [Errno 2] No such file or directory: 'a'\n"
+    )
+    verdict = Engine(load([folder])).triage(from_bytes(log))
+    assert verdict.run.phase == "evaluate"
+    assert ("called", "shards.read_part") in [(fact.name, fact.value) for fact in verdict.facts]

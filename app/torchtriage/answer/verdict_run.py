@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 
 from torchtriage.answer.progress_curve import progress_curve
 from torchtriage.causality.findings import Finding
@@ -13,24 +14,14 @@ from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.host import host_name
 from torchtriage.domain.verdict import Checkpoint, RootCause, RunFacts
+from torchtriage.domain.vocabulary import VocabularyPattern
 from torchtriage.facts import checkpoints
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.times import seconds_between
 from torchtriage.reading.slurm_nodelist import sorted_hosts
 
-# What a traceback's functions say of the phase; the innermost frame that says something counts.
-_FUNCTIONS = (
-    ("teardown", r"^(?:destroy_process_group|shutdown|teardown)$"),
-    ("rendezvous", r"rendezvous|^init_process_group$|store_based_barrier|^_create_c10d_store$|^init_distributed$"),
-    ("save", r"^_?save(?:_checkpoint|_model|_pretrained|_state|_state_dict|$)|^_legacy_save$"),
-    ("load", r"^_?load(?:_checkpoint|_model|_pretrained_model|_state_dict|_weights|$)|^from_pretrained$|^resume"),
-    ("evaluate", r"^_?(?:eval|evaluate|evaluation_loop|validate|validation_step|run_validation|predict)$"),
-    ("train", r"^_?(?:backward|train|fit|train(?:ing)?_(?:step|epoch|one_epoch|loop)|inner_training_loop"
-              r"|optimizer_step)$"),
-    ("init", r"^(?:build|create|setup|get)_(?:model|optimizer|dataloaders?|datasets?)$|^prepare(?:_model)?$"),
-)  # fmt: skip
+_PHASE_FUNCTIONS = "phase-functions"  # the list of the vocabulary: phases by the frames of a traceback
 _RUNNING = ("train", "evaluate", "save", "teardown")  # behind which what sounds like a start is none of the run's
-_STORAGE = lazy_regex(r"torch/serialization\.py$")
 _AT_LAUNCH = ("SyntaxError", "IndentationError", "ModuleNotFoundError", "ImportError")
 _AT_ONCE = 1.0  # seconds in which a launcher sees that a process has ended, to the second that its report tells
 # Sources of exit statuses, the surest first.
@@ -105,10 +96,10 @@ def dated(time: str | None, reading: Reading) -> str | None:
 def _phase(root: Finding, reading: Reading) -> str | None:
     """-> what the run did when it failed: by the traceback, else by what the log showed last before it."""
     raised, before = raised_of(root), reading.environment.phase_before(root.event)
+    functions = _compiled(reading.matcher.patterns.vocabulary.patterns(_PHASE_FUNCTIONS))
     for frame in reversed(raised.frames if raised else ()):
-        if _STORAGE.search(frame.file) and "save" in frame.function:
-            return "save"
-        told = next((phase for phase, sign in _FUNCTIONS if re.search(sign, frame.function)), None)
+        place = f"{frame.file}:{frame.function}"
+        told = next((phase for phase, regex in functions if regex.search(place)), None)
         if told is not None and not (told == "init" and before in _RUNNING):
             return told
     if before not in (None, "launch"):
@@ -118,6 +109,12 @@ def _phase(root: Finding, reading: Reading) -> str | None:
         raised is None or raised.type.rpartition(".")[2] in _AT_LAUNCH or root.event.source is EventSource.LAUNCHER
     )
     return "launch" if unstarted and (before or raised) else None
+
+
+@cache
+def _compiled(patterns: tuple[VocabularyPattern, ...]) -> tuple[tuple[str | None, re.Pattern[str]], ...]:
+    """-> the names and regexes of a list, in their order."""
+    return tuple((pattern.name, lazy_regex(pattern.exact)) for pattern in patterns)
 
 
 def _exit_code(choice: Choice, reading: Reading) -> int | None:

@@ -63,6 +63,14 @@ def test_the_operand_is_what_the_message_speaks_of(
     assert {name: found.get(name) for name in expected} == expected
 
 
+def test_of_several_calls_the_one_that_takes_a_path_failed() -> None:
+    statement = parsed("frame = shards.read_part(names.get(3))")
+    assert statement is not None
+    missing = ("FileNotFoundError", "[Errno 2] No such file or directory: 'a'")
+    assert operands(statement, *missing, frozenset({"read_part"}))["called"] == "shards.read_part"
+    assert operands(statement, *missing) == {}
+
+
 @pytest.mark.parametrize(
     ("code", "kind", "message"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import TypeGuard
 
 from torchtriage.answer.failure_facts.failure import Failure
@@ -14,6 +15,9 @@ from torchtriage.domain.fact import Fact
 from torchtriage.lazy_regex import lazy_regex
 
 Found = dict[str, str | None]
+Rule = Callable[[Statement, re.Match[str]], Found]
+_NONE: frozenset[str] = frozenset()
+FILE_FUNCTIONS = "file-functions"  # the list of the vocabulary: names of functions that a file's path is passed to
 _RAISE = lazy_regex(r"raise\b|self\._(?:format_and_)?raise|$")
 _OF_LIBRARY = ("operand", "collection", "index", "condition", "target", "source")
 _NO_CALL = frozenset({"NameError", "UnboundLocalError", "AssertionError", "KeyboardInterrupt"})  # never of a call
@@ -73,12 +77,13 @@ def _told(failure: Failure) -> Found:
     below = shown[own + 1 :]
     kind, message = raised.type.rpartition(".")[2], raised.message
     types = _types(kind, message)
+    openers = frozenset(failure.reading.matcher.patterns.vocabulary.words(FILE_FUNCTIONS))
     told = dict(types)
     if below and not _RAISE.match(below[-1].code.strip()):
-        in_library = _operands(below[-1], kind, message)
+        in_library = _operands(below[-1], kind, message, openers)
         told |= {f"library_{name}": in_library.get(name) for name in _OF_LIBRARY}
     elif own >= 0:
-        told.update(_operands(shown[own], kind, message))
+        told.update(_operands(shown[own], kind, message, openers))
     if own >= 0 and kind not in _NO_CALL and (below or not told):
         for name, value in _call(shown[own], below[0].function if below else "").items():
             told.setdefault(name, value)
@@ -102,20 +107,21 @@ def _passed(own: list[Frame]) -> str | None:
     return next((each.id for each in line.all(ast.Name) if each.id in given), None)
 
 
-def _operands(frame: Frame, kind: str, message: str) -> Found:
+def _operands(frame: Frame, kind: str, message: str, openers: frozenset[str]) -> Found:
     """-> what the message is about in a frame's line; nothing where the line only raises."""
     if _RAISE.match(frame.code.strip()):
         return {}
     statement = parsed(frame.code, frame.marked)
-    return operands(statement, kind, message) if statement else {}
+    return operands(statement, kind, message, openers) if statement else {}
 
 
-def operands(statement: Statement, kind: str, message: str) -> Found:
-    """-> the facts that a statement and the exception's message tell together, by name; None is not known."""
+def operands(statement: Statement, kind: str, message: str, openers: frozenset[str] = _NONE) -> Found:
+    """-> the facts that a statement and the exception's message tell together, by name; None is not known. `openers`:
+    names of functions that a file's path is passed to."""
     if kind == "AssertionError":
         asserted = statement.all(ast.Assert)
         return {"condition": statement.source(asserted[0].test) if asserted else None}
-    for pattern, kinds, rule in _RULES:
+    for pattern, kinds, rule in _rules(openers):
         if (not kinds or kind in kinds) and (found := pattern.search(message)):
             return rule(statement, found)
     return {}
@@ -387,35 +393,30 @@ def _imported(statement: Statement, found: re.Match[str]) -> Found:
     return {}
 
 
-def _opened(statement: Statement, found: re.Match[str]) -> Found:
-    calls = [call for call in statement.all(ast.Call) if _name(call.func) != "_cut_"]
-    opens = [call for call in calls if _name(call.func) in _OPENS] or (calls if len(calls) == 1 else [])
-    return _of_call(statement, opens[0]) if len(opens) == 1 else {}
+def _opened(openers: frozenset[str]) -> Rule:
+    """-> the rule that finds the call that reads or writes a file, by the names of such functions."""
+
+    def of(statement: Statement, found: re.Match[str]) -> Found:
+        calls = [call for call in statement.all(ast.Call) if _name(call.func) != "_cut_"]
+        opens = [call for call in calls if _name(call.func) in openers] or (calls if len(calls) == 1 else [])
+        return _of_call(statement, opens[0]) if len(opens) == 1 else {}
+
+    return of
 
 
-_OPENS = frozenset(
-    {"open", "load", "listdir", "scandir", "stat", "getsize", "makedirs", "mkdir", "remove", "unlink", "rename",
-     "rmtree", "copy", "copyfile", "move", "imread", "read_csv", "read_json", "read_parquet", "fromfile", "memmap",
-     "loadtxt", "symlink", "chdir", "read_text", "read_bytes", "write_text", "save", "replace", "from_pretrained",
-     "run", "Popen", "check_call", "check_output"}
-)  # fmt: skip
-
-
-_NONE: frozenset[str] = frozenset()
 _OS = frozenset(
     {"FileNotFoundError", "PermissionError", "IsADirectoryError", "NotADirectoryError", "FileExistsError", "OSError"}
 )
 _TYPE, _VALUE = frozenset({"TypeError"}), frozenset({"ValueError"})
-# What the message says, of which exceptions, and where in the line that is. The first one that holds decides.
-_RULES: tuple[tuple[re.Pattern[str], frozenset[str], Callable[[Statement, re.Match[str]], Found]], ...] = tuple(
-    (lazy_regex(pattern), kinds, rule)
-    for pattern, kinds, rule in (
+
+
+@cache
+def _rules(openers: frozenset[str]) -> tuple[tuple[re.Pattern[str], frozenset[str], Rule], ...]:
+    """-> what the message says, of which exceptions, and where in the line that is: the first that holds decides."""
+    opened = _opened(openers)
+    rules: tuple[tuple[str, frozenset[str], Rule], ...] = (
         (r"has no attribute '(?P<name>\w+)'", _NONE, _attribute),
-        (
-            r"attribute '(?P<name>\w+)' is read-only",
-            _NONE,
-            _attribute,
-        ),
+        (r"attribute '(?P<name>\w+)' is read-only", _NONE, _attribute),
         (r"^(?P<key>.{1,200})$", frozenset({"KeyError"}), _key),
         (
             r"index out of range$|is out of bounds for axis|invalid index|too many indices|empty list",
@@ -441,7 +442,7 @@ _RULES: tuple[tuple[re.Pattern[str], frozenset[str], Callable[[Statement, re.Mat
         (r"context manager protocol|__enter__", _NONE, _entered),
         (r"^(?P<called>int|float|complex)\(\) argument must be", _TYPE, _argument_of()),
         (r"^(?P<called>\w+)\(\) argument must be str, bytes", _TYPE, _argument_of()),
-        (r"expected str, bytes or os\.PathLike", _TYPE, _opened),
+        (r"expected str, bytes or os\.PathLike", _TYPE, opened),
         (r"^(?P<function>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<keyword>\w+)'", _TYPE, _bad_call),
         (
             r"^(?P<function>[\w.<>]+)\(\) got multiple values for (?:keyword )?argument '(?P<keyword>\w+)'",
@@ -456,9 +457,11 @@ _RULES: tuple[tuple[re.Pattern[str], frozenset[str], Callable[[Statement, re.Mat
         (r"not in (?:list|deque|tuple)", _VALUE, _method_of(("index", "remove"))),
         (r"by zero|modulo", frozenset({"ZeroDivisionError"}), _divided),
         (r"", frozenset({"ImportError", "ModuleNotFoundError"}), _imported),
-        (r"", _OS, _opened),
+        (r"", _OS, opened),
     )
-)
+    return tuple((lazy_regex(pattern), kinds, rule) for pattern, kinds, rule in rules)
+
+
 _TYPES = tuple(
     lazy_regex(pattern)
     for pattern in (
