@@ -10,6 +10,7 @@ from torchtriage.domain.verdict import Answer, Verdict
 from torchtriage.engine import Engine
 from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge import BUILT_IN, checks
+from torchtriage.knowledge.cache import cache_folder
 from torchtriage.knowledge.loader import load
 from torchtriage.reading.sources import from_bytes
 
@@ -104,7 +105,7 @@ def test_a_folder_of_ones_own_adds_a_form_that_is_proved(tmp_path: Path) -> None
     folders = [BUILT_IN, ours(tmp_path, "The quota of ada is used up.")]
     knowledge = load(folders)
     assert checks.check(knowledge, folders, only=["_forms.ours"]).problems == []
-    told = answer(Engine(knowledge), "RuntimeError", "quota of eve is used up")
+    told = answer(Engine(knowledge, cache_folder()), "RuntimeError", "quota of eve is used up")
     assert (told.form, told.says.split(" Raised")[0]) == ("ours", "The quota of eve is used up.")
 
 

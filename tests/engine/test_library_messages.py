@@ -13,6 +13,7 @@ from torchtriage.answer.localized_verdict import localized
 from torchtriage.domain.message_template import LibraryMessage
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
+from torchtriage.knowledge.cache import cache_folder
 from torchtriage.matching.inventory import Inventory
 from torchtriage.reading.sources import from_bytes
 
@@ -52,7 +53,7 @@ def inventory(tmp_path_factory: pytest.TempPathFactory) -> Watched:
 
 @pytest.fixture(scope="module")
 def engine(inventory: Watched) -> Engine:
-    return Engine(built_in_knowledge(), inventory=inventory)
+    return Engine(built_in_knowledge(), cache_folder(), inventory=inventory)
 
 
 def verdict(engine: Engine, *lines: list[str], lang: str = "en") -> Verdict:
@@ -172,6 +173,6 @@ def test_the_same_message_with_other_words_in_its_slots_has_the_same_fingerprint
 
 
 def test_without_the_inventory_the_words_of_a_message_count(tmp_path: Path) -> None:
-    bare = Engine(built_in_knowledge(), inventory=Inventory(tmp_path))
+    bare = Engine(built_in_knowledge(), cache_folder(), inventory=Inventory(tmp_path))
     told = [f"the loom refuses -4 threads of {kind}" for kind in ("silk", "wool")]
     assert len({verdict(bare, steps([0]), refused(message=message)).fingerprint for message in told}) == 2

@@ -1,5 +1,6 @@
 import html
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,13 +83,15 @@ def test_tidying_undoes_what_chats_and_web_pages_do() -> None:
 
 
 def test_the_messages_are_made_once_and_a_damaged_cache_is_made_anew(engine: Engine, tmp_path: Path) -> None:
+    few = {name: entry for name, entry in engine.knowledge.entries.items() if entry.area == "ddp"}
+    knowledge = replace(engine.knowledge, entries=few)
     mistyped = from_bytes(UNUSED.replace("iteration", "iteraton").replace("indicates", "indicats").encode())
     for damage in (None, b"no JSON"):
-        told = Engine(engine.knowledge, tmp_path).triage(mistyped).root_cause
+        told = Engine(knowledge, tmp_path).triage(mistyped).root_cause
         assert told is not None
         assert told.entry == "ddp.unfinished-reduction"
         (kept,) = tmp_path.glob("messages-*")
-        assert len(json.loads(kept.read_bytes())) > 100
+        assert len(json.loads(kept.read_bytes())) > 10
         kept.write_bytes(damage or b"")
 
 

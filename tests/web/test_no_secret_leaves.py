@@ -232,6 +232,8 @@ def meanings(data: bytes) -> Iterator[bytes]:
     yield data
     shown = data.replace(b"\0", b"")
     for _ in range(40):
+        if b"\x08" not in shown:
+            break
         shown = re.sub(rb"[^\x08]\x08", b"", shown)
     yield shown
     yield unquote_to_bytes(shown)
