@@ -58,8 +58,8 @@ def test_its_file_is_an_entry_without_problems(tmp_path: Path, cache: Path) -> N
         ({"sign": ""}, "sign", "this is missing"),
         ({"sign": "Shard(?=Too)Short"}, "sign", "RE2 refuses"),
         ({"sign": SIGN + "." * 200}, "sign", "more than 200"),
-        ({"sign": "step "}, "sign", "fires on a healthy line"),
-        ({"sign": "ShardTooLong"}, "example", "its example is won by unexplained"),
+        ({"sign": "step "}, "sign", "matches a healthy line"),
+        ({"sign": "ShardTooLong"}, "example", "the verdict on its example is unexplained"),
         ({"says_en": ""}, "says_en", "this is missing"),
         ({"says_en": "Shard {shart} is short."}, "says_en", "nothing fills the slot {shart}"),
         ({"says_zh": "分片 {shart} 太短。"}, "says_zh", "nothing fills the slot {shart}"),
@@ -114,7 +114,9 @@ def test_an_example_that_a_shipped_entry_explains_is_not_the_drafts() -> None:
         example="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB.",
     )
     found = check_draft(taken, built_in_knowledge(), None, taken=())
-    assert any("is won by" in problem.message or "speaks" in problem.message for problem in found.problems)
+    assert any(
+        "the verdict on its example is" in problem.message or "speaks" in problem.message for problem in found.problems
+    )
     assert check_draft(SOUND, ALONE, None, taken=[SOUND.entry]).problems[0].message.startswith("an entry with this id")
 
 

@@ -1,4 +1,4 @@
-"""The trail of changes: each change leaves one row that says who, what, when and what was otherwise; nothing else does."""
+"""The audit log: each change leaves one row that says who, what, when and what was otherwise; nothing else does."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_feedback_is_taken_back_by_who_gave_it(client: TestClient) -> None:
     assert client.post(f"{page}/feedback/undo", data={"at": "2026-05-01T00:00:00+00:00"}).status_code == 404
     assert client.post(f"{page}/feedback/undo", data={"at": "yesterday"}).status_code == 400
     answer = client.post(f"{page}/feedback/undo", data={"at": at[1]})
-    assert "Taken back." in answer.text
+    assert "Feedback withdrawn." in answer.text
     assert client.get(f"/api/v1{page}").json()["feedback"] == []
     change = client.get("/api/v1/changes").json()["items"][0]
     assert (change["action"], change["detail"]["before"]["note"]) == ("undo feedback", said["note"])

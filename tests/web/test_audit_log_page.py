@@ -1,4 +1,4 @@
-"""The trail of changes as Settings shows it, in both languages."""
+"""The audit log as Settings shows it, in both languages."""
 
 from __future__ import annotations
 

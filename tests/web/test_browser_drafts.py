@@ -71,7 +71,7 @@ def test_what_was_typed_is_there_again_until_it_is_saved(page: Page, live_server
     page.locator("#would").get_by_text(SAYS).wait_for(timeout=PATIENCE)
     page.locator("#d-says_en").fill("something else")
     page.reload()
-    page.get_by_role("button", name="Drop it").click()
+    page.get_by_role("button", name="Discard it").click()
     assert page.locator("#d-says_en").input_value() == SOUND.says_en
 
 
@@ -101,7 +101,7 @@ def test_from_unexplained_to_explained_and_back(page: Page, live_server: LiveSer
     page.get_by_role("heading", name=SOUND.title_en).wait_for()
     page.goto(f"{live_server.url}/drafts/1")
     page.get_by_role("button", name="Undo the last change").click()
-    page.get_by_text("It says nothing yet").wait_for(timeout=PATIENCE)
+    page.get_by_text("It is not in use yet").wait_for(timeout=PATIENCE)
     page.goto(f"{live_server.url}/knowledge/{SOUND.entry}")
     page.get_by_text("no such entry").wait_for()
 

@@ -148,7 +148,7 @@ def test_a_draft_is_tracked_approved_retriaged_and_undone(client: TestClient) ->
     assert "Tracking only</li>" in (undone := moved(client, "undo"))
     assert 'aria-current="step">Tracking only' in undone
     assert client.get(f"/knowledge/{SOUND.entry}").status_code == 404
-    assert "It says nothing yet." in moved(client, "take-back")
+    assert "It is not in use yet." in moved(client, "take-back")
     told = client.get("/api/v1/changes", params={"subject": "draft 1"}).json()["items"]
     assert [change["action"] for change in told] == ["take back", "track", "approve", "track", "create"]
     assert client.post("/drafts/1/state", data={"action": "odd", "revision": 1}).status_code == 400

@@ -41,14 +41,14 @@ _LONGEST = 4000  # characters of a line
 _WORD = lazy_regex(r"[A-Za-z_]{4,}")
 _ESCAPES = lazy_regex(r"\\[A-Za-z]|\(\?[a-zA-Z]+\)|\[[^\]]*\]")
 _SAID: dict[str, tuple[str, str]] = {
-    "root": ("it is the root cause", "它就是根本原因"),
+    "root": ("it is the root cause", "它就是根因"),
     "explained": ("it matched, and follows from {other}", "已匹配，但它是 {other} 的后果"),
     "weaker": ("it matched, but {other} is the stronger or earlier failure", "已匹配，但 {other} 更有力或更早"),
     "beaten": ("it matched, but {other} says more about the same line", "已匹配，但同一行 {other} 更具体"),
     "survived": ("it matched, but the run went on afterwards", "已匹配，但之后运行仍在继续"),
     "attempt": (
         "it matched in attempt {other}, and the run's cause is another attempt's",
-        "在第 {other} 次尝试中匹配，而根本原因在另一次尝试",
+        "在第 {other} 次尝试中匹配，而根因在另一次尝试",
     ),
     "set_aside": (
         "it matched, and was set aside: the launcher's clean-up or an earlier run of the log",

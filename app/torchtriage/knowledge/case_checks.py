@@ -84,7 +84,7 @@ def _other_speaker(entry: Entry, case: Case, example: str, verdict: Verdict) -> 
         return None if spoken == case.id else f"on its example form {spoken} speaks: {shortened(example)}"
     if root is None or root.entry != entry.id or answer is None:
         winner = root.entry if root and root.entry else verdict.outcome
-        return f"its example is won by {winner}: {shortened(example)}"
+        return f"the verdict on its example is {winner}: {shortened(example)}"
     if answer.case != case.id:
         speaker = f"case {answer.case} speaks" if answer.case else "no case speaks"
         return f"on its example {speaker}{_why_silent(case, verdict)}: {shortened(example)}"
@@ -101,7 +101,7 @@ def _of_example(entry: Entry, number: int, verdict: Verdict) -> Iterator[Problem
         yield Problem(
             entry,
             ("cases", number, "says"),
-            f"case {case.id}: says {words} words of its example, more than {SAYS_WORDS}",
+            f"case {case.id}: says {words} words about its example, more than {SAYS_WORDS}",
         )
     form = case if entry.area == FORMS else None
     known = None if form else entry
@@ -198,7 +198,7 @@ def _slots(entry: Entry, case: Case, facts: frozenset[str]) -> Iterator[tuple[Pl
             if not fills(name, entry, case, facts):
                 yield at, f"nothing fills the slot {{{name}}}"
             elif name in SENTENCES and name not in groups_of(case):
-                yield at, f"{{{name}}} is no single word, so this command is never shown"
+                yield at, f"{{{name}}} is not a single word, so this command is never shown"
 
 
 def _texts(case: Case) -> Iterator[tuple[Place, Text]]:

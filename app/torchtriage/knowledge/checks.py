@@ -185,7 +185,7 @@ class _Proof:
             if root is None or root.entry != entry.id:
                 winner = root.entry if root else "nothing"
                 place: Place = ("examples", "match", number)
-                yield Problem(entry, place, f"its example is won by {winner}: {shortened(example)}")
+                yield Problem(entry, place, f"the verdict on its example is {winner}: {shortened(example)}")
             said += [root.words] if root else []
         for number, case in enumerate(entry.cases):
             verdicts = {example: read(example) for example in (case.example, *case.other_examples) if example}
@@ -370,7 +370,7 @@ def _on_healthy(patterns: Patterns) -> Iterator[Problem]:
             pattern = patterns.all[index]
             if not pattern.sign.weak and not pattern.group:
                 place = next(place for place, sign in _signs(pattern.entry) if sign is pattern.sign)
-                text = f"{regex_of(pattern.sign)!r} fires on a healthy line: {shortened(line)}"
+                text = f"{regex_of(pattern.sign)!r} matches a healthy line: {shortened(line)}"
                 yield Problem(pattern.entry, place, text)
 
 

@@ -42,18 +42,18 @@ class Settings:
     data_dir: Path = field(
         metadata={
             "parse": value_parsers.path,
-            "sentence": "Folder of everything kept: database, logs, uploads under way.",
+            "sentence": "The folder for everything that is kept: database, logs, running uploads.",
         }
     )
     database_url: str = option(
         "",
         value_parsers.url("sqlite:///", "postgresql://", "postgresql+psycopg://"),
-        "`sqlite:///FILE` or `postgresql://…`. Default: SQLite in the data dir.",
+        "`sqlite:///FILE` or `postgresql://…`. Default: SQLite in the data folder.",
     )
     blob_url: str = option(
         "",
         value_parsers.blob_url,
-        "Where logs are kept: a folder or `s3://BUCKET/PREFIX`. Default: `logs` in the data dir.",
+        "Where logs are kept: a folder or `s3://BUCKET/PREFIX`. Default: `logs` in the data folder.",
     )
     knowledge_dirs: tuple[Path, ...] = option(
         (),
