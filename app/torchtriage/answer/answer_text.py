@@ -154,7 +154,7 @@ _TO_SHOW_IT = (
         None,
     ),
 )
-# How far a failure reaches: of all ranks it is no fault of one host, GPU or part of the data.
+# How far a failure reaches: what all ranks show is no fault of one host, GPU or part of the data.
 _ALIKE = ("Ranks {ranks} failed in the same way.", "rank {ranks} 的失败相同。")
 _ALL_ALIKE = ("All {rank_count} failed in the same way.", "全部 rank 以同样的方式失败。")
 _RANKS = frozenset({"ranks", "rank_count", "same_second", "failed_ranks", "by_rank"})  # slots that say the same

@@ -46,7 +46,7 @@ class StackFrame:
 
 @dataclass(frozen=True)
 class ExceptionFact:
-    """The exception that the run failed of: dotted type, whole message, frames with the outermost first."""
+    """The exception of the root cause: dotted type, whole message, frames with the outermost first."""
 
     type: str
     message: str
@@ -231,7 +231,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What one attempt of a launch failed of: the entry, None where none names it, and the line that says so."""
+    """Why one attempt of a launch failed: the entry, None where none names it, and the line that says so."""
 
     attempt: int
     entry: str | None

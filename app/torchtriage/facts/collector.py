@@ -211,7 +211,7 @@ class Environment:
         return again
 
     def _keep(self, lines: Sequence[Line]) -> None:
-        """Keeps the last ones of some lines of progress."""
+        """Keeps the last of these lines of progress."""
         if lines[-1].attempt != self._attempt:
             if len(self._earlier) < _MOST_EARLIER:
                 self._earlier += [*self._progressed_of.values(), *self._newest]
@@ -233,7 +233,7 @@ class Environment:
         self._narrow(self.signs.form_of(signs).told.bounds)
 
     def at(self, host: str, rank: int | None) -> None:
-        """Takes a host of the run, and which rank ran there; what is no host's name is left."""
+        """Takes a host of the run, and which rank ran there; ignores what is no host name."""
         if host_name(host) is None:
             return
         if host not in self.hosts and len(self.hosts) < MOST_HOSTS:
@@ -270,7 +270,7 @@ class Environment:
         self.on_gpus += told.on_gpus
 
     def _remember(self, told: Told) -> None:
-        """Ranks print the same lines: what tells the same however often it is told need not be noted again."""
+        """Ranks print the same lines. What repeating does not change is noted once."""
         anew = told.phase or told.exit_code or told.well or told.wound_up or told.joined or told.refused or told.serves
         if anew or told.logging_error or told.foreign:
             return

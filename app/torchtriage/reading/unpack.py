@@ -58,7 +58,7 @@ class Upload(NamedTuple):
 
 
 class Budget:
-    """What may come out of the uploads of one request, all together; a limit of None bounds nothing.
+    """How much the uploads of one request may unpack to, all together; None is no limit.
 
     `limit` is that of the logs in bytes. What is unpacked on the way counts each time, also where nobody reads it.
     """
@@ -112,8 +112,7 @@ class Budget:
 def unpack(upload: Upload, budget: Budget) -> Iterator[Upload]:
     """Yields the files in an upload; each must be read before the next is asked for.
 
-    `budget` is that of all uploads of a request together. Raises UnreadableLog for what is broken or packed in a way
-    that is not taken, LogTooLarge, StorageUnavailable, and what the upload's `watch` raises.
+    `budget` is that of all uploads of a request together. Raises UnreadableLog for what is broken or packed in an unsupported way, LogTooLarge, StorageUnavailable, and what the upload's `watch` raises.
     """
     for file in _unwrapped(upload._replace(chunks=budget.came(upload.chunks, upload.watch)), budget, _DEPTH):
         yield Upload(clean_name(file.name), budget.spend(_named_errors(file.chunks, file.name)), file.member)
@@ -127,7 +126,7 @@ def clean_name(name: str) -> str:
 
 
 class _Source:
-    """A stream over chunks, of which one can see the beginning."""
+    """A stream over chunks whose beginning can be peeked at."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks

@@ -61,7 +61,7 @@ class BlobStore:
 
     @cached_property
     def incoming(self) -> UploadSpool:
-        """Made when something is first written: who only reads needs none."""
+        """Made at the first write: a reader needs none."""
         with told():
             return UploadSpool((self._root or self._data_dir) / "incoming")
 
@@ -78,16 +78,16 @@ class BlobStore:
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
-        """A folder for files that are not to be kept; it goes at the end. Raises StorageUnavailable."""
+        """A folder for temporary files, deleted at the end. Raises StorageUnavailable."""
         made = self._under_way(lambda folder: tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True))
         with made as name:
             yield Path(name)
 
     def keep(self, writers: Iterable[BlobWriter]) -> None:
-        """Puts finished files in their places, durably; can be done again where they were removed since.
+        """Moves finished files to their places, durably; may be called again if they were removed since.
 
-        A file is settled before it has its name. What has its name already is read, and replaced where it was damaged
-        since. Raises StorageUnavailable.
+        A file is synced before it gets its name. A file that has the name already is read, and replaced if it
+        is damaged. Raises StorageUnavailable.
         """
         paths = {writer.sha256: writer.path for writer in writers}
         with told():
@@ -104,7 +104,7 @@ class BlobStore:
             objects.put(_key(sha256), path)
 
     def _named(self, sha256: str, path: Path, root: Path) -> Path:
-        """Gives a settled file its name -> the folder that holds it, which must be settled too."""
+        """Gives a synced file its name -> the folder that holds it, which must be synced too."""
         place = root / _key(sha256)
         try:
             try:
@@ -153,7 +153,7 @@ class BlobStore:
         return [digest for digest, known in zip(digests, there, strict=True) if not known]
 
     def remove(self, sha256: str) -> None:
-        """Forgets a file; one that is not there is no error."""
+        """Deletes a file; a missing one is no error."""
         self._indexes.pop(sha256, None)
         with told(), suppress(FileNotFoundError):
             self._store.remove(_key(sha256))
@@ -228,7 +228,7 @@ class BlobStore:
             raise
 
     def _check_place(self) -> None:
-        """Raises StorageUnavailable where the logs' folder is another than it was: what it lacks is not lost then."""
+        """Raises StorageUnavailable if the folder of logs was replaced: logs that the new one lacks are not lost."""
         if self._root is not None:
             with told():
                 same = _identity(self._root) == self._identity
@@ -275,14 +275,14 @@ class BlobStore:
 
 
 def _replace(place: Path, path: Path) -> None:
-    """Puts a settled file in the place of another, at one blow; under its own name it is there afterwards too."""
+    """Replaces a file by a synced one in one step; the synced one keeps its own name too."""
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         os.link(path, Path(folder) / path.name)
         os.replace(Path(folder) / path.name, place)
 
 
 def _identity(folder: Path) -> tuple[int, int]:
-    """-> what tells a folder from another that has its name later, as where what was mounted there is gone."""
+    """-> what distinguishes a folder from one that later has its name, as after an unmount."""
     state = folder.stat()
     return state.st_dev, state.st_ino
 
@@ -292,8 +292,8 @@ def _key(sha256: str) -> str:
 
 
 def _segment(index: zstd_frames.Index, frame: int, piece: bytes, after: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yields the lines that `find` says are in a frame, whole by what stands `after` it, if there are any. Of a line
-    that goes on for long only the begin is there."""
+    """Yields the lines that `find` says are in a frame, whole by what stands `after` it, if there are any. Of a very
+    long line only the beginning is given."""
     first = index.first_line(frame)
     if first <= index.lines and (frame == 0 or index.entries[frame].feeds):
         end = after.find(b"\n", 0, _LONGEST_LINE)

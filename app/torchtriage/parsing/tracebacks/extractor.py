@@ -91,7 +91,7 @@ class Tracebacks(Extractor):
         return self._step(stream, line, grammar.GROUP.sub("", text, count=1) if barred else text)
 
     def read_ahead(self, stream: str, lines: Iterable[Line]) -> int:
-        """-> of how many lines, from the first on, it read the frames of the traceback that is open in their stream."""
+        """-> how many lines, from the first on, it read as frames of the traceback that is open in their stream."""
         known = self._streams.get(stream)
         if known is None or known.reading != "frames" or known.half:
             return 0

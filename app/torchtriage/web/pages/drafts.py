@@ -114,7 +114,7 @@ def all_drafts(request: Request, service: ServiceDep) -> Response:
 
 @router.get("/drafts/new")
 def new(request: Request, service: ServiceDep, _: Writer) -> Response:
-    """The form, filled in from an incident, or from the latest one of a group. One that was begun is gone on with."""
+    """The form, filled in from an incident, or from the latest one of a group. A draft that was begun is continued."""
     incident = value(request, "incident") or _latest(service, value(request, "group"))
     begun = drafts.draft_of(service, incident)
     if begun is not None:
@@ -126,7 +126,7 @@ def new(request: Request, service: ServiceDep, _: Writer) -> Response:
 
 @router.post("/drafts")
 async def create(request: Request, service: ServiceDep, caller: Writer) -> Response:
-    """`action`: check says what is wrong and keeps nothing, save keeps it, whatever is wrong."""
+    """`action`: check reports problems and stores nothing; save stores the draft, problems or not."""
     given = await read_form(request, LONGEST)
     return await to_thread.run_sync(_taken, request, service, given, caller.name, None)
 
@@ -228,13 +228,13 @@ def run_back_test(
 
 
 def _file_name(stored: StoredDraft) -> str:
-    """-> what a download is called; an id that is none could hold anything."""
+    """-> the name of a download; an invalid id could hold anything."""
     entry = stored.draft.entry
     return entry.rpartition(".")[2] if is_entry_id(entry) else f"draft-{stored.id}"
 
 
 def _taken(request: Request, service: Service, given: dict[str, str], by: str, draft_id: str | None) -> Response:
-    """-> what a sent form leads to. Whatever goes wrong, what was typed stands in the form again."""
+    """-> the answer to a sent form. If anything goes wrong, the form comes back with what was typed."""
     typed = draft_of_form(given)
     revision = int(given["revision"]) if given.get("revision", "").isdecimal() else 0
     stored = drafts.read_draft(service, draft_id) if draft_id else None
