@@ -13,7 +13,7 @@ import torchtriage
 from torchtriage.settings import Settings
 from torchtriage.settings.options import PREFIX
 from torchtriage.web.pages.error_texts import problem_text
-from torchtriage.web.pages.option_descriptions import option_sentences
+from torchtriage.web.pages.settings import option_sentences
 
 ROOT = Path(torchtriage.__file__).parent
 # Where messages are raised that a page shows; what is raised elsewhere is for programs and the command line.

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from torchtriage.answer.failure_facts.computed_values import computed_values
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.registry import failure_facts
-from torchtriage.answer.failure_facts.worked_out import worked_out
 from torchtriage.answer.templates import filled, optional_removed, slots
 from torchtriage.answer.verdict import alike, first_said, line_of
 from torchtriage.causality.findings import Finding
@@ -175,7 +175,7 @@ def _holds(case: Case, hit: _Hit | None, values: Values, chosen: Failure) -> Spe
             return SilentCase(case, "condition", condition.fact, values.get(condition.fact))
         groups = {**{name: failure.fact(name, value) for name, value in taken.items()}, **groups}
     known = values.known | {name: fact.text for name, fact in groups.items()}
-    groups |= {name: failure.fact(name, value) for name, value in worked_out(known).items()}
+    groups |= {name: failure.fact(name, value) for name, value in computed_values(known).items()}
     known |= {name: fact.text for name, fact in groups.items()}
     if filled(case.says.en, known) is None:
         return SilentCase(case, "slot", ", ".join(sorted(slots(optional_removed(case.says.en)) - known.keys())))

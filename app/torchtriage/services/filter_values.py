@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 
-from torchtriage.domain.filter_values import FilterValues
 from torchtriage.domain.incident import IncidentFilter
 from torchtriage.domain.verdict import FAILED
 from torchtriage.services.service import Service
@@ -14,6 +14,15 @@ from torchtriage.storage.incident_list import RETRIES
 LOOKED_AT = 2000  # incidents
 _SHOWN = 50  # values of a filter
 FILTERS = ("outcome", "entry", "host", "user", "cluster", "queue", "image", "owner", "retry", "label", "state")
+
+
+@dataclass(frozen=True, slots=True)
+class FilterValues:
+    """For each filter its values and how many of the latest `looked_at` incidents that fit all other filters have them,
+    the most often first."""
+
+    looked_at: int
+    counts: dict[str, dict[str, int]]
 
 
 def values(service: Service, wanted: IncidentFilter, asked: dict[str, str]) -> FilterValues:

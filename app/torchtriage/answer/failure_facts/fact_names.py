@@ -67,7 +67,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "own_module": Meaning("the project's own module that was not found", None, "models.blocks"),
     "own_root": Meaning("the folder that holds it, if frames show it", None, "/home/ada/llm/src"),
     "damaged_package": Meaning("the package whose files do not fit each other", None, "transformers"),
-    # worked_out, of what a case took out of the message
+    # computed_values, of what a case took out of the message
     "multiple_below": Meaning("the multiple of `{divisor}` below `{dividend}`", None, "996"),
     "multiple_above": Meaning("the multiple above it", None, "1008"),
     "divisor_below": Meaning("the next divisor of `{dividend}` below `{divisor}`", None, "10"),

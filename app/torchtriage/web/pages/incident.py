@@ -39,10 +39,9 @@ from torchtriage.services.run_summaries import since_good
 from torchtriage.services.service import Service
 from torchtriage.web.authentication import Writer
 from torchtriage.web.dependencies import ServiceDep
-from torchtriage.web.pages.attempts import AttemptRow, attempt_rows
 from torchtriage.web.pages.cascade_tree import Branch, cascade_tree
-from torchtriage.web.pages.evidence_rows import EvidenceRow, evidence_rows
 from torchtriage.web.pages.form_data import read_form
+from torchtriage.web.pages.incident_rows import AttemptRow, EvidenceRow, attempt_rows, evidence_rows
 from torchtriage.web.pages.language import language
 from torchtriage.web.pages.list_items import IncidentItem, incident_items
 from torchtriage.web.pages.log_window import LogPiece, excerpt

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from http import HTTPStatus
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
@@ -19,11 +22,11 @@ from torchtriage.services.outbox import count_outbox, send_test
 from torchtriage.services.retriage_job import RetriageJobs
 from torchtriage.services.service import Service
 from torchtriage.services.service_info import About, about
+from torchtriage.settings.options import PREFIX
 from torchtriage.web.authentication import Admin
 from torchtriage.web.dependencies import RetriageJobsDep, ServiceDep
 from torchtriage.web.pages.audit_log import ChangeLine, change_lines
 from torchtriage.web.pages.language import language
-from torchtriage.web.pages.option_descriptions import option_sentences
 from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.urls import address, value
 
@@ -160,3 +163,10 @@ def _page(
         problem=problem,
         folders=folders or (service.folders.last if service.folders.last.problems else None),
     )
+
+
+@cache
+def option_sentences() -> dict[str, str]:
+    """-> by variable what each option is for, in Chinese; the English sentence stands where the option is declared."""
+    told = tomllib.loads(Path(__file__).with_name("option_descriptions.toml").read_text("utf-8"))
+    return {f"{PREFIX}{name.upper()}": sentence for name, sentence in told.items()}

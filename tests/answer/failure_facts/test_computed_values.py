@@ -1,10 +1,12 @@
+"""What follows from the values of a message: multiples, differences, the nearest spelling."""
+
 import pytest
 
-from torchtriage.answer.failure_facts.worked_out import worked_out
+from torchtriage.answer.failure_facts.computed_values import computed_values
 
 
 def test_the_multiples_and_divisors_beside_two_numbers() -> None:
-    assert worked_out({"dividend": "1000", "divisor": "12"}) == {
+    assert computed_values({"dividend": "1000", "divisor": "12"}) == {
         "multiple_below": "996",
         "multiple_above": "1008",
         "divisor_below": "10",
@@ -16,27 +18,27 @@ def test_the_multiples_and_divisors_beside_two_numbers() -> None:
     "values", [{"dividend": "24", "divisor": "12"}, {"dividend": "24", "divisor": "0"}, {"dividend": "x"}]
 )
 def test_nothing_where_it_divides_or_is_no_number(values: dict[str, str]) -> None:
-    assert worked_out(values) == {}
+    assert computed_values(values) == {}
 
 
 def test_less_than_one_part_has_no_multiple_below() -> None:
-    assert worked_out({"dividend": "7", "divisor": "12"}) == {"multiple_above": "12", "divisor_below": "7"}
+    assert computed_values({"dividend": "7", "divisor": "12"}) == {"multiple_above": "12", "divisor_below": "7"}
 
 
 def test_a_prime_has_no_divisor_to_choose() -> None:
-    assert worked_out({"dividend": "31", "divisor": "12"}) == {"multiple_below": "24", "multiple_above": "36"}
+    assert computed_values({"dividend": "31", "divisor": "12"}) == {"multiple_below": "24", "multiple_above": "36"}
 
 
 def test_a_huge_divisor_is_not_tried() -> None:
-    assert "divisor_below" not in worked_out({"dividend": str(10**17 + 3), "divisor": str(10**12)})
+    assert "divisor_below" not in computed_values({"dividend": str(10**17 + 3), "divisor": str(10**12)})
 
 
 @pytest.mark.parametrize("other", ["limit", "want"])
 def test_the_difference_of_two_numbers(other: str) -> None:
-    assert worked_out({"have": "9,000", other: "8192"}) == {"difference": "808"}
-    assert worked_out({"have": "8192", other: "8192"}) == {}
+    assert computed_values({"have": "9,000", other: "8192"}) == {"difference": "808"}
+    assert computed_values({"have": "8192", other: "8192"}) == {}
 
 
 @pytest.mark.parametrize(("written", "nearest"), [("cosin", {"nearest_choice": "cosine"}), ("zzz", {}), ("linear", {})])
 def test_the_choice_that_a_word_is_spelled_like(written: str, nearest: dict[str, str]) -> None:
-    assert worked_out({"written": written, "choices": "['cosine', 'linear']"}) == nearest
+    assert computed_values({"written": written, "choices": "['cosine', 'linear']"}) == nearest

@@ -1,11 +1,12 @@
-"""The lines that show a root cause, as a reader takes them in: the telling one first, the rest in the log's order, and
-those that say the same as one row."""
+"""The rows of an incident's page: lines that show the root cause, and attempts; what says the same is one row."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
-from torchtriage.domain.verdict import Evidence, RootCause
+from torchtriage.domain.verdict import Attempt, Evidence, RootCause
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.masking import mask_all
 
@@ -24,7 +25,7 @@ class EvidenceRow:
 
 
 def evidence_rows(root: RootCause) -> tuple[EvidenceRow, ...]:
-    """-> the evidence of a root cause."""
+    """-> the evidence of a root cause: the telling line first, the rest in the log's order."""
     frames = root.exception.frames if root.exception else ()
     library = {(frame.file, str(frame.line)) for frame in frames if not frame.user_code}
     first, *rest = root.evidence or (None,)
@@ -40,3 +41,18 @@ def evidence_rows(root: RootCause) -> tuple[EvidenceRow, ...]:
         else:
             rows[key] = replace(known, same=(*known.same, line))
     return tuple(rows.values())
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRow:
+    """`count` attempts from `first` to `last` that failed of the same entry, or of none."""
+
+    first: Attempt
+    last: Attempt
+    count: int
+
+
+def attempt_rows(attempts: Sequence[Attempt]) -> tuple[AttemptRow, ...]:
+    """-> a row for each change of what the attempts failed of."""
+    runs = (list(run) for _, run in groupby(attempts, key=lambda attempt: attempt.entry))
+    return tuple(AttemptRow(run[0], run[-1], len(run)) for run in runs)

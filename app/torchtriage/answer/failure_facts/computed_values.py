@@ -14,7 +14,7 @@ _CHOICE = lazy_regex(r"[\w.:/+-]+")
 _NUMBER = lazy_regex(r"\d{1,18}")
 
 
-def worked_out(values: Mapping[str, str]) -> dict[str, str]:
+def computed_values(values: Mapping[str, str]) -> dict[str, str]:
     """`dividend` and `divisor` tell `multiple_below` and `multiple_above`, the multiples of the divisor beside the
     dividend, and `divisor_below` and `divisor_above`, the dividend's own divisors beside the divisor, where it is no
     multiple. `have` and `limit`, or `have` and `want`, tell `difference`. `written` and `choices` tell

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from torchtriage.domain.verdict import Evidence, ExceptionFact, RootCause, StackFrame
-from torchtriage.web.pages.evidence_rows import evidence_rows
+from torchtriage.domain.verdict import Attempt, Evidence, ExceptionFact, RootCause, StackFrame
+from torchtriage.web.pages.incident_rows import attempt_rows, evidence_rows
 
 
 def root(*lines: tuple[int, str], frames: tuple[StackFrame, ...] = ()) -> RootCause:
@@ -38,3 +38,10 @@ def test_frames_of_installed_code_are_told_from_ones_own() -> None:
 
 def test_no_evidence_makes_no_row() -> None:
     assert evidence_rows(root()) == ()
+
+
+def test_attempts_that_failed_of_the_same_are_one_row() -> None:
+    entries = ["cuda.oom", "cuda.oom", "cuda.oom", None, "cuda.oom"]
+    rows = attempt_rows([Attempt(number, entry, 10 * number) for number, entry in enumerate(entries)])
+    told = [(row.first.attempt, row.last.attempt, row.count, row.first.entry, row.last.line) for row in rows]
+    assert told == [(0, 2, 3, "cuda.oom", 20), (3, 3, 1, None, 30), (4, 4, 1, "cuda.oom", 40)]
