@@ -55,15 +55,32 @@ class RunReader:
             return
         self._keep(lines)
         self.extractors.expect(lines)
+        shown = self._shown(lines)
+        wanted = [*self.matcher.apart(shown), len(lines)][::-1]
+        begins = [seen.begins for seen in shown]
+        read: list[tuple[Line, bool]] = []  # with their attempts, each with whether an extractor or an entry reads it
+        while (at := len(read)) < len(lines):
+            while wanted[-1] < at:
+                wanted.pop()
+            if at < wanted[-1] and not self.extractors.open:
+                read += zip(self._pass_by(lines[at : wanted[-1]], shown[at : wanted[-1]]), repeat(False))
+            elif frames := self.extractors.read_ahead(lines, begins, at):
+                read += zip(self._claim(lines[at : at + frames], shown[at : at + frames]), repeat(True))
+            else:
+                read.append(self._look(lines[at], shown[at], lines[at - 1].text if at else self._above))
+        self.file_ends.feed(read)
+        self._above = lines[-1].text
+        self.environment.feed(lines)
+        self.ended = self.ended or bool(self.environment.well)
+
+    def _shown(self, lines: Sequence[Line]) -> list[Seen]:
+        """-> what each line may show, by one scan of all."""
         texts = [line.text for line in lines]
         starts = {start(line) for line in lines if line.raw is not line.text}
         seen = self.matcher.prefilter([*texts, *starts], self.environment.settled)
         for label in starts & seen.keys():
             self.environment.label(seen[label].facts)
-        self.file_ends.feed(self._read(lines, list(map(seen.get, texts, repeat(NOTHING)))))
-        self._above = texts[-1]
-        self.environment.feed(lines)
-        self.ended = self.ended or bool(self.environment.well)
+        return list(map(seen.get, texts, repeat(NOTHING)))
 
     def read_facts(self, lines: Sequence[Line]) -> None:
         """Takes the line facts of lines that go by unkept, and nothing else. Where a line has no time, that of the line
@@ -80,22 +97,6 @@ class RunReader:
         """Takes lines of progress that went by unkept; those of a run above this one are not counted."""
         first = self.head[0].position if self.head else START
         self.environment.spread.add([line for line in lines if line.position >= first])
-
-    def _read(self, lines: Sequence[Line], shown: list[Seen]) -> list[tuple[Line, bool]]:
-        """-> the lines with their attempts, each with whether an extractor or an entry reads it."""
-        read: list[tuple[Line, bool]] = []
-        wanted = [*self.matcher.apart(shown), len(lines)][::-1]
-        begins = [seen.begins for seen in shown]
-        while (at := len(read)) < len(lines):
-            while wanted[-1] < at:
-                wanted.pop()
-            if at < wanted[-1] and not self.extractors.open:
-                read += zip(self._pass_by(lines[at : wanted[-1]], shown[at : wanted[-1]]), repeat(False))
-            elif frames := self.extractors.read_ahead(lines, begins, at):
-                read += zip(self._claim(lines[at : at + frames], shown[at : at + frames]), repeat(True))
-            else:
-                read.append(self._look(lines[at], shown[at], lines[at - 1].text if at else self._above))
-        return read
 
     def _pass_by(self, lines: Sequence[Line], shown: list[Seen]) -> Sequence[Line]:
         """-> the lines with their attempts; they show only that the run continues."""

@@ -51,7 +51,42 @@ class ReadRuns:
 
 def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | None = None) -> ReadRuns:
     """-> what was read of all files. Raises UnreadableLog where there is no file, or none can be read."""
-    return _FilesReader(patterns, matcher, run, trace).read()
+    files = _FilesReader(patterns, matcher, run, trace)
+    origins, clock = FileOrigins(run.names), Clock()
+    sections, ranks, stamps = Sections(), Ranks(), Stamps()
+    warnings, start_words = files.warnings, matcher.launchers.start_words
+    refused: list[UnreadableLog] = []
+    number = unread = 0
+    for number, given in enumerate(run.files(), 1):
+        unread += given.unread is not None
+        file = given
+        try:
+            log = files.log_of(given, number)
+            if log is None:
+                continue
+            file = log
+            for batch in files.batches(file, number, origins):
+                words = words_in(batch, start_words)
+                settled = stamps.settled(ranks.settled(sections.settled(batch, words), words))
+                files.feed(settled, words)
+                clock.feed(settled)
+        except UnreadableLog as error:
+            if not (run.several or file.member):
+                raise
+            refused.append(error)
+            warnings.append(f"left out: {error.message}")
+    if refused and len(refused) == number - unread:
+        raise refused[0]
+    if number == unread:
+        raise UnreadableLog(f"{run.name}: no logs")
+    if files.skipped:
+        warnings.append(f"{files.skipped} near-duplicate lines skipped")
+    if files.long:
+        warnings.append(f"{files.long} lines longer than {LONGEST_TEXT >> 10} KB were read in part")
+    readings = (*files.readings, files.reader.reading())
+    launcher = "torchrun" if origins.of_torchrun else None
+    evidence = files.collected.evidence(files.reader.environment.world_size, matcher.collective_words)
+    return ReadRuns(readings, files.stats, clock, launcher, tuple(warnings), evidence)
 
 
 def words_in(lines: Iterable[Line], start_words: tuple[str, ...]) -> frozenset[str]:
@@ -70,6 +105,8 @@ def _scanner(start_words: tuple[str, ...]) -> tuple[tuple[str, ...], Scanner]:
 
 @dataclass(slots=True)
 class _FilesReader:
+    """Reads one file after the other; `reader` has the newest run, `readings` those before it."""
+
     patterns: Patterns
     matcher: Matcher
     run: Run
@@ -78,51 +115,17 @@ class _FilesReader:
     collected: CollectedEvidence = field(default_factory=CollectedEvidence)
     readings: list[Reading] = field(default_factory=list)
     stats: Stats = field(default_factory=Stats)
-    _skipped: int = 0
-    _long: int = 0
+    skipped: int = 0
+    long: int = 0
     _by_lines: bool = False  # whether the lines of a file were set or ordered otherwise
-    _warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     _last_log: str | None = None
     _end_of_last: Position = START
 
-    def read(self) -> ReadRuns:
+    def __post_init__(self) -> None:
         self.reader = RunReader(self.matcher)
-        origins, clock = FileOrigins(self.run.names), Clock()
-        sections, ranks, stamps = Sections(), Ranks(), Stamps()
-        refused: list[UnreadableLog] = []
-        number = unread = 0
-        for number, given in enumerate(self.run.files(), 1):
-            unread += given.unread is not None
-            file = given
-            try:
-                log = self._log_of(given, number)
-                if log is None:
-                    continue
-                file = log
-                for batch in self._batches(file, number, origins):
-                    words = words_in(batch, self.matcher.launchers.start_words)
-                    settled = stamps.settled(ranks.settled(sections.settled(batch, words), words))
-                    self._feed(settled, words)
-                    clock.feed(settled)
-            except UnreadableLog as error:
-                if not (self.run.several or file.member):
-                    raise
-                refused.append(error)
-                self._warnings.append(f"left out: {error.message}")
-        if refused and len(refused) == number - unread:
-            raise refused[0]
-        if number == unread:
-            raise UnreadableLog(f"{self.run.name}: no logs")
-        if self._skipped:
-            self._warnings.append(f"{self._skipped} near-duplicate lines skipped")
-        if self._long:
-            self._warnings.append(f"{self._long} lines longer than {LONGEST_TEXT >> 10} KB were read in part")
-        readings = (*self.readings, self.reader.reading())
-        launcher = "torchrun" if origins.of_torchrun else None
-        evidence = self.collected.evidence(self.reader.environment.world_size, self.matcher.collective_words)
-        return ReadRuns(readings, self.stats, clock, launcher, tuple(self._warnings), evidence)
 
-    def _log_of(self, file: LogFile, number: int) -> LogFile | None:
+    def log_of(self, file: LogFile, number: int) -> LogFile | None:
         """-> the file, where it is a log. Raises UnreadableLog."""
         several = self.run.several or file.member
         try:
@@ -131,7 +134,7 @@ class _FilesReader:
             name = f"{self.run.name}/{file.name}" if several else self.run.name
             raise UnreadableLog(f"{name}: {reason}") from reason
 
-    def _batches(self, file: LogFile, number: int, origins: FileOrigins) -> Iterator[list[Line]]:
+    def batches(self, file: LogFile, number: int, origins: FileOrigins) -> Iterator[list[Line]]:
         """Yields the kept lines of one file, many at once; what goes by unkept is sampled for progress."""
         above = self._above(file, number)
         several = self.run.several or file.member
@@ -143,7 +146,7 @@ class _FilesReader:
         source = unwrap(blocks(file.chunks(), name), self._by_lines or number <= WHOLE)
         self._by_lines = self._by_lines or source.by_lines
         if source.warning:
-            self._warnings.append(f"{file.name}: {source.warning}" if several else source.warning)
+            self.warnings.append(f"{file.name}: {source.warning}" if several else source.warning)
         where = replace(origins.of(file.name, several), log=file.part_of)
         if several:
             self.reader.environment.files[number] = where
@@ -168,8 +171,8 @@ class _FilesReader:
             self.reader.add_progress(more)
         self.stats = Stats(self.stats.bytes + windows.size, self.stats.lines + windows.lines)
         self._end_of_last = above.down(windows.lines)
-        self._skipped += windows.skipped
-        self._long += windows.long
+        self.skipped += windows.skipped
+        self.long += windows.long
 
     def _sample(self, pieces: Iterable[tuple[int, bytes]], above: Position) -> list[tuple[int, bytes]]:
         """-> of pieces that went by unkept, each with the number of its last line, the last lines of those that show
@@ -197,7 +200,8 @@ class _FilesReader:
         self._last_log = file.part_of
         return self._end_of_last if goes_on else Position(number, 0)
 
-    def _feed(self, lines: list[Line], words: frozenset[str]) -> None:
+    def feed(self, lines: list[Line], words: frozenset[str]) -> None:
+        """Gives lines of one file to the reader of the run; where another launch begins, to a new one."""
         start = 0
         for at in self.reader.environment.begins_at(lines, words) if lines and lines[0].file is None else ():
             self.reader.feed(lines[start:at])

@@ -74,7 +74,7 @@ class Raised:
     @property
     def text(self) -> str:
         """`Type: message`, as Python prints it."""
-        return ": ".join(part for part in (self.type, self.message) if part)
+        return f"{self.type}: {self.message}" if self.type and self.message else self.type or self.message
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,8 +171,8 @@ class TorchElastic(Extractor):
 
     def _last(self, line: Line) -> int:
         """-> the attempt of which a report's line speaks."""
-        last = self.last_at(line)
-        return max(self.attempt - 1, 0) if last is None else last
+        ended = self._ended_before(line)
+        return max(self.attempt - 1, 0) if ended is None else ended - 1
 
     def _end(self, stream: str, report: _Report) -> None:
         self._item(report)
