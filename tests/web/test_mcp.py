@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 from mcp.client.session import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.server.mcpserver.tools import Tool
 
 from tests.web.logs import OOM
 from torchtriage.domain.access import Scope
@@ -122,3 +124,14 @@ def test_over_standard_input_a_person_s_own_files_are_read(tmp_path: Path, packe
     with ThreadPoolExecutor(1) as thread:
         verdict = json.loads(thread.submit(anyio.run, talk).result())
     assert verdict["root_cause"]["entry"] == "cuda.oom"
+
+
+def test_tools_are_described_once_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ExitStack() as open_apps:
+        applications = [create_app(Settings(data_dir=tmp_path / name, workers=0)) for name in "ab"]
+        first = open_apps.enter_context(TestClient(applications[0]))
+        monkeypatch.setattr(Tool, "from_function", None)
+        second = open_apps.enter_context(TestClient(applications[1]))
+        keep(first, "1")
+        assert [found["job"]["job_id"] for found in [told(first, "list_incidents")]] == ["1"]
+        assert ask(second, "list_incidents")["content"] == []
