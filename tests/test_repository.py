@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 import torchtriage
+from scripts.mutants import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "app" / "torchtriage").rglob("*.py"))
@@ -24,6 +25,12 @@ def test_what_takes_longest_begins_first(request: pytest.FixtureRequest) -> None
     assert together
     assert "--no-loadscope-reorder" in together[0]
     assert all("$(TOGETHER)" in target for target in targets)  # else modules with the most tests begin
+
+
+def test_every_mutant_changes_one_line_that_is_there() -> None:
+    files = {mutant: (ROOT / "app" / "torchtriage" / mutant.file).read_text() for mutant in MUTANTS}
+    assert [mutant for mutant, code in files.items() if code.count(mutant.old) != 1 or mutant.new == mutant.old] == []
+    assert [name for mutant in MUTANTS for name in mutant.tests.split() if not (ROOT / "tests" / name).exists()] == []
 
 
 def test_code_that_catches_every_exception_says_why() -> None:

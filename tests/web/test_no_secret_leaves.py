@@ -225,6 +225,8 @@ def told_of_everything(client: TestClient, folder: Path, asked: list[Asked]) -> 
 
 
 WAYS = [*LOGS, *(f"job: {name}" for name in (*JOB, "url", "a label", "a label's name"))]
+# What is kept is asked of all. What is answered comes from there, so of most it is asked in the slow suite.
+SAMPLED = [way if number % 4 == 0 else pytest.param(way, marks=pytest.mark.slow) for number, way in enumerate(WAYS)]
 
 
 def meanings(data: bytes) -> Iterator[bytes]:
@@ -273,7 +275,7 @@ def test_no_secret_is_on_disk(place: Place) -> None:
         assert [way for way, secret in place.secrets.items() if secret.encode() in content] == [], path
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", SAMPLED)
 def test_no_secret_is_answered(place: Place, way: str) -> None:
     answers = place.answers[way]
     assert "widgets.WidgetError" in answers
@@ -323,7 +325,7 @@ def test_no_secret_is_listed(place: Place, address: str) -> None:
         assert not any(secret.encode() in meaning for meaning in told)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", SAMPLED)
 def test_no_secret_reaches_an_agent(place: Place, way: str) -> None:
     for tool in ("read_incident", "read_brief", "read_log", "similar_incidents"):
         question = {"name": tool, "arguments": {"incident": place.incidents[way]}}
