@@ -2,6 +2,7 @@ from tests.built_in import built_in_knowledge
 from torchtriage.causality.findings import MOST, Findings
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line, Position
+from torchtriage.knowledge.cache import cache_folder
 from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.patterns import Patterns
 
@@ -11,7 +12,7 @@ def at(number: int, text: str, rank: int | None = None) -> Event:
 
 
 def test_equal_events_of_many_ranks_are_one_finding_and_too_many_lose_the_middle() -> None:
-    findings = Findings(Matcher(Patterns(built_in_knowledge())))
+    findings = Findings(Matcher(Patterns(built_in_knowledge(), cache_folder())))
     findings.add(at(rank, f"worker {rank} of 8 died", rank) for rank in range(8))
     (only,) = findings.found()
     assert (only.count, only.ranks, only.last) == (8, frozenset(range(8)), Position(1, 7))

@@ -9,13 +9,14 @@ from torchtriage.causality.lines_above import ABOVE, LONGEST, LinesAbove
 from torchtriage.causality.read_runs import read_runs
 from torchtriage.causality.root_cause import choose, with_attempts
 from torchtriage.domain.line import Line, Position
+from torchtriage.knowledge.cache import cache_folder
 from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.patterns import Patterns
 from torchtriage.reading.sources import from_bytes
 
 
 def printed(log: str) -> list[str]:
-    patterns = Patterns(built_in_knowledge())
+    patterns = Patterns(built_in_knowledge(), cache_folder())
     matcher = Matcher(patterns)
     *_, last = completed(read_runs(from_bytes(log.encode()), patterns, matcher))
     reading = with_attempts(last.matched())

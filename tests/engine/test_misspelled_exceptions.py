@@ -1,13 +1,14 @@
 import pytest
 
 from torchtriage.engine import Engine
+from torchtriage.knowledge.cache import cache_folder
 from torchtriage.matching.misspelled_exceptions import ExceptionNames
 from torchtriage.matching.patterns import Patterns
 
 
 @pytest.fixture(scope="module")
 def spelling(engine: Engine) -> ExceptionNames:
-    return ExceptionNames(Patterns(engine.knowledge))
+    return ExceptionNames(Patterns(engine.knowledge, cache_folder()))
 
 
 def test_slips_of_letters_are_told(spelling: ExceptionNames) -> None:

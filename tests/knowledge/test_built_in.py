@@ -14,11 +14,12 @@ def report() -> Report:
     return check(built_in_knowledge())
 
 
-def test_every_entry_wins_its_first_example() -> None:
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_entry_wins_its_first_example(step: int) -> None:
     """All examples are read in the slow suite, and by `make check`."""
     engine = built_in_engine()
     won, lost = set(), {}
-    for entry in built_in_knowledge().entries.values():
+    for entry in list(built_in_knowledge().entries.values())[::step]:
         for example in [*entry.match_examples, *(case.example for case in entry.cases if case.example)][:1]:
             root = engine.triage(from_bytes(example.encode())).root_cause
             if root is not None and root.entry == entry.id:
@@ -26,7 +27,7 @@ def test_every_entry_wins_its_first_example() -> None:
             else:
                 lost[entry.id] = root and root.entry
     assert lost == {}
-    assert len(won) > 200
+    assert len(won) > 200 // step
 
 
 @pytest.mark.slow
