@@ -36,7 +36,7 @@ class Bench:
         self.environment = {
             "PATH": os.environ["PATH"], "HOME": str(folder), "TORCHTRIAGE_URL": url, "TORCHTRIAGE_SPOOL": str(self.spool),
             "TORCHTRIAGE_SCRATCH": str(self.scratch), "TORCHTRIAGE_WAIT": "30", "TORCHTRIAGE_TIMEOUT": "60",
-            "TORCHTRIAGE_USER": self.user,
+            "TORCHTRIAGE_USER": self.user, "TORCHTRIAGE_GATHER": "no",
         }  # fmt: skip
 
     def command(self, *arguments: str) -> list[str]:

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -30,6 +31,7 @@ print("step 3 loss 2.3\\ntraining finished", flush=True)
 sys.exit(int(said or 0))
 """
 RANK = {"RANK": "3"}
+HOST = socket.gethostname().split(".")[0]
 
 
 def watched(bench: Bench, *options: str, environment: dict[str, str] | None = None, **more: Any) -> Any:
@@ -156,7 +158,7 @@ def test_what_programs_tell_is_sent(bench: Bench, tmp_path: Path) -> None:
         assert process.stdout.readline() == b"step 1 loss 2.5\n"  # what is older than the run is not of it
         dump.write_text('{"version": "2.4", "entries": [], "pg_config": {}, "pg_status": {}}')
         until(process, "more:")
-        assert bench.log("nvidia-smi-q.txt") == "Driver Version : 550.54\n"
+        assert bench.log(f"nvidia-smi-q.{HOST}.txt") == "Driver Version : 550.54\n"
         assert bench.log("stacks/rank_3.txt").startswith("Process ")
         assert '"pg_config"' in bench.log("dumps/nccl_trace_rank_3")
         process.communicate(b"0\n")

@@ -80,6 +80,7 @@ class Settings(NamedTuple):
     tee: bool
     facts: Facts
     labels: list[str]
+    gather: bool = True  # what the host knows of a command that failed
 
 
 def settings_of(options: argparse.Namespace, timeout: float) -> Settings:
@@ -112,6 +113,7 @@ def settings_of(options: argparse.Namespace, timeout: float) -> Settings:
         given("tee", "yes").lower() not in ("no", "0", "off", "false"),
         facts,
         [label.strip() for label in labels if ":" in label],
+        given("gather", "yes").lower() not in ("no", "0", "off", "false"),
     )
 
 
@@ -888,9 +890,11 @@ def _own_trees(command: Sequence[str]) -> list[str]:
     return [os.path.abspath(path) for path in found if path]
 
 
-def captured(folder: str, evidence: list[Member] | None = None) -> tuple[list[tuple[str, str]], list[Member]]:
-    """-> the parameters and the members of what a run left in its folder; of one that goes on, with this `evidence`.
-    Raises OSError, ValueError."""
+def captured(
+    folder: str, evidence: list[Member] | None = None, beside: Iterable[Member] = ()
+) -> tuple[list[tuple[str, str]], list[Member]]:
+    """-> the parameters and the members of what a run left in its folder; of one that goes on, with this `evidence`; of
+    one that failed, with what its host knows `beside`. Raises OSError, ValueError."""
     with open(os.path.join(folder, "job.json")) as file:
         known = json.load(file)
     members = []
@@ -911,6 +915,7 @@ def captured(folder: str, evidence: list[Member] | None = None) -> tuple[list[tu
         said = [piece for member in members if member.name == name for piece in member.pieces]
         members = [Member(name, [*said, line]), *(member for member in members if member.name != name)]
     members += evidence if evidence is not None else files_in(os.path.join(folder, "evidence"))
+    members += beside
     prefix = known["host"] + "/" if known["host"] else ""
     query = [(str(name), str(text)) for name, text in known["query"]]
     return query, [Member(prefix + member.name, member.pieces) for member in members]
@@ -1479,6 +1484,8 @@ def tree_of(pid: int) -> list[int]:
 
 _GATHERING = 30.0  # seconds that it may take in all
 _ONE_ANSWER = 10.0  # seconds for each program that is asked
+_AT_THE_END = 6.0  # seconds that it may take in all when the command has failed, of those for the report
+_KERNEL_TAIL = 256 << 10  # bytes of the kernel's newest lines
 _MOST_STACKS, _MOST_EVIDENCE = 256, 64 * MB
 OWN_FILE = "torchtriage-watch.log"
 _STACKS = "TORCHTRIAGE_STACKS"
@@ -1553,8 +1560,48 @@ def gather(pid: int, stacks: str, since: float) -> Gathered:
     _ask_for_dumps(found)
     _gather_stacks(found, pid, stacks, deadline)
     _gather_gpus(found, deadline)
+    _gather_kernel(found, deadline)
     _gather_dumps(found, since)
     return found
+
+
+def gather_at_end(have: str, since: float, seconds: float = _AT_THE_END) -> Gathered:
+    """Gathers what the host knows of a command that has failed: the kernel's newest lines, the state of GPUs, dumps
+    newer than `since`. What the folder `have` holds already, of a hang before, is left out."""
+    deadline = time.monotonic() + seconds
+    found = Gathered([], [])
+    _gather_kernel(found, deadline)
+    _gather_gpus(found, deadline)
+    _gather_dumps(found, since)
+    return found._replace(files=[file for file in found.files if not os.path.exists(os.path.join(have, file.name))])
+
+
+def _of_this_host(name: str) -> str:
+    """-> the name of a file that a program of this host filled: `dmesg.gpu-021.txt`."""
+    return "{}.{}.txt".format(name, socket.gethostname().split(".")[0])
+
+
+def _gather_kernel(found: Gathered, deadline: float) -> None:
+    """Takes the end of the kernel's log. Where this user may not read it, nothing is said: that is usual."""
+    for command in (
+        ["dmesg", "--time-format", "iso"],
+        ["dmesg", "-T"],
+        ["journalctl", "-k", "-n", "2000", "-o", "short-iso"],
+    ):
+        tool = shutil.which(command[0])
+        left = deadline - time.monotonic()
+        if tool is None or left <= 0:
+            continue
+        told, problem = _output([tool, *command[1:]], min(_ONE_ANSWER, left))
+        if problem:
+            found.missing.append(f"{command[0]}: {problem}")
+            return
+        told = told[-_KERNEL_TAIL:]
+        if len(told) == _KERNEL_TAIL:
+            told = told[told.find(b"\n") + 1 :]
+        if told.strip():
+            found.files.append(Member(_of_this_host("dmesg"), [told]))
+            return
 
 
 def _gather_stacks(found: Gathered, pid: int, folder: str, deadline: float) -> None:
@@ -1642,7 +1689,7 @@ def _gather_gpus(found: Gathered, deadline: float) -> None:
         return
     told, problem = _output([tool, "-q"], min(_ONE_ANSWER, max(0.1, deadline - time.monotonic())))
     if told:
-        found.files.append(Member("nvidia-smi-q.txt", [told[: 4 * MB]]))
+        found.files.append(Member(_of_this_host("nvidia-smi-q"), [told[: 4 * MB]]))
     if problem:
         found.missing.append(f"nvidia-smi: {problem}")
 
@@ -2089,7 +2136,7 @@ def _report_run(
     def work() -> None:
         try:
             capture.write(query=query, ended=ended, killed=status < 0)
-            path = keep(settings, *captured(capture.folder))
+            path = keep(settings, *captured(capture.folder, beside=_of_the_host(settings, capture, status)))
         except (OSError, ValueError) as error:
             return say(f"the failure can't be reported: {error}")
         capture.remove()
@@ -2110,6 +2157,20 @@ def _report_run(
     if answers and status != 0:
         show(told(answers[0]), sys.stderr)
     return answers[0] if answers else None
+
+
+def _of_the_host(settings: Settings, capture: Capture, status: int) -> list[Member]:
+    """-> what this host knows of a command that failed here; says in a line each what it should have."""
+    if status == 0 or capture.many_hosts or not settings.gather:
+        return []
+    found = gather_at_end(
+        os.path.join(capture.folder, "evidence"),
+        float(capture.told.get("since", time.time())),
+        min(_AT_THE_END, settings.timeout / 3),
+    )
+    for missing in found.missing:
+        say("not gathered: " + missing)
+    return found.files
 
 
 def leave(status: int) -> None:

@@ -1,0 +1,112 @@
+"""What the client adds to the report of a command that failed: what the host knows of it, within limits."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.client.running import OUT_OF_MEMORY, Bench
+from tests.client.test_watch import program
+from tests.full_disk import fill, tmpfs
+from torchtriage.client import torchtriage_client as client
+
+GATHER = {"TORCHTRIAGE_GATHER": "yes"}
+HOST = socket.gethostname().split(".")[0]
+XID = "2026-05-01T09:05:01,440118+00:00 NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python, GPU has fallen off the bus."
+FAILS = "import sys; print('step 1 loss 2.5', flush=True); sys.exit(1)"
+QUIET = "exit 1"  # of a program that may not
+
+
+def programs(bench: Bench, **texts: str) -> dict[str, str]:
+    """-> an environment in which the host's programs are these; dmesg and journalctl may not, where nothing is said."""
+    environment = dict(GATHER)
+    for name, text in ({"dmesg": QUIET, "journalctl": QUIET} | texts).items():
+        environment |= program(bench.folder / "bin", name.replace("_", "-"), text)
+    return environment
+
+
+def names_in(bundle: Path) -> list[str]:
+    """-> the names of the files that a report in the spool holds."""
+    with bundle.open("rb") as file:
+        file.readline()  # its parameters
+        with tarfile.open(fileobj=file, mode="r:gz") as tar:
+            return tar.getnames()
+
+
+def test_what_the_host_knows_goes_with_the_report(bench: Bench) -> None:
+    environment = programs(bench, dmesg=f"echo '{XID}'", nvidia_smi="echo '==============NVSMI LOG=============='")
+    assert bench.script(FAILS, environment=environment)[0] == 1
+    assert XID in bench.log(f"dmesg.{HOST}.txt")
+    assert "NVSMI LOG" in bench.log(f"nvidia-smi-q.{HOST}.txt")
+    taken = {source["taken_for"] for source in bench.triaged()["verdict"]["run"]["sources"]}
+    assert {"log", "kernel log", "nvidia-smi"} <= taken
+
+
+def test_only_the_newest_lines_of_the_kernel_are_sent(bench: Bench) -> None:
+    lines = f"i=0; while [ $i -lt 9000 ]; do echo '{XID}' $i; i=$((i+1)); done"
+    bench.script(FAILS, environment=programs(bench, dmesg=lines))
+    sent = bench.log(f"dmesg.{HOST}.txt").splitlines()
+    assert sent[0].startswith("2026-05-01T")
+    file = next(each for each in bench.incidents()[0]["log"]["files"] if f"dmesg.{HOST}" in each["name"])
+    assert 200 << 10 < file["bytes"] <= 256 << 10
+
+
+def test_a_kernel_log_that_may_not_be_read_costs_nothing(alone: Bench) -> None:
+    status, _, errors = alone.script(FAILS, environment=programs(alone))
+    assert (status, "not gathered" in errors, len(alone.bundles())) == (1, False, 1)
+
+
+def test_nothing_is_gathered_of_a_command_that_ends_well_or_where_it_is_not_wanted(bench: Bench) -> None:
+    asked = bench.folder / "asked"
+    environment = programs(bench, dmesg=f"touch {asked}", nvidia_smi=f"touch {asked}")
+    assert bench.script("print('step 1 loss 2.5')", environment=environment)[0] == 0
+    assert bench.script(FAILS, environment=environment | {"TORCHTRIAGE_GATHER": "no"})[0] == 1
+    assert not asked.exists()
+
+
+@pytest.mark.parametrize("name", ["nvidia_smi", "dmesg"])
+def test_a_program_that_hangs_is_given_up_and_told(alone: Bench, name: str) -> None:
+    environment = programs(alone, **{name: "trap '' TERM; sleep 600"}) | {"TORCHTRIAGE_TIMEOUT": "9"}
+    status, _, errors = alone.script(OUT_OF_MEMORY, environment=environment)
+    assert (status, len(alone.bundles())) == (1, 1)
+    assert f"not gathered: {name.replace('_', '-')}: no answer within 3 s" in errors
+
+
+def test_no_disk_and_no_network_leave_the_status(alone: Bench) -> None:
+    with tmpfs(alone.folder / "full", 4) as full:
+        places = {"TORCHTRIAGE_SPOOL": str(full / "spool"), "TORCHTRIAGE_SCRATCH": str(full / "scratch")}
+        environment = programs(alone, dmesg=f"echo '{XID}'") | places
+        with alone.start("run", "--", sys.executable, "-c", "print(1, flush=True); input(); exit(3)",
+                         environment=environment) as process:  # fmt: skip
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"1\n"
+            fill(full)
+            process.communicate(b"\n", timeout=120)
+            assert process.returncode == 3
+
+
+def test_dumps_that_a_failure_left_are_taken_and_older_ones_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("TORCH_NCCL_DEBUG_INFO_TEMP_FILE", str(tmp_path / "trace_rank_"))
+    (tmp_path / "trace_rank_0").write_text("{}")
+    found = client.gather_at_end(str(tmp_path / "evidence"), time.time() - 60)
+    assert [member.name for member in found.files] == ["dumps/trace_rank_0"]
+    assert not client.gather_at_end(str(tmp_path / "evidence"), time.time() + 60).files
+
+
+def test_what_a_hang_has_shown_is_not_gathered_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path, "nvidia-smi", "echo 1")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    monkeypatch.setattr(client, "_gather_kernel", lambda *_: None)
+    name = f"nvidia-smi-q.{HOST}.txt"
+    assert [member.name for member in client.gather_at_end(str(tmp_path / "evidence"), time.time()).files] == [name]
+    (tmp_path / "evidence").mkdir()
+    (tmp_path / "evidence" / name).write_text("then")
+    assert not client.gather_at_end(str(tmp_path / "evidence"), time.time()).files
