@@ -26,6 +26,7 @@ from torchtriage.causality.ending import JOB_STATE, JOB_STATUS, Ending, ending
 from torchtriage.causality.fallbacks import completed
 from torchtriage.causality.fingerprint import fingerprint, signature
 from torchtriage.causality.read_runs import read_runs
+from torchtriage.causality.reports_beside import with_reports
 from torchtriage.causality.root_cause import Choice, choose, with_attempts
 from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.entry import KnowledgeBase, Language
@@ -95,7 +96,7 @@ class Engine:
         steps.did("fallbacks", *_sizes((*earlier, last)))
         reading = with_attempts(last.matched())
         steps.did("matches", *_entries(reading))
-        choice = choose(reading)
+        choice = with_reports(choose(reading), reading)
         steps.did("cause", *_cause(choice))
         found = self._found(run, reading, choice, lang, known, redact if redacting else str, read.stats.bytes)
         # Last, as lines are decoded on the way: what is in a file in base64 is plain here.

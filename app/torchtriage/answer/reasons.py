@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from torchtriage.causality.all_rules import RULE_LISTS
+from torchtriage.causality.cascade import explains
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.missing_ranks import awaited
 from torchtriage.causality.rank_attribution import RankRule
@@ -75,6 +76,18 @@ _SAID: dict[str, tuple[str, str]] = {
         "the flight recorder points at {noun} {ranks} instead: the others waited for them",
         "flight recorder 指向的却是 rank {ranks}：其他 rank 在等待它们",
     ),
+    "reported": (
+        "{file} (taken for: {form}) says so; by the log alone it would be {entry} (line {line}), which follows from it",
+        "{file}（识别为：{form}）说明了这一点；只看日志会得出 {entry}（第 {line} 行），那是它的后果",
+    ),
+    "report_agrees": (
+        "{file} (taken for: {form}) agrees: line {line} shows {entry}",
+        "{file}（识别为：{form}）与此一致：第 {line} 行出现 {entry}",
+    ),
+    "report_differs": (
+        "{file} (taken for: {form}) shows {entry} in line {line}, which does not explain this failure",
+        "{file}（识别为：{form}）第 {line} 行出现 {entry}，但它解释不了这个失败",
+    ),
     "survived": (
         "the run continued after other alarming messages ({count}), so they were excluded",
         "另有 {count} 条信息被排除，因为之后训练仍在继续",
@@ -116,6 +129,7 @@ def because_of(choice: Choice, reading: Reading, root: RootCause, rank_rule: Ran
     told = [
         *_shown(choice, root),
         *_of_dumps(choice, reading, root),
+        *_of_reports(choice, reading),
         *_placed(choice, reading, root),
         *_missing(reading),
     ]
@@ -211,6 +225,28 @@ def _of_dumps(choice: Choice, reading: Reading, root: RootCause) -> Iterator[Rea
     elif root.rank is not None or choice.root.ranks:
         own = choice.root.ranks | ({root.rank} if root.rank is not None else set())
         yield Reason("dumps_agree" if own & set(hang.suspects) else "dumps_differ", ranks)
+
+
+def _of_reports(choice: Choice, reading: Reading) -> Iterator[Reason]:
+    """Yields what tools report beside the log: in place of the log's own cause, for it or against it."""
+    root, own = choice.root, choice.instead_of
+    assert root is not None
+    if own is not None and own.entry is not None and own.entry != root.entry:
+        yield Reason("reported", _of_report(root, reading) | {"entry": own.entry, "line": own.event.line.number})
+    told = {root.entry}
+    for report in choice.reported:
+        if report.entry in told or (report.match is not None and report.match.weak):
+            continue
+        told.add(report.entry)
+        yield Reason("report_agrees" if explains(root, report) else "report_differs", _of_report(report, reading))
+    same = next((report for report in choice.reported if report.entry == root.entry), None)
+    if same is not None and root not in reading.beside:
+        yield Reason("report_agrees", _of_report(same, reading))
+
+
+def _of_report(report: Finding, reading: Reading) -> dict[str, Scalar]:
+    line, form = report.event.line, reading.forms.get(report.position.file)
+    return {"file": line.file or "", "form": str(form or ""), "line": line.number, "entry": report.entry or ""}
 
 
 def _missing(reading: Reading) -> Iterator[Reason]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from torchtriage.causality import cascade, ending, fallbacks, rank_attribution, root_cause, survived
+from torchtriage.causality import cascade, ending, fallbacks, rank_attribution, reports_beside, root_cause, survived
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ RULE_LISTS = (
     RuleList("What came before the strongest failure", root_cause, "CAME_FIRST"),
     RuleList("What was printed after the strongest failure but happened before it", root_cause, "PRINTED_LATER"),
     RuleList("What the rank that others waited for printed", root_cause, "OF_MISSING_RANK"),
+    RuleList("What of a report beside the log is not this failure's", reports_beside, "REPORTS_ASIDE"),
+    RuleList("When a report beside the log comes before the log", reports_beside, "REPORTS_FIRST"),
     RuleList("Which rank it was, if ranks timed out waiting", rank_attribution, "WAITED"),
     RuleList("Which rank it was, if the failure names none", rank_attribution, "RANKS"),
 )

@@ -278,7 +278,7 @@ def causes(findings: Iterable[Finding]) -> dict[int, list[Finding]]:
 def explained_by(effect: Finding, known: dict[int, list[Finding]]) -> Finding | None:
     """-> the finding of the same attempt whose entry says that this one follows from it; of two that explain one
     another the earlier explains the later. `known` comes from `causes`."""
-    return next((cause for cause in known.get(effect.attempt, ()) if _explains(cause, effect)), None)
+    return next((cause for cause in known.get(effect.attempt, ()) if explains(cause, effect)), None)
 
 
 def unexplained(findings: list[Finding]) -> list[Finding]:
@@ -287,7 +287,8 @@ def unexplained(findings: list[Finding]) -> list[Finding]:
     return [finding for finding in findings if explained_by(finding, known) is None]
 
 
-def _explains(first: Finding, second: Finding) -> bool:
+def explains(first: Finding, second: Finding) -> bool:
+    """-> whether the entry of one finding says that the other follows from it, and their order allows it."""
     cause, effect = first.match, second.match
     if cause is None or effect is None or cause.entry.id == effect.entry.id:
         return False

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from torchtriage.causality.cascade import Grade, causes, explained_by, grade
 from torchtriage.causality.findings import Finding
+from torchtriage.causality.reports_beside import is_state
 from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import (
     AGREEING_RANKS,
@@ -33,7 +34,7 @@ def score(finding: Finding, live: Iterable[Finding], reading: Reading) -> float:
     What its sign is worth by itself is the most. Words that any program may print count less where a library raised
     them: no sign knows what that library means by them. So do words that are only near to a known message, those of a
     framework of which the failure shows nothing, those that a person quotes, and those beside another failure that may
-    as well be the cause.
+    as well be the cause. So does the state of a device that a tool reports without saying since when.
     """
     match, live = finding.match, tuple(live)
     if match is None:
@@ -42,6 +43,8 @@ def score(finding: Finding, live: Iterable[Finding], reading: Reading) -> float:
         return min(match.score, AT_MOST_POSSIBLE)
     if match.score < CERTAIN:
         return match.score
+    if is_state(finding, reading):
+        return min(match.score, AT_MOST_LIKELY)
     if _is_told(finding, reading) or not _shows_area(match, finding, live, reading) or _is_rivalled(finding, live):
         return min(match.score, AT_MOST_LIKELY)
     return match.score

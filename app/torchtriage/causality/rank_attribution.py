@@ -67,6 +67,8 @@ def place_of(finding: Finding, choice: Choice, reading: Reading, captured: str |
     """-> rank, local rank, host of a finding, None each where the log does not tell; and the rule that gave the rank,
     where the finding does not name it itself."""
     case = Case(finding, choice, reading)
+    if finding in reading.beside:
+        return _place_of_report(finding, choice, reading, captured)
     if finding.event.source is EventSource.EVIDENCE:
         rank = finding.event.rank
         host = finding.event.host or (reading.environment.host_of.get(rank) if rank is not None else None)
@@ -93,6 +95,18 @@ def place_of(finding: Finding, choice: Choice, reading: Reading, captured: str |
         host = host or reading.environment.host_of.get(rank)
     host = _warned_on(finding, choice) if host in (None, "localhost") else host
     return (rank, local, _only_host(reading) if host in (None, "localhost") else host), rule
+
+
+def _place_of_report(
+    finding: Finding, choice: Choice, reading: Reading, captured: str | None
+) -> tuple[Place, RankRule | None]:
+    """-> the host of what a tool reports, which knows no ranks; where the log's own failure is of the same cause, also
+    the place of that."""
+    own, host = choice.instead_of, finding.event.host
+    if own is not None and own.entry == finding.entry:
+        (rank, local, place), rule = place_of(own, choice, reading, captured)
+        return (rank, local, host or place), rule
+    return (None, None, host or _only_host(reading)), None
 
 
 def _by_rules(rules: Sequence[RankRule], case: Case) -> tuple[int | None, RankRule | None]:

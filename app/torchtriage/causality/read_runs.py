@@ -1,14 +1,16 @@
-"""Reads the files of a run as a stream: read, scan, windows, lines, events; out comes a `Reading` for each launch."""
+"""Reads the files of a run as a stream: read, scan, windows, lines, events; out comes a `Reading` for each launch. What
+tools report beside the logs is read apart, so that no step, time or rank of theirs is taken for the run's."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 from torchtriage.causality.event_extraction import RunReader
 from torchtriage.causality.file_order import Clock
+from torchtriage.causality.findings import Finding
 from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.evidence import Evidence
 from torchtriage.domain.line import START, Line, Position
@@ -16,10 +18,12 @@ from torchtriage.domain.trace import SAMPLE, Trace
 from torchtriage.domain.verdict import Stats
 from torchtriage.errors import UnreadableLog
 from torchtriage.evidence.collect import CollectedEvidence
+from torchtriage.evidence.reports.readers import READERS, host_in_name, lines_of
 from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.patterns import Patterns
 from torchtriage.reading import process_sections, rank_numbering
 from torchtriage.reading.blocks import blocks
+from torchtriage.reading.file_types import REPORTS, FileForm
 from torchtriage.reading.lines import lines
 from torchtriage.reading.nearby_times import Stamps
 from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
@@ -33,13 +37,16 @@ from torchtriage.reading.whole_files import NotRead
 from torchtriage.reading.windows import WHOLE, Windows
 
 _BATCH = 256  # lines at least that are looked at together
+_BESIDE = 1 << 30  # what tools report has its place in the run below all logs
 # Of which most lines hold none: one scan for all that wait for one.
 _WORDS = (*rank_numbering.WORDS, *rank_numbering.AGENT, *process_sections.MARKS)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRuns:
-    """What the files of a run hold: a reading for each launch in them, the newest last, and what time it was where."""
+    """What the files of a run hold: a reading for each launch in them, the newest last, and what time it was where;
+    what tools report beside the logs, and of which form each of their files is, by its number in positions. Where
+    there are no logs, the reports are the reading."""
 
     readings: tuple[Reading, ...]
     stats: Stats
@@ -47,46 +54,13 @@ class ReadRuns:
     launcher: str | None  # that the names of the files tell
     warnings: tuple[str, ...]
     evidence: Evidence
+    beside: tuple[Finding, ...] = ()
+    forms: Mapping[int, FileForm] = field(default_factory=dict)
 
 
 def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | None = None) -> ReadRuns:
     """-> what was read of all files. Raises UnreadableLog where there is no file, or none can be read."""
-    files = _FilesReader(patterns, matcher, run, trace)
-    origins, clock = FileOrigins(run.names), Clock()
-    sections, ranks, stamps = Sections(), Ranks(), Stamps()
-    warnings, start_words = files.warnings, matcher.launchers.start_words
-    refused: list[UnreadableLog] = []
-    number = unread = 0
-    for number, given in enumerate(run.files(), 1):
-        unread += given.unread is not None
-        file = given
-        try:
-            log = files.log_of(given, number)
-            if log is None:
-                continue
-            file = log
-            for batch in files.batches(file, number, origins):
-                words = words_in(batch, start_words)
-                settled = stamps.settled(ranks.settled(sections.settled(batch, words), words))
-                files.feed(settled, words)
-                clock.feed(settled)
-        except UnreadableLog as error:
-            if not (run.several or file.member):
-                raise
-            refused.append(error)
-            warnings.append(f"left out: {error.message}")
-    if refused and len(refused) == number - unread:
-        raise refused[0]
-    if number == unread:
-        raise UnreadableLog(f"{run.name}: no logs")
-    if files.skipped:
-        warnings.append(f"{files.skipped} near-duplicate lines skipped")
-    if files.long:
-        warnings.append(f"{files.long} lines longer than {LONGEST_TEXT >> 10} KB were read in part")
-    readings = (*files.readings, files.reader.reading())
-    launcher = "torchrun" if origins.of_torchrun else None
-    evidence = files.collected.evidence(files.reader.environment.world_size, matcher.collective_words)
-    return ReadRuns(readings, files.stats, clock, launcher, tuple(warnings), evidence)
+    return _FilesReader(patterns, matcher, run, trace).read()
 
 
 def words_in(lines: Iterable[Line], start_words: tuple[str, ...]) -> frozenset[str]:
@@ -105,27 +79,105 @@ def _scanner(start_words: tuple[str, ...]) -> tuple[tuple[str, ...], Scanner]:
 
 @dataclass(slots=True)
 class _FilesReader:
-    """Reads one file after the other; `reader` has the newest run, `readings` those before it."""
-
     patterns: Patterns
     matcher: Matcher
     run: Run
     trace: Trace | None
     reader: RunReader = field(init=False)
+    reports: RunReader = field(init=False)
+    forms: dict[int, FileForm] = field(default_factory=dict)
     collected: CollectedEvidence = field(default_factory=CollectedEvidence)
     readings: list[Reading] = field(default_factory=list)
     stats: Stats = field(default_factory=Stats)
-    skipped: int = 0
-    long: int = 0
+    _logs: int = 0
+    _sections: Sections = field(default_factory=Sections)
+    _ranks: Ranks = field(default_factory=Ranks)
+    _stamps: Stamps = field(default_factory=Stamps)
+    _clock: Clock = field(default_factory=Clock)
+    _of_reports: Clock = field(default_factory=Clock)
+    _skipped: int = 0
+    _long: int = 0
     _by_lines: bool = False  # whether the lines of a file were set or ordered otherwise
-    warnings: list[str] = field(default_factory=list)
+    _warnings: list[str] = field(default_factory=list)
     _last_log: str | None = None
     _end_of_last: Position = START
 
-    def __post_init__(self) -> None:
-        self.reader = RunReader(self.matcher)
+    def read(self) -> ReadRuns:
+        self.reader, self.reports = RunReader(self.matcher), RunReader(self.matcher)
+        origins = FileOrigins(self.run.names)
+        refused: list[UnreadableLog] = []
+        number = unread = 0
+        for number, given in enumerate(self.run.files(), 1):
+            unread += given.unread is not None
+            file = given
+            try:
+                taken = self._log_of(given, number)
+                if taken is not None:
+                    file = taken
+                    self._read_file(file, number, origins)
+            except UnreadableLog as error:
+                if not (self.run.several or file.member):
+                    raise
+                refused.append(error)
+                self._warnings.append(f"left out: {error.message}")
+        if refused and len(refused) == number - unread:
+            raise refused[0]
+        if number == unread:
+            raise UnreadableLog(f"{self.run.name}: no logs")
+        if self._skipped:
+            self._warnings.append(f"{self._skipped} near-duplicate lines skipped")
+        if self._long:
+            self._warnings.append(f"{self._long} lines longer than {LONGEST_TEXT >> 10} KB were read in part")
+        return self._read("torchrun" if origins.of_torchrun else None)
 
-    def log_of(self, file: LogFile, number: int) -> LogFile | None:
+    def _read(self, launcher: str | None) -> ReadRuns:
+        """-> what was read. Where there is no log, the reports are what speaks of the run."""
+        beside: tuple[Finding, ...] = ()
+        if self.forms and not self._logs:
+            self.reader, self._clock, self.forms = self.reports, self._of_reports, {}
+        elif self.forms:
+            beside = self.reports.reading().findings
+        readings = (*self.readings, self.reader.reading())
+        evidence = self.collected.evidence(self.reader.environment.world_size, self.matcher.collective_words)
+        warnings = tuple(self._warnings)
+        return ReadRuns(readings, self.stats, self._clock, launcher, warnings, evidence, beside, self.forms)
+
+    def _read_file(self, file: LogFile, number: int, origins: FileOrigins) -> None:
+        """Reads a log, or what a tool printed. Raises UnreadableLog."""
+        if file.form in REPORTS:
+            return self._read_report(file, number, origins)
+        self._logs += 1
+        for batch in self._batches(file, number, origins):
+            words = words_in(batch, self.matcher.launchers.start_words)
+            settled = self._ranks.settled(self._sections.settled(batch, words), words)
+            settled = self._stamps.settled(settled)
+            self._feed(settled, words)
+            self._clock.feed(settled)
+
+    def _read_report(self, file: LogFile, number: int, origins: FileOrigins) -> None:
+        """Reads what a tool printed. Raises UnreadableLog."""
+        clock = self._of_reports
+        self.forms[_BESIDE + number] = file.form
+        if file.form not in READERS:
+            stamps = Stamps()
+            for batch in self._batches(file, number, origins, self.reports):
+                dated = stamps.settled(batch)
+                self.reports.feed(dated)
+                clock.feed(dated)
+            return
+        several = self.run.several or file.member
+        above = Position(_BESIDE + number, 0)
+        host = origins.of(file.name, several).host or host_in_name(file.form, file.name)
+        data = b"".join(file.chunks())  # at most MOST_BYTES, else it were a log
+        lines, warning = lines_of(file.form, data, above, file.name if several else None, host)
+        if warning:
+            self._warnings.append(f"{file.name}: {warning}" if several else warning)
+        for start in range(0, len(lines), _BATCH):
+            self.reports.feed(lines[start : start + _BATCH])
+        clock.feed(lines)
+        self.stats = Stats(self.stats.bytes + len(data), self.stats.lines + data.count(b"\n"))
+
+    def _log_of(self, file: LogFile, number: int) -> LogFile | None:
         """-> the file, where it is a log. Raises UnreadableLog."""
         several = self.run.several or file.member
         try:
@@ -134,9 +186,13 @@ class _FilesReader:
             name = f"{self.run.name}/{file.name}" if several else self.run.name
             raise UnreadableLog(f"{name}: {reason}") from reason
 
-    def batches(self, file: LogFile, number: int, origins: FileOrigins) -> Iterator[list[Line]]:
-        """Yields the kept lines of one file, many at once; what goes by unkept is sampled for progress."""
-        above = self._above(file, number)
+    def _batches(
+        self, file: LogFile, number: int, origins: FileOrigins, reader: RunReader | None = None
+    ) -> Iterator[list[Line]]:
+        """Yields the kept lines of one file, many at once; what goes by unkept is sampled for progress. `reader`: whose
+        file it is, where it is no log."""
+        above = self._above(file, number) if reader is None else Position(_BESIDE + number, 0)
+        reader = reader or self.reader
         several = self.run.several or file.member
         name = f"{self.run.name}/{file.name}" if several else self.run.name
         windows = Windows(
@@ -146,10 +202,13 @@ class _FilesReader:
         source = unwrap(blocks(file.chunks(), name), self._by_lines or number <= WHOLE)
         self._by_lines = self._by_lines or source.by_lines
         if source.warning:
-            self.warnings.append(f"{file.name}: {source.warning}" if several else source.warning)
+            self._warnings.append(f"{file.name}: {source.warning}" if several else source.warning)
         where = replace(origins.of(file.name, several), log=file.part_of)
+        if file.form in REPORTS:  # of no rank, whatever number stands in its name
+            host = where.host or host_in_name(file.form, file.name)
+            where = replace(where, host=host, rank=None, local_rank=None, node=None)
         if several:
-            self.reader.environment.files[number] = where
+            reader.environment.files[above.file] = where
         sampled = 0
         progressed: list[tuple[int, bytes]] = []  # lines that went by unkept, each with its number
         batch: list[Line] = []
@@ -157,7 +216,7 @@ class _FilesReader:
             for more in self._lines(source, windows, where, above):
                 if len(batch) >= _BATCH or len(windows.sampled) > sampled:
                     yield batch
-                    progressed += self._sample(windows.sampled[sampled:], above)
+                    progressed += self._sample(windows.sampled[sampled:], above, reader)
                     batch, sampled = [], len(windows.sampled)
                 batch += more
         except UnreadableLog:
@@ -166,18 +225,20 @@ class _FilesReader:
         yield batch
         for place, piece in windows.passing:
             for more in lines([(place, piece)], where, above, source.numbers, not source.rewritten):
-                self.reader.read_facts(more)
+                reader.read_facts(more)
         for more in lines(progressed, where, above, source.numbers, not source.rewritten) if progressed else ():
-            self.reader.add_progress(more)
+            reader.add_progress(more)
         self.stats = Stats(self.stats.bytes + windows.size, self.stats.lines + windows.lines)
         self._end_of_last = above.down(windows.lines)
-        self.skipped += windows.skipped
-        self.long += windows.long
+        self._skipped += windows.skipped
+        self._long += windows.long
 
-    def _sample(self, pieces: Iterable[tuple[int, bytes]], above: Position) -> list[tuple[int, bytes]]:
+    def _sample(
+        self, pieces: Iterable[tuple[int, bytes]], above: Position, reader: RunReader
+    ) -> list[tuple[int, bytes]]:
         """-> of pieces that went by unkept, each with the number of its last line, the last lines of those that show
         progress."""
-        environment, decode = self.reader.environment, partial(str, encoding="utf-8", errors="replace")
+        environment, decode = reader.environment, partial(str, encoding="utf-8", errors="replace")
         shown = [(at, piece) for at, piece in pieces if environment.sample(above.down(at), decode(piece))]
         return [(at, piece[piece.rfind(b"\n", 0, -1) + 1 :]) for at, piece in shown]
 
@@ -200,8 +261,7 @@ class _FilesReader:
         self._last_log = file.part_of
         return self._end_of_last if goes_on else Position(number, 0)
 
-    def feed(self, lines: list[Line], words: frozenset[str]) -> None:
-        """Gives lines of one file to the reader of the run; where another launch begins, to a new one."""
+    def _feed(self, lines: list[Line], words: frozenset[str]) -> None:
         start = 0
         for at in self.reader.environment.begins_at(lines, words) if lines and lines[0].file is None else ():
             self.reader.feed(lines[start:at])

@@ -44,6 +44,8 @@ class Choice:
     roots: dict[int, Finding] = field(default_factory=dict)  # of each attempt
     gave_way: tuple[str, ...] = ()  # entries that a worker's own earlier exception came before
     rules: tuple[AnyRule, ...] = ()  # that decided, in the order in which they are asked
+    reported: tuple[Finding, ...] = ()  # what reports beside the log say of this run's time and hosts, beside the root
+    instead_of: Finding | None = None  # what would be the root by the log alone, where a report is
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from torchtriage.causality.findings import Finding, Findings, that_failed, with_matches
@@ -14,13 +14,15 @@ from torchtriage.facts import Environment
 from torchtriage.facts.log_classifier import is_of_training
 from torchtriage.matching.matcher import Matcher
 from torchtriage.parsing.run_extractors import RunExtractors
+from torchtriage.reading.file_types import FileForm
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """One run of a log. `paste` holds all its lines where they are few, `head` the first ones, `file_ends` the last
     ones of each file, each with whether an extractor or an entry has read it. `opening` holds the first ones that no
-    extractor read, `above` those above each failure. `evidence`: what the run's files hold besides logs."""
+    extractor read, `above` those above each failure. `evidence`: what dumps and stacks show. `beside`: what tools
+    report of hosts, GPUs and the job; `forms` are those of their files, by their numbers in positions."""
 
     matcher: Matcher
     findings: tuple[Finding, ...]
@@ -37,6 +39,8 @@ class Reading:
     opening: tuple[Line, ...] = ()
     above: Above = field(default_factory=dict)
     evidence: Evidence = NO_EVIDENCE
+    beside: tuple[Finding, ...] = ()
+    forms: Mapping[int, FileForm] = field(default_factory=dict)
 
     def with_events(self, events: Iterable[Event], instead_of: Line | None = None) -> Reading:
         """-> the reading with further events; what the line `instead_of` said goes."""
@@ -51,7 +55,7 @@ class Reading:
     def matched(self) -> Reading:
         """-> the reading with the entries that its findings show, of those that count in a log of its field."""
         findings = with_matches(self.findings, self.matcher, self.is_of_training, self.environment.foreign > 0)
-        return replace(self, findings=findings)
+        return replace(self, findings=findings, beside=with_matches(self.beside, self.matcher))
 
     def failures(self) -> list[Finding]:
         """-> the findings that say that something failed, with their entries, in the order of the log."""

@@ -27,6 +27,9 @@ PRINTED_LATE = 1000  # lines; ranks write through buffers, so that far below may
 SHORT_PASTE = 40  # lines; a longer text is no paste of a warning alone
 PRINTED_BELOW_WARNING = 2  # lines; a program that prints more below its last warning went on
 
+# What tools report beside the log (reports_beside.py)
+CLOCKS_APART = 120.0  # seconds; `dmesg -T` counts from the boot, so that it can be off by more than a minute
+
 # Which rank it was (missing_ranks.py, rank_attribution.py)
 FEWEST_THAT_LOST_ONE = 3  # ranks that lost the same one, where nothing says how many ranks there are
 OWN_WORDS = 12  # characters of an NCCL warning that are its own, and not part of every other one

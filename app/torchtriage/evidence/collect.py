@@ -1,4 +1,5 @@
-"""Separates evidence from logs: each file in, a log for the engine or nothing out; at the end, what all of it shows."""
+"""Separates evidence from logs: each file in, a log or report for the engine or nothing out; at the end, what dumps and
+stacks show."""
 
 from __future__ import annotations
 
@@ -11,10 +12,11 @@ from torchtriage.domain.evidence import Evidence, Hang, RankDump, RankStack, Sou
 from torchtriage.evidence import flight_recorder, nccl_ras, stacks
 from torchtriage.evidence.collective_words import CollectiveWords
 from torchtriage.evidence.flight_recorder import newest_of_each_rank, read_dump
+from torchtriage.evidence.reports.readers import MOST_BYTES, READERS
 from torchtriage.evidence.stacks import doing, elsewhere, is_stack_alone, read_stack
 from torchtriage.evidence.wait_for import hang_of
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.reading.file_types import HEAD, FileForm, form_of
+from torchtriage.reading.file_types import HEAD, FileForm, form_of, is_report
 from torchtriage.reading.sources import LogFile
 from torchtriage.reading.whole_files import NotRead, whole
 
@@ -35,7 +37,8 @@ class CollectedEvidence:
         self._reports: list[nccl_ras.Report] = []
 
     def log_of(self, file: LogFile, position: int, name: str | None) -> LogFile | None:
-        """-> the file where it is a log, to be read as one; None where it was evidence, which is read here and now.
+        """-> the file where it is a log or the report of a tool, which its form tells, to be read as one; None where it
+        was other evidence, which is read here and now.
         `position` is its number in the run; `name` what the verdict calls it.
 
         Raises NotRead where it is evidence that can't be read, UnreadableLog where its bytes can't.
@@ -57,10 +60,30 @@ class CollectedEvidence:
             return self._log_with_stack(file, every, name, position, rank)
         elif form is FileForm.NCCL_RAS:
             return self._log_with_report(file, every, name, position)
+        elif form in READERS:
+            return self._report_of_tool(file, form, every, name, position)
         else:
             self._list(Source(name, form, rank if form is FileForm.ERROR_FILE else None))
-            return replace(file, chunks=lambda: every)
+            return replace(file, chunks=lambda: every, form=form)
         return None
+
+    def _report_of_tool(
+        self, file: LogFile, form: FileForm, chunks: Iterator[bytes], name: str | None, position: int
+    ) -> LogFile:
+        """-> the file with its form; as a log where a log follows what a tool printed at its start."""
+        head = next(chunks, b"")
+        begin = head
+        while len(begin) < MOST_BYTES and (more := next(chunks, b"")):
+            begin += more
+        every = chain((begin,), chunks)
+        if len(begin) >= MOST_BYTES or not is_report(form, begin):
+            self._list(Source(name, FileForm.LOG))
+            return replace(file, chunks=lambda: every)
+        rank = rank_in_name(file.name) if form is FileForm.NATIVE_STACKS else None
+        if form is FileForm.NATIVE_STACKS:
+            rank = self._stack(begin, name, position, rank)
+        self._list(Source(name, form, rank))
+        return replace(file, chunks=lambda: every, form=form)
 
     def evidence(self, world_size: int | None, words: CollectiveWords) -> Evidence:
         """-> what all show. `world_size`: how many ranks the run has, where its log tells."""

@@ -1,5 +1,5 @@
-"""Stacks of processes, as py-spy (text or JSON) and Python's faulthandler print them: bytes in, where one stood out;
-and of many ranks the few that are elsewhere than in a collective."""
+"""Stacks of processes, as py-spy (text or JSON), Python's faulthandler and gdb print them: bytes in, where one stood
+out; and of many ranks the few that are elsewhere than in a collective."""
 
 from __future__ import annotations
 
@@ -29,6 +29,18 @@ _PY_SPY_FRAME = lazy_regex(r"\s{2,8}(\S.{0,200}?) \((.{1,300}?)(?::(\d{1,9}))?\)
 _FAULT_THREAD = lazy_regex(r"(?:Current thread|Thread) 0x[0-9a-f]{1,16}.{0,60} \(most recent call first\):")
 #   File "/job/train.py", line 30 in <module>
 _FAULT_FRAME = lazy_regex(r'\s{2}File "(.{1,500})", line (\d{1,9}) in (.{1,200})$')
+# Thread 1 (Thread 0x7f794ffa5740 (LWP 1400) "python"): · Thread 1 (LWP 1400):
+_GDB_THREAD = lazy_regex(r"Thread (\d{1,6}) \((?:Thread 0x[0-9a-f]{1,16} \()?LWP \d{1,9}[^\n]{0,80}\):?\s*$")
+# #1  0x00007f78f42ff793 in c10d::Work::wait (this=0x5) at /pytorch/csrc/Work.cpp:12 · … () from /usr/lib/libcuda.so.1
+_GDB_FRAME = lazy_regex(
+    r"#\d{1,4} +(?:0x[0-9a-f]{1,16} in )?(\S.{0,400}?) ?\((.{0,4000})\)"
+    r"(?: (?:at|from) (\S{1,500}?)(?::(\d{1,9}))?)?\s*$"
+)
+# py-bt of gdb's python extension · a frame of the interpreter that names the Python line it runs
+_PY_BT = lazy_regex(r'\s{2}File "(.{1,500})", line (\d{1,9}), in (.{1,200})$')
+_RUNS = lazy_regex(r"Frame 0x[0-9a-f]{1,16}, for file ([^,\n]{1,500}), line (\d{1,9}), in (\w{1,200})")
+_NATIVE = lazy_regex(r"^$|\.(?:so(?:\.[\d.]+)?|c|cc|cpp|cxx|cu|h|hpp|S)$")  # files of frames that are no Python
+_NATIVE_MAIN = "1"  # gdb counts from the newest thread down to the one that the process began with
 # Timeout (0:05:00)! ·   ...; `Extension modules:` stands only below a dump with which a signal ended the process, so a
 # file with that line is read as a log.
 _BESIDE = lazy_regex(r"Timeout \([\d:.]{1,20}\)!$|\s*\.\.\.$|\s*<no Python frame>$")
@@ -46,7 +58,7 @@ def read_stack(data: bytes, file: str | None, position: int, rank: int | None) -
     threads = [thread for thread in _threads(data) if thread.frames]
     if not threads:
         raise NotRead("no stack in it")
-    main = next((one for one in threads if one.name == _MAIN), None)
+    main = next((one for one in threads if one.name in (_MAIN, _NATIVE_MAIN)), None)
     main = main or next((one for one in threads if any(frame.function == _SCRIPT for frame in one.frames)), threads[0])
     line = Line(main.line, main.text, main.text, Position(position, main.line), file, rank)
     return RankStack(rank, file, position, tuple(main.frames[:_MOST_FRAMES]), line)
@@ -59,12 +71,13 @@ def is_stack_alone(data: bytes) -> bool:
 
 
 def _threads(data: bytes) -> Iterator[_Thread]:
-    if data.lstrip()[:1] == b"[":
+    begin = data[:200].lstrip()
+    if begin[:1] == b"[" and begin[1:].lstrip()[:1] in (b"{", b"]"):
         yield from _of_json(data)
         return
     open_: _Thread | None = None
     for number, text in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
-        if head := _PY_SPY_THREAD.match(text) or _FAULT_THREAD.match(text):
+        if head := _GDB_THREAD.match(text) or _PY_SPY_THREAD.match(text) or _FAULT_THREAD.match(text):
             if open_ is not None:
                 yield open_
             open_ = _Thread(head[1] if head.re.groups else None, number, text, [])
@@ -79,8 +92,20 @@ def _threads(data: bytes) -> Iterator[_Thread]:
 def _frame(text: str) -> StackLine | None:
     if found := _FAULT_FRAME.match(text):
         return StackLine(found[1], int(found[2]), found[3])
+    if text[:1] == "#" or text[:6] == "  File":
+        return _native_frame(text)
     found = _PY_SPY_FRAME.match(text)
     return StackLine(found[2], int(found[3] or 0), found[1]) if found else None
+
+
+def _native_frame(text: str) -> StackLine | None:
+    """-> a frame of gdb; of the interpreter's own the Python line that it runs, where the debugger tells it."""
+    if python := _PY_BT.match(text) or _RUNS.search(text):
+        return StackLine(python[1], int(python[2]), python[3])
+    found = _GDB_FRAME.match(text)
+    if found is None:
+        return None
+    return StackLine(found[3] or "", int(found[4] or 0), found[1].strip()[:200])
 
 
 def _of_json(data: bytes) -> Iterator[_Thread]:
@@ -126,7 +151,8 @@ def elsewhere(stacks: Mapping[int, RankStack], dumped: Hang | None, words: Colle
 
 def doing(stack: RankStack) -> str:
     """-> where it stood: the innermost frame, and the user's that called it."""
-    own = next((frame for frame in stack.frames if not is_library(frame.file)), None)
+    python = (frame for frame in stack.frames if not _NATIVE.search(frame.file))
+    own = next((frame for frame in python if not is_library(frame.file)), None)
     inner = stack.frames[0]
     return _shown(inner) if own is None or own is inner else f"{_shown(inner)}, called by {_shown(own)}"
 
@@ -136,4 +162,5 @@ def _name(frame: StackLine) -> str:
 
 
 def _shown(frame: StackLine) -> str:
-    return f"{frame.function} ({frame.file.rpartition('/')[2]}:{frame.line})"[:120]
+    file = frame.file.rpartition("/")[2]
+    return f"{frame.function} ({file}:{frame.line})"[:120] if frame.line else f"{frame.function} ({file})"[:120]

@@ -1,8 +1,10 @@
-"""Recognizes what a file is by its first bytes: a log, or evidence such as a dump or stacks."""
+"""Recognizes what a file is by its first bytes: a log, or evidence such as a dump, stacks or the report of a tool."""
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
+from typing import NamedTuple
 
 from torchtriage.lazy_regex import lazy_regex
 
@@ -17,6 +19,12 @@ _FAULTHANDLER = lazy_regex(
 )
 # NCCL version 2.28.9 compiled with CUDA 12.9 / CUDA runtime version … / (empty) / Job summary / ===========
 _RAS = lazy_regex(rb"(?:NCCL version [^\n]*\n)?(?:CUDA runtime version [^\n]*\n)?\s*Job summary\s*\n=+\s*\n")
+# {"DCGM Diagnostic": {"test_categories": [… · {"body": {…}, "header": ["Health Monitor Report"]}
+_DCGM_JSON = lazy_regex(rb'"DCGM (?:GPU )?Diagnostic"\s*:\s*\{|"Health Monitor Report"\s*\]')
+# {"__CURSOR":"s=…","__REALTIME_TIMESTAMP":"1777626301440118",…,"_TRANSPORT":"kernel",…}
+_JOURNAL = lazy_regex(rb'\{"[^\n]{0,4000}"__REALTIME_TIMESTAMP"')
+_FROM_KERNEL = lazy_regex(rb'"_TRANSPORT"\s*:\s*"kernel"')
+_KUBERNETES_JSON = lazy_regex(rb'"kind"\s*:\s*"(?:Pod|PodList|List|Event|EventList)"')
 _ERROR_FILE = lazy_regex(rb'\s*\{"message": \{"(?:message|extraInfo)": ')
 
 
@@ -29,19 +37,159 @@ class FileForm(StrEnum):
     FAULTHANDLER = "faulthandler"  # the same by Python's own module; a log can begin so, too
     NCCL_RAS = "NCCL RAS report"
     ERROR_FILE = "torchelastic error file"
+    NATIVE_STACKS = "gdb"  # also cuda-gdb
+    KERNEL_LOG = "kernel log"  # dmesg, or the kernel's lines of the journal, as text or JSON
+    NVIDIA_SMI = "nvidia-smi"  # its table, or `nvidia-smi -q`
+    DCGM = "DCGM"  # `dcgmi health -c` or `dcgmi diag`, as text or JSON
+    INFINIBAND = "InfiniBand"  # ibstat, ibstatus, ibdiagnet
+    SLURM_JOB = "Slurm job record"  # sacct, `scontrol show job`
+    KUBERNETES = "Kubernetes objects"  # pods or events, as table, JSON or YAML
+    METRICS = "Prometheus metrics"
     UNREAD = "unread"
+
+
+class _Report(NamedTuple):
+    """How the text of a tool is known: `begins` is found at its start, every line of it is one of `lines`, and
+    somewhere it `holds` this. What stands in a log, as many print nvidia-smi's table at their start, is none."""
+
+    form: FileForm
+    begins: re.Pattern[bytes]
+    lines: re.Pattern[bytes]
+    holds: re.Pattern[bytes] | None = None
+
+
+_MONTH = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_DAY = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
+# [131912.440118] … · kern  :err   : [131912.440118] … · [Fri May  1 09:05:01 2026] … · [May 1 09:05] … · [  +0.000002] …
+# 2026-05-01T09:05:01,440118+00:00 … · May 01 09:05:01 gpu-7 kernel: … · 2026-05-01T09:05:01.440118+00:00 gpu-7 kernel: …
+_KERNEL_LINE = (
+    rb"(?:\w{2,8} *:\w{2,8} *: )?(?:<\d{1,3}>)?\[(?: {0,8}\d{1,9}\.\d{6}| *\+\d{1,6}\.\d{6}|"
+    + _DAY + rb" " + _MONTH + rb" [ \d]\d \d\d:\d\d:\d\d \d{4}|" + _MONTH + rb" ?[ \d]\d \d\d:\d\d)\] "
+    rb"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{6}[+-]\d\d:?\d\d "
+    rb"|(?:" + _MONTH + rb" [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S{0,16}) \S{1,80} kernel: "
+)  # fmt: skip
+# What a kernel speaks of in nearly every log of its own; a program can put the same time before its lines.
+_OF_KERNEL = lazy_regex(
+    rb"\b(?:NVRM|kernel|Linux version|systemd|audit|pci|pcieport|nvidia\w*|mlx5_core|nvme\w*|IPv6|EXT4-fs|XFS|oom-kill(?:er)?"
+    rb"|Out of memory|Memory cgroup|cgroup|usb|docker0|overlayfs|mce|EDAC|AER|NFS|Lustre\w*)\b"
+)
+_CELLS = rb"\s*$|[|+]"
+_REPORTS = (
+    _Report(FileForm.KERNEL_LOG, lazy_regex(_KERNEL_LINE), lazy_regex(_KERNEL_LINE + rb"|-- \S|\s|$"), _OF_KERNEL),
+    # ==============NVSMI LOG==============
+    _Report(
+        FileForm.NVIDIA_SMI,
+        lazy_regex(rb"=+NVSMI LOG=+\s"),
+        lazy_regex(rb"\s|$|=+NVSMI LOG=+|GPU [\dA-Fa-f:.]+\s*$|[A-Z][\w ]{2,40} : |Unable to |WARNING: |No devices "),
+    ),
+    # Fri May  1 09:06:02 2026 / +-----…+ / | NVIDIA-SMI 550.54.15 …
+    _Report(
+        FileForm.NVIDIA_SMI,
+        lazy_regex(rb"(?:" + _DAY + rb" " + _MONTH + rb" [^\n]{10,40}\n)?\s*\+-+\+\s*\n\| NVIDIA-SMI "),
+        lazy_regex(_CELLS + rb"|" + _DAY + rb" " + _MONTH + rb" |Unable to |WARNING: |No devices "),
+    ),
+    # Successfully ran diagnostic for group. / +---…+ / | Diagnostic … · | Health Monitor Report …
+    _Report(
+        FileForm.DCGM,
+        lazy_regex(rb"(?:Successfully ran diagnostic[^\n]*\n)?\s*\+-+\+-*\+?\s*\n\| (?:Diagnostic +\| Result|Health Monitor Report)"),
+        lazy_regex(_CELLS + rb"|Successfully "),
+    ),
+    # CA 'mlx5_0' / \tCA type: MT4129 · Infiniband device 'mlx5_0' port 1 status:
+    _Report(
+        FileForm.INFINIBAND,
+        lazy_regex(rb"CA '[\w.:-]{1,40}'\s*\n\s+CA type:|Infiniband device '"),
+        lazy_regex(rb"\s*$|CA '|Infiniband device '|\s+\S"),
+    ),
+    # ---------- / Load Plugins from: … · -I- Using port 1 as the local port.
+    _Report(
+        FileForm.INFINIBAND,
+        lazy_regex(rb"(?:-+\s*\n)?(?:Load Plugins from:|Running version:? +\"?IBDIAGNET|-[IWE]- (?:Using port|Parsing|Discovering))"),
+        lazy_regex(rb"\s|$|-[IWEV]- |-{5,}|/|[A-Z(]"),
+    ),
+    # JobID           JobName  Partition … State ExitCode / ------------ ----------
+    _Report(
+        FileForm.SLURM_JOB,
+        lazy_regex(rb"\s*(?=[^\n]*\bJobID(?:Raw)?\b)(?=[^\n]*\bState\b)[A-Za-z][\w% ]+\n[ -]+\n"),
+        lazy_regex(rb" *[\d-]|\s*$| *(?=[^\n]*\bState\b)[A-Z]|\s{8}"),
+    ),
+    # JobID|JobName|State|ExitCode
+    _Report(
+        FileForm.SLURM_JOB,
+        lazy_regex(rb"(?=[^\n]*\bJobID(?:Raw)?\b)(?=[^\n]*\bState\b)\w+(?:[|,;]\w+)+[|,;]?\s*\n"),
+        lazy_regex(rb"\s*$|[^|,;\n]{0,200}[|,;]"),
+    ),
+    # JobId=4711 JobName=train
+    _Report(
+        FileForm.SLURM_JOB,
+        lazy_regex(rb"JobId=\d+ (?:Array\w+=\S+ )*(?:HetJob\w+=\S+ )*JobName="),
+        lazy_regex(rb"\s*$|JobId=\d|\s+[\w:/()-]{1,40}="),
+    ),
+    # LAST SEEN   TYPE      REASON             OBJECT              MESSAGE
+    _Report(
+        FileForm.KUBERNETES,
+        lazy_regex(rb"(?:NAMESPACE +)?(?:LAST SEEN|FIRST SEEN|LASTSEEN) +[^\n]{0,80}\bREASON +[^\n]{0,80}\bMESSAGE"),
+        lazy_regex(rb"\s|$|[^\n]{0,200}\b(?:TYPE|Normal|Warning) "),
+    ),
+    # apiVersion: v1 / items: · kind: Pod
+    _Report(
+        FileForm.KUBERNETES,
+        lazy_regex(rb"apiVersion: [\w.]*/?v1\s*\n"),
+        lazy_regex(rb"\s|$|- |[\w./-]{1,80}:|---"),
+        lazy_regex(rb"^(?:- |  )?kind: (?:Pod|Event)\s*$", re.M),
+    ),
+    # # HELP DCGM_FI_DEV_XID_ERRORS Value of … / DCGM_FI_DEV_XID_ERRORS{gpu="3"} 79
+    _Report(
+        FileForm.METRICS,
+        lazy_regex(rb"# (?:HELP|TYPE) [A-Za-z_:][\w:]* |[A-Za-z_:][\w:]*\{[^\n}]{0,2000}\} [-+\d.eENaInf]+(?: \d+)?\s*\n"),
+        lazy_regex(rb"\s*$|#|[A-Za-z_:][\w:]*(?:\{[^\n]*\})? +[-+\d.eENaInf]+(?: \d+)?\s*$"),
+    ),
+    # Thread 3 (Thread 0x7f78c97e2700 (LWP 1408) "python"): / #0  0x00007f794fca474d in poll () at …
+    _Report(
+        FileForm.NATIVE_STACKS,
+        lazy_regex(rb"Thread \d|\[New |\[Thread debug|GNU gdb|NVIDIA \(R\) |0x[\da-f]+ in |warning: |Using host |Attaching "),
+        lazy_regex(
+            rb"\s|$|#\d|\[|0x|\d|<http|\((?:cuda-)?gdb\)|_|CUDA |NVIDIA |GNU |Thread |Copyright|License|This |There |Type |For |Find |"
+            rb"warning: |Using |Reading |Attaching |Download|Debuginfod|Enable |The exception |Program |Quit|A debugging |\w{1,80} \("
+        ),
+        lazy_regex(rb"^Thread \d+ \([^\n]{0,160}:\s*\n#0 ", re.M),
+    ),
+)  # fmt: skip
+REPORTS = frozenset(report.form for report in _REPORTS)
 
 
 def form_of(head: bytes) -> FileForm:
     """-> the form of a file that begins with these bytes; all that is no evidence by itself is a log."""
     begin = head[:HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
-    if begin[:1] in (b"{", b"["):
+    if begin[:1] == b"{" or (begin[:1] == b"[" and begin[1:].lstrip()[:1] in (b"{", b"[", b"]")):
         return _form_of_json(begin)
     if _PY_SPY.match(begin):
         return FileForm.PY_SPY
     if _RAS.match(begin):
         return FileForm.NCCL_RAS
-    return FileForm.FAULTHANDLER if _FAULTHANDLER.match(begin) else FileForm.LOG
+    if _FAULTHANDLER.match(begin):
+        return FileForm.FAULTHANDLER
+    # Of what was cut behind its first bytes the last line is a part only.
+    whole = _unix(begin if len(head) < HEAD else begin[: begin.rfind(b"\n") + 1])
+    report = next((each for each in _REPORTS if each.begins.match(whole)), None)
+    return report.form if report is not None and _is_all(report, whole) else FileForm.LOG
+
+
+def is_report(form: FileForm, content: bytes) -> bool:
+    """-> whether a text of which the beginning was taken for a report is one to its end, and no log that begins so."""
+    begin = _unix(content.removeprefix(b"\xef\xbb\xbf").lstrip())
+    if begin[:1] == b"{":
+        return True  # its reader says so
+    return any(each.form is form and each.begins.match(begin) and _is_all(each, begin) for each in _REPORTS)
+
+
+def _unix(text: bytes) -> bytes:
+    return text.replace(b"\r\n", b"\n") if b"\r\n" in text else text
+
+
+def _is_all(report: _Report, content: bytes) -> bool:
+    if report.holds is not None and not report.holds.search(content):
+        return False
+    return all(report.lines.match(line) for line in content.split(b"\n"))
 
 
 def _form_of_json(begin: bytes) -> FileForm:
@@ -51,4 +199,11 @@ def _form_of_json(begin: bytes) -> FileForm:
         return FileForm.PY_SPY
     if b'"nccl_version"' in begin and b'"communicators' in begin:
         return FileForm.NCCL_RAS
-    return FileForm.ERROR_FILE if _ERROR_FILE.match(begin) else FileForm.LOG
+    if _ERROR_FILE.match(begin):
+        return FileForm.ERROR_FILE
+    if _DCGM_JSON.search(begin):
+        return FileForm.DCGM
+    if _JOURNAL.match(begin):
+        records = begin.count(b'"__REALTIME_TIMESTAMP"')
+        return FileForm.KERNEL_LOG if len(_FROM_KERNEL.findall(begin)) >= records else FileForm.LOG
+    return FileForm.KUBERNETES if _KUBERNETES_JSON.search(begin) and b'"apiVersion"' in begin else FileForm.LOG

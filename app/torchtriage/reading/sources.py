@@ -38,13 +38,15 @@ Item = TypeVar("Item")
 class LogFile:
     """One file of a run. `name` is its path inside the run; `chunks` yields its bytes, decompressed, once.
     `member`: it came out of an archive, where others can be beside it. `part_of`: the log that it is a rotated piece
-    of; those follow one another, the oldest first. `unread`: why it is left out; it has no bytes then."""
+    of; those follow one another, the oldest first. `unread`: why it is left out; it has no bytes then. `form` is what it
+    was taken for, a log until somebody looked."""
 
     name: str
     chunks: Callable[[], Iterator[bytes]]
     member: bool = False
     part_of: str | None = None
     unread: str | None = None
+    form: FileForm = FileForm.LOG
 
 
 @dataclass(frozen=True, slots=True)

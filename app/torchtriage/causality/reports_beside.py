@@ -1,0 +1,272 @@
+"""What tools report beside the log against what the log itself shows: a choice in, one with the better cause out.
+
+A kernel's Xid, a scheduler's record or the state of a GPU says why a process died, where the log has only what came of
+it. So a report comes before symptoms, and never before an error of the program's own that it does not explain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from torchtriage.causality.cascade import Grade, explains, grade
+from torchtriage.causality.ending import ending
+from torchtriage.causality.findings import Finding, that_failed
+from torchtriage.causality.root_cause import Choice
+from torchtriage.causality.rules import Rule, deciding
+from torchtriage.causality.run_reading import Reading
+from torchtriage.causality.thresholds import CLOCKS_APART
+from torchtriage.domain.entry import Kind, Role
+from torchtriage.domain.host import host_name
+from torchtriage.reading.file_types import FileForm
+from torchtriage.reading.prefixes.times import seconds_between
+
+_OF_THE_JOB = frozenset(
+    {FileForm.SLURM_JOB, FileForm.KUBERNETES}
+)  # reports that speak of this run, and of nothing else
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A finding of a report, beside the root cause of the log, which is None where nothing failed there."""
+
+    report: Finding
+    root: Finding | None
+    reading: Reading
+
+    @property
+    def of_the_job(self) -> bool:
+        """Whether a scheduler speaks of the job itself."""
+        return self.reading.forms.get(self.report.position.file) in _OF_THE_JOB
+
+    @property
+    def after_the_failure(self) -> float | None:
+        """Seconds from the failure that the log shows to the report; None where the clocks do not tell."""
+        failed = _time_of(self.root) if self.root is not None else None
+        return self._seconds(failed, self.report.event.time)
+
+    @property
+    def before_the_run(self) -> float | None:
+        """Seconds from the report to the first line of the run."""
+        return self._seconds(self.report.event.time, self.reading.environment.span.of(self.report.event.time)[0])
+
+    @property
+    def before_the_end(self) -> float | None:
+        """Seconds from the report to the last line of the run."""
+        return self._seconds(self.report.event.time, self.reading.environment.span.of(self.report.event.time)[1])
+
+    def _seconds(self, first: str | None, last: str | None) -> float | None:
+        dated = self.reading.environment.span.dated
+        return seconds_between(dated(first), dated(last))
+
+
+def is_state(finding: Finding, reading: Reading) -> bool:
+    """-> whether a report says how things were when somebody looked, and not when that began: it can be older than the
+    run."""
+    form = reading.forms.get(finding.position.file)
+    return form is not None and form not in _OF_THE_JOB and finding.event.time is None
+
+
+def with_reports(choice: Choice, reading: Reading) -> Choice:
+    """-> the choice; where a report tells the cause of what the log shows, with that as root cause."""
+    reports = [each for each in that_failed(reading.beside) if each.match is not None]
+    if not reports:
+        return choice
+    aside: dict[Finding, Rule[Beside]] = {}
+    open_: list[Finding] = []
+    for report in reports:
+        rule = deciding(REPORTS_ASIDE, Beside(report, choice.root, reading))
+        if rule is None:
+            open_.append(report)
+        else:
+            aside[report] = rule
+    rules = dict.fromkeys((*choice.rules, *aside.values()))
+    best = _best(open_, choice, reading)
+    if best is None:
+        return replace(choice, rules=tuple(rules), reported=tuple(open_))
+    report, rule = best
+    beside = tuple(each for each in open_ if each is not report)
+    roots = {**choice.roots, (choice.root.attempt if choice.root else 0): report}
+    return replace(
+        choice,
+        root=report,
+        live=(*choice.live, *(each for each in (report, *beside) if each.entry == report.entry)),
+        roots=roots,
+        rules=(*rules, rule),
+        reported=beside,
+        instead_of=choice.root,
+    )
+
+
+def _best(reports: Iterable[Finding], choice: Choice, reading: Reading) -> tuple[Finding, Rule[Beside]] | None:
+    """-> the report that tells the cause, and the rule by which it does: the strongest, of equals the earliest that no
+    other one explains."""
+    told = [
+        (report, rule)
+        for report in reports
+        if (rule := deciding(REPORTS_FIRST, Beside(report, choice.root, reading))) is not None
+    ]
+    free = [each for each in told if not any(explains(other, each[0]) for other, _ in told if other is not each[0])]
+    return min(
+        free or told, key=lambda each: (-grade(each[0]), each[0].event.time or "~", each[0].position), default=None
+    )
+
+
+def _time_of(finding: Finding) -> str | None:
+    return finding.event.time or finding.around[0] or finding.around[1]
+
+
+def _recorded_before_the_run(case: Beside) -> bool:
+    seconds = case.before_the_run
+    return seconds is not None and seconds > CLOCKS_APART
+
+
+def _recorded_after_the_failure(case: Beside) -> bool:
+    seconds = case.after_the_failure
+    return seconds is not None and seconds > CLOCKS_APART and not case.of_the_job
+
+
+def _of_another_host(case: Beside) -> bool:
+    """-> whether it is of another host than the one on which the failure was, which waited for no other."""
+    root = case.root
+    if root is None or root.has_role(Role.DISTRIBUTED_SYMPTOM) or root.has_role(Role.TIMEOUT) or _is_symptom(root):
+        return False
+    host, other = host_name(root.event.host), host_name(case.report.event.host)
+    return host is not None and other is not None and _bare(host) != _bare(other)
+
+
+def _bare(host: str) -> str:
+    """-> a host's name without its domain, as some tools print it with and some without."""
+    return host.split(".")[0].lower() if not host[:1].isdigit() else host
+
+
+REPORTS_ASIDE: tuple[Rule[Beside], ...] = (
+    Rule(
+        "recorded-before-the-run",
+        _recorded_before_the_run,
+        "a report beside the log is from before the run began",
+        "日志之外的某条记录早于本次运行开始",
+    ),
+    Rule(
+        "recorded-after-the-failure",
+        _recorded_after_the_failure,
+        "a report beside the log is from after the failure",
+        "日志之外的某条记录晚于失败时刻",
+    ),
+    Rule(
+        "of-another-host",
+        _of_another_host,
+        "a report beside the log is of another host than the one that failed",
+        "日志之外的某条记录来自另一台主机，而不是失败的主机",
+    ),
+)
+
+
+def _tells_more(case: Beside) -> bool:
+    """-> whether it names the same cause, and the log only how the process ended."""
+    root = case.root
+    return root is not None and root.entry == case.report.entry and grade(case.report) > grade(root)
+
+
+def _explains_failure(case: Beside) -> bool:
+    root = case.root
+    return root is not None and grade(case.report) > Grade.WEAK and explains(case.report, root)
+
+
+def _came_before_symptoms(case: Beside) -> bool:
+    """-> whether the kernel of a host told of it before anything failed in the log, and no entry knows a cause of what
+    did: a GPU or disk that is gone fails in many words."""
+    root, seconds = case.root, case.after_the_failure
+    if root is None or seconds is None or seconds > CLOCKS_APART or not _is_cause(case.report):
+        return False
+    return grade(root) <= Grade.EXIT and not explains(root, case.report)
+
+
+def _beside_symptoms(case: Beside) -> bool:
+    """-> whether the log shows only what follows from a failure elsewhere."""
+    root, report = case.root, case.report
+    if root is None or report.match is None or explains(root, report) or root.entry == report.entry:
+        return False
+    if report.match.entry.kind is not Kind.CAUSE or not _is_symptom(root):
+        return False
+    return not case.of_the_job or _ended_with_it(case, root)
+
+
+def _ended_with_it(case: Beside, root: Finding) -> bool:
+    """-> whether the scheduler ended the job when the failure came, and not because it hung on behind one. A rank that
+    waited for minutes did so before."""
+    seconds = case.after_the_failure
+    return not root.has_role(Role.TIMEOUT) and (seconds is None or seconds <= CLOCKS_APART)
+
+
+def _ended_the_job(case: Beside) -> bool:
+    """-> whether nothing failed in the log, and a scheduler says how the job ended."""
+    return (
+        case.root is None and case.of_the_job and grade(case.report) > Grade.WEAK and not case.reading.environment.well
+    )
+
+
+def _stopped_the_run(case: Beside) -> bool:
+    """-> whether nothing failed in the log, which stops without a good end, and the kernel told of it just before."""
+    if case.root is not None or case.of_the_job or not _is_cause(case.report):
+        return False
+    seconds = case.before_the_end
+    if seconds is not None:
+        return abs(seconds) <= CLOCKS_APART and not case.reading.environment.well
+    return not ending(case.reading, {}, ()).good
+
+
+REPORTS_FIRST: tuple[Rule[Beside], ...] = (
+    Rule(
+        "report-tells-more",
+        _tells_more,
+        "a report beside the log names the same cause, and the log only how the process ended",
+        "日志之外的记录给出同一原因，而日志只说明了进程如何结束",
+        sets_aside=False,
+    ),
+    Rule(
+        "report-explains-failure",
+        _explains_failure,
+        "a report beside the log names a cause from which the failure in the log follows",
+        "日志之外的记录给出了原因，日志中的失败是它的后果",
+        sets_aside=False,
+    ),
+    Rule(
+        "host-failed-first",
+        _came_before_symptoms,
+        "the host reported it before anything failed in the log",
+        "在日志出现任何失败之前，主机已经报告了它",
+        sets_aside=False,
+    ),
+    Rule(
+        "report-beside-symptoms",
+        _beside_symptoms,
+        "the log shows only consequences, and a report beside it a cause",
+        "日志中只有后果，而日志之外的记录给出了原因",
+        sets_aside=False,
+    ),
+    Rule(
+        "record-of-the-job",
+        _ended_the_job,
+        "no failure stands in the log, and the scheduler's record says how the job ended",
+        "日志中没有失败，而调度器的记录说明了任务如何结束",
+        sets_aside=False,
+    ),
+    Rule(
+        "stopped-the-run",
+        _stopped_the_run,
+        "the log stops without a failure of its own, and a report beside it names one",
+        "日志中断且自身没有失败，而日志之外的记录给出了失败",
+        sets_aside=False,
+    ),
+)
+
+
+def _is_cause(report: Finding) -> bool:
+    return grade(report) is Grade.CAUSE
+
+
+def _is_symptom(root: Finding) -> bool:
+    """-> whether a finding says only that a peer was lost, that ranks waited, or how a process ended."""
+    roles = (Role.TIMEOUT, Role.PEER_LOSS, Role.PROCESS_END, Role.LAUNCHER_ECHO)
+    return any(map(root.has_role, roles)) or grade(root) <= Grade.WITNESS

@@ -1,0 +1,177 @@
+"""DCGM: what `dcgmi health -c` and `dcgmi diag` found wrong, of their tables and of their JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from torchtriage.evidence.reports.report_line import ReportLine
+from torchtriage.lazy_regex import lazy_regex
+from torchtriage.reading.whole_files import NotRead
+
+_MOST_OPENED = 200_000  # lists and objects in JSON
+_SECTION = lazy_regex(r"[|+]-+ ")
+_WELL = ("pass", "skip", "healthy")
+_TEXT = lazy_regex(r"(?i)warning|error|info")  # labels of rows that tell more of the test above
+_MOST_TEXT = 1000  # characters
+_PADDING = 2  # spaces behind a value that fills its cell
+
+
+class _Row(NamedTuple):
+    number: int
+    depth: int
+    label: str
+    value: str
+
+
+def lines(text: str) -> Iterator[ReportLine]:
+    """-> `dcgmi diag: GPU 3: memory: Fail: …` for each test or system of a device that is not well, with DCGM's words.
+    Raises NotRead where the JSON is none."""
+    if text.lstrip()[:1] == "{":
+        yield from _of_json(text)
+        return
+    if "Health Monitor Report" in text[:1000]:
+        yield from _health(list(_rows(text, within_words=False)))
+    else:
+        yield from _diagnosis(list(_rows(text, within_words=True)))
+
+
+def _rows(text: str, within_words: bool) -> Iterator[_Row]:
+    """Yields the rows of a table of two columns; a value that goes on over several rows is joined. `within_words`: what
+    fills a row to its end was cut where that was, in the middle of a word."""
+    open_: _Row | None = None
+    cut = False
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.startswith("|") or _SECTION.match(line):
+            continue
+        first, _, second = line.rstrip().strip("|").partition("|")
+        label, value = first.strip(), second.strip()
+        value += "" if within_words and len(second) - len(second.rstrip(" ")) <= _PADDING else " "
+        if not label and open_ is not None and value.strip():
+            if not open_.value or not cut:
+                yield open_
+                open_ = _Row(number, open_.depth + 1, "", value)
+            else:
+                open_ = open_._replace(value=open_.value + value)
+        else:
+            if open_ is not None:
+                yield open_
+            open_ = _Row(number, len(first) - len(first.lstrip(" ")), label, value)
+        cut = bool(open_.value.strip()) and (_TEXT.match(open_.label) is not None or not open_.label)
+    if open_ is not None:
+        yield open_
+
+
+def _health(rows: list[_Row]) -> Iterator[ReportLine]:
+    """| -> 3 | Failure |, |    -> Errors | |, |       -> Memory system | Failure |, and what is wrong below."""
+    kind = device = system = state = ""
+    for row in rows:
+        label = row.label.removeprefix("->").strip()
+        if row.label and row.depth <= 1 and not row.label.startswith("->"):
+            kind, system = label, ""
+        elif row.label and label.isdecimal():
+            device, system = label, ""
+        elif row.label and label != "Errors":
+            system, state = label, row.value.strip()
+        elif not row.label and system and not _is_well(state):
+            yield ReportLine(row.number, _said("health", f"{kind} {device}", system, state, row.value))
+
+
+def _diagnosis(rows: list[_Row]) -> Iterator[ReportLine]:
+    test = status = ""
+    for row in rows:
+        told = _TEXT.match(row.label)
+        if row.label and not told:
+            test, status = row.label, row.value.strip()
+        if _is_well(status) or not test:
+            continue
+        if told:
+            device = row.label.partition(":")[2].strip()
+            yield ReportLine(row.number, _said("diag", device, test, "Fail", row.value))
+        elif row.label and "fail" in status.lower():
+            yield ReportLine(row.number, f"dcgmi diag: {test}: {' '.join(status.split())}")
+
+
+def _of_json(text: str) -> Iterator[ReportLine]:
+    if text.count("[") + text.count("{") > _MOST_OPENED:
+        raise NotRead(f"more than {_MOST_OPENED:,} lists")
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise NotRead("incomplete JSON") from error
+    where = _Numbers(text)
+    for key in ("DCGM Diagnostic", "DCGM GPU Diagnostic"):
+        for name, result in _results(data.get(key)):
+            yield from _result(name, result, where)
+    body = data.get("body")
+    for kind, devices in body.items() if isinstance(body, dict) else ():
+        yield from _device_errors(str(kind), devices, where)
+
+
+def _results(diagnosis: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    for category in _list(diagnosis, "test_categories"):
+        for test in _list(category, "tests"):
+            for result in _list(test, "results"):
+                yield str(test.get("name", "")), result
+
+
+def _result(test: str, result: dict[str, Any], where: _Numbers) -> Iterator[ReportLine]:
+    status = str(result.get("status", ""))
+    if _is_well(status):
+        return
+    told = result.get("entity_id", result.get("gpu_id", result.get("gpu_ids")))
+    device = f"{result.get('entity_group', 'GPU')} {told}" if told is not None else ""
+    warnings = result.get("warnings") or result.get("errors") or []
+    for each in warnings if isinstance(warnings, list) else [warnings]:
+        said = str(each.get("warning") or each.get("error") or "") if isinstance(each, dict) else str(each)
+        if said:
+            yield ReportLine(where.of(said), _said("diag", device, test, status, said))
+    if not warnings and status.lower().startswith("fail"):
+        yield ReportLine(where.of(status), f"dcgmi diag: {device}: {test}: {status}")
+
+
+def _device_errors(kind: str, devices: Any, where: _Numbers) -> Iterator[ReportLine]:
+    for device, tree in _children(devices):
+        for name, errors in _children(tree):
+            for system, errors_of in _children(errors) if name == "Errors" else ():
+                state = str(errors_of.get("value", ""))
+                for _, error in _children(errors_of) if not _is_well(state) else ():
+                    said = str(error.get("value", ""))
+                    yield ReportLine(where.of(said), _said("health", f"{kind} {device}", system, state, said))
+
+
+def _children(tree: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    inner = tree.get("children") if isinstance(tree, dict) else None
+    for name, each in inner.items() if isinstance(inner, dict) else ():
+        if isinstance(each, dict):
+            yield str(name), each
+
+
+def _list(owner: Any, key: str) -> Iterator[dict[str, Any]]:
+    found = owner.get(key) if isinstance(owner, dict) else None
+    yield from (each for each in found if isinstance(each, dict)) if isinstance(found, list) else ()
+
+
+def _is_well(state: str) -> bool:
+    return not state or state.lower().startswith(_WELL)
+
+
+def _said(command: str, device: str, test: str, state: str, said: str) -> str:
+    what = ": ".join(part for part in (device.strip(), test, state) if part)
+    return f"dcgmi {command}: {what}: {' '.join(said.split())[:_MOST_TEXT]}"
+
+
+class _Numbers:
+    """In which line of a document its texts stand; asked in their order."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._from, self._number = text, 0, 1
+
+    def of(self, value: str) -> int:
+        """-> the number of the next line that holds a value, or of the last one that was found."""
+        at = self._text.find(json.dumps(value)[1:-1], self._from)
+        if at >= 0:
+            self._number += self._text.count("\n", self._from, at)
+            self._from = at
+        return self._number

@@ -1,0 +1,58 @@
+"""The state of network ports: ibstat, ibstatus, and what ibdiagnet found on a fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchtriage.evidence.reports.report_line import ReportLine
+from torchtriage.lazy_regex import lazy_regex
+
+_CARD = lazy_regex(r"CA '([\w.:-]{1,40})'")
+_PORT = lazy_regex(r"\s+Port (\d{1,3}):")
+# Infiniband device 'mlx5_0' port 1 status:
+_STATUS = lazy_regex(r"Infiniband device '([\w.:-]{1,40})' port (\d{1,3}) status:")
+#   State: Down ·   state:           1: DOWN
+_FIELD = lazy_regex(r"\s+([A-Za-z ]{2,20}):\s+(?:\d{1,2}: )?(\S.{0,60}?)\s*$")
+_SHOWN = ("physical state", "phys state", "rate", "link layer", "link_layer")
+# -E- gpu-021/U1/P1 - "link_down_counter" increased during the run (difference value=3, …)
+_ERROR = lazy_regex(r"-E- +(?:(\S{1,64}?)/\S{0,40} )?(.{1,300})")
+# -I- Port Counters             0          1
+_STAGE = lazy_regex(r"-I- (\S.{0,40}?) {2,}(\d{1,9}) +(\d{1,9})\b")
+
+
+def lines(text: str) -> Iterator[ReportLine]:
+    """-> `ibstat: mlx5_3 port 1: State: Down, Physical state: Polling, Rate: 40, Link layer: InfiniBand`, at the line
+    of the state; `ibdiagnet: …` for each error."""
+    yield from _ports(text) if text.lstrip()[:4] in ("CA '", "Infi") else _fabric(text)
+
+
+def _ports(text: str) -> Iterator[ReportLine]:
+    card = port = ""
+    open_: ReportLine | None = None
+    for number, line in enumerate(text.split("\n"), 1):
+        if head := _CARD.match(line) or _PORT.match(line) or _STATUS.match(line):
+            if open_ is not None:
+                yield open_
+            open_ = None
+            if head.re.groups == 2:
+                card, port = head[1], head[2]
+            elif line[:1].isspace():
+                port = head[1]
+            else:
+                card = head[1]
+        elif found := _FIELD.match(line):
+            name, value = found[1].strip(), found[2]
+            if name.lower() == "state":
+                open_ = ReportLine(number, f"ibstat: {card} port {port}: State: {value.capitalize()}")
+            elif open_ is not None and name.lower() in _SHOWN:
+                open_ = open_._replace(text=f"{open_.text}, {name.replace('phys ', 'Physical ')}: {value}")
+    if open_ is not None:
+        yield open_
+
+
+def _fabric(text: str) -> Iterator[ReportLine]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if found := _ERROR.match(line):
+            yield ReportLine(number, f"ibdiagnet: {line[4:300].strip()}", found[1])
+        elif (stage := _STAGE.match(line)) and stage[3] != "0":
+            yield ReportLine(number, f"ibdiagnet: {stage[1]}: {stage[3]} errors")

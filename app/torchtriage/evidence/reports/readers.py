@@ -1,0 +1,72 @@
+"""All readers of reports, by the form of the file: bytes in, lines of the run out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from types import MappingProxyType
+
+from torchtriage.domain.host import host_name
+from torchtriage.domain.line import Line, Position
+from torchtriage.evidence.reports import dcgm, infiniband, kubernetes, metrics, nvidia_smi, slurm_job
+from torchtriage.evidence.reports.report_line import ReportLine
+from torchtriage.lazy_regex import lazy_regex
+from torchtriage.reading.file_types import FileForm
+from torchtriage.reading.record_lines import LONGEST_TEXT
+from torchtriage.reading.whole_files import NotRead
+
+MOST_BYTES = 16 << 20
+_MOST_LINES = 200_000
+
+
+# dmesg.gpu-021.txt, nvidia-smi-q.gpu-021.txt
+_HOST_IN_NAME = lazy_regex(r"\.([A-Za-z][\w-]{0,60}\d[\w-]{0,60})\.(?:txt|log|json|out)$")
+_OF_NO_HOST = (FileForm.SLURM_JOB, FileForm.KUBERNETES)
+
+
+def host_in_name(form: FileForm, name: str) -> str | None:
+    """-> the host of which a report is, where its file's name tells it."""
+    found = None if form in _OF_NO_HOST else _HOST_IN_NAME.search(name)
+    return found[1] if found else None
+
+
+def _as_they_are(text: str) -> Iterator[ReportLine]:
+    yield from (ReportLine(number, line.rstrip()) for number, line in enumerate(text.split("\n"), 1))
+
+
+READERS: Mapping[FileForm, Callable[[str], Iterator[ReportLine]]] = MappingProxyType(
+    {
+        FileForm.NVIDIA_SMI: nvidia_smi.lines,
+        FileForm.DCGM: dcgm.lines,
+        FileForm.INFINIBAND: infiniband.lines,
+        FileForm.SLURM_JOB: slurm_job.lines,
+        FileForm.KUBERNETES: kubernetes.lines,
+        FileForm.METRICS: metrics.lines,
+        FileForm.NATIVE_STACKS: _as_they_are,  # for what the debugger says above them
+    }
+)
+
+
+def lines_of(
+    form: FileForm, data: bytes, above: Position, file: str | None, host: str | None
+) -> tuple[list[Line], str | None]:
+    """-> what a report says, a line each, and a warning where it could not be read as what it is, so that its own lines
+    are taken. A line's `raw` is the file's own. `above` is the position above the first one, `host` that of the file's
+    name."""
+    text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+    own = text.split("\n")
+    made: list[Line] = []
+    warning = None
+    try:
+        every = list(islice(READERS[form](text), _MOST_LINES))
+    except NotRead as reason:
+        every, warning = list(islice(_as_they_are(text), _MOST_LINES)), f"{form}: {reason}, so read line by line"
+    for told in every:
+        raw = own[told.number - 1][:LONGEST_TEXT]
+        place = host_name(told.host) or host
+        made.append(
+            Line(
+                told.number, raw, told.text[:LONGEST_TEXT], above.down(len(made) + 1), file, host=place, time=told.time
+            )
+        )
+    return made, warning

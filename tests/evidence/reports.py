@@ -1,0 +1,331 @@
+"""What tools print of a bad host, GPU, link or job, cut to what matters; in the form of each tool's own output."""
+
+from __future__ import annotations
+
+NVIDIA_SMI_Q = """
+==============NVSMI LOG==============
+
+Timestamp                                 : Fri May  1 09:06:02 2026
+Driver Version                            : 550.54.15
+CUDA Version                              : 12.4
+
+Attached GPUs                             : 2
+GPU 00000000:3B:00.0
+    Product Name                          : NVIDIA H100 80GB HBM3
+    MIG Mode
+        Current                           : Disabled
+        Pending                           : Disabled
+    Clocks Event Reasons
+        HW Slowdown                       : Not Active
+            HW Thermal Slowdown           : Not Active
+    ECC Errors
+        Volatile
+            DRAM Correctable              : 0
+            DRAM Uncorrectable            : {errors}
+        Aggregate
+            DRAM Uncorrectable            : 7
+    Remapped Rows
+        Correctable Error                 : 0
+        Uncorrectable Error               : {errors}
+        Pending                           : {pending}
+        Remapping Failure Occurred        : {failed}
+    Processes                             : None
+
+GPU 00000000:86:00.0
+    Product Name                          : NVIDIA H100 80GB HBM3
+    Remapped Rows
+        Pending                           : No
+        Remapping Failure Occurred        : No
+"""
+NVIDIA_SMI_TABLE = """Fri May  1 09:06:02 2026
++-----------------------------------------------------------------------------------------+
+| NVIDIA-SMI 550.54.15              Driver Version: 550.54.15      CUDA Version: 12.4     |
+|-----------------------------------------+------------------------+----------------------+
+| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |
+|=========================================+========================+======================|
+|   3  NVIDIA H100 80GB HBM3          On  |   00000000:3B:00.0 Off | {errors:>20} |
+| N/A   34C    P0             71W /  700W |{state:^24}|      0%      Default |
+|                                         |                        |             Disabled |
++-----------------------------------------+------------------------+----------------------+
+
++-----------------------------------------------------------------------------------------+
+| Processes:                                                                              |
+|=========================================================================================|
+|    0   N/A  N/A      4711      C   python                                      70000MiB |
++-----------------------------------------------------------------------------------------+
+"""
+DCGM_HEALTH = """+---------------------------+----------------------------------------------------------+
+| Health Monitor Report                                                                |
++===========================+==========================================================+
+| Overall Health            | Failure                                                  |
+| GPU                       |                                                          |
+| -> 3                      | Failure                                                  |
+|    -> Errors              |                                                          |
+|       -> Memory system    | Failure                                                  |
+|                           | GPU 3 had uncorrectable memory errors and row            |
+|                           | remapping failed. Run a field diagnostic on the GPU.     |
++---------------------------+----------------------------------------------------------+
+"""
+DCGM_HEALTH_JSON = """{
+	"body" :
+	{
+		"GPU" :
+		{
+			"children" :
+			{
+				"3" :
+				{
+					"children" :
+					{
+						"Errors" :
+						{
+							"children" :
+							{
+								"Memory system" :
+								{
+									"children" :
+									{
+										"Error 0" :
+										{
+											"value" : "GPU 3 had uncorrectable memory errors and row remapping failed."
+										}
+									},
+									"value" : "Failure"
+								}
+							}
+						}
+					},
+					"value" : "Failure"
+				}
+			}
+		},
+		"Overall Health" :
+		{
+			"value" : "Failure"
+		}
+	},
+	"header" :
+	[
+		"Health Monitor Report"
+	]
+}
+"""
+DCGM_DIAG = """Successfully ran diagnostic for group.
++---------------------------+------------------------------------------------+
+| Diagnostic                | Result                                         |
++===========================+================================================+
+|-----  Metadata  ----------+------------------------------------------------|
+| DCGM Version              | 3.3.5                                          |
+|-----  Deployment  --------+------------------------------------------------|
+| Denylist                  | Pass                                           |
+| Page Retirement/Row Remap | Fail                                           |
+| Warning                   | GPU 3 A GPU row remap is pending. Reset the G  |
+|                           | PU.                                            |
++-----  Integration  -------+------------------------------------------------+
+| PCIe                      | Pass - All                                     |
++-----  Hardware  ----------+------------------------------------------------+
+| GPU Memory                | Fail - GPU: 3                                  |
++---------------------------+------------------------------------------------+
+"""
+DCGM_DIAG_JSON = """{
+	"DCGM Diagnostic" :
+	{
+		"test_categories" :
+		[
+			{
+				"category" : "Hardware",
+				"tests" :
+				[
+					{
+						"name" : "memory",
+						"results" :
+						[
+							{
+								"entity_group" : "GPU",
+								"entity_id" : 0,
+								"status" : "Pass"
+							},
+							{
+								"entity_group" : "GPU",
+								"entity_id" : 3,
+								"status" : "Fail",
+								"warnings" :
+								[
+									{
+										"error_id" : 95,
+										"warning" : "WORDS"
+									}
+								]
+							}
+						],
+						"test_summary" : { "status" : "Fail" }
+					}
+				]
+			}
+		]
+	}
+}
+"""
+IBSTAT = """CA 'mlx5_0'
+	CA type: MT4129
+	Number of ports: 1
+	Port 1:
+		State: Active
+		Physical state: LinkUp
+		Rate: 400
+		Link layer: InfiniBand
+CA 'mlx5_3'
+	CA type: MT4129
+	Number of ports: 1
+	Port 1:
+		State: Down
+		Physical state: Polling
+		Rate: 40
+		Link layer: InfiniBand
+"""
+IBSTATUS = """Infiniband device 'mlx5_3' port 1 status:
+	default gid:	 fe80:0000:0000:0000:b8ce:f603:006b:5a5f
+	base lid:	 0xffff
+	state:		 1: DOWN
+	phys state:	 2: Polling
+	rate:		 10 Gb/sec (4X SDR)
+	link_layer:	 InfiniBand
+"""
+IBDIAGNET = """----------
+Load Plugins from:
+/usr/share/ibdiagnet2.1.1/plugins/
+---------------------------------------------
+Discovery
+-I- Discovering ... 129 nodes (1 Switches & 128 CA-s) discovered.
+---------------------------------------------
+Port Counters
+-E- gpu-021/U1/P1 - "link_down_counter" increased during the run (difference value=3,difference allowed threshold=0)
+---------------------------------------------
+Summary
+-I- Stage                     Warnings   Errors     Comment
+-I- Discovery                 0          0
+-I- Port Counters             0          1
+"""
+DMESG = """[Fri May  1 03:00:00 2026] Linux version 5.15.0-105-generic (buildd@lcy02) #115-Ubuntu SMP
+[{time}] NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python, GPU has fallen off the bus.
+"""
+DMESG_OOM = """[Fri May  1 03:00:00 2026] Linux version 5.15.0-105-generic (buildd@lcy02) #115-Ubuntu SMP
+[{time}] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=job_31,mems_allowed=0-1,\
+oom_memcg=/slurm/uid_1000/job_31,task_memcg=/slurm/uid_1000/job_31/step_0,task=python,pid=2211,uid=1000
+[{time}] Memory cgroup out of memory: Killed process 2211 (python) total-vm:201326592kB, anon-rss:98304000kB, \
+file-rss:1024kB, shmem-rss:0kB, UID:1000 pgtables:200000kB oom_score_adj:0
+"""
+JOURNAL = """{"__CURSOR":"s=1;i=1","__REALTIME_TIMESTAMP":"1777626300440118","_TRANSPORT":"kernel","_HOSTNAME":"gpu-021",\
+"MESSAGE":"nvidia 0000:3b:00.0: enabling device (0140 -> 0142)"}
+{"__CURSOR":"s=1;i=2","__REALTIME_TIMESTAMP":"1777626301440118","_TRANSPORT":"kernel","_HOSTNAME":"gpu-021",\
+"MESSAGE":"NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python, GPU has fallen off the bus."}
+"""
+SACCT = """JobID           JobName  Partition    Account  AllocCPUS      State ExitCode
+------------ ---------- ---------- ---------- ---------- ---------- --------
+4711              train        gpu        lab         64  NODE_FAIL      1:0
+4711.batch        batch                   lab         64  CANCELLED
+4711.0         torchrun                   lab         64  CANCELLED     0:15
+"""
+SACCT_P = """JobID|JobName|State|ExitCode|Start|End|NodeList
+4711|train|{state}|0:0|2026-05-01T03:05:11|{end}|gpu-[021-022]
+4711.batch|batch|CANCELLED|0:15|2026-05-01T03:05:11|{end}|gpu-021
+4711.0|torchrun|OUT_OF_MEMORY|0:125|2026-05-01T03:05:11|{end}|gpu-[021-022]
+"""
+SCONTROL = """JobId=4711 JobName=train
+   UserId=ho(1000) GroupId=ho(1000) MCS_label=N/A
+   JobState=TIMEOUT Reason=TimeLimit Dependency=(null)
+   Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:15
+   StartTime=2026-05-01T03:05:11 EndTime=2026-05-01T09:05:23 Deadline=N/A
+   NodeList=gpu-[021-022]
+"""
+EVENTS = """LAST SEEN   TYPE      REASON             OBJECT              MESSAGE
+12m         Normal    Scheduled          pod/train-worker-0  Successfully assigned default/train-worker-0 to gpu-021
+2m          Warning   Evicted            pod/train-worker-0  The node was low on resource: memory. Threshold quantity: \
+100Mi, available: 80Mi. Container pytorch was using 480Gi, request is 0, has larger consumption of memory.
+2m          Normal    Killing            pod/train-worker-0  Stopping container pytorch
+"""
+EVENTS_YAML = """apiVersion: v1
+items:
+- apiVersion: v1
+  involvedObject:
+    kind: Pod
+    name: train-worker-0
+  kind: Event
+  lastTimestamp: "2026-05-01T09:05:11Z"
+  message: 'The node was low on resource: memory. Threshold quantity: 100Mi, available: 80Mi. '
+  reason: Evicted
+  type: Warning
+kind: List
+metadata:
+  resourceVersion: ""
+"""
+POD = """{
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "name": "train-worker-0"
+    },
+    "spec": {
+        "nodeName": "gpu-021"
+    },
+    "status": {
+        "containerStatuses": [
+            {
+                "name": "pytorch",
+                "restartCount": 1,
+                "lastState": {
+                    "terminated": {
+                        "exitCode": 137,
+                        "finishedAt": "2026-05-01T09:05:11Z",
+                        "reason": "OOMKilled",
+                        "startedAt": "2026-05-01T03:05:11Z"
+                    }
+                },
+                "state": {
+                    "waiting": {
+                        "reason": "CrashLoopBackOff"
+                    }
+                }
+            }
+        ],
+        "phase": "Running"
+    }
+}
+"""
+METRICS = """# HELP DCGM_FI_DEV_XID_ERRORS Value of the last XID error encountered.
+# TYPE DCGM_FI_DEV_XID_ERRORS gauge
+DCGM_FI_DEV_XID_ERRORS{gpu="2",UUID="GPU-a8",pci_bus_id="00000000:2A:00.0",Hostname="gpu-021",err_msg="No Error"} 0
+DCGM_FI_DEV_XID_ERRORS{gpu="3",UUID="GPU-a9",pci_bus_id="00000000:3B:00.0",Hostname="gpu-021",err_msg="GPU lost"} 79
+# TYPE DCGM_FI_DEV_ROW_REMAP_FAILURE gauge
+DCGM_FI_DEV_ROW_REMAP_FAILURE{gpu="3",UUID="GPU-a9",Hostname="gpu-021"} 0
+DCGM_FI_DEV_GPU_TEMP{gpu="3",UUID="GPU-a9",Hostname="gpu-021"} 41
+"""
+GDB = """[New LWP 1408]
+[Thread debugging using libthread_db enabled]
+0x00007f794fca474d in poll () at ../sysdeps/unix/syscall-template.S:84
+
+Thread 2 (Thread 0x7f78c97e2700 (LWP 1408) "pt_autograd_0"):
+#0  0x00007f794fca474d in poll () at ../sysdeps/unix/syscall-template.S:84
+#1  0x00007f794fcb041d in clone () at ../sysdeps/unix/sysv/linux/x86_64/clone.S:109
+
+Thread 1 (Thread 0x7f794ffa5740 (LWP 1400) "python"):
+#0  0x00007f78f42ff793 in {function} (this=0x55d0) from /usr/lib/libtorch_cpu.so
+#1  0x00007f78f4301e18 in _PyEval_EvalFrameDefault (f=Frame 0x55d1, for file /job/train.py, line 30, in fit (x=1)) at ceval.c:1
+#2  0x00007f78f4301e19 in main ()
+"""
+EVERY = {
+    "nvidia-smi": [NVIDIA_SMI_Q.format(errors=0, pending="No", failed="No"),
+                   NVIDIA_SMI_TABLE.format(errors=0, state="1MiB /  81559MiB")],
+    "DCGM": [DCGM_HEALTH, DCGM_HEALTH_JSON, DCGM_DIAG, DCGM_DIAG_JSON],
+    "InfiniBand": [IBSTAT, IBSTATUS, IBDIAGNET],
+    "kernel log": [DMESG.format(time="Fri May  1 09:05:01 2026"), JOURNAL,
+                   "[    0.000000] Linux version 5.15.0\n[131912.440118] NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n",
+                   "kern  :err   : [131912.440118] NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n",
+                   "2026-05-01T09:05:01,440118+00:00 NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n",
+                   "May 01 09:05:01 gpu-021 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n"],
+    "Slurm job record": [SACCT, SACCT_P.format(state="TIMEOUT", end="2026-05-01T09:05:11"), SCONTROL],
+    "Kubernetes objects": [EVENTS, EVENTS_YAML, POD],
+    "Prometheus metrics": [METRICS],
+    "gdb": [GDB.format(function="c10d::Work::wait")],
+}  # fmt: skip
