@@ -112,18 +112,28 @@ def test_a_report_of_another_time_is_set_aside(engine: Engine, tmp_path: Path, t
     assert (root_of(verdict).entry, rule in rules_of(verdict)) == ("nccl.timeout", True)
 
 
-def test_a_report_of_another_host_is_set_aside(engine: Engine, tmp_path: Path) -> None:
-    error = [f"gpu-022: {line}" for line in traceback("RuntimeError: the codec gave up")]
-    journal = triaged(engine, tmp_path, error, report=reports.JOURNAL)
-    if root_of(journal).host == "gpu-022":
-        assert "of-another-host" in rules_of(journal)
-    assert root_of(journal).entry != "xid.79"
+@pytest.mark.parametrize(("host", "entry"), [("gpu-022", "cuda.launch-failure"), ("gpu-021", "xid.79")])
+def test_a_report_of_another_host_is_set_aside(engine: Engine, tmp_path: Path, host: str, entry: str) -> None:
+    error = traceback("torch.AcceleratorError: CUDA error: unspecified launch failure", prefix="[rank3]: ")
+    (tmp_path / host).mkdir()
+    (tmp_path / host / "train.log").write_text("\n".join([*STEPS, *error]) + "\n")
+    (tmp_path / "journal.json").write_text(reports.JOURNAL)
+    verdict = engine.triage(open_path(tmp_path))
+    assert (root_of(verdict).entry, root_of(verdict).host) == (entry, host)
+    assert ("of-another-host" in rules_of(verdict)) == (host != "gpu-021")
 
 
 def test_an_xid_before_an_error_that_nobody_knows_is_its_cause(engine: Engine, tmp_path: Path) -> None:
     error = traceback("acme.DeviceGone: handle 7 does not answer", prefix="[rank0]: 2026-05-01 09:05:03,000 ERROR ")
     verdict = triaged(engine, tmp_path, error, report=reports.DMESG.format(time=AT))
     assert (root_of(verdict).entry, "host-failed-first" in rules_of(verdict)) == ("xid.79", True)
+
+
+def test_no_xid_explains_a_mistake_in_the_program(engine: Engine, tmp_path: Path) -> None:
+    mistake = traceback("KeyError: 'image'", prefix="[rank0]: 2026-05-01 09:05:03,000 ERROR ")
+    verdict = triaged(engine, tmp_path, mistake, report=reports.DMESG.format(time=AT))
+    assert root_of(verdict).entry == "usage.python-error"
+    assert "report_differs" in {reason.name for reason in root_of(verdict).because}
 
 
 def test_the_reasons_name_both_causes(engine: Engine, tmp_path: Path) -> None:

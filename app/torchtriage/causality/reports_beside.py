@@ -24,6 +24,7 @@ from torchtriage.reading.prefixes.times import seconds_between
 _OF_THE_JOB = frozenset(
     {FileForm.SLURM_JOB, FileForm.KUBERNETES}
 )  # reports that speak of this run, and of nothing else
+_OF_THE_USER = "user"  # whose program is wrong, as its entry says
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,8 @@ def _came_before_symptoms(case: Beside) -> bool:
     root, seconds = case.root, case.after_the_failure
     if root is None or seconds is None or seconds > CLOCKS_APART or not _is_cause(case.report):
         return False
-    return grade(root) <= Grade.EXIT and not explains(root, case.report)
+    of_the_program = root.match is not None and root.match.entry.owner == _OF_THE_USER  # no GPU makes a KeyError
+    return grade(root) <= Grade.EXIT and not of_the_program and not explains(root, case.report)
 
 
 def _beside_symptoms(case: Beside) -> bool:
