@@ -12,6 +12,7 @@ from torchtriage.reading.file_types import HEAD, FileForm, form_of, is_report
 
 ALL = [(form, text) for form, texts in reports.EVERY.items() for text in texts]
 STEPS = "step 1 loss 2.5\nstep 2 loss 2.4\n"
+DATED = "2026-05-01 09:00:00,000 INFO: Step 1, loss 2.5\n2026-05-01 09:00:01,000 INFO: Step 2, loss 2.4\n"
 
 
 def read(form: FileForm, text: str) -> list[Line]:
@@ -33,8 +34,9 @@ def test_a_report_is_known_by_its_text(form: str, text: str) -> None:
 
 @pytest.mark.parametrize(("form", "text"), [(form, text) for form, text in ALL if text.lstrip()[:1] != "{"])
 def test_a_log_that_begins_with_what_a_tool_prints_is_a_log(form: str, text: str) -> None:
-    assert form_of((text + STEPS).encode()) is FileForm.LOG
-    assert not is_report(FileForm(form), (text + STEPS).encode())
+    for log in (STEPS, DATED, "Step 1 of 200: loss 2.5\n"):
+        assert form_of((text + log).encode()) is FileForm.LOG
+        assert not is_report(FileForm(form), (text + log).encode())
 
 
 @pytest.mark.parametrize(("form", "text"), ALL)
@@ -62,6 +64,16 @@ def test_other_texts_are_logs(text: str) -> None:
 def test_a_report_that_is_cut_at_the_bytes_that_are_looked_at_is_one() -> None:
     text = reports.NVIDIA_SMI_Q.format(errors=0, pending="No", failed="No")
     assert form_of((text * 80).encode()[:HEAD]) is FileForm.NVIDIA_SMI
+
+
+@pytest.mark.parametrize(
+    "text",
+    [" " * HEAD, "[" * HEAD, "JobID " * 10_000, "JobID|State" * 6_000, "| " * 30_000, "# HELP a" * 8_000, "a{" * 30_000,
+     "Thread 1 (" * 6_000, "{" * HEAD, '{"' + '"kind":' * 9_000, "apiVersion: v1\n" + "kind: " * 10_000, "CA '" * 16_000],
+)  # fmt: skip
+def test_no_text_makes_it_slow_to_say_what_it_is(text: str) -> None:
+    patterns_are_linear = form_of(text.encode()[:HEAD])  # a pattern that went back would take minutes here
+    assert patterns_are_linear in FileForm
 
 
 def test_nvidia_smi_names_the_gpu_and_the_section_of_each_value() -> None:

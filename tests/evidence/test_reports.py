@@ -8,6 +8,7 @@ import pytest
 
 from tests.evidence import reports
 from tests.logs import traceback
+from torchtriage.causality.reports_beside import between
 from torchtriage.domain.verdict import RootCause, Verdict
 from torchtriage.engine import Engine
 from torchtriage.reading.sources import open_path
@@ -127,6 +128,34 @@ def test_an_xid_before_an_error_that_nobody_knows_is_its_cause(engine: Engine, t
     error = traceback("acme.DeviceGone: handle 7 does not answer", prefix="[rank0]: 2026-05-01 09:05:03,000 ERROR ")
     verdict = triaged(engine, tmp_path, error, report=reports.DMESG.format(time=AT))
     assert (root_of(verdict).entry, "host-failed-first" in rules_of(verdict)) == ("xid.79", True)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "seconds"),
+    [
+        ("2026-05-01T09:00:00", "2026-05-01T09:01:00", (60, 60)),
+        ("2026-05-01T09:00:00+02:00", "2026-05-01T08:00:00Z", (3600, 3600)),
+        ("2026-05-01T09:00:00+02:00", "2026-05-01T09:01:00", (60, 7260)),  # the log's clock is the host's, or UTC
+        ("2026-05-01T09:01:00", "2026-05-01T09:00:00-05:00", (-60, 17940)),
+        ("2026-05-01T09:00:00+00:00", "2026-05-01T09:01:00", (60, 60)),
+        ("2026-05-01T09:00:00Z", "2026-05-01T09:01:00", (60 - 50400, 60 + 50400)),
+        ("2026-05-01T09:00:00", None, None),
+        ("--05-01T09:00:00", "2026-05-01T09:00:00Z", None),
+        ("soon", "2026-05-01T09:00:00Z", None),
+    ],
+)  # fmt: skip
+def test_times_with_and_without_an_offset_are_as_far_apart_as_they_may_be(
+    first: str, last: str | None, seconds: tuple[float, float] | None
+) -> None:
+    assert between(first, last) == seconds
+
+
+@pytest.mark.parametrize(("day", "entry"), [("2026-04-27", "nccl.timeout"), ("2026-05-01", "xid.79")])
+def test_an_old_xid_of_a_clock_with_an_offset_is_set_aside(
+    engine: Engine, tmp_path: Path, day: str, entry: str
+) -> None:
+    line = "T09:05:01,440118+00:00 NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python, GPU has fallen off the bus.\n"
+    assert root_of(triaged(engine, tmp_path, NCCL, report=day + line)).entry == entry
 
 
 def test_no_xid_explains_a_mistake_in_the_program(engine: Engine, tmp_path: Path) -> None:

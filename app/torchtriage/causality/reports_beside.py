@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from torchtriage.causality.cascade import Grade, explains, grade
 from torchtriage.causality.ending import ending
@@ -18,12 +19,15 @@ from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import CLOCKS_APART
 from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.host import host_name
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.file_types import FileForm
 from torchtriage.reading.prefixes.times import seconds_between
 
 _OF_THE_JOB = frozenset(
     {FileForm.SLURM_JOB, FileForm.KUBERNETES}
 )  # reports that speak of this run, and of nothing else
+_ZONE = lazy_regex(r"(?:Z|[+-]\d\d:?\d\d)$")
+_FARTHEST_ZONE = 14 * 3600.0  # seconds that a place can be from UTC
 _OF_THE_USER = "user"  # whose program is wrong, as its entry says
 
 
@@ -41,24 +45,68 @@ class Beside:
         return self.reading.forms.get(self.report.position.file) in _OF_THE_JOB
 
     @property
-    def after_the_failure(self) -> float | None:
-        """Seconds from the failure that the log shows to the report; None where the clocks do not tell."""
+    def after_the_failure(self) -> Seconds | None:
+        """From the failure that the log shows to the report; None where the clocks do not tell."""
         failed = _time_of(self.root) if self.root is not None else None
-        return self._seconds(failed, self.report.event.time)
+        return self._between(failed, self.report.event.time)
 
     @property
-    def before_the_run(self) -> float | None:
-        """Seconds from the report to the first line of the run."""
-        return self._seconds(self.report.event.time, self.reading.environment.span.of(self.report.event.time)[0])
+    def before_the_run(self) -> Seconds | None:
+        """From the report to the first line of the run."""
+        return self._between(self.report.event.time, self._run[0])
 
     @property
-    def before_the_end(self) -> float | None:
-        """Seconds from the report to the last line of the run."""
-        return self._seconds(self.report.event.time, self.reading.environment.span.of(self.report.event.time)[1])
+    def before_the_end(self) -> Seconds | None:
+        """From the report to the last line of the run."""
+        return self._between(self.report.event.time, self._run[1])
 
-    def _seconds(self, first: str | None, last: str | None) -> float | None:
+    @property
+    def _run(self) -> tuple[str | None, str | None]:
+        return self.reading.environment.span.of(self.report.event.time)
+
+    def _between(self, first: str | None, last: str | None) -> Seconds | None:
         dated = self.reading.environment.span.dated
-        return seconds_between(dated(first), dated(last))
+        return between(dated(first), dated(last))
+
+
+class Seconds(NamedTuple):
+    """How far apart two times are, at least and at most: more than one number where only one of them has an offset from
+    UTC."""
+
+    least: float
+    most: float
+
+
+def between(first: str | None, last: str | None) -> Seconds | None:
+    """-> the seconds from one time to another; None where they can't be compared.
+
+    A log often tells local time without an offset. It is that of the host whose kernel prints one, or UTC, as in most
+    containers; beside UTC it may be that of any place.
+    """
+    if first is None or last is None:
+        return None
+    exact = seconds_between(first, last)
+    if exact is not None:
+        return Seconds(exact, exact)
+    zones = _ZONE.search(first), _ZONE.search(last)
+    if (zones[0] is None) == (zones[1] is None):
+        return None
+    as_clock = seconds_between(_ZONE.sub("", first), _ZONE.sub("", last))
+    if as_clock is None:
+        return None
+    offset = _offset(next(zone[0] for zone in zones if zone is not None))
+    if offset is None:
+        return Seconds(as_clock - _FARTHEST_ZONE, as_clock + _FARTHEST_ZONE)
+    as_utc = as_clock + (offset if zones[0] is not None else -offset)
+    return Seconds(min(as_clock, as_utc), max(as_clock, as_utc))
+
+
+def _offset(zone: str) -> float | None:
+    """-> the seconds by which a clock is ahead of UTC; None for UTC itself."""
+    if zone == "Z":
+        return None
+    minutes = int(zone[1:3]) * 60 + int(zone[-2:])
+    return -60.0 * minutes if zone[0] == "-" else 60.0 * minutes
 
 
 def is_state(finding: Finding, reading: Reading) -> bool:
@@ -119,12 +167,12 @@ def _time_of(finding: Finding) -> str | None:
 
 def _recorded_before_the_run(case: Beside) -> bool:
     seconds = case.before_the_run
-    return seconds is not None and seconds > CLOCKS_APART
+    return seconds is not None and seconds.least > CLOCKS_APART
 
 
 def _recorded_after_the_failure(case: Beside) -> bool:
     seconds = case.after_the_failure
-    return seconds is not None and seconds > CLOCKS_APART and not case.of_the_job
+    return seconds is not None and seconds.least > CLOCKS_APART and not case.of_the_job
 
 
 def _of_another_host(case: Beside) -> bool:
@@ -178,7 +226,7 @@ def _came_before_symptoms(case: Beside) -> bool:
     """-> whether the kernel of a host told of it before anything failed in the log, and no entry knows a cause of what
     did: a GPU or disk that is gone fails in many words."""
     root, seconds = case.root, case.after_the_failure
-    if root is None or seconds is None or seconds > CLOCKS_APART or not _is_cause(case.report):
+    if root is None or seconds is None or seconds.least > CLOCKS_APART or not _is_cause(case.report):
         return False
     of_the_program = root.match is not None and root.match.entry.owner == _OF_THE_USER  # no GPU makes a KeyError
     return grade(root) <= Grade.EXIT and not of_the_program and not explains(root, case.report)
@@ -198,7 +246,7 @@ def _ended_with_it(case: Beside, root: Finding) -> bool:
     """-> whether the scheduler ended the job when the failure came, and not because it hung on behind one. A rank that
     waited for minutes did so before."""
     seconds = case.after_the_failure
-    return not root.has_role(Role.TIMEOUT) and (seconds is None or seconds <= CLOCKS_APART)
+    return not root.has_role(Role.TIMEOUT) and (seconds is None or seconds.least <= CLOCKS_APART)
 
 
 def _ended_the_job(case: Beside) -> bool:
@@ -214,7 +262,8 @@ def _stopped_the_run(case: Beside) -> bool:
         return False
     seconds = case.before_the_end
     if seconds is not None:
-        return abs(seconds) <= CLOCKS_APART and not case.reading.environment.well
+        near = seconds.least <= CLOCKS_APART and seconds.most >= -CLOCKS_APART
+        return near and not case.reading.environment.well
     return not ending(case.reading, {}, ()).good
 
 

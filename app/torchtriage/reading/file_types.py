@@ -104,19 +104,19 @@ _REPORTS = (
     _Report(
         FileForm.INFINIBAND,
         lazy_regex(rb"(?:-+\s*\n)?(?:Load Plugins from:|Running version:? +\"?IBDIAGNET|-[IWE]- (?:Using port|Parsing|Discovering))"),
-        lazy_regex(rb"\s|$|-[IWEV]- |-{5,}|/|[A-Z(]"),
+        lazy_regex(rb"\s|$|-[IWEV]- |-{5,}|/|\(|lib|Load |Running |Plugin |[A-Z][A-Za-z /&-]{2,60}:?\s*$"),
     ),
     # JobID           JobName  Partition … State ExitCode / ------------ ----------
     _Report(
         FileForm.SLURM_JOB,
         lazy_regex(rb"\s*(?=[^\n]*\bJobID(?:Raw)?\b)(?=[^\n]*\bState\b)[A-Za-z][\w% ]+\n[ -]+\n"),
-        lazy_regex(rb" *[\d-]|\s*$| *(?=[^\n]*\bState\b)[A-Z]|\s{8}"),
+        lazy_regex(rb" *\d+(?:[_+.]\S{1,40})? +\S| *-[- ]*$|\s*$| *(?=[^\n]*\bState\b)[A-Z]"),
     ),
     # JobID|JobName|State|ExitCode
     _Report(
         FileForm.SLURM_JOB,
         lazy_regex(rb"(?=[^\n]*\bJobID(?:Raw)?\b)(?=[^\n]*\bState\b)\w+(?:[|,;]\w+)+[|,;]?\s*\n"),
-        lazy_regex(rb"\s*$|[^|,;\n]{0,200}[|,;]"),
+        lazy_regex(rb"\s*$|\d+(?:[_+.][^|,;\n]{1,40})?[|,;]|(?=[^\n]*\bState\b)\w+[|,;]"),
     ),
     # JobId=4711 JobName=train
     _Report(
@@ -148,7 +148,7 @@ _REPORTS = (
         FileForm.NATIVE_STACKS,
         lazy_regex(rb"Thread \d|\[New |\[Thread debug|GNU gdb|NVIDIA \(R\) |0x[\da-f]+ in |warning: |Using host |Attaching "),
         lazy_regex(
-            rb"\s|$|#\d|\[|0x|\d|<http|\((?:cuda-)?gdb\)|_|CUDA |NVIDIA |GNU |Thread |Copyright|License|This |There |Type |For |Find |"
+            rb"\s|$|#\d|\[|0x|\d+\t|<http|\((?:cuda-)?gdb\)|_|CUDA |NVIDIA |GNU |Thread |Copyright|License|This |There |Type |For |Find |"
             rb"warning: |Using |Reading |Attaching |Download|Debuginfod|Enable |The exception |Program |Quit|A debugging |\w{1,80} \("
         ),
         lazy_regex(rb"^Thread \d+ \([^\n]{0,160}:\s*\n#0 ", re.M),

@@ -32,7 +32,7 @@ def _tree(text: str) -> Iterator[ReportLine]:
         depth = len(line) - len(line.lstrip(" "))
         value = _VALUE.match(line)
         if depth == 0:
-            if line.strip() and not value:
+            if line.strip():
                 yield ReportLine(number, line.rstrip())
             continue
         sections = [each for each in sections if each[0] < depth]
