@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.client.running import NOBODY, OUT_OF_MEMORY, Bench, ended
-from tests.http_server import Told, serving
+from tests.http_server import Asked, Told, serving
 from torchtriage.client.torchtriage_client import for_shell
 
 AWAY = {"TORCHTRIAGE_URL": NOBODY}
@@ -87,6 +87,59 @@ def test_the_verdict_can_be_the_status(bench: Bench) -> None:
     assert bench.script(OUT_OF_MEMORY, "--exit-code")[0] == 11
     assert bench.script("raise SystemExit(9)", "--exit-code")[0] == 9  # nothing to say: the command's own
     assert bench.script(OUT_OF_MEMORY, "--exit-code", environment=AWAY)[0] == 1
+
+
+def test_a_dry_run_decides_nothing_about_the_status(bench: Bench) -> None:
+    status, _, errors = bench.script(OUT_OF_MEMORY, "--decide", "--exit-code")
+    assert status == 1
+    assert "torchtriage:   decision: stop (dry run). cuda.oom is certain" in errors
+
+
+@pytest.mark.parametrize(
+    ("action", "options", "status"),
+    [
+        ("stop", (), 11), ("wait", (), 14), ("restart", (), 10), ("restart-excluding", (), 10),
+        ("restart-from-checkpoint", ("--restart-status", "138"), 138), ("stop", ("--restart-status", "138"), 11),
+    ],
+)  # fmt: skip
+def test_a_decision_can_be_the_status(bench: Bench, action: str, options: tuple[str, ...], status: int) -> None:
+    asked = []
+
+    def answers(told: Asked) -> Told:
+        if "/decision" not in told.path:
+            return Told(b'{"id": "7", "state": "triaged"}')
+        asked.append(json.loads(told.body))
+        return Told(json.dumps({"action": action, "mode": "enforce", "reason": "Because."}).encode())
+
+    with serving(answers) as url:
+        environment = {"TORCHTRIAGE_URL": url}
+        found, _, errors = bench.script(
+            "raise SystemExit(3)", "--decide", "--exit-code", *options, environment=environment
+        )
+    assert found == status
+    assert asked == [{"incident": "7"}]
+    assert "torchtriage:   decision: " in errors
+
+
+def test_without_a_decision_the_status_stays(bench: Bench) -> None:
+    def answers(told: Asked) -> Told:
+        if "/decision" in told.path:
+            return Told(b'{"error": {"code": "not_triaged", "message": "the incident has no verdict yet"}}', status=409)
+        return Told(b'{"id": "7", "state": "triaged"}')
+
+    with serving(answers) as url:
+        status, _, errors = bench.script(
+            "raise SystemExit(3)", "--decide", "--exit-code", environment={"TORCHTRIAGE_URL": url}
+        )
+    assert status == 3
+    assert "torchtriage-client: no decision: " in errors
+    assert "the incident has no verdict yet" in errors
+
+
+def test_a_status_that_means_something_else_is_refused(bench: Bench) -> None:
+    status, output, errors = bench.script("print('runs'); raise SystemExit(3)", "--restart-status", "11")
+    assert (status, output) == (3, "runs\n")
+    assert "--restart-status: not a number from 1 to 255, or one that means something else: 11" in errors
 
 
 def test_an_output_file_is_sent_from_where_the_command_began(bench: Bench) -> None:

@@ -87,6 +87,19 @@ def test_the_next_attempt_grades_what_was_decided(both: TestClient) -> None:
     assert both.get("/api/v1/decisions?grade=waiting").json()["items"] == []
 
 
+def test_a_run_that_worked_grades_what_was_decided(both: TestClient) -> None:
+    for job, log in (("a", nccl(100)), ("b", OOM)):
+        decided(both, log, job_id=job, attempt=0)
+    decided(both, nccl(90), job_id="a", attempt=0, cluster="blue")
+    for job in ("a", "b"):
+        both.post("/api/v1/run-summaries", json={"job_name": "bert", "job_id": job})
+    found = {(one["job_id"], one["cluster"]): one for one in both.get("/api/v1/decisions").json()["items"]}
+    grades = {key: one["grade"] for key, one in found.items()}
+    assert grades == {("a", None): "right", ("b", None): "wrong", ("a", "blue"): None}
+    assert found["a", None]["graded_by"] is None
+    assert "#None" not in both.get("/decisions", headers=PEOPLE).text
+
+
 def test_long_ids_of_jobs_that_begin_alike_are_told_apart(both: TestClient) -> None:
     begin = "very-long-" * 20
     decided(both, OOM, job_id=begin + "a", attempt=0)

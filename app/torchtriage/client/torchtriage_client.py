@@ -50,7 +50,9 @@ _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 _LOG_NAME = re.compile(r"(\.(log|out|err|txt|jsonl?|std(out|err)|[oe]\d+)(\.\d+)?(\.gz|\.zst)?|/[^.]+)$", re.I)
 _KINDS = ("explained", "unexplained", "healthy", "inconclusive")
 _INCONCLUSIVE = 13
+_RESTART = 10  # exit status
 _DECIDED = {"stop": 11, "wait": 14}  # exit status; all others are restarts
+_DELIVERED_LATER = "`torchtriage-client flush` or the next run will"
 _NOT_FAILED = ("healthy", "inconclusive")  # as far as the log tells
 
 
@@ -774,7 +776,7 @@ def status_of(incident: dict[str, Any] | None) -> int | None:
     verdict."""
     verdict = (incident or {}).get("verdict") or {}
     if verdict.get("outcome") == "explained":
-        return 10 if (verdict.get("action") or {}).get("retry") in ("yes", "once") else 11
+        return _RESTART if (verdict.get("action") or {}).get("retry") in ("yes", "once") else 11
     return {"healthy": 0, "unexplained": 12, "inconclusive": _INCONCLUSIVE}.get(str(verdict.get("outcome")))
 
 
@@ -1980,8 +1982,27 @@ def _find_prctl() -> Any:
 _prctl: Any = None
 
 
+class Ending(NamedTuple):
+    """How `run` ends after a failure: with a status that tells the verdict (`exit_code`), or, where a decision is asked
+    for too (`decide`), that one; `restart` is the status of a restart."""
+
+    exit_code: bool = False
+    decide: bool = False
+    restart: int = _RESTART
+
+    def status(self, incident: dict[str, Any] | None, decision: dict[str, Any] | None) -> int | None:
+        """-> the status; None where the command keeps its own: no answer, a dry run, a verdict that says less."""
+        if not self.exit_code:
+            return None
+        if self.decide:
+            told = decision is not None and decision.get("mode") == "enforce"
+            return _DECIDED.get(str(decision.get("action")), self.restart) if told and decision else None
+        found = status_of(incident)
+        return None if found in (0, _INCONCLUSIVE) else self.restart if found == _RESTART else found
+
+
 def run(
-    settings: Settings, command: list[str], exit_code: bool, node: int | None, watching: Watching | None = None
+    settings: Settings, command: list[str], ending: Ending, node: int | None, watching: Watching | None = None
 ) -> int:
     """-> the exit status of the command, which is reported where it failed, or where it was found hanging."""
     if _is_unreported(settings, node):
@@ -2017,18 +2038,19 @@ def run(
     witness.end()
     ended = [stream.finish() for stream in outputs]
     watcher.end(status)
-    incident = None
+    advised = None
     fine = status == 0 or (status in (-signal.SIGINT, 130, 1) and "SIGINT by group" in signals)
     if fine and not watcher.posted:
         _tell_good_run(settings, _summary(capture, command, outputs) if status == 0 else "")
         capture.remove()
     else:
-        incident = _report_run(settings, capture, status, signals, _summary(capture, command, outputs))
+        summary = _summary(capture, command, outputs)
+        told = _report_run(settings, capture, status, signals, summary, ending.decide and status != 0)
+        advised = ending.status(*told) if status != 0 else None
     for stream, is_over in zip(outputs, ended):
         if not is_over:
             stream.pass_on_alone()
-    advised = status_of(incident) if exit_code and status != 0 else None
-    return status if advised in (None, 0, _INCONCLUSIVE) else advised  # which says more than such a verdict
+    return status if advised is None else advised
 
 
 def _is_unreported(settings: Settings, node: int | None) -> bool:
@@ -2119,9 +2141,10 @@ def _tell_good_run(settings: Settings, summary: str) -> None:
 
 
 def _report_run(
-    settings: Settings, capture: Capture, status: int, signals: list[str], summary: str
-) -> dict[str, Any] | None:
-    """Reports a failed run within its time -> the incident, where the service answered in time."""
+    settings: Settings, capture: Capture, status: int, signals: list[str], summary: str, decide: bool
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """Reports a failed run within its time -> the incident and, where one is asked for, the decision about it, as far
+    as the service answered in time."""
     shown = 128 - status if status < 0 else status
     ended = f"the command ended with exit status {shown}"
     if status < 0:  # as a shell tells it
@@ -2132,6 +2155,7 @@ def _report_run(
     if all(name != "commit" for name, _ in query):
         query += [("commit", commit) for commit in [_commit_here()] if commit]
     answers: list[dict[str, Any]] = []
+    decisions: list[dict[str, Any]] = []
 
     def work() -> None:
         try:
@@ -2143,7 +2167,12 @@ def _report_run(
         try:
             answers.extend(filter(None, [deliver(settings, path, deadline, settings.wait)]))
         except Undelivered as error:
-            say(f"{error}; the report waits in {os.path.dirname(path)}")
+            return say(f"{error}; the report waits in {os.path.dirname(path)}")
+        if decide and answers:
+            try:
+                decisions.append(decision_of(settings, answers[0]))
+            except Undelivered as error:
+                say(f"no decision: {error}")
 
     deadline = time.monotonic() + settings.timeout
     thread = threading.Thread(target=work, daemon=True)
@@ -2152,11 +2181,12 @@ def _report_run(
         thread.join(0.02)
         stopped = signal.sigtimedwait([signal.SIGINT, signal.SIGQUIT], 0) if hasattr(signal, "sigtimedwait") else None
         if stopped is not None or time.monotonic() > deadline:
-            say("the report is not delivered yet; `torchtriage-client flush` or the next run will")
+            late = "no decision came in time" if answers else "the report is not delivered yet; " + _DELIVERED_LATER
+            say(late)
             break
     if answers and status != 0:
-        show(told(answers[0]), sys.stderr)
-    return answers[0] if answers else None
+        show([*told(answers[0]), *("  decision: " + decided(one) for one in decisions)], sys.stderr)
+    return answers[0] if answers else None, decisions[0] if decisions else None
 
 
 def _of_the_host(settings: Settings, capture: Capture, status: int) -> list[Member]:
@@ -2234,7 +2264,7 @@ def answer(settings: Settings, incident: dict[str, Any], options: argparse.Names
     if not options.exit_code:
         return 0
     if decision is not None:
-        return _DECIDED.get(str(decision.get("action")), 10)
+        return _DECIDED.get(str(decision.get("action")), _RESTART)
     status = status_of(incident)
     return 1 if status is None else status
 
@@ -2276,6 +2306,15 @@ def _add_run(commands: Any, name: str, help_: str) -> argparse.ArgumentParser:
         name, help=help_, usage=f"torchtriage-client {name} [options] -- COMMAND [ARGUMENT…]"
     )
     add_options(made)
+    made.add_argument(
+        "--decide",
+        action="store_true",
+        help="ask whether to start the command again, too; --exit-code then gives 10 restart, 11 stop, 14 wait, and in "
+        "a dry run the command's own status",
+    )
+    made.add_argument(
+        "--restart-status", metavar="N", help="the exit status in place of 10, for those that want another"
+    )
     made.add_argument("--node", type=int, metavar="N", help="report on this node of several only; elsewhere just run")
     made.add_argument("--no-tee", dest="tee", action="store_const", const="no", help="let torchrun print as it likes")
     return made
@@ -2297,6 +2336,16 @@ def watching_of(options: argparse.Namespace) -> Watching | None:
                 raise ValueError("--{}: not a number above 0: {}".format(name.replace("_", "-"), text))
     stop_after = found.pop("stop_after", None)
     return Watching(Limits()._replace(**found), stop_after)
+
+
+def ending_of(options: argparse.Namespace) -> Ending:
+    """-> how the command's failure ends; raises ValueError with a sentence."""
+    if options.command not in ("run", "watch"):
+        return Ending()
+    text = options.restart_status or os.environ.get("TORCHTRIAGE_RESTART_STATUS", "") or str(_RESTART)
+    if not text.isdecimal() or not 1 <= int(text) <= 255 or int(text) in _DECIDED.values():
+        raise ValueError(f"--restart-status: not a number from 1 to 255, or one that means something else: {text}")
+    return Ending(options.exit_code, options.decide, int(text))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -2332,6 +2381,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = settings_of(options, 20 if options.command in ("run", "watch") else 300)
         watching = watching_of(options)
+        ending = ending_of(options)
     except ValueError as error:
         if not command:
             parser.error(str(error))
@@ -2340,7 +2390,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command in ("run", "watch"):
         if not command:
             parser.error(f"{options.command}: the command stands behind --, as in: run -- torchrun train.py")
-        leave(run(settings, command, options.exit_code, options.node, watching))
+        leave(run(settings, command, ending, options.node, watching))
     if not settings.url:
         parser.error("TORCHTRIAGE_URL is not set")
     return _flush(settings) if options.command == "flush" else _report(settings, options)

@@ -81,6 +81,13 @@ def grade_earlier(session: Session, incident_ids: Sequence[str], at: datetime) -
         decisions.set_grade(session, record.id, grade(record.decision, after), following.id, at)
 
 
+def grade_by_good_end(session: Session, job_id: str, cluster: str | None, at: datetime) -> None:
+    """Grades the decisions about earlier attempts of a job that has ended well, in the same transaction."""
+    for record in decisions.ungraded_of_job(session, job_id, cluster):
+        well = AttemptRecord(record.decision.attempt.attempt + 1, "healthy")
+        decisions.set_grade(session, record.id, grade(record.decision, well), None, at)
+
+
 def _is_after(before: Incident, record: DecisionRecord, later: Incident) -> bool:
     """-> whether an incident is of a later attempt of the job: by its number, else by when it came. A node that reports
     for itself has attempts of its own where they are not numbered."""

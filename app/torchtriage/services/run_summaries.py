@@ -10,6 +10,7 @@ from torchtriage.domain.run_summary import RunSummary, SinceGood
 from torchtriage.errors import BadInput
 from torchtriage.reading.redaction.redact import redacted
 from torchtriage.services.compare_runs import job_words, last_good
+from torchtriage.services.decisions import grade_by_good_end
 from torchtriage.services.incidents import read_incident
 from torchtriage.services.service import Service
 from torchtriage.storage import run_summaries
@@ -18,9 +19,13 @@ MOST_CHANGES = 3  # that are told
 
 
 def keep_good_run(service: Service, job_name: str, cluster: str | None, job_id: str | None, told: RunSummary) -> None:
-    """Keeps what is told of a run that worked, without known kinds of secrets."""
+    """Keeps what is told of a run that worked, without known kinds of secrets. It grades the decisions about earlier
+    attempts of its job."""
+    now = datetime.now(UTC)
     with service.database.transaction() as session:
-        run_summaries.keep_good(session, job_name, cluster or "", job_id, _clean(told), datetime.now(UTC))
+        run_summaries.keep_good(session, job_name, cluster or "", job_id, _clean(told), now)
+        if job_id is not None:
+            grade_by_good_end(session, job_id, cluster, now)
 
 
 def keep_failed_run(service: Service, incident_id: str, job_id: str | None, told: RunSummary) -> Incident:

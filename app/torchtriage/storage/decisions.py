@@ -122,10 +122,18 @@ def ungraded(session: Session, incident_ids: Sequence[str]) -> list[DecisionReco
     return [_record(row, job_id) for row, job_id in session.execute(_UNGRADED, {"these": numbers})]
 
 
-def set_grade(session: Session, decision_id: str, grade: Grade, by_incident: str, at: datetime) -> None:
-    """Keeps how good a decision was, as a later attempt shows."""
+def ungraded_of_job(session: Session, job_id: str, cluster: str | None) -> list[DecisionRecord]:
+    """-> the decisions about this job of which nothing came yet."""
+    same_cluster = DecisionRow.cluster == cluster if cluster is not None else DecisionRow.cluster.is_(None)
+    query = _RECORDS.where(DecisionRow.job_id == _key(job_id), _whole_job_id == job_id, same_cluster)
+    return _records(session, query.where(DecisionRow.grade.is_(None)).order_by(DecisionRow.number))
+
+
+def set_grade(session: Session, decision_id: str, grade: Grade, by_incident: str | None, at: datetime) -> None:
+    """Keeps how good a decision was, as a later attempt shows: an incident, or None where a run that worked told it."""
     graded = update(DecisionRow).where(DecisionRow.number == number_of(decision_id), DecisionRow.grade.is_(None))
-    session.execute(graded.values(grade=grade, graded_at=at, graded_by=number_of(by_incident)))
+    number = number_of(by_incident) if by_incident is not None else None
+    session.execute(graded.values(grade=grade, graded_at=at, graded_by=number))
 
 
 def _same_cluster(job: Job) -> ColumnElement[bool]:
