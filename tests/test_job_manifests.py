@@ -1,7 +1,12 @@
-"""deploy/kubernetes-jobs: what Kubernetes does with each exit status of the client."""
+"""deploy/kubernetes-jobs, kubeflow, argo, skypilot: what each scheduler does with the exit status that tells a decision.
+
+Built-in kinds are held to Kubernetes' schemas. Of other kinds, the fields that the recipes use are listed here as their
+types have them, with the version that they were read in: a field that is misspelled is dropped without a word.
+"""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,23 +14,128 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from torchtriage.client.torchtriage_client import status_of
+from torchtriage.client.torchtriage_client import Answers, Ending
 
-FOLDER = Path(__file__).resolve().parents[1] / "deploy" / "kubernetes-jobs"
-JOB = yaml.safe_load((FOLDER / "job.yaml").read_text())
-JOBSET = yaml.safe_load((FOLDER / "jobset.yaml").read_text())
-
-
-def jobs() -> list[dict[str, Any]]:
-    """-> the Job, and those that the JobSet controller makes."""
-    made = [
-        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": f"train-{one['name']}-0"}, "spec": one["template"]["spec"]}
-        for one in JOBSET["spec"]["replicatedJobs"]
-    ]  # fmt: skip
-    return [JOB, *made]
+DEPLOY = Path(__file__).resolve().parents[1] / "deploy"
+STATUSES = {
+    action: Ending(True, True).status(Answers([], [{"action": action, "mode": "enforce"}]))
+    for action in ("stop", "wait", "restart", "restart-excluding", "restart-from-checkpoint")
+}
+ENDS = (STATUSES["stop"], STATUSES["wait"])
+RESTARTS = tuple(status for action, status in STATUSES.items() if action.startswith("restart"))
+OWN = (1, 2, 3, 139)  # of a command, in a dry run or without an answer
 
 
-def pod_failure(job: dict[str, Any], status: int) -> str:
+def read(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((DEPLOY / name).read_text())
+    return found
+
+
+JOB, JOBSET = read("kubernetes-jobs/job.yaml"), read("kubernetes-jobs/jobset.yaml")
+RUNTIME, TRAINJOB = read("kubeflow/runtime.yaml"), read("kubeflow/trainjob.yaml")
+PYTORCHJOB, WORKFLOW, SKY = read("kubeflow/pytorchjob.yaml"), read("argo/workflow.yaml"), read("skypilot/train.yaml")
+JOBSETS = {"jobset": JOBSET["spec"], "trainjob": RUNTIME["spec"]["template"]["spec"]}
+
+# Fields by kind and path, as the types have them. `*` is any name, `{}` a built-in type that has a schema of its own.
+JOBSET_FIELDS: dict[str, Any] = {  # jobset.x-k8s.io/v1alpha2, as in Kubeflow Trainer v2.3
+    "failurePolicy": {"maxRestarts": int, "rules": {"name": str, "action": str, "onJobFailureReasons": str}},
+    "replicatedJobs": {"name": str, "template": {}},
+}
+FIELDS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("JobSet", JOBSET["spec"], JOBSET_FIELDS),
+    ("TrainingRuntime", RUNTIME["spec"], {  # Kubeflow Trainer v2.3, trainer.kubeflow.org/v1alpha1
+        "mlPolicy": {"numNodes": int, "torch": {}},
+        "template": {"spec": JOBSET_FIELDS},
+    }),
+    ("TrainJob", TRAINJOB["spec"], {  # the same
+        "runtimeRef": {"apiGroup": str, "kind": str, "name": str},
+        "trainer": {"numNodes": int, "image": str, "env": {"name": str, "value": str}, "resourcesPerNode": {}},
+    }),
+    ("PyTorchJob", PYTORCHJOB["spec"], {  # Training Operator v1.9, kubeflow.org/v1
+        "nprocPerNode": str,
+        "runPolicy": {"cleanPodPolicy": str},
+        "pytorchReplicaSpecs": {"*": {"replicas": int, "restartPolicy": str, "template": {}}},
+    }),
+    ("Workflow", WORKFLOW["spec"], {  # Argo Workflows v3.7, argoproj.io/v1alpha1
+        "entrypoint": str,
+        "onExit": str,
+        "templates": {
+            "name": str, "metadata": {}, "container": {}, "steps": {"name": str, "template": str, "when": str},
+            "retryStrategy": {"limit": str, "expression": str},
+            "http": {"method": str, "url": str, "headers": {"name": str, "value": str, "valueFrom": {}}, "body": str,
+                     "successCondition": str},
+        },
+    }),
+    ("SkyPilot", SKY, {  # SkyPilot 0.14
+        "name": str, "num_nodes": int, "setup": str, "run": str, "envs": {"*": str}, "secrets": {"*": type(None)},
+        "resources": {"accelerators": str, "job_recovery": {"max_restarts_on_errors": int, "recover_on_exit_codes": int}},
+        "file_mounts": {"*": {"name": str, "mode": str}},
+    }),
+]  # fmt: skip
+
+
+def misfits(given: Any, fields: Any, path: str = "") -> list[str]:
+    """-> the paths that are not among the fields."""
+    if isinstance(given, list):
+        return [found for one in given for found in misfits(one, fields, path)]
+    if not isinstance(fields, dict):
+        return [] if isinstance(given, fields) else [f"{path}: {given!r}"]
+    found = []
+    for name, value in given.items() if fields else ():
+        known = fields.get(name, fields.get("*"))
+        found += [f"{path}.{name}"] if known is None else misfits(value, known, f"{path}.{name}")
+    return found
+
+
+@pytest.mark.parametrize(("kind", "given", "fields"), FIELDS, ids=[kind for kind, *_ in FIELDS])
+def test_a_recipe_uses_only_fields_that_its_kind_has(kind: str, given: dict[str, Any], fields: dict[str, Any]) -> None:
+    assert misfits(given, fields) == []
+    assert misfits({**given, "misspelled": 1}, fields) == [".misspelled"]
+
+
+def jobs() -> dict[str, dict[str, Any]]:
+    """-> the Job, and those that the JobSet controller makes of the JobSets."""
+    return {
+        "job": JOB,
+        **{
+            name: {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "metadata": {"name": "train"},
+                "spec": one["template"]["spec"],
+            }
+            for name, spec in JOBSETS.items()
+            for one in spec["replicatedJobs"]
+        },
+    }
+
+
+def containers() -> dict[str, dict[str, Any]]:
+    """-> of each recipe of Kubernetes, the container that trains."""
+    found = {name: job["spec"]["template"] for name, job in jobs().items()}
+    found |= {kind: spec["template"] for kind, spec in PYTORCHJOB["spec"]["pytorchReplicaSpecs"].items()}
+    made = {name: template["spec"]["containers"][0] for name, template in found.items()}
+    return {**made, "argo": WORKFLOW["spec"]["templates"][0]["container"]}
+
+
+@pytest.mark.parametrize("name", list(jobs()))
+def test_every_job_fits_its_schema(name: str) -> None:
+    job = jobs()[name]
+    kubernetes_validate.validate(job, kubernetes_validate.latest_version(), strict=True)
+    assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never"  # else Kubernetes refuses the policy
+    names = [container["name"] for container in job["spec"]["template"]["spec"]["containers"]]
+    for rule in job["spec"]["podFailurePolicy"]["rules"]:
+        assert rule.get("onExitCodes", {}).get("containerName", names[0]) in names
+
+
+@pytest.mark.parametrize("name", list(containers()))
+def test_every_container_fits_its_schema(name: str) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"},
+           "spec": {"containers": [{"name": "train", **containers()[name]}]}}  # fmt: skip
+    kubernetes_validate.validate(pod, kubernetes_validate.latest_version(), strict=True)
+
+
+def pod_failure(job: dict[str, Any], status: int | None) -> str:
     """-> what a Job does with a pod that ends so: the action of the first rule that fits, else Count."""
     for rule in job["spec"]["podFailurePolicy"]["rules"]:
         codes = rule.get("onExitCodes")
@@ -34,47 +144,88 @@ def pod_failure(job: dict[str, Any], status: int) -> str:
     return "Count"
 
 
-def jobset_failure(status: int) -> str:
-    """-> what the JobSet does then: RestartJobSet where no rule fits."""
-    (job,) = jobs()[1:]
+def jobset_failure(name: str, status: int | None) -> str:
+    """-> what a JobSet does then: RestartJobSet where no rule fits."""
+    job = jobs()[name]
     assert job["spec"]["backoffLimit"] == 0
     reason = "PodFailurePolicy" if pod_failure(job, status) == "FailJob" else "BackoffLimitExceeded"
-    for rule in JOBSET["spec"]["failurePolicy"]["rules"]:
+    for rule in JOBSETS[name]["failurePolicy"]["rules"]:
+        assert re.fullmatch(r"[A-Za-z][A-Za-z0-9_,:]*", rule["name"])
         if not rule["onJobFailureReasons"] or reason in rule["onJobFailureReasons"]:
             return str(rule["action"])
     return "RestartJobSet"
 
 
-def status(outcome: str, retry: str = "no") -> int:
-    found = status_of({"verdict": {"outcome": outcome, "action": {"retry": retry}}})
+def pytorchjob_failure(status: int) -> str:
+    """-> what the Training Operator does with `restartPolicy: ExitCode`."""
+    assert {one["restartPolicy"] for one in PYTORCHJOB["spec"]["pytorchReplicaSpecs"].values()} == {"ExitCode"}
+    return "restart" if status >= 128 else "fail"
+
+
+def argo_retries(status: int | None) -> bool:
+    """-> what the expression says; the step is not tried again where it is false."""
+    found = re.fullmatch(r"!\(asInt\(lastRetry\.exitCode\) in \[([\d, ]+)\]\)", strategy()["expression"])
     assert found is not None
+    return status not in {int(code) for code in found[1].split(",")}
+
+
+def strategy() -> dict[str, Any]:
+    found: dict[str, Any] = WORKFLOW["spec"]["templates"][0]["retryStrategy"]
     return found
 
 
-@pytest.mark.parametrize("job", jobs(), ids=lambda job: str(job["metadata"]["name"]))
-def test_every_job_fits_its_schema(job: dict[str, Any]) -> None:
-    kubernetes_validate.validate(job, kubernetes_validate.latest_version(), strict=True)
-    assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never"  # else Kubernetes refuses the policy
-    names = [container["name"] for container in job["spec"]["template"]["spec"]["containers"]]
-    for rule in job["spec"]["podFailurePolicy"]["rules"]:
-        assert rule.get("onExitCodes", {}).get("containerName", names[0]) in names
+def test_a_job_fails_at_once_only_where_no_restart_is_decided() -> None:
+    for job in jobs().values():
+        assert {pod_failure(job, status) for status in ENDS} == {"FailJob"}
+        assert {pod_failure(job, status) for status in (*RESTARTS, *OWN)} == {"Count"}
 
 
-@pytest.mark.parametrize("job", jobs(), ids=lambda job: str(job["metadata"]["name"]))
-def test_a_job_fails_at_once_only_where_a_fix_comes_first(job: dict[str, Any]) -> None:
-    assert pod_failure(job, status("explained")) == "FailJob"
-    for other in (status("explained", "yes"), status("explained", "once"), status("unexplained"), 1, 137, 143):
-        assert pod_failure(job, other) == "Count", other
+@pytest.mark.parametrize("name", list(JOBSETS))
+def test_a_jobset_fails_at_once_only_where_no_restart_is_decided(name: str) -> None:
+    assert {jobset_failure(name, status) for status in ENDS} == {"FailJobSet"}
+    assert {jobset_failure(name, status) for status in (*RESTARTS, *OWN)} == {"RestartJobSet"}
 
 
-def test_a_jobset_fails_at_once_only_where_a_fix_comes_first() -> None:
-    assert jobset_failure(status("explained")) == "FailJobSet"
-    for other in (status("explained", "yes"), status("unexplained"), 1, 137):
-        assert jobset_failure(other) == "RestartJobSet", other
+def test_a_pytorchjob_is_started_again_where_that_is_decided() -> None:
+    for name in ("Master", "Worker"):
+        found = re.search(r"--restart-status (\d+) -- ", containers()[name]["args"][0])
+        assert found is not None
+        assert containers()[name]["name"] == "pytorch"  # else the operator does not see its exit status
+        ending = Ending(True, True, int(found[1]))
+        ends = {action: ending.status(Answers([], [{"action": action, "mode": "enforce"}])) for action in STATUSES}
+        assert {action: pytorchjob_failure(status or 0) for action, status in ends.items()} == {
+            action: "restart" if action.startswith("restart") else "fail" for action in STATUSES
+        }
 
 
-@pytest.mark.parametrize("job", jobs(), ids=lambda job: str(job["metadata"]["name"]))
-def test_the_client_is_run_with_its_exit_code(job: dict[str, Any]) -> None:
-    (container,) = job["spec"]["template"]["spec"]["containers"]
-    assert "/tmp/client.py run --exit-code -- torchrun " in container["args"][0]
+def test_an_argo_step_is_tried_again_where_that_is_decided() -> None:
+    assert [argo_retries(status) for status in ENDS] == [False, False]
+    assert all(argo_retries(status) for status in (*RESTARTS, *OWN, -1))  # -1: Argo knows no status
+    names = {template["name"] for template in WORKFLOW["spec"]["templates"]}
+    assert {WORKFLOW["spec"]["entrypoint"], WORKFLOW["spec"]["onExit"]} <= names
+    assert "{{retries}}" in {one.get("value") for one in containers()["argo"]["env"]}
+
+
+def test_skypilot_recovers_a_job_where_that_is_decided() -> None:
+    recovery = SKY["resources"]["job_recovery"]
+    assert recovery["max_restarts_on_errors"] == 0  # counts for all other statuses
+    assert set(recovery["recover_on_exit_codes"]) == set(RESTARTS)
+    assert "client.py run --decide --exit-code -- " in SKY["run"]
+    assert "$TORCHTRIAGE_URL/client.py" in SKY["setup"]
+    assert {"TORCHTRIAGE_URL", "TORCHTRIAGE_TOKEN"} == {*SKY["envs"], *SKY["secrets"]}
+
+
+@pytest.mark.parametrize("name", list(containers()))
+def test_the_client_ends_with_the_decision(name: str) -> None:
+    container = containers()[name]
+    assert " /tmp/client.py run --decide --exit-code " in container["args"][0]
+    assert " && exec python3 " in container["args"][0]  # signals reach it
     assert {one["name"] for one in container["env"]} >= {"TORCHTRIAGE_URL", "TORCHTRIAGE_TOKEN"}
+
+
+def test_a_trainjob_uses_the_runtime_and_leaves_it_its_command() -> None:
+    reference = TRAINJOB["spec"]["runtimeRef"]
+    assert (reference["kind"], reference["name"]) == (RUNTIME["kind"], RUNTIME["metadata"]["name"])
+    assert not {"command", "args"} & set(TRAINJOB["spec"]["trainer"])
+    assert " -- $TRAIN" in containers()["trainjob"]["args"][0]
+    assert [one["name"] for one in TRAINJOB["spec"]["trainer"]["env"]] == ["TRAIN"]

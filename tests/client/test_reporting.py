@@ -136,6 +136,24 @@ def test_without_a_decision_the_status_stays(bench: Bench) -> None:
     assert "the incident has no verdict yet" in errors
 
 
+def test_a_command_that_is_told_to_end_is_not_decided_about(bench: Bench) -> None:
+    asked = []
+
+    def answers(told: Asked) -> Told:
+        asked.append(told.path.partition("?")[0])
+        return Told(b'{"id": "7", "state": "triaged", "action": "wait", "mode": "enforce"}')
+
+    with serving(answers) as url:
+        words = ("run", "--decide", "--exit-code", "--", "sh", "-c", "echo ready; sleep 60")
+        with ended(bench.start(*words, environment={"TORCHTRIAGE_URL": url})) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            process.terminate()
+            process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGTERM
+    assert asked == ["/api/v1/incidents"]
+
+
 def test_a_status_that_means_something_else_is_refused(bench: Bench) -> None:
     status, output, errors = bench.script("print('runs'); raise SystemExit(3)", "--restart-status", "11")
     assert (status, output) == (3, "runs\n")

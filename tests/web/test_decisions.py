@@ -124,6 +124,14 @@ def test_attempts_without_a_number_are_told_apart_by_time(client: TestClient) ->
     assert [one["grade"] for one in client.get("/api/v1/decisions").json()["items"]] == [None, "right"]
 
 
+def test_nodes_that_report_for_themselves_use_up_no_attempts(client: TestClient) -> None:
+    """Without numbers, each node's reports are attempts of their own."""
+    for node in range(4):
+        made = decided(client, nccl(100, f"gpu-{node}"), job_id="7", node_rank=node)
+        assert (made["attempt"]["attempt"], made["action"]) == (0, "restart"), node
+    assert decided(client, nccl(101, "gpu-3"), job_id="7", node_rank=3)["attempt"]["attempt"] == 1
+
+
 def test_asked_again_it_is_decided_again_until_the_next_attempt_is_known(client: TestClient) -> None:
     first = decided(client, nccl(10), job_id="7", attempt=0)
     again = client.post(DECISION, json={"incident": first["incident"], "attempt": 9}).json()

@@ -52,7 +52,7 @@ _KINDS = ("explained", "unexplained", "healthy", "inconclusive")
 _INCONCLUSIVE = 13
 _RESTART = 10  # exit status
 _DECIDED = {"stop": 11, "wait": 14}  # exit status; all others are restarts
-_DELIVERED_LATER = "`torchtriage-client flush` or the next run will"
+_TOLD_TO_END = ("SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP")
 _NOT_FAILED = ("healthy", "inconclusive")  # as far as the log tells
 
 
@@ -1982,6 +1982,13 @@ def _find_prctl() -> Any:
 _prctl: Any = None
 
 
+class Answers(NamedTuple):
+    """What the service has answered so far: one incident at most, and one decision about it."""
+
+    incidents: list[dict[str, Any]]
+    decisions: list[dict[str, Any]]
+
+
 class Ending(NamedTuple):
     """How `run` ends after a failure: with a status that tells the verdict (`exit_code`), or, where a decision is asked
     for too (`decide`), that one; `restart` is the status of a restart."""
@@ -1990,14 +1997,14 @@ class Ending(NamedTuple):
     decide: bool = False
     restart: int = _RESTART
 
-    def status(self, incident: dict[str, Any] | None, decision: dict[str, Any] | None) -> int | None:
+    def status(self, told: Answers) -> int | None:
         """-> the status; None where the command keeps its own: no answer, a dry run, a verdict that says less."""
         if not self.exit_code:
             return None
         if self.decide:
-            told = decision is not None and decision.get("mode") == "enforce"
-            return _DECIDED.get(str(decision.get("action")), self.restart) if told and decision else None
-        found = status_of(incident)
+            taken = [one for one in told.decisions if one.get("mode") == "enforce"]
+            return _DECIDED.get(str(taken[0].get("action")), self.restart) if taken else None
+        found = status_of(told.incidents[0] if told.incidents else None)
         return None if found in (0, _INCONCLUSIVE) else self.restart if found == _RESTART else found
 
 
@@ -2038,18 +2045,17 @@ def run(
     witness.end()
     ended = [stream.finish() for stream in outputs]
     watcher.end(status)
-    advised = None
+    told = Answers([], [])
     fine = status == 0 or (status in (-signal.SIGINT, 130, 1) and "SIGINT by group" in signals)
     if fine and not watcher.posted:
         _tell_good_run(settings, _summary(capture, command, outputs) if status == 0 else "")
         capture.remove()
     else:
-        summary = _summary(capture, command, outputs)
-        told = _report_run(settings, capture, status, signals, summary, ending.decide and status != 0)
-        advised = ending.status(*told) if status != 0 else None
+        told = _report_run(settings, capture, status, signals, _summary(capture, command, outputs), ending.decide)
     for stream, is_over in zip(outputs, ended):
         if not is_over:
             stream.pass_on_alone()
+    advised = ending.status(told) if status != 0 else None
     return status if advised is None else advised
 
 
@@ -2142,9 +2148,9 @@ def _tell_good_run(settings: Settings, summary: str) -> None:
 
 def _report_run(
     settings: Settings, capture: Capture, status: int, signals: list[str], summary: str, decide: bool
-) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """Reports a failed run within its time -> the incident and, where one is asked for, the decision about it, as far
-    as the service answered in time."""
+) -> Answers:
+    """Reports a failed run within its time -> what the service answered in time. A run that failed by itself can be
+    decided about too; one that was told to end ends as it does without us."""
     shown = 128 - status if status < 0 else status
     ended = f"the command ended with exit status {shown}"
     if status < 0:  # as a shell tells it
@@ -2154,8 +2160,8 @@ def _report_run(
     query += [(_SUMMARY, summary)] if summary else []
     if all(name != "commit" for name, _ in query):
         query += [("commit", commit) for commit in [_commit_here()] if commit]
-    answers: list[dict[str, Any]] = []
-    decisions: list[dict[str, Any]] = []
+    answers = Answers([], [])
+    decide = decide and status != 0 and not any(name.split()[0] in _TOLD_TO_END for name in signals)
 
     def work() -> None:
         try:
@@ -2164,15 +2170,7 @@ def _report_run(
         except (OSError, ValueError) as error:
             return say(f"the failure can't be reported: {error}")
         capture.remove()
-        try:
-            answers.extend(filter(None, [deliver(settings, path, deadline, settings.wait)]))
-        except Undelivered as error:
-            return say(f"{error}; the report waits in {os.path.dirname(path)}")
-        if decide and answers:
-            try:
-                decisions.append(decision_of(settings, answers[0]))
-            except Undelivered as error:
-                say(f"no decision: {error}")
+        _ask(settings, path, deadline, decide, answers)
 
     deadline = time.monotonic() + settings.timeout
     thread = threading.Thread(target=work, daemon=True)
@@ -2181,12 +2179,26 @@ def _report_run(
         thread.join(0.02)
         stopped = signal.sigtimedwait([signal.SIGINT, signal.SIGQUIT], 0) if hasattr(signal, "sigtimedwait") else None
         if stopped is not None or time.monotonic() > deadline:
-            late = "no decision came in time" if answers else "the report is not delivered yet; " + _DELIVERED_LATER
-            say(late)
+            later = "the report is not delivered yet; `torchtriage-client flush` or the next run will"
+            say("no decision came in time" if answers.incidents else later)
             break
-    if answers and status != 0:
-        show([*told(answers[0]), *("  decision: " + decided(one) for one in decisions)], sys.stderr)
-    return answers[0] if answers else None, decisions[0] if decisions else None
+    if answers.incidents and status != 0:
+        decisions = ["  decision: " + decided(one) for one in answers.decisions]
+        show([*told(answers.incidents[0]), *decisions], sys.stderr)
+    return answers
+
+
+def _ask(settings: Settings, path: str, deadline: float, decide: bool, answers: Answers) -> None:
+    """Delivers a bundle and, where that is wanted, asks for a decision; adds the answers as they come."""
+    try:
+        answers.incidents.extend(filter(None, [deliver(settings, path, deadline, settings.wait)]))
+    except Undelivered as error:
+        return say(f"{error}; the report waits in {os.path.dirname(path)}")
+    try:
+        if decide:
+            answers.decisions.extend(decision_of(settings, incident) for incident in answers.incidents)
+    except Undelivered as error:
+        say(f"no decision: {error}")
 
 
 def _of_the_host(settings: Settings, capture: Capture, status: int) -> list[Member]:

@@ -100,9 +100,10 @@ def _is_after(before: Incident, record: DecisionRecord, later: Incident) -> bool
 
 def _earlier(session: Session, incident: Incident) -> tuple[AttemptRecord, ...]:
     """-> the attempts of the job before. Nodes that report for themselves are several incidents of one attempt: the
-    first one that names a cause tells it. Attempts without a number are numbered as they came."""
+    first one that names a cause tells it. Attempts without a number are numbered as they came, those of each node."""
     found: dict[int, AttemptRecord] = {}
-    for at, one in enumerate(decisions.earlier_incidents(session, incident)):
+    earlier = [one for one in decisions.earlier_incidents(session, incident) if _may_be_another(one, incident)]
+    for at, one in enumerate(earlier):
         if one.verdict is None:
             continue
         number = one.job.attempt if one.job.attempt is not None else at
@@ -110,6 +111,12 @@ def _earlier(session: Session, incident: Incident) -> tuple[AttemptRecord, ...]:
         if known is None or (known.entry is None and one.entry is not None):
             found[number] = record_of(one.verdict, number)
     return tuple(found.values())
+
+
+def _may_be_another(earlier: Incident, incident: Incident) -> bool:
+    """-> whether an incident can be of another attempt than this one. Without a number, another node's may be of the
+    same."""
+    return earlier.job.attempt is not None or earlier.job.node_rank == incident.job.node_rank
 
 
 def _ended_badly(service: Service, job: Job) -> bool:

@@ -149,7 +149,8 @@ DecisionForm = model_of(
     "DecisionForm",
     Decision,
     "What to do about a failed attempt. Act on it only where `mode` is `enforce`. `grade` is null until the next "
-    "attempt of the job is known; `graded_by` is the incident that it was, null for a run that worked. `evidence` are lines of the log.",
+    "attempt of the job is known; `graded_by` is the incident that it was, null for a run that worked. "
+    "`evidence` are lines of the log.",
     leave_out=("because",),
     reason=str,
     url=str,

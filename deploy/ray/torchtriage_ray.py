@@ -1,0 +1,97 @@
+"""Runs of Ray Train that are started again only where that can help. Beside your script, with torchtriage_client.py.
+
+    from torchtriage_ray import fit
+    result = fit(lambda hosts: TorchTrainer(train, run_config=RunConfig(name="bert", storage_path="s3://…"), …))
+
+A run of the same name and storage_path goes on from its latest checkpoint. Each failure is reported and decided about;
+a restart makes the trainer anew. In a dry run, or where the service does not answer, the failure is raised as without
+us. Ray Train v2. docs/ray.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import torchtriage_client as client
+from ray.train import TrainingFailedError
+
+
+def fit(make_trainer: Callable[[frozenset[str]], Any], name: str = "", most: int = 100) -> Any:
+    """Makes a trainer and fits it, again and again as long as a restart is decided, at most `most` times.
+
+    `make_trainer` gets the hosts that are to be left out. `name` names the job, so that its runs can be compared;
+    without it, that of the trainer's RunConfig. -> the result of `fit()`. Raises TrainingFailedError as it does.
+    """
+    facts, labels = client.facts_here()
+    facts.setdefault("scheduler", "ray")
+    if not facts.get("job_id"):
+        facts["job_id"] = f"{socket.gethostname()}-{os.getpid()}-{int(time.time())}"
+    hosts: frozenset[str] = frozenset()
+    attempt = 0
+    while True:
+        trainer = make_trainer(hosts)
+        named = name or str(getattr(getattr(trainer, "run_config", None), "name", None) or "")
+        facts.update(attempt=str(attempt), **({"job_name": named} if named else {}))
+        try:
+            result = trainer.fit()
+        except TrainingFailedError as error:
+            decision = _decision(error, facts, labels)
+            if attempt >= most or not decision or not client.restarts(decision):
+                raise
+        else:
+            _tell_good_end(facts)
+            return result
+        hosts |= frozenset(client.hosts_of(decision))
+        time.sleep(max(0, int(decision.get("delay_seconds") or 0)))
+        attempt += 1
+
+
+def log_of(error: TrainingFailedError) -> str:
+    """-> a failure as a log: what each worker raised, with its rank before each line."""
+    failures = getattr(error, "worker_failures", None)
+    if not failures:
+        return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return "".join(
+        f"[rank{rank}]: {line}\n" for rank, failure in sorted(failures.items()) for line in _told(failure).splitlines()
+    )
+
+
+def _told(failure: BaseException) -> str:
+    """-> what a worker raised. Ray puts the worker's traceback into the text of the exception."""
+    text = str(failure)
+    return text if "Traceback (most recent call last)" in text else f"{type(failure).__name__}: {text}"
+
+
+def _decision(error: TrainingFailedError, facts: dict[str, str], labels: list[str]) -> dict[str, Any]:
+    """-> what is decided about a failure; nothing where the service does not say so."""
+    try:
+        settings = client.settings_of(argparse.Namespace(), 60)
+        if not settings.url:
+            raise ValueError("TORCHTRIAGE_URL is not set")
+        query = client.query_of(settings, {**facts, "exit_code": "1"}, labels)
+        log = client.Member("workers.log", [log_of(error).encode("utf-8", "replace")])
+        incident = client.deliver_now(settings, client.keep(settings, query, [log]))
+        client.show(client.told(incident), sys.stderr)
+        decision = client.decision_of(settings, incident)
+    except (OSError, ValueError, client.Undelivered) as problem:
+        client.say(str(problem))
+        return {}
+    client.say(client.decided(decision))
+    return decision
+
+
+def _tell_good_end(facts: dict[str, str]) -> None:
+    """By which the decisions about earlier attempts are graded."""
+    settings = client.settings_of(argparse.Namespace(), 60)
+    if settings.url and facts.get("job_name"):
+        told = {name: facts[name] for name in ("job_name", "job_id", "cluster") if facts.get(name)}
+        client.tell_summary(settings, json.dumps(told))

@@ -1,0 +1,9 @@
+"""airflow.exceptions"""
+
+
+class AirflowException(Exception):
+    pass
+
+
+class AirflowFailException(AirflowException):
+    pass

@@ -1,0 +1,1 @@
+"""Airflow's provider of standard operators and hooks."""

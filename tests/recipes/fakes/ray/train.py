@@ -1,0 +1,58 @@
+"""ray.train, version 2: a trainer that runs its function for each worker, and raises what workers raise as Ray does."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+class TrainingFailedError(Exception):
+    pass
+
+
+class WorkerGroupError(TrainingFailedError):
+    def __init__(self, error_message: str, worker_failures: dict[int, Exception]) -> None:
+        super().__init__("Training failed due to worker errors:\n" + error_message)
+        self.worker_failures = worker_failures
+
+
+class UserExceptionWithTraceback(Exception):
+    """A worker's exception: its text is the traceback."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self._text = "".join(traceback.format_exception(error))
+
+    def __str__(self) -> str:
+        return self._text
+
+
+@dataclass
+class ScalingConfig:
+    num_workers: int = 1
+
+
+@dataclass
+class RunConfig:
+    name: str | None = None
+    storage_path: str | None = None
+
+
+class DataParallelTrainer:
+    def __init__(
+        self, train: Callable[[], Any], *, scaling_config: ScalingConfig, run_config: RunConfig | None = None
+    ) -> None:
+        self.train, self.workers, self.run_config = train, scaling_config.num_workers, run_config or RunConfig()
+
+    def fit(self) -> str:
+        failures: dict[int, Exception] = {}
+        for rank in range(self.workers):
+            try:
+                self.train()
+            except Exception as error:  # noqa: BLE001 - whatever a worker raises is raised for all
+                failures[rank] = UserExceptionWithTraceback(error)
+        if failures:
+            raise WorkerGroupError("\n".join(map(str, failures.values())), failures)
+        return "result"
