@@ -56,7 +56,7 @@ FIELDS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         "runPolicy": {"cleanPodPolicy": str},
         "pytorchReplicaSpecs": {"*": {"replicas": int, "restartPolicy": str, "template": {}}},
     }),
-    ("Workflow", WORKFLOW["spec"], {  # Argo Workflows v3.7, argoproj.io/v1alpha1
+    ("Workflow", WORKFLOW["spec"], {  # argoproj.io/v1alpha1, as in hera 7.1
         "entrypoint": str,
         "onExit": str,
         "templates": {

@@ -19,7 +19,8 @@ from torchtriage.services import tokens
 from torchtriage.web.pages.connect import _told
 
 PEOPLE = {"accept": "text/html"}
-KINDS = ("slurm", "kubernetes", "ray", "skypilot", "slack", "curl")
+KINDS = ("slurm", "kubernetes", "ray", "skypilot", "airflow", "argo", "slack", "curl")
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def commands(page: str) -> list[str]:
@@ -38,7 +39,12 @@ def test_every_kind_has_commands_with_the_address_in_both_languages(client: Test
             assert not re.search(r"[{]\w+[}]", " ".join(commands(page))), kind  # nothing is left to be filled in
             assert "tt_" not in page
             told.append(page)
-    assert len(set(told)) == 12
+            named = re.findall(r"docs/([\w.-]+\.md)</code>", page)
+            assert named, kind
+            assert all((DOCS / name).exists() for name in named), kind
+    assert len(set(told)) == 2 * len(KINDS)
+    kubernetes = client.get("/connect?from=kubernetes").text
+    assert "docs/kubernetes-jobs.md</code> · <code" in kubernetes
     assert '<a href="/connect?from=slurm" aria-current="true">' in client.get("/connect?from=nobody").text
 
 
@@ -97,3 +103,11 @@ def test_the_commands_run_as_they_are_shown(live_server: object, tmp_path: Path)
     as_slurm_runs_it = wrapped[1].replace('\\"', '"').replace("srun ", "")
     ran(f"{get}\n{as_slurm_runs_it}", SLURM_JOB_ID="4711")
     assert lit("slurm")
+    dags = tmp_path / "dags"
+    dags.mkdir()
+    get, export, _, fail = commands(page("airflow"))
+    assert get.startswith("cp deploy/airflow/*.py $AIRFLOW_HOME/dags/\n")
+    ran("\n".join([get.partition("\n")[2], export, fail]), AIRFLOW_HOME=str(tmp_path))
+    assert lit("airflow")
+    ran(commands(page("argo"))[-1])
+    assert lit("argo")

@@ -44,13 +44,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ConnectPage:
-    """`kind` is what reports come from; `report` is the newest from there, None where none has arrived. `guarded`: a
-    token is needed; `secret` is one that was made just now, which nobody sees again."""
+    """`kind` is what reports come from; `more` are pages of docs/; `report` is the newest from there, None where none
+    has arrived. `guarded`: a token is needed; `secret` is one that was made just now, which nobody sees again."""
 
     kind: str
     kinds: tuple[Choice, ...]
     steps: tuple[Step, ...]
-    more: str
+    more: tuple[str, ...]
     report: Report | None
     lit: frozenset[str]
     guarded: bool
@@ -92,7 +92,7 @@ def _page(service: Service, lang: Language, kind: str, secret: str | None = None
         steps=tuple(
             Step(Text(step["en"], step["zh"]).in_(lang), _command(step["run"], filled)) for step in told["steps"]
         ),
-        more=told["more"],
+        more=tuple(told["more"]),
         report=reports.get(kind),
         lit=frozenset(reports),
         guarded=guarded,
