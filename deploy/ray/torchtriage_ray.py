@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import socket
 import sys
 import time
@@ -23,6 +24,8 @@ from typing import Any
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import torchtriage_client as client
 from ray.train import TrainingFailedError
+
+_OF_RANKS = re.compile(r"^\[Rank ([\d,]+) Error Snippet\]:\n", re.MULTILINE)
 
 
 def fit(make_trainer: Callable[[frozenset[str]], Any], name: str = "", most: int = 100) -> Any:
@@ -56,19 +59,21 @@ def fit(make_trainer: Callable[[frozenset[str]], Any], name: str = "", most: int
 
 
 def log_of(error: TrainingFailedError) -> str:
-    """-> a failure as a log: what each worker raised, with its rank before each line."""
-    failures = getattr(error, "worker_failures", None)
-    if not failures:
+    """-> a failure as a log: what each worker raised, with its rank before each line.
+
+    Ray tells the tracebacks in the text alone, one for all ranks that raised the same; the exceptions have none.
+    """
+    parts = _OF_RANKS.split(str(error))
+    if len(parts) == 1:
         return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    found = ((parts[at], parts[at + 1]) for at in range(1, len(parts), 2))
     return "".join(
-        f"[rank{rank}]: {line}\n" for rank, failure in sorted(failures.items()) for line in _told(failure).splitlines()
+        f"[rank{rank}]: {line}\n"
+        for ranks, text in found
+        for rank in ranks.split(",")
+        for line in text.splitlines()
+        if line
     )
-
-
-def _told(failure: BaseException) -> str:
-    """-> what a worker raised. Ray puts the worker's traceback into the text of the exception."""
-    text = str(failure)
-    return text if "Traceback (most recent call last)" in text else f"{type(failure).__name__}: {text}"
 
 
 def _decision(error: TrainingFailedError, facts: dict[str, str], labels: list[str]) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import urllib.parse
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -29,12 +31,14 @@ class FakeService:
     url: str = ""
     decisions: list[dict[str, Any]] = field(default_factory=list)
     reports: list[dict[str, str]] = field(default_factory=list)
+    logs: list[str] = field(default_factory=list)
     good_ends: list[dict[str, Any]] = field(default_factory=list)
 
     def answer(self, asked: Asked) -> Told:
         where = urllib.parse.urlsplit(asked.path)
         if where.path == "/api/v1/incidents":
             self.reports.append(dict(urllib.parse.parse_qsl(where.query)))
+            self.logs.append(_logs_in(asked.body))
             return Told(json.dumps({"id": str(len(self.reports)), "state": "triaged"}).encode(), status=201)
         if where.path == "/api/v1/run-summaries":
             told = json.loads(asked.body)
@@ -45,6 +49,12 @@ class FakeService:
         assert json.loads(asked.body) == {"incident": str(len(self.reports))}
         made = self.decisions.pop(0) if len(self.decisions) > 1 else self.decisions[0]
         return Told(json.dumps({"mode": "enforce", "reason": "Because.", **made}).encode())
+
+
+def _logs_in(bundle: bytes) -> str:
+    with tarfile.open(fileobj=io.BytesIO(bundle)) as archive:
+        found = [archive.extractfile(member) for member in archive.getmembers() if member.name.endswith(".log")]
+        return "".join(file.read().decode() for file in found if file)
 
 
 @pytest.fixture

@@ -16,24 +16,20 @@ try:
 except ImportError:
     from ray.train import DataParallelTrainer
 
+WORKERS = 2
 failures, folder = int(sys.argv[1]), tempfile.mkdtemp()
 made: list[list[str]] = []
 
 
 def train() -> None:
-    attempts = os.path.join(folder, "attempts")
-    with open(attempts, "a+") as file:
-        file.seek(0)
-        if len(file.read()) < failures:
-            file.write("x")
-            file.flush()
-            raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+    if len(made) <= failures:
+        raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 
 
 def trainer(hosts: frozenset[str]) -> Any:
-    made.append(sorted(hosts))
+    made.append(sorted(hosts))  # which travels to the workers with the function
     run = RunConfig(name="bert", storage_path=folder)
-    return DataParallelTrainer(train, scaling_config=ScalingConfig(num_workers=1), run_config=run)
+    return DataParallelTrainer(train, scaling_config=ScalingConfig(num_workers=WORKERS), run_config=run)
 
 
 told: dict[str, Any] = {"raised": None}

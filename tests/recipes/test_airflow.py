@@ -30,6 +30,7 @@ def test_a_command_is_tried_again_only_where_that_is_decided(
         "1",
     )
     assert (report["scheduler"], report["exit_code"]) == ("airflow", "3")
+    assert "3\n" in service.logs[0]  # of `env`
 
 
 def test_a_dry_run_leaves_the_retries_to_airflow(airflow: Recipe, service: FakeService) -> None:
@@ -68,6 +69,7 @@ def test_the_retry_policy_does_what_is_decided(
     told = airflow.run("airflow_tasks.py", "policy", "0")
     assert (told["action"], told["delay"]) == (action, delay)
     assert service.reports[0]["attempt"] == "1"
+    assert "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB." in service.logs[0]
 
 
 def test_without_a_service_airflow_decides(airflow: Recipe) -> None:

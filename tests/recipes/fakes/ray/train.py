@@ -18,17 +18,6 @@ class WorkerGroupError(TrainingFailedError):
         self.worker_failures = worker_failures
 
 
-class UserExceptionWithTraceback(Exception):
-    """A worker's exception: its text is the traceback."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(error)
-        self._text = "".join(traceback.format_exception(error))
-
-    def __str__(self) -> str:
-        return self._text
-
-
 @dataclass
 class ScalingConfig:
     num_workers: int = 1
@@ -48,11 +37,14 @@ class DataParallelTrainer:
 
     def fit(self) -> str:
         failures: dict[int, Exception] = {}
+        ranks: dict[str, list[str]] = {}
         for rank in range(self.workers):
             try:
                 self.train()
             except Exception as error:  # noqa: BLE001 - whatever a worker raises is raised for all
-                failures[rank] = UserExceptionWithTraceback(error)
+                ranks.setdefault("".join(traceback.format_exception(error)), []).append(str(rank))
+                failures[rank] = error.with_traceback(None)
         if failures:
-            raise WorkerGroupError("\n".join(map(str, failures.values())), failures)
+            told = [f"[Rank {','.join(of)} Error Snippet]:\n{text}" for text, of in ranks.items()]
+            raise WorkerGroupError("\n".join(told), failures)
         return "result"
