@@ -6,12 +6,16 @@ import html
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from torchtriage.reading.redaction import secret_patterns
 from torchtriage.reading.redaction.redact import redact, redacted
-from torchtriage.reading.redaction.secret_patterns import FORMS, NAMED, Form, Named
+from torchtriage.reading.redaction.secret_patterns import Form, Named, secret_kinds
 
+FILE = Path(secret_patterns.__file__).with_name("secret_kinds.yaml")
+FORMS, NAMED = secret_kinds().forms, secret_kinds().names
 _LOT = "aB3dE5gH7jK9mN1pQ2sT4vW6xY8zA0cD" * 5
 _DIGITS = "0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d"
 _ZERO_WIDTH = "\u200b"
@@ -58,14 +62,14 @@ BEFORE = {
 }
 
 
-def _secret(form: Form) -> tuple[str, str]:
-    """-> what stands before the secret and stays, and a secret of the form."""
+def _secret(form: Form, begins: str = "") -> tuple[str, str]:
+    """-> what stands before the secret and stays, and a secret of the form, or of one of its other openings."""
     alphabet = re.compile(form.rest)
     rest = "".join(char for char in _LOT * 9 if alphabet.fullmatch(char))[
         : max(form.least, 12 if form.least > 1 else 1)
     ]
-    opening = form.example or form.begins.split()[0]
-    return (opening, rest) if not form.begins else ("", opening + rest)
+    opening = begins or form.example or form.begins[0]
+    return (opening, rest) if form.begins == ("",) else ("", opening + rest)
 
 
 def _value(named: Named) -> str:
@@ -76,7 +80,7 @@ def _value(named: Named) -> str:
     return ("Hunter2x", "s3cr3tV4lue9", *[_LOT[: max(32, named.least)]] * 3, _DIGITS, _LOT[:32])[named.doubt]
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.kind} {form.begins[:12]}")
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.kind} {form.begins[0]}")
 def test_each_form_goes_out_of_every_surrounding(form: Form) -> None:
     before, secret = _secret(form)
     for name, around in AROUND.items():
@@ -87,7 +91,7 @@ def test_each_form_goes_out_of_every_surrounding(form: Form) -> None:
 
 
 @pytest.mark.parametrize(
-    "form", [form for form in FORMS if form.begins], ids=lambda form: f"{form.kind} {form.begins[:12]}"
+    "form", [form for form in FORMS if form.begins != ("",)], ids=lambda form: f"{form.kind} {form.begins[0]}"
 )
 def test_each_form_goes_right_behind_letters_and_escapes(form: Form) -> None:
     secret = _secret(form)[1]
@@ -95,6 +99,35 @@ def test_each_form_goes_right_behind_letters_and_escapes(form: Form) -> None:
         cleaned = _both(f"{before}{secret} now")
         assert secret[-8:] not in cleaned, name
         assert "[redacted:" in cleaned, name
+
+
+def test_each_opening_of_a_form_goes() -> None:
+    for form in FORMS:
+        for begins in form.begins[1:]:
+            secret = _secret(form, form.example.replace(form.begins[0], begins) or begins)[1]
+            cleaned = _both(f"using {secret} now")
+            assert secret[-8:] not in cleaned, begins
+            assert f"[redacted:{form.kind}]" in cleaned, begins
+
+
+def test_the_parsed_file_is_kept_and_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secret_patterns, "_kept_in", tmp_path)
+    tmp_path.chmod(0o700)
+    parsed = secret_kinds.__wrapped__()
+    (kept,) = tmp_path.iterdir()
+    monkeypatch.setattr("yaml.load", None)
+    assert secret_kinds.__wrapped__() == parsed == secret_kinds()
+    monkeypatch.undo()
+    monkeypatch.setattr(secret_patterns, "_kept_in", tmp_path)
+    kept.write_text("{")
+    assert secret_kinds.__wrapped__() == parsed
+
+
+def test_every_list_of_words_is_used() -> None:
+    text = FILE.read_text(encoding="utf-8")
+    lists = re.findall(r"^  (\w+):", text.split("\nopenings:")[0], re.MULTILINE)
+    assert len(lists) > 10
+    assert [name for name in lists if name != "stage" and f"{{{name}}}" not in text] == []
 
 
 @pytest.mark.parametrize("named", NAMED, ids=lambda named: f"{named.kind} {named.example.strip()}")

@@ -20,19 +20,14 @@ from torchtriage.reading.redaction.multiline_secrets import Following
 from torchtriage.reading.redaction.secret_patterns import (
     ADDRESS,
     APART,
-    DECODES,
-    FORMS,
     KEY_BEGINS,
-    LABEL,
-    MANIFEST,
-    MAPPING,
-    NAMED,
-    OPENING,
     OPENS,
     UNLISTED,
     UNLISTED_WHOLE,
     Form,
     Named,
+    keep_parsed,
+    secret_kinds,
 )
 from torchtriage.reading.redaction.secret_values import (
     Begins,
@@ -57,9 +52,6 @@ from torchtriage.reading.scan import Scanner
 
 _kept_in: Path | None = None
 _Span = tuple[int, int, str]  # the first byte of a secret, the one after it, its kind: empty where it is none after all
-_TELLING = frozenset(
-    ["private-key", *(form.kind for form in FORMS)]
-)  # kinds that tell more than a name before the secret does
 _LONG = 500  # bytes; of what is longer and no secret the end alone is looked at again
 _LONGEST = 16 << 10
 
@@ -68,6 +60,7 @@ def keep_compiled(folder: Path) -> None:
     """Has the compiled patterns kept in a folder, as to compile them takes half a second; called before the first use."""
     global _kept_in  # What is compiled is one for the whole process, as the patterns are.
     _kept_in = folder
+    keep_parsed(folder)
 
 
 def kept_scanner(patterns: list[bytes], once: bool = False) -> Scanner:
@@ -135,12 +128,13 @@ def _marked(block: bytes, spans: list[_Span]) -> bytes:
     """-> the block with a mark in the place of each span; where spans overlap, one mark for all, of a form's kind
     if one is among them."""
     spans.sort(key=lambda span: span[0])
+    telling = _telling()
     parts, done = [], 0
     start, end, kind = spans[0]
     for one in spans[1:]:
         if one[0] < end:
             end = max(end, one[1])
-            kind = one[2] if one[2] in _TELLING else kind
+            kind = one[2] if one[2] in telling else kind
         else:
             parts += [block[done:start], b"[redacted:%b]" % kind.encode()]
             done = end
@@ -174,8 +168,8 @@ class _Formed(_Rule):
         self.pattern = f"{APART if form.apart else ''}{form.before}{re.escape(opening)}{form.rest}{{{form.least}}}"
         self._form = form
         self._opening = len(opening)
-        self._rest = re.compile(f"{form.rest}*".encode())
-        self._then = re.compile(form.then.encode()) if form.then else None
+        self._rest = lazy_regex(f"{form.rest}*".encode())
+        self._then = lazy_regex(form.then.encode()) if form.then else None
 
     def find(self, data: bytes, at: int) -> _Span | None:
         form = self._form
@@ -321,10 +315,16 @@ class _Begins(_Rule):
 class _Opening(_Rule):
     """Finds a name alone on its line, of those that Hyperscan else finds only with a value behind them."""
 
-    pattern = OPENING.replace("?P<cell>", "?:").replace("?P<block>", "?:")
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern.replace("?P<cell>", "?:").replace("?P<block>", "?:")
+        self._whole = lazy_regex(pattern.encode(), re.MULTILINE)
 
     def begun_at(self, data: bytes, at: int) -> str:
-        return _opened_by(_token_before(data, at), "")
+        found = self._whole.search(data, max(0, at - 40))
+        while found and found.end() < at:
+            found = self._whole.search(data, found.end())
+        assert found is not None
+        return _opened_by(found, "")
 
 
 _OF_WORDS = (ascii_letters + digits + "_-.~").encode()
@@ -350,7 +350,6 @@ _AT_HOST = lazy_regex(rb"@(?:[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:[/,?]|$)|[\w-]+:\d{2
 _SCHEME = lazy_regex(rb"([A-Za-z][\w-]{1,30})[ \t]+(?=[^\s])")
 _WHOLE = lazy_regex(rb"(?i)digest|aws4|oauth$|hawk|mac$|sharedkey|credential|goog4|oss4|tc3|hmac|sdk-|v4")
 _OPENS = lazy_regex(OPENS.encode(), re.MULTILINE)
-_OPENING = lazy_regex(OPENING.encode(), re.MULTILINE)
 _MARK = b"[redacted:"
 _LOGIN = lazy_regex(rb"[A-Za-z][\w.-]{0,40}:([^\s:@/\"'<>]{6,60})\Z")
 _COMMAND = 240  # bytes before a value in which its user may be named
@@ -474,15 +473,6 @@ def _before(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     )
 
 
-def _token_before(data: bytes, at: int) -> re.Match[bytes]:
-    """-> the match of the pattern that Hyperscan saw end at `at`."""
-    found = _OPENING.search(data, max(0, at - 40))
-    while found and found.end() < at:
-        found = _OPENING.search(data, found.end())
-    assert found is not None
-    return found
-
-
 def _opened_by(found: re.Match[bytes], kind: str) -> str:
     """-> what begins with a name that has nothing more on its line, as `secret_lines` calls it."""
     if found["cell"] is not None:
@@ -564,18 +554,26 @@ def _word_start(data: bytes, at: int) -> int:
 @cache
 def _rules() -> list[_Rule]:
     """-> what finds the secrets of each pattern. The names come first: a form that stands behind one tells more."""
+    kinds = secret_kinds()
+    openings = kinds.openings
     return [
-        *(_Behind(named) for named in NAMED),
+        *(_Behind(named) for named in kinds.names),
         _Address(),
-        *(_Formed(form, opening) for form in FORMS for opening in form.begins.split() or [""]),
+        *(_Formed(form, opening) for form in kinds.forms for opening in form.begins),
         _Unlisted(),
         _Begins("key", KEY_BEGINS),
-        _Begins("label of lot", LABEL),
-        _Begins("label", DECODES),
-        _Begins("mapping", MAPPING),
-        _Begins("manifest", MANIFEST),
-        _Opening(),
+        _Begins("label of lot", openings["label"]),
+        _Begins("label", openings["decodes"]),
+        _Begins("mapping", openings["mapping"]),
+        _Begins("manifest", openings["manifest"]),
+        _Opening(openings["name"]),
     ]
+
+
+@cache
+def _telling() -> frozenset[str]:
+    """-> the kinds that tell more than a name before the secret does."""
+    return frozenset(["private-key", *(form.kind for form in secret_kinds().forms)])
 
 
 @cache

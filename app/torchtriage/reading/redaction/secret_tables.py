@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.redaction.begun import DIGITS, Begun, Span
-from torchtriage.reading.redaction.secret_patterns import CELL
+from torchtriage.reading.redaction.secret_patterns import secret_kinds
 from torchtriage.reading.redaction.secret_values import is_chosen, is_secret, is_sure_name
 
 _Cell = tuple[int, int]  # its first byte, and the one after it
-_CELL = lazy_regex(CELL.encode())
 _NAME = 60  # bytes of a column's name that are looked at
 _BARS = rb"\xe2\x94[\x82\x83]|\xe2\x95\x91|\|"
 _BLANKS = rb"[ ]{2,}"
@@ -135,5 +135,10 @@ def _doubt(line: bytes, cell: _Cell, parts: re.Pattern[bytes]) -> int:
     name = line[slice(*cell)]
     if _NO_NAME.search(name[-_NAME:]) or (parts.pattern == _BLANKS and name.count(b" ") >= _MOST_WORDS):
         return 0
-    found = _CELL.search(name[-_NAME:])
+    found = _column().search(name[-_NAME:])
     return (1 if found[1] or is_sure_name(name) or _QUALIFIED.search(name) else 2) if found else 0
+
+
+@cache
+def _column() -> re.Pattern[bytes]:
+    return re.compile(secret_kinds().openings["column"].encode())
