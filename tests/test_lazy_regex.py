@@ -26,6 +26,19 @@ def test_nothing_is_compiled_before_the_first_use(monkeypatch: pytest.MonkeyPatc
     assert asked == [(r"rank (\d+)", re.IGNORECASE)]
 
 
+def test_a_pattern_may_be_made_at_the_first_use() -> None:
+    made: list[int] = []
+
+    def make() -> bytes:
+        made.append(1)
+        return rb"rank \d"
+
+    pattern = lazy_regex(make)
+    assert made == []
+    assert [found[0] for found in map(pattern.search, (b"rank 3", b"rank 4")) if found] == [b"rank 3", b"rank 4"]
+    assert made == [1]
+
+
 def test_it_has_what_a_pattern_has() -> None:
     pattern = lazy_regex(rb"(?P<key>\w+)=(\w+)")
     assert pattern.sub(rb"\1=x", b"a=1 b=2") == b"a=x b=x"

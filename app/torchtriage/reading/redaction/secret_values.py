@@ -10,6 +10,7 @@ from string import ascii_lowercase, ascii_uppercase, digits
 from typing import NamedTuple
 
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.reading.redaction.secret_patterns import words
 
 _LONGEST = 16 << 10  # bytes of a value that are looked at
 
@@ -143,38 +144,30 @@ def end_of_line(data: bytes, start: int, quote: bytes) -> int:
 
 # What stands in a secret's place: nothing, a word of prose, a variable, code, a path, what was masked already.
 _PLACEHOLDER = lazy_regex(
-    rb"(?i)(?:none|null|nil|true|false|yes|no|on|off|n/?a|undefined|missing|required|optional\S*|invalid|incorrect|wrong"
-    rb"|unset|empty|expired|str|string|bytes|int|bool|any|object|default|not|is|was|are|be|must|should|can|cannot|can't|will"
-    rb"|has|have|does|did|for|of|in|on|to|the|an?|and|or|but|if|when|with|from|by|as|at|too|field|files|line|failed|failure|error"
-    rb"|ok|okay|success\w*|set|configured|provided|given|accepted|rejected|changed|updated|mismatch\w*|hidden|redacted"
-    rb"|masked|removed|secret|passw(?:or)?ds?>?|passphrase|pwd|pass|token|(?:api_?)?key|auth\w*|login|length|permission|all|denied|access|prompt|enabled|disabled"
-    rb"|change_?me|placeholder|example|dummy|your.*|my_.*|enter|please|unknown|user\w*|email|name|see|use|using|via|this|that"
-    rb"|value|[*x.\xe2\x80\xa2#?_-]{2,}|[*.#?_-]|\d{1,3}|.*\*{3}.*|\[?redacted\b.*"
-    rb"|[a-z_]+=(?-i:True|False|None|[\d.]+)"  # an argument
-    rb"|<[a-z/|\xe2-\xef][^<>\d]*>?|<\w+_\d+>|\[[a-z_ -]*\]?|\(.{0,2}|\([a-z -]*\)?|\$\{.*|\$\(.*|\$\d|\$(?-i:[a-z_]+|[A-Z_][A-Z0-9_]*)"
-    rb"|\{\w*\}?|\{\{(?:[\w .|\"$:=,()\[\]'-]*\}\}.*)?|\{[\"'].*|\{\w+[:=].*|\[[\"'{(\d].*|%\(\w*\)?s?|%[sdr]|%\w+%|`.*|!\w*|@\w+@|\|[-+]?|>[-+]?|-+|&\w+;.*)"
+    lambda: (
+        rb"(?i)(?:" + words("placeholder") + rb"|[*x.\xe2\x80\xa2#?_-]{2,}|[*.#?_-]|\d{1,3}|.*\*{3}.*|\[?redacted\b.*"
+        rb"|[a-z_]+=(?-i:True|False|None|[\d.]+)"  # an argument
+        rb"|<[a-z/|\xe2-\xef][^<>\d]*>?|<\w+_\d+>|\[[a-z_ -]*\]?|\(.{0,2}|\([a-z -]*\)?|\$\{.*|\$\(.*|\$\d|\$(?-i:[a-z_]+|[A-Z_][A-Z0-9_]*)"
+        rb"|\{\w*\}?|\{\{(?:[\w .|\"$:=,()\[\]'-]*\}\}.*)?|\{[\"'].*|\{\w+[:=].*|\[[\"'{(\d].*|%\(\w*\)?s?|%[sdr]|%\w+%|`.*|!\w*|@\w+@|\|[-+]?|>[-+]?|-+|&\w+;.*)"
+    )
 )
 _CODE = lazy_regex(
-    rb"(?:self|cls|args|cfg|config|conf|settings|opts?|options|os|env|environ|request|ctx|kwargs|params|hparams|this|process"
-    rb"|secrets|torch|model|data)[.\[].*|[A-Za-z_][\w.]*\(.*|[A-Za-z_][\w.]*\[.*|[A-Za-z]+Token\w*|lambda.*"
-    rb"|(?:[a-z]+[_.])+(?:pass|secret|token|key|cred|auth|pw)[a-z]*(?:_[a-z]+)*|\w+_(?:pass\w*|secret|token|key|pw)"
+    lambda: (
+        words("code_root") + rb"[.\[].*|[A-Za-z_][\w.]*\(.*|[A-Za-z_][\w.]*\[.*|[A-Za-z]+Token\w*|lambda.*"
+        rb"|(?:[a-z]+[_.])+(?:pass|secret|token|key|cred|auth|pw)[a-z]*(?:_[a-z]+)*|\w+_(?:pass\w*|secret|token|key|pw)"
+    )
 )
 _PATH = lazy_regex(
-    rb"(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[A-Za-z][A-Za-z.]{0,20}|\.[\w-]+)(?:[/\\][\w.@+=,-]*)+|(?:[a-z][a-z0-9+]{1,8}:)?/?/[a-z][\w.:-]*(?:/\S*)?"
-    rb"|(?:/[a-z_][a-z0-9_.-]*)+/?|[\w./-]+\.(?:json|ya?ml|txt|pem|crt|key|toml|ini|cfg|py|pt|bin|safetensors|log|sock|db|jsonl|csv|tsv|tar|t?gz|zst|zip"
-    rb"|parquet|arrow|mds|np[yz]|h5|ckpt|jpe?g|png|whl|so|html|lock)|[a-z][a-z_-]{1,20}(?:/[\w.=+-]+){2,}"
+    lambda: (
+        rb"(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[A-Za-z][A-Za-z.]{0,20}|\.[\w-]+)(?:[/\\][\w.@+=,-]*)+|(?:[a-z][a-z0-9+]{1,8}:)?/?/[a-z][\w.:-]*(?:/\S*)?"
+        rb"|(?:/[a-z_][a-z0-9_.-]*)+/?|[\w./-]+\." + words("file_type") + rb"|[a-z][a-z_-]{1,20}(?:/[\w.=+-]+){2,}"
+    )
 )
 # Names that end so, or are so called, tell of something that anybody may see.
 _OPEN_NAME = lazy_regex(
-    rb"(?i)(?:pub(?:lic)?|gpg|pgp|primary|foreign|partition|cache|sort|bucket|schema|sequence|host|group|dedup\w*|idempotency"
-    rb"|object|store|experiment|trial|study|artifact|hash|lookup|index|lock|commit|content|file|blob|node|shard|graph|state|job|run|rdzv|session|dict|data|continuation|next|page|resume)[_-]?"
-    rb"(?:key|token)$|(?:ids?|name|ur[il]|path|file|hash|type|audience|event|size|length|version|alias|endpoint|dir|(?<!ac)count|sha"
-    rb"|digest|sha\d{1,3}|md5|fingerprint|etag|checksum|integrity|nonce|trace|commit|blob|request|revision|prefix|format|model|class|expiry|expires)$"
+    lambda: rb"(?i)" + words("open_key_for") + rb"[_-]?(?:key|token)$|" + words("open_ending") + rb"$"
 )
-_DIGESTED = lazy_regex(
-    rb"(?i)(?:hash|digest|sha\d|md5|commit|checksum|fingerprint|cache|revision|etag|trace|request|snapshot|blob|build|version"
-    rb"|run|artifact|image|layer)[^\n]{0,48}\Z"
-)
+_DIGESTED = lazy_regex(lambda: rb"(?i)" + words("digested") + rb"[^\n]{0,48}\Z")
 _WORD = lazy_regex(rb"[\w.-]+")
 _VERBS = (b"is", b"was")
 _LAST_WORDS = (b"key", b"token")  # of a name of two: `cache key`
@@ -206,15 +199,14 @@ _SURELY_CHOSEN = lazy_regex(
 _PASSWORD = lazy_regex(rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)(?=[^!#$%^*]*[!#$%^*])[\w!@#$%^*+-]{8,40}")
 _NAME_AND_PLACE = lazy_regex(rb"[A-Za-z]\w*[$#@]\d+|\w+\d%")  # a class of Java, a share
 _NOT_CHOSEN = lazy_regex(
-    rb"(?i)(?:sha|md|aes|des|v|base|pbkdf|rfc|utf|tls|ssl|scram|bcrypt|argon|scrypt|crypt|http|oauth|ipv?|[se]?c|ed|rsa|hmac|x"
-    rb"|u?id|gid|pid|user|node|gpu|host|rank|line|attempt|step|retry|retries|min|max|len\w*|type|level|port|server|worker|err\w*|code|exit|chars?)"
-    rb"[-_.:]?\d+(?:[-_.]?\w+)?|\w[\w.+-]*@[A-Za-z][\w-]*(?:[.:][\w.-]+)?|\w+[-_]?\d+(?:\.\d+)+.*"
+    lambda: (
+        rb"(?i)"
+        + words("numbered")
+        + rb"[-_.:]?\d+(?:[-_.]?\w+)?|\w[\w.+-]*@[A-Za-z][\w-]*(?:[.:][\w.-]+)?|\w+[-_]?\d+(?:\.\d+)+.*"
+    )
 )
 _DIGIT_AND_LETTER = lazy_regex(rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])")
-_SURE_NAME = lazy_regex(
-    rb"(?i)(?:api|access|secret|auth|refresh|private|registry|webhook|license|encryption|signing|master|bot|hub|hf|login|bearer"
-    rb"|security|service|deploy|personal)[ ._-]?(?:access[ ._-]?)?(?:key|token)|(?:client|app|signing|shared|webhook|jwt|oauth)[ ._-]?secret"
-)
+_SURE_NAME = lazy_regex(lambda: rb"(?i)" + words("sure_name"))
 _BOTH_CASES = lazy_regex(rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^\d]*\d)")
 _CAPITALS = lazy_regex(rb"(?=[0-9A-F]*[G-Z])(?=[A-Z]*[0-9])[A-Z0-9]{16,40}")
 _OF_BASE64 = (ascii_lowercase + ascii_uppercase + digits + "+/_-").encode()
@@ -238,18 +230,18 @@ def is_open(data: bytes, start: int) -> bool:
     """-> whether the name before the value that begins at `start` tells that anybody may see it."""
     if data[start - 2 : start] == b"\\t":
         start -= 2
-    words = _WORD.findall(data, max(0, start - 64), start)
-    if words and words[-1] in _VERBS:
-        words.pop()
-    if not words:
+    before = _WORD.findall(data, max(0, start - 64), start)
+    if before and before[-1] in _VERBS:
+        before.pop()
+    if not before:
         return False
-    name = words[-1]
+    name = before[-1]
     if (
-        len(words) > 1
+        len(before) > 1
         and name.lower() in _LAST_WORDS
-        and data.rfind(words[-2] + b" " + name, max(0, start - 64), start) >= 0
+        and data.rfind(before[-2] + b" " + name, max(0, start - 64), start) >= 0
     ):
-        name = words[-2] + b"_" + name
+        name = before[-2] + b"_" + name
     return _is_open_name(name)
 
 
