@@ -157,7 +157,7 @@ def _content() -> dict[str, Any]:
     import yaml  # Where the parsed file is kept, a start does without it.
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # five times as fast
-    content: dict[str, Any] = yaml.load(text, Loader=loader)  # noqa: S506  # both are safe
+    content: dict[str, Any] = yaml.load(text, Loader=loader)
     if kept:
         disk_cache.keep(kept, json.dumps(content).encode())
     return content
