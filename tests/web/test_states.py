@@ -110,6 +110,12 @@ def test_a_stored_file_is_sent_whole(client: TestClient) -> None:
     assert client.get(f"/incidents/{incident}/log.txt").text == OOM
 
 
+def test_the_page_says_who_is_logged_in(guarded: TestClient) -> None:
+    page = guarded.get("/incidents", headers=token(service_of(guarded), Scope.READ)).text
+    assert 'title="Logged in as ann · read"' in page
+    assert "who-am-i" not in guarded.get("/login").text
+
+
 def test_who_may_only_read_is_asked_nothing_and_sees_what_others_said(guarded: TestClient) -> None:
     service = service_of(guarded)
     incident = accepted(service)

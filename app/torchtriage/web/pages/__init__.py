@@ -12,6 +12,7 @@ from torchtriage.domain.access import Scope as Permission
 from torchtriage.web.authentication import needs
 from torchtriage.web.dependencies import search_index
 from torchtriage.web.pages import (
+    alerts,
     api_reference,
     bulk,
     compare,
@@ -36,6 +37,7 @@ from torchtriage.web.pages import (
     retriage,
     settings,
     single_sign_on,
+    theme,
     unexplained,
 )
 from torchtriage.web.pages.compression import small_file
@@ -48,11 +50,12 @@ from torchtriage.web.security import refuse_cross_site
 router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site)])
 # Some addresses have a name where others have an id, so an order that matters: lists before their items.
 _PARTS = (home, incidents, exports, filter_values, bulk, compare, incident, log, log_download, groups, group,
-          unexplained, drafts, dashboard, decisions, hosts, retriage, settings, api_reference, palette,
+          unexplained, drafts, dashboard, decisions, alerts, hosts, retriage, settings, api_reference, palette,
           connect)  # fmt: skip
 for _part in (*_PARTS, knowledge, entry):
     router.include_router(_part.router, dependencies=[Depends(needs(Permission.READ))])
 router.include_router(login.router)
+router.include_router(theme.router)
 router.include_router(single_sign_on.router)
 
 

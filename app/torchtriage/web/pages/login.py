@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Form, Request, Response
 from starlette.responses import RedirectResponse
@@ -17,6 +16,7 @@ from torchtriage.services.service import Service
 from torchtriage.web.authentication import COOKIE, rate_limit
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.urls import inside
 
 router = APIRouter()
 _SESSION = timedelta(hours=12)
@@ -80,10 +80,3 @@ def start_session(service: Service, caller: Caller, after: str) -> Response:
         secure=service.settings.base_url.startswith("https:"),
     )
     return answer
-
-
-def inside(address: str) -> str:
-    """-> the address where it is one of this service, else the first page: a login must not lead to other sites."""
-    parts = urlsplit(address)
-    inside = not parts.scheme and not parts.netloc and address.startswith("/") and "\\" not in address
-    return address if inside and not address.startswith("//") else "/"

@@ -20,7 +20,8 @@ from torchtriage.web.pages.urls import address, value
 router = APIRouter()
 _PAGES = (("/", "nav_triage"), ("/incidents", "nav_incidents"), ("/groups", "nav_groups"),
           ("/unexplained", "nav_unexplained"), ("/dashboard", "nav_dashboard"), ("/hosts", "nav_hosts"),
-          ("/knowledge", "nav_knowledge"), ("/connect", "nav_connect"), ("/docs", "nav_api"))  # fmt: skip
+          ("/knowledge", "nav_knowledge"), ("/decisions", "decisions_title"), ("/drafts", "drafts_title"),
+          ("/alerts", "alerts_title"), ("/connect", "nav_connect"), ("/docs", "nav_api"))  # fmt: skip
 _MOST = 6  # of a kind
 _NUMBER = lazy_regex(r"#?(\d{1,18})")
 _NAME = lazy_regex(r"[\w.@-]{2,80}")

@@ -25,6 +25,7 @@ from torchtriage.web.pages.error_texts import problem_text
 from torchtriage.web.pages.language import language, remember
 from torchtriage.web.pages.relative_time import ago, zoned
 from torchtriage.web.pages.sign_descriptions import in_words
+from torchtriage.web.pages.theme import THEMES, address_of, theme_of
 from torchtriage.web.pages.translations import area_name, word
 
 _WEB = Path(__file__).resolve().parents[1]
@@ -46,6 +47,9 @@ def render(request: Request, template: str, page: object, status: int = 200) -> 
             problem_text=partial(problem_text, lang),
             area_name=partial(area_name, lang),
             path=request.url.path,
+            theme=theme_of(request),
+            themes=THEMES,
+            here=partial(address_of, request),
             in_language=partial(_in_language, request),
             caller=getattr(request.state, "caller", ANYONE),
             anyone=ANYONE,

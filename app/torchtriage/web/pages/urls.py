@@ -5,7 +5,7 @@ from __future__ import annotations
 from calendar import monthrange
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from fastapi import Request
 
@@ -50,3 +50,10 @@ def day(text: str) -> date | None:
     except ValueError:
         return None
     return found if 1970 < found.year < 9000 else None
+
+
+def inside(address: str) -> str:
+    """-> the address where it is one of this service, else the first page: a form must not lead to other sites."""
+    parts = urlsplit(address)
+    inside = not parts.scheme and not parts.netloc and address.startswith("/") and "\\" not in address
+    return address if inside and not address.startswith("//") else "/"

@@ -1,0 +1,83 @@
+"""`/alerts`: what was sent to which chat, and whether it arrived; what failed can be sent again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from fastapi import APIRouter, Request, Response
+from starlette.responses import RedirectResponse
+
+from torchtriage.domain.notice import OutboxItem, SendState
+from torchtriage.services.outbox import count_outbox, list_outbox, send_again
+from torchtriage.web.authentication import Writer
+from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.pages.groups import Choice
+from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.translations import catalogue
+from torchtriage.web.pages.urls import address, value
+
+router = APIRouter()
+_AT_ONCE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class AlertLine:
+    """A message; `kind` names the words for why it is sent, None where this version has none."""
+
+    item: OutboxItem
+    kind: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AlertsPage:
+    """`states` are links to the messages of one state, each with how many there are in `counts`; `channels` are where
+    this service sends to; `kept_days` is for how long what ended is known; `newer` and `older` are addresses."""
+
+    items: tuple[AlertLine, ...]
+    states: tuple[Choice, ...]
+    counts: dict[str, int]
+    channels: tuple[str, ...]
+    kept_days: int
+    newer: str | None
+    older: str | None
+
+
+@router.get("/alerts")
+def show(request: Request, service: ServiceDep) -> Response:
+    """Raises BadCursor."""
+    asked = value(request, "state")
+    state = SendState(asked) if asked in set(SendState) else None
+    found = list_outbox(service, state, _AT_ONCE, value(request, "cursor") or None)
+    counts: dict[str, int] = {}
+    for (_, of_state), count in count_outbox(service).items():
+        counts[of_state] = counts.get(of_state, 0) + count
+    names = ("", SendState.SENT, SendState.READY, SendState.WAITING, SendState.FAILED)
+    page = AlertsPage(
+        items=tuple(AlertLine(item, _kind(item)) for item in found.items),
+        states=tuple(
+            Choice(name or "all", address("/alerts", {"state": name}), name == (state or "")) for name in names
+        ),
+        counts=counts | {"all": sum(counts.values())},
+        channels=tuple(sorted(service.channels.senders)),
+        kept_days=service.settings.outbox_days,
+        newer=_at(state, found.previous),
+        older=_at(state, found.next),
+    )
+    return render(request, "alerts.html", page)
+
+
+@router.post("/alerts/{notice_id}/again")
+def again(service: ServiceDep, caller: Writer, notice_id: str) -> Response:
+    """Raises NotFound."""
+    send_again(service, notice_id, caller.name)
+    return RedirectResponse("/alerts", HTTPStatus.SEE_OTHER)
+
+
+def _kind(item: OutboxItem) -> str | None:
+    named = f"alert_{item.kind.replace(' ', '_')}"
+    return named if named in catalogue() else None
+
+
+def _at(state: SendState | None, cursor: str | None) -> str | None:
+    return address("/alerts", {"state": state, "cursor": cursor}) if cursor else None

@@ -1,0 +1,91 @@
+"""`/alerts`: what was sent where, whether it arrived, and sending it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.web.test_states import BROWSER, accepted, service_of, token
+from torchtriage.domain.access import Scope
+from torchtriage.domain.notice import SendState
+from torchtriage.services.outbox import list_outbox
+from torchtriage.services.service import open_service
+from torchtriage.services.triage_incident import triage_incident
+from torchtriage.settings import Settings
+from torchtriage.storage import outbox
+from torchtriage.storage.outbox import Wanted
+from torchtriage.web.app import create_app
+
+WHY = "refused it: 404 no such hook"
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    """A service with a chat that nothing is sent to, and with tokens."""
+    settings = Settings(data_dir=tmp_path, workers=0, auth="tokens", feishu_webhook_url="https://example.com/hook")
+    service = open_service(settings, triage_incident, working=False)
+    with TestClient(create_app(settings, service), headers=BROWSER) as asked:
+        yield asked
+
+
+def put(client: TestClient, key: str, state: SendState, problem: str | None = None) -> None:
+    service, now = service_of(client), datetime.now(UTC)
+    incident = accepted(service, triaged=False)
+    with service.database.transaction() as session:
+        outbox.put(session, Wanted(key, "new", "feishu", incident), now - timedelta(minutes=5))
+        item = outbox.claim(session, now, 0, no_lane=("new",))
+        assert item is not None
+        if problem:
+            outbox.put_off(session, item, now, problem)
+        if state is not SendState.READY:
+            outbox.end(session, item, state, now, problem)
+
+
+def test_each_message_says_whether_it_arrived(client: TestClient) -> None:
+    put(client, "a", SendState.SENT)
+    put(client, "b", SendState.FAILED, WHY)
+    reader = token(service_of(client), Scope.READ)
+    page = client.get("/alerts", headers=reader).text
+    assert "New group" in page
+    assert "Delivered" in page
+    assert WHY in page
+    assert 'href="/incidents/1"' in page
+    assert "Send again" not in page  # a reader sends nothing
+    failed = client.get("/alerts?state=failed", headers=reader).text
+    assert '<span class="sending failed">' in failed
+    assert '<span class="sending sent">' not in failed
+    assert "未送达" in client.get("/alerts?lang=zh", headers=reader).text
+
+
+def test_what_failed_is_sent_again_by_who_may(client: TestClient) -> None:
+    put(client, "b", SendState.FAILED, WHY)
+    service = service_of(client)
+    (item,) = list_outbox(service).items
+    assert client.post(f"/alerts/{item.id}/again", headers=token(service, Scope.READ)).status_code == 403
+    writer = token(service, Scope.READ, Scope.WRITE)
+    assert "Send again" in client.get("/alerts", headers=writer).text
+    answer = client.post(f"/alerts/{item.id}/again", headers=writer, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/alerts")
+    assert list_outbox(service).items[0].state is SendState.READY
+    assert client.post(f"/alerts/{item.id}/again", headers=writer).status_code == 404
+
+
+def test_a_long_list_has_pages_and_an_unknown_state_is_all(client: TestClient) -> None:
+    service, now = service_of(client), datetime.now(UTC)
+    with service.database.transaction() as session:
+        for number in range(60):
+            outbox.put(session, Wanted(f"k{number}", "strange kind", "feishu"), now)
+    reader = token(service, Scope.READ)
+    first = client.get("/alerts?state=nonsense", headers=reader).text
+    assert first.count("strange kind") == 50
+    assert 'rel="next"' in first
+
+
+def test_without_a_chat_it_says_how_to_connect_one(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, workers=0)
+    with TestClient(create_app(settings, open_service(settings, triage_incident, working=False))) as asked:
+        assert "/connect?from=slack" in asked.get("/alerts").text
