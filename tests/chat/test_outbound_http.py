@@ -16,6 +16,7 @@ from cryptography.x509.oid import NameOID
 
 from tests.http_server import Asked, Told, serving
 from tests.ports import kept_port
+from torchtriage.chat import outbound_http
 from torchtriage.chat.delivery_errors import Undelivered, retry_after
 from torchtriage.chat.outbound_http import Outgoing, refuse
 from torchtriage.chat.ssrf_guard import is_public
@@ -70,6 +71,10 @@ def server(asked: list[Asked]) -> Iterator[str]:
         asked.append(request)
         if request.path == "/moved":
             return Told(b"", 302, {"Location": "http://127.0.0.1/elsewhere"})
+        if request.path.startswith("/round"):
+            return Told(b"", 307, {"Location": "/round"})
+        if request.path == "/onward":
+            return Told(b"", 302, {"Location": f"http://localhost:{request.headers['Host'].rpartition(':')[2]}/file"})
         if request.path == "/large":
             return Told(b"x" * 3_000_000)
         return Told(b'{"fine": true}')
@@ -134,6 +139,48 @@ def test_redirects_are_not_followed(server: str, asked: list[Asked]) -> None:
         refuse(answer, "it")
     assert not refused.value.passing
     assert [request.path for request in asked] == ["/moved"]
+
+
+def test_a_download_follows_redirects_where_it_may(server: str, asked: list[Asked]) -> None:
+    outgoing = Outgoing(private=True)
+    with outgoing.download(f"{server}/onward", {"X-Key": "k"}, 100, 30, redirects=1) as chunks:
+        assert b"".join(chunks) == b'{"fine": true}'
+    assert [request.path for request in asked] == ["/onward", "/file"]
+    assert asked[0].headers["X-Key"] == "k"
+    assert "X-Key" not in asked[1].headers  # which another host is not to see
+    with pytest.raises(Undelivered, match="answered 302"), outgoing.download(f"{server}/onward", {}, 100, 30):
+        pass
+    with (
+        pytest.raises(Undelivered, match="more than 3 redirects"),
+        outgoing.download(f"{server}/round", {}, 100, 30, redirects=3),
+    ):
+        pass
+    assert [request.path for request in asked][3:] == ["/round"] * 4
+
+
+@pytest.mark.parametrize(
+    ("location", "refused"),
+    [
+        ("https://inside.example.org/", "non-public address"),
+        (f"http://{NAME}/", "only https"),
+        (f"ftp://{NAME}/", "must begin with https"),
+        ("https://[::1", "invalid URL"),
+    ],
+)
+def test_a_redirect_leads_to_no_place_that_could_not_be_asked(
+    location: str, refused: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for_server, for_client = certificate(tmp_path, NAME)
+    monkeypatch.setattr(outbound_http, "is_public", lambda address: address == "127.0.0.1")  # the server of this test
+    addresses = {NAME: ["127.0.0.1"], "inside.example.org": ["10.0.0.1"]}
+    outgoing = Outgoing(resolve=lambda host, _: addresses[host], tls=for_client)
+    with serving(lambda _: Told(b"", 302, {"Location": location}), for_server) as url:
+        port = url.rpartition(":")[2]
+        with (
+            pytest.raises(Undelivered, match=refused),
+            outgoing.download(f"https://{NAME}:{port}/", {}, 100, 30, redirects=3),
+        ):
+            pass
 
 
 def test_answers_are_read_up_to_a_bound_and_downloads_refused_beyond_it(server: str) -> None:

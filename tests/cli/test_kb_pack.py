@@ -70,6 +70,8 @@ def test_a_pack_explains_until_it_is_removed(home: Path, tmp_path: Path, capsys:
     assert built(tmp_path).read_bytes() == first
     assert main(["kb", "pack", "install", str(made)]) == 0
     assert "installed ours 1.0.0, 1 entry, sha256:" in capsys.readouterr().out
+    assert main(["triage", str(log)]) == 0
+    assert "(pack ours 1.0.0)" in capsys.readouterr().out
     assert main(["triage", str(log), "--json"]) == 0
     verdict = json.loads(capsys.readouterr().out)
     assert verdict["root_cause"]["entry"] == SOUND.entry

@@ -46,12 +46,16 @@ def test_a_server_answers_with_its_packs_and_takes_removed_ones_out(home: Path) 
     with TestClient(app) as client:
         verdict = asked(client, "7")
         assert verdict["root_cause"]["entry"] == SOUND.entry
+        assert verdict["root_cause"]["pack"] == "ours 1.0.0"
+        assert "ours 1.0.0" in client.get("/incidents/1", headers=BROWSER).text
+        assert client.get("/knowledge", headers=BROWSER).text.count("ours 1.0.0") == 1
         assert "holds only 7 records" in verdict["answer"]["says"]
         assert client.get(f"/api/v1/knowledge/{SOUND.entry}").json()["pack"] == "ours 1.0.0"
         page = client.get(f"/knowledge/{SOUND.entry}", headers=BROWSER)
         assert 'pack <span translate="no">ours 1.0.0</span>' in page.text
         packs.remove("ours", home)
         Maintenance(app.state.service).turn()
+        assert "ours 1.0.0" in client.get("/incidents/1", headers=BROWSER).text  # it was made by that entry
         without = asked(client, "8")
         assert without["outcome"] == "unexplained"
         assert without["knowledge"] != verdict["knowledge"]

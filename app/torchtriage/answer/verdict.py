@@ -158,6 +158,7 @@ def root_cause(
         evidence=_shown(evidence(finding, choice, rank, reading.extractors.collectives.wait_of(rank)), shown),
         exception=_exception(raised_of(finding)),
         captured={**known} | captured | told,
+        pack=(entry.pack or None) if entry else None,
     )
     return root, rule
 

@@ -1,7 +1,7 @@
 """Calls to other services: an address in, the answer out; never to a place inside the network that we are in.
 
 A name is looked up once, every address of it has to be public, and the connection goes to exactly such an address,
-while TLS and `Host` keep the name. No redirects, no proxies, and bounds on time and on how much is read.
+while TLS and `Host` keep the name. No proxies, no redirects unless asked for, bounds on time and on what is read.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from torchtriage.chat.ssrf_guard import Guarded, Resolve, is_public, resolve
 _SECONDS = 15
 _LIFTED = "TRIAGE_ALLOW_PRIVATE_CALLS lifts that"
 _MOST = 1 << 20  # bytes of an answer that are read
+_REDIRECTS = {301, 302, 303, 307, 308}
 _PASSING = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 
 
@@ -67,14 +68,27 @@ class Outgoing:
         return self.post(url, content, {"Content-Type": "application/json; charset=utf-8", **(headers or {})})
 
     @contextmanager
-    def download(self, url: str, headers: Mapping[str, str], most: int, seconds: float) -> Iterator[Iterator[bytes]]:
-        """Gives the bytes of a file as they come. `most` is how many there may be."""
-        with self._open("GET", url, headers, b"", seconds) as (response, found):
-            answer = Answer(response.status, found, b"")
-            refuse(answer, httpx2.URL(url).host)
-            if found.get("content-type", "").startswith("text/html"):
-                raise Undelivered("the file's host returned a login page instead of the file")
-            yield self._counted(response, most)
+    def download(
+        self, url: str, headers: Mapping[str, str], most: int, seconds: float, redirects: int = 0
+    ) -> Iterator[Iterator[bytes]]:
+        """Gives the bytes of a file as they come. `most` is how many there may be. So many `redirects` are followed,
+        each to an address that could be asked for itself; `headers` go to the first host only."""
+        until = time.monotonic() + seconds
+        for left in range(redirects, -1, -1):
+            with self._open("GET", url, headers, b"", until - time.monotonic()) as (response, found):
+                onward = _onward(url, response.status, found)
+                if onward is None or not redirects:
+                    answer = Answer(response.status, found, b"")
+                    refuse(answer, httpx2.URL(url).host)
+                    if found.get("content-type", "").startswith("text/html"):
+                        raise Undelivered("the file's host returned a login page instead of the file")
+                    yield self._counted(response, most)
+                    return
+                if not left:
+                    raise Undelivered(f"more than {redirects} redirects")
+            if httpx2.URL(onward).host != httpx2.URL(url).host:
+                headers = {}
+            url = onward
 
     @contextmanager
     def _open(
@@ -120,6 +134,16 @@ def refuse(answer: Answer, who: str) -> None:
     passing = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status in _PASSING
     wait = retry_after(answer.headers.get("retry-after", "")) if passing else None
     raise Undelivered(f"{who} answered {answer.status}: {said or 'nothing'}", passing, wait)
+
+
+def _onward(url: str, status: int, headers: Mapping[str, str]) -> str | None:
+    """-> the URL that a redirect leads to; None where it is none. Raises Undelivered."""
+    if status not in _REDIRECTS or not headers.get("location"):
+        return None
+    try:
+        return str(httpx2.URL(url).join(headers["location"]))
+    except (httpx2.InvalidURL, ValueError):
+        raise Undelivered("the redirect leads to an invalid URL") from None
 
 
 def _parts(url: str) -> httpx2.URL:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torchtriage.knowledge.packs import Pack
 
 _SECONDS = 60.0  # that a download may take
+_REDIRECTS = 5  # that a download may take
 _MOST_SIGNATURE = 4096  # bytes
 
 
@@ -141,7 +142,7 @@ def _download(url: str, most: int) -> bytes:
 
     outgoing = Outgoing(Settings.from_environment(os.environ).allow_private_calls)
     try:
-        with outgoing.download(url, {}, most, _SECONDS) as chunks:
+        with outgoing.download(url, {}, most, _SECONDS, _REDIRECTS) as chunks:
             return b"".join(chunks)
     except Undelivered as error:
         raise BadInput(f"the pack can't be downloaded: {error}") from error

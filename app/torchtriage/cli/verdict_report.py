@@ -41,6 +41,7 @@ _RETRY = {
     "once": ("once.", "可以试一次。"),
     "elsewhere": ("yes, on other hosts", "换主机重试"),
 }
+_PACK = ("pack", "条目包")
 _SURE = {"certain": ("certain", "确定"), "likely": ("likely", "很可能"), "possible": ("possible", "可能")}
 _NO_ENTRY = ("no entry of the knowledge base names the cause", "知识库中没有对应条目")
 _SHORTENED = ("$ (long command: --all)", "$ （命令较长，见 --all）")
@@ -170,7 +171,8 @@ class _Page:
         if root is None or screen.sure is None:
             return _NO_ENTRY[self._chinese]
         case = verdict.answer.case if verdict.answer else None
-        return f"{_SURE[screen.sure][self._chinese]} · {root.entry}{'/' + case if case else ''}"
+        pack = f" ({_PACK[self._chinese]} {root.pack})" if root.pack else ""
+        return f"{_SURE[screen.sure][self._chinese]} · {root.entry}{'/' + case if case else ''}{pack}"
 
     def _sentence(self, label: str, text: str, style: str = "", inner: int = 0, most: int | None = None) -> None:
         """Writes a sentence behind its label, in as many lines as it needs, or at most `most`."""

@@ -98,7 +98,8 @@ _OF_SUSPECTS = frozenset({"missing", "few", "behind", "dumps"})  # reasons that 
 
 @dataclass(frozen=True)
 class RootCause:
-    """What explains the other events of the run and is explained by none. `entry` is None where no entry names it."""
+    """What explains the other events of the run and is explained by none. `entry` is None where no entry names it;
+    `pack` is the name and version of the pack that the entry came from, None where it came from none."""
 
     entry: str | None
     title: str
@@ -120,6 +121,7 @@ class RootCause:
     captured: dict[str, str] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     because: tuple[Reason, ...] = ()  # the same reasons, to be put into sentences of any language
+    pack: str | None = None
 
     @property
     def words(self) -> str:
