@@ -29,8 +29,9 @@ class ShownIn:
 class BackTest:
     """What a draft, as of `revision`, would change. The counts are of all: `explains` of failures without an entry (and
     of logs that showed none, but no good end either), `takes` of those that another entry names today, `alarms` of
-    healthy runs, `beside` where the sign is there and the verdict stays. The lists have the first of each. `changed`
-    are the ids of all incidents of the first three.
+    healthy runs, `refines` of those whose entry stays and whose answer an added case would give, `beside` where the
+    sign is there and the verdict stays. The lists have the first of each. `changed` are the ids of all incidents of
+    the first three: whose verdict would name another cause.
     """
 
     stage: BackTestStage = BackTestStage.NONE
@@ -43,6 +44,7 @@ class BackTest:
     counts: dict[str, int] = field(default_factory=dict)
     explains: tuple[ShownIn, ...] = ()
     takes: tuple[ShownIn, ...] = ()
+    refines: tuple[ShownIn, ...] = ()
     alarms: tuple[ShownIn, ...] = ()
     beside: tuple[ShownIn, ...] = ()
     changed: tuple[str, ...] = ()

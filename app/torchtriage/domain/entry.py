@@ -176,6 +176,7 @@ class Entry:
     `signs` too, behind those that belong to no case; `case_of_signs` has for each sign the place of its case among the
     cases, None where it belongs to none.
     `pack` is the name and version of the pack that it comes from, empty where it comes from none.
+    `addition`: it is only cases that a file adds to the entry of this id.
     `explains` are globs over entry ids: what follows from this one. Of `other_actions` the first that the failure's
     words show takes the place of `action`.
 
@@ -210,6 +211,7 @@ class Entry:
     file: str = ""
     pack: str = ""
     case_of_signs: tuple[int | None, ...] = ()
+    addition: bool = False
 
     def messages(self) -> tuple[str, ...]:
         """-> the messages of the entry, each once: its own examples, and those of further wordings of its cases that

@@ -17,10 +17,11 @@ from torchtriage.answer.templates import filled
 from torchtriage.domain.draft import Draft, DraftCheck, DraftStep, FieldProblem
 from torchtriage.domain.entry import Entry, KnowledgeBase, Text
 from torchtriage.domain.verdict import Verdict
-from torchtriage.knowledge.case_checks import LEFT
+from torchtriage.knowledge.added_cases import file_of, is_case_id, split_id, with_cases
+from torchtriage.knowledge.case_checks import LEFT, Problem
 from torchtriage.knowledge.checks import problems_of
 from torchtriage.knowledge.new_entry import block_text, case_name, is_entry_id, single_quoted
-from torchtriage.knowledge.schema import EntryForm
+from torchtriage.knowledge.schema import AddedCases, EntryForm
 from torchtriage.knowledge.yaml_positions import Loader
 from torchtriage.matching.patterns import regex_of
 
@@ -28,14 +29,18 @@ _ADVICE = {"no": "fix-first", "yes": "retry", "once": "retry"}
 _ONE_FIELD = {"id": "entry", "area": "entry", "kind": "kind", "owner": "owner", "examples": "near_miss"}
 _OF_CASE = {"sign": "sign", "search_in": "search_in", "example": "example", "retry": "retry", "source": "source"}
 _MISSING = "this is missing"
+_TAKEN = "an entry with this id exists already"
 _NO_CHINESE = "no Chinese yet; readers get the English"
 
 
 def yaml_of(draft: Draft, expect: Text | None = None) -> str:
-    """-> the entry's file. What is not typed yet says TODO; `expect` is what the case says about its example."""
-    area = draft.entry.partition(".")[0]
-    lines = [f"id: {draft.entry or LEFT}", f"kind: {draft.kind}", "title:", *_text(draft.title_en, draft.title_zh, 2)]
-    lines += [f"area: {area or LEFT}", f"owner: {draft.owner}", "cases:"]
+    """-> the file of the entry, or of the case that is added to one. What is not typed yet says TODO; `expect` is what
+    the case says about its example."""
+    name, adds = split_id(draft.entry)
+    area = name.partition(".")[0]
+    lines = [f"id: {name or LEFT}", f"kind: {draft.kind}", "title:", *_text(draft.title_en, draft.title_zh, 2)]
+    lines += [f"area: {area or LEFT}", f"owner: {draft.owner}"]
+    lines = [*([f"adds_to: {name}"] if adds else lines), "cases:"]
     lines += [f"  - id: {_case(draft)}", f"    sign: {_scalar(draft.sign)}", f"    search_in: {draft.search_in}"]
     lines += ["    says:", *_text(draft.says_en, draft.says_zh, 6)]
     steps = _steps(draft)
@@ -49,15 +54,18 @@ def yaml_of(draft: Draft, expect: Text | None = None) -> str:
     if expect is not None:
         lines += ["    expect:", f"      en: {single_quoted(expect.en)}"]
         lines += [f"      zh: {single_quoted(expect.zh)}"] if expect.zh else []
-    lines += [f"action: {{advice: {_ADVICE[draft.retry]}, retry: {draft.retry}}}", "examples:"]
+    lines += [] if adds else [f"action: {{advice: {_ADVICE[draft.retry]}, retry: {draft.retry}}}"]
+    lines += ["examples:"]
     lines += [f"  no_match: [{single_quoted(draft.near_miss) if draft.near_miss else ''}]"]
     return "\n".join(lines) + "\n"
 
 
 def entry_of(draft: Draft, expect: Text | None = None) -> Entry:
-    """-> the entry that a sound draft is. Raises ValidationError where its form is not an entry's."""
-    form = EntryForm.model_validate(yaml.load(yaml_of(draft, expect), Loader=Loader))
-    return form.build(f"{draft.entry.replace('.', '/', 1)}.yaml", ())
+    """-> the entry that a sound draft is, or the addition to one. Raises ValidationError where it has no such form."""
+    data = yaml.load(yaml_of(draft, expect), Loader=Loader)
+    if split_id(draft.entry)[1]:
+        return AddedCases.model_validate(data).build(file_of(draft.entry))
+    return EntryForm.model_validate(data).build(file_of(draft.entry), ())
 
 
 def rough_entry_of(draft: Draft) -> Entry:
@@ -65,7 +73,7 @@ def rough_entry_of(draft: Draft) -> Entry:
     ValidationError where it has no sign."""
     texts = {name: getattr(draft, name) or LEFT for name in ("title_en", "says_en", "source", "example")}
     steps = draft.steps if _steps(draft) else (DraftStep(LEFT),)
-    entry = draft.entry if is_entry_id(draft.entry) else "new.draft"
+    entry = draft.entry if _is_id(draft.entry) else "new.draft"
     return entry_of(replace(draft, entry=entry, steps=steps, **texts))  # type: ignore[arg-type]
 
 
@@ -75,8 +83,14 @@ def signs_of(entry: Entry) -> tuple[str, ...]:
 
 
 def with_entry(knowledge: KnowledgeBase, entry: Entry) -> KnowledgeBase:
-    """-> the knowledge base with one more entry, or with it in the place of the one of its id. The digest tells no more
+    """-> the knowledge base with one more entry, or with it in the place of the one of its id; an addition is added to
+    that one, unless it is there already. The digest tells no more
     than the signs: what is compiled for them serves whatever the entry says."""
+    if entry.addition:
+        known = knowledge.entries[entry.id]
+        if {case.id for case in entry.cases} <= {case.id for case in known.cases}:
+            return knowledge
+        entry = with_cases(known, entry)
     signs = "\0".join(repr(sign) for sign in entry.signs)
     digest = hashlib.sha256("\0".join([knowledge.digest, entry.id, signs]).encode()).hexdigest()
     return replace(knowledge, entries={**knowledge.entries, entry.id: entry}, digest=f"sha256:{digest}")
@@ -85,7 +99,7 @@ def with_entry(knowledge: KnowledgeBase, entry: Entry) -> KnowledgeBase:
 def check_draft(draft: Draft, knowledge: KnowledgeBase, cache: Path | None, taken: Collection[str] = ()) -> DraftCheck:
     """-> what `kb check` would say of the draft beside the entries of `knowledge`, each at its field, and what the
     draft says about its example. `taken` are the ids that it may not have."""
-    problems = list(_own_problems(draft, taken))
+    problems = list(_own_problems(draft, knowledge, taken))
     if not draft.sign:
         return DraftCheck(tuple(problems))  # nothing can be proved yet
     if "entry" in _fields(problems):
@@ -97,8 +111,9 @@ def check_draft(draft: Draft, knowledge: KnowledgeBase, cache: Path | None, take
     except ValidationError as error:
         told = (FieldProblem(_field(draft, found["loc"]), found["msg"]) for found in error.errors(include_url=False))
         return DraftCheck((*problems, *(problem for problem in told if problem.field not in _fields(problems))))
-    found, spoken = problems_of(with_entry(knowledge, entry), entry, cache)
-    for problem in found:
+    together = with_entry(knowledge, entry)
+    found, spoken = problems_of(together, together.entries[entry.id], cache)
+    for problem in filter(_of_addition, found) if entry.addition else found:
         field = _field(draft, problem.place)
         if "expect" in problem.place:
             continue  # who reads the sentence in the page accepts it
@@ -113,6 +128,13 @@ def check_draft(draft: Draft, knowledge: KnowledgeBase, cache: Path | None, take
     return replace(_said(entry, verdict) if verdict else DraftCheck(), problems=tuple(problems))
 
 
+def _of_addition(problem: Problem) -> bool:
+    """-> whether a problem of an entry with an added case is the case's: its own, or that another loses its example."""
+    return problem.place[:2] == ("cases", 0) or (
+        problem.place[:1] in (("cases",), ("examples",)) and not problem.lesser
+    )
+
+
 def _said(entry: Entry, verdict: Verdict) -> DraftCheck:
     """-> what the entry's case says in a verdict, in both languages; nothing where it does not speak there."""
     case, answer, root = entry.cases[0], verdict.answer, verdict.root_cause
@@ -125,15 +147,19 @@ def _said(entry: Entry, verdict: Verdict) -> DraftCheck:
     return DraftCheck((), says, tuple(Text(one.do if one else "", other.do if other else "") for one, other in both))
 
 
-def _own_problems(draft: Draft, taken: Collection[str]) -> Iterator[FieldProblem]:
+def _own_problems(draft: Draft, knowledge: KnowledgeBase, taken: Collection[str]) -> Iterator[FieldProblem]:
     """Yields what an entry's file could not even say."""
+    entry, adds = split_id(draft.entry)
     if not draft.entry:
         yield FieldProblem("entry", _MISSING)
-    elif not is_entry_id(draft.entry):
+    elif not _is_id(draft.entry):
         yield FieldProblem("entry", "use area.name in lower-case letters, digits and hyphens")
+    elif adds and entry not in knowledge.entries:
+        yield FieldProblem("entry", f"no entry has the id {entry}")
     elif draft.entry in taken:
-        yield FieldProblem("entry", "an entry with this id exists already")
-    missing = [name for name in ("title_en", "sign", "says_en", "source", "example") if not getattr(draft, name)]
+        yield FieldProblem("entry", "a case with this id exists already" if adds else _TAKEN)
+    needed = ("title_en", "sign", "says_en", "source", "example")[1 if adds else 0 :]
+    missing = [name for name in needed if not getattr(draft, name)]
     yield from (FieldProblem(name, _MISSING) for name in missing)
     for number, step in enumerate(draft.steps, 1):
         if not step.en and (step.zh or step.run):
@@ -182,7 +208,14 @@ def _steps(draft: Draft) -> list[tuple[int, DraftStep]]:
     return [(number, step) for number, step in enumerate(draft.steps, 1) if step != DraftStep()]
 
 
+def _is_id(name: str) -> bool:
+    entry, case = split_id(name)
+    return is_entry_id(entry) and ("/" not in name or is_case_id(case))
+
+
 def _case(draft: Draft) -> str:
+    if case := split_id(draft.entry)[1]:
+        return case
     return case_name((draft.example.strip().splitlines() or [""])[-1])
 
 

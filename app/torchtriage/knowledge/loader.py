@@ -17,9 +17,10 @@ from torchtriage.domain.entry import Entry, KnowledgeBase, Role
 from torchtriage.domain.vocabulary import Vocabulary, VocabularyList
 from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.added_cases import adds_cases, with_cases
 from torchtriage.knowledge.folders import FORMS, INVENTORY, VOCABULARY, files, pack_of
 from torchtriage.knowledge.renamed_keys import renewed
-from torchtriage.knowledge.schema import EntryForm, MessageForms
+from torchtriage.knowledge.schema import AddedCases, EntryForm, MessageForms
 from torchtriage.knowledge.vocabulary_schema import VocabularyForm
 from torchtriage.knowledge.yaml_positions import Loader, line_of
 
@@ -30,7 +31,8 @@ F = TypeVar("F", bound=BaseModel)
 
 def load(folders: Iterable[Path] = (BUILT_IN,)) -> KnowledgeBase:
     """Reads every `<area>/<name>.yaml`; an id in a later folder replaces the same id of an earlier one. A vocabulary's
-    list and message forms in a later folder add to the built-in ones, which are always there.
+    list and message forms in a later folder add to the built-in ones, which are always there; a file with
+    `adds_to` adds cases to an entry.
 
     Raises KnowledgeError with all problems of all files.
     """
@@ -52,19 +54,38 @@ def load(folders: Iterable[Path] = (BUILT_IN,)) -> KnowledgeBase:
     vocabulary = _vocabulary([each for each in read if each[0].parent.name == VOCABULARY], problems)
     entries: dict[str, Entry] = {}
     forms: list[Entry] = []
+    additions: list[Entry] = []
     for path, source in read:
         if path.parent.name == FORMS:
             file, wrong = _message_forms(path, source)
             problems += wrong
             forms += [file] if file else []
             continue
-        entry = _entry(path, source, vocabulary, problems) if path.parent.name != VOCABULARY else None
-        if entry is not None:
+        if path.parent.name == VOCABULARY:
+            continue
+        if adds_cases(source):
+            file, wrong = _added_cases(path, source)
+            problems += wrong
+            additions += [file] if file else []
+        elif (entry := _entry(path, source, vocabulary, problems)) is not None:
             folder = path.parent.parent
             entries[entry.id] = replace(entry, pack=packs[folder]) if packs.get(folder) else entry
+    problems += _add(additions, entries)
     if problems:
         raise KnowledgeError(problems)
     return KnowledgeBase(entries, f"sha256:{digest.hexdigest()}", vocabulary, tuple(forms))
+
+
+def _add(additions: Iterable[Entry], entries: dict[str, Entry]) -> Iterator[str]:
+    """Adds cases to the entries -> what is wrong with those that can't be."""
+    for added in additions:
+        entry = entries.get(added.id)
+        taken = {case.id for case in entry.cases} & {case.id for case in added.cases} if entry else set()
+        if entry is None or taken:
+            told = f"it has a case {min(taken)} already" if taken else "there is no such entry"
+            yield f"{added.file}:1: adds_to: {added.id}: {told}"
+        else:
+            entries[added.id] = with_cases(entry, added)
 
 
 def _vocabulary(read: list[tuple[Path, bytes]], problems: list[str]) -> Vocabulary:
@@ -121,6 +142,14 @@ def _built(path: Path, source: bytes, area_roles: tuple[Role, ...]) -> tuple[Ent
     if form is not None and form.id != f"{path.parent.name}.{path.stem}":
         problems.append(f"{_name(path)}:1: the id {form.id!r} is not the file's path")
     return form.build(_name(path), area_roles) if form and not problems else None, tuple(problems)
+
+
+@lru_cache(maxsize=256)
+def _added_cases(path: Path, source: bytes) -> tuple[Entry | None, tuple[str, ...]]:
+    """-> the cases that a file adds, and what is wrong with them; kept as entries are."""
+    problems: list[str] = []
+    form = _form(AddedCases, path, source, problems)
+    return form.build(_name(path)) if form else None, tuple(problems)
 
 
 @lru_cache(maxsize=16)

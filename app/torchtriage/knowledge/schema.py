@@ -343,6 +343,40 @@ class EntryForm(_Form):
         )
 
 
+class AddedCases(_Form):
+    """A file that adds cases to an entry of another folder, before the entry's own."""
+
+    adds_to: Identifier
+    cases: Annotated[list[CaseForm], Field(min_length=1)]
+    examples: ExamplesForm = ExamplesForm()
+
+    @model_validator(mode="after")
+    def _proved(self) -> AddedCases:
+        if not all(case.has_sign and case.example for case in self.cases):
+            raise ValueError("a case that is added needs a sign and an example")
+        return self
+
+    def build(self, file: str) -> Entry:
+        action = Advice("fix-first", "no")
+        cases = tuple(case.case(action) for case in self.cases)
+        return Entry(
+            id=self.adds_to,
+            kind=Kind.CAUSE,
+            area=self.adds_to.partition(".")[0],
+            owner="user",
+            title=Text(self.adds_to, ""),
+            signs=tuple(sign for case in cases for sign in case.signs),
+            case_of_signs=tuple(at for at, case in enumerate(cases) for _ in case.signs),
+            action=action,
+            causes=(),
+            fixes=(),
+            cases=cases,
+            no_match_examples=tuple(self.examples.no_match),
+            file=file,
+            addition=True,
+        )
+
+
 def json_schema() -> str:
     """-> the JSON Schema of an entry's file, for editors; `knowledge_base/schema.json` holds it."""
     return json.dumps(EntryForm.model_json_schema(by_alias=True), indent=2, ensure_ascii=False) + "\n"

@@ -32,7 +32,8 @@ from torchtriage.storage.retriage_job import Noted
 from torchtriage.storage.retriage_reads import TriagedIncident
 
 MOST_SHOWN = 100  # incidents of each kind that are told one by one
-KINDS = ("explains", "takes", "alarms", "beside")
+KINDS = ("explains", "takes", "refines", "alarms", "beside")
+_CHANGED = ("explains", "takes", "alarms")
 _AT_ONCE = 200  # incidents read at a time
 _AHEAD = 4  # parts for each process, so that none waits for the database
 _NOTED = 1.0  # seconds between two notes of how far it is
@@ -110,7 +111,7 @@ class _Doing:
         stage, problem = BackTestStage.BROKEN, "it was interrupted; see the service's log"
         try:
             for part, answers in self._answered():
-                self._now = counted(self._now, self._entry.id, part, answers)
+                self._now = counted(self._now, self._entry, part, answers)
             stage, problem = BackTestStage.DONE, ""
             if self.stopping.is_set():
                 stage, problem = BackTestStage.BROKEN, "the service was stopped"
@@ -167,7 +168,7 @@ class _Doing:
         return True  # the database is away; the next note may get there
 
 
-def counted(now: BackTest, entry: str, part: _Part, answers: _Answers) -> BackTest:
+def counted(now: BackTest, entry: Entry, part: _Part, answers: _Answers) -> BackTest:
     """-> the same with what was said of some more incidents."""
     found = {kind: list(getattr(now, kind)) for kind in KINDS}
     counts, changed, failed = dict(now.counts), list(now.changed), now.failed
@@ -180,7 +181,7 @@ def counted(now: BackTest, entry: str, part: _Part, answers: _Answers) -> BackTe
         counts[kind] = counts.get(kind, 0) + 1
         if len(found[kind]) < MOST_SHOWN:
             found[kind].append(ShownIn(kept.id, kept.key.outcome, kept.key.entry))
-        if kind != "beside":
+        if kind in _CHANGED:
             changed.append(kept.id)
     return replace(
         now,
@@ -189,17 +190,23 @@ def counted(now: BackTest, entry: str, part: _Part, answers: _Answers) -> BackTe
         counts=counts,
         explains=tuple(found["explains"]),
         takes=tuple(found["takes"]),
+        refines=tuple(found["refines"]),
         alarms=tuple(found["alarms"]),
         beside=tuple(found["beside"]),
         changed=tuple(changed),
     )
 
 
-def _kind(entry: str, kept: TriagedIncident, tried: Tried) -> str | None:
-    """-> what the entry would do to an incident; None where it does nothing, or names its cause already."""
-    if kept.key is None or kept.key.entry == entry or not tried.shown:
+def _kind(entry: Entry, kept: TriagedIncident, tried: Tried) -> str | None:
+    """-> what the entry, or the case that is added to one, would do to an incident; None where it does nothing, or
+    names its cause already."""
+    if kept.key is None or not tried.shown:
         return None
-    if tried.entry != entry:
+    if entry.addition and tried.case not in {case.id for case in entry.cases}:
+        return None
+    if kept.key.entry == entry.id:
+        return "refines" if entry.addition else None
+    if tried.entry != entry.id:
         return "beside"
     if kept.key.outcome == "healthy":
         return "alarms"

@@ -10,6 +10,7 @@ from torchtriage.domain.back_test import BackTest
 from torchtriage.domain.draft import Draft, DraftState, StoredDraft
 from torchtriage.domain.json_form import from_json_form
 from torchtriage.errors import BadInput, KnowledgeError
+from torchtriage.knowledge.added_cases import is_in_use, split_id
 from torchtriage.services import tokens
 from torchtriage.services.drafts import change_draft, check, read_draft
 from torchtriage.services.learned_knowledge import adopt_learned
@@ -61,7 +62,7 @@ def _adopt(service: Service, before: StoredDraft, state: DraftState, by: str) ->
         adopt_learned(service)
     except KnowledgeError as error:
         log.warning("cannot load the knowledge folders: %s", error.message)
-    if (before.draft.entry in service.knowledge.entries) == (state is DraftState.APPLIED):
+    if is_in_use(before.draft.entry, service.knowledge.entries) == (state is DraftState.APPLIED):
         return
     now = datetime.now(UTC)
     with service.database.transaction() as session:
@@ -117,4 +118,4 @@ def to_retriage(service: Service, draft: StoredDraft, tested: BackTest, tracking
     if draft.state is DraftState.APPLIED:
         return sorted({*tested.changed, *tracking.changed}, key=int)[:MOST_RETRIAGED]
     with service.database.reading() as session:
-        return retriage_reads.of_entry(session, draft.draft.entry, MOST_RETRIAGED)
+        return retriage_reads.of_entry(session, split_id(draft.draft.entry)[0], MOST_RETRIAGED)

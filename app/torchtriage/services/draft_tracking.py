@@ -46,7 +46,7 @@ def _count(service: Service, draft: StoredDraft, since: int, before: BackTest) -
     entry, now = entry_of(draft.draft), before
     for part in parts_of(iter(new)):
         answers = service.triager.try_entry(entry, [KnownRun(order_of(kept.log, kept.job), kept.key) for kept in part])
-        now = counted(now, entry.id, part, answers)
+        now = counted(now, entry, part, answers)
     last = int(new[-1].id)
     with service.database.transaction(durable=False) as session:
         if not drafts.count(session, draft.id, since, last, replace(now, revision=draft.revision)):

@@ -8,12 +8,14 @@ from typing import Any
 
 from torchtriage.domain.access import Change
 from torchtriage.domain.draft import Draft, DraftCheck, DraftStep, Proposal, StoredDraft
+from torchtriage.domain.entry import Text
 from torchtriage.domain.incident import Incident
 from torchtriage.domain.json_form import fields_form
 from torchtriage.domain.verdict import Evidence
 from torchtriage.errors import BadInput, TriageError
+from torchtriage.knowledge.added_cases import is_in_use
 from torchtriage.knowledge.cut_example import AFTER, BEFORE, cut
-from torchtriage.knowledge.new_entry import failure, name_for
+from torchtriage.knowledge.new_entry import case_name, failure, name_for
 from torchtriage.knowledge.proposed_sign import proposed_sign
 from torchtriage.reading.prefixes.strip import ANSI
 from torchtriage.services.incidents import read_incident
@@ -26,9 +28,10 @@ _MOST_SLOTS, _LONGEST_SLOT = 40, 80
 _TEXTS = ("entry", "title_en", "title_zh", "sign", "says_en", "says_zh", "source", "example", "near_miss")
 
 
-def propose(service: Service, incident_id: str) -> Proposal:
+def propose(service: Service, incident_id: str, as_case: bool = False) -> Proposal:
     """-> the draft of an entry for what failed in an incident: a sign of its masked line, the log's own lines as the
-    example, and what its sentences can be filled with. Raises NotFound, and BadInput where nothing failed."""
+    example, and what its sentences can be filled with. `as_case`: a case of the entry that names its cause, instead of
+    an entry. Raises NotFound, and BadInput where nothing failed, or no entry names it."""
     found = read_incident(service, incident_id)
     if found.verdict is None:
         raise BadInput("nothing failed in this incident")
@@ -36,8 +39,14 @@ def propose(service: Service, incident_id: str) -> Proposal:
     root = found.verdict.root_cause
     sign = proposed_sign(message)
     day = datetime.now(UTC).strftime("%Y-%m-%d")
+    known_entry = service.knowledge.entries.get(root.entry or "") if root else None
+    if as_case and known_entry is None:
+        raise BadInput("no entry names the cause of this incident")
+    title = known_entry.title if as_case and known_entry else Text("", "")
     draft = Draft(
-        entry=name_for(message),
+        entry=f"{known_entry.id}/{case_name(message)}" if as_case and known_entry else name_for(message),
+        title_en=title.en,
+        title_zh=title.zh or "",
         sign=sign.regex,
         search_in="exception" if root and root.exception else "line",
         source=f"incident {found.id}, {day}",
@@ -54,7 +63,8 @@ def check(service: Service, draft: Draft) -> DraftCheck:
     """-> what `kb check` would say of a draft, each at its field. Raises CallFailed, Interrupted."""
     with service.database.reading() as session:
         ours = {one.draft.entry for one in drafts.applied(session)}  # these are in use themselves
-    taken = (draft.entry,) if draft.entry in service.knowledge.entries.keys() - ours else ()
+    in_use = draft.entry not in ours and is_in_use(draft.entry, service.knowledge.entries)
+    taken = (draft.entry,) if in_use else ()
     return service.triager.check_draft(draft, taken)
 
 

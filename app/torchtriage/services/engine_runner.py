@@ -64,11 +64,12 @@ class KnownRun:
 @dataclass(frozen=True, slots=True)
 class Tried:
     """What would be said of a run if there were one more entry, whose sign it may show. `shown`: the entry is found
-    there, as the cause or beside another one."""
+    there, as the cause or beside another one. `case` is the one that speaks."""
 
     outcome: str
     entry: str | None
     shown: bool
+    case: str | None = None
 
 
 class Triager(Protocol):
@@ -157,7 +158,8 @@ class InProcess:
         root = verdict.root_cause
         named = {*(one.entry for one in verdict.candidates), *(one.entry for one in verdict.cascades)}
         own = root.entry if root else None
-        return Tried(verdict.outcome, own, entry.id in {own, *named})
+        case = verdict.answer.case if verdict.answer else None
+        return Tried(verdict.outcome, own, entry.id in {own, *named}, case)
 
     def use(self, knowledge: KnowledgeBase) -> None:
         self._engine = Engine(knowledge, cache_folder())

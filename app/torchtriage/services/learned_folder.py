@@ -18,6 +18,7 @@ from torchtriage.domain.draft import StoredDraft
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.added_cases import file_of
 from torchtriage.knowledge.cache import cache_folder
 from torchtriage.knowledge.drafted_entry import yaml_of
 from torchtriage.knowledge.folders import home_of_packs, pack_of, packs_in
@@ -74,7 +75,7 @@ def learned_folder(settings: Settings, applied: Sequence[StoredDraft]) -> Path |
     """-> the folder with the files of these entries; None where there are none."""
     if not applied:
         return None
-    files = {f"{one.draft.entry.replace('.', '/', 1)}.yaml": yaml_of(one.draft, one.expect) for one in applied}
+    files = {file_of(one.draft.entry): yaml_of(one.draft, one.expect) for one in applied}
     digest = hashlib.sha256("\0".join(part for item in sorted(files.items()) for part in item).encode()).hexdigest()
     home = home_of(settings)
     place = home / digest[:16]

@@ -17,6 +17,7 @@ from torchtriage.domain.back_test import BackTest
 from torchtriage.domain.draft import Draft, DraftCheck, DraftState, FieldProblem, StoredDraft
 from torchtriage.domain.entry import Text
 from torchtriage.errors import BadInput, NotFound
+from torchtriage.knowledge.added_cases import file_of, split_id
 from torchtriage.knowledge.drafted_entry import yaml_of
 from torchtriage.knowledge.git_patch import new_file_patch
 from torchtriage.knowledge.new_entry import is_entry_id
@@ -115,11 +116,11 @@ def all_drafts(request: Request, service: ServiceDep) -> Response:
 @router.get("/drafts/new")
 def new(request: Request, service: ServiceDep, _: Writer) -> Response:
     """The form, filled in from an incident, or from the latest one of a group. A draft that was begun is continued."""
-    incident = value(request, "incident") or _latest(service, value(request, "group"))
+    incident, as_case = value(request, "incident") or _latest(service, value(request, "group")), value(request, "case")
     begun = drafts.draft_of(service, incident)
-    if begun is not None:
+    if begun is not None and ("/" in begun.draft.entry) == bool(as_case):
         return RedirectResponse(f"/drafts/{begun.id}", HTTPStatus.SEE_OTHER)
-    proposed = drafts.propose(service, incident)
+    proposed = drafts.propose(service, incident, bool(as_case))
     page = DraftPage(values_of(proposed.draft), incident=proposed.incident, slots=proposed.slots)
     return render(request, "draft.html", page)
 
@@ -144,9 +145,9 @@ def as_patch(service: ServiceDep, draft_id: str) -> Response:
     """The same as a patch for `git am`, to be proposed to the repository."""
     stored = drafts.read_draft(service, draft_id)
     entry = stored.draft.entry
-    if not is_entry_id(entry):
+    if not is_entry_id(split_id(entry)[0]):
         raise BadInput("give the draft a valid id first")
-    path = f"knowledge_base/{entry.replace('.', '/', 1)}.yaml"
+    path = f"knowledge_base/{file_of(entry)}"
     subject = f"Explain: {stored.draft.title_en or entry}"
     text = new_file_patch(path, yaml_of(stored.draft, stored.expect), subject, stored.changed_by, stored.changed_at)
     headers = {"Content-Disposition": f'attachment; filename="{_file_name(stored)}.patch"'}
@@ -230,7 +231,11 @@ def run_back_test(
 def _file_name(stored: StoredDraft) -> str:
     """-> the name of a download; an invalid id could hold anything."""
     entry = stored.draft.entry
-    return entry.rpartition(".")[2] if is_entry_id(entry) else f"draft-{stored.id}"
+    return (
+        file_of(entry).rpartition("/")[2].removesuffix(".yaml")
+        if is_entry_id(split_id(entry)[0])
+        else f"draft-{stored.id}"
+    )
 
 
 def _taken(request: Request, service: Service, given: dict[str, str], by: str, draft_id: str | None) -> Response:

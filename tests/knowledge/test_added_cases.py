@@ -1,0 +1,85 @@
+"""A file that adds a case to an entry: what it is read as, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.built_in import built_in_knowledge
+from tests.drafts import SAYS, SOUND, UNKNOWN
+from torchtriage.domain.entry import Text
+from torchtriage.engine import Engine
+from torchtriage.errors import KnowledgeError
+from torchtriage.knowledge import loader
+from torchtriage.knowledge.drafted_entry import check_draft, yaml_of
+from torchtriage.reading.sources import from_bytes
+
+GENERAL = """\
+id: ourdata.shards
+kind: cause
+title: {en: 'A shard cannot be read'}
+area: ourdata
+owner: platform
+signs: [{regex: 'ourdata\\.shards\\.\\w+:', where: exception}]
+causes: [{en: 'The shard is damaged.'}]
+fixes: [{title: {en: 'Write the shard again'}}]
+action: {advice: fix-first, retry: no}
+examples:
+  match: ['ourdata.shards.ShardBroken: shard 1 of ''/data/a.idx'' is broken']
+  no_match: ['ourdata.shards is imported']
+"""
+CASE = replace(SOUND, entry="ourdata.shards/too-short", title_en="", title_zh="")
+
+
+def folder(home: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(text)
+    return home
+
+
+def test_an_added_case_speaks_and_the_entry_stays(tmp_path: Path) -> None:
+    base = folder(tmp_path / "base", {"ourdata/shards.yaml": GENERAL})
+    added = folder(tmp_path / "added", {"ourdata/shards+too-short.yaml": yaml_of(CASE, Text(SAYS, ""))})
+    for folders, says in (([base], "The shard is damaged"), ([base, added], SAYS)):
+        verdict = Engine(loader.load(folders)).triage(from_bytes(UNKNOWN.encode()))
+        assert verdict.root_cause is not None
+        assert verdict.answer is not None
+        assert verdict.root_cause.entry == "ourdata.shards"
+        assert verdict.root_cause.owner == "platform"
+        assert says in " ".join((verdict.answer.says, *verdict.root_cause.causes))
+    entry = loader.load([base, added]).entries["ourdata.shards"]
+    assert [case.id for case in entry.cases] == ["too-short"]
+    assert entry.case_of_signs == (None, 0)
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"ourdata/shards+too-short.yaml": yaml_of(CASE)}, "ourdata.shards: there is no such entry"),
+        (
+            {
+                "ourdata/shards.yaml": GENERAL,
+                "ourdata/shards+a.yaml": yaml_of(CASE),
+                "ourdata/shards+b.yaml": yaml_of(CASE),
+            },
+            "ourdata.shards: it has a case too-short already",
+        ),
+        (
+            {"ourdata/shards.yaml": GENERAL, "ourdata/shards+a.yaml": "adds_to: ourdata.shards\ncases: []\n"},
+            "shards+a.yaml:2: cases",
+        ),
+    ],
+)
+def test_what_can_not_be_added_is_told_with_its_file(files: dict[str, str], told: str, tmp_path: Path) -> None:
+    with pytest.raises(KnowledgeError, match=told.replace("+", r"\+")):
+        loader.load([folder(tmp_path, files)])
+
+
+def test_a_draft_of_a_case_needs_an_entry_that_exists() -> None:
+    nowhere = check_draft(CASE, built_in_knowledge(), None)
+    assert ("entry", "no entry has the id ourdata.shards") in {(one.field, one.message) for one in nowhere.problems}
+    odd = check_draft(replace(CASE, entry="ourdata.shards/Too Short"), built_in_knowledge(), None)
+    assert "entry" in {one.field for one in odd.problems}
