@@ -22,3 +22,8 @@ def test_no_two_parts_share_a_colour_while_there_are_enough() -> None:
 
 def test_more_parts_than_colours_are_drawn_too() -> None:
     assert len(_kinds(*map(str, range(12)))) == 12 + 2
+
+
+def test_owners_have_colours_of_their_own() -> None:
+    assert _kinds("user", "hardware", UNKNOWN)["user"] == _kinds("framework", "platform", "user")["user"] == "c0"
+    assert len(set(_kinds("user", "framework", "platform", "hardware").values()) - {"others", "unknown"}) == 4

@@ -151,7 +151,7 @@ def test_rows_tell_what_happened_to_whom_and_when(client: TestClient, service: S
     incident = given(service, OOM, job_id="1", job_name="night", user="ann")
     client.post(f"/groups/{group_of(client, incident)}", data={"owner": "the storage team"})
     page = client.get("/incidents").text
-    row = re.search(r'<li class="row".*?</li>', page, re.S)
+    row = re.search(r'<li class="row .*?</li>', page, re.S)
     assert row is not None
     for told in ("The GPU ran out of memory", "night", "ann", "Fix first", "code author", "the storage team",
                  ">8.0<", "just now", f"#{incident}"):  # fmt: skip

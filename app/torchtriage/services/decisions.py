@@ -26,6 +26,7 @@ def decide_about(
     by: str,
     attempt: int | None = None,
     history: Sequence[AttemptRecord] | None = None,
+    now: datetime | None = None,
 ) -> DecisionRecord:
     """-> what to do about the attempt that an incident is of; it is kept. Asked again, it is decided again, until the
     next attempt is known.
@@ -33,7 +34,7 @@ def decide_about(
     `attempt` counts from 0; without it, that of the job, else how many came before. `history` are the attempts before;
     without it, the incidents of the same job. Raises NotFound, NotTriaged.
     """
-    now = datetime.now(UTC)
+    now = now or datetime.now(UTC)
     mode: DecisionMode = "enforce" if service.settings.decisions == "enforce" else "dry-run"
     with service.database.transaction() as session:
         incident = incidents.read(session, incident_id)

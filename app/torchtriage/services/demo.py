@@ -14,6 +14,7 @@ from torchtriage.domain.incident import Feedback, IncidentFilter, Job
 from torchtriage.reading.unpack import Upload
 from torchtriage.services import groups, incidents
 from torchtriage.services.accept import accept
+from torchtriage.services.decisions import decide_about
 from torchtriage.services.demo_logs import LOCAL, Launch, ends_at_start, fits, log_of
 from torchtriage.services.service import Service
 from torchtriage.services.triage_incident import triage_incident
@@ -41,10 +42,11 @@ _NOTES = {  # by who has to act
 }
 _NOTED = ("restarted, gone since", "updated the driver")
 _UNKNOWN = 0.08  # share of failures that no entry names
-_HEALTHY = 0.03
+_HEALTHY = 0.08
 _RETRIED = 0.35
-_SAME = 0.7  # share of retries that fail of the same again
-_WELL_AGAIN = 0.4  # share of retries that run well
+_SAME = 0.7  # share of retries that fail of the same again, where a retry can help
+_WELL_AGAIN = 0.5  # share of those that run well
+_LUCKY = 0.06  # share of the other retries that do
 _QUEUES = ("batch", "batch", "long", "debug")
 _IMAGES = tuple(f"registry.example.com/ml/train:torch{version}" for version in ("2.3.1", "2.5.1", "2.6.0", "2.7.1"))
 _BAD_IMAGE = "registry.example.com/ml/train:nightly-torch2.7.1"
@@ -81,6 +83,8 @@ def _hand_in(service: Service, failure: _Failure) -> None:
     upload = Upload("run.log", iter([failure.log.encode()]))
     accepted = accept(service, failure.job, [upload], failure.at)
     triage_incident(service, accepted.incident_id)
+    if failure.job.exit_code:
+        decide_about(service, accepted.incident_id, "demo", now=failure.at)
 
 
 def _failures(knowledge: KnowledgeBase, count: int, chance: Random, now: datetime) -> Iterator[_Failure]:
@@ -103,9 +107,10 @@ def _failures(knowledge: KnowledgeBase, count: int, chance: Random, now: datetim
                   queue=chance.choice(_QUEUES), image=image, labels={"team": _TEAMS[name]})  # fmt: skip
         entry = ""
         while made < count:
-            if not entry or chance.random() > _SAME:
+            helps = not entry or knowledge.entries[entry].action.retry != "no"
+            if not entry or (helps and chance.random() > _SAME):
                 entry = chance.choices(list(known), [share for share, _ in known.values()])[0]
-            healthy = chance.random() < (_WELL_AGAIN if attempt else _HEALTHY)
+            healthy = chance.random() < ((_WELL_AGAIN if helps else _LUCKY) if attempt else _HEALTHY)
             message = None if healthy else chance.choice(known[entry][1])
             if message and chance.random() < _UNKNOWN:
                 message = chance.choice(messages["unknown"])
@@ -129,7 +134,7 @@ def _launch(
     bad = [f"{cluster}-{number:03}" for number in (7, 19, 31)]
     hosts = chance.sample([f"{cluster}-{number:03}" for number in range(1, size + 1)], min(wide, size))
     if owner == "hardware" and chance.random() < 0.7:
-        hosts = [chance.choice(bad), *[host for host in hosts if host not in bad]][:wide]
+        hosts = [chance.choices(bad, (6, 2, 1))[0], *[host for host in hosts if host not in bad]][:wide]
     steps = 0 if message and ends_at_start(message) else 1 + int(chance.expovariate(1 / 900))
     began = at - timedelta(minutes=13) - steps * timedelta(seconds=7)
     torch = (job.image or "").rpartition("torch")[2] or "2.6.0"
@@ -159,8 +164,10 @@ def _decide(service: Service, chance: Random, now: datetime) -> None:
         change = GroupChange(status, chance.choice(_PEOPLE), chance.choice(_notes(service, group.entry)))
         groups.change_group(service, group.id, change, "demo")
     for incident in incidents.list_incidents(service, IncidentFilter(), 60).items[::2]:
-        note = chance.choice((*_notes(service, incident.entry), None))
-        said = Feedback("right" if chance.random() < 0.9 else "wrong", chance.choice(_PEOPLE), now, None, note)
+        right = chance.random() < 0.9 and incident.verdict is not None and incident.verdict.outcome != "unexplained"
+        note = chance.choice((*_notes(service, incident.entry), None)) if right and incident.entry else None
+        at = incident.received_at + (now - incident.received_at) * chance.uniform(0.1, 0.9)
+        said = Feedback("right" if right else "wrong", chance.choice(_PEOPLE), at, None, note)
         incidents.give_feedback(service, incident.id, said)
 
 

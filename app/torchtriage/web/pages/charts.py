@@ -10,6 +10,7 @@ from torchtriage.domain.dashboard import OTHERS, UNKNOWN, Chart
 
 WIDTH, HEIGHT = 1000.0, 100.0
 _COLOURS = 12  # of the style sheet, as many as a chart has parts
+_OWNERS = {"user": "c0", "framework": "c4", "platform": "c1", "hardware": "c7"}
 Links = Callable[[str, str], str]
 
 
@@ -68,9 +69,12 @@ def spark(counts: Sequence[int], times: Sequence[str], links: Links | None = Non
 def _kinds(chart: Chart) -> dict[str, str]:
     """-> the class of each part's colour. A name keeps its colour from one range of time to the next, unless another
     name of the chart has it."""
+    parts = chart.counts.keys() - {OTHERS, UNKNOWN}
+    if parts <= _OWNERS.keys():
+        return {part: _OWNERS[part] for part in parts} | {OTHERS: "others", UNKNOWN: "unknown"}
     kinds: dict[str, str] = {}
     free = [f"c{at}" for at in range(_COLOURS)]
-    for part in sorted(chart.counts.keys() - {OTHERS, UNKNOWN}):
+    for part in sorted(parts):
         own = f"c{crc32(part.encode()) % _COLOURS}"
         kinds[part] = own if own in free else next(iter(free), own)
         free = [colour for colour in free if colour != kinds[part]]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from jinja2 import pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from torchtriage.lazy_regex import lazy_regex
@@ -11,6 +13,7 @@ from torchtriage.reading.prefixes.strip import ANSI
 from torchtriage.services.line_patterns import spans
 from torchtriage.web.pages.ansi_colours import Style
 
+_UNITS = {"s": "秒", "min": "分钟", "h": "小时"}
 _SGR = lazy_regex("\x1b\\[([0-9;:]*)m")
 # Characters that show as nothing, or turn the text around them: controls, bidi marks, zero-width signs, tags.
 _HIDDEN = lazy_regex(
@@ -71,11 +74,13 @@ def moment(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def duration(seconds: float) -> str:
-    """-> a time for people: 0.25 gives `0.25 s`, 600 `10 min`, 90000 `25 h`."""
-    if seconds < 120:
-        return f"{seconds:.3g} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+@pass_context
+def duration(context: Context, seconds: float) -> str:
+    """-> a time for people, in the page's language: 0.25 gives `0.25 s`, 600 `10 min`, 90000 `25.0 h`."""
+    value, unit = (f"{seconds:.3g}", "s") if seconds < 120 else (f"{seconds / 60:.0f}", "min")
+    if seconds >= 7200:
+        value, unit = f"{seconds / 3600:.1f}", "h"
+    return f"{value} {_UNITS[unit] if context['lang'] == 'zh' else unit}"
 
 
 def hours(count: float) -> str:
