@@ -399,6 +399,24 @@ def test_what_raised_is_code_also_where_the_indents_were_lost() -> None:
     assert event.exception.frames[-1].code == "raise ValueError("
 
 
+@pytest.mark.parametrize(
+    ("below", "code"),
+    [
+        ("image_id = self.name2id[paths[i][len(self.prefix):]]", "image_id = self.name2id[paths[i][len(self.prefix):]]"),
+        ("self.call_hook('after_train_epoch')", "self.call_hook('after_train_epoch')"),
+        ("return loss / count", "return loss / count"),
+        ("**self.eval_kwargs)", "**self.eval_kwargs)"),
+        ("Loading extension module fused_adam...", ""),  # another writer's
+        ("Epoch 3: loss=0.4", ""),
+        ("[rank1] waiting = 3", ""),
+    ],
+)
+def test_code_right_below_its_frame_where_the_indents_were_lost(below: str, code: str) -> None:
+    (event,) = read(["Traceback (most recent call last):", 'File "/job/a.py", line 3, in check', below, "KeyError: 'x'"])
+    assert event.exception is not None
+    assert event.exception.frames[-1].code == code
+
+
 def test_a_path_that_richs_box_wraps_is_one_frame_with_the_code_it_points_at() -> None:
     (event,) = read(
         [

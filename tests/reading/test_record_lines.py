@@ -242,3 +242,11 @@ def test_what_stands_before_a_flat_traceback_is_one_piece() -> None:
     told = f'JobError: ScriptError: Command "run" {HEAD} File "/run/a.py", line 3, in <module> go() ValueError: no'
     first, *_, last = [line.text for line in read(told)]
     assert (first, last) == (f'JobError: ScriptError: Command "run" {HEAD}', "ValueError: no")
+
+
+@pytest.mark.parametrize("name", ["pipe", "fd"])
+def test_a_field_of_any_name_tells_the_stream_of_a_line(name: str) -> None:
+    record = {"event": "line", "data": "[rank1]: RuntimeError: HIP error: unspecified launch failure\n", name: "stderr"}
+    assert [(line.text, line.rank) for line in read(json.dumps(record))] == [
+        ("RuntimeError: HIP error: unspecified launch failure", 1)
+    ]

@@ -62,6 +62,7 @@ _NAMED = ("node", "pod", "host")  # objects that are known by their name, as Ela
 _LEVELS = ("level", "levelname", "severity", "log_level", "loglevel", "detected_level")
 _RANKS, _LOCALS = ("global_rank", "rank", "RANK"), ("local_rank", "LOCAL_RANK")
 _WRITERS = ("stream", "container_name", "container", "pid", "process", "_PID", "SYSLOG_PID")
+_STREAMS = frozenset({"stdout", "stderr"})  # a field of any name can say from which of them a line came
 _COMPANIONS = frozenset(
     (*_TIMES, *_LEVELS, *_EXCEPTIONS, *_WRITERS, *_PODS, "labels", "logger", "logger_name", "stream")
 )
@@ -226,10 +227,11 @@ def is_context_field(name: str) -> bool:
 
 
 def _message_field(fields: dict[str, str | int | float]) -> str | None:
-    """-> the field that holds the message, by its name, where others say when or where it was."""
+    """-> the field that holds the message, by its name, where others say when, where or by which stream it was."""
     named = (name for name in fields if isinstance(fields[name], str) and is_message_field(name))
     name = next(named, None)
-    return name if name and any(map(is_context_field, fields)) else None
+    beside = any(map(is_context_field, fields)) or not _STREAMS.isdisjoint(map(str, fields.values()))
+    return name if name and beside else None
 
 
 def _named(fields: dict[str, str | int | float], form: re.Pattern[str]) -> str | None:

@@ -139,3 +139,10 @@ def test_the_port_of_a_host_is_no_value_of_its_name(engine: Engine) -> None:
     warned = "[W218 11:22:13.104 TCPStore.cpp:358] [c10d] TCP client failed to connect to train-job-master-0:23456 - timed out\n"
     found = of_text(engine, warned + RAISED.format(code='dist.init_process_group("nccl")', message=message))
     assert "printed_name" not in found
+
+
+def test_the_identity_of_an_object_is_no_setting(engine: Engine) -> None:
+    above = "worker started: actor_id=2dbcd32867b5c511f131cbb201000000 batch_size=4\n"
+    message = "RuntimeError: actor_id and batch_size do not match"
+    found = of_text(engine, above + RAISED.format(code="check(actor_id, batch_size)", message=message))
+    assert (found["printed_name"], "other_printed_name" in found) == ("batch_size", False)

@@ -62,3 +62,22 @@ def test_the_layer_behind_a_packed_4_bit_weight(engine: Engine) -> None:
 )
 def test_what_is_left_when_one_number_divides_the_other(engine: Engine, message: str, division: str | None) -> None:
     assert told(engine, message).get("division") == division
+
+
+@pytest.mark.parametrize(
+    ("shape", "elements", "fitting"),
+    [
+        ("[32, 9216]", 55296, ("32", "6")),
+        ("[9000, -1, 1, 32, 2]", 131072, ("9000", "2048")),
+        ("[4, 100]", 512, None),  # no whole number of hundreds
+        ("[-1, 12]", 55, None),
+        ("[8]", 7, None),  # nothing else to go by
+    ],
+)
+def test_the_first_size_that_would_fit(
+    engine: Engine, shape: str, elements: int, fitting: tuple[str, str] | None
+) -> None:
+    log = f"{RAISED}RuntimeError: shape '{shape}' is invalid for input of size {elements}\n"
+    found = {fact.name: str(fact.value) for fact in engine.triage(from_bytes(log.encode())).facts}
+    assert (fitting is None) == ("fitting_size" not in found)
+    assert fitting in (None, (found.get("first_size"), found.get("fitting_size")))

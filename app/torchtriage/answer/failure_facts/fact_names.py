@@ -55,6 +55,8 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "advice_command": Meaning("the command or setting that this sentence names", None, "pip install -U bitsandbytes"),
     "same_elements": Meaning("the number of elements of both shapes in it", None, "517996544"),
     "relation": Meaning("how two sizes in it are related", None, "4608 = 3 × 1536"),
+    "first_size": Meaning("the first size of a shape that its elements do not fit", None, "32"),
+    "fitting_size": Meaning("the first size that would fit, were the others right", None, "6"),
     "turned_operand": Meaning("the matrix that would fit the product if transposed", None, "10x512"),
     "packed_outputs": Meaning("the outputs of a layer whose 4-bit weight is packed into one row", None, "4096"),
     "division": Meaning("its only two numbers, the larger divided by the smaller", None, "46 = 11 × 4 + 2"),

@@ -32,6 +32,7 @@ _VALUE = (
 )
 # A call in the code of a frame or a warning, whose arguments nobody printed: `init(group=True`; not `Namespace(lr=0.1`
 _OF_A_CALL = lazy_regex(r"(?:^|[\s.=,(])[a-z_]\w*\([^()\n]{0,200}$")
+_IDENTITY = lazy_regex(r"(?=.*\d)[0-9a-f]{16,}")  # of an object or a process, which no option holds
 _KINDS = ("shape", "double", "single", "plain", "word")
 
 
@@ -100,7 +101,7 @@ def _last(
             value = next((told[kind] for kind in _KINDS if told.get(kind) is not None), "")
             usage = value == name.upper()  # [--local_rank LOCAL_RANK]
             port = found[0].endswith(f":{value}") and value.isdecimal() and value in message  # master-0:29500
-            if value and not usage and not port and "[redacted" not in value and not value.endswith(("...", "-")):
+            if value and not usage and not _IDENTITY.fullmatch(value) and not port and "[redacted" not in value and not value.endswith(("...", "-")):
                 values.setdefault(told["parent"] or "", _Printed(name, _plain(value), line))
         if values and shapes:
             break

@@ -26,7 +26,8 @@ def size_arithmetic(failure: Failure) -> Iterator[Fact]:
     """`relation`: what the two sizes that do not fit have to do with one another (`4608 = 3 × 1536`,
     `577 = 24² + 1, 257 = 16² + 1`). `turned_operand`: the matrix of a product that would fit if it were transposed.
     `packed_outputs`: the outputs of the layer whose weight came as one row of packed 4-bit values. `division`: the
-    larger of the only two numbers of a message divided by the smaller (`46 = 11 × 4 + 2`)."""
+    larger of the only two numbers of a message divided by the smaller (`46 = 11 × 4 + 2`). `fitting_size`: what the
+    first size of a shape would have to be, were the others right, and `first_size`, what it is."""
     raised = failure.raised
     if raised is None:
         return
@@ -39,6 +40,9 @@ def size_arithmetic(failure: Failure) -> Iterator[Fact]:
             yield failure.fact("packed_outputs", columns * 2 // inner)
     if related := _relation(message):
         yield failure.fact("relation", related)
+    if fitting := _fitting(message):
+        yield failure.fact("first_size", fitting[0])
+        yield failure.fact("fitting_size", fitting[1])
     if divided := _division(message):
         yield failure.fact("division", divided)
 
@@ -87,6 +91,17 @@ def _of_view(target: list[int], elements: int) -> str | None:
         held = f"{' × '.join(map(str, target))} = {wanted}"
         return held if rest else f"{held}; {large} = {times} × {small}"
     return f"{large} = {times} × {small} + {rest}" if rest else f"{large} = {times} × {small}"
+
+
+def _fitting(message: str) -> tuple[int, int] | None:
+    """-> the first size of a shape that the elements do not fit, and the one that would fit if all others are right."""
+    view = _VIEW.search(message)
+    first, *others = [int(size) for size in view[1].split(",")] if view else [0]
+    rest = prod(size for size in others if size != -1)
+    if view is None or first < 1 or not others or rest < 1:
+        return None
+    fitting, left = divmod(int(view[2]), rest)
+    return (first, fitting) if left == 0 and fitting not in (0, first) else None
 
 
 def _division(message: str) -> str | None:

@@ -210,9 +210,12 @@ class Tracebacks(Extractor):
             stream.half = text
             return True
         indent = len(text) - len(text.lstrip())
-        # Where the indents were lost, of the code only what raised is told from other writers' words.
-        raises = indent == stream.indent == 0 and bare.startswith(("raise ", "assert "))
-        if stream.frames and (indent > stream.indent or raises) and not grammar.BARE.match(bare):
+        # Where the indents were lost, code stands right below its frame; only what raises is known further down.
+        unindented = indent == stream.indent == 0 and (
+            bare.startswith(("raise ", "assert "))
+            or (_is_next(stream, line) and bool(grammar.LOST_INDENT.match(bare)) and not grammar.LOG_LINE.match(text))
+        )
+        if stream.frames and (indent > stream.indent or unindented) and not grammar.BARE.match(bare):
             stream.describe(text, line)
             return True
         raised = grammar.raised_of(grammar.MARKS.sub("", text.strip()))
@@ -301,6 +304,11 @@ class Tracebacks(Extractor):
             event = _event_of(chain, source, spawned, logged_rank, logged)
             text = event.text if spawned is None else f"-- Process {spawned} terminated with the following error:"
             self._finished.append(replace(event, source=EventSource.CUT_TRACEBACK, text=text) if cut else event)
+
+
+def _is_next(stream: Stream, line: Line) -> bool:
+    """-> whether a line stands right below that of the innermost frame, whose code is not known."""
+    return len(stream.place) == 1 and not stream.frames[-1].code and line.position == stream.place[0].position.down(1)
 
 
 def _event_of(

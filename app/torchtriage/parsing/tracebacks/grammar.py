@@ -12,6 +12,11 @@ HEAD = lazy_regex(r"Traceback \((?:most recent call last|innermost last)\)(?! [a
 FRAME = lazy_regex(r'^(\s*)File "([^"\n]{1,500})", line (\d{1,9})(?:, in (.+))?')
 # Where the line feeds were taken away, the code stands behind the function's name; names have no blanks.
 _WITH_CODE = lazy_regex(r"(<\w+>|[\w.]+) (?=[^\s\[(])(.+)")
+# Code below a frame whose indents were lost: a statement, an assignment, a call, what closes one.
+LOST_INDENT = lazy_regex(
+    r"(?:return|yield|await|raise|assert|with|for|if|while|del|from|import) \S|[\w.\[\]'\"]+(?:, ?[\w.\[\]'\"]+)* ?(?:[-+*/|&@]|//|\*\*)?= ?\S"
+    r"|[A-Za-z_][\w.]*(?:\[[^\]\n]{0,80}\])?\(|\*{1,2}[\w.]+\)"
+)
 CUT_FRAME = lazy_regex(r'^F(?:i|il)?$|^File(?: ?$| "[^"]*$)')  # where the log ends, or srun put its label again
 RICH_FRAME = lazy_regex(r"^[│|]\s*(\S+\.pyx?):(\d{1,9}) in (\S+)")
 # In a narrow box a path takes several lines, and what follows it one of its own.
