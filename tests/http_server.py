@@ -34,6 +34,9 @@ def serving(answer: Callable[[Asked], Told], tls: ssl.SSLContext | None = None) 
         def do_GET(self) -> None:
             self.do_POST()
 
+        def do_PATCH(self) -> None:
+            self.do_POST()
+
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             told = answer(Asked(self.command, self.path, self.headers, body))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from torchtriage.chat.delivery_errors import Undelivered
 from torchtriage.chat.plain_text import text
 from torchtriage.chat.wording import headline
-from torchtriage.domain.notice import Notice, Thread
+from torchtriage.domain.notice import Notice, NoticeKind, Thread
 
 
 class ThroughApprise:
     pace = 1.0
-    follows = False
+    hears: frozenset[NoticeKind] = frozenset()
 
     def __init__(self, urls: tuple[str, ...]) -> None:
         """Needs the extra. Raises ValueError for an address that Apprise does not know."""

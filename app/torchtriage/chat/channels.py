@@ -6,15 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from torchtriage.chat.alertmanager import Alertmanager
 from torchtriage.chat.apprise import ThroughApprise
 from torchtriage.chat.dingtalk import DingTalk
 from torchtriage.chat.feishu import Feishu
+from torchtriage.chat.github import GitHub
+from torchtriage.chat.issue_tracker import IssueTracker
+from torchtriage.chat.jira import Jira
 from torchtriage.chat.mail import Mail, Server
 from torchtriage.chat.outbound_http import Outgoing
 from torchtriage.chat.slack_api import SlackApi
 from torchtriage.chat.webhook import Webhook
 from torchtriage.chat.wecom import WeCom
-from torchtriage.domain.notice import Notice, Thread
+from torchtriage.domain.notice import Notice, NoticeKind, Thread
 from torchtriage.errors import SettingError
 from torchtriage.extras import require
 from torchtriage.settings import Settings
@@ -24,11 +28,12 @@ from torchtriage.settings.channels import ChannelOptions, Routes, routes_of
 class Sender(Protocol):
     """Takes notices to one place.
 
-    `pace`: seconds between two messages that it bears. `follows`: it wants to hear of repeats, to count them.
+    `pace`: seconds between two messages that it bears. `hears`: what it is told besides alerts of a group that it
+    knows; where that is anything, the group's thread is kept.
     """
 
     pace: float
-    follows: bool
+    hears: frozenset[NoticeKind]
 
     def send(
         self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None
@@ -48,6 +53,14 @@ class Channels:
     routes: Routes
     outgoing: Outgoing
     slack: SlackApi | None = None
+
+    def trackers(self) -> dict[str, IssueTracker]:
+        """-> by name, the channels in which a group is an issue."""
+        return {name: one for name, one in self.senders.items() if isinstance(one, IssueTracker)}
+
+    def hearing(self, kind: NoticeKind) -> set[str]:
+        """-> the names of those that hear of notices of a kind besides alerts."""
+        return {name for name, one in self.senders.items() if kind in one.hears}
 
 
 NOWHERE = Channels({}, Routes((), ()), Outgoing())
@@ -76,6 +89,18 @@ def _sender(options: ChannelOptions, settings: Settings, outgoing: Outgoing, sla
         "dingtalk": lambda: DingTalk(outgoing, options.url, options.secret),
         "wecom": lambda: WeCom(outgoing, options.url),
         "webhook": lambda: Webhook(outgoing, options.url, options.secret),
+        "alertmanager": lambda: Alertmanager(
+            outgoing,
+            options.url,
+            settings.alertmanager_hours,
+            dict(settings.alertmanager_labels),
+            options.secret,
+            options.user,
+        ),
+        "github": lambda: GitHub(outgoing, options.repo, settings.github_token, settings.github_api_url),
+        "jira": lambda: Jira(
+            outgoing, settings.jira_url, options.project, options.type, settings.jira_token, settings.jira_user
+        ),
     }
     return made[options.kind]()
 

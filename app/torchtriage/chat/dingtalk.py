@@ -13,7 +13,7 @@ from torchtriage.chat.delivery_errors import refuse_code
 from torchtriage.chat.outbound_http import Outgoing, refuse
 from torchtriage.chat.plain_text import text
 from torchtriage.chat.sanitize import cut_bytes
-from torchtriage.domain.notice import Notice, Thread
+from torchtriage.domain.notice import Notice, NoticeKind, Thread
 
 # Too often, and its own errors. All others stay until somebody acts: 310000 signature, keyword or IP, 300005 and
 # 400101 wrong address, 400102 robot switched off, 400013 group gone, 4300xx text not allowed.
@@ -24,7 +24,7 @@ _MOST = 6000  # bytes; more than 20,000 are refused
 
 class DingTalk:
     pace = 3.1  # 20 a minute
-    follows = False
+    hears: frozenset[NoticeKind] = frozenset()
 
     def __init__(self, outgoing: Outgoing, url: str, secret: str = "") -> None:
         self._outgoing = outgoing

@@ -12,7 +12,7 @@ from torchtriage.chat.delivery_errors import refuse_code
 from torchtriage.chat.outbound_http import Outgoing, refuse
 from torchtriage.chat.plain_text import links, paragraphs
 from torchtriage.chat.wording import headline
-from torchtriage.domain.notice import Notice, Thread
+from torchtriage.domain.notice import Notice, NoticeKind, Thread
 
 # Of a robot: too often (by robot, by tenant), and the platform's own errors. All others stay until somebody acts:
 # 19001 wrong address, 19021 wrong signature or clock, 19022 IP not allowed, 19024 keyword missing, 9499 bad request.
@@ -22,7 +22,7 @@ _WAIT = 60.0  # seconds after which its limits by minute are over
 
 class Feishu:
     pace = 0.7  # 100 a minute, 5 a second
-    follows = False
+    hears: frozenset[NoticeKind] = frozenset()
 
     def __init__(self, outgoing: Outgoing, url: str, secret: str = "") -> None:
         self._outgoing = outgoing

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from torchtriage.chat.delivery_errors import Undelivered
 from torchtriage.chat.plain_text import links, paragraphs
 from torchtriage.chat.wording import headline
-from torchtriage.domain.notice import Notice, Thread
+from torchtriage.domain.notice import Notice, NoticeKind, Thread
 
 _SECONDS = 30
 
@@ -42,7 +42,7 @@ class Server:
 
 class Mail:
     pace = 0.0
-    follows = False
+    hears: frozenset[NoticeKind] = frozenset()
 
     def __init__(self, server: Server, sender: str, to: tuple[str, ...], tls: ssl.SSLContext | None = None) -> None:
         self._server = server

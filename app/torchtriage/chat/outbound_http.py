@@ -38,11 +38,19 @@ class Answer:
 
     def json(self) -> dict[str, Any]:
         """-> the object that the body is; an empty one where it is none."""
-        try:
-            found = json.loads(self.body)
-        except ValueError:
-            return {}
+        found = self._read()
         return found if isinstance(found, dict) else {}
+
+    def objects(self) -> list[dict[str, Any]]:
+        """-> the objects of the list that the body is; none where it is no list."""
+        found = self._read()
+        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+    def _read(self) -> Any:
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            return None
 
 
 class Outgoing:
@@ -60,12 +68,22 @@ class Outgoing:
         self, url: str, content: bytes, headers: Mapping[str, str] | None = None, seconds: float = _SECONDS
     ) -> Answer:
         """-> the answer, whatever its status."""
-        with self._open("POST", url, headers or {}, content, seconds) as (response, found):
-            return Answer(response.status, found, b"".join(_at_most(response, _MOST)))
+        return self._answer("POST", url, headers or {}, content, seconds)
 
     def post_json(self, url: str, payload: Any, headers: Mapping[str, str] | None = None) -> Answer:
+        return self.call("POST", url, payload, headers)
+
+    def call(self, method: str, url: str, payload: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
+        """-> the answer of an API that takes JSON, whatever its status; without a payload, nothing is sent."""
+        if payload is None:
+            return self._answer(method, url, headers or {}, b"", _SECONDS)
         content = json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
-        return self.post(url, content, {"Content-Type": "application/json; charset=utf-8", **(headers or {})})
+        kind = {"Content-Type": "application/json; charset=utf-8"}
+        return self._answer(method, url, {**kind, **(headers or {})}, content, _SECONDS)
+
+    def _answer(self, method: str, url: str, headers: Mapping[str, str], content: bytes, seconds: float) -> Answer:
+        with self._open(method, url, headers, content, seconds) as (response, found):
+            return Answer(response.status, found, b"".join(_at_most(response, _MOST)))
 
     @contextmanager
     def download(
@@ -126,11 +144,12 @@ class Outgoing:
         return found
 
 
-def refuse(answer: Answer, who: str) -> None:
-    """Raises Undelivered for an answer that is no 2xx."""
+def refuse(answer: Answer, who: str, why: str = "") -> None:
+    """Raises Undelivered for an answer that is no 2xx; `why` is what it says, where its body is not just that."""
     if answer.status // 100 == 2:
         return
-    said = "".join(char for char in answer.body[:200].decode("utf-8", "replace") if char.isprintable())
+    told = why[:200] or answer.body[:200].decode("utf-8", "replace")
+    said = "".join(char for char in told if char.isprintable())
     passing = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status in _PASSING
     wait = retry_after(answer.headers.get("retry-after", "")) if passing else None
     raise Undelivered(f"{who} answered {answer.status}: {said or 'nothing'}", passing, wait)

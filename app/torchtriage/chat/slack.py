@@ -15,7 +15,7 @@ _GONE = {"message_not_found", "channel_not_found", "thread_not_found", "cant_upd
 
 class SlackWebhook:
     pace = 1.0
-    follows = False
+    hears: frozenset[NoticeKind] = frozenset()
 
     def __init__(self, outgoing: Outgoing, url: str, buttons: bool) -> None:
         self._outgoing = outgoing
@@ -30,7 +30,7 @@ class SlackBot:
     """The first notice of a group begins a thread, further ones are in it, and what it began with counts on."""
 
     pace = 1.0
-    follows = True
+    hears = frozenset({NoticeKind.REPEAT})
 
     def __init__(self, api: SlackApi, channel: str, buttons: bool) -> None:
         self._api = api

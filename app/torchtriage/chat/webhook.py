@@ -10,12 +10,12 @@ import time
 from typing import Any
 
 from torchtriage.chat.outbound_http import Outgoing, refuse
-from torchtriage.domain.notice import Notice, Thread
+from torchtriage.domain.notice import Notice, NoticeKind, Thread
 
 
 class Webhook:
     pace = 0.0
-    follows = False
+    hears: frozenset[NoticeKind] = frozenset()
 
     def __init__(self, outgoing: Outgoing, url: str, secret: str = "") -> None:
         self._outgoing = outgoing

@@ -9,7 +9,7 @@ from torchtriage.chat.outbound_http import Outgoing, refuse
 from torchtriage.chat.plain_text import links, paragraphs
 from torchtriage.chat.sanitize import cut_bytes
 from torchtriage.chat.wording import headline
-from torchtriage.domain.notice import Notice, Thread
+from torchtriage.domain.notice import Notice, NoticeKind, Thread
 
 # Too often, and its own errors. All others stay until somebody acts: 93000 wrong address, 93008 and 93017 the robot is
 # not in the group, 40008 and 44004 wrong content.
@@ -20,7 +20,7 @@ _MOST = 2048  # bytes of a text
 
 class WeCom:
     pace = 3.1  # 20 a minute
-    follows = False
+    hears: frozenset[NoticeKind] = frozenset()
 
     def __init__(self, outgoing: Outgoing, url: str) -> None:
         self._outgoing = outgoing

@@ -76,6 +76,17 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupIssue:
+    """What there is of a group at one tracker, named by its channel: the `url` of its issue, whether a call to the
+    tracker waits (`pending`), and why the last one failed."""
+
+    channel: str
+    url: str | None = None
+    pending: bool = False
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GroupChange:
     """What somebody decided about a group; None leaves it as it is, an empty text takes it away.
 

@@ -20,6 +20,8 @@ class NoticeKind(StrEnum):
     COST = "cost"  # the GPU hours that a group lost went over a threshold
     COUNT = "count"  # the number of its incidents did
     REPEAT = "repeat"  # one more incident: counters of messages that were sent are set
+    STATUS = "status"  # somebody resolved or ignored the group, or opened it again
+    ISSUE = "issue"  # somebody wants an issue about the group
     ANSWER = "answer"  # somebody handed this log in and waits for the answer
     TEST = "test"
 
@@ -91,7 +93,9 @@ class OutboxItem:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """The message in a Slack channel with which a group's thread begins, and the incident that it reports."""
+    """Where a group is told of at another service, and the incident that it began with: a Slack channel and the message
+    with which the group's thread begins; a repository or project and the name of an issue; the
+    labels of an alert."""
 
     channel: str
     ts: str

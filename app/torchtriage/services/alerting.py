@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from sqlalchemy.orm import Session
@@ -33,15 +34,33 @@ def put_notices(session: Session, service: Service, incident_id: str) -> None:
         kind = _kind(incident, group, over)
         if kind is not None:
             _put(session, service, incident, group, kind, over)
-    put_repeats(session, group.id, f"incident {incident_id}", GATHERING)
+            if kind is NoticeKind.REGRESSED:
+                _put_further(session, service, NoticeKind.STATUS, _merged(session, group), f"incident {incident_id}")
+    _put_further(session, service, NoticeKind.REPEAT, [group], f"incident {incident_id}", GATHERING)
 
 
-def put_repeats(session: Session, group_id: str, why: str, delay: float = 0) -> None:
-    """Has the messages set right that threads about a group begin with: its count, its status."""
-    for channel in alerts.channels_with_thread(session, group_id):
-        if not outbox.is_coming(session, NoticeKind.REPEAT, channel, group_id):
-            wanted = Wanted(f"{why} {NoticeKind.REPEAT} {channel}", NoticeKind.REPEAT, channel, group=group_id)
-            outbox.put(session, wanted, datetime.now(UTC), delay)
+def put_change(session: Session, service: Service, before: Group, after: Group, why: str) -> None:
+    """Has the messages set right that threads about a group begin with, after somebody decided something about it; and
+    where its status is another now, its issues, also those of groups that were merged into it."""
+    _put_further(session, service, NoticeKind.REPEAT, [after], why)
+    if before.status is not after.status:
+        _put_further(session, service, NoticeKind.STATUS, [after, *_merged(session, after)], why)
+
+
+def _merged(session: Session, group: Group) -> list[Group]:
+    return [groups.read(session, other) for other in group.merged]
+
+
+def _put_further(
+    session: Session, service: Service, kind: NoticeKind, about: Sequence[Group], why: str, delay: float = 0
+) -> None:
+    """Tells channels that hear of it and know the group what no alert is."""
+    hearing = service.channels.hearing(kind)
+    for group in about:
+        for channel in alerts.channels_with_thread(session, group.id):
+            if channel in hearing and not outbox.is_coming(session, kind, channel, group.id):
+                wanted = Wanted(f"{why} {kind} {channel} {group.id}", kind, channel, group=group.id)
+                outbox.put(session, wanted, datetime.now(UTC), delay)
 
 
 def _is_wanted(service: Service, group: Group, now: datetime) -> bool:
@@ -74,7 +93,10 @@ def _put(
     kind: NoticeKind,
     over: dict[str, float],
 ) -> None:
-    for channel in service.channels.routes.to(_facts(service, incident)):
+    """The alert goes where the rules say, and where an issue about the group is already."""
+    known = service.channels.hearing(NoticeKind.STATUS).intersection(alerts.channels_with_thread(session, group.id))
+    routed = service.channels.routes.to(_facts(service, incident))
+    for channel in dict.fromkeys([*routed, *sorted(known)]):
         wanted = Wanted(f"incident {incident.id} {kind} {channel}", kind, channel, incident.id, group.id, over)
         outbox.put(session, wanted, datetime.now(UTC), HELD if group.provisional else 0)
 

@@ -14,7 +14,7 @@ from torchtriage.domain.access import Change
 from torchtriage.domain.group import Group, GroupChange, GroupFilter, GroupStatus
 from torchtriage.domain.incident import Feedback, Incident
 from torchtriage.domain.timestamps import iso
-from torchtriage.services.alerting import put_repeats
+from torchtriage.services.alerting import put_change
 from torchtriage.services.service import Service
 from torchtriage.services.user_text import cleaned
 from torchtriage.storage import audit_log, feedback, fingerprint_upgrade, group_merging, groups, incidents
@@ -108,7 +108,7 @@ def change_group(service: Service, group_id: str, change: GroupChange, by: str) 
         if differing:
             was, now_is = ({name: one[name] for name in differing} for one in told)
             _write_down(session, by, "change", group_id, {"before": was, "after": now_is})
-            put_repeats(session, group_id, f"change {now.isoformat()}")
+            put_change(session, service, before, after, f"change {now.isoformat()}")
         return after
 
 

@@ -148,7 +148,7 @@ def _notify(service: Service, item: OutboxItem) -> Keep:
     found = sender.send(notice, item.key, thread, first)
 
     def keep(session: Session) -> None:
-        if sender.follows and item.group and found != thread:
+        if sender.hears and item.group and found != thread:
             slack_state.keep_thread(session, item.group, item.channel, found)
 
     return keep
@@ -159,7 +159,7 @@ def _read(session: Session, service: Service, item: OutboxItem) -> tuple[Notice,
     kind = NoticeKind(item.kind)
     thread = slack_state.thread_of(session, item.group, item.channel) if item.group else None
     first = None
-    if kind is NoticeKind.REPEAT:
+    if kind in (NoticeKind.REPEAT, NoticeKind.STATUS):
         about = (thread and thread.incident) or (item.group and alerts.latest(session, item.group))
         if not about:
             raise NotFound("the group's incidents were deleted")

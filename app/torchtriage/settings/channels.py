@@ -31,7 +31,11 @@ KINDS = {
     "webhook": ("url", "secret"),
     "email": ("to",),
     "apprise": ("urls",),
+    "alertmanager": ("url", "user", "secret"),
+    "github": ("repo",),
+    "jira": ("project", "type"),
 }
+TRACKERS = ("github", "jira")
 WHEN = ("entry", "owner", "outcome", "cluster", "queue", "user", "host", "job_name")
 _LABEL = "label."
 
@@ -47,6 +51,10 @@ class ChannelOptions:
     channel: str = ""
     to: tuple[str, ...] = ()
     urls: tuple[str, ...] = field(default=(), repr=False)
+    user: str = ""
+    repo: str = ""
+    project: str = ""
+    type: str = "Bug"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +82,11 @@ class Routes:
 
 
 def routes_of(settings: Settings) -> Routes:
-    """Raises SettingError, in one line that names what is wrong. Without a file everything goes everywhere."""
+    """Raises SettingError, in one line that names what is wrong. Without rules everything goes everywhere, but to
+    trackers only where each new group is to have an issue."""
     channels = {options.name: options for options in _of_settings(settings)}
     if settings.routes_file is None:
-        return Routes(tuple(channels.values()), (Rule({}, tuple(channels)),))
+        return Routes(tuple(channels.values()), (_everywhere(channels, settings),))
     try:
         content = _read(settings.routes_file)
         for name, given in _table(content, "channels").items():
@@ -88,7 +97,13 @@ def routes_of(settings: Settings) -> Routes:
         found = tuple(_rule(number, rule, channels) for number, rule in enumerate(rules, 1))
     except ValueError as error:
         raise SettingError(f"{PREFIX}ROUTES_FILE: {error}", setting=f"{PREFIX}ROUTES_FILE") from None
-    return Routes(tuple(channels.values()), found or (Rule({}, tuple(channels)),))
+    return Routes(tuple(channels.values()), found or (_everywhere(channels, settings),))
+
+
+def _everywhere(channels: dict[str, ChannelOptions], settings: Settings) -> Rule:
+    return Rule(
+        {}, tuple(name for name, one in channels.items() if one.kind not in TRACKERS or settings.issues == "new")
+    )
 
 
 def _of_settings(settings: Settings) -> list[ChannelOptions]:
@@ -100,6 +115,19 @@ def _of_settings(settings: Settings) -> list[ChannelOptions]:
         else None,
         ChannelOptions("email", "email", to=settings.email_to) if settings.smtp_url else None,
         ChannelOptions("apprise", "apprise", urls=settings.apprise_urls) if settings.apprise_urls else None,
+        ChannelOptions(
+            "alertmanager",
+            "alertmanager",
+            settings.alertmanager_url,
+            settings.alertmanager_token,
+            user=settings.alertmanager_user,
+        )
+        if settings.alertmanager_url
+        else None,
+        ChannelOptions("github", "github", repo=settings.github_repo) if settings.github_repo else None,
+        ChannelOptions("jira", "jira", project=settings.jira_project, type=settings.jira_type)
+        if settings.jira_project
+        else None,
     ]
     for kind in ("feishu", "dingtalk", "wecom", "webhook"):
         url = getattr(settings, "webhook_url" if kind == "webhook" else f"{kind}_webhook_url")
@@ -136,9 +164,15 @@ def _channel(name: str, given: Any, settings: Settings) -> ChannelOptions:
         if not settings.smtp_url:
             raise ValueError(f"{where}: it needs {PREFIX}SMTP_URL")
         values["to"] = tuple(value_parsers.mail_address(address) for address in values["to"])
+    if kind == "github":
+        if not settings.github_token:
+            raise ValueError(f"{where}: it needs {PREFIX}GITHUB_TOKEN")
+        value_parsers.repository(values["repo"][0])
+    if kind == "jira" and not (settings.jira_url and settings.jira_token):
+        raise ValueError(f"{where}: it needs {PREFIX}JIRA_URL and {PREFIX}JIRA_TOKEN")
     if "url" in values and not values["url"][0].startswith(("https://", "http://")):
         raise ValueError(f"{where}: url does not begin with https://")
-    single = {key: value[0] for key, value in values.items() if key in ("url", "secret", "channel")}
+    single = {key: value[0] for key, value in values.items() if key not in ("to", "urls")}
     several = {key: value for key, value in values.items() if key in ("to", "urls")}
     return ChannelOptions(name=name, kind=kind, **single, **several)  # type: ignore[arg-type]
 

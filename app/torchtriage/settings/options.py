@@ -23,8 +23,20 @@ _SHOWN = {  # in the docs
     "alert_unexplained": "yes",
     "alert_counts": "10,100,1000",
     "alert_gpu_hours": "100,1000,10000",
+    "alertmanager_labels": "severity=warning",
     "allow_private_calls": "no",
 }
+
+_NEEDS = (  # each option with another that must be set then
+    ("llm_url", "llm_model"),
+    ("smtp_url", "email_from"),
+    ("smtp_url", "email_to"),
+    ("github_repo", "github_token"),
+    ("jira_project", "jira_url"),
+    ("jira_project", "jira_token"),
+    ("oidc_issuer", "oidc_client_id"),
+    ("oidc_issuer", "public_url"),
+)
 
 
 def option(default: Any, parse: Callable[[str], Any], sentence: str, secret: bool = False) -> Any:
@@ -178,6 +190,52 @@ class Settings:
         "Apprise URLs of other places, separated by blanks (needs the extra `apprise`).",
         secret=True,
     )
+    alertmanager_url: str = option(
+        "",
+        value_parsers.url("https://", "http://"),
+        "The base URL of an Alertmanager that receives alerts, or of what takes its API.",
+        secret=True,
+    )
+    alertmanager_user: str = option(
+        "", str.strip, "The user of its basic authentication; empty: the token is a bearer token."
+    )
+    alertmanager_token: str = option("", str.strip, "The password of that user, or a bearer token.", secret=True)
+    alertmanager_hours: int = option(
+        24, value_parsers.number(1, 8760), "For how many hours after a group's latest incident its alert fires."
+    )
+    alertmanager_labels: tuple[tuple[str, str], ...] = option(
+        (("severity", "warning"),),
+        value_parsers.labels,
+        "Labels of every alert there, such as `severity=warning,team=ml`.",
+    )
+    github_repo: str = option(
+        "", value_parsers.repository, "The GitHub repository in which groups get issues, as `OWNER/NAME`."
+    )
+    github_token: str = option(
+        "", str.strip, "The GitHub token that reads and writes the issues of that repository.", secret=True
+    )
+    github_api_url: str = option(
+        "https://api.github.com",
+        value_parsers.url("https://", "http://"),
+        "The base URL of GitHub's REST API; `https://HOST/api/v3` for an own GitHub server.",
+    )
+    jira_url: str = option(
+        "", value_parsers.url("https://", "http://"), "The Jira site in which groups get issues: Cloud or Data Center."
+    )
+    jira_project: str = option("", str.strip, "The key of the Jira project.")
+    jira_type: str = option("Bug", str.strip, "The issue type of those issues in Jira.")
+    jira_user: str = option(
+        "", str.strip, "The e-mail address of the account of a Jira Cloud API token; empty for Data Center."
+    )
+    jira_token: str = option(
+        "", str.strip, "The API token of Jira Cloud, or the personal access token of Data Center.", secret=True
+    )
+    issues: str = option(
+        "asked",
+        value_parsers.one_of("asked", "new"),
+        "`asked`: a group gets an issue when somebody asks for it on its page, or a routing rule says so. "
+        "`new`: each new group gets one.",
+    )
     routes_file: Path | None = option(  # noqa: RUF009  as the ones around it
         None, value_parsers.path, "A TOML file of routing rules for alerts."
     )
@@ -232,14 +290,9 @@ class Settings:
             raise SettingError(f"{PREFIX}HOST: {self.host} is not a loopback address; set {PREFIX}AUTH=tokens")
         if self.oidc_issuer and self.auth != "tokens":
             raise SettingError(f"{PREFIX}AUTH: must be tokens when {PREFIX}OIDC_ISSUER is set")
-        if self.llm_url and not self.llm_model:
-            raise SettingError(f"{PREFIX}LLM_MODEL: required when {PREFIX}LLM_URL is set")
-        for name in ("email_from", "email_to"):
-            if self.smtp_url and not getattr(self, name):
-                raise SettingError(f"{PREFIX}{name.upper()}: required when {PREFIX}SMTP_URL is set")
-        for name in ("oidc_client_id", "public_url"):
-            if self.oidc_issuer and not getattr(self, name):
-                raise SettingError(f"{PREFIX}{name.upper()}: required when {PREFIX}OIDC_ISSUER is set")
+        for name, needed in _NEEDS:
+            if getattr(self, name) and not getattr(self, needed):
+                raise SettingError(f"{PREFIX}{needed.upper()}: required when {PREFIX}{name.upper()} is set")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:

@@ -70,6 +70,20 @@ def begins(beginning: str) -> Callable[[str], str]:
     return parse
 
 
+def repository(text: str) -> str:
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", text.strip(), re.ASCII):
+        raise ValueError("not a repository such as OWNER/NAME")
+    return text.strip()
+
+
+def labels(text: str) -> tuple[tuple[str, str], ...]:
+    """Of Prometheus: NAME=VALUE, parted by commas; `none` is none at all."""
+    parts = [] if text.strip().lower() == "none" else [part.strip().partition("=") for part in text.split(",")]
+    if not all(re.fullmatch(r"[a-zA-Z_]\w*", name, re.ASCII) and value for name, _, value in parts):
+        raise ValueError("not none, and not a comma-separated list of labels such as severity=warning,team=ml")
+    return tuple((name, value) for name, _, value in parts)
+
+
 def words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 

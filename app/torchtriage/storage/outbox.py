@@ -178,6 +178,13 @@ def latest(session: Session, kind: str, incident: str) -> OutboxItem | None:
     return _item(row) if row is not None else None
 
 
+def latest_of_group(session: Session, group: str, channel: str) -> OutboxItem | None:
+    """-> the last item for a channel about a group."""
+    query = select(OutboxRow).where(OutboxRow.group_number == number_of(group), OutboxRow.channel == channel)
+    row = session.execute(query.order_by(OutboxRow.number.desc()).limit(1)).scalar_one_or_none()
+    return _item(row) if row is not None else None
+
+
 def forget_ended(session: Session, before: datetime) -> int:
     """Takes away what ended before then -> how many."""
     gone = delete(OutboxRow).where(OutboxRow.ended_at < before).returning(OutboxRow.number)

@@ -50,7 +50,8 @@ class LaneRow(Base):
 
 
 class ThreadRow(Base):
-    """The message with which a group's thread in a Slack channel begins, and the incident that it reports."""
+    """Where a group is told of, by channel: the first message of a thread in a Slack channel, or an issue (`ts`) of a
+    project (`slack_channel`); and the incident that it reports."""
 
     __tablename__ = "slack_threads"
 

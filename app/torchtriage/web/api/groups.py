@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from torchtriage.domain.group import GroupChange
-from torchtriage.services import groups
-from torchtriage.web.api.request_models import GroupChangeBody, GroupsQuery, MergeBody, SplitBody
-from torchtriage.web.api.response_models import GroupForm, GroupsForm, page_of
+from torchtriage.domain.group import GroupChange, GroupIssue
+from torchtriage.domain.json_form import fields_form
+from torchtriage.services import groups, issues
+from torchtriage.web.api.request_models import GroupChangeBody, GroupsQuery, IssueBody, MergeBody, SplitBody
+from torchtriage.web.api.response_models import GroupForm, GroupsForm, IssuesForm, page_of
 from torchtriage.web.authentication import Reader, Writer
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.errors import error_responses
@@ -44,6 +46,23 @@ def change_group(group: str, change: GroupChangeBody, service: ServiceDep, calle
     return Answer(changed.as_dict(service.settings.base_url))
 
 
+@router.get("/{group}/issues", responses={200: {"model": IssuesForm}, **error_responses(404, 422)})
+def list_issues(group: str, service: ServiceDep, _: Reader) -> Response:
+    """List the configured issue trackers, each with the URL of the group's issue there, or null."""
+    return Answer(_issues(issues.issues_of(service, group)))
+
+
+@router.post(
+    "/{group}/issues",
+    status_code=202,
+    responses={202: {"model": IssuesForm}, **error_responses(400, 403, 404, 413, 422)},
+)
+def create_issue(group: str, body: IssueBody, service: ServiceDep, caller: Writer) -> Response:
+    """Create an issue about the group, unless it has one there. The tracker is called after the answer; until then,
+    `pending` is true."""
+    return Answer(_issues(issues.ask_for_issue(service, group, body.channel, caller.name)), 202)
+
+
 @router.post("/{group}/merge", responses={**_ONE, **error_responses(400, 403, 404, 409, 413, 422)})
 def merge_groups(group: str, body: MergeBody, service: ServiceDep, caller: Writer) -> Response:
     """Merge other groups into this one, with their present and later incidents. `split` undoes it."""
@@ -60,3 +79,7 @@ def split_group(group: str, body: SplitBody, service: ServiceDep, caller: Writer
     else:
         changed = groups.unmerge_groups(service, group, body.groups, caller.name)
     return Answer(changed.as_dict(service.settings.base_url))
+
+
+def _issues(found: Sequence[GroupIssue]) -> dict[str, Any]:
+    return {"items": [fields_form(issue) for issue in found], "next": None}

@@ -220,6 +220,14 @@ class GroupChangeBody(BaseModel):
     ] = None
 
 
+class IssueBody(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    channel: Annotated[
+        _Plain, Field(description="The name of the tracker: `github`, `jira`, or one of the routes file")
+    ]
+
+
 class MergeBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, create_model
 from torchtriage.domain.access import Change
 from torchtriage.domain.dashboard import ClusterRecord, Cost, Dashboard
 from torchtriage.domain.decision import Decision, DecisionRecord, Score
-from torchtriage.domain.group import Group, GroupMark
+from torchtriage.domain.group import Group, GroupIssue, GroupMark
 from torchtriage.domain.incident import Feedback, Incident, State, StoredFile, StoredLine, StoredLog
 from torchtriage.domain.run_comparison import Change as RunChange
 from torchtriage.domain.run_comparison import RunComparison
@@ -118,6 +118,7 @@ GroupForm = model_of(
     leave_out=("provisional",),
     url=str,
 )
+IssuesForm = page_model("IssuesForm", model_of("IssueForm", GroupIssue))
 GroupsForm = page_model("GroupsForm", GroupForm, previous=str | None)
 StatForm = model_of(
     "StatForm",

@@ -15,7 +15,7 @@ from torchtriage.answer.first_screen import first_screen
 from torchtriage.answer.localized_verdict import localized
 from torchtriage.domain.entry import Language
 from torchtriage.domain.first_screen import FirstScreen
-from torchtriage.domain.group import Group, GroupChange
+from torchtriage.domain.group import Group, GroupChange, GroupIssue
 from torchtriage.domain.group_composition import Composition, LaterAttempt
 from torchtriage.domain.incident import Feedback, IncidentFilter
 from torchtriage.domain.incident_summary import IncidentSummary
@@ -34,6 +34,7 @@ from torchtriage.services.groups import (
     unmerge_groups,
 )
 from torchtriage.services.incidents import list_summaries, read_incident
+from torchtriage.services.issues import ask_for_issue, issues_of
 from torchtriage.services.service import Service
 from torchtriage.web.authentication import Writer
 from torchtriage.web.dependencies import ServiceDep
@@ -86,7 +87,7 @@ class Tried:
 class GroupPage:
     """One group and a piece of its incidents; `older` and `newer` are addresses, `muted` whether it says nothing now,
     `parts` what it can be split by, with the values that there are, `merged` what is part of it; `came_by` is the
-    merged group that led here."""
+    merged group that led here; `issues` are at trackers."""
 
     item: GroupItem
     told: Told | None
@@ -101,6 +102,7 @@ class GroupPage:
     merged: tuple[Group, ...]
     similar: tuple[GroupItem, ...]
     incidents: tuple[IncidentItem, ...]
+    issues: tuple[GroupIssue, ...]
     older: str | None
     newer: str | None
     regrouped: Regrouped | None
@@ -132,6 +134,7 @@ def group(request: Request, service: ServiceDep, group_id: str) -> Response:
         merged=tuple(merged_groups(service, found)),
         similar=group_items(similar_groups(service, found), service.knowledge, lang),
         incidents=incident_items(within.items, service.knowledge, lang),
+        issues=tuple(issues_of(service, found.id)),
         older=address("", {"cursor": within.next}) if within.next else None,
         newer=address("", {"cursor": within.previous}) if within.previous else None,
         regrouped=_regrouped(request),
@@ -160,6 +163,13 @@ def decide(
         timedelta(days=mute) if mute is not None else None,
     )
     return _there(change_group(service, group_id, change, caller.name).id)
+
+
+@router.post("/groups/{group_id}/issues")
+def create_issue(service: ServiceDep, group_id: str, caller: Writer, channel: Annotated[str, Form()] = "") -> Response:
+    """Has a tracker get an issue about the group."""
+    ask_for_issue(service, group_id, channel, caller.name)
+    return RedirectResponse(f"/groups/{group_id}#issues", HTTPStatus.SEE_OTHER)
 
 
 @router.post("/groups/{group_id}/merge")
