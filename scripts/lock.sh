@@ -16,7 +16,7 @@ serving="--extra server --extra postgres --extra s3 --extra oidc --extra slack"
 # shellcheck disable=SC2086
 compile --group build $serving --output-file requirements.lock
 # shellcheck disable=SC2086
-compile --group build $serving --extra apprise --extra kubernetes --extra mcp --constraints requirements.lock \
+compile --group build $serving --extra apprise --extra kubernetes --extra mcp --extra otlp --constraints requirements.lock \
     --output-file requirements-image.lock
 # shellcheck disable=SC2086
 compile --group build --group dev $serving --constraints requirements-image.lock --output-file requirements-dev.lock

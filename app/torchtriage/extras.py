@@ -21,6 +21,7 @@ LIBRARIES = {
     "s3": ("obstore",),
     "oidc": ("authlib",),
     "slack": ("slack_sdk",),
+    "otlp": ("opentelemetry.proto",),
     "minisign": ("cryptography",),
     "apprise": ("apprise",),
     "dask": ("distributed",),
@@ -37,4 +38,9 @@ def require(extra: str, subject: str) -> None:
 
 def is_installed(extra: str) -> bool:
     """-> whether every library of the extra can be imported. Imports none."""
-    return all(find_spec(name) for name in LIBRARIES[extra])
+    return all(map(_is_there, LIBRARIES[extra]))
+
+
+def _is_there(name: str) -> bool:
+    package = name.partition(".")[0]  # without it, `find_spec` raises
+    return find_spec(package) is not None and find_spec(name) is not None

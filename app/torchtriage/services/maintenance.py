@@ -9,6 +9,7 @@ import time
 from torchtriage.errors import KnowledgeError, TriageError
 from torchtriage.services.draft_tracking import count_tracked
 from torchtriage.services.fingerprint_upgrade import FingerprintUpgrade
+from torchtriage.services.gathered_logs import report_due
 from torchtriage.services.heartbeats import UPKEEP
 from torchtriage.services.learned_knowledge import adopt_learned
 from torchtriage.services.outbox import forget_sent
@@ -53,14 +54,15 @@ class Maintenance:
 
     def turn(self) -> None:
         """Takes entries into use that people approved on another server, and counts those that are tracked; looks at
-        the folders of knowledge; puts what waits into the queue where something went wrong; forgets what is old, every
-        hour; lets the database look at how its tables are filled, and removes stored logs without an
-        incident, every day. Raises StorageUnavailable."""
+        the folders of knowledge; puts what waits into the queue where something went wrong; makes incidents of jobs
+        whose logs came in pieces; forgets what is old, every hour; lets the database look at how its tables are filled,
+        and removes stored logs without an incident, every day. Raises StorageUnavailable."""
         self._adopt_learned()
         self._settle_learned()
         count_tracked(self._service, self._stopping.is_set)
         self._service.counters.knowledge_broken(bool(self._service.folders.look().problems))
         put_what_waits(self._service)
+        report_due(self._service)
         if time.monotonic() >= self._forget_at:
             self._forget_at = time.monotonic() + _FORGETTING
             forget_old(self._service, clock=self._clock)

@@ -23,6 +23,8 @@ _SHOWN = {  # in the docs
     "alert_unexplained": "yes",
     "alert_counts": "10,100,1000",
     "alert_gpu_hours": "100,1000,10000",
+    "otlp_job_bytes": "64MiB",
+    "otlp_total_bytes": "2GiB",
     "alertmanager_labels": "severity=warning",
     "allow_private_calls": "no",
 }
@@ -251,6 +253,18 @@ class Settings:
         value_parsers.counts,
         "Alert again when a group has cost this many GPU hours; `none`: never.",
     )
+    otlp_silent_seconds: int = option(
+        600,
+        value_parsers.number(1, 86400),
+        "After how many seconds without a log record a job of OpenTelemetry becomes a provisional incident.",
+    )
+    otlp_end_seconds: int = option(
+        3600, value_parsers.number(1, 7 * 86400), "After how many seconds without one it counts as ended."
+    )
+    otlp_job_bytes: int = option(
+        64 * 2**20, value_parsers.size, "The most of a job's log that is gathered: its beginning and its latest lines."
+    )
+    otlp_total_bytes: int = option(2 * 2**30, value_parsers.size, "The most that is gathered of all jobs together.")
     decisions: str = option(
         "dry-run",
         value_parsers.one_of("dry-run", "enforce"),

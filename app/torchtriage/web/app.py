@@ -37,6 +37,7 @@ from torchtriage.web.api import (
     health,
     incidents,
     knowledge,
+    otlp,
     run_summaries,
     stats,
     triage,
@@ -119,7 +120,19 @@ def _routes() -> list[BaseRoute]:
     and answers when it is first asked for, which takes a fifth of a second for all."""
     every = APIRouter()
     every.routes.append(incidents.SubmitRoute())  # before FastAPI's own, below
-    for part in (incidents, run_summaries, triage, decisions, drafts, attribution, groups, stats, changes, health):
+    for part in (
+        incidents,
+        otlp,
+        run_summaries,
+        triage,
+        decisions,
+        drafts,
+        attribution,
+        groups,
+        stats,
+        changes,
+        health,
+    ):
         every.include_router(part.router, dependencies=[Depends(refuse_cross_site)])
     for router in (metrics, slack.router, client_download.router, mcp.router):
         every.include_router(router)

@@ -17,7 +17,7 @@ from torchtriage.errors import BadInput
 
 _LARGEST_FORM = 2 << 20  # bytes of a body that is no log
 # Where logs are taken, and counted as they come.
-_LOGS = frozenset({"/", "/api/v1/incidents", "/api/v1/triage", "/api/v1/decision", "/mcp"})
+_LOGS = frozenset({"/", "/api/v1/incidents", "/api/v1/triage", "/api/v1/decision", "/v1/logs", "/mcp"})
 
 
 class BodyLimit:

@@ -5,6 +5,7 @@ from torchtriage.storage.tables.base import Base, Moment, Number
 from torchtriage.storage.tables.counts import CountRow, HostCountRow, ViewRow
 from torchtriage.storage.tables.decisions import DecisionRow
 from torchtriage.storage.tables.drafts import BackTestRow, DraftRow
+from torchtriage.storage.tables.gathered_logs import GatheredJobRow, GatheredPieceRow
 from torchtriage.storage.tables.groups import (
     FingerprintRow,
     GoneGroupRow,
@@ -29,6 +30,8 @@ __all__ = [
     "FeedbackRow",
     "FileRow",
     "FingerprintRow",
+    "GatheredJobRow",
+    "GatheredPieceRow",
     "GoneGroupRow",
     "GroupRow",
     "HostCountRow",

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, create_model
 from torchtriage.domain.access import Change
 from torchtriage.domain.dashboard import ClusterRecord, Cost, Dashboard
 from torchtriage.domain.decision import Decision, DecisionRecord, Score
+from torchtriage.domain.gathered_log import GatheredJob
 from torchtriage.domain.group import Group, GroupIssue, GroupMark
 from torchtriage.domain.incident import Feedback, Incident, State, StoredFile, StoredLine, StoredLog
 from torchtriage.domain.run_comparison import Change as RunChange
@@ -118,6 +119,8 @@ GroupForm = model_of(
     leave_out=("provisional",),
     url=str,
 )
+GatheredJobForm = model_of("GatheredJobForm", GatheredJob, job=dict[str, Any])
+GatheredJobsForm = page_model("GatheredJobsForm", GatheredJobForm)
 IssuesForm = page_model("IssuesForm", model_of("IssueForm", GroupIssue))
 GroupsForm = page_model("GroupsForm", GroupForm, previous=str | None)
 StatForm = model_of(

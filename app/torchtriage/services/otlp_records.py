@@ -1,0 +1,171 @@
+"""OpenTelemetry log records as pieces of jobs' logs: what a request holds in, by job and writer, out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from torchtriage.domain.gathered_log import JobPiece, StreamPiece
+from torchtriage.domain.incident import Job
+from torchtriage.domain.vocabulary import Vocabulary
+
+ATTRIBUTES = "otlp-attributes"  # the list of the vocabulary
+_LONGEST_NAME, _LONGEST_STREAM = 200, 300  # characters
+_MOST_STREAMS = 4096  # of a job in one request
+_SECOND = 10**9  # nanoseconds
+_NEAR = 100  # characters of a line in which its level stands, if it does
+
+
+class LogRecord(NamedTuple):
+    """`time` is in nanoseconds since 1970, 0 where nobody knows it."""
+
+    time: int
+    severity: str
+    body: str
+    attributes: dict[str, str]
+
+
+class ResourceLogs(NamedTuple):
+    """The records of one resource: a pod, a host, a process."""
+
+    attributes: dict[str, str]
+    records: Iterable[LogRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """The pieces by job, and how many records could not be told apart: those that name no job."""
+
+    pieces: tuple[JobPiece, ...]
+    rejected: int
+
+
+@dataclass(slots=True)
+class _Stream:
+    began: int
+    lines: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _JobLog:
+    job: Job
+    ended: bool = False
+    streams: dict[str, _Stream] = field(default_factory=dict)
+
+
+class _Origin(NamedTuple):
+    """Whose a record is."""
+
+    key: str
+    job: Job
+    stream: str
+    ended: bool
+
+
+def sort_records(resources: Iterable[ResourceLogs], vocabulary: Vocabulary) -> Sorted:
+    """-> the records as lines of jobs' logs, each with its time and level, in their order."""
+    names = _Names(vocabulary.groups(ATTRIBUTES))
+    jobs: dict[str, _JobLog] = {}
+    rejected = 0
+    for resource in resources:
+        plain = names.origin(resource.attributes)
+        for record in resource.records:
+            own = names.known.intersection(record.attributes)
+            origin = names.origin({**resource.attributes, **record.attributes}) if own else plain
+            if origin is None:
+                rejected += 1
+                continue
+            log = jobs.setdefault(origin.key, _JobLog(origin.job))
+            if origin.ended:
+                log.job, log.ended = origin.job, True
+            name = origin.stream if origin.stream in log.streams or len(log.streams) < _MOST_STREAMS else "others"
+            stream = log.streams.setdefault(name, _Stream(record.time))
+            stream.lines += names.lines(record)
+    pieces = (JobPiece(key, log.job, tuple(map(_piece, log.streams.items())), log.ended) for key, log in jobs.items())
+    return Sorted(tuple(pieces), rejected)
+
+
+class _Names:
+    """The names of attributes, by what they say."""
+
+    def __init__(self, groups: Mapping[str, tuple[str, ...]]) -> None:
+        self._groups = groups
+        self.known = frozenset(name for names in groups.values() for name in names)
+
+    def origin(self, attributes: dict[str, str]) -> _Origin | None:
+        """-> None where nothing names a job."""
+        job_id, name = self._first(attributes, "job id"), self._first(attributes, "job name")
+        service = self._first(attributes, "service")
+        if service and service.startswith(self._groups["unnamed"]):
+            service = attributes.get(self._groups["service"][-1], "")[:_LONGEST_NAME] or None
+        name = name or (None if job_id else service)
+        if not (job_id or name):
+            return None
+        attempt, code = _number(self._first(attributes, "attempt")), _number(self._first(attributes, "exit code"))
+        cluster, namespace = self._first(attributes, "cluster"), self._first(attributes, "namespace")
+        ended = code is not None or self._first(attributes, "ended") in ("true", "1")
+        job = Job(
+            job_id=job_id,
+            job_name=name,
+            cluster=cluster,
+            user=self._first(attributes, "user"),
+            queue=self._first(attributes, "queue"),
+            attempt=attempt,
+            exit_code=code,
+            image=self._first(attributes, "image"),
+            labels={"namespace": namespace} if namespace else {},
+        )
+        told = "\0".join(str(part) for part in (cluster, namespace, job_id or name, attempt))
+        key = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()
+        return _Origin(key, job, self._stream(attributes), ended)
+
+    def lines(self, record: LogRecord) -> list[str]:
+        """-> the record as lines of a log."""
+        text = record.body
+        if record.severity and record.severity.lower() not in text[:_NEAR].lower():
+            text = f"{record.severity} {text}"
+        stack = self._stack(record.attributes)
+        told = "\n".join(part.rstrip("\n") for part in (text, stack if stack not in text else "") if part).split("\n")
+        return [f"{_moment(record.time)}{line}\n" for line in told] if record.time else [f"{line}\n" for line in told]
+
+    def _stack(self, attributes: dict[str, str]) -> str:
+        return next((attributes[name] for name in self._groups["stack"] if attributes.get(name)), "")
+
+    def _stream(self, attributes: dict[str, str]) -> str:
+        """-> the path of its file in the log, out of which host, rank and attempt are read as out of any other."""
+        host, rank = self._first(attributes, "host"), _number(self._first(attributes, "rank"))
+        path = attributes.get(self._groups["file"][0]) or attributes.get(self._groups["file"][-1]) or ""
+        parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
+        if rank is not None:
+            parts = [f"rank{rank}.log"]
+        named = "/".join([*([host.replace("/", "_")] if host else []), *parts]) or "log"
+        clean = "".join(char if char.isprintable() else "_" for char in named)
+        return (clean if parts or not host else f"{clean}.log")[-_LONGEST_STREAM:]
+
+    def _first(self, attributes: dict[str, str], group: str) -> str | None:
+        for name in self._groups[group]:
+            if value := attributes.get(name, "").strip():
+                return "".join(char for char in value[:_LONGEST_NAME] if char.isprintable()) or None
+        return None
+
+
+def _piece(named: tuple[str, _Stream]) -> StreamPiece:
+    name, stream = named
+    content = "".join(stream.lines).replace("\0", "").encode("utf-8", "replace")
+    return StreamPiece(name, min(stream.began, 2**63 - 1), len(stream.lines), content)
+
+
+def _moment(nanoseconds: int) -> str:
+    """-> the time as a log begins a line with it."""
+    try:
+        at = datetime.fromtimestamp(nanoseconds // _SECOND, UTC)
+    except (OverflowError, OSError, ValueError):
+        return ""
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{nanoseconds % _SECOND // 1000:06d}Z "
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 10 else None
