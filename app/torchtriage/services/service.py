@@ -28,6 +28,7 @@ from torchtriage.services.learned_folder import load_with_learned
 from torchtriage.services.process_metrics import Counters
 from torchtriage.services.upload_progress import Accepted, UploadCounter, UploadedLog
 from torchtriage.settings import Settings
+from torchtriage.settings.links import LinkTemplates, link_templates
 from torchtriage.storage import fingerprint_upgrade, incidents, triage_claims, verdicts
 from torchtriage.storage.blobs import BlobStore
 from torchtriage.storage.database import Database, postgres_address
@@ -89,6 +90,7 @@ class Service:
     queue: Queue
     channels: Channels = NOWHERE
     policy: Policy = field(default_factory=load_policy)
+    links: LinkTemplates = field(default_factory=LinkTemplates)
     counters: Counters = field(default_factory=Counters)
     upload_commits: GroupCommit[UploadedLog, Accepted] = field(default_factory=GroupCommit)
     uploads: UploadCounter = field(default_factory=UploadCounter)
@@ -113,6 +115,7 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
         if not folder.is_dir():
             raise SettingError(f"TRIAGE_KNOWLEDGE_DIRS: {folder} is not a folder")
     policy = load_policy(settings.policy_file, "TRIAGE_POLICY_FILE")
+    links = link_templates(settings.links_file)
     keep_compiled(cache_folder())
     channels = open_channels(settings)
     make_private(settings.data_dir, settings.database)
@@ -131,8 +134,8 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     # For half of those under way where they have a thread until it is kept: the others keep the engines busy meanwhile.
     verdict_commits = GroupCommit[NewVerdict, bool](_GATHERING, 0.5 if database.is_sqlite else 1)
     service = Service(
-        settings, database, blobs, knowledge, known_folders, triager, queue, channels, policy, heartbeats=heartbeats,
-        verdict_commits=verdict_commits,
+        settings, database, blobs, knowledge, known_folders, triager, queue, channels, policy, links,
+        heartbeats=heartbeats, verdict_commits=verdict_commits,
     )  # fmt: skip
     service.counters.registry.register(heartbeats)
     holder.append(service)

@@ -241,6 +241,9 @@ class Settings:
     routes_file: Path | None = option(  # noqa: RUF009  as the ones around it
         None, value_parsers.path, "A TOML file of routing rules for alerts."
     )
+    links_file: Path | None = option(  # noqa: RUF009  as the ones around it
+        None, value_parsers.path, "A TOML file of links from incidents to logs and metrics elsewhere."
+    )
     alert_language: str = option(
         "en", value_parsers.one_of("en", "zh"), "The language of alerts and of replies in chats."
     )

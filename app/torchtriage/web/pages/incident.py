@@ -28,6 +28,7 @@ from torchtriage.services.compare_runs import last_good
 from torchtriage.services.explain_match import why_not
 from torchtriage.services.explanation import explanation_of, put_question
 from torchtriage.services.groups import change_group, notes_beside, read_group
+from torchtriage.services.incident_links import Link, links_of
 from torchtriage.services.incidents import (
     forget_incident,
     give_feedback,
@@ -84,6 +85,7 @@ class IncidentPage:
     undone: bool
     explanation: ExplanationState
     can_explain: bool
+    links: tuple[Link, ...]  # to where else the run stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +206,7 @@ def incident_page(service: Service, incident_id: str, lang: Language) -> Inciden
         undone=False,
         explanation=explanation_of(service, found.id),
         can_explain=bool(service.settings.llm_url),
+        links=links_of(service.links, found, lang),
     )
 
 
