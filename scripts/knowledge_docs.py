@@ -47,8 +47,8 @@ def _index(knowledge: KnowledgeBase) -> str:
         "# What the knowledge base knows",
         _MADE.format(source="the entries in knowledge_base"),
         "",
-        f"{len(entries)} entries in {len(areas)} areas, with {cases} cases and {signs} signs. `torchtriage kb check` proves",
-        "each sign by an example. The page `/knowledge` and `torchtriage kb show ENTRY` show a whole entry;",
+        f"{len(entries)} entries in {len(areas)} areas, with {cases} cases and {signs} signs. `torchtriage kb check`",
+        "proves each sign by an example. The page `/knowledge` and `torchtriage kb show ENTRY` show a whole entry;",
         "`torchtriage kb search` finds entries by symptom. The number",
         "after an entry is its number of cases. " + " · ".join(f"[{area}](#{area})" for area, _ in areas),
     ]

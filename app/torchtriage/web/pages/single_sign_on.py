@@ -14,7 +14,8 @@ from torchtriage.errors import NotFound
 from torchtriage.services.single_sign_on import Attempt, LoginRefused
 from torchtriage.web.authentication import rate_limit
 from torchtriage.web.dependencies import ServiceDep
-from torchtriage.web.pages.login import inside, start_session
+from torchtriage.web.pages.login import start_session
+from torchtriage.web.pages.urls import inside
 
 if TYPE_CHECKING:
     from torchtriage.services.oidc_provider import Provider
