@@ -109,6 +109,23 @@ def test_it_is_one_alert_that_ends_with_its_group_and_comes_back(end: dict[str, 
     assert (len(running.alerts), alert["startsAt"]) == (1, "2026-05-03T00:00:00.000Z")
 
 
+def test_alerts_that_fire_are_told_again_and_end_when_they_would_have() -> None:
+    now = datetime.now(UTC)
+    with fake() as running:
+        groups = [GROUP | {"group": GROUP["group"] | {"last_seen": (now - timedelta(hours=hours)).isoformat()}} for hours in (1, 25)]  # fmt: skip
+        notices = [usual(group=str(at), document=document) for at, document in enumerate(groups)]
+        threads = [sender(running).send(notice, "k") for notice in notices]
+        running.alerts.clear()  # it was started again
+        sender(running).send_again(
+            [(notice, thread) for notice, thread in zip(notices, threads, strict=True) if thread]
+        )
+        sender(running).send_again([])
+    (alert,) = running.firing()
+    assert (len(running.alerts), alert["labels"]["torchtriage_group"], alert["startsAt"]) == (1, "0", FIRST_SEEN)
+    left = datetime.fromisoformat(alert["endsAt"]) - now
+    assert timedelta(hours=22, minutes=59) < left < timedelta(hours=23, minutes=1)
+
+
 def test_nothing_is_told_of_a_group_that_it_does_not_know() -> None:
     with fake() as running:
         assert sender(running).send(usual(kind=NoticeKind.REPEAT), "k") is None

@@ -68,11 +68,15 @@ def test_a_silent_job_is_one_provisional_incident_and_then_one_for_good(service:
     assert incident.verdict is not None
     assert incident.root_cause is not None
     assert (incident.entry, incident.verdict.provisional) == ("cuda.oom", True)
-    assert (incident.job.job_name, incident.job.cluster, incident.job.labels) == ("llama", "blue", {"namespace": "ml"})
-    assert incident.root_cause.host in ("llama-worker-3", None)
+    assert (incident.job.job_name, incident.job.cluster, incident.job.labels) == (
+        "llama",
+        "blue",
+        {"namespace": "ml", "source": "otel"},
+    )
+    assert incident.root_cause.host == "llama-worker-3"
     log = log_of(service, incident)
     assert sorted(log) == ["llama-worker-0.log", "llama-worker-3.log"]
-    assert log["llama-worker-0.log"][0] == "2026-05-01T09:05:12.000000Z step 40 loss 2.35"
+    assert log["llama-worker-0.log"][0] == "llama-worker-0: 2026-05-01T09:05:12.000000Z step 40 loss 2.35"
     assert due(service, 700) == []  # nothing new
     taken(service, resource(pod(0), record("torch.distributed.DistBackendError: NCCL timeout", 620)), seconds=620)
     (again,) = due(service, 620 + 3600)
@@ -104,6 +108,20 @@ def test_runs_of_one_name_are_different_jobs(service: Service) -> None:
     assert first.job.job_id == "trainer@20260501T090511Z"
 
 
+def test_host_and_rank_are_those_of_the_attributes(service: Service) -> None:
+    """The node, which a retry can leave out, and not its pod; in a log of one file too."""
+    node = {"k8s.node.name": "gpu-021", "host.name": "llama-worker-3"}
+    taken(service, resource(pod(3, **node), *(record(line, 1, rank="11") for line in OUT_OF_MEMORY)))
+    taken(service, resource(pod(3, **node), record("[rank11]: bye", 2, rank="11")))
+    (incident,) = due(service, 3600)
+    assert incident.root_cause is not None
+    assert (incident.root_cause.host, incident.root_cause.rank) == ("gpu-021", 11)
+    (lines,) = log_of(service, incident).values()
+    assert lines[0] == "gpu-021: 2026-05-01T09:05:12.000000Z [rank11]: step 41 loss 2.31"
+    assert lines[-1] == "gpu-021: 2026-05-01T09:05:13.000000Z [rank11]: bye"
+    assert list(log_of(service, incident)) == ["llama-worker-3/rank11.log"]
+
+
 def test_somebody_can_ask_for_it(service: Service) -> None:
     taken(service, resource(pod(0), *map(record, OUT_OF_MEMORY)))
     (job,) = list_gathered(service)
@@ -132,7 +150,7 @@ def test_a_long_log_keeps_its_beginning_and_its_end(service: Service) -> None:
     assert job.bytes <= 4000
     assert job.lines + job.dropped == 100
     (incident,) = due(service, 3600)
-    kept = [int(line.split()[2]) for line in log_of(service, incident)["llama-worker-0.log"]]
+    kept = [int(line.split()[3]) for line in log_of(service, incident)["llama-worker-0.log"]]
     assert kept[:3] == [0, 1, 2]
     assert kept[-20:] == list(range(80, 100))
 

@@ -19,7 +19,7 @@ from torchtriage.services import tokens
 from torchtriage.web.pages.connect import _told
 
 PEOPLE = {"accept": "text/html"}
-KINDS = ("slurm", "kubernetes", "ray", "skypilot", "airflow", "argo", "slack", "curl")
+KINDS = ("slurm", "kubernetes", "ray", "skypilot", "airflow", "argo", "otel", "slack", "curl")
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -35,7 +36,7 @@ class Alertmanager:
     ) -> None:
         self._outgoing = outgoing
         self._url = f"{url.rstrip('/')}/api/v2/alerts"
-        self._fires = timedelta(hours=hours)
+        self.fires = timedelta(hours=hours)
         self._labels = labels
         pair = base64.b64encode(f"{user}:{token}".encode()).decode()
         authorization = f"Basic {pair}" if user else f"Bearer {token}" if token else ""
@@ -47,31 +48,46 @@ class Alertmanager:
         """-> the thread, which holds the alert's labels. Raises Undelivered."""
         now = datetime.now(UTC)
         if notice.kind is NoticeKind.TEST:
-            self._post({"alertname": TEST, **self._labels}, notice, now, now + _TESTED)
+            self._post([_alert({"alertname": TEST, **self._labels}, notice, now, now + _TESTED)])
             return None
         if thread is None and notice.kind in self.hears:
             return None
         labels = json.loads(thread.ts) if thread else self._labels | _labels_of(notice)
         over = notice.status in (GroupStatus.RESOLVED, GroupStatus.IGNORED) or notice.muted_until is not None
-        began = min(_began(notice) or now, now)
-        self._post(labels, notice, began, now if over else now + self._fires)
+        began = min(_moment(notice, "regressed_at", "first_seen") or now, now)
+        self._post([_alert(labels, notice, began, now if over else now + self.fires)])
         return thread or Thread("alertmanager", json.dumps(labels, sort_keys=True), notice.incident)
 
-    def _post(self, labels: dict[str, str], notice: Notice, began: datetime, ends: datetime) -> None:
-        test = notice.kind is NoticeKind.TEST
-        said = [word(notice.lang, "tested")] if test else paragraphs(notice)
-        alert = {
-            "labels": labels,
-            "annotations": {
-                "summary": headline(notice) if test else plain(notice.title, _SUMMARY),
-                "description": "\n".join(said)[:_DESCRIPTION],
-                "incident": notice.url,
-            },
-            "startsAt": iso(began),
-            "endsAt": iso(ends),
-            "generatorURL": notice.group_url or notice.url,
-        }
-        refuse(self._outgoing.call("POST", self._url, [alert], self._headers), "Alertmanager")
+    def send_again(self, firing: Sequence[tuple[Notice, Thread]]) -> None:
+        """Tells it once more of alerts that fire: one that was started again knows none. Raises Undelivered."""
+        now = datetime.now(UTC)
+        alerts = []
+        for notice, thread in firing:
+            ends = (_moment(notice, "last_seen") or now) + self.fires
+            began = min(_moment(notice, "regressed_at", "first_seen") or now, now)
+            if ends > now:
+                alerts.append(_alert(json.loads(thread.ts), notice, began, ends))
+        if alerts:
+            self._post(alerts)
+
+    def _post(self, alerts: list[dict[str, Any]]) -> None:
+        refuse(self._outgoing.call("POST", self._url, alerts, self._headers), "Alertmanager")
+
+
+def _alert(labels: dict[str, str], notice: Notice, began: datetime, ends: datetime) -> dict[str, Any]:
+    test = notice.kind is NoticeKind.TEST
+    said = [word(notice.lang, "tested")] if test else paragraphs(notice)
+    return {
+        "labels": labels,
+        "annotations": {
+            "summary": headline(notice) if test else plain(notice.title, _SUMMARY),
+            "description": "\n".join(said)[:_DESCRIPTION],
+            "incident": notice.url,
+        },
+        "startsAt": iso(began),
+        "endsAt": iso(ends),
+        "generatorURL": notice.group_url or notice.url,
+    }
 
 
 def _labels_of(notice: Notice) -> dict[str, str]:
@@ -86,8 +102,8 @@ def _labels_of(notice: Notice) -> dict[str, str]:
     return {name: plain(value, _VALUE) for name, value in known.items() if value and value.strip()}
 
 
-def _began(notice: Notice) -> datetime | None:
-    """-> when the group was first seen, or came back after it had been resolved."""
+def _moment(notice: Notice, *names: str) -> datetime | None:
+    """-> the first of these times that the group has."""
     group: dict[str, Any] = notice.document.get("group") or {}
-    told = group.get("regressed_at") or group.get("first_seen")
-    return datetime.fromisoformat(told) if isinstance(told, str) else None
+    told = next((group[name] for name in names if isinstance(group.get(name), str)), None)
+    return datetime.fromisoformat(told) if told else None

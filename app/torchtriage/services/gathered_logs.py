@@ -26,6 +26,7 @@ from torchtriage.storage.database import StorageUnavailable
 
 log = logging.getLogger(__name__)
 RETRY_AFTER = 60  # seconds
+_SOURCE = "otel"  # the label of such incidents
 
 
 class TooMuchGathered(TriageError):
@@ -99,7 +100,8 @@ def _report(service: Service, job: GatheredJob, provisional: bool, now: datetime
     known = (
         job.job.job_id or f"{job.job.job_name}@{job.since:%Y%m%dT%H%M%SZ}"
     )  # a later run of that name is another job
-    told = replace(job.job, job_id=known, started_at=iso(job.since), ended_at=iso(job.last_at), provisional=provisional)
+    told = replace(job.job, job_id=known, labels=job.job.labels | {"source": _SOURCE}, provisional=provisional)
+    told = replace(told, started_at=iso(job.since), ended_at=iso(job.last_at))
     with ExitStack() as stack:
         session = stack.enter_context(service.database.reading())
 

@@ -9,6 +9,7 @@ import time
 from torchtriage.errors import KnowledgeError, TriageError
 from torchtriage.services.draft_tracking import count_tracked
 from torchtriage.services.fingerprint_upgrade import FingerprintUpgrade
+from torchtriage.services.firing_alerts import send_firing_again
 from torchtriage.services.gathered_logs import report_due
 from torchtriage.services.heartbeats import UPKEEP
 from torchtriage.services.learned_knowledge import adopt_learned
@@ -24,6 +25,7 @@ _AGAIN = 10  # seconds after one that failed
 _SILENT = 600  # seconds without a heartbeat: a turn can have much to forget
 _FORGETTING = 3600  # seconds
 _LOOKING = 24 * 3600
+_ALERTING = 300
 _ENDING = 20  # seconds that a turn has for ending when the service stops
 
 
@@ -35,7 +37,7 @@ class Maintenance:
         self._clock = Clock()
         self._known = service.knowledge.digest
         self._succession: FingerprintUpgrade | None = None
-        self._forget_at = self._look_at = time.monotonic()
+        self._forget_at = self._look_at = self._alert_at = time.monotonic()
         self._sweep_at = self._look_at + _FORGETTING  # not while it starts
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=UPKEEP, daemon=True)
@@ -55,14 +57,18 @@ class Maintenance:
     def turn(self) -> None:
         """Takes entries into use that people approved on another server, and counts those that are tracked; looks at
         the folders of knowledge; puts what waits into the queue where something went wrong; makes incidents of jobs
-        whose logs came in pieces; forgets what is old, every hour; lets the database look at how its tables are filled,
-        and removes stored logs without an incident, every day. Raises StorageUnavailable."""
+        whose logs came in pieces; tells Alertmanagers what fires, every five minutes; forgets what is old, every hour;
+        lets the database look at how its tables are filled, and removes stored logs without an incident, every day.
+        Raises StorageUnavailable."""
         self._adopt_learned()
         self._settle_learned()
         count_tracked(self._service, self._stopping.is_set)
         self._service.counters.knowledge_broken(bool(self._service.folders.look().problems))
         put_what_waits(self._service)
         report_due(self._service)
+        if time.monotonic() >= self._alert_at:
+            self._alert_at = time.monotonic() + _ALERTING
+            send_firing_again(self._service)
         if time.monotonic() >= self._forget_at:
             self._forget_at = time.monotonic() + _FORGETTING
             forget_old(self._service, clock=self._clock)

@@ -11,11 +11,14 @@ from typing import NamedTuple
 from torchtriage.domain.gathered_log import JobPiece, StreamPiece
 from torchtriage.domain.incident import Job
 from torchtriage.domain.vocabulary import Vocabulary
+from torchtriage.lazy_regex import lazy_regex
 
 ATTRIBUTES = "otlp-attributes"  # the list of the vocabulary
 _LONGEST_NAME, _LONGEST_STREAM = 200, 300  # characters
 _MOST_STREAMS = 4096  # of a job in one request
 _SECOND = 10**9  # nanoseconds
+_HOST = lazy_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
+_RANK = ("[rank", "[default")  # a line that says its rank itself
 _NEAR = 100  # characters of a line in which its level stands, if it does
 
 
@@ -57,11 +60,13 @@ class _JobLog:
 
 
 class _Origin(NamedTuple):
-    """Whose a record is."""
+    """Whose a record is; `host` and `rank` as a line begins with them."""
 
     key: str
     job: Job
     stream: str
+    host: str
+    rank: str
     ended: bool
 
 
@@ -83,7 +88,7 @@ def sort_records(resources: Iterable[ResourceLogs], vocabulary: Vocabulary) -> S
                 log.job, log.ended = origin.job, True
             name = origin.stream if origin.stream in log.streams or len(log.streams) < _MOST_STREAMS else "others"
             stream = log.streams.setdefault(name, _Stream(record.time))
-            stream.lines += names.lines(record)
+            stream.lines += names.lines(record, origin)
     pieces = (JobPiece(key, log.job, tuple(map(_piece, log.streams.items())), log.ended) for key, log in jobs.items())
     return Sorted(tuple(pieces), rejected)
 
@@ -120,23 +125,28 @@ class _Names:
         )
         told = "\0".join(str(part) for part in (cluster, namespace, job_id or name, attempt))
         key = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()
-        return _Origin(key, job, self._stream(attributes), ended)
+        host, rank = self._first(attributes, "host") or "", _number(self._first(attributes, "rank"))
+        told_host = f"{host}: " if _HOST.fullmatch(host) else ""
+        told_rank = f"[rank{rank}]: " if rank is not None else ""
+        return _Origin(key, job, self._stream(attributes, rank), told_host, told_rank, ended)
 
-    def lines(self, record: LogRecord) -> list[str]:
-        """-> the record as lines of a log."""
+    def lines(self, record: LogRecord, origin: _Origin) -> list[str]:
+        """-> the record as lines of a log, which begin with host, time and rank as lines of pdsh and torchrun do."""
         text = record.body
         if record.severity and record.severity.lower() not in text[:_NEAR].lower():
             text = f"{record.severity} {text}"
         stack = self._stack(record.attributes)
         told = "\n".join(part.rstrip("\n") for part in (text, stack if stack not in text else "") if part).split("\n")
-        return [f"{_moment(record.time)}{line}\n" for line in told] if record.time else [f"{line}\n" for line in told]
+        rank = "" if text.startswith(_RANK) else origin.rank
+        label = f"{origin.host}{_moment(record.time)}{rank}"
+        return [f"{label}{line}\n" for line in told]
 
     def _stack(self, attributes: dict[str, str]) -> str:
         return next((attributes[name] for name in self._groups["stack"] if attributes.get(name)), "")
 
-    def _stream(self, attributes: dict[str, str]) -> str:
+    def _stream(self, attributes: dict[str, str], rank: int | None) -> str:
         """-> the path of its file in the log, out of which host, rank and attempt are read as out of any other."""
-        host, rank = self._first(attributes, "host"), _number(self._first(attributes, "rank"))
+        host = self._first(attributes, "writer")
         path = attributes.get(self._groups["file"][0]) or attributes.get(self._groups["file"][-1]) or ""
         parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
         if rank is not None:
@@ -161,10 +171,10 @@ def _piece(named: tuple[str, _Stream]) -> StreamPiece:
 def _moment(nanoseconds: int) -> str:
     """-> the time as a log begins a line with it."""
     try:
-        at = datetime.fromtimestamp(nanoseconds // _SECOND, UTC)
+        at = datetime.fromtimestamp(nanoseconds // _SECOND, UTC) if nanoseconds else None
     except (OverflowError, OSError, ValueError):
         return ""
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{nanoseconds % _SECOND // 1000:06d}Z "
+    return "" if at is None else f"{at:%Y-%m-%dT%H:%M:%S}.{nanoseconds % _SECOND // 1000:06d}Z "
 
 
 def _number(text: str | None) -> int | None:

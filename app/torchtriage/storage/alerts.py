@@ -9,9 +9,12 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from torchtriage.domain.group import GroupStatus
+from torchtriage.domain.notice import Thread
 from torchtriage.storage.groups import row_of
 from torchtriage.storage.pagination import number_of
-from torchtriage.storage.tables import IncidentRow, ThreadRow
+from torchtriage.storage.slack_state import thread_in
+from torchtriage.storage.tables import GroupRow, IncidentRow, ThreadRow
 
 
 def thresholds_passed(
@@ -50,6 +53,17 @@ def channels_with_thread(session: Session, group: str) -> list[str]:
     """-> the channels of ours in which a group has a thread."""
     query = select(ThreadRow.channel).where(ThreadRow.group_number == number_of(group)).order_by(ThreadRow.channel)
     return list(session.execute(query).scalars())
+
+
+def firing(session: Session, channel: str, since: datetime, most: int) -> list[tuple[str, Thread]]:
+    """-> the open groups that have a thread in a channel of ours and an incident since then, the latest seen first."""
+    open_ = [GroupRow.status == GroupStatus.OPEN, GroupRow.merged_into.is_(None), GroupRow.last_seen > since]
+    query = select(ThreadRow).join(GroupRow, GroupRow.number == ThreadRow.group_number)
+    query = query.where(ThreadRow.channel == channel, *open_).order_by(
+        GroupRow.last_seen.desc(), GroupRow.number.desc()
+    )
+    rows = session.execute(query.limit(most)).scalars()
+    return [(str(row.group_number), thread_in(row)) for row in rows]
 
 
 def _highest(thresholds: Iterable[int], reached: float, told: float | None) -> float | None:

@@ -19,8 +19,10 @@ from torchtriage.storage.tables import SlackRequestRow, ThreadRow
 def thread_of(session: Session, group: str, channel: str) -> Thread | None:
     """-> the group's thread in a channel of ours."""
     row = session.get(ThreadRow, (number_of(group), channel))
-    if row is None:
-        return None
+    return thread_in(row) if row else None
+
+
+def thread_in(row: ThreadRow) -> Thread:
     return Thread(row.slack_channel, row.ts, str(row.incident_number) if row.incident_number else None)
 
 
