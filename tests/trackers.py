@@ -197,7 +197,8 @@ class FakeJira(Tracker):
         steps = {str(at): name for at, name in enumerate(self.workflow, 11)}
         if method == "GET":
             return told({"transitions": [{"id": step, "to": self.status(name)} for step, name in steps.items()]})
-        issue.closed = self.workflow[steps[body["transition"]["id"]]] == "done"
+        issue.reason = steps[body["transition"]["id"]]
+        issue.closed = self.workflow[issue.reason] == "done"
         return Told(b"", 204)
 
     def status(self, name: str) -> dict[str, Any]:

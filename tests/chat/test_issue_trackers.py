@@ -145,6 +145,16 @@ def test_a_workflow_without_an_end_is_told() -> None:
             sender(fake).send(usual(kind=NoticeKind.STATUS, status=GroupStatus.RESOLVED), "k2", thread)
 
 
+@pytest.mark.parametrize(("done", "expected"), [("", "Won't do"), ("resolved", "Resolved"), ("Nowhere", "Won't do")])
+def test_a_workflow_with_several_ends_takes_the_one_of_the_settings(done: str, expected: str) -> None:
+    with fake_jira() as fake:
+        fake.workflow = {"To Do": "new", "Won't do": "done", "Resolved": "done"}
+        tracker = Jira(OUTGOING, fake.url, PROJECT, "Bug", JIRA_TOKEN, JIRA_USER, done)
+        thread = tracker.send(usual(), "k")
+        tracker.send(usual(kind=NoticeKind.STATUS, status=GroupStatus.RESOLVED), "k2", thread)
+        assert fake.issues[only(fake)].reason == expected
+
+
 @pytest.mark.parametrize(
     ("api", "page"),
     [

@@ -99,7 +99,13 @@ def _sender(options: ChannelOptions, settings: Settings, outgoing: Outgoing, sla
         ),
         "github": lambda: GitHub(outgoing, options.repo, settings.github_token, settings.github_api_url),
         "jira": lambda: Jira(
-            outgoing, settings.jira_url, options.project, options.type, settings.jira_token, settings.jira_user
+            outgoing,
+            settings.jira_url,
+            options.project,
+            options.type,
+            settings.jira_token,
+            settings.jira_user,
+            settings.jira_done,
         ),
     }
     return made[options.kind]()

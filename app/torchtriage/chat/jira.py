@@ -20,13 +20,17 @@ _INDEXED = 30.0  # seconds after which the search knows a new issue
 
 
 class Jira(IssueTracker):
-    """`user` is the account of an API token of Jira Cloud; without one the token is a personal one of Data Center."""
+    """`user` is the account of an API token of Jira Cloud; without one the token is a personal one of Data Center.
+    `done` is the status of closed issues, where it is not just any that counts as done."""
 
-    def __init__(self, outgoing: Outgoing, url: str, project: str, kind: str, token: str, user: str = "") -> None:
+    def __init__(
+        self, outgoing: Outgoing, url: str, project: str, kind: str, token: str, user: str = "", done: str = ""
+    ) -> None:
         super().__init__(project)
         self._outgoing = outgoing
         self._url = url.rstrip("/")
         self._kind = kind
+        self._done = done.lower()
         pair = base64.b64encode(f"{user}:{token}".encode()).decode()
         self._authorization = f"Basic {pair}" if user else f"Bearer {token}"
 
@@ -93,13 +97,16 @@ class Jira(IssueTracker):
         self._move(thread, done=False)
 
     def _move(self, thread: Thread, done: bool) -> None:
-        """Takes the first step of the project's workflow that ends in a status which counts as done, or in another."""
+        """Takes the first step of the project's workflow that ends in a status which counts as done, or in another; of
+        those that do, the one to the status of the settings, if it is there."""
         known = self._ask("GET", f"{_issue(thread)}/transitions").json().get("transitions")
         fitting = [one for one in known if _is_done(one.get("to")) is done] if isinstance(known, list) else []
         if not fitting:
-            wanted = "status of the category Done" if done else "open status"
-            raise Undelivered(f"Jira: the workflow leads {thread.ts} to no {wanted}")
-        self._ask("POST", f"{_issue(thread)}/transitions", {"transition": {"id": str(fitting[0]["id"])}})
+            missing = "status of the category Done" if done else "open status"
+            raise Undelivered(f"Jira: the workflow leads {thread.ts} to no {missing}")
+        wanted = [one for one in fitting if str(one["to"].get("name")).lower() == self._done]
+        step = (wanted or fitting)[0]
+        self._ask("POST", f"{_issue(thread)}/transitions", {"transition": {"id": str(step["id"])}})
 
     def _ask(self, method: str, path: str, payload: Any = None, gone: bool = False) -> Answer:
         """`gone`: that something is not there is an answer too."""

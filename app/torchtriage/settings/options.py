@@ -226,6 +226,9 @@ class Settings:
     )
     jira_project: str = option("", str.strip, "The key of the Jira project.")
     jira_type: str = option("Bug", str.strip, "The issue type of those issues in Jira.")
+    jira_done: str = option(
+        "", str.strip, "The status to which Jira moves an issue that is closed. Default: the first that counts as done."
+    )
     jira_user: str = option(
         "", str.strip, "The e-mail address of the account of a Jira Cloud API token; empty for Data Center."
     )

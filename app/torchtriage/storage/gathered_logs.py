@@ -18,6 +18,7 @@ from torchtriage.storage.pagination import number_of
 from torchtriage.storage.tables import GatheredJobRow, GatheredPieceRow
 
 _HEAD = 8  # of this share of what a job may have, its beginning is kept
+_MOST_JOBS = 10_000  # looked at together
 _AT_ONCE = 64  # pieces read together
 _UNSYNCHRONIZED = {"synchronize_session": False}
 
@@ -57,8 +58,9 @@ def add(session: Session, come: JobPiece, now: datetime, most: int) -> None:
 
 
 def listed(session: Session) -> list[GatheredJob]:
-    """-> all jobs, the one that was silent longest first."""
-    query = select(GatheredJobRow).order_by(GatheredJobRow.last_at, GatheredJobRow.number)
+    """-> the jobs, those that ended first, then the one that was silent longest; of very many not all."""
+    row = GatheredJobRow
+    query = select(row).order_by(row.ended.desc(), row.last_at, row.number).limit(_MOST_JOBS)
     return [_job(row) for row in session.execute(query).scalars()]
 
 

@@ -23,7 +23,7 @@ from torchtriage.web.api.request_body import with_uploads
 from torchtriage.web.api.response_models import GatheredJobsForm
 from torchtriage.web.authentication import Reader, Submitter, Writer
 from torchtriage.web.dependencies import IntakeDep, ServiceDep
-from torchtriage.web.errors import RETRY_AFTER, UnsupportedBody, error_responses
+from torchtriage.web.errors import RETRY_AFTER, ErrorBody, UnsupportedBody, error_responses
 from torchtriage.web.json_responses import Answer
 
 router = APIRouter(tags=["OpenTelemetry"])
@@ -34,6 +34,7 @@ _NO_JOB = (
 )
 _SEVERAL = "a request of OTLP has one body"
 _PASSING = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+_REFUSED: dict[str, Any] = {"content": {PROTOBUF: {}}, "description": "A Status"}
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -41,6 +42,12 @@ _BODY: dict[str, Any] = {
         "content": {JSON: {"schema": {"type": "object"}}, PROTOBUF: {"schema": {"type": "string", "format": "binary"}}},
     }
 }
+
+
+class StatusForm(BaseModel):
+    """What OTLP answers in place of what was asked for: why, in words."""
+
+    message: str
 
 
 class EndedForm(BaseModel):
@@ -57,7 +64,9 @@ class EndedForm(BaseModel):
             "content": {JSON: {}, PROTOBUF: {}},
             "description": "An ExportLogsServiceResponse; with `partialSuccess` where records name no job",
         },
-        **error_responses(400, 408, 413, 415),
+        **error_responses(),
+        **{status: _REFUSED | {"model": StatusForm} for status in (400, 408, 413, 415)},
+        **{status: _REFUSED | {"model": StatusForm | ErrorBody} for status in _PASSING},
     },
 )
 async def take_logs(request: Request, service: ServiceDep, intake: IntakeDep, _: Submitter) -> Response:
@@ -75,7 +84,7 @@ async def take_logs(request: Request, service: ServiceDep, intake: IntakeDep, _:
 
 @router.get("/api/v1/gathered-logs", responses={200: {"model": GatheredJobsForm}, **error_responses()})
 def list_gathered(service: ServiceDep, _: Reader) -> Response:
-    """List the jobs whose logs are being gathered, those that were silent longest first."""
+    """List the jobs whose logs are being gathered: those that ended, then those that were silent longest."""
     found = gathered_logs.list_gathered(service)
     return Answer({"items": [fields_form(job) | {"job": job.job.to_json()} for job in found], "next": None})
 
