@@ -12,10 +12,12 @@ import pytest
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, kept, tar, upload
 from torchtriage.domain.incident import IncidentFilter, Job, State
 from torchtriage.errors import LogTooLarge, NotFound, UnreadableLog
+from torchtriage.reading.left_out import line_for, reason_in
 from torchtriage.reading.unpack import Upload
 from torchtriage.services import incidents, retention
 from torchtriage.services.accept import accept
 from torchtriage.services.service import Service
+from torchtriage.services.triage_incident import triage_incident
 
 
 def count(service: Service) -> int:
@@ -153,3 +155,34 @@ def test_secrets_in_what_is_said_about_a_job_are_not_kept(service: Service) -> N
     plain = Job(job_id="8", job_name="训练 😀", labels={"team": "nlp"})
     kept_as_is = accept(service, plain, [upload(OUT_OF_MEMORY)])
     assert incidents.read_incident(service, kept_as_is.incident_id).job == plain
+
+
+def test_an_archive_with_a_binary_inside_is_taken_and_says_what_it_left_out(service: Service) -> None:
+    bundle = tar({"model.bin": bytes(range(256)) * 1000, "rank1.log": OUT_OF_MEMORY})
+    incident = accept(service, Job(), [Upload("run.tar", iter([bundle]))]).incident_id
+    triage_incident(service, incident)
+    verdict = incidents.read_incident(service, incident).verdict
+    assert verdict is not None
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.entry == "cuda.oom"
+    (left,) = [source for source in verdict.run.sources if source.taken_for == "unread"]
+    assert (left.file, left.note) == ("model.bin", "binary data, not a log")
+    assert any("model.bin: binary data, not a log" in warning for warning in verdict.warnings)
+
+
+def test_an_archive_of_binaries_alone_is_refused(service: Service) -> None:
+    bundle = tar({"a.bin": bytes(range(256)) * 100, "b.bin": bytes(range(256)) * 100})
+    with pytest.raises(UnreadableLog, match=r"a\.bin: binary data, not a log"):
+        accept(service, Job(), [Upload("run.tar", iter([bundle]))])
+
+
+def test_a_line_for_what_was_left_out_is_read_back() -> None:
+    assert reason_in(line_for("too large")) == "too large"
+    for other in (
+        b"",
+        b'{"left_out": 1}',
+        b'{"left_out": "cut',
+        b'{"other": "x"}',
+        b'{"left_out": "' + b"x" * 600 + b'"}',
+    ):
+        assert reason_in(other) is None

@@ -159,3 +159,25 @@ def test_axe_finds_nothing_once_the_verdict_is_shown(browser: Browser, shared_se
         page.locator("form#paste button.main").click()
         arrived(page)
         assert not objections(page)
+
+
+PASTE = """(text) => {
+  const data = new DataTransfer();
+  data.setData("text/plain", text);
+  document.body.dispatchEvent(new ClipboardEvent("paste", { bubbles: true, cancelable: true, clipboardData: data }));
+}"""
+
+
+@pytest.mark.slow
+def test_what_is_pasted_anywhere_goes_into_the_box_and_ctrl_enter_hands_in(
+    page: Page, shared_server: LiveServer
+) -> None:
+    page.goto(shared_server.url)
+    has_focus(page, "TEXTAREA")
+    page.locator("h1").click()
+    page.evaluate(PASTE, OOM)
+    assert page.locator("#pasted").input_value() == OOM
+    has_focus(page, "TEXTAREA")
+    page.keyboard.press("Control+Enter")
+    arrived(page)
+    assert "memory" in page.locator("h1").inner_text()

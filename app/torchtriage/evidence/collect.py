@@ -17,6 +17,7 @@ from torchtriage.evidence.stacks import doing, elsewhere, is_stack_alone, read_s
 from torchtriage.evidence.wait_for import hang_of
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.file_types import HEAD, FileForm, form_of, is_report
+from torchtriage.reading.left_out import reason_in
 from torchtriage.reading.sources import LogFile
 from torchtriage.reading.whole_files import NotRead, whole
 
@@ -50,6 +51,9 @@ class CollectedEvidence:
         head = b""
         while len(head) < HEAD and (more := next(chunks, b"")):
             head += more
+        if (reason := reason_in(head)) is not None:
+            self._list(Source(name, FileForm.UNREAD, note=reason))
+            raise NotRead(reason)
         form, every = form_of(head), chain((head,) if head else (), chunks)
         rank = rank_in_name(file.name)
         if form is FileForm.FLIGHT_RECORDER:

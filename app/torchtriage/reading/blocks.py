@@ -9,6 +9,7 @@ from torchtriage.errors import UnreadableLog
 from torchtriage.reading.text_encoding import utf16_or_32
 
 LONGEST_LINE = 4 << 20  # bytes; a longer line is cut here
+BINARY = "binary data, not a log"
 _SAMPLE = 64 << 10  # bytes by which text differs from binary data
 _BINARY_SHARE = 0.05  # control bytes above this share of the sample mean that it is no text
 _TEXT_BYTES = bytes(range(32, 256)) + b"\t\n\r\x0b\x0c\x1b\x08\x07"
@@ -25,7 +26,8 @@ def blocks(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
     if encoded := utf16_or_32(first):
         encoding, mark = encoded
         first, stream = _recoded(first[mark:], stream, encoding)
-    _refuse_binary(first[:_SAMPLE], name)
+    if _is_binary(first[:_SAMPLE]):
+        raise UnreadableLog(f"{name}: {BINARY}")
     rest = first.removeprefix(codecs.BOM_UTF8)
     for chunk in stream:
         cut = chunk.rfind(b"\n") + 1
@@ -46,8 +48,12 @@ def _recoded(first: bytes, stream: Iterator[bytes], encoding: str) -> tuple[byte
     return decoder.decode(first).encode(), (decoder.decode(chunk).encode() for chunk in stream)
 
 
-def _refuse_binary(sample: bytes, name: str) -> None:
+def holds_text(first: bytes) -> bool:
+    """-> whether what begins with these bytes is text."""
+    return bool(utf16_or_32(first)) or not _is_binary(first[:_SAMPLE])
+
+
+def _is_binary(sample: bytes) -> bool:
     holes = sample.replace(b"\0", b"")  # A file that was truncated while it was open for writing starts with nul bytes.
     text = holes if len(holes) * 2 > len(sample) or not holes.translate(None, _TEXT_BYTES) else sample
-    if len(text.translate(None, _TEXT_BYTES)) > len(text) * _BINARY_SHARE:
-        raise UnreadableLog(f"{name}: binary data, not a log")
+    return len(text.translate(None, _TEXT_BYTES)) > len(text) * _BINARY_SHARE

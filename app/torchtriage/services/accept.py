@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from torchtriage.domain.incident import Incident, Job, State, StoredFile, StoredLog
 from torchtriage.errors import UnreadableLog
-from torchtriage.reading.blocks import blocks
+from torchtriage.reading.blocks import BINARY, blocks, holds_text
+from torchtriage.reading.left_out import line_for
 from torchtriage.reading.redaction.encoded_secrets import unspelled, without_spelled_secrets
 from torchtriage.reading.redaction.known_secrets import KnownSecrets
 from torchtriage.reading.redaction.redact import redact, redacted
@@ -59,13 +62,14 @@ def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime 
 
 def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
     """Yields the log files inside uploads, under names of their own, in UTF-8 and without secrets; each must be read
-    before the next.
+    before the next. For a file of an archive that is no text there is one line that says so.
 
-    Raises UnreadableLog for what is broken or no text, LogTooLarge.
+    Raises UnreadableLog for what is broken, and where nothing is text; LogTooLarge.
     """
     budget = Budget(limit)
     names: dict[str, int] = {}  # each with how many were called so
     known = KnownSecrets()  # of all files, as of several ranks one may print the environment
+    left_out, some_text = "", False
     for upload in uploads:
         for file in unpack(upload, budget):
             given = redact(file.name)
@@ -74,8 +78,17 @@ def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
                 names[given] += 1
                 name = f"{given}#{names[given]}"
             names[name] = 1
-            clean = redacted(blocks(unspelled(file.chunks), name), known)
+            first = next(file.chunks, b"") if file.member else b""
+            chunks = chain((first,), file.chunks) if first else file.chunks
+            if file.member and not holds_text(first):
+                deque(chunks, maxlen=0)  # the next file of the archive is behind it
+                left_out, chunks = left_out or name, iter((line_for(BINARY),))
+            else:
+                some_text = True
+            clean = redacted(blocks(unspelled(chunks), name), known)
             yield Upload(name, without_spelled_secrets(clean))
+    if left_out and not some_text:
+        raise UnreadableLog(f"{left_out}: {BINARY}")
 
 
 def refuse_empty(files: list[StoredFile]) -> None:

@@ -160,6 +160,25 @@ if (form) {
   });
   addEventListener("pageshow", () => end(problem.textContent));
 
+  // Ctrl+Enter hands in. What is pasted outside of a field goes into the box; files are handed in, as when they are dropped.
+  const box = form.querySelector("#pasted");
+  form.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || button.disabled) return;
+    event.preventDefault();
+    form.requestSubmit(button);
+  });
+  document.addEventListener("paste", (event) => {
+    const field = event.target.closest?.("input, textarea, select, [contenteditable]");
+    const files = [...event.clipboardData.files];
+    const text = event.clipboardData.getData("text/plain");
+    if ((field && field !== box) || (!files.length && (field || !text))) return;
+    event.preventDefault();
+    form.closest("details")?.setAttribute("open", "");
+    if (files.length) { sendFiles(files.map((file) => [file.name, file])); return; }
+    box.value = text;
+    box.focus();
+  });
+
   const within = async (entry, path = "") => {
     if (entry.isFile) {
       const file = await new Promise((done, failed) => { entry.file(done, failed); });
