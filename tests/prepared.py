@@ -56,7 +56,8 @@ def one_engine(template: Path) -> Iterator[None]:
         parsed = make_url(url)
         if parsed.get_backend_name() == "sqlite" and parsed.database and not Path(parsed.database).exists():
             put_database(template, Path(parsed.database))
-        upgrade(url)
+        else:
+            upgrade(url)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(service, "load", load)
