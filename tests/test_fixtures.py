@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,7 +12,10 @@ import sqlalchemy
 from sqlalchemy import text
 
 from tests import browser as browsers
+from tests import conftest
 from tests import postgres as servers
+from tests.built_in import alone
+from torchtriage.knowledge.cache import cache_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,3 +62,19 @@ def test_browser_runs_scripts_and_reaches_no_network(page: Page) -> None:
     assert page.text_content("#word") == "显存不足"
     with pytest.raises(Exception, match="ERR_NAME_NOT_RESOLVED"):
         page.goto("http://example.org/")
+
+
+def test_bytecode_is_kept_also_where_the_environment_says_not_to(
+    pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw7")  # which has no cache folder of its own to make
+    conftest.pytest_configure(pytestconfig)
+    assert not sys.dont_write_bytecode
+    assert "PYTHONDONTWRITEBYTECODE" not in os.environ
+
+
+def test_what_the_cache_keeps_is_made_by_one_process_at_a_time() -> None:
+    with alone(), (cache_folder() / "being-made").open("w") as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
