@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import sys
 import tarfile
 import time
@@ -10,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.running import OUT_OF_MEMORY, Bench
-from tests.client.test_watch import program
+from tests.client.running import OUT_OF_MEMORY, Bench, ended
+from tests.client.test_watch import GATHER, HOST, program
 from tests.full_disk import fill, tmpfs
 from torchtriage.client import torchtriage_client as client
 
-GATHER = {"TORCHTRIAGE_GATHER": "yes"}
-HOST = socket.gethostname().split(".")[0]
-XID = "2026-05-01T09:05:01,440118+00:00 NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python, GPU has fallen off the bus."
+FALLEN = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python, GPU has fallen off the bus."
+NOW = "T=$(date -u +%Y-%m-%dT%H:%M:%S); "
+XID = "'\"$T\"',440118+00:00 " + FALLEN  # inside of a shell's quotes
 FAILS = "import sys; print('step 1 loss 2.5', flush=True); sys.exit(1)"
 QUIET = "exit 1"  # of a program that may not
 
@@ -39,21 +38,37 @@ def names_in(bundle: Path) -> list[str]:
 
 
 def test_what_the_host_knows_goes_with_the_report(bench: Bench) -> None:
-    environment = programs(bench, dmesg=f"echo '{XID}'", nvidia_smi="echo '==============NVSMI LOG=============='")
+    environment = programs(bench, dmesg=f"{NOW}echo '{XID}'", nvidia_smi="echo '==============NVSMI LOG=============='")
     assert bench.script(FAILS, environment=environment)[0] == 1
-    assert XID in bench.log(f"dmesg.{HOST}.txt")
+    assert FALLEN in bench.log(f"dmesg.{HOST}.txt")
     assert "NVSMI LOG" in bench.log(f"nvidia-smi-q.{HOST}.txt")
     taken = {source["taken_for"] for source in bench.triaged()["verdict"]["run"]["sources"]}
     assert {"log", "kernel log", "nvidia-smi"} <= taken
 
 
 def test_only_the_newest_lines_of_the_kernel_are_sent(bench: Bench) -> None:
-    lines = f"i=0; while [ $i -lt 9000 ]; do echo '{XID}' $i; i=$((i+1)); done"
+    lines = f"{NOW}i=0; while [ $i -lt 9000 ]; do echo '{XID}' $i; i=$((i+1)); done"
     bench.script(FAILS, environment=programs(bench, dmesg=lines))
     sent = bench.log(f"dmesg.{HOST}.txt").splitlines()
-    assert sent[0].startswith("2026-05-01T")
+    assert all(FALLEN in line for line in sent)
     file = next(each for each in bench.incidents()[0]["log"]["files"] if f"dmesg.{HOST}" in each["name"])
     assert 200 << 10 < file["bytes"] <= 256 << 10
+
+
+@pytest.mark.parametrize(
+    ("told", "newer"),
+    [
+        ("2020-01-01T00:00:00,5+00:00 old\n2030-01-01T02:00:00,5+02:00 new\n more\n", 2),
+        ("[Wed Jan  1 00:00:00 2020] old\n[Tue Jan  1 12:00:00 2030] new\n", 1),
+        ("2020-01-01T00:00:00,5+00:00 old\n", 0),
+        ("[  131.440118] of no clock\n", 0),
+        ("[]\nno line of a kernel\n", 0),
+    ],
+)
+def test_lines_from_before_the_job_are_none_of_it(told: str, newer: int) -> None:
+    since = 1893456000.0 - 600  # ten minutes before 2030
+    kept = client._newer(told.encode(), since).decode()
+    assert kept == "".join(told.splitlines(True)[len(told.splitlines()) - newer :])
 
 
 def test_a_kernel_log_that_may_not_be_read_costs_nothing(alone: Bench) -> None:
@@ -77,17 +92,19 @@ def test_a_program_that_hangs_is_given_up_and_told(alone: Bench, name: str) -> N
     assert f"not gathered: {name.replace('_', '-')}: no answer within 3 s" in errors
 
 
-def test_no_disk_and_no_network_leave_the_status(alone: Bench) -> None:
-    with tmpfs(alone.folder / "full", 4) as full:
+def test_a_full_disk_costs_neither_the_status_nor_the_report(bench: Bench) -> None:
+    """All that the client can write to is full, but for /dev/shm."""
+    with tmpfs(bench.folder / "full", 4) as full:
         places = {"TORCHTRIAGE_SPOOL": str(full / "spool"), "TORCHTRIAGE_SCRATCH": str(full / "scratch")}
-        environment = programs(alone, dmesg=f"echo '{XID}'") | places
-        with alone.start("run", "--", sys.executable, "-c", "print(1, flush=True); input(); exit(3)",
-                         environment=environment) as process:  # fmt: skip
+        environment = programs(bench, dmesg=f"{NOW}echo '{XID}'") | places
+        command = ("run", "--", sys.executable, "-c", "print(1, flush=True); input(); exit(3)")
+        with ended(bench.start(*command, environment=environment)) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"1\n"
             fill(full)
             process.communicate(b"\n", timeout=120)
             assert process.returncode == 3
+    assert FALLEN in bench.log(f"dmesg.{HOST}.txt")
 
 
 def test_dumps_that_a_failure_left_are_taken_and_older_ones_not(

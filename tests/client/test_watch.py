@@ -31,6 +31,7 @@ print("step 3 loss 2.3\\ntraining finished", flush=True)
 sys.exit(int(said or 0))
 """
 RANK = {"RANK": "3"}
+GATHER = {"TORCHTRIAGE_GATHER": "yes"}
 HOST = socket.gethostname().split(".")[0]
 
 
@@ -141,7 +142,8 @@ def test_a_full_disk_costs_lines(bench: Bench) -> None:
 
 @pytest.mark.slow  # it waits the ten seconds
 def test_an_nvidia_smi_that_hangs_is_given_up(bench: Bench) -> None:
-    with watched(bench, environment=program(bench.folder / "bin", "nvidia-smi", "trap '' TERM; sleep 600")) as process:
+    hangs = program(bench.folder / "bin", "nvidia-smi", "trap '' TERM; sleep 600")
+    with watched(bench, environment=hangs | GATHER) as process:
         lines = until(process, "more:")
         assert "torchtriage-client: not gathered: nvidia-smi: no answer within 10 s\n" in lines
         process.communicate(b"0\n")
@@ -149,7 +151,10 @@ def test_an_nvidia_smi_that_hangs_is_given_up(bench: Bench) -> None:
 
 
 def test_what_programs_tell_is_sent(bench: Bench, tmp_path: Path) -> None:
-    environment = program(bench.folder / "bin", "nvidia-smi", "echo 'Driver Version : 550.54'")
+    environment = program(bench.folder / "bin", "nvidia-smi", "echo 'Driver Version : 550.54'") | GATHER
+    environment |= program(bench.folder / "bin", "dmesg", "exit 1") | program(
+        bench.folder / "bin", "journalctl", "exit 1"
+    )
     environment |= program(bench.folder / "bin", "py-spy", "echo \"Process $3: python\"; echo 'Python v3.11.7'")
     dump = tmp_path / "nccl_trace_rank_3"
     environment |= RANK | {"TORCH_NCCL_DEBUG_INFO_TEMP_FILE": str(tmp_path / "nccl_trace_rank_")}

@@ -314,6 +314,14 @@ Thread 1 (Thread 0x7f794ffa5740 (LWP 1400) "python"):
 #1  0x00007f78f4301e18 in _PyEval_EvalFrameDefault (f=Frame 0x55d1, for file /job/train.py, line 30, in fit (x=1)) at ceval.c:1
 #2  0x00007f78f4301e19 in main ()
 """
+CUDA_GDB = """CUDA Exception: Warp Illegal Address
+The exception was triggered at PC 0x508ca70 (jacobi_kernels.cu:88)
+Thread 1 "python" received signal CUDA_EXCEPTION_14, Warp Illegal Address.
+[Switching focus to CUDA kernel 0, grid 4, block (0,0,0), thread (0,20,0), device 0, sm 0, warp 21, lane 0]
+0x000000000508ca80 in jacobi_kernel<32, 32><<<(512,512,1),(32,32,1)>>> (a=0x7f) at jacobi_kernels.cu:88
+88\t real foo = *((real*)nullptr);
+(cuda-gdb)
+"""
 EVERY = {
     "nvidia-smi": [NVIDIA_SMI_Q.format(errors=0, pending="No", failed="No"),
                    NVIDIA_SMI_TABLE.format(errors=0, state="1MiB /  81559MiB")],
@@ -327,5 +335,5 @@ EVERY = {
     "Slurm job record": [SACCT, SACCT_P.format(state="TIMEOUT", end="2026-05-01T09:05:11"), SCONTROL],
     "Kubernetes objects": [EVENTS, EVENTS_YAML, POD],
     "Prometheus metrics": [METRICS],
-    "gdb": [GDB.format(function="c10d::Work::wait")],
+    "gdb": [GDB.format(function="c10d::Work::wait"), CUDA_GDB],
 }  # fmt: skip

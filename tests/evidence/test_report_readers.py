@@ -111,6 +111,39 @@ def test_dcgm_diag_joins_what_its_table_cut() -> None:
     ]
 
 
+def test_dcgm_diag_says_which_gpu_failed_below_those_that_passed() -> None:
+    rows = [
+        "+---------------------------+------------------------------------------------+",
+        "| Diagnostic                | Result                                         |",
+        "+===========================+================================================+",
+        "|-----  Deployment  --------+------------------------------------------------|",
+        "| Error                     | GPU 3 has uncorrectable memory errors and row  |",
+        "|                           |  remappings are pending                        |",
+        "+-----  Hardware  ----------+------------------------------------------------+",
+        "| GPU Memory                | Pass - GPUs: 1, 2, 3                           |",
+        "|                           | Fail - GPU: 0                                  |",
+        "| Warning                   | GPU 0 Error using CUDA API cuCtxCreate Check   |",
+        "|                           | DCGM and system logs for errors. Reset GPU. R  |",
+        "|                           | estart DCGM.                                   |",
+        "| Info                      | GPU 1 Allocated 76000 MB                       |",
+        "+-----  Stress  ------------+------------------------------------------------+",
+        "| memory                    | Fail                                           |",
+        "|                           | GPU0: Pass                                     |",
+        "|                           | GPU3: Fail                                     |",
+        "| Warning: GPU3             | GPU 3 is hot                                   |",
+        "+---------------------------+------------------------------------------------+",
+    ]
+    assert said(FileForm.DCGM, "\n".join(rows)) == [
+        "dcgmi diag: Deployment: Fail: GPU 3 has uncorrectable memory errors and row remappings are pending",
+        "dcgmi diag: GPU Memory: Fail - GPU: 0",
+        "dcgmi diag: GPU Memory: Fail: GPU 0 Error using CUDA API cuCtxCreate Check DCGM and system logs for errors. Reset "
+        "GPU. Restart DCGM.",
+        "dcgmi diag: memory: Fail",
+        "dcgmi diag: memory: GPU3: Fail",
+        "dcgmi diag: GPU3: memory: Fail: GPU 3 is hot",
+    ]
+
+
 def test_dcgm_diag_as_json_leaves_out_what_passed() -> None:
     (line,) = read(FileForm.DCGM, reports.DCGM_DIAG_JSON.replace("WORDS", "GPU 3 is bad."))
     assert (line.text, line.number) == ("dcgmi diag: GPU 3: memory: Fail: GPU 3 is bad.", 27)

@@ -56,6 +56,8 @@ def rules_of(verdict: Verdict) -> set[str]:
         (reports.NVIDIA_SMI_Q.format(errors=4, pending="No", failed="No"), "cuda.ecc", "uncorrected-count"),
         (reports.NVIDIA_SMI_TABLE.format(errors=4, state="1MiB /  81559MiB"), "cuda.ecc", "uncorrected-count"),
         (reports.NVIDIA_SMI_TABLE.format(errors="ERR!", state="GPU is lost"), "hw.pcie", "lost-for-nvidia-smi"),
+        (WELL.replace("    MIG Mode", "    GPU Recovery Action                   : Reboot\n    MIG Mode"), "xid.other",
+         "recovery-action-reported"),
         (reports.DCGM_HEALTH, "cuda.ecc", "remap-failed"),
         (reports.DCGM_HEALTH_JSON, "cuda.ecc", "remap-failed"),
         (reports.DCGM_DIAG, "cuda.ecc", "pending-remap-unnamed"),
@@ -88,6 +90,13 @@ def test_what_a_tool_reports_comes_before_what_peers_lost(
 def test_a_state_is_at_most_likely_and_a_dated_report_certain(engine: Engine, tmp_path: Path) -> None:
     assert root_of(triaged(engine, tmp_path, NCCL, report=PENDING)).confidence == "likely"
     assert root_of(triaged(engine, tmp_path, NCCL, report=reports.DMESG.format(time=AT))).confidence == "certain"
+
+
+def test_a_dated_report_beside_a_log_without_times_is_at_most_likely(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text("step 1 loss 2.5\nstep 2 loss 2.4\n" + "\n".join(LOST) + "\n")
+    (tmp_path / "dmesg.txt").write_text(reports.DMESG.format(time=AT))
+    root = root_of(engine.triage(open_path(tmp_path)))
+    assert (root.entry, root.confidence) == ("xid.79", "likely")
 
 
 def test_a_count_that_may_be_old_is_no_more_than_possible(engine: Engine, tmp_path: Path) -> None:
@@ -244,6 +253,11 @@ def test_gdb_stacks_alone_name_the_rank_that_stands_elsewhere(engine: Engine, tm
     assert verdict.run.suspect_ranks == (2,)
     assert verdict.answer is not None
     assert "__lll_lock_wait" in verdict.answer.says
+
+
+def test_what_cuda_gdb_caught_is_the_cause_of_what_peers_lost(engine: Engine, tmp_path: Path) -> None:
+    root = root_of(triaged(engine, tmp_path, NCCL, report=reports.CUDA_GDB))
+    assert (root.entry, root.confidence) == ("cuda.illegal-access", "likely")
 
 
 def test_a_hostile_file_costs_a_warning(engine: Engine, tmp_path: Path) -> None:

@@ -110,10 +110,11 @@ def _offset(zone: str) -> float | None:
 
 
 def is_state(finding: Finding, reading: Reading) -> bool:
-    """-> whether a report says how things were when somebody looked, and not when that began: it can be older than the
-    run."""
+    """-> whether a report says how things were when somebody looked, and not when that began, or the log does not tell
+    when it ran: then the report can be older than the run."""
     form = reading.forms.get(finding.position.file)
-    return form is not None and form not in _OF_THE_JOB and finding.event.time is None
+    undated = finding.event.time is None or Beside(finding, None, reading).before_the_run is None
+    return form is not None and form not in _OF_THE_JOB and undated
 
 
 def with_reports(choice: Choice, reading: Reading) -> Choice:

@@ -13,6 +13,7 @@ next `run`. Nothing that goes wrong here changes the job's exit status: it is on
 from __future__ import annotations
 
 import argparse
+import calendar
 import contextlib
 import errno
 import fcntl
@@ -1488,6 +1489,7 @@ _GATHERING = 30.0  # seconds that it may take in all
 _ONE_ANSWER = 10.0  # seconds for each program that is asked
 _AT_THE_END = 6.0  # seconds that it may take in all when the command has failed, of those for the report
 _KERNEL_TAIL = 256 << 10  # bytes of the kernel's newest lines
+_CLOCKS_APART = 120.0  # seconds by which the kernel's clock may be behind
 _MOST_STACKS, _MOST_EVIDENCE = 256, 64 * MB
 OWN_FILE = "torchtriage-watch.log"
 _STACKS = "TORCHTRIAGE_STACKS"
@@ -1554,15 +1556,16 @@ class Gathered(NamedTuple):
     missing: list[str]
 
 
-def gather(pid: int, stacks: str, since: float) -> Gathered:
-    """Gathers stacks, dumps and the state of GPUs of the job that a process began at the time `since`, within limits of
-    time and size. Changes nothing of the job."""
+def gather(pid: int, stacks: str, since: float, host: bool = True) -> Gathered:
+    """Gathers stacks and dumps of the job that a process began at the time `since`, and what its `host` knows of it,
+    within limits of time and size. Changes nothing of the job."""
     deadline = time.monotonic() + _GATHERING
     found = Gathered([], [])
     _ask_for_dumps(found)
     _gather_stacks(found, pid, stacks, deadline)
-    _gather_gpus(found, deadline)
-    _gather_kernel(found, deadline)
+    if host:
+        _gather_gpus(found, deadline)
+        _gather_kernel(found, since, deadline)
     _gather_dumps(found, since)
     return found
 
@@ -1572,7 +1575,7 @@ def gather_at_end(have: str, since: float, seconds: float = _AT_THE_END) -> Gath
     newer than `since`. What the folder `have` holds already, of a hang before, is left out."""
     deadline = time.monotonic() + seconds
     found = Gathered([], [])
-    _gather_kernel(found, deadline)
+    _gather_kernel(found, since, deadline)
     _gather_gpus(found, deadline)
     _gather_dumps(found, since)
     return found._replace(files=[file for file in found.files if not os.path.exists(os.path.join(have, file.name))])
@@ -1583,8 +1586,9 @@ def _of_this_host(name: str) -> str:
     return "{}.{}.txt".format(name, socket.gethostname().split(".")[0])
 
 
-def _gather_kernel(found: Gathered, deadline: float) -> None:
-    """Takes the end of the kernel's log. Where this user may not read it, nothing is said: that is usual."""
+def _gather_kernel(found: Gathered, since: float, deadline: float) -> None:
+    """Takes what the kernel has logged since the job began, the newest of it. Where this user may not read it, nothing
+    is said: that is usual."""
     for command in (
         ["dmesg", "--time-format", "iso"],
         ["dmesg", "-T"],
@@ -1598,12 +1602,37 @@ def _gather_kernel(found: Gathered, deadline: float) -> None:
         if problem:
             found.missing.append(f"{command[0]}: {problem}")
             return
-        told = told[-_KERNEL_TAIL:]
-        if len(told) == _KERNEL_TAIL:
-            told = told[told.find(b"\n") + 1 :]
         if told.strip():
-            found.files.append(Member(_of_this_host("dmesg"), [told]))
+            told = _newer(told, since - _CLOCKS_APART)[-_KERNEL_TAIL:]
+            if len(told) == _KERNEL_TAIL:
+                told = told[told.find(b"\n") + 1 :]
+            if told:
+                found.files.append(Member(_of_this_host("dmesg"), [told]))
             return
+
+
+def _newer(told: bytes, since: float) -> bytes:
+    """-> the kernel's lines from the first one on that is not older."""
+    start = 0
+    for line in told.splitlines(True):
+        time_of = _kernel_time(line[:40].decode("ascii", "replace"))
+        if time_of is not None and time_of >= since:
+            return told[start:]
+        start += len(line)
+    return b""
+
+
+def _kernel_time(line: str) -> float | None:
+    """-> when it was, of `2026-05-01T09:05:01,440118+00:00 …` or `[Fri May  1 09:05:01 2026] …`."""
+    found = re.match(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,]\d+)?([+-])(\d\d):?(\d\d)", line)
+    try:
+        if found:
+            offset = int(found[3]) * 3600 + int(found[4]) * 60
+            seconds = calendar.timegm(time.strptime(found[1], "%Y-%m-%dT%H:%M:%S"))
+            return seconds - offset if found[2] == "+" else seconds + offset
+        return time.mktime(time.strptime(line[1:25], "%a %b %d %H:%M:%S %Y"))
+    except (ValueError, OverflowError):
+        return None
 
 
 def _gather_stacks(found: Gathered, pid: int, folder: str, deadline: float) -> None:
@@ -1837,7 +1866,8 @@ class Watcher:
         if news.kind == "resumed":
             return
         self._hung_at = news.step
-        found = gather(pid, os.path.join(self._capture.folder, "stacks"), self._since)
+        stacks = os.path.join(self._capture.folder, "stacks")
+        found = gather(pid, stacks, self._since, self._settings.gather)
         if news.for_engine:
             found.files.append(Member(OWN_FILE, [news.for_engine.encode()]))
         for missing in found.missing:

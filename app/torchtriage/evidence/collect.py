@@ -4,6 +4,7 @@ stacks show."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import PurePosixPath
@@ -85,7 +86,8 @@ class CollectedEvidence:
             return replace(file, chunks=lambda: every)
         rank = rank_in_name(file.name) if form is FileForm.NATIVE_STACKS else None
         if form is FileForm.NATIVE_STACKS:
-            rank = self._stack(begin, name, position, rank)
+            with suppress(NotRead):  # what cuda-gdb says of a kernel has no thread of the host
+                rank = self._stack(begin, name, position, rank)
         self._list(Source(name, form, rank))
         return replace(file, chunks=lambda: every, form=form)
 

@@ -146,12 +146,12 @@ _REPORTS = (
     # Thread 3 (Thread 0x7f78c97e2700 (LWP 1408) "python"): / #0  0x00007f794fca474d in poll () at …
     _Report(
         FileForm.NATIVE_STACKS,
-        lazy_regex(rb"Thread \d|\[New |\[Thread debug|GNU gdb|NVIDIA \(R\) |0x[\da-f]+ in |warning: |Using host |Attaching "),
+        lazy_regex(rb"Thread \d|\[New |\[Thread debug|GNU gdb|NVIDIA \(R\) |0x[\da-f]+ in |warning: |Using host |Attaching |CUDA Exception: |Opening GPU coredump|\((?:cuda-)?gdb\) "),
         lazy_regex(
             rb"\s|$|#\d|\[|0x|\d+\t|<http|\((?:cuda-)?gdb\)|_|CUDA |NVIDIA |GNU |Thread |Copyright|License|This |There |Type |For |Find |"
-            rb"warning: |Using |Reading |Attaching |Download|Debuginfod|Enable |The exception |Program |Quit|A debugging |\w{1,80} \("
+            rb"warning: |Using |Reading |Attaching |Download|Debuginfod|Enable |The exception |Program |Quit|A debugging |Opening |Bad kernel|\w{1,80} \("
         ),
-        lazy_regex(rb"^Thread \d+ \([^\n]{0,160}:\s*\n#0 ", re.M),
+        lazy_regex(rb"^Thread \d+ \([^\n]{0,160}:\s*\n#0 |^CUDA Exception: ", re.M),
     ),
 )  # fmt: skip
 REPORTS = frozenset(report.form for report in _REPORTS)

@@ -11,9 +11,11 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.whole_files import NotRead
 
 _MOST_OPENED = 200_000  # lists and objects in JSON
-_SECTION = lazy_regex(r"[|+]-+ ")
+# |-----  Deployment  --------+---…| · +-----  Integration  -------+---…+
+_SECTION = lazy_regex(r"[|+]-+ {1,4}(\S.{0,30}?) {1,4}-+")
 _WELL = ("pass", "skip", "healthy")
-_TEXT = lazy_regex(r"(?i)warning|error|info")  # labels of rows that tell more of the test above
+_TEXT = lazy_regex(r"(?i)(?:warning|(error)|info)\b")  # labels of rows that tell more of the test above
+_SECTION_MARK = "--"  # before the name of a section of tests
 _MOST_TEXT = 1000  # characters
 _PADDING = 2  # spaces behind a value that fills its cell
 
@@ -43,10 +45,14 @@ def _rows(text: str, within_words: bool) -> Iterator[_Row]:
     open_: _Row | None = None
     cut = False
     for number, line in enumerate(text.split("\n"), 1):
-        if not line.startswith("|") or _SECTION.match(line):
+        if section := _SECTION.match(line):
+            if open_ is not None:
+                yield open_
+            open_, cut = _Row(number, 0, _SECTION_MARK + section[1], ""), False
+        if section or not line.startswith("|"):
             continue
         first, _, second = line.rstrip().strip("|").partition("|")
-        label, value = first.strip(), second.strip()
+        label, value = first.strip(), second[1:].rstrip()
         value += "" if within_words and len(second) - len(second.rstrip(" ")) <= _PADDING else " "
         if not label and open_ is not None and value.strip():
             if not open_.value or not cut:
@@ -58,13 +64,14 @@ def _rows(text: str, within_words: bool) -> Iterator[_Row]:
             if open_ is not None:
                 yield open_
             open_ = _Row(number, len(first) - len(first.lstrip(" ")), label, value)
-        cut = bool(open_.value.strip()) and (_TEXT.match(open_.label) is not None or not open_.label)
+        # The states of single GPUs stand in rows of their own, each without a label.
+        cut = bool(open_.value.strip()) and (_TEXT.match(open_.label) is not None or not (open_.label or within_words))
     if open_ is not None:
         yield open_
 
 
 def _health(rows: list[_Row]) -> Iterator[ReportLine]:
-    """| -> 3 | Failure |, |    -> Errors | |, |       -> Memory system | Failure |, and what is wrong below."""
+    """Yields what stands below `-> 3 | Failure`, `-> Errors`, `-> Memory system | Failure`."""
     kind = device = system = state = ""
     for row in rows:
         label = row.label.removeprefix("->").strip()
@@ -79,18 +86,20 @@ def _health(rows: list[_Row]) -> Iterator[ReportLine]:
 
 
 def _diagnosis(rows: list[_Row]) -> Iterator[ReportLine]:
+    """Yields what stands at `GPU Memory | Fail - GPU: 0` and `Warning | …`. An error can stand alone below the name of
+    a section, before any test."""
     test = status = ""
     for row in rows:
         told = _TEXT.match(row.label)
-        if row.label and not told:
-            test, status = row.label, row.value.strip()
-        if _is_well(status) or not test:
-            continue
-        if told:
+        if row.label.startswith(_SECTION_MARK):
+            test, status = row.label.removeprefix(_SECTION_MARK), ""
+        elif told and (told[1] or not _is_well(status)) and not row.label.lower().startswith("info"):
             device = row.label.partition(":")[2].strip()
             yield ReportLine(row.number, _said("diag", device, test, "Fail", row.value))
-        elif row.label and "fail" in status.lower():
-            yield ReportLine(row.number, f"dcgmi diag: {test}: {' '.join(status.split())}")
+        elif not told:
+            test, status = row.label or test, row.value.strip()
+            if "fail" in status.lower():
+                yield ReportLine(row.number, f"dcgmi diag: {test}: {' '.join(status.split())}")
 
 
 def _of_json(text: str) -> Iterator[ReportLine]:
