@@ -80,10 +80,16 @@ def test_nvidia_smi_names_the_gpu_and_the_section_of_each_value() -> None:
     lines = read(FileForm.NVIDIA_SMI, reports.NVIDIA_SMI_Q.format(errors=4, pending="Yes", failed="No"))
     texts = [line.text for line in lines]
     assert "nvidia-smi: GPU 00000000:3B:00.0: Remapped Rows: Pending : Yes" in texts
-    assert "nvidia-smi: GPU 00000000:86:00.0: Remapped Rows: Pending : No" in texts
+    assert not any("86:00.0: Remapped Rows" in text for text in texts)  # nothing is wrong there
     assert "nvidia-smi: GPU 00000000:3B:00.0: ECC Errors: Volatile: DRAM Uncorrectable : 4" in texts
     pending = lines[texts.index("nvidia-smi: GPU 00000000:3B:00.0: Remapped Rows: Pending : Yes")]
     assert (pending.number, pending.raw.strip()) == (26, "Pending                           : Yes")
+
+
+def test_of_a_report_without_end_the_beginning_is_read_with_a_warning() -> None:
+    text = reports.NVIDIA_SMI_Q.format(errors=4, pending="Yes", failed="No") * 10_000
+    lines, warning = lines_of(FileForm.NVIDIA_SMI, text.encode(), Position(1, 0), None, None)
+    assert (len(lines), warning) == (40_000, "nvidia-smi: only its first 40,000 statements were read")
 
 
 def test_the_table_of_nvidia_smi_names_the_gpu_of_each_cell() -> None:

@@ -16,7 +16,7 @@ from torchtriage.reading.record_lines import LONGEST_TEXT
 from torchtriage.reading.whole_files import NotRead
 
 MOST_BYTES = 16 << 20
-_MOST_LINES = 200_000
+_MOST_LINES = 40_000  # statements of one file; `nvidia-smi -q` makes some 40 of a GPU
 
 
 # dmesg.gpu-021.txt, nvidia-smi-q.gpu-021.txt
@@ -58,10 +58,12 @@ def lines_of(
     made: list[Line] = []
     warning = None
     try:
-        every = list(islice(READERS[form](text), _MOST_LINES))
+        every = list(islice(READERS[form](text), _MOST_LINES + 1))
     except NotRead as reason:
         every, warning = list(islice(_as_they_are(text), _MOST_LINES)), f"{form}: {reason}, so read line by line"
-    for told in every:
+    if len(every) > _MOST_LINES:
+        warning = f"{form}: only its first {_MOST_LINES:,} statements were read"
+    for told in every[:_MOST_LINES]:
         raw = own[told.number - 1][:LONGEST_TEXT]
         place = host_name(told.host) or host
         made.append(
