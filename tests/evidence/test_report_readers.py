@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.evidence import reports
@@ -197,6 +199,42 @@ def test_a_pod_tells_node_and_time_of_each_state() -> None:
     killed, waits = by_text['"reason": "OOMKilled",'], by_text['"reason": "CrashLoopBackOff"']
     assert (killed.host, killed.time) == ("gpu-021", "2026-05-01T09:05:11Z")
     assert waits.time is None
+
+
+def test_an_event_becomes_one_line_as_in_the_table() -> None:
+    wanted = (
+        "Warning   Evicted   pod/train-worker-0   The node was low on resource: memory. Threshold quantity: 100Mi, "
+        "available: 80Mi."
+    )
+    folded = reports.EVENTS_YAML.replace("memory. Threshold", "memory.\n    Threshold")
+    as_json = json.dumps(
+        {
+            "apiVersion": "v1",
+            "items": [_event("Scheduled", "Normal", "to gpu-021"), _event("Evicted", "Warning", "low")],
+        },
+        indent=4,
+    )
+    for text in (reports.EVENTS_YAML, folded):
+        (line,) = read(FileForm.KUBERNETES, text)
+        assert (line.text, line.time, "message:" in line.raw) == (wanted, "2026-05-01T09:05:11Z", True)
+    assert form_of(as_json.encode()) is FileForm.KUBERNETES
+    assert said(FileForm.KUBERNETES, as_json) == [
+        "Normal   Scheduled   pod/a   to gpu-021",
+        "Warning   Evicted   pod/a   low",
+    ]
+    assert said(FileForm.KUBERNETES, " ".join(as_json.split())) == said(FileForm.KUBERNETES, as_json)
+
+
+def _event(reason: str, kind: str, message: str) -> dict[str, object]:
+    subject = {"apiVersion": "v1", "kind": "Pod", "name": "a"}
+    return {
+        "apiVersion": "v1",
+        "involvedObject": subject,
+        "kind": "Event",
+        "message": message,
+        "reason": reason,
+        "type": kind,
+    }
 
 
 def test_a_pod_in_one_line_is_read_too() -> None:

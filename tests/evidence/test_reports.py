@@ -71,6 +71,7 @@ def rules_of(verdict: Verdict) -> set[str]:
         (reports.SACCT, "slurm.node-fail", "a-node-failed"),
         (reports.POD, "k8s.oom-killed", "container-oom-killed"),
         (reports.EVENTS, "k8s.evicted", "node-short-of"),
+        (reports.EVENTS_YAML, "k8s.evicted", "node-short-of"),
     ],
 )  # fmt: skip
 def test_what_a_tool_reports_comes_before_what_peers_lost(

@@ -1,4 +1,5 @@
-"""Pods and events as `kubectl get` prints them: a table, JSON or YAML; their lines, with node and time."""
+"""Pods and events as `kubectl get` prints them: a table, JSON or YAML; their lines, with node and time. An event of JSON
+or YAML becomes one line, as in the table."""
 
 from __future__ import annotations
 
@@ -9,12 +10,16 @@ from torchtriage.evidence.reports.report_line import ReportLine
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.whole_files import NotRead
 
+_Told = tuple[int, str, str | None]  # the number of a line, what it says, when that was
 _MOST_OPENED = 500_000  # lists and objects in JSON
 _FEW = 3  # line ends of a document that was printed without any
 #     "nodeName": "gpu-021" ·   nodeName: gpu-021
 _NODE = lazy_regex(r'"?nodeName"?: "?([\w.-]{1,253})')
 #     "finishedAt": "2026-05-01T09:05:11Z" ·   lastTimestamp: "2026-05-01T09:05:11Z"
 _TIME = lazy_regex(r'^[\s-]*"?(?:finishedAt|lastTimestamp|eventTime)"?: "?(\d{4}-\d\d-\d\dT[\d:]{8}(?:\.\d+)?Z)')
+# "kind": "Event", · - kind: Event
+_EVENT = lazy_regex(r'^[\s-]*"?kind"?: ?"?Event"?,?\s*$')
+_KEY = lazy_regex(r'^(\s*)(- )?"?(\w{1,60})"?:(?:\s+(.*))?$')
 _ANOTHER = lazy_regex(r'^[\s-]*"?(?:apiVersion|state|lastState)"?:')  # what follows has a time of its own, or none
 
 
@@ -22,11 +27,11 @@ def lines(text: str) -> Iterator[ReportLine]:
     """-> the lines. Raises NotRead where JSON has too many lists to be read."""
     nodes = {found[1] for found in _NODE.finditer(text)}
     host = nodes.pop() if len(nodes) == 1 else None
-    if text.lstrip()[:1] in "{[" and text.strip().count("\n") < _FEW:
-        yield from (ReportLine(1, line, host, time) for line, time in _dated(_printed(text)))
-        return
-    dated = _dated(text.split("\n"))
-    yield from (ReportLine(number, line, host, time) for number, (line, time) in enumerate(dated, 1))
+    short = text.lstrip()[:1] in "{[" and text.strip().count("\n") < _FEW
+    own = _printed(text) if short else text.split("\n")
+    depths = [_key_at(line)[0] for line in own if _EVENT.match(line)]
+    told = _events(own, min(depths)) if depths else _dated(own)
+    yield from (ReportLine(1 if short else number, line, host, time) for number, line, time in told)
 
 
 def _printed(text: str) -> list[str]:
@@ -38,11 +43,54 @@ def _printed(text: str) -> list[str]:
         raise NotRead("incomplete JSON") from error
 
 
-def _dated(lines: list[str]) -> Iterator[tuple[str, str | None]]:
+def _dated(lines: list[str]) -> Iterator[_Told]:
     time = None
-    for line in lines:
+    for number, line in enumerate(lines, 1):
         if _ANOTHER.match(line):
             time = None
         elif found := _TIME.match(line):
             time = found[1]
-        yield line.strip(), time
+        yield number, line.strip(), time
+
+
+def _events(lines: list[str], depth: int) -> Iterator[_Told]:
+    """Yields `Warning  Evicted  pod/train-worker-0  The node was low on …` for each event, at the line of its message.
+    `depth`: how far the keys of events are indented."""
+    told: dict[str, str] = {}
+    at, open_ = 0, ""
+    for number, line in enumerate(lines, 1):
+        deep, key, value = _key_at(line)
+        if deep > depth and open_ == "message":  # it goes on over several lines
+            told["message"] += f" {line.strip()}"
+        elif deep == depth and key:
+            if key == "apiVersion" and told:
+                yield at, _as_in_the_table(told), _bare(told.get("lastTimestamp", "")) or None
+                told = {}
+            open_, told[key] = key, value
+            at = number if key == "message" or not at else at
+        elif deep > depth and open_ == "involvedObject" and key in ("kind", "name"):
+            told[f"of {key}"] = _bare(value)
+    if told:
+        yield at, _as_in_the_table(told), _bare(told.get("lastTimestamp", "")) or None
+
+
+def _as_in_the_table(told: dict[str, str]) -> str:
+    subject = f"{told.get('of kind', '').lower()}/{told.get('of name', '')}"
+    words = (told.get(key, "") for key in ("type", "reason"))
+    return "   ".join([*map(_bare, words), subject, _bare(told.get("message", ""))])
+
+
+def _key_at(line: str) -> tuple[int, str, str]:
+    """-> how far a line's key is indented, the key and its value, as far as the line holds that; no key where it has
+    none."""
+    found = _KEY.match(line)
+    if found is None:
+        return len(line) - len(line.lstrip()), "", ""
+    return len(found[1]) + len(found[2] or ""), found[3], (found[4] or "").strip().removesuffix(",")
+
+
+def _bare(value: str) -> str:
+    """-> a value without its quotes, without what JSON escapes."""
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+        value = value[1:-1]
+    return " ".join(value.replace('\\"', '"').replace("\\n", " ").split())

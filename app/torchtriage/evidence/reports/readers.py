@@ -61,6 +61,7 @@ def lines_of(
         every = list(islice(READERS[form](text), _MOST_LINES + 1))
     except NotRead as reason:
         every, warning = list(islice(_as_they_are(text), _MOST_LINES)), f"{form}: {reason}, so read line by line"
+    every = every or [ReportLine(1, f"{form}: nothing to report")]
     if len(every) > _MOST_LINES:
         warning = f"{form}: only its first {_MOST_LINES:,} statements were read"
     for told in every[:_MOST_LINES]:
