@@ -279,7 +279,11 @@ def test_broken_json_is_read_line_by_line_with_a_warning(form: FileForm, text: s
     "text",
     ["", "\n" * 1000, "|" * 100_000, "GPU 3 " * 50_000, "a{" * 50_000, "JobID|State\n" + "|" * 100_000,
      '{"body": {"GPU": {"children": []}}, "header": 3, "DCGM Diagnostic": {"test_categories": [3, {"tests": {}}]}}',
-     "CA 'x'\n" + "\tState: Down\n" * 1000, "\0\xff\ufffd" * 1000],
+     "CA 'x'\n" + "\tState: Down\n" * 1000, "\0\xff\ufffd" * 1000,
+     # What is joined, line by line, would take minutes if there were no limit.
+     "CA 'x'\n\tState: Down\n" + "\tRate: 1\n" * 80_000, "NVSMI LOG=\n" + "".join(" " * at + "a\n" for at in range(3000)),
+     "| Diagnostic |\n| Warning | a |\n" + "| | b |\n" * 80_000,
+     "apiVersion: v1\nkind: Event\nmessage: a\n" + "  b\n" * 80_000],
 )  # fmt: skip
 def test_no_text_breaks_a_reader(form: FileForm, text: str) -> None:
     lines_of(form, text.encode("utf-8", "surrogatepass"), Position(1, 0), None, None)

@@ -58,7 +58,7 @@ def _rows(text: str, within_words: bool) -> Iterator[_Row]:
             if not open_.value or not cut:
                 yield open_
                 open_ = _Row(number, open_.depth + 1, "", value)
-            else:
+            elif len(open_.value) < _MOST_TEXT:
                 open_ = open_._replace(value=open_.value + value)
         else:
             if open_ is not None:

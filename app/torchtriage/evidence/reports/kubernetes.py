@@ -1,5 +1,5 @@
-"""Pods and events as `kubectl get` prints them: a table, JSON or YAML; their lines, with node and time. An event of JSON
-or YAML becomes one line, as in the table."""
+"""Pods and events as `kubectl get` prints them: a table, JSON or YAML; their lines, with node and time. An event of
+JSON or YAML becomes one line, as in the table."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from torchtriage.reading.whole_files import NotRead
 
 _Told = tuple[int, str, str | None]  # the number of a line, what it says, when that was
 _MOST_OPENED = 500_000  # lists and objects in JSON
+_MOST_TEXT = 4000  # characters of a message
 _FEW = 3  # line ends of a document that was printed without any
 #     "nodeName": "gpu-021" ·   nodeName: gpu-021
 _NODE = lazy_regex(r'"?nodeName"?: "?([\w.-]{1,253})')
@@ -61,7 +62,8 @@ def _events(lines: list[str], depth: int) -> Iterator[_Told]:
     for number, line in enumerate(lines, 1):
         deep, key, value = _key_at(line)
         if deep > depth and open_ == "message":  # it goes on over several lines
-            told["message"] += f" {line.strip()}"
+            if len(told["message"]) < _MOST_TEXT:
+                told["message"] += f" {line.strip()}"
         elif deep == depth and key:
             if key == "apiVersion" and told:
                 yield at, _as_in_the_table(told), _bare(told.get("lastTimestamp", "")) or None

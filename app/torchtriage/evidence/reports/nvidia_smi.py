@@ -14,6 +14,7 @@ _VALUE = lazy_regex(r"( *)(\S.{0,60}?) +: (.{1,200}?)\s*$")
 # |   3  NVIDIA H100 80GB HBM3          On  |   00000000:3B:00.0 Off |                    4 |
 _ROW = lazy_regex(r"\| +(\d{1,3}) .*\| +([\dA-Fa-f]{4,8}:[\dA-Fa-f]{2}:[\dA-Fa-f]{2}\.\d)[^|]*\| *([^|]*?) *\|")
 _PROCESSES = "| Processes:"
+_DEEPEST = 8  # sections inside one another
 _NOTHING = frozenset(
     {"N/A", "None", "No", "0", "Not Active", "Enabled", "Disabled"}
 )  # values that say nothing is wrong
@@ -39,9 +40,9 @@ def _tree(text: str) -> Iterator[ReportLine]:
                 yield ReportLine(number, line.rstrip())
             continue
         sections = [each for each in sections if each[0] < depth]
-        if value is None:
+        if value is None and len(sections) < _DEEPEST:
             sections.append((depth, line.strip()[:60]))
-        elif gpu and value[3] not in _NOTHING:
+        elif gpu and value is not None and value[3] not in _NOTHING:
             path = "".join(f"{name}: " for _, name in sections)
             yield ReportLine(number, f"nvidia-smi: {gpu}{path}{value[2]} : {value[3]}")
 
