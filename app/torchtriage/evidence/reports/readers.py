@@ -15,7 +15,7 @@ from torchtriage.reading.file_types import FileForm
 from torchtriage.reading.record_lines import LONGEST_TEXT
 from torchtriage.reading.whole_files import NotRead
 
-MOST_BYTES = 16 << 20
+MOST_BYTES = 8 << 20  # of a report; what is larger is read as a log
 _MOST_LINES = 40_000  # statements of one file; `nvidia-smi -q` makes some 40 of a GPU
 
 
