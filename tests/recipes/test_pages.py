@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def test_what_a_page_quotes_stands_in_the_recipe(page: str) -> None:
 @pytest.mark.parametrize("page", ["airflow", "ray"])
 def test_the_code_of_a_page_uses_what_the_recipe_has(page: str) -> None:
     (code,) = blocks(page, "python")
-    compile(re.sub(r"^   (?! )", "", code, flags=re.MULTILINE) if page == "ray" else code, page, "exec")
+    compile(textwrap.dedent(code), page, "exec")
     for module, names in re.findall(r"from (torchtriage_\w+) import (.+)", code):
         source = (ROOT / "deploy" / page / f"{module}.py").read_text()
         assert all(re.search(rf"^(def|class) {name}\b", source, re.MULTILINE) for name in names.split(", "))
