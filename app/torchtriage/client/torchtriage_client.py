@@ -2075,17 +2075,17 @@ def run(
     witness.end()
     ended = [stream.finish() for stream in outputs]
     watcher.end(status)
-    told = Answers([], [])
+    answers = Answers([], [])
     fine = status == 0 or (status in (-signal.SIGINT, 130, 1) and "SIGINT by group" in signals)
     if fine and not watcher.posted:
         _tell_good_run(settings, _summary(capture, command, outputs) if status == 0 else "")
         capture.remove()
     else:
-        told = _report_run(settings, capture, status, signals, _summary(capture, command, outputs), ending.decide)
+        answers = _report_run(settings, capture, status, signals, _summary(capture, command, outputs), ending.decide)
     for stream, is_over in zip(outputs, ended):
         if not is_over:
             stream.pass_on_alone()
-    advised = ending.status(told) if status != 0 else None
+    advised = ending.status(answers) if status != 0 else None
     return status if advised is None else advised
 
 
